@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Every outside library, once. LibTorch has a target of our own, because its
+# TorchConfig.cmake demands a CUDA toolkit even for a CPU build.
+
+find_package(Threads REQUIRED)
+find_package(Protobuf REQUIRED)
+find_package(absl REQUIRED)
+find_package(gRPC CONFIG REQUIRED)
+find_package(spdlog REQUIRED)
+find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(PNG REQUIRED)
+find_library(GANDEM_ISAL isal REQUIRED)
+if(GANDEM_BUILD_TESTS)
+  find_package(GTest REQUIRED)
+endif()
+if(GANDEM_BUILD_BENCHMARKS)
+  find_package(benchmark REQUIRED)
+endif()
+
+if(GANDEM_TORCH)
+  include(GandemLibTorch)
+endif()

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# Build options and the flags that every target of ours gets.
+
+option(GANDEM_BUILD_TESTS "Build the tests" ON)
+option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
+option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
+set(GANDEM_SANITIZE "" CACHE STRING
+    "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
+set(GANDEM_LIBTORCH "" CACHE PATH
+    "Folder of LibTorch (has lib/libtorch_cpu.so); scripts/bootstrap.sh sets it")
+
+set(CMAKE_CXX_STANDARD 20)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
+endif()
+
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+find_program(GANDEM_CCACHE ccache)
+if(GANDEM_CCACHE)
+  # A precompiled header is cached only with these; see "Precompiled headers"
+  # in the ccache manual. base_dir lets two checkouts share objects.
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env
+      CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+      CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=1 ${GANDEM_CCACHE})
+endif()
+find_program(GANDEM_LLD ld.lld)
+if(GANDEM_LLD)
+  add_link_options(-fuse-ld=lld)
+endif()
+
+add_library(gandem_flags INTERFACE)
+target_compile_options(gandem_flags INTERFACE
+  -Wall -Wextra -Werror -Werror=unused-result
+  $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
+target_include_directories(gandem_flags INTERFACE
+  ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+if(GANDEM_SANITIZE)
+  target_compile_options(gandem_flags INTERFACE
+    -fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
+    -fno-sanitize-recover=all -g)
+  target_link_options(gandem_flags INTERFACE -fsanitize=${GANDEM_SANITIZE})
+endif()

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Immutable bytes with shared ownership: what travels between tensors, caches
+// and sockets without being copied.
+//
+// Owner: whoever holds a copy; the memory lives as long as the last one.
+// Thread safety: the bytes never change, so any thread may read them.
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace gandem {
+
+class SharedBytes {
+ public:
+  SharedBytes() = default;
+  // `owner` keeps the memory of `bytes` alive.
+  SharedBytes(std::shared_ptr<const void> owner,
+              std::span<const std::byte> bytes)
+      : owner_(std::move(owner)), bytes_(bytes) {}
+  explicit SharedBytes(std::vector<std::byte> bytes) {
+    auto held =
+        std::make_shared<const std::vector<std::byte>>(std::move(bytes));
+    bytes_ = *held;
+    owner_ = std::move(held);
+  }
+  static SharedBytes Copy(std::span<const std::byte> bytes) {
+    return SharedBytes(std::vector<std::byte>(bytes.begin(), bytes.end()));
+  }
+
+  std::span<const std::byte> span() const { return bytes_; }
+  const std::byte* data() const { return bytes_.data(); }
+  size_t size() const { return bytes_.size(); }
+  bool empty() const { return bytes_.empty(); }
+
+  // Shares ownership. The range must lie inside.
+  SharedBytes Slice(size_t offset, size_t size) const {
+    return SharedBytes(owner_, bytes_.subspan(offset, size));
+  }
+
+ private:
+  std::shared_ptr<const void> owner_;
+  std::span<const std::byte> bytes_;
+};
+
+}  // namespace gandem

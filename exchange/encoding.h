@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Encodings of image values and their conversion (design.md section 6). Both
+// kinds of exchange carry encoded bytes, so colocated and decoupled runs see
+// the same rounding.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace gandem {
+
+enum class Encoding { kFloat32, kBfloat16, kUint8 };
+enum class Layout { kNchw, kChannelsLast };
+
+constexpr int64_t BytesPerElement(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::kFloat32:
+      return 4;
+    case Encoding::kBfloat16:
+      return 2;
+    case Encoding::kUint8:
+      return 1;
+  }
+  return 0;
+}
+
+// `out` has values.size() * BytesPerElement(encoding) bytes. BFLOAT16 rounds to
+// nearest even and keeps NaN; UINT8 is round(127.5 * (x + 1)) clamped to
+// [0, 255], NaN becomes 0.
+void Encode(std::span<const float> values, Encoding encoding,
+            std::span<std::byte> out);
+
+// The inverse; UINT8 b becomes b / 127.5 - 1.
+void Decode(std::span<const std::byte> bytes, Encoding encoding,
+            std::span<float> out);
+
+}  // namespace gandem

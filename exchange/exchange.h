@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The two ends of the exchange between the fleets: generated images one way,
+// critics or image gradients the other (design.md sections 4 and 6). Bytes
+// only; training/ turns them into tensors. An implementation either moves them
+// inside the process (colocated) or over gRPC.
+//
+// Owner: a worker's run epoch owns its end and outlives all its callers.
+// Thread safety: one compute thread calls; Close and stats from any thread.
+// Errors of every waiting call, which then changed nothing:
+//   DEADLINE_EXCEEDED  the deadline passed first: look around and call again.
+//                      A deadline in the past makes the call a try.
+//   Close()'s reason, or the first failure of the connection; both are sticky.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/shared_bytes.h"
+#include "exchange/encoding.h"
+
+namespace gandem {
+
+// How the payload of images or image gradients is laid out.
+struct TensorFormat {
+  Encoding encoding = Encoding::kFloat32;
+  Layout layout = Layout::kNchw;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  int64_t BytesPerImage() const {
+    return channels * height * width * BytesPerElement(encoding);
+  }
+  bool operator==(const TensorFormat&) const = default;
+};
+
+enum class ImageUse { kTrain, kFeedback, kBoth };
+
+// Generated images [first_index, first_index + count) of a round: of its TRAIN
+// space for kTrain, of its FEEDBACK space otherwise (for kBoth they are one).
+struct ImageBatch {
+  ImageUse use = ImageUse::kTrain;
+  int64_t round = 0;
+  int64_t first_index = 0;
+  int64_t count = 0;
+  int64_t generator_version = 0;  // theta that made them
+  TensorFormat format;
+  SharedBytes pixels;  // count * format.BytesPerImage()
+};
+
+// d(generator loss)/d(image) for a batch that was sent for feedback.
+struct FeedbackBatch {
+  int64_t round = 0;
+  int64_t first_index = 0;
+  int64_t count = 0;
+  int64_t critic_version = 0;  // phi that judged
+  TensorFormat format;
+  SharedBytes gradient;
+};
+
+// Parameters and buffers of one discriminator version, as training/ packs them.
+struct CriticState {
+  int64_t version = 0;  // u of phi_u
+  SharedBytes bytes;
+};
+
+struct ExchangeStats {
+  int64_t cache_images = 0;
+  int64_t cache_capacity = 0;   // images
+  int64_t images_dropped = 0;   // BOUNDED: too old, never used again
+  int64_t images_replayed = 0;  // BOUNDED: uses after the first
+};
+
+// The generator's end.
+class GeneratorExchange {
+ public:
+  virtual ~GeneratorExchange() = default;
+
+  // Hands over one micro-batch; waits while the cache is full. The images may
+  // still be on their way when it returns; Finish() waits for the last.
+  //   INVALID_ARGUMENT  sizes, shape or use do not fit the run.
+  virtual absl::Status PutImages(const ImageBatch& batch,
+                                 absl::Time deadline) = 0;
+
+  // Waits for the answer to the micro-batch that starts at `first_index`.
+  virtual absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round,
+                                                     int64_t first_index,
+                                                     absl::Time deadline) = 0;
+
+  // Waits for critic `version` (exact), or for the newest one that is at least
+  // that (not exact). It stays available until a later one was returned.
+  virtual absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+                                                 absl::Time deadline) = 0;
+
+  // All images have arrived, and the discriminator knows that none will follow.
+  virtual absl::Status Finish(absl::Time deadline) = 0;
+
+  virtual void Close(absl::Status reason) = 0;
+};
+
+// The discriminator's end.
+class DiscriminatorExchange {
+ public:
+  virtual ~DiscriminatorExchange() = default;
+
+  // EXACT: waits for images [first, first + count) of the round's TRAIN space
+  // and removes them. Pieces in ascending order, as the generator cut them.
+  virtual absl::StatusOr<std::vector<ImageBatch>> TakeImages(
+      int64_t round, int64_t first, int64_t count, absl::Time deadline) = 0;
+
+  // BOUNDED: the next `count` images in order: unused ones first, else used
+  // ones that are young enough for a discriminator in `round` and have uses
+  // left; waits when there are none.
+  virtual absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
+      int64_t round, int64_t count, absl::Time deadline) = 0;
+
+  // The discriminator has completed `round`: older images and repeats are
+  // refused from now on, and the window of accepted rounds moves.
+  virtual void FinishRound(int64_t round) = 0;
+
+  // Waits for images that want feedback, of rounds <= last_round, in order of
+  // arrival.
+  virtual absl::StatusOr<ImageBatch> NextFeedbackRequest(
+      int64_t last_round, absl::Time deadline) = 0;
+  virtual absl::Status AnswerFeedback(FeedbackBatch answer) = 0;
+
+  // Publishes a critic, in ascending version. Waits until every generator rank
+  // has acknowledged the one before.
+  virtual absl::Status PublishCritic(CriticState critic,
+                                     absl::Time deadline) = 0;
+
+  // Waits until every generator rank has called Finish(), and has everything
+  // that was published or answered.
+  virtual absl::Status WaitForGenerators(absl::Time deadline) = 0;
+
+  virtual ExchangeStats stats() const = 0;
+  virtual void Close(absl::Status reason) = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/schedule.h"
+
+namespace gandem {
+
+IndexRange RankSlice(int64_t total, int rank, int size) {
+  const int64_t share = total / size;
+  const int64_t larger = total % size;
+  return {.first = rank * share + std::min<int64_t>(rank, larger),
+          .count = share + (rank < larger ? 1 : 0)};
+}
+
+std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch) {
+  if (micro_batch <= 0) micro_batch = std::max<int64_t>(1, range.count);
+  std::vector<IndexRange> pieces;
+  for (int64_t first = range.first; first < range.end(); first += micro_batch) {
+    pieces.push_back(
+        {.first = first, .count = std::min(micro_batch, range.end() - first)});
+  }
+  return pieces;
+}
+
+namespace {
+
+// The pieces of discriminator step `step` in the TRAIN space of a round.
+std::vector<IndexRange> TrainPieces(const Schedule& schedule, int64_t step,
+                                    int64_t micro_batch, int rank, int size) {
+  IndexRange slice = RankSlice(schedule.discriminator_batch, rank, size);
+  slice.first += step * schedule.discriminator_batch;
+  return MicroBatches(slice, micro_batch);
+}
+
+}  // namespace
+
+std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
+                                        int rank, int size) {
+  using Kind = GeneratorOp::Kind;
+  std::vector<GeneratorOp> ops;
+  if (schedule.image_source == ImageSource::kFresh) {
+    // Before the step's own forward, which advances theta's buffers.
+    for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
+         ++step) {
+      for (const IndexRange& range :
+           TrainPieces(schedule, step, schedule.generator_micro_batch, rank,
+                       size)) {
+        ops.push_back({.kind = Kind::kMakeImages, .step = step, .range = range});
+        ops.push_back({.kind = Kind::kSendImages, .step = step, .range = range});
+      }
+    }
+  }
+  const std::vector<IndexRange> pieces =
+      MicroBatches(RankSlice(schedule.generator_batch, rank, size),
+                   schedule.generator_micro_batch);
+  // All images leave before the first wait for feedback; the other order
+  // deadlocks at lag 0.
+  for (const IndexRange& range : pieces) {
+    ops.push_back({.kind = Kind::kForward, .range = range});
+    if (schedule.SendsStepImages()) {
+      ops.push_back({.kind = Kind::kSendForward, .range = range});
+    }
+  }
+  const int64_t critic = schedule.CriticVersion(round);
+  if (schedule.feedback == FeedbackMode::kSnapshot) {
+    ops.push_back({.kind = Kind::kTakeCritic, .critic_version = critic});
+  }
+  for (const IndexRange& range : pieces) {
+    if (schedule.feedback == FeedbackMode::kImageGradient) {
+      ops.push_back({.kind = Kind::kTakeFeedback,
+                     .range = range,
+                     .critic_version = critic});
+    }
+    ops.push_back({.kind = Kind::kBackward, .range = range});
+  }
+  ops.push_back({.kind = Kind::kUpdate});
+  return ops;
+}
+
+std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
+                                                int rank, int size) {
+  using Kind = DiscriminatorOp::Kind;
+  const bool take_first = schedule.consistency == Consistency::kBounded;
+  std::vector<DiscriminatorOp> ops;
+  for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
+       ++step) {
+    const std::vector<IndexRange> generated = TrainPieces(
+        schedule, step, schedule.discriminator_micro_batch, rank, size);
+    const auto take_all = [&] {
+      for (const IndexRange& range : generated) {
+        ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
+      }
+    };
+    if (take_first) take_all();
+    for (IndexRange range : generated) {
+      range.first -= step * schedule.discriminator_batch;
+      ops.push_back({.kind = Kind::kReal, .step = step, .range = range});
+    }
+    // All real before all generated: a waiting discriminator has work to do.
+    for (const IndexRange& range : generated) {
+      if (!take_first) {
+        ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
+      }
+      ops.push_back({.kind = Kind::kGenerated, .step = step, .range = range});
+    }
+    ops.push_back({.kind = Kind::kUpdate, .step = step});
+  }
+  return ops;
+}
+
+}  // namespace gandem

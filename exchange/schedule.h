@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The schedule of a run as arithmetic (design.md section 4): which version
+// meets which, and the operations of each role in their order. One loop and one
+// number: lag 0 is the synchronous algorithm.
+//
+// Owner: values; copy freely.
+// Thread safety: pure functions, no locks, no I/O.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <vector>
+
+namespace gandem {
+
+enum class Consistency { kExact, kBounded };
+enum class ImageSource { kReused, kFresh };
+enum class FeedbackMode { kSnapshot, kImageGradient };
+
+// Indices [first, first + count).
+struct IndexRange {
+  int64_t first = 0;
+  int64_t count = 0;
+  int64_t end() const { return first + count; }
+  bool operator==(const IndexRange&) const = default;
+};
+
+// The contiguous part of [0, total) that `rank` of `size` owns; sizes differ by
+// at most one, larger parts first.
+IndexRange RankSlice(int64_t total, int rank, int size);
+
+// `range` in pieces of at most `micro_batch` images; 0: one piece.
+std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch);
+
+struct Schedule {
+  int64_t lag = 1;                            // L, in rounds, >= 0
+  int64_t discriminator_steps_per_round = 1;  // R, >= 1
+  Consistency consistency = Consistency::kExact;
+  ImageSource image_source = ImageSource::kReused;
+  FeedbackMode feedback = FeedbackMode::kSnapshot;
+  int64_t generator_batch = 1;      // B_G, global
+  int64_t discriminator_batch = 1;  // B_D, global
+  // Images per forward pass; 0: a rank's whole batch.
+  int64_t generator_micro_batch = 0;
+  int64_t discriminator_micro_batch = 0;
+
+  // Rounds that the discriminator has completed when its state is the critic
+  // of generator round `round`.
+  constexpr int64_t CriticBoundary(int64_t round) const {
+    return std::max<int64_t>(0, round + 1 - lag);
+  }
+  // Version of phi that judges generator round `round`.
+  constexpr int64_t CriticVersion(int64_t round) const {
+    return CriticBoundary(round) * discriminator_steps_per_round;
+  }
+  // Version of theta whose images the discriminator trains on in `round`.
+  constexpr int64_t ImageVersion(int64_t round) const { return round; }
+  // The last generator round whose critic exists once the discriminator has
+  // completed `boundary` rounds; -1: none.
+  constexpr int64_t LastRoundJudgedBy(int64_t boundary) const {
+    return boundary + lag - 1;
+  }
+  // The oldest boundary whose critic a generator at `first_round` still needs.
+  constexpr int64_t OldestBoundaryNeeded(int64_t first_round) const {
+    return CriticBoundary(first_round);
+  }
+  // Images of a round that the discriminator trains on.
+  constexpr int64_t TrainImagesPerRound() const {
+    return discriminator_steps_per_round * discriminator_batch;
+  }
+  // Does the generator send the images of its own step to the discriminator?
+  constexpr bool SendsStepImages() const {
+    return image_source == ImageSource::kReused ||
+           feedback == FeedbackMode::kImageGradient;
+  }
+};
+
+// One operation of a generator round. Compute never waits; Send and Take wait
+// and change nothing until they succeed.
+struct GeneratorOp {
+  enum class Kind {
+    kMakeImages,    // FRESH: forward without gradient, for discriminator `step`
+    kSendImages,    // FRESH: sends them (TRAIN)
+    kForward,       // the step's own images, with gradient
+    kSendForward,   // sends them (BOTH, TRAIN or FEEDBACK)
+    kTakeCritic,    // SNAPSHOT: waits for critic_version
+    kTakeFeedback,  // IMAGE_GRADIENT: waits for one micro-batch
+    kBackward,      // accumulates the gradient of one micro-batch
+    kUpdate,        // optimizer, EMA; the round ends
+  };
+  Kind kind = Kind::kUpdate;
+  int64_t step = 0;  // kMakeImages, kSendImages: u within the round
+  IndexRange range;  // in the TRAIN space (FRESH) or the FEEDBACK space
+  int64_t critic_version = 0;  // kTakeCritic, kTakeFeedback
+};
+
+// One operation of a discriminator round.
+struct DiscriminatorOp {
+  enum class Kind {
+    kReal,       // forward and backward on one real micro-batch
+    kTake,       // waits for one generated micro-batch
+    kGenerated,  // forward and backward on it
+    kUpdate,     // optimizer
+  };
+  Kind kind = Kind::kUpdate;
+  int64_t step = 0;  // u within the round
+  // kReal: within the step's batch. kTake, kGenerated: in the TRAIN space.
+  IndexRange range;
+};
+
+// The operations of round `round` for one rank, in order.
+std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
+                                        int rank, int size);
+// BOUNDED takes a step's images before its first forward pass, so that a
+// waiting discriminator is always at a version and can answer feedback.
+std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
+                                                int rank, int size);
+
+}  // namespace gandem

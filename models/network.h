@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What training/ knows about a network. Images are NCHW float in [-1, 1].
+//
+// Owner: a worker. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <cstdint>
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+namespace gandem {
+
+// What a forward pass may read and change (design.md sections 3 and 4).
+enum class ForwardMode {
+  // Batch statistics, recorded; spectral norm iterates once.
+  kTrain,
+  // Batch statistics, not recorded; stored spectral-norm vectors. Changes no
+  // state: critics, and FRESH images.
+  kFrozen,
+  // Running statistics; spectral norm iterates once on copies, because averaged
+  // vectors are not unit vectors (models.md 6.2). Changes no state.
+  kEvaluate,
+};
+
+class Generator : public torch::nn::Module {
+ public:
+  // noise_NZ: [N, noise_dim()]; returns images_NCHW in (-1, 1).
+  virtual at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) = 0;
+  virtual int64_t noise_dim() const = 0;
+};
+
+class Discriminator : public torch::nn::Module {
+ public:
+  // images_NCHW -> logits_N.
+  virtual at::Tensor forward(const at::Tensor& images_NCHW,
+                             ForwardMode mode) = 0;
+};
+
+}  // namespace gandem
