@@ -13,7 +13,9 @@
 
 namespace gandem {
 
-enum class Encoding { kFloat32, kBfloat16, kUint8 };
+// kFloat64 is for runs in double precision; it carries doubles as they are and
+// Encode and Decode, which are about floats, refuse it.
+enum class Encoding { kFloat32, kBfloat16, kUint8, kFloat64 };
 enum class Layout { kNchw, kChannelsLast };
 
 constexpr int64_t BytesPerElement(Encoding encoding) {
@@ -24,6 +26,8 @@ constexpr int64_t BytesPerElement(Encoding encoding) {
       return 2;
     case Encoding::kUint8:
       return 1;
+    case Encoding::kFloat64:
+      return 8;
   }
   return 0;
 }
