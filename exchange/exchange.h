@@ -58,6 +58,7 @@ struct FeedbackBatch {
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t critic_version = 0;  // phi that judged
+  double loss = 0;             // this batch's share of the generator's loss
   TensorFormat format;
   SharedBytes gradient;
 };
