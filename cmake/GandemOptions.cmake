@@ -35,6 +35,7 @@ endif()
 add_library(gandem_flags INTERFACE)
 target_compile_options(gandem_flags INTERFACE
   -Wall -Wextra -Werror -Werror=unused-result
+  -pthread  # everywhere: a precompiled header is bound to _REENTRANT
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 target_include_directories(gandem_flags INTERFACE
   ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
