@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The workers' side of the control plane (proto/control.proto). The life of a
+// worker process:
+//
+//   client = ControlClient::Create(...)
+//   for each run epoch:
+//     reply = client->Register(deadline)   config, epoch, where to start
+//     ... load reply.resume_from, open the exchange ...
+//     joined = client->Join(own_address, deadline)
+//     Heartbeats heartbeats(client, {...})   heartbeats.h
+//     ... rounds ...
+//
+// Owner: the worker's main; it outlives the Heartbeats.
+// Thread safety: any thread.
+// Errors of the waiting calls:
+//   DEADLINE_EXCEEDED  nobody answered by the deadline.
+//   ABORTED            superseded by another process, or the run is over.
+//   CANCELLED          Cancel() was called.
+//   the coordinator's  it refused what was sent, e.g. INVALID_ARGUMENT.
+// ExitCodeOf() of each is the worker's exit code.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "proto/control.pb.h"
+
+namespace gandem {
+
+class ControlClient {
+ public:
+  struct Options {
+    std::string address;       // required: "unix:/path" or "host:port"
+    Role role = ROLE_UNKNOWN;  // required
+    int rank = 0;
+    absl::Duration call_timeout = absl::Seconds(10);  // of one try
+    absl::Duration retry_interval = absl::Milliseconds(100);
+  };
+
+  // Does not connect yet. INVALID_ARGUMENT lists every bad option.
+  static absl::StatusOr<std::unique_ptr<ControlClient>> Create(Options options);
+  ~ControlClient();
+
+  // Starts a run epoch for this process; tries again while nobody answers.
+  absl::StatusOr<RegisterReply> Register(absl::Time deadline);
+
+  // Says that this worker is ready and waits until all are. `exchange_address`
+  // is a discriminator's, else empty. One of all_joined, epoch_superseded
+  // (register again) and leave is set in the reply.
+  absl::StatusOr<JoinReply> Join(const std::string& exchange_address,
+                                 absl::Time deadline);
+
+  // One try each, for Heartbeats; incarnation and run epoch are filled in.
+  // UNAVAILABLE: nobody answered. NOT_FOUND: a new coordinator, see Continue().
+  absl::StatusOr<HeartbeatReply> Heartbeat(HeartbeatRequest request);
+  absl::StatusOr<ShardReply> ReportShard(ShardReport report);
+
+  // One try to go on under a coordinator that was restarted. False: this
+  // worker's epoch is over, register again.
+  absl::StatusOr<bool> Continue(int64_t completed_rounds);
+
+  // Fails all waiting and all later calls.
+  void Cancel();
+
+ private:
+  struct Rpc;  // keeps gRPC out of this header
+  ControlClient(Options options, std::unique_ptr<Rpc> rpc);
+
+  RegisterRequest NewRegistration() const;
+  // Waits for a retry interval; the error that ends the retries, if any.
+  absl::Status WaitToRetry(absl::Time deadline, const absl::Status& last);
+
+  const Options options_;           // never changes after construction
+  const std::unique_ptr<Rpc> rpc_;  // thread-safe by itself
+  mutable absl::Mutex mu_;
+  // Of the last registration; 0: none.
+  int64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  uint32_t config_crc32c_ ABSL_GUARDED_BY(mu_) = 0;
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace gandem
