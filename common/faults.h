@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Collects everything that is wrong with a set of options, so that a user can
+// repair all of it at once. CreateRing in style.md 5.3 shows the use.
+//
+// Owner: the function that checks. Thread safety: one thread.
+#pragma once
+
+#include <concepts>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+class Faults {
+ public:
+  // `name` is what the faults are of: "ring", or a file's path.
+  explicit Faults(absl::string_view name) : name_(name) {}
+
+  // Both bounds belong to the range.
+  template <std::integral Value, std::integral Low, std::integral High>
+  void CheckRange(absl::string_view field, Value value, Low low, High high) {
+    if (std::cmp_less(value, low) || std::cmp_greater(value, high)) {
+      AddRange(field, absl::StrCat(value), absl::StrCat(low),
+               absl::StrCat(high));
+    }
+  }
+  // NaN is in no range.
+  void CheckRange(absl::string_view field, double value, double low,
+                  double high) {
+    if (!(value >= low && value <= high)) {
+      AddRange(field, absl::StrCat(value), absl::StrCat(low),
+               absl::StrCat(high));
+    }
+  }
+  void CheckRange(absl::string_view field, absl::Duration value,
+                  absl::Duration low, absl::Duration high) {
+    if (value < low || value > high) {
+      AddRange(field, absl::FormatDuration(value), absl::FormatDuration(low),
+               absl::FormatDuration(high));
+    }
+  }
+
+  void Add(std::string fault) { faults_.push_back(std::move(fault)); }
+
+  bool empty() const { return faults_.empty(); }
+
+  // INVALID_ARGUMENT "name: first; second", or OK when there are none.
+  absl::Status ToStatus() const;
+
+ private:
+  void AddRange(absl::string_view field, absl::string_view value,
+                absl::string_view low, absl::string_view high);
+
+  std::string name_;
+  std::vector<std::string> faults_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/file.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+std::string ParentOf(const std::string& path) {
+  const std::filesystem::path parent =
+      std::filesystem::path(path).parent_path();
+  return parent.empty() ? "." : parent.string();
+}
+
+absl::Status WriteAndMaybeSync(const std::string& path,
+                               absl::string_view contents, bool sync) {
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return FileError(errno, "cannot create", path);
+  absl::Cleanup close_file = [fd] { close(fd); };
+  while (!contents.empty()) {
+    const ssize_t written = write(fd, contents.data(), contents.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) return FileError(errno, "cannot write", path);
+    contents.remove_prefix(static_cast<size_t>(written));
+  }
+  if (sync && fsync(fd) != 0) return FileError(errno, "cannot fsync", path);
+  std::move(close_file).Cancel();
+  if (close(fd) != 0) return FileError(errno, "cannot close", path);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status FileError(int error_number, absl::string_view action,
+                       absl::string_view path) {
+  const std::string what = absl::StrCat(action, " '", path, "'");
+  if (error_number == ENOSPC || error_number == EDQUOT) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": ", std::generic_category().message(error_number),
+                     "; free some space there"));
+  }
+  return absl::ErrnoToStatus(error_number, what);
+}
+
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     int64_t max_bytes) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::string contents;
+  char buffer[1 << 16];
+  while (true) {
+    const ssize_t size = read(fd, buffer, sizeof(buffer));
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FileError(errno, "cannot read", path);
+    if (size == 0) return contents;
+    // Counted while reading: a pipe or /proc file has no size of its own.
+    if (size > max_bytes - static_cast<int64_t>(contents.size())) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", path, "' has more than ", max_bytes, " bytes"));
+    }
+    contents.append(buffer, static_cast<size_t>(size));
+  }
+}
+
+absl::Status WriteFile(const std::string& path, absl::string_view contents) {
+  return WriteAndMaybeSync(path, contents, /*sync=*/false);
+}
+
+absl::Status WriteFileDurably(const std::string& path,
+                              absl::string_view contents) {
+  const std::string temporary = path + ".tmp";
+  absl::Cleanup remove_temporary = [&temporary] { unlink(temporary.c_str()); };
+  GANDEM_RETURN_IF_ERROR(WriteAndMaybeSync(temporary, contents, /*sync=*/true));
+  if (rename(temporary.c_str(), path.c_str()) != 0) {
+    return FileError(errno, "cannot rename a new file to", path);
+  }
+  std::move(remove_temporary).Cancel();
+  return FsyncDirectory(ParentOf(path));
+}
+
+absl::Status FsyncDirectory(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open folder", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  if (fsync(fd) != 0) return FileError(errno, "cannot fsync folder", path);
+  return absl::OkStatus();
+}
+
+absl::Status CreateDirectories(const std::string& path) {
+  std::error_code error;
+  std::filesystem::create_directories(path, error);
+  if (error) return FileError(error.value(), "cannot create folder", path);
+  if (!std::filesystem::is_directory(path, error)) {
+    return FileError(ENOTDIR, "cannot create folder", path);
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<std::string>> ListDirectory(
+    const std::string& path) {
+  std::error_code error;
+  std::vector<std::string> names;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator();
+       entry.increment(error)) {
+    names.push_back(entry->path().filename().string());
+  }
+  if (error) return FileError(error.value(), "cannot list folder", path);
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+absl::Status RemoveAll(const std::string& path) {
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  if (error) return FileError(error.value(), "cannot remove", path);
+  return absl::OkStatus();
+}
+
+bool PathExists(const std::string& path) {
+  return access(path.c_str(), F_OK) == 0;
+}
+
+}  // namespace gandem

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files and folders as Status.
+//
+// Thread safety: any thread; two writers of one path race as the operating
+// system lets them.
+// Errors: the code that fits errno (NOT_FOUND, PERMISSION_DENIED,
+// RESOURCE_EXHAUSTED for a full disk ...), with the path in the message.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+// "action 'path': strerror(error_number)". A full disk or quota is
+// RESOURCE_EXHAUSTED and says what to do.
+absl::Status FileError(int error_number, absl::string_view action,
+                       absl::string_view path);
+
+// The whole file. INVALID_ARGUMENT when it has more than `max_bytes`.
+absl::StatusOr<std::string> ReadFile(const std::string& path,
+                                     int64_t max_bytes = INT64_MAX);
+
+// Creates or replaces. A crash may leave a part of it.
+absl::Status WriteFile(const std::string& path, absl::string_view contents);
+
+// Creates or replaces so that a crash at any moment leaves the old or the new
+// contents: `path`.tmp, fsync, rename, fsync of the folder.
+absl::Status WriteFileDurably(const std::string& path,
+                              absl::string_view contents);
+
+// Makes names that were created, renamed or removed in `path` survive a crash.
+absl::Status FsyncDirectory(const std::string& path);
+
+// With all parents; OK when it is there.
+absl::Status CreateDirectories(const std::string& path);
+
+// Names in the folder, sorted, without "." and "..".
+absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
+
+// A file, or a folder with all that is in it; OK when there is nothing.
+absl::Status RemoveAll(const std::string& path);
+
+bool PathExists(const std::string& path);
+
+}  // namespace gandem

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counter-based random numbers: every draw is a pure function of (seed,
+// purpose, step, index), so restarts, fleet shapes and prefetching change
+// nothing (design.md section 5).
+//
+// Philox4x32-10: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy
+// as 1, 2, 3", SC11, section 3.3 and table 2.
+//
+// Owner: values; a stream is a few words, make one per image.
+// Thread safety: one thread per stream.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+namespace gandem {
+
+using PhiloxCounter = std::array<uint32_t, 4>;
+using PhiloxKey = std::array<uint32_t, 2>;
+
+PhiloxCounter Philox4x32_10(PhiloxCounter counter, PhiloxKey key);
+
+// What a draw is for. The values are part of every run's numbers: never change
+// or reuse one.
+enum class Purpose : uint32_t {
+  kGeneratorNoise = 1,
+  kDiscriminatorNoise = 2,
+  kLabels = 3,
+  kDataOrder = 4,
+  kAugmentation = 5,
+  kDropout = 6,
+  kInit = 7,
+  kSample = 8,
+};
+
+// The numbers of one (seed, purpose, step, index). Streams never overlap: the
+// key is the seed, and the counter's 128 bits hold
+//   word 0  number of the block of four words in the stream
+//   word 1  index, bits 0 to 31
+//   word 2  step, bits 0 to 31
+//   word 3  purpose (bits 0 to 7), index bits 32 to 43 (bits 8 to 19),
+//           step bits 32 to 43 (bits 20 to 31)
+// so all counters of all streams differ. Step and index are below 2^44 and a
+// stream has 2^32 blocks; exceeding that is a bug and aborts.
+class PhiloxStream {
+ public:
+  PhiloxStream(uint64_t seed, Purpose purpose, uint64_t step, uint64_t index);
+
+  uint32_t NextUint32();
+  // Two words w0, w1: the top 53 bits of w1 << 32 | w0, times 2^-53: [0, 1).
+  double NextUniform();
+  // Uniform in [0, bound) without bias; bound >= 1. Takes one word or more
+  // (Lemire 2019, "Fast random integer generation in an interval").
+  uint32_t NextBelow(uint32_t bound);
+  // Standard normal by Box-Muller in double, two words for two numbers: with
+  // u = (w0 + 1) * 2^-32 in (0, 1] and v = w1 * 2^-32,
+  // sqrt(-2 ln u) * cos(2 pi v), then sqrt(-2 ln u) * sin(2 pi v), which waits
+  // for the next call whatever is drawn in between. |x| <= 6.67.
+  double NextNormal();
+  // float(NextNormal()) for each element, in order.
+  void FillNormal(std::span<float> out);
+
+ private:
+  struct Pair {
+    double first;
+    double second;
+  };
+  Pair NextNormalPair();
+
+  PhiloxKey key_;
+  PhiloxCounter counter_;
+  PhiloxCounter block_ = {};
+  int next_word_ = 4;  // in block_; 4: all used
+  bool exhausted_ = false;
+  bool has_spare_ = false;
+  double spare_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/clock.h"
+
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "tests/testing/fake_clock.h"
+
+namespace gandem {
+namespace {
+
+TEST(ClockTest, RealClockIsTheTimeOfDay) {
+  const absl::Time before = absl::Now();
+  const absl::Time now = Clock::Real()->Now();
+  EXPECT_LE(before, now);
+  EXPECT_LE(now, absl::Now());
+}
+
+TEST(ClockTest, FakeClockMovesWhenTold) {
+  testing::FakeClock clock;
+  const absl::Time start = clock.Now();
+  EXPECT_EQ(clock.Now(), start);
+  clock.Advance(absl::Seconds(5));
+  EXPECT_EQ(clock.Now(), start + absl::Seconds(5));
+}
+
+}  // namespace
+}  // namespace gandem
