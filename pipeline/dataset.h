@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Real images by index. Sources (idx_dataset.h) implement it, transforms
+// (transforms.h) wrap another Dataset; data_order.h decides which index comes
+// when, prefetcher.h reads ahead:
+//
+//   auto images = *IdxDataset::Open(images_path, labels_path);
+//   auto padded = *PadTo(std::move(images), 32);
+//   std::vector<float> pixels(padded->shape().NumValues());
+//   absl::StatusOr<int64_t> label = padded->Read(7, pixels);
+//
+// Owner: whoever holds it; a transform owns what it wraps.
+// Thread safety: immutable after construction; Read from any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+struct ImageShape {
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+
+  constexpr int64_t NumValues() const { return channels * height * width; }
+  bool operator==(const ImageShape&) const = default;
+};
+
+inline constexpr int64_t kNoLabel = -1;
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+
+  // Images; at least 1.
+  virtual int64_t size() const = 0;
+  virtual ImageShape shape() const = 0;
+
+  // Writes image `index` of [0, size()) to `out`, which has
+  // shape().NumValues() elements: CHW, values in [-1, 1]. Returns its label, or
+  // kNoLabel.
+  //   DATA_LOSS  this image cannot be decoded.
+  virtual absl::StatusOr<int64_t> Read(int64_t index,
+                                       std::span<float> out) const = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Datasets that change the images of another one.
+//
+// Owner, thread safety: see dataset.h.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "pipeline/dataset.h"
+
+namespace gandem {
+
+// Centers each image on a size x size background of -1 (black). An odd pixel
+// goes below and to the right.
+//   INVALID_ARGUMENT  an image is larger than that.
+absl::StatusOr<std::unique_ptr<Dataset>> PadTo(std::unique_ptr<Dataset> inner,
+                                               int64_t size);
+
+// Stretches or shrinks each image to size x size, each axis for itself: the
+// area average of the source where it shrinks, bilinear interpolation between
+// pixel centers (at half-integer positions, the edge repeated) where it grows.
+//   INVALID_ARGUMENT  size is below 1.
+absl::StatusOr<std::unique_ptr<Dataset>> ResizeTo(
+    std::unique_ptr<Dataset> inner, int64_t size);
+
+}  // namespace gandem
