@@ -17,17 +17,9 @@
 #include <span>
 
 #include "absl/status/statusor.h"
+#include "common/image_shape.h"
 
 namespace gandem {
-
-struct ImageShape {
-  int64_t channels = 0;
-  int64_t height = 0;
-  int64_t width = 0;
-
-  constexpr int64_t NumValues() const { return channels * height * width; }
-  bool operator==(const ImageShape&) const = default;
-};
 
 inline constexpr int64_t kNoLabel = -1;
 
