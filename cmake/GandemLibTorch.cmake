@@ -6,17 +6,52 @@
 # must not shadow Debian's.
 
 if(NOT GANDEM_LIBTORCH)
-  set(GANDEM_LIBTORCH $ENV{HOME}/.cache/gandem/libtorch-2.11.0/torch)
+  # The link that scripts/bootstrap.sh leaves behind.
+  if(DEFINED ENV{XDG_CACHE_HOME})
+    set(_cache $ENV{XDG_CACHE_HOME}/gandem)
+  else()
+    set(_cache $ENV{HOME}/.cache/gandem)
+  endif()
+  set(GANDEM_LIBTORCH ${_cache}/libtorch)
 endif()
 if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "No LibTorch in '${GANDEM_LIBTORCH}'. Run "
     "scripts/bootstrap.sh, or pass -DGANDEM_LIBTORCH=<folder with lib/ and include/>.")
 endif()
+file(REAL_PATH ${GANDEM_LIBTORCH} _torch)
+
+# The wheel always has libtorch_cuda.so; on a CPU host its own libraries are
+# missing, and a binary linked to it would not start.
+set(GANDEM_CUDA_FOUND FALSE)
+if(NOT GANDEM_CUDA STREQUAL "OFF")
+  set(_why "")
+  if(EXISTS ${_torch}/lib/libtorch_cuda.so)
+    execute_process(COMMAND ldd ${_torch}/lib/libtorch_cuda.so
+                    OUTPUT_VARIABLE _ldd ERROR_QUIET)
+    if(_ldd MATCHES "([^ \t\n]+) => not found")
+      set(_why "its ${CMAKE_MATCH_1} is missing (scripts/bootstrap.sh --cuda)")
+    endif()
+  else()
+    set(_why "it has no libtorch_cuda.so")
+  endif()
+  if(NOT _why)
+    find_package(CUDAToolkit QUIET)
+    if(NOT CUDAToolkit_FOUND)
+      set(_why "no CUDA toolkit was found (its headers are needed)")
+    endif()
+  endif()
+  if(NOT _why)
+    set(GANDEM_CUDA_FOUND TRUE)
+  elseif(GANDEM_CUDA STREQUAL "ON")
+    message(FATAL_ERROR "GANDEM_CUDA=ON, LibTorch ${_torch}: ${_why}.")
+  endif()
+endif()
+message(STATUS "LibTorch: ${_torch}, CUDA: ${GANDEM_CUDA_FOUND}")
 
 set(_links ${CMAKE_BINARY_DIR}/torch_include)
 file(MAKE_DIRECTORY ${_links})
 foreach(_part ATen c10 torch caffe2)
-  file(CREATE_LINK ${GANDEM_LIBTORCH}/include/${_part} ${_links}/${_part} SYMBOLIC)
+  file(CREATE_LINK ${_torch}/include/${_part} ${_links}/${_part} SYMBOLIC)
 endforeach()
 
 add_library(gandem_torch INTERFACE)
@@ -24,9 +59,23 @@ add_library(gandem::torch ALIAS gandem_torch)
 target_include_directories(gandem_torch SYSTEM INTERFACE
   ${_links} ${_links}/torch/csrc/api/include)
 target_link_libraries(gandem_torch INTERFACE
-  ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so ${GANDEM_LIBTORCH}/lib/libc10.so)
+  ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
 target_link_options(gandem_torch INTERFACE
-  -Wl,-rpath,${GANDEM_LIBTORCH}/lib -Wl,--allow-shlib-undefined)
+  -Wl,-rpath,${_torch}/lib -Wl,--allow-shlib-undefined)
+
+if(GANDEM_CUDA_FOUND)
+  # CUDA kernels register themselves when libtorch_cuda.so is loaded; nothing
+  # refers to it by name, so a linker would be free to leave it out.
+  set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED_SUPPORTED TRUE)
+  set(CMAKE_CXX_LINK_LIBRARY_USING_NO_AS_NEEDED
+      "LINKER:--push-state,--no-as-needed" "<LINK_ITEM>" "LINKER:--pop-state")
+  target_link_libraries(gandem_torch INTERFACE
+    $<LINK_LIBRARY:NO_AS_NEEDED,${_torch}/lib/libtorch_cuda.so>
+    ${_torch}/lib/libc10_cuda.so)
+  target_include_directories(gandem_torch SYSTEM INTERFACE
+    ${CUDAToolkit_INCLUDE_DIRS})
+  target_compile_definitions(gandem_torch INTERFACE GANDEM_CUDA=1)
+endif()
 
 # One precompiled torch/torch.h for all Torch folders: 15 s a file without it.
 file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled torch/torch.h.\n")
