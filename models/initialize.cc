@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/initialize.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "common/check.h"
+#include "common/philox.h"
+#include "models/layers/batch_norm.h"
+#include "models/layers/spectral_norm.h"
+#include "models/layers/weighted.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+enum class WeightInit { kUniformFanIn, kNormal, kOrthogonal };
+
+constexpr double kNormalStddev = 0.02;
+
+WeightInit InitOf(const NetworkConfig& config) {
+  switch (config.family_case()) {
+    case NetworkConfig::kMlp:
+      return WeightInit::kUniformFanIn;
+    case NetworkConfig::kDcgan:
+      return WeightInit::kNormal;
+    case NetworkConfig::kSndcgan:
+    case NetworkConfig::kSngan:
+    case NetworkConfig::FAMILY_NOT_SET:
+      break;
+  }
+  return WeightInit::kOrthogonal;
+}
+
+// Draws the tensors of one network, in order.
+class Initializer {
+ public:
+  Initializer(WeightInit init, uint64_t seed, uint64_t first_tensor)
+      : init_(init), seed_(seed), tensor_(first_tensor) {}
+
+  void Initialize(torch::nn::Module& network) {
+    const torch::NoGradGuard no_grad;
+    for (const auto& module : network.modules()) {
+      for (auto& item : module->named_parameters(/*recurse=*/false)) {
+        SetParameter(*module, item.key(), item.value());
+        ++tensor_;
+      }
+      for (auto& item : module->named_buffers(/*recurse=*/false)) {
+        SetBuffer(item.key(), item.value());
+      }
+    }
+  }
+
+ private:
+  void SetParameter(const torch::nn::Module& module, const std::string& name,
+                    at::Tensor& parameter) {
+    const bool of_norm = dynamic_cast<const BatchNorm*>(&module) != nullptr;
+    if (of_norm) {
+      parameter.fill_(name == "weight" ? 1 : 0);
+      if (name == "weight" && init_ == WeightInit::kNormal) {
+        parameter.add_(Normal(parameter.sizes()), kNormalStddev);
+      }
+    } else if (name == "weight") {
+      SetWeight(parameter);
+    } else if (init_ == WeightInit::kUniformFanIn) {
+      const auto& weight = module.named_parameters(false)["weight"];
+      parameter.copy_(Uniform(parameter.sizes(), FanIn(weight)));
+    } else {
+      parameter.zero_();
+    }
+  }
+
+  void SetWeight(at::Tensor& weight) {
+    switch (init_) {
+      case WeightInit::kUniformFanIn:
+        weight.copy_(Uniform(weight.sizes(), FanIn(weight)));
+        break;
+      case WeightInit::kNormal:
+        weight.copy_(Normal(weight.sizes()) * kNormalStddev);
+        break;
+      case WeightInit::kOrthogonal:
+        weight.copy_(Orthogonal(weight.sizes()));
+        break;
+    }
+  }
+
+  void SetBuffer(const std::string& name, at::Tensor& buffer) {
+    if (name == "running_var") {
+      buffer.fill_(1);
+    } else if (name == "weight_u" || name == "weight_v") {
+      const at::Tensor vector = Normal({1, buffer.numel()});
+      buffer.copy_(vector.view({-1}) / vector.norm());
+      ++tensor_;
+    } else {
+      buffer.zero_();
+    }
+  }
+
+  at::Tensor Normal(at::IntArrayRef shape) {
+    return Draw(shape, [](PhiloxStream& s) { return s.NextNormal(); });
+  }
+
+  at::Tensor Uniform(at::IntArrayRef shape, int64_t fan_in) {
+    const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+    return Draw(shape, [bound](PhiloxStream& s) {
+      return bound * (2 * s.NextUniform() - 1);
+    });
+  }
+
+  // Orthonormal rows or columns, whichever are fewer, of the weight as a matrix
+  // [size(0), rest] (Saxe, McClelland and Ganguli 2014), as PyTorch does it.
+  at::Tensor Orthogonal(at::IntArrayRef shape) {
+    const at::Tensor matrix = Normal(shape).flatten(1);
+    const bool wide = matrix.size(0) < matrix.size(1);
+    auto [q, r] = at::linalg_qr(wide ? matrix.t() : matrix);
+    q = q * r.diagonal().sign();
+    return (wide ? q.t() : q).reshape(shape);
+  }
+
+  template <typename DrawOne>
+  at::Tensor Draw(at::IntArrayRef shape, DrawOne draw_one) {
+    at::Tensor values = torch::empty(shape, torch::kFloat64);
+    const int64_t rows = shape[0];
+    const int64_t row_size = values.numel() / rows;
+    double* out = values.mutable_data_ptr<double>();
+    for (int64_t row = 0; row < rows; ++row) {
+      PhiloxStream stream(seed_, Purpose::kInit, tensor_, row);
+      for (int64_t i = 0; i < row_size; ++i) *out++ = draw_one(stream);
+    }
+    return values;
+  }
+
+  static int64_t FanIn(const at::Tensor& weight) { return weight[0].numel(); }
+
+  const WeightInit init_;
+  const uint64_t seed_;
+  uint64_t tensor_;  // number of the next one
+};
+
+}  // namespace
+
+void InitializeParameters(Generator& generator, const NetworkConfig& config,
+                          uint64_t seed) {
+  Initializer(InitOf(config), seed, /*first_tensor=*/0).Initialize(generator);
+}
+
+void InitializeParameters(Discriminator& discriminator,
+                          const NetworkConfig& config, uint64_t seed) {
+  Initializer(InitOf(config), seed, /*first_tensor=*/uint64_t{1} << 32)
+      .Initialize(discriminator);
+}
+
+}  // namespace gandem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Batch normalization (Ioffe and Szegedy 2015) with an affine map, for NC and
+// NCHW input. Tensors and their names are those of torch.nn.BatchNorm2d:
+// parameters weight and bias; buffers running_mean, running_var and
+// num_batches_tracked (int64, whatever the module is converted to).
+//
+//   kTrain     normalizes by the batch and records its statistics
+//   kFrozen    normalizes by the batch, records nothing
+//   kEvaluate  normalizes by the running statistics
+//
+// Owner: a network. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include "models/layers/layer.h"
+
+namespace gandem {
+
+class BatchNorm : public Layer {
+ public:
+  struct Options {
+    int64_t num_features = 0;  // required, >= 1
+    double eps = 1e-5;
+    double momentum = 0.1;  // weight of the new statistics, as in PyTorch
+  };
+
+  explicit BatchNorm(Options options);
+
+  at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+
+  using torch::nn::Module::to;
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Device device, torch::Dtype dtype,
+          bool non_blocking = false) override;
+
+ private:
+  const Options options_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+  at::Tensor num_batches_tracked_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/layer.h"
+
+#include <torch/torch.h>
+
+#include <string>
+#include <utility>
+
+#include "common/check.h"
+
+namespace gandem {
+
+Sequence& Sequence::Add(std::shared_ptr<Layer> layer) {
+  register_module(std::to_string(entries_.size()), layer);
+  entries_.push_back({.layer = std::move(layer), .function = nullptr});
+  return *this;
+}
+
+Sequence& Sequence::Add(Function function) {
+  GANDEM_CHECK(!entries_.empty());
+  entries_.push_back({.layer = nullptr, .function = function});
+  return *this;
+}
+
+at::Tensor Sequence::forward(const at::Tensor& input, ForwardMode mode) {
+  at::Tensor x = input;
+  for (const Entry& entry : entries_) {
+    x = entry.layer ? entry.layer->forward(x, mode)
+                    : entry.function(std::move(x));
+  }
+  return x;
+}
+
+at::Tensor Relu(at::Tensor input) { return input.relu_(); }
+
+at::Tensor LeakyRelu(at::Tensor input) {
+  return at::leaky_relu_(input, /*negative_slope=*/0.2);
+}
+
+at::Tensor Tanh(at::Tensor input) { return input.tanh_(); }
+
+at::Tensor Upsample(at::Tensor input_NCHW) {
+  return at::upsample_nearest2d(
+      input_NCHW, {2 * input_NCHW.size(2), 2 * input_NCHW.size(3)});
+}
+
+at::Tensor Downsample(at::Tensor input_NCHW) {
+  return at::avg_pool2d(input_NCHW, /*kernel_size=*/2);
+}
+
+at::Tensor SumPool(at::Tensor input_NCHW) { return input_NCHW.sum({2, 3}); }
+
+}  // namespace gandem

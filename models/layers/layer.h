@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What networks are made of: one tensor in, one out, and a mode that says what
+// may be read and changed. Parameters start as constants; initialize.h draws
+// them. Nothing here uses Torch's own random numbers.
+//
+// Owner: the network that registered it. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <memory>
+#include <vector>
+
+#include "models/network.h"
+
+namespace gandem {
+
+class Layer : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
+};
+
+// Layers one after the other. Entries are named by their position, functions
+// included, as in torch.nn.Sequential, so tensor names equal PyTorch's:
+//
+//   auto main = std::make_shared<Sequence>();
+//   main->Add(std::make_shared<Linear>(options)).Add(&Relu);
+class Sequence : public Layer {
+ public:
+  // May overwrite its argument: the output of the entry before it.
+  using Function = at::Tensor (*)(at::Tensor input);
+
+  Sequence& Add(std::shared_ptr<Layer> layer);
+  // Not the first entry, because it may overwrite what it gets.
+  Sequence& Add(Function function);
+
+  at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+
+ private:
+  struct Entry {
+    std::shared_ptr<Layer> layer;  // null: a function
+    Function function;
+  };
+  std::vector<Entry> entries_;
+};
+
+// Functions for Sequence; all but Upsample and the pooling ones work in place.
+at::Tensor Relu(at::Tensor input);
+at::Tensor LeakyRelu(at::Tensor input);  // slope 0.2
+at::Tensor Tanh(at::Tensor input);
+// Nearest neighbor, twice the height and width.
+at::Tensor Upsample(at::Tensor input_NCHW);
+// Mean over 2 x 2.
+at::Tensor Downsample(at::Tensor input_NCHW);
+// Sum over height and width: NCHW -> NC.
+at::Tensor SumPool(at::Tensor input_NCHW);
+
+}  // namespace gandem

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/spectral_norm.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+namespace gandem {
+namespace {
+
+at::Tensor ConstantUnitVector(int64_t size) {
+  return torch::full({size}, 1.0 / std::sqrt(static_cast<double>(size)));
+}
+
+}  // namespace
+
+SpectralNorm::SpectralNorm(torch::nn::Module& owner, const at::Tensor& weight,
+                           Options options)
+    : options_(options) {
+  const int64_t rows = weight.size(options_.row_dim);
+  u_ = owner.register_buffer("weight_u", ConstantUnitVector(rows));
+  v_ = owner.register_buffer("weight_v",
+                             ConstantUnitVector(weight.numel() / rows));
+}
+
+at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
+  const at::Tensor matrix = AsMatrix(weight);
+  // Never the buffers themselves: a later forward before this one's backward
+  // would overwrite what autograd has saved (models.md T3).
+  at::Tensor u;
+  at::Tensor v;
+  {
+    const torch::NoGradGuard no_grad;
+    if (mode == ForwardMode::kFrozen) {
+      u = u_.clone();
+      v = v_.clone();
+    } else {
+      v = UnitVector(at::mv(matrix.t(), u_));
+      u = UnitVector(at::mv(matrix, v));
+    }
+    if (mode == ForwardMode::kTrain) {
+      u_.copy_(u);
+      v_.copy_(v);
+    }
+  }
+  return weight / at::dot(u, at::mv(matrix, v));
+}
+
+at::Tensor SpectralNorm::AsMatrix(const at::Tensor& weight) const {
+  return weight.transpose(0, options_.row_dim).flatten(1);
+}
+
+at::Tensor SpectralNorm::UnitVector(const at::Tensor& vector) const {
+  return vector / vector.norm().clamp_min(options_.eps);
+}
+
+}  // namespace gandem

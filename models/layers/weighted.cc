@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/weighted.h"
+
+#include <torch/torch.h>
+
+namespace gandem {
+
+WeightedLayer::WeightedLayer(at::IntArrayRef weight_shape, int64_t row_dim,
+                             bool bias, bool spectral_norm,
+                             double spectral_norm_eps) {
+  weight_ = register_parameter("weight", torch::zeros(weight_shape));
+  if (bias) {
+    bias_ = register_parameter("bias", torch::zeros({weight_shape[row_dim]}));
+  }
+  if (spectral_norm) {
+    spectral_norm_.emplace(
+        *this, weight_,
+        SpectralNorm::Options{.row_dim = row_dim, .eps = spectral_norm_eps});
+  }
+}
+
+at::Tensor WeightedLayer::EffectiveWeight(ForwardMode mode) {
+  return spectral_norm_ ? spectral_norm_->Normalize(weight_, mode) : weight_;
+}
+
+Linear::Linear(const Options& options)
+    : WeightedLayer({options.out_features, options.in_features}, /*row_dim=*/0,
+                    options.bias, options.spectral_norm,
+                    options.spectral_norm_eps) {}
+
+at::Tensor Linear::forward(const at::Tensor& input, ForwardMode mode) {
+  return at::linear(input, EffectiveWeight(mode), bias());
+}
+
+Conv2d::Conv2d(const ConvOptions& options)
+    : WeightedLayer({options.out_channels, options.in_channels, options.kernel,
+                     options.kernel},
+                    /*row_dim=*/0, options.bias, options.spectral_norm,
+                    options.spectral_norm_eps),
+      options_(options) {}
+
+at::Tensor Conv2d::forward(const at::Tensor& input, ForwardMode mode) {
+  return at::conv2d(input, EffectiveWeight(mode), bias(), options_.stride,
+                    options_.padding);
+}
+
+// The weight is [in, out, height, width], and its matrix has a row for each
+// output (models.md T12).
+ConvTranspose2d::ConvTranspose2d(const ConvOptions& options)
+    : WeightedLayer({options.in_channels, options.out_channels, options.kernel,
+                     options.kernel},
+                    /*row_dim=*/1, options.bias, options.spectral_norm,
+                    options.spectral_norm_eps),
+      options_(options) {}
+
+at::Tensor ConvTranspose2d::forward(const at::Tensor& input, ForwardMode mode) {
+  return at::conv_transpose2d(input, EffectiveWeight(mode), bias(),
+                              options_.stride, options_.padding);
+}
+
+}  // namespace gandem

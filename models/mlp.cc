@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/mlp.h"
+
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+
+namespace gandem {
+namespace {
+
+// in_features -> hidden... -> out_features.
+std::shared_ptr<Sequence> MakeStack(int64_t in_features,
+                                    const std::vector<int64_t>& hidden,
+                                    int64_t out_features) {
+  auto stack = std::make_shared<Sequence>();
+  for (const int64_t width : hidden) {
+    stack
+        ->Add(std::make_shared<Linear>(
+            Linear::Options{.in_features = in_features, .out_features = width}))
+        .Add(&LeakyRelu);
+    in_features = width;
+  }
+  stack->Add(std::make_shared<Linear>(Linear::Options{
+      .in_features = in_features, .out_features = out_features}));
+  return stack;
+}
+
+class MlpGenerator : public Generator {
+ public:
+  explicit MlpGenerator(const MlpOptions& options)
+      : options_(options),
+        main_(MakeStack(options.noise_dim, options.hidden,
+                        options.image.NumValues())) {
+    main_->Add(&Tanh);
+    register_module("main", main_);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+    const ImageShape& image = options_.image;
+    return main_->forward(noise_NZ, mode)
+        .view({-1, image.channels, image.height, image.width});
+  }
+
+  int64_t noise_dim() const override { return options_.noise_dim; }
+
+ private:
+  const MlpOptions options_;
+  const std::shared_ptr<Sequence> main_;
+};
+
+class MlpDiscriminator : public Discriminator {
+ public:
+  explicit MlpDiscriminator(const MlpOptions& options)
+      : main_(MakeStack(options.image.NumValues(), options.hidden,
+                        /*out_features=*/1)) {
+    register_module("main", main_);
+  }
+
+  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
+    return main_->forward(images_NCHW.flatten(1), mode).squeeze(1);
+  }
+
+ private:
+  const std::shared_ptr<Sequence> main_;
+};
+
+}  // namespace
+
+std::shared_ptr<Generator> MakeMlpGenerator(const MlpOptions& options) {
+  return std::make_shared<MlpGenerator>(options);
+}
+
+std::shared_ptr<Discriminator> MakeMlpDiscriminator(const MlpOptions& options) {
+  return std::make_shared<MlpDiscriminator>(options);
+}
+
+}  // namespace gandem

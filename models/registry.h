@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a NetworkConfig to a network, on the CPU in float32. Parameters are
+// constants until InitializeParameters (initialize.h) or a checkpoint sets
+// them; a second call makes the twin that a critic or an average needs.
+//
+// Owner: the caller. Thread safety: any thread.
+// Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
+// the family is missing or does not make images of this size.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/image_shape.h"
+#include "models/network.h"
+
+namespace gandem {
+
+class NetworkConfig;  // proto/config.proto
+
+absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
+    const NetworkConfig& config, const ImageShape& image);
+absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
+    const NetworkConfig& config, const ImageShape& image);
+
+}  // namespace gandem

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/sndcgan.h"
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+
+namespace gandem {
+namespace {
+
+// StudioGAN's constants (models.md 2.1).
+constexpr double kBatchNormEps = 1e-4;
+constexpr double kSpectralNormEps = 1e-6;
+constexpr int64_t kSmallest = 4;  // height and width of the widest layer
+
+std::shared_ptr<Layer> MakeNorm(int64_t channels) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = channels, .eps = kBatchNormEps});
+}
+
+class SndcganGenerator : public Generator {
+ public:
+  explicit SndcganGenerator(const SndcganOptions& options)
+      : noise_dim_(options.noise_dim), widest_(8 * options.width) {
+    linear_ = register_module(
+        "linear", std::make_shared<Linear>(Linear::Options{
+                      .in_features = noise_dim_,
+                      .out_features = widest_ * kSmallest * kSmallest}));
+    main_ = register_module("main", std::make_shared<Sequence>());
+    int64_t channels = widest_;
+    for (; channels > options.width; channels /= 2) {
+      main_
+          ->Add(std::make_shared<ConvTranspose2d>(
+              ConvOptions{.in_channels = channels,
+                          .out_channels = channels / 2,
+                          .kernel = 4,
+                          .stride = 2,
+                          .padding = 1}))
+          .Add(MakeNorm(channels / 2))
+          .Add(&Relu);
+    }
+    main_
+        ->Add(std::make_shared<Conv2d>(
+            ConvOptions{.in_channels = channels,
+                        .out_channels = options.image_channels,
+                        .kernel = 3,
+                        .padding = 1}))
+        .Add(&Tanh);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+    const at::Tensor x = linear_->forward(noise_NZ, mode);
+    return main_->forward(x.view({-1, widest_, kSmallest, kSmallest}), mode);
+  }
+
+  int64_t noise_dim() const override { return noise_dim_; }
+
+ private:
+  const int64_t noise_dim_;
+  const int64_t widest_;
+  std::shared_ptr<Linear> linear_;
+  std::shared_ptr<Sequence> main_;
+};
+
+class SndcganDiscriminator : public Discriminator {
+ public:
+  explicit SndcganDiscriminator(const SndcganOptions& options)
+      : spectral_norm_(options.spectral_norm),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    const int64_t width = options.width;
+    int64_t in_channels = options.image_channels;
+    for (const int64_t channels : {width, 2 * width, 4 * width}) {
+      AddConvolution(in_channels, channels, /*halve=*/false);
+      AddConvolution(channels, channels, /*halve=*/true);
+      in_channels = channels;
+    }
+    AddConvolution(in_channels, 8 * width, /*halve=*/false);
+    linear_ =
+        register_module("linear", std::make_shared<Linear>(Linear::Options{
+                                      .in_features = 8 * width,
+                                      .out_features = 1,
+                                      .spectral_norm = spectral_norm_,
+                                      .spectral_norm_eps = kSpectralNormEps}));
+  }
+
+  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
+    const at::Tensor features_NC = SumPool(main_->forward(images_NCHW, mode));
+    return linear_->forward(features_NC, mode).squeeze(1);
+  }
+
+ private:
+  void AddConvolution(int64_t in_channels, int64_t out_channels, bool halve) {
+    main_->Add(std::make_shared<Conv2d>(
+        ConvOptions{.in_channels = in_channels,
+                    .out_channels = out_channels,
+                    .kernel = halve ? 4 : 3,
+                    .stride = halve ? 2 : 1,
+                    .padding = 1,
+                    .spectral_norm = spectral_norm_,
+                    .spectral_norm_eps = kSpectralNormEps}));
+    if (!spectral_norm_) main_->Add(MakeNorm(out_channels));
+    main_->Add(&Relu);
+  }
+
+  const bool spectral_norm_;
+  const std::shared_ptr<Sequence> main_;
+  std::shared_ptr<Linear> linear_;
+};
+
+}  // namespace
+
+std::shared_ptr<Generator> MakeSndcganGenerator(const SndcganOptions& options) {
+  return std::make_shared<SndcganGenerator>(options);
+}
+
+std::shared_ptr<Discriminator> MakeSndcganDiscriminator(
+    const SndcganOptions& options) {
+  return std::make_shared<SndcganDiscriminator>(options);
+}
+
+}  // namespace gandem

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The "standard CNN" of the SNGAN paper (Miyato et al. 2018, table 3) for 32
+// pixels, in the form of StudioGAN's deep_conv: ReLU throughout, all biases.
+//
+//   G: noise -> linear 8w@4 -> 4w@8 -> 2w@16 -> w@32 -> image, batch norm
+//   D: image -> w@32 -> w@16 -> 2w -> 2w@8 -> 4w -> 4w@4 -> 8w -> sum -> logit,
+//      spectral norm in every layer, or batch norm after every convolution
+//
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <memory>
+
+#include "models/network.h"
+
+namespace gandem {
+
+struct SndcganOptions {
+  int64_t width = 64;         // w; >= 1
+  int64_t noise_dim = 128;    // generator only; >= 1
+  bool spectral_norm = true;  // discriminator only; false: batch norm
+  int64_t image_channels = 3;
+};
+
+std::shared_ptr<Generator> MakeSndcganGenerator(const SndcganOptions& options);
+std::shared_ptr<Discriminator> MakeSndcganDiscriminator(
+    const SndcganOptions& options);
+
+}  // namespace gandem

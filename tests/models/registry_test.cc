@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts are those of the reference implementations that the comments name.
+#include "models/registry.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <ostream>
+#include <string>
+
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+NetworkConfig Parse(const std::string& text) {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config))
+      << text;
+  return config;
+}
+
+ImageShape Square(int64_t channels, int64_t size) {
+  return {.channels = channels, .height = size, .width = size};
+}
+
+int64_t CountParameters(const torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : module.parameters()) {
+    EXPECT_TRUE(parameter.requires_grad());
+    count += parameter.numel();
+  }
+  return count;
+}
+
+// Elements of the buffers whose name ends in `suffix`.
+int64_t CountBuffers(const torch::nn::Module& module,
+                     const std::string& suffix = "") {
+  int64_t count = 0;
+  for (const auto& item : module.named_buffers()) {
+    if (item.key().ends_with(suffix)) count += item.value().numel();
+  }
+  return count;
+}
+
+struct Counts {
+  std::string config;
+  int64_t channels;
+  int64_t size;
+  int64_t generator;
+  int64_t generator_buffers;
+  int64_t discriminator;
+  int64_t discriminator_buffers;
+};
+
+void PrintTo(const Counts& counts, std::ostream* out) {
+  *out << counts.config << " " << counts.channels << "@" << counts.size;
+}
+
+class RegistryCountTest : public testing::TestWithParam<Counts> {};
+
+TEST_P(RegistryCountTest, ParametersAndBuffers) {
+  const Counts& want = GetParam();
+  const NetworkConfig config = Parse(want.config);
+  const ImageShape image = Square(want.channels, want.size);
+  const auto generator = MakeGenerator(config, image);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  EXPECT_EQ(CountParameters(**generator), want.generator);
+  EXPECT_EQ(CountBuffers(**generator), want.generator_buffers);
+  const auto discriminator = MakeDiscriminator(config, image);
+  ASSERT_TRUE(discriminator.ok()) << discriminator.status();
+  EXPECT_EQ(CountParameters(**discriminator), want.discriminator);
+  EXPECT_EQ(CountBuffers(**discriminator), want.discriminator_buffers);
+}
+
+TEST_P(RegistryCountTest, MakesAndJudgesImages) {
+  const NetworkConfig config = Parse(GetParam().config);
+  const ImageShape image = Square(GetParam().channels, GetParam().size);
+  const auto generator = MakeGenerator(config, image);
+  const auto discriminator = MakeDiscriminator(config, image);
+  ASSERT_TRUE(generator.ok() && discriminator.ok());
+  const torch::NoGradGuard no_grad;
+  for (const ForwardMode mode :
+       {ForwardMode::kTrain, ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
+    const at::Tensor images =
+        (*generator)
+            ->forward(torch::ones({2, (*generator)->noise_dim()}), mode);
+    EXPECT_EQ(images.sizes(),
+              (at::IntArrayRef{2, image.channels, image.height, image.width}));
+    EXPECT_EQ((*discriminator)->forward(images, mode).sizes(),
+              at::IntArrayRef{2});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, RegistryCountTest,
+    testing::Values(
+        // pytorch/examples dcgan, nz 100.
+        Counts{"dcgan {}", 3, 64, 3576704, 1924, 2765568, 1795},
+        Counts{"dcgan {}", 1, 64, 3574656, 1924, 2763520, 1795},
+        Counts{"dcgan { noise_dim: 128 }", 3, 64, 3806080, 1924, 2765568, 1795},
+        // One stage less: shape arithmetic.
+        Counts{"dcgan {}", 3, 32,
+               409600 + 512 + 524288 + 256 + 131072 + 128 + 3072,
+               2 * (256 + 128 + 64) + 3,
+               3072 + 131072 + 256 + 524288 + 512 + 4096, 2 * (128 + 256) + 2},
+        // StudioGAN deep_conv, with spectral norm and with batch norm.
+        Counts{"sndcgan {}", 3, 32, 3812355, 899, 2928193, 13148},
+        Counts{"sndcgan { spectral_norm: false }", 3, 32, 3812355, 899, 2931009,
+               2823},
+        // mimicry sngan_32, whose shapes are those of the authors' code.
+        Counts{"sngan {}", 3, 32, 4276739, 3591, 1053825, 9631},
+        // Shape arithmetic.
+        Counts{"mlp { hidden: 128 hidden: 256 noise_dim: 100 }", 1, 28,
+               100 * 128 + 128 + 128 * 256 + 256 + 256 * 784 + 784, 0,
+               784 * 128 + 128 + 128 * 256 + 256 + 256 + 1, 0}));
+
+TEST(RegistryTest, SpectralNormBuffersByKind) {
+  const auto sndcgan = MakeDiscriminator(Parse("sndcgan {}"), Square(3, 32));
+  ASSERT_TRUE(sndcgan.ok());
+  EXPECT_EQ(CountBuffers(**sndcgan, "weight_u"), 1409);
+  EXPECT_EQ(CountBuffers(**sndcgan, "weight_v"), 11739);
+  const auto sngan = MakeDiscriminator(Parse("sngan {}"), Square(3, 32));
+  ASSERT_TRUE(sngan.ok());
+  EXPECT_EQ(CountBuffers(**sngan, "weight_u"), 1281);
+  EXPECT_EQ(CountBuffers(**sngan, "weight_v"), 8350);
+}
+
+TEST(RegistryTest, NamesEveryFault) {
+  const auto network =
+      MakeGenerator(Parse("dcgan { width: 0 noise_dim: -1 }"),
+                    {.channels = 0, .height = 48, .width = 32});
+  EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(network.status().message(),
+            "network.dcgan: image channels 0 is not in [1, 1024]; images of 48 "
+            "x 32 are not possible, it makes 32 x 32 or 64 x 64; width 0 is "
+            "not in [1, 65536]; noise_dim -1 is not in [1, 65536]");
+}
+
+TEST(RegistryTest, FamilyIsRequired) {
+  for (const absl::Status& status :
+       {MakeGenerator(NetworkConfig(), Square(1, 32)).status(),
+        MakeDiscriminator(NetworkConfig(), Square(1, 32)).status()}) {
+    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
+    EXPECT_EQ(status.message(),
+              "network: set one of mlp, dcgan, sndcgan, sngan");
+  }
+}
+
+TEST(RegistryTest, ResNetsRefuseOtherSizes) {
+  for (const char* config : {"sndcgan {}", "sngan {}"}) {
+    EXPECT_EQ(MakeDiscriminator(Parse(config), Square(3, 64)).status().code(),
+              absl::StatusCode::kInvalidArgument);
+  }
+}
+
+}  // namespace
+}  // namespace gandem
