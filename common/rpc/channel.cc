@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/rpc/channel.h"
+
+#include <netdb.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <limits>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
+
+absl::Status Check(const RpcOptions& options) {
+  Faults faults("rpc");
+  faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
+                    std::numeric_limits<int>::max());
+  faults.CheckRange("keepalive_timeout", options.keepalive_timeout,
+                    absl::Seconds(1), absl::Hours(1));
+  return faults.ToStatus();
+}
+
+sockaddr_un UnixSocketAddress(const Address& address) {
+  sockaddr_un result = {};
+  result.sun_family = AF_UNIX;
+  std::memcpy(result.sun_path, address.unix_path.data(),
+              address.unix_path.size());
+  return result;
+}
+
+absl::Status InUse(const Address& address) {
+  return absl::AlreadyExistsError(absl::StrCat(
+      "cannot listen on ", ToString(address),
+      ": another process does; stop it or choose another address"));
+}
+
+// gRPC takes over a path that another server listens on. A path that nobody
+// listens on is left from a killed process and may be taken.
+absl::Status CheckUnixSocketIsFree(const Address& address) {
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a unix socket");
+  const absl::Cleanup close_socket = [fd] { close(fd); };
+  const sockaddr_un name = UnixSocketAddress(address);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
+          0 ||
+      errno == EAGAIN) {  // EAGAIN: its backlog is full
+    return InUse(address);
+  }
+  return absl::OkStatus();
+}
+
+// gRPC only logs why it cannot listen; ask the system again.
+absl::Status WhyNoServer(const Address& address) {
+  const std::string what = absl::StrCat("cannot listen on ", ToString(address));
+  if (address.is_unix()) {
+    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const sockaddr_un name = UnixSocketAddress(address);
+    const int result =
+        bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
+    const int error = errno;
+    close(fd);
+    if (result != 0) return absl::ErrnoToStatus(error, what);
+    unlink(address.unix_path.c_str());
+    return absl::UnavailableError(what);
+  }
+  const addrinfo hints = {.ai_flags = AI_PASSIVE,
+                          .ai_family = AF_UNSPEC,
+                          .ai_socktype = SOCK_STREAM,
+                          .ai_protocol = 0,
+                          .ai_addrlen = 0,
+                          .ai_addr = nullptr,
+                          .ai_canonname = nullptr,
+                          .ai_next = nullptr};
+  addrinfo* list = nullptr;
+  const int failed = getaddrinfo(
+      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
+  if (failed != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": ", gai_strerror(failed)));
+  }
+  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+  const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  const int yes = 1;  // as gRPC does: connections in TIME_WAIT do not count
+  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
+  int error = 0;
+  if (bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, 1) != 0) {
+    error = errno;
+  }
+  close(fd);
+  if (error == EADDRINUSE) return InUse(address);
+  if (error != 0) return absl::ErrnoToStatus(error, what);
+  return absl::UnavailableError(what);
+}
+
+int Milliseconds(absl::Duration duration) {
+  return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+}  // namespace
+
+std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
+  return absl::ToChronoTime(std::max(deadline, absl::UnixEpoch()));
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
+    absl::string_view address, const RpcOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  GANDEM_RETURN_IF_ERROR(Check(options));
+  const int max_bytes = static_cast<int>(options.max_message_bytes);
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(max_bytes);
+  arguments.SetMaxReceiveMessageSize(max_bytes);
+  arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
+  // Channels to one address must not share a connection and its backoff.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
+                   parsed.is_unix() ? 200 : 2000);
+  if (!parsed.is_unix()) {
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
+                     Milliseconds(kKeepaliveInterval));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                     Milliseconds(options.keepalive_timeout));
+    arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+    arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+  }
+  return grpc::CreateCustomChannel(
+      ToString(parsed), grpc::InsecureChannelCredentials(), arguments);
+}
+
+absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
+    const Options& options,
+    absl::FunctionRef<void(grpc::ServerBuilder&)> add_services) {
+  GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address));
+  GANDEM_RETURN_IF_ERROR(CheckListenAddress(address, options.insecure_network));
+  GANDEM_RETURN_IF_ERROR(Check(options.rpc));
+  if (address.is_unix()) {
+    GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
+  }
+  const int max_bytes = static_cast<int>(options.rpc.max_message_bytes);
+  grpc::ServerBuilder builder;
+  builder.SetMaxSendMessageSize(max_bytes);
+  builder.SetMaxReceiveMessageSize(max_bytes);
+  // Otherwise two servers could share a port, each getting half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Allows the pings of CreateChannel; gRPC's own limit is one in 5 minutes.
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      Milliseconds(kKeepaliveInterval / 2));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  if (!address.is_unix()) {
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                               Milliseconds(kKeepaliveInterval));
+    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                               Milliseconds(options.rpc.keepalive_timeout));
+  }
+  int port = 0;
+  builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(),
+                           &port);
+  add_services(builder);
+  std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
+  if (server == nullptr) return WhyNoServer(address);
+  if (!address.is_unix()) address.port = port;
+  return std::unique_ptr<RpcServer>(
+      new RpcServer(std::move(address), std::move(server)));
+}
+
+RpcServer::RpcServer(Address address, std::unique_ptr<grpc::Server> server)
+    : address_(std::move(address)), server_(std::move(server)) {}
+
+RpcServer::~RpcServer() { Shutdown(absl::InfinitePast()); }
+
+void RpcServer::Shutdown(absl::Time deadline) {
+  server_->Shutdown(ToGrpcDeadline(deadline));
+  server_->Wait();
+}
+
+}  // namespace gandem

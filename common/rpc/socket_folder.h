@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A folder for this process's unix sockets. Their paths are limited to 107
+// bytes, so they do not stand in the run folder but in $TMPDIR/gandem-XXXXXX,
+// or /tmp/gandem-XXXXXX where $TMPDIR is too long. Only the same user can
+// connect: its mode is 0700.
+//
+// Owner: the process that listens; the folder goes with the object.
+// Thread safety: one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+class SocketFolder {
+ public:
+  // The system's error when no folder can be made.
+  static absl::StatusOr<std::unique_ptr<SocketFolder>> Create();
+  SocketFolder(const SocketFolder&) = delete;
+  SocketFolder& operator=(const SocketFolder&) = delete;
+  ~SocketFolder();
+
+  const std::string& path() const { return path_; }
+  // "unix:<path>/<name>"; `name` has at most 32 bytes.
+  std::string AddressOf(absl::string_view name) const;
+
+ private:
+  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
+  const std::string path_;
+};
+
+}  // namespace gandem
