@@ -68,13 +68,16 @@ class ControlClient {
 
   // Fails all waiting and all later calls.
   void Cancel();
+  // Fails the calls that wait for an answer now.
+  void CancelCalls();
 
  private:
   struct Rpc;  // keeps gRPC out of this header
   ControlClient(Options options, std::unique_ptr<Rpc> rpc);
 
   RegisterRequest NewRegistration() const;
-  // Waits for a retry interval; the error that ends the retries, if any.
+  absl::StatusOr<RegisterReply> TryRegister(const RegisterRequest& request);
+  // Waits for a retry interval; fails when the deadline comes before its end.
   absl::Status WaitToRetry(absl::Time deadline, const absl::Status& last);
 
   const Options options_;           // never changes after construction

@@ -71,10 +71,11 @@ class Heartbeats {
   void Run();
   absl::Status Beat();
   absl::Status SendShards();
-  absl::Status SendHeartbeat();
+  absl::Status SendHeartbeat(const Progress& progress);
   // OK: go on trying. Else the reason to end.
-  absl::Status Recover(const absl::Status& error);
-  void Settle(int64_t committed_step);
+  absl::Status Recover(const absl::Status& error, const Progress& progress);
+  // A new coordinator has answered.
+  void ResumeUnder(bool goes_on);
 
   ControlClient* const client_;
   const Options options_;
