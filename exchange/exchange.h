@@ -48,8 +48,8 @@ struct ImageBatch {
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t generator_version = 0;  // theta that made them
-  TensorFormat format;
-  SharedBytes pixels;  // count * format.BytesPerImage()
+  TensorFormat format = {};
+  SharedBytes pixels = {};  // count * format.BytesPerImage()
 };
 
 // d(generator loss)/d(image) for a batch that was sent for feedback.
@@ -59,14 +59,14 @@ struct FeedbackBatch {
   int64_t count = 0;
   int64_t critic_version = 0;  // phi that judged
   double loss = 0;             // this batch's share of the generator's loss
-  TensorFormat format;
-  SharedBytes gradient;
+  TensorFormat format = {};
+  SharedBytes gradient = {};
 };
 
 // Parameters and buffers of one discriminator version, as training/ packs them.
 struct CriticState {
   int64_t version = 0;  // u of phi_u
-  SharedBytes bytes;
+  SharedBytes bytes = {};
 };
 
 struct ExchangeStats {

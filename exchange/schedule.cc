@@ -40,11 +40,12 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
     // Before the step's own forward, which advances theta's buffers.
     for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
          ++step) {
-      for (const IndexRange& range :
-           TrainPieces(schedule, step, schedule.generator_micro_batch, rank,
-                       size)) {
-        ops.push_back({.kind = Kind::kMakeImages, .step = step, .range = range});
-        ops.push_back({.kind = Kind::kSendImages, .step = step, .range = range});
+      for (const IndexRange& range : TrainPieces(
+               schedule, step, schedule.generator_micro_batch, rank, size)) {
+        ops.push_back(
+            {.kind = Kind::kMakeImages, .step = step, .range = range});
+        ops.push_back(
+            {.kind = Kind::kSendImages, .step = step, .range = range});
       }
     }
   }

@@ -90,8 +90,8 @@ struct GeneratorOp {
     kUpdate,        // optimizer, EMA; the round ends
   };
   Kind kind = Kind::kUpdate;
-  int64_t step = 0;  // kMakeImages, kSendImages: u within the round
-  IndexRange range;  // in the TRAIN space (FRESH) or the FEEDBACK space
+  int64_t step = 0;       // kMakeImages, kSendImages: u within the round
+  IndexRange range = {};  // in the TRAIN space (FRESH) or the FEEDBACK space
   int64_t critic_version = 0;  // kTakeCritic, kTakeFeedback
 };
 
@@ -106,7 +106,7 @@ struct DiscriminatorOp {
   Kind kind = Kind::kUpdate;
   int64_t step = 0;  // u within the round
   // kReal: within the step's batch. kTake, kGenerated: in the TRAIN space.
-  IndexRange range;
+  IndexRange range = {};
 };
 
 // The operations of round `round` for one rank, in order.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The critic that the discriminator has published, until every generator rank
+// has it: the publishing side of SNAPSHOT, without a lock. EXACT needs each
+// version, so the slot is free for the next one once all have acknowledged.
+// BOUNDED wants the newest, so the next one replaces what has not left yet.
+//
+// Owner: DiscriminatorEnd, under its mutex.
+// Thread safety: one thread; values, copies share the bytes.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+
+namespace gandem {
+
+class CriticSlot {
+ public:
+  CriticSlot(Consistency consistency, int num_generators)
+      : consistency_(consistency), acknowledged_(num_generators, -1) {}
+
+  bool MayPublish() const {
+    return consistency_ == Consistency::kBounded || IsAllAcknowledged();
+  }
+
+  // Only while MayPublish().
+  //   INVALID_ARGUMENT  versions must ascend.
+  absl::Status Publish(CriticState critic) {
+    const int64_t newest = critic_.has_value() ? critic_->version : -1;
+    if (critic.version <= newest) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("critic version ", critic.version,
+                       " does not follow version ", newest));
+    }
+    critic_ = std::move(critic);
+    return absl::OkStatus();
+  }
+
+  // The critic, if `rank` lacks it and it is newer than version `after`.
+  std::optional<CriticState> Next(int rank, int64_t after) const {
+    if (!critic_.has_value() ||
+        critic_->version <= std::max(after, acknowledged_[rank])) {
+      return std::nullopt;
+    }
+    return critic_;
+  }
+
+  // `rank` has this version and needs no older one. A version that was never
+  // published, such as the largest number, says that it needs no more at all.
+  void Acknowledge(int rank, int64_t version) {
+    acknowledged_[rank] = std::max(acknowledged_[rank], version);
+  }
+
+  bool IsAllAcknowledged() const {
+    return !critic_.has_value() ||
+           std::all_of(acknowledged_.begin(), acknowledged_.end(),
+                       [this](int64_t v) { return v >= critic_->version; });
+  }
+
+ private:
+  Consistency consistency_;
+  std::optional<CriticState> critic_;
+  std::vector<int64_t> acknowledged_;  // by rank; -1: none
+};
+
+}  // namespace gandem

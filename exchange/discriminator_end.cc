@@ -1,0 +1,281 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/discriminator_end.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+ImageCache::Options CacheOptions(const ExchangeOptions& options) {
+  return {.max_images = options.CacheImages(),
+          .max_bytes = options.cache_bytes,
+          .max_samples_per_image = options.max_samples_per_image,
+          .max_age = std::max<int64_t>(1, options.schedule.lag)};
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> DiscriminatorEnd::Create(
+    const ExchangeOptions& options) {
+  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options));
+  return std::unique_ptr<DiscriminatorEnd>(new DiscriminatorEnd(options));
+}
+
+DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
+    : options_(options),
+      ledger_(options.schedule, options.first_round),
+      cache_(CacheOptions(options)),
+      feedback_(options.num_generators),
+      critic_(options.schedule.consistency, options.num_generators),
+      finished_(options.num_generators, false) {}
+
+template <typename Attempt>
+absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,
+                                         absl::Time deadline) {
+  for (bool first = true;; first = false) {
+    int64_t seen = 0;
+    {
+      absl::MutexLock lock(&mu_);
+      if (!closed_.ok()) return closed_;
+      if (attempt()) break;
+      seen = changes_;
+    }
+    // What the attempt lacks has room from now on: somebody may hold it.
+    if (first) Notify();
+    absl::MutexLock lock(&mu_);
+    const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return changes_ != seen || !closed_.ok();
+    };
+    if (!mu_.AwaitWithDeadline(absl::Condition(&changed), deadline)) {
+      return absl::DeadlineExceededError(what);
+    }
+  }
+  Notify();
+  return absl::OkStatus();
+}
+
+void DiscriminatorEnd::Notify() {
+  std::function<void()> listener;
+  {
+    absl::MutexLock lock(&mu_);
+    listener = listener_;
+  }
+  if (listener) listener();
+}
+
+void DiscriminatorEnd::AdvanceTo(int64_t round) {
+  if (round <= ledger_.oldest_unfinished()) return;
+  ledger_.Advance(round);
+  const bool exact = options_.schedule.consistency == Consistency::kExact;
+  const int64_t max_age = std::max<int64_t>(1, options_.schedule.lag);
+  cache_.DropBefore(exact ? round : round - max_age + 1);
+}
+
+void DiscriminatorEnd::AdvanceToVersion(int64_t version) {
+  AdvanceTo(version / options_.schedule.discriminator_steps_per_round);
+}
+
+absl::StatusOr<std::vector<ImageBatch>> DiscriminatorEnd::TakeImages(
+    int64_t round, int64_t first, int64_t count, absl::Time deadline) {
+  if (first < 0 || count < 1 ||
+      first + count > options_.schedule.TrainImagesPerRound()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("images [", first, ", ", first + count,
+                     ") are not within the round's [0, ",
+                     options_.schedule.TrainImagesPerRound(), ")"));
+  }
+  absl::StatusOr<std::vector<ImageBatch>> taken;
+  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    taken = cache_.Take(round, first, count);
+    return !taken.ok() || !taken->empty();
+  };
+  GANDEM_RETURN_IF_ERROR(
+      WaitUntil("waiting for generated images", attempt, deadline));
+  return taken;
+}
+
+absl::StatusOr<std::vector<ImageBatch>> DiscriminatorEnd::TakeNextImages(
+    int64_t round, int64_t count, absl::Time deadline) {
+  if (count < 1 || count > options_.CacheImages()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("count ", count, " is not in [1, ", options_.CacheImages(),
+                     "], the size of the cache"));
+  }
+  std::vector<ImageBatch> taken;
+  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    taken = cache_.TakeNext(round, count);
+    return !taken.empty();
+  };
+  GANDEM_RETURN_IF_ERROR(
+      WaitUntil("waiting for generated images", attempt, deadline));
+  return taken;
+}
+
+void DiscriminatorEnd::FinishRound(int64_t round) {
+  {
+    absl::MutexLock lock(&mu_);
+    AdvanceTo(round + 1);
+  }
+  Notify();
+}
+
+absl::StatusOr<ImageBatch> DiscriminatorEnd::NextFeedbackRequest(
+    int64_t last_round, absl::Time deadline) {
+  std::optional<ImageBatch> request;
+  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    wanted_feedback_round_ = std::max(wanted_feedback_round_, last_round);
+    request = feedback_.NextRequest(last_round);
+    return request.has_value();
+  };
+  GANDEM_RETURN_IF_ERROR(
+      WaitUntil("waiting for images to judge", attempt, deadline));
+  return *std::move(request);
+}
+
+absl::Status DiscriminatorEnd::AnswerFeedback(FeedbackBatch answer) {
+  GANDEM_RETURN_IF_ERROR(CheckFeedbackBatch(options_, answer));
+  {
+    absl::MutexLock lock(&mu_);
+    if (!closed_.ok()) return closed_;
+    const int64_t version = answer.critic_version;
+    GANDEM_RETURN_IF_ERROR(feedback_.Answer(std::move(answer)));
+    AdvanceToVersion(version);
+  }
+  Notify();
+  return absl::OkStatus();
+}
+
+absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
+                                             absl::Time deadline) {
+  absl::Status published;
+  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!critic_.MayPublish()) return false;
+    const int64_t version = critic.version;
+    published = critic_.Publish(std::move(critic));
+    if (published.ok()) AdvanceToVersion(version);
+    return true;
+  };
+  GANDEM_RETURN_IF_ERROR(
+      WaitUntil("waiting for the generators to have the critic before", attempt,
+                deadline));
+  return published;
+}
+
+absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
+  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return std::find(finished_.begin(), finished_.end(), false) ==
+           finished_.end();
+  };
+  return WaitUntil("waiting for the generators to finish", attempt, deadline);
+}
+
+ExchangeStats DiscriminatorEnd::stats() const {
+  absl::MutexLock lock(&mu_);
+  const ImageCache::Stats& cache = cache_.stats();
+  return {.cache_images = cache.images,
+          .cache_capacity = options_.CacheImages(),
+          .images_dropped = cache.dropped,
+          .images_replayed = cache.replayed};
+}
+
+void DiscriminatorEnd::Close(absl::Status reason) {
+  GANDEM_CHECK(!reason.ok());
+  {
+    absl::MutexLock lock(&mu_);
+    if (closed_.ok()) closed_ = std::move(reason);
+  }
+  Notify();
+}
+
+bool DiscriminatorEnd::HasRoom(const ImageBatch& batch) const {
+  if (!IsTrained(batch.use)) return true;
+  if (IsAnswered(batch.use) && batch.round <= wanted_feedback_round_) {
+    return true;
+  }
+  return cache_.HasRoom(batch);
+}
+
+absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
+                                                   const ImageBatch& batch) {
+  GANDEM_RETURN_IF_ERROR(CheckRank(rank));
+  GANDEM_RETURN_IF_ERROR(CheckImageBatch(options_, batch));
+  absl::MutexLock lock(&mu_);
+  if (!closed_.ok()) return closed_;
+  if (finished_[rank]) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("generator ", rank, " said that it has finished"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const ImageLedger::Verdict verdict,
+                          ledger_.Check(batch));
+  if (verdict == ImageLedger::Verdict::kRepeat) return true;
+  if (!HasRoom(batch)) return false;
+  ledger_.Record(batch);
+  if (IsTrained(batch.use)) cache_.Add(batch);
+  if (IsAnswered(batch.use)) feedback_.AddRequest(rank, batch);
+  ++changes_;
+  return true;
+}
+
+absl::Status DiscriminatorEnd::FinishGenerator(int rank) {
+  GANDEM_RETURN_IF_ERROR(CheckRank(rank));
+  absl::MutexLock lock(&mu_);
+  if (!closed_.ok()) return closed_;
+  finished_[rank] = true;
+  critic_.Acknowledge(rank, std::numeric_limits<int64_t>::max());
+  ++changes_;
+  return absl::OkStatus();
+}
+
+std::optional<FeedbackBook::Numbered> DiscriminatorEnd::NextAnswer(
+    int rank, int64_t after) {
+  absl::MutexLock lock(&mu_);
+  return feedback_.NextAnswer(rank, after);
+}
+
+void DiscriminatorEnd::AcknowledgeAnswer(int rank, int64_t round,
+                                         int64_t first_index) {
+  absl::MutexLock lock(&mu_);
+  feedback_.Acknowledge(rank, round, first_index);
+}
+
+std::optional<CriticState> DiscriminatorEnd::NextCritic(int rank,
+                                                        int64_t after) {
+  absl::MutexLock lock(&mu_);
+  return critic_.Next(rank, after);
+}
+
+void DiscriminatorEnd::AcknowledgeCritic(int rank, int64_t version) {
+  absl::MutexLock lock(&mu_);
+  critic_.Acknowledge(rank, version);
+  ++changes_;
+}
+
+int64_t DiscriminatorEnd::oldest_unfinished_round() const {
+  absl::MutexLock lock(&mu_);
+  return ledger_.oldest_unfinished();
+}
+
+absl::Status DiscriminatorEnd::status() const {
+  absl::MutexLock lock(&mu_);
+  return closed_;
+}
+
+void DiscriminatorEnd::SetListener(std::function<void()> listener) {
+  absl::MutexLock lock(&mu_);
+  listener_ = std::move(listener);
+}
+
+absl::Status DiscriminatorEnd::CheckRank(int rank) const {
+  if (rank >= 0 && rank < options_.num_generators) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("generator rank ", rank, " is not in [0, ",
+                   options_.num_generators - 1, "]"));
+}
+
+}  // namespace gandem

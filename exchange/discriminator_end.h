@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The discriminator's end of the exchange: cache, feedback requests and
+// answers, and the critic slot behind one mutex. The worker sees it as
+// DiscriminatorExchange, a transport as DiscriminatorPort; there is no thread.
+//
+// Owner: the discriminator's run epoch; outlives transport and worker calls.
+// Thread safety: any thread.
+// Errors: exchange.h and discriminator_port.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "exchange/critic_slot.h"
+#include "exchange/discriminator_port.h"
+#include "exchange/exchange.h"
+#include "exchange/exchange_options.h"
+#include "exchange/feedback_book.h"
+#include "exchange/image_cache.h"
+#include "exchange/image_ledger.h"
+
+namespace gandem {
+
+class DiscriminatorEnd : public DiscriminatorExchange,
+                         public DiscriminatorPort {
+ public:
+  // INVALID_ARGUMENT lists every option that is out of range.
+  static absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> Create(
+      const ExchangeOptions& options);
+  ~DiscriminatorEnd() override = default;
+
+  // The worker's face.
+  absl::StatusOr<std::vector<ImageBatch>> TakeImages(
+      int64_t round, int64_t first, int64_t count,
+      absl::Time deadline) override;
+  absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
+      int64_t round, int64_t count, absl::Time deadline) override;
+  void FinishRound(int64_t round) override;
+  absl::StatusOr<ImageBatch> NextFeedbackRequest(int64_t last_round,
+                                                 absl::Time deadline) override;
+  absl::Status AnswerFeedback(FeedbackBatch answer) override;
+  absl::Status PublishCritic(CriticState critic, absl::Time deadline) override;
+  absl::Status WaitForGenerators(absl::Time deadline) override;
+  ExchangeStats stats() const override;
+  void Close(absl::Status reason) override;
+
+  // A transport's face.
+  absl::StatusOr<bool> OfferImages(int rank, const ImageBatch& batch) override;
+  absl::Status FinishGenerator(int rank) override;
+  std::optional<FeedbackBook::Numbered> NextAnswer(int rank,
+                                                   int64_t after) override;
+  void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index) override;
+  std::optional<CriticState> NextCritic(int rank, int64_t after) override;
+  void AcknowledgeCritic(int rank, int64_t version) override;
+  int64_t oldest_unfinished_round() const override;
+  absl::Status status() const override;
+  void SetListener(std::function<void()> listener) override;
+
+ private:
+  explicit DiscriminatorEnd(const ExchangeOptions& options);
+
+  // Calls `attempt`, which needs mu_, until it is true, again after every
+  // change.
+  template <typename Attempt>
+  absl::Status WaitUntil(const char* what, Attempt attempt, absl::Time deadline)
+      ABSL_LOCKS_EXCLUDED(mu_);
+  void AdvanceTo(int64_t round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A state after `version` steps exists, so its rounds are completed.
+  void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckRank(int rank) const;
+  bool HasRoom(const ImageBatch& batch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void Notify() ABSL_LOCKS_EXCLUDED(mu_);
+
+  const ExchangeOptions options_;  // never changes after construction
+
+  mutable absl::Mutex mu_;
+  ImageLedger ledger_ ABSL_GUARDED_BY(mu_);
+  ImageCache cache_ ABSL_GUARDED_BY(mu_);
+  FeedbackBook feedback_ ABSL_GUARDED_BY(mu_);
+  CriticSlot critic_ ABSL_GUARDED_BY(mu_);
+  std::vector<bool> finished_ ABSL_GUARDED_BY(mu_);  // by generator rank
+  // The last round whose feedback the worker has asked for; its images need no
+  // room, because the worker trains on nothing until it has answered them.
+  int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;
+  int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;  // wakes WaitUntil
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
+  std::function<void()> listener_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace gandem

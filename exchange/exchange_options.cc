@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/exchange_options.h"
+
+#include <algorithm>
+#include <limits>
+
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxRounds = int64_t{1} << 40;
+constexpr int64_t kMaxBatch = int64_t{1} << 24;
+constexpr int64_t kMaxSide = int64_t{1} << 14;
+// Room for the protobuf header of a message; real ones take about 100 bytes.
+constexpr int64_t kHeaderAllowance = 1024;
+
+bool IsFeedbackEncoding(Encoding encoding) {
+  return encoding != Encoding::kUint8;
+}
+
+void CheckFormat(Faults& faults, absl::string_view name,
+                 const TensorFormat& format) {
+  faults.CheckRange(absl::StrCat(name, ".channels"), format.channels, 1,
+                    kMaxSide);
+  faults.CheckRange(absl::StrCat(name, ".height"), format.height, 1, kMaxSide);
+  faults.CheckRange(absl::StrCat(name, ".width"), format.width, 1, kMaxSide);
+}
+
+void CheckSchedule(Faults& faults, const Schedule& schedule) {
+  faults.CheckRange("lag", schedule.lag, 0, 1 << 10);
+  faults.CheckRange("discriminator_steps_per_round",
+                    schedule.discriminator_steps_per_round, 1, 1 << 10);
+  faults.CheckRange("generator_batch", schedule.generator_batch, 1, kMaxBatch);
+  faults.CheckRange("discriminator_batch", schedule.discriminator_batch, 1,
+                    kMaxBatch);
+  faults.CheckRange("generator_micro_batch", schedule.generator_micro_batch, 0,
+                    kMaxBatch);
+  faults.CheckRange("discriminator_micro_batch",
+                    schedule.discriminator_micro_batch, 0, kMaxBatch);
+  if (schedule.image_source == ImageSource::kReused &&
+      schedule.TrainImagesPerRound() != schedule.generator_batch) {
+    faults.Add(absl::StrCat(
+        "REUSED images need discriminator_steps_per_round * "
+        "discriminator_batch == generator_batch, but ",
+        schedule.discriminator_steps_per_round, " * ",
+        schedule.discriminator_batch, " != ", schedule.generator_batch));
+  }
+}
+
+// Images in the largest message that a generator sends.
+int64_t LargestPiece(const Schedule& schedule) {
+  int64_t piece = schedule.generator_batch;
+  if (schedule.image_source == ImageSource::kFresh) {
+    piece = std::max(piece, schedule.discriminator_batch);
+  }
+  const int64_t micro_batch = schedule.generator_micro_batch;
+  return micro_batch > 0 ? std::min(piece, micro_batch) : piece;
+}
+
+void CheckBudgets(Faults& faults, const ExchangeOptions& options) {
+  const Schedule& schedule = options.schedule;
+  const int64_t needed_rounds = std::max<int64_t>(1, schedule.lag);
+  if (options.cache_rounds != 0) {
+    faults.CheckRange("cache_rounds", options.cache_rounds, needed_rounds,
+                      1 << 20);
+  }
+  // Divisions, because the products could overflow.
+  const int64_t image_bytes = options.image_format.BytesPerImage();
+  const int64_t needed_images = needed_rounds * schedule.TrainImagesPerRound();
+  if (options.cache_bytes / image_bytes < needed_images) {
+    faults.Add(absl::StrCat("cache_bytes ", options.cache_bytes,
+                            " does not hold the ", needed_images, " images of ",
+                            image_bytes, " bytes that lag ", schedule.lag,
+                            " needs"));
+  }
+  const int64_t largest_bytes =
+      std::max(image_bytes, options.feedback_format.BytesPerImage());
+  if ((options.max_message_bytes - kHeaderAllowance) / largest_bytes <
+      LargestPiece(schedule)) {
+    faults.Add(absl::StrCat("max_message_bytes ", options.max_message_bytes,
+                            " does not hold one micro-batch of ",
+                            LargestPiece(schedule), " images of ",
+                            largest_bytes, " bytes"));
+  }
+}
+
+// What is wrong with a batch, or empty.
+std::string FormatFault(const TensorFormat& got, const TensorFormat& wanted,
+                        int64_t count, size_t bytes) {
+  if (got.encoding != wanted.encoding) return "another encoding than the run's";
+  if (got.layout != wanted.layout)
+    return "another memory layout than the run's";
+  if (got != wanted) {
+    return absl::StrCat("shape ", got.channels, "x", got.height, "x", got.width,
+                        " instead of ", wanted.channels, "x", wanted.height,
+                        "x", wanted.width);
+  }
+  if (static_cast<int64_t>(bytes) != count * wanted.BytesPerImage()) {
+    return absl::StrCat(bytes, " bytes instead of ",
+                        count * wanted.BytesPerImage());
+  }
+  return "";
+}
+
+std::string RangeFault(int64_t round, int64_t first, int64_t count,
+                       int64_t size) {
+  if (round < 0 || round > kMaxRounds) return "no such round";
+  // In this order nothing overflows.
+  if (first < 0 || count < 1 || count > size || first > size - count) {
+    return absl::StrCat("index range is not within [0, ", size, ")");
+  }
+  return "";
+}
+
+std::string UseFault(const Schedule& schedule, ImageUse use) {
+  const bool reused = schedule.image_source == ImageSource::kReused;
+  if (schedule.feedback == FeedbackMode::kSnapshot) {
+    return use == ImageUse::kTrain ? "" : "SNAPSHOT answers no images";
+  }
+  if (reused && use != ImageUse::kBoth)
+    return "REUSED images are for both uses";
+  if (!reused && use == ImageUse::kBoth)
+    return "FRESH images have one use each";
+  return "";
+}
+
+absl::Status BatchError(absl::string_view what, int64_t round, int64_t first,
+                        int64_t count, absl::string_view fault) {
+  return absl::InvalidArgumentError(absl::StrCat(what, " of round ", round,
+                                                 ", first ", first, ", count ",
+                                                 count, ": ", fault));
+}
+
+}  // namespace
+
+int64_t ExchangeOptions::CacheImages() const {
+  const int64_t rounds = cache_rounds > 0 ? cache_rounds : schedule.lag + 1;
+  return std::min(rounds * schedule.TrainImagesPerRound(),
+                  cache_bytes / image_format.BytesPerImage());
+}
+
+absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
+  Faults faults("exchange");
+  CheckSchedule(faults, options.schedule);
+  CheckFormat(faults, "image_format", options.image_format);
+  if (options.schedule.feedback == FeedbackMode::kImageGradient) {
+    CheckFormat(faults, "feedback_format", options.feedback_format);
+    if (!IsFeedbackEncoding(options.feedback_format.encoding)) {
+      faults.Add("feedback_format.encoding UINT8 cannot carry gradients");
+    }
+  }
+  faults.CheckRange("max_samples_per_image", options.max_samples_per_image, 1,
+                    1 << 20);
+  faults.CheckRange("first_round", options.first_round, 0, kMaxRounds);
+  faults.CheckRange("max_message_bytes", options.max_message_bytes,
+                    kHeaderAllowance, std::numeric_limits<int32_t>::max());
+  faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxRounds);
+  faults.CheckRange("incarnation", options.incarnation, 0, kMaxRounds);
+  faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);
+  faults.CheckRange("rank", options.rank, 0, 1 << 16);
+  // What follows divides by sizes.
+  if (faults.empty()) CheckBudgets(faults, options);
+  return faults.ToStatus();
+}
+
+absl::Status CheckImageBatch(const ExchangeOptions& options,
+                             const ImageBatch& batch) {
+  const Schedule& schedule = options.schedule;
+  std::string fault = UseFault(schedule, batch.use);
+  if (fault.empty()) {
+    const int64_t size = batch.use == ImageUse::kTrain
+                             ? schedule.TrainImagesPerRound()
+                             : schedule.generator_batch;
+    fault = RangeFault(batch.round, batch.first_index, batch.count, size);
+  }
+  if (fault.empty() &&
+      batch.generator_version != schedule.ImageVersion(batch.round)) {
+    fault = absl::StrCat("made by generator version ", batch.generator_version,
+                         " instead of ", schedule.ImageVersion(batch.round));
+  }
+  if (fault.empty()) {
+    fault = FormatFault(batch.format, options.image_format, batch.count,
+                        batch.pixels.size());
+  }
+  if (fault.empty()) return absl::OkStatus();
+  return BatchError("images", batch.round, batch.first_index, batch.count,
+                    fault);
+}
+
+absl::Status CheckFeedbackBatch(const ExchangeOptions& options,
+                                const FeedbackBatch& batch) {
+  std::string fault = RangeFault(batch.round, batch.first_index, batch.count,
+                                 options.schedule.generator_batch);
+  const int64_t version = options.schedule.CriticVersion(batch.round);
+  const bool exact = options.schedule.consistency == Consistency::kExact;
+  if (fault.empty() && (batch.critic_version < version ||
+                        (exact && batch.critic_version != version))) {
+    fault = absl::StrCat("judged by critic version ", batch.critic_version,
+                         " instead of ", version, exact ? "" : " or newer");
+  }
+  if (fault.empty()) {
+    fault = FormatFault(batch.format, options.feedback_format, batch.count,
+                        batch.gradient.size());
+  }
+  if (fault.empty()) return absl::OkStatus();
+  return BatchError("feedback", batch.round, batch.first_index, batch.count,
+                    fault);
+}
+
+}  // namespace gandem

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who asked for feedback, and which answers a generator does not have yet: the
+// discriminator's side of IMAGE_GRADIENT, without a lock.
+//
+// Owner: DiscriminatorEnd, under its mutex.
+// Thread safety: one thread; values, copies share the bytes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "exchange/exchange.h"
+
+namespace gandem {
+
+class FeedbackBook {
+ public:
+  // An answer and its place in the order of answers to one rank, from 1.
+  struct Numbered {
+    int64_t number = 0;
+    FeedbackBatch answer;
+  };
+
+  explicit FeedbackBook(int num_generators) : answers_(num_generators) {}
+
+  // `rank` wants feedback on these images. The caller sorts out repeats.
+  void AddRequest(int rank, const ImageBatch& images);
+
+  // The first request of a round <= last_round in order of arrival. It is given
+  // out once.
+  std::optional<ImageBatch> NextRequest(int64_t last_round);
+
+  //   FAILED_PRECONDITION  no request of this range was given out, or it was
+  //                        answered before.
+  absl::Status Answer(FeedbackBatch answer);
+
+  // The oldest answer numbered above `after` that `rank` has not acknowledged.
+  std::optional<Numbered> NextAnswer(int rank, int64_t after) const;
+  // Forgets an answer; a repeat is ignored.
+  void Acknowledge(int rank, int64_t round, int64_t first_index);
+  bool IsAllAcknowledged(int rank) const { return answers_[rank].empty(); }
+
+ private:
+  using Key = std::pair<int64_t, int64_t>;  // round, first_index
+  struct Given {
+    int rank = 0;
+    int64_t count = 0;
+  };
+  struct Request {
+    int rank = 0;
+    ImageBatch images;
+  };
+
+  std::deque<Request> requests_;
+  std::map<Key, Given> given_;
+  int64_t last_number_ = 0;
+  std::vector<std::deque<Numbered>> answers_;  // by rank, unacknowledged
+};
+
+}  // namespace gandem

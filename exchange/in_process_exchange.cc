@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/in_process_exchange.h"
+
+#include <cstdint>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/status.h"
+#include "exchange/generator_inbox.h"
+
+namespace gandem {
+namespace {
+
+// Shared with the port's listener, which may outlive the exchange for a moment.
+class Link {
+ public:
+  Link(const ExchangeOptions& options, DiscriminatorPort* port)
+      : rank_(options.rank), port_(port), inbox_(options) {}
+
+  GeneratorInbox& inbox() { return inbox_; }
+
+  // Moves everything that has arrived and has room. Two threads may do this at
+  // once, because all steps are idempotent.
+  void Move() {
+    const absl::Status status = port_->status();
+    if (!status.ok()) inbox_.Close(status);
+    while (std::optional<FeedbackBook::Numbered> next =
+               port_->NextAnswer(rank_, 0)) {
+      const int64_t round = next->answer.round;
+      const int64_t first_index = next->answer.first_index;
+      const absl::Status added = inbox_.AddFeedback(std::move(next->answer));
+      if (!added.ok()) inbox_.Close(added);
+      port_->AcknowledgeAnswer(rank_, round, first_index);
+    }
+    while (const std::optional<CriticState> critic =
+               port_->NextCritic(rank_, inbox_.newest_critic_version())) {
+      if (!inbox_.OfferCritic(*critic)) break;
+      port_->AcknowledgeCritic(rank_, critic->version);
+    }
+    CountChange();
+  }
+
+  // Waits until the port has taken the batch.
+  absl::Status Put(const ImageBatch& batch, absl::Time deadline) {
+    for (;;) {
+      GANDEM_RETURN_IF_ERROR(inbox_.status());
+      const int64_t seen = changes();
+      GANDEM_ASSIGN_OR_RETURN(const bool accepted,
+                              port_->OfferImages(rank_, batch));
+      if (accepted) return absl::OkStatus();
+      absl::MutexLock lock(&mu_);
+      const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+        return changes_ != seen;
+      };
+      if (!mu_.AwaitWithDeadline(absl::Condition(&changed), deadline)) {
+        return absl::DeadlineExceededError("waiting for room in the cache");
+      }
+    }
+  }
+
+  void CountChange() {
+    absl::MutexLock lock(&mu_);
+    ++changes_;
+  }
+
+ private:
+  int64_t changes() {
+    absl::MutexLock lock(&mu_);
+    return changes_;
+  }
+
+  const int rank_;
+  DiscriminatorPort* const port_;
+  GeneratorInbox inbox_;
+  absl::Mutex mu_;
+  int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+class InProcessGenerator : public GeneratorExchange {
+ public:
+  InProcessGenerator(const ExchangeOptions& options, DiscriminatorPort* port)
+      : options_(options),
+        port_(port),
+        link_(std::make_shared<Link>(options, port)) {
+    port_->SetListener([link = link_] { link->Move(); });
+    link_->Move();
+  }
+  ~InProcessGenerator() override { port_->SetListener({}); }
+
+  absl::Status PutImages(const ImageBatch& batch,
+                         absl::Time deadline) override {
+    GANDEM_RETURN_IF_ERROR(CheckImageBatch(options_, batch));
+    if (IsAnswered(batch.use)) link_->inbox().ExpectFeedback(batch);
+    return link_->Put(batch, deadline);
+  }
+
+  absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
+                                             absl::Time deadline) override {
+    return link_->inbox().TakeFeedback(round, first_index, deadline);
+  }
+
+  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+                                         absl::Time deadline) override {
+    // The first try gives up older critics, which makes room for this one.
+    absl::StatusOr<CriticState> critic =
+        link_->inbox().TakeCritic(version, exact, absl::InfinitePast());
+    link_->Move();
+    if (!absl::IsDeadlineExceeded(critic.status())) return critic;
+    return link_->inbox().TakeCritic(version, exact, deadline);
+  }
+
+  absl::Status Finish(absl::Time) override {
+    GANDEM_RETURN_IF_ERROR(link_->inbox().status());
+    link_->inbox().Drain();
+    link_->Move();
+    return port_->FinishGenerator(options_.rank);
+  }
+
+  void Close(absl::Status reason) override {
+    link_->inbox().Close(std::move(reason));
+    link_->CountChange();
+  }
+
+ private:
+  const ExchangeOptions options_;
+  DiscriminatorPort* const port_;
+  const std::shared_ptr<Link> link_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
+    const ExchangeOptions& options, DiscriminatorPort* port) {
+  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options));
+  return std::make_unique<InProcessGenerator>(options, port);
+}
+
+}  // namespace gandem

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's end when both roles share a process (colocated mode): the
+// encoded bytes are shared with the discriminator's end and never copied. There
+// is no thread: whoever calls moves what can be moved, so one thread can call
+// both ends in turn with deadlines in the past.
+//
+// Owner: the colocated worker; ends before the port it was made with.
+// Thread safety: as GeneratorExchange; the port's side may be another thread.
+// Errors: exchange.h.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "exchange/discriminator_port.h"
+#include "exchange/exchange.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+
+// Becomes the listener of `port`, which must outlive the result.
+//   INVALID_ARGUMENT  lists every option that is out of range.
+absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
+    const ExchangeOptions& options, DiscriminatorPort* port);
+
+}  // namespace gandem
