@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/in_process_exchange.h"
+
+#include <gtest/gtest.h>
+
+#include "exchange/discriminator_end.h"
+#include "tests/exchange/exchange_contract.h"
+#include "tests/exchange/exchange_testing.h"
+#include "tests/exchange/round_driver.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using testing::ExchangeContract;
+using testing::StatusIs;
+
+class InProcessPair : public testing::ExchangePair {
+ public:
+  explicit InProcessPair(const ExchangeOptions& options)
+      : discriminator_(*DiscriminatorEnd::Create(options)),
+        generator_(*CreateInProcessGenerator(options, discriminator_.get())) {}
+  GeneratorExchange& generator() override { return *generator_; }
+  DiscriminatorExchange& discriminator() override { return *discriminator_; }
+
+ private:
+  const std::unique_ptr<DiscriminatorEnd> discriminator_;
+  const std::unique_ptr<GeneratorExchange> generator_;
+};
+
+INSTANTIATE_TEST_SUITE_P(InProcess, ExchangeContract,
+                         ::testing::Values(testing::ExchangeKind{
+                             .name = "InProcess",
+                             .make =
+                                 [](const ExchangeOptions& options) {
+                                   return std::make_unique<InProcessPair>(
+                                       options);
+                                 }}),
+                         testing::KindName);
+
+TEST(InProcessExchangeTest, SharesTheBytes) {
+  const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
+  InProcessPair pair(testing::OptionsFor(schedule));
+  const ImageBatch batch = testing::Images(0, 0, 4);
+  ASSERT_OK(pair.generator().PutImages(batch, absl::InfinitePast()));
+  ASSERT_OK_AND_ASSIGN(const auto taken, pair.discriminator().TakeImages(
+                                             0, 2, 2, absl::InfinitePast()));
+  EXPECT_EQ(taken[0].pixels.data(), batch.pixels.data() + 2);
+}
+
+// The colocated worker: each role does what it can, then the other's turn.
+TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
+  for (int64_t lag = 0; lag < 5; ++lag) {
+    for (auto source : {ImageSource::kReused, ImageSource::kFresh}) {
+      for (auto feedback :
+           {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
+        const Schedule schedule = {.lag = lag,
+                                   .discriminator_steps_per_round = 2,
+                                   .image_source = source,
+                                   .feedback = feedback,
+                                   .generator_batch = 4,
+                                   .discriminator_batch = 2,
+                                   .generator_micro_batch = 2};
+        const ExchangeOptions options = testing::OptionsFor(schedule);
+        InProcessPair pair(options);
+        testing::GeneratorDriver generator(options, 7, &pair.generator());
+        testing::DiscriminatorDriver discriminator(options, 7,
+                                                   &pair.discriminator());
+        absl::StatusOr<bool> generator_more = true;
+        absl::StatusOr<bool> discriminator_more = true;
+        const auto run = [](auto& driver, absl::StatusOr<bool>& more) {
+          bool moved = false;
+          while (!absl::IsDeadlineExceeded(more.status()) && *more) {
+            more = driver.Advance(absl::InfinitePast());
+            moved = moved || more.ok();
+          }
+          if (absl::IsDeadlineExceeded(more.status())) more = true;
+          return moved;
+        };
+        while (*generator_more || *discriminator_more) {
+          const bool generator_moved = run(generator, generator_more);
+          const bool discriminator_moved =
+              run(discriminator, discriminator_more);
+          ASSERT_OK(generator_more);
+          ASSERT_OK(discriminator_more);
+          ASSERT_TRUE(generator_moved || discriminator_moved)
+              << "deadlock at rounds " << generator.round() << " and "
+              << discriminator.round();
+        }
+      }
+    }
+  }
+}
+
+TEST(InProcessExchangeTest, TheDiscriminatorsEndReachesTheGenerator) {
+  const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
+  InProcessPair pair(testing::OptionsFor(schedule));
+  pair.discriminator().Close(absl::AbortedError("first"));
+  EXPECT_THAT(pair.generator().TakeCritic(0, true, absl::InfiniteFuture()),
+              StatusIs(absl::StatusCode::kAborted));
+}
+
+TEST(InProcessExchangeTest, CreateNamesEveryFault) {
+  ExchangeOptions options = testing::OptionsFor(
+      {.lag = 3, .generator_batch = 4, .discriminator_batch = 5});
+  options.cache_rounds = 2;
+  options.max_samples_per_image = 0;
+  EXPECT_THAT(DiscriminatorEnd::Create(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::AllOf(
+                           ::testing::HasSubstr("REUSED"),
+                           ::testing::HasSubstr("1 * 5 != 4"),
+                           ::testing::HasSubstr("max_samples_per_image"))));
+  options = testing::OptionsFor(
+      {.lag = 3, .generator_batch = 4, .discriminator_batch = 4});
+  options.cache_rounds = 2;
+  EXPECT_THAT(DiscriminatorEnd::Create(options),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       ::testing::HasSubstr("cache_rounds 2 is not in [3,")));
+  options.cache_rounds = 0;
+  options.cache_bytes = 11;
+  options.max_message_bytes = 1024;
+  EXPECT_THAT(
+      DiscriminatorEnd::Create(options),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               ::testing::AllOf(::testing::HasSubstr("cache_bytes 11"),
+                                ::testing::HasSubstr("max_message_bytes"))));
+}
+
+}  // namespace
+}  // namespace gandem
