@@ -19,9 +19,7 @@ namespace gandem {
 absl::StatusOr<std::unique_ptr<Dataset>> PadTo(std::unique_ptr<Dataset> inner,
                                                int64_t size);
 
-// Stretches or shrinks each image to size x size, each axis for itself: the
-// area average of the source where it shrinks, bilinear interpolation between
-// pixel centers (at half-integer positions, the edge repeated) where it grows.
+// Stretches or shrinks each image to size x size as resampler.h does.
 //   INVALID_ARGUMENT  size is below 1.
 absl::StatusOr<std::unique_ptr<Dataset>> ResizeTo(
     std::unique_ptr<Dataset> inner, int64_t size);

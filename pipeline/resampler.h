@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Changes the size of images, each axis for itself: the area average of the
+// source where it shrinks, bilinear interpolation between pixel centers (at
+// half-integer positions, the edge repeated) where it grows.
+//
+// Owner: values; copy freely.
+// Thread safety: immutable after construction; Apply from any thread.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/image_shape.h"
+
+namespace gandem {
+
+class Resampler {
+ public:
+  // The shapes have the same number of channels and no empty axis.
+  Resampler(ImageShape from, ImageShape to);
+
+  // One image, CHW. Values of [-1, 1] stay there.
+  void Apply(std::span<const float> in, std::span<float> out) const;
+
+ private:
+  // One pixel of a resized axis: a weighted sum of neighboring source pixels.
+  struct Tap {
+    int64_t first = 0;
+    std::vector<float> weights = {};
+  };
+  static Tap AreaTap(int64_t i, int64_t from, int64_t to);
+  static Tap BilinearTap(int64_t i, int64_t from, int64_t to);
+  static std::vector<Tap> MakeTaps(int64_t from, int64_t to);
+  void ResizeRow(const float* in, float* out) const;
+  void ResizeColumns(const float* in, float* out) const;
+
+  ImageShape from_;
+  ImageShape to_;
+  std::vector<Tap> rows_;
+  std::vector<Tap> columns_;
+};
+
+}  // namespace gandem
