@@ -64,7 +64,7 @@ class Initializer {
     } else if (name == "weight") {
       SetWeight(parameter);
     } else if (init_ == WeightInit::kUniformFanIn) {
-      const auto& weight = module.named_parameters(false)["weight"];
+      const at::Tensor weight = module.named_parameters(false)["weight"];
       parameter.copy_(Uniform(parameter.sizes(), FanIn(weight)));
     } else {
       parameter.zero_();

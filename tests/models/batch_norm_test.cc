@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/batch_norm.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+namespace gandem {
+namespace {
+
+constexpr double kEps = 1e-3;
+constexpr double kMomentum = 0.2;
+
+at::Tensor Ramp(at::IntArrayRef shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
+}
+
+std::map<std::string, at::Tensor> Copy(const torch::nn::Module& module) {
+  std::map<std::string, at::Tensor> tensors;
+  for (const auto& item : module.named_buffers()) {
+    tensors[item.key()] = item.value().clone();
+  }
+  return tensors;
+}
+
+// Ours, and torch.nn's with the same weights, after one recorded batch.
+class BatchNormTest : public testing::TestWithParam<int> {
+ protected:
+  BatchNormTest()
+      : ours_({.num_features = 3, .eps = kEps, .momentum = kMomentum}),
+        theirs_(
+            torch::nn::BatchNorm2dOptions(3).eps(kEps).momentum(kMomentum)) {
+    ours_.to(torch::kFloat64);
+    theirs_->to(torch::kFloat64);
+    const torch::NoGradGuard no_grad;
+    for (auto* module : {static_cast<torch::nn::Module*>(&ours_),
+                         static_cast<torch::nn::Module*>(theirs_.get())}) {
+      module->named_parameters()["weight"].copy_(Ramp({3}) + 1);
+      module->named_parameters()["bias"].copy_(Ramp({3}));
+    }
+    ours_.forward(Ramp({2, 3, 4, 4}), ForwardMode::kTrain);
+    theirs_->forward(Ramp({2, 3, 4, 4}));
+  }
+
+  BatchNorm ours_;
+  torch::nn::BatchNorm2d theirs_;
+};
+
+TEST_F(BatchNormTest, TrainsAsPyTorch) {
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
+  EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kTrain),
+                        theirs_->forward(input)));
+  const auto buffers = Copy(ours_);
+  EXPECT_TRUE(at::equal(buffers.at("running_mean"), theirs_->running_mean));
+  EXPECT_TRUE(at::equal(buffers.at("running_var"), theirs_->running_var));
+  EXPECT_EQ(buffers.at("num_batches_tracked").item<int64_t>(), 2);
+}
+
+TEST_F(BatchNormTest, EvaluatesAsPyTorch) {
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
+  const auto before = Copy(ours_);
+  theirs_->eval();
+  EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kEvaluate),
+                        theirs_->forward(input)));
+  for (const auto& [name, tensor] : Copy(ours_)) {
+    EXPECT_TRUE(at::equal(tensor, before.at(name))) << name;
+  }
+}
+
+TEST_F(BatchNormTest, FrozenUsesTheBatchAndRecordsNothing) {
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
+  const auto before = Copy(ours_);
+  const at::Tensor frozen = ours_.forward(input, ForwardMode::kFrozen);
+  for (const auto& [name, tensor] : Copy(ours_)) {
+    EXPECT_TRUE(at::equal(tensor, before.at(name))) << name;
+  }
+  EXPECT_TRUE(at::equal(frozen, ours_.forward(input, ForwardMode::kTrain)));
+}
+
+TEST_F(BatchNormTest, FlatInput) {
+  const at::Tensor input = Ramp({8, 3});
+  torch::nn::BatchNorm1d theirs(
+      torch::nn::BatchNorm1dOptions(3).eps(kEps).momentum(kMomentum));
+  theirs->to(torch::kFloat64);
+  BatchNorm ours({.num_features = 3, .eps = kEps, .momentum = kMomentum});
+  ours.to(torch::kFloat64);
+  EXPECT_TRUE(at::equal(ours.forward(input, ForwardMode::kTrain),
+                        theirs->forward(input)));
+}
+
+TEST_F(BatchNormTest, ConversionKeepsTheCounterIntegral) {
+  ours_.to(torch::kFloat32);
+  ours_.to(torch::kCPU, torch::kFloat64);
+  const auto buffers = Copy(ours_);
+  EXPECT_EQ(buffers.at("num_batches_tracked").scalar_type(), torch::kInt64);
+  EXPECT_EQ(buffers.at("num_batches_tracked").item<int64_t>(), 1);
+  EXPECT_EQ(buffers.at("running_var").scalar_type(), torch::kFloat64);
+}
+
+}  // namespace
+}  // namespace gandem

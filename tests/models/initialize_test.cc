@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/initialize.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <string>
+
+#include "common/philox.h"
+#include "models/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+constexpr ImageShape kImage = {.channels = 1, .height = 32, .width = 32};
+constexpr uint64_t kDiscriminator = uint64_t{1} << 32;
+
+NetworkConfig Parse(const std::string& text) {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+  return config;
+}
+
+std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
+                                                uint64_t seed) {
+  const NetworkConfig config = Parse(text);
+  const auto network = MakeGenerator(config, kImage);
+  EXPECT_OK(network);
+  InitializeParameters(**network, config, seed);
+  return *network;
+}
+
+std::shared_ptr<Discriminator> InitializedDiscriminator(const std::string& text,
+                                                        uint64_t seed) {
+  const NetworkConfig config = Parse(text);
+  const auto network = MakeDiscriminator(config, kImage);
+  EXPECT_OK(network);
+  InitializeParameters(**network, config, seed);
+  return *network;
+}
+
+bool EqualParameters(const torch::nn::Module& a, const torch::nn::Module& b) {
+  for (size_t i = 0; i < a.parameters().size(); ++i) {
+    if (!at::equal(a.parameters()[i], b.parameters()[i])) return false;
+  }
+  return true;
+}
+
+TEST(InitializeTest, DependsOnTheSeedAndNotOnTorchsGenerator) {
+  for (const char* config : {"mlp { hidden: 8 }", "dcgan { width: 4 }",
+                             "sndcgan { width: 2 }", "sngan { width: 2 }"}) {
+    torch::manual_seed(1);
+    const auto first = InitializedGenerator(config, 7);
+    torch::manual_seed(2);
+    EXPECT_TRUE(EqualParameters(*first, *InitializedGenerator(config, 7)));
+    EXPECT_FALSE(EqualParameters(*first, *InitializedGenerator(config, 8)));
+  }
+}
+
+TEST(InitializeTest, TorchsGeneratorIsLeftAlone) {
+  torch::manual_seed(1);
+  const at::Tensor expected = torch::rand({4});
+  torch::manual_seed(1);
+  InitializedDiscriminator("sngan { width: 2 }", 7);
+  EXPECT_TRUE(at::equal(torch::rand({4}), expected));
+}
+
+// The addresses of the draws are part of every run's numbers.
+TEST(InitializeTest, DrawsOfTheStatedStreams) {
+  const auto generator = InitializedGenerator("dcgan { width: 4 }", 7);
+  // Tensor 3 is the second convolution's weight: 0 weight, 1 and 2 batch norm.
+  PhiloxStream row(7, Purpose::kInit, /*step=*/3, /*index=*/5);
+  const at::Tensor weight = generator->named_parameters()["main.3.weight"];
+  const auto values = weight[5].flatten();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(values[i].item<float>(),
+              static_cast<float>(0.02 * row.NextNormal()));
+  }
+
+  // A spectral-norm vector takes a number after its layer's weight and bias.
+  const auto discriminator =
+      InitializedDiscriminator("sndcgan { width: 2 }", 7);
+  PhiloxStream vector(7, Purpose::kInit, kDiscriminator + 2, /*index=*/0);
+  const double first = vector.NextNormal();
+  const double second = vector.NextNormal();
+  const at::Tensor u = discriminator->named_buffers()["main.0.weight_u"];
+  EXPECT_NEAR(u[0].item<double>() / u[1].item<double>(), first / second, 1e-6);
+  EXPECT_NEAR(u.norm().item<double>(), 1, 1e-6);
+}
+
+TEST(InitializeTest, DoubleAndFloatNetworksAgree) {
+  const NetworkConfig config = Parse("sngan { width: 2 }");
+  const auto wide = MakeDiscriminator(config, kImage);
+  ASSERT_OK(wide);
+  (*wide)->to(torch::kFloat64);
+  InitializeParameters(**wide, config, 7);
+  const auto narrow = InitializedDiscriminator("sngan { width: 2 }", 7);
+  for (size_t i = 0; i < narrow->parameters().size(); ++i) {
+    EXPECT_TRUE(at::equal((*wide)->parameters()[i].to(torch::kFloat32),
+                          narrow->parameters()[i]));
+  }
+}
+
+TEST(InitializeTest, DcganMoments) {
+  const auto network = InitializedDiscriminator("dcgan { width: 64 }", 7);
+  const auto parameters = network->named_parameters();
+  const at::Tensor& weight = parameters["main.5.weight"];  // 524,288 values
+  EXPECT_NEAR(weight.mean().item<double>(), 0, 2e-4);
+  EXPECT_NEAR(weight.std().item<double>(), 0.02, 2e-4);
+  const at::Tensor& norm = parameters["main.6.weight"];
+  EXPECT_NEAR(norm.mean().item<double>(), 1, 5e-3);
+  EXPECT_NEAR(norm.std().item<double>(), 0.02, 5e-3);
+  EXPECT_EQ(parameters["main.6.bias"].abs().max().item<float>(), 0);
+}
+
+TEST(InitializeTest, SpectralNormNetworksAreOrthogonal) {
+  const auto network = InitializedDiscriminator("sndcgan { width: 8 }", 7);
+  const auto parameters = network->named_parameters();
+  const at::Tensor wide = parameters["main.12.weight"].flatten(1);
+  ASSERT_EQ(wide.sizes(), (at::IntArrayRef{64, 32 * 9}));
+  EXPECT_TRUE(at::allclose(wide.mm(wide.t()), torch::eye(64), 0, 1e-5));
+  const at::Tensor tall = parameters["main.0.weight"].flatten(1);
+  ASSERT_EQ(tall.sizes(), (at::IntArrayRef{8, 9}));
+  EXPECT_TRUE(at::allclose(tall.mm(tall.t()), torch::eye(8), 0, 1e-5));
+  EXPECT_EQ(parameters["main.0.bias"].abs().max().item<float>(), 0);
+
+  const auto generator = InitializedGenerator("sndcgan { width: 8 }", 7);
+  const at::Tensor linear = generator->named_parameters()["linear.weight"];
+  ASSERT_EQ(linear.sizes(), (at::IntArrayRef{1024, 128}));
+  EXPECT_TRUE(at::allclose(linear.t().mm(linear), torch::eye(128), 0, 1e-5));
+}
+
+TEST(InitializeTest, MlpIsUniformInItsFanIn) {
+  const auto network = InitializedGenerator("mlp { hidden: 400 }", 7);
+  const auto parameters = network->named_parameters();
+  const double bound = 1.0 / 8;  // 64 inputs
+  for (const char* name : {"main.0.weight", "main.0.bias"}) {
+    const at::Tensor& values = parameters[name];
+    EXPECT_LE(values.abs().max().item<double>(), bound) << name;
+    EXPECT_GE(values.abs().max().item<double>(), 0.98 * bound) << name;
+    EXPECT_NEAR(values.mean().item<double>(), 0, 0.1 * bound) << name;
+  }
+}
+
+TEST(InitializeTest, ResetsStatistics) {
+  const NetworkConfig config = Parse("dcgan { width: 4 }");
+  const auto network = MakeGenerator(config, kImage);
+  ASSERT_OK(network);
+  InitializeParameters(**network, config, 7);
+  (*network)->forward(torch::ones({2, 100}), ForwardMode::kTrain);
+  InitializeParameters(**network, config, 7);
+  const auto buffers = (*network)->named_buffers();
+  EXPECT_EQ(buffers["main.1.running_mean"].abs().max().item<float>(), 0);
+  EXPECT_TRUE(at::equal(buffers["main.1.running_var"], torch::ones({16})));
+  EXPECT_EQ(buffers["main.1.num_batches_tracked"].item<int64_t>(), 0);
+}
+
+}  // namespace
+}  // namespace gandem

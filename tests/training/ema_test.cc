@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/ema.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <vector>
+
+#include "models/layers/batch_norm.h"
+
+namespace gandem {
+namespace {
+
+class EmaTest : public ::testing::Test {
+ protected:
+  EmaTest() : network_({.num_features = 2}), average_({.num_features = 2}) {
+    network_.to(torch::kFloat64);
+    average_.to(torch::kFloat64);
+  }
+
+  // Sets every float tensor to `value` and the counter to `count`.
+  void SetNetwork(double value, int64_t count) {
+    const torch::NoGradGuard no_grad;
+    for (at::Tensor& parameter : network_.parameters()) {
+      parameter.fill_(value);
+    }
+    for (at::Tensor& buffer : network_.buffers()) {
+      if (buffer.is_floating_point()) {
+        buffer.fill_(value);
+      } else {
+        buffer.fill_(count);
+      }
+    }
+  }
+
+  void ExpectAverage(double value, int64_t count) {
+    for (const auto& item : average_.named_parameters()) {
+      EXPECT_NEAR(item.value().min().item<double>(), value, 1e-15)
+          << item.key();
+      EXPECT_NEAR(item.value().max().item<double>(), value, 1e-15)
+          << item.key();
+    }
+    for (const auto& item : average_.named_buffers()) {
+      const double want = item.key() == "num_batches_tracked"
+                              ? static_cast<double>(count)
+                              : value;
+      EXPECT_NEAR(item.value().min().item<double>(), want, 1e-15) << item.key();
+    }
+  }
+
+  BatchNorm network_;
+  BatchNorm average_;
+};
+
+TEST_F(EmaTest, StartsAsACopy) {
+  SetNetwork(3, 5);
+  const Ema ema({.decay = 0.9}, network_, average_);
+  ExpectAverage(3, 5);
+}
+
+TEST_F(EmaTest, AveragesParametersAndBuffersAndCopiesCounters) {
+  SetNetwork(1, 5);
+  Ema ema({.decay = 0.75}, network_, average_);
+  SetNetwork(2, 6);
+  ema.Update(/*round=*/0);
+  ExpectAverage(1.25, 6);
+  SetNetwork(-4, 7);
+  ema.Update(/*round=*/1);
+  ExpectAverage(0.75 * 1.25 - 1, 7);
+}
+
+TEST_F(EmaTest, CopiesBeforeTheStart) {
+  SetNetwork(1, 5);
+  Ema ema({.decay = 0.5, .start_round = 2}, network_, average_);
+  SetNetwork(2, 6);
+  ema.Update(/*round=*/1);
+  ExpectAverage(2, 6);
+  SetNetwork(4, 7);
+  ema.Update(/*round=*/2);
+  ExpectAverage(3, 7);
+}
+
+TEST_F(EmaTest, DecayZeroIsACopyToTheBit) {
+  Ema ema({.decay = 0}, network_, average_);
+  SetNetwork(0.1, 6);
+  ema.Update(/*round=*/0);
+  EXPECT_TRUE(at::equal(average_.parameters()[0], network_.parameters()[0]));
+  SetNetwork(0.7, 6);
+  ema.Update(/*round=*/1);
+  EXPECT_TRUE(at::equal(average_.parameters()[0], network_.parameters()[0]));
+}
+
+TEST_F(EmaTest, TheNetworkIsLeftAlone) {
+  SetNetwork(1, 5);
+  Ema ema({.decay = 0.75}, network_, average_);
+  SetNetwork(2, 6);
+  ema.Update(/*round=*/0);
+  EXPECT_EQ(network_.parameters()[0].min().item<double>(), 2);
+  EXPECT_TRUE(network_.parameters()[0].requires_grad());
+}
+
+TEST_F(EmaTest, CopyNetworkConverts) {
+  SetNetwork(0.1, 5);
+  BatchNorm narrow({.num_features = 2});
+  CopyNetwork(network_, narrow);
+  EXPECT_EQ(narrow.parameters()[0].min().item<float>(), 0.1F);
+  EXPECT_EQ(narrow.named_buffers()["num_batches_tracked"].item<int64_t>(), 5);
+}
+
+}  // namespace
+}  // namespace gandem
