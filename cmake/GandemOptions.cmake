@@ -9,6 +9,10 @@ set(GANDEM_CUDA OFF CACHE STRING
 set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
     "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
+option(GANDEM_FUZZ "Build the fuzz targets (clang only)" OFF)
+set(GANDEM_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzz target")
+set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
+    "Python with the packages tensorboard and safetensors, for the tests")
 set(GANDEM_LIBTORCH "" CACHE PATH
     "Folder of LibTorch (has lib/libtorch_cpu.so); scripts/bootstrap.sh sets it")
 
@@ -43,8 +47,14 @@ target_compile_options(gandem_flags INTERFACE
 target_include_directories(gandem_flags INTERFACE
   ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
 if(GANDEM_SANITIZE)
-  target_compile_options(gandem_flags INTERFACE
-    -fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
-    -fno-sanitize-recover=all -g)
-  target_link_options(gandem_flags INTERFACE -fsanitize=${GANDEM_SANITIZE})
+  # For all of the build, generated code included.
+  add_compile_options(-fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all -g1)
+  add_link_options(-fsanitize=${GANDEM_SANITIZE})
+endif()
+if(GANDEM_FUZZ)
+  if(NOT CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
+    message(FATAL_ERROR "GANDEM_FUZZ needs clang: -DCMAKE_CXX_COMPILER=clang++")
+  endif()
+  add_compile_options(-fsanitize=fuzzer-no-link)
 endif()

@@ -19,15 +19,12 @@
 namespace gandem {
 namespace {
 
-// Sorted, one line per name.
-// clang-format off
+// Sorted. One line per name.
 constexpr absl::string_view kNames[] = {
-    "checkpoint.after_rename",
-    "checkpoint.before_manifest",
-    "checkpoint.before_rename",
+    "checkpoint.after_manifest",  "checkpoint.after_rename",
+    "checkpoint.before_manifest", "checkpoint.before_rename",
     "checkpoint.prune",
 };
-// clang-format on
 
 struct Armed {
   std::string name;

@@ -1,0 +1,227 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Installs what gandem needs on a bare Debian 12, and nothing when it is there:
+# Debian packages (as root, or with sudo) and LibTorch in the cache folder
+# (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). The tree itself stays untouched.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<EOF
+usage: scripts/bootstrap.sh [--tests] [--cpu | --cuda | --libtorch DIR]
+                            [--skip-packages]
+  --tests          also what the tests need: clang, GoogleTest, Python packages,
+                   an Abseil built for ThreadSanitizer
+  --cpu            LibTorch for the CPU (1.3 GB; the default)
+  --cuda           LibTorch with its CUDA libraries (4 GB)
+  --libtorch DIR   a LibTorch $torch_version that you have: DIR/lib, DIR/include
+  --skip-packages  leave Debian's packages alone (you installed them)
+The choice of LibTorch is remembered in $cache_dir/libtorch.
+EOF
+}
+
+torch_version=2.11.0
+
+packages=(
+  ca-certificates ccache cmake g++ lld ninja-build pkg-config python3
+  python3-pip protobuf-compiler protobuf-compiler-grpc libabsl-dev libcli11-dev
+  libgrpc++-dev libisal-dev libpng-dev libprotobuf-dev libspdlog-dev
+  nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist
+)
+test_packages=(
+  clang clang-format clang-tidy dpkg-dev git libclang-rt-14-dev libbenchmark-dev
+  libgmock-dev libgtest-dev llvm procps python3-venv
+)
+
+# What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so
+# itself is linked to the CUDA runtime and CUPTI; the rest only to CUDA code.
+torch_cpu=(torch==$torch_version nvidia-cuda-runtime==13.0.96
+           nvidia-cuda-cupti==13.0.85)
+torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
+            nvidia-cufile==1.15.1.6 nvidia-curand==10.4.0.35
+            nvidia-cusolver==12.0.4.66 nvidia-cusparse==12.6.3.3
+            nvidia-nvjitlink==13.0.88 nvidia-cuda-nvrtc==13.0.88
+            nvidia-nvtx==13.0.85 nvidia-cudnn-cu13==9.19.0.56
+            nvidia-cusparselt-cu13==0.8.0 nvidia-nccl-cu13==2.28.9
+            nvidia-nvshmem-cu13==3.4.5)
+test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6)
+
+# Debian's own interpreter: the one whose packages are installed above.
+python=/usr/bin/python3
+
+need_free_gb() {  # need_free_gb GB WHAT
+  local free_kib
+  free_kib=$(df --output=avail -k "$cache_dir" | tail -n 1)
+  ((free_kib >= $1 << 20)) ||
+    die "$2 needs $1 GB in $cache_dir, $((free_kib >> 20)) GB are free: make" \
+        "room, or point XDG_CACHE_HOME at a larger disk"
+}
+
+# Says what the log of a failed download means, then ends.
+die_of_download() {
+  if grep -qiE 'no space left|disk quota' "$step_log"; then
+    die "the disk is full: make room in $cache_dir, then run this again"
+  elif grep -qiE 'temporary failure|could not resolve|failed to (fetch|establish)|connection (refused|reset|timed out|broken)|network is unreachable|max retries|timed out' "$step_log"; then
+    die "the network did not answer (see above): check it, then run this again"
+  fi
+  die "$1 failed (see above); run this again once that is mended"
+}
+
+install_packages() {  # install_packages PACKAGE...
+  local missing=() as_root=() package
+  local -A installed=()
+  while read -r package _; do
+    installed[${package%%:*}]=1
+  done < <(dpkg-query -W -f '${Package} ${db:Status-Abbrev}\n' 2>/dev/null |
+           grep ' ii')
+  for package in "$@"; do
+    [[ -n ${installed[$package]:-} ]] || missing+=("$package")
+  done
+  if ((${#missing[@]} == 0)); then
+    say "Debian packages: all $# are installed"
+    return
+  fi
+  if ((EUID != 0)); then
+    command -v sudo >/dev/null ||
+      die "these Debian packages are missing: ${missing[*]}. Run this as root," \
+          "or install sudo"
+    say "Debian packages need root: sudo may ask for your password"
+    sudo -v || die "sudo refused. Missing Debian packages: ${missing[*]}"
+    as_root=(sudo -n)
+  fi
+  as_root+=(env DEBIAN_FRONTEND=noninteractive)
+  step "Debian packages: reading the package lists" \
+    "${as_root[@]}" apt-get -q -o APT::Update::Error-Mode=any update ||
+    die_of_download "apt-get update"
+  step "Debian packages: installing ${#missing[@]}: ${missing[*]}" \
+    "${as_root[@]}" apt-get -q -y -o DPkg::Lock::Timeout=120 \
+    install --no-install-recommends "${missing[@]}" ||
+    die_of_download "apt-get install"
+}
+
+# Whether the shared library $1 finds all of its own.
+loads() { ! ldd "$1" 2>&1 | grep 'not found'; }
+
+# Installs into a temporary folder that is renamed when it is complete, so that
+# an interrupted download never counts as installed.
+install_libtorch() {  # install_libtorch cpu|cuda GB REQUIREMENT...
+  local kind=$1 gb=$2 target=$cache_dir/libtorch-$torch_version-$1
+  local tmp=$cache_dir/tmp.libtorch library=libtorch_cpu.so
+  shift 2
+  if [[ -d $target ]]; then
+    say "LibTorch $torch_version ($kind): is in $target"
+  else
+    [[ $(uname -m) == x86_64 ]] ||
+      die "LibTorch is fetched for x86_64 only; pass --libtorch DIR"
+    need_free_gb "$gb" "LibTorch"
+    rm -rf "$tmp"
+    mkdir -p "$tmp/pip"
+    TMPDIR=$tmp/pip step "LibTorch $torch_version ($kind): downloading to $target" \
+      "$python" -m pip install --no-cache-dir --no-deps --no-compile \
+      --only-binary :all: --disable-pip-version-check --no-input \
+      --target "$tmp/site" "$@" || die_of_download "pip"
+    [[ $kind == cpu ]] || library=libtorch_cuda.so
+    loads "$tmp/site/torch/lib/$library" ||
+      die "$library lacks the libraries above; pip's packages do not fit"
+    sync -f "$tmp/site"
+    mv "$tmp/site" "$target"
+    rm -rf "$tmp"
+  fi
+  ln -sfnT "$target/torch" "$cache_dir/libtorch"
+}
+
+use_libtorch() {  # use_libtorch DIR
+  local dir version
+  dir=$(realpath -e "$1" 2>/dev/null) || die "--libtorch $1: no such folder"
+  [[ -e $dir/lib/libtorch_cpu.so && -e $dir/include/ATen ]] ||
+    die "--libtorch $1: it has no lib/libtorch_cpu.so and include/ATen"
+  version=$(awk '/define TORCH_VERSION_M(AJOR|INOR)/ {v = v s $3; s = "."}
+                 END {print v}' "$dir/include/torch/headeronly/version.h" \
+            2>/dev/null) || version=
+  [[ $version == "${torch_version%.*}" ]] ||
+    die "--libtorch $1: it is version ${version:-unknown}, gandem is built" \
+        "with $torch_version"
+  loads "$dir/lib/libtorch_cpu.so" ||
+    die "--libtorch $1: libtorch_cpu.so lacks the libraries above"
+  ln -sfnT "$dir" "$cache_dir/libtorch"
+  say "LibTorch $torch_version: $dir"
+}
+
+# Python packages of others, which read the files that we write.
+install_test_python() {
+  local target=$cache_dir/python-${test_python[*]} tmp=$cache_dir/tmp.python
+  target=${target// /-}
+  if [[ -d $target ]]; then
+    say "Python packages for the tests: are in $target"
+  else
+    need_free_gb 1 "Python packages"
+    rm -rf "$tmp"
+    "$python" -m venv "$tmp"
+    step "Python packages for the tests: ${test_python[*]}" \
+      "$tmp/bin/python" -m pip install --no-cache-dir --only-binary :all: \
+      --disable-pip-version-check --no-input "${test_python[@]}" ||
+      die_of_download "pip"
+    sync -f "$tmp"
+    mv "$tmp" "$target"
+  fi
+  ln -sfnT "$target" "$cache_dir/python"
+}
+
+with_tests=0 skip_packages=0 libtorch=
+while (($# > 0)); do
+  case $1 in
+    --tests) with_tests=1 ;;
+    --cpu | --cuda) libtorch=$1 ;;
+    --libtorch)
+      (($# >= 2)) || die "--libtorch needs a folder"
+      libtorch=$2
+      shift
+      ;;
+    --skip-packages) skip_packages=1 ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+
+((with_tests == 0)) || packages+=("${test_packages[@]}")
+if ((skip_packages == 0)); then
+  os=$(. /etc/os-release 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-?}") || os=unknown
+  [[ $os == "debian 12" ]] ||
+    die "this is '$os', and the package names are those of Debian 12. Install" \
+        "their like yourself and pass --skip-packages: ${packages[*]}"
+  install_packages "${packages[@]}"
+fi
+
+mkdir -p "$cache_dir" || die "cannot create $cache_dir"
+[[ -w $cache_dir ]] || die "cannot write to $cache_dir"
+exec 9>"$cache_dir/bootstrap.lock"
+flock -n 9 || {
+  say "Another bootstrap.sh is at work: waiting for it"
+  flock 9
+}
+
+case $libtorch in
+  --cpu) install_libtorch cpu 5 "${torch_cpu[@]}" ;;
+  --cuda) install_libtorch cuda 12 "${torch_cuda[@]}" ;;
+  "")
+    if [[ -e $cache_dir/libtorch/lib/libtorch_cpu.so ]]; then
+      say "LibTorch: $(realpath "$cache_dir/libtorch")"
+    else
+      install_libtorch cpu 5 "${torch_cpu[@]}"
+    fi
+    ;;
+  *) use_libtorch "$libtorch" ;;
+esac
+if ((with_tests)); then
+  install_test_python
+  "$source_dir/scripts/build_tsan_abseil.sh"
+fi
+find "$cache_dir/logs" -type f -mtime +7 -delete 2>/dev/null || true
+say "Bootstrap complete"

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Builds the Torch-free folders with clang and a sanitizer, and runs their tests.
+#   check_sanitizers.sh address DIR  AddressSanitizer, UBSan and the fuzz targets
+#   check_sanitizers.sh thread DIR   ThreadSanitizer: tests that do not link gRPC
+# Both are also the -Wthread-safety -Werror build. DIR keeps the build.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+kind=${1:-} dir=${2:-}
+options=(-DGANDEM_TORCH=OFF -DGANDEM_BUILD_BENCHMARKS=OFF
+         -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release
+         -DCMAKE_CXX_FLAGS_RELEASE=-O1)
+run=()
+case $kind in
+  address)
+    options+=(-DGANDEM_SANITIZE=address,undefined -DGANDEM_FUZZ=ON)
+    target=all
+    export LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
+    ;;
+  thread)
+    abseil=$cache_dir/abseil-tsan-clang14
+    [[ -d $abseil ]] ||
+      die "no Abseil for ThreadSanitizer: run scripts/bootstrap.sh --tests"
+    options+=(-DGANDEM_SANITIZE=thread -DCMAKE_PREFIX_PATH="$abseil")
+    target=gandem_tests
+    export TSAN_OPTIONS=suppressions=$source_dir/tests/tsan.supp
+    # On kernels with much address randomization clang 14's runtime cannot place
+    # its shadow memory.
+    ! setarch -R true 2>/dev/null || run=(setarch -R)
+    ;;
+  *)
+    echo "usage: check_sanitizers.sh address|thread DIR" >&2
+    exit 2
+    ;;
+esac
+[[ -n $dir ]] || die "no build folder given"
+
+say "Configuring the $kind sanitizer build in $dir"
+cmake -G Ninja -S "$source_dir" -B "$dir" "${options[@]}" >/dev/null
+ninja -C "$dir" -j "$(parallel_jobs)" "$target"
+"${run[@]}" ctest --test-dir "$dir" -j 2 -LE long --output-on-failure --no-tests=error

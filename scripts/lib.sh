@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: Apache-2.0
+# Sourced by the scripts beside it: where things are, and how a script speaks.
+
+set -euo pipefail
+
+source_dir=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+if [[ -z ${XDG_CACHE_HOME:-} && -z ${HOME:-} ]]; then
+  echo "error: neither XDG_CACHE_HOME nor HOME is set: nowhere to keep" \
+       "LibTorch; set one of them" >&2
+  exit 2
+fi
+cache_dir=${XDG_CACHE_HOME:-${HOME:-}/.cache}/gandem
+build_dir=${GANDEM_BUILD_DIR:-$source_dir/build}
+export CCACHE_DIR=${CCACHE_DIR:-$cache_dir/ccache}
+
+say() { printf '== %s\n' "$*"; }
+
+die() {
+  printf 'error: %s\n' "$*" >&2
+  exit 1
+}
+
+# The newest line of text in the log of the step that runs.
+last_line() {
+  tail -c 1000 "$step_log" | tr '\r' '\n' | grep -v '^[[:space:]]*$' |
+    tail -n 1 || true
+}
+
+# step TEXT COMMAND...: runs COMMAND with its output in a log and keeps one line
+# on the terminal moving; a failure shows the end of the log. Sets step_log.
+step() {
+  local text=$1 start=$SECONDS shown=0 pid status=0
+  shift
+  mkdir -p "$cache_dir/logs" || die "cannot write to $cache_dir"
+  step_log=$(mktemp "$cache_dir/logs/$(date +%Y%m%d-%H%M%S).XXXXXX")
+  say "$text"
+  # A process group of its own: Ctrl-C must end all of it, whatever it is.
+  set -m
+  "$@" >"$step_log" 2>&1 </dev/null &
+  pid=$!
+  set +m
+  trap 'kill -TERM -- -'"$pid"' 2>/dev/null; wait '"$pid"' 2>/dev/null || true
+        die "interrupted; nothing half-done was kept"' INT TERM HUP
+  while kill -0 "$pid" 2>/dev/null; do
+    sleep 0.2
+    if [[ -t 1 ]]; then
+      printf '\r\033[K   %d s  %.60s' $((SECONDS - start)) "$(last_line)"
+    elif ((SECONDS - start >= shown + 15)); then
+      shown=$((SECONDS - start))
+      printf '   %d s  %.60s\n' "$shown" "$(last_line)"
+    fi
+  done
+  wait "$pid" || status=$?
+  trap - INT TERM HUP
+  [[ ! -t 1 ]] || printf '\r\033[K'
+  if ((status != 0)); then
+    tail -n 15 "$step_log" | sed 's/^/   | /' >&2
+    echo "   (all of it: $step_log)" >&2
+    return "$status"
+  fi
+  rm -f "$step_log"
+  printf '   done in %d s\n' $((SECONDS - start))
+}
+
+# Compilers that fit: one a core, and 2 GiB for each (a Torch file takes 1.6).
+parallel_jobs() {
+  local cores memory_kib jobs
+  cores=$(nproc)
+  memory_kib=$(awk '/^MemAvailable:/ {print $2}' /proc/meminfo)
+  jobs=$((memory_kib / (2 << 20)))
+  ((jobs <= cores)) || jobs=$cores
+  ((jobs >= 1)) || jobs=1
+  echo "$jobs"
+}

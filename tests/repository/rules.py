@@ -1,0 +1,226 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rules of the tree that no compiler checks: rules.py RULE ROOT [ARGUMENT...]
+
+Prints every fault and ends with 1 if there is one. Each function below is a
+rule: it takes the tree's root (and what its comment says) and yields faults.
+rules_test.py plants a violation of each.
+"""
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+# What a folder may include (docs/architecture.md has the picture). Nobody
+# includes tests/ or benchmarks/ but these two themselves.
+BASE = {"common", "proto"}
+BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
+MAIN = BELOW_TRAINING | {"training"}
+LAYERS = {
+    "proto": set(),
+    "common": {"proto"},
+    "exchange": BASE,
+    "collective": BASE,
+    "pipeline": BASE,
+    "models": BASE,
+    "training": BELOW_TRAINING,
+    "evaluation": MAIN,
+    "generator_worker": MAIN,
+    "discriminator_worker": MAIN,
+    "colocated_worker": MAIN,
+    "scaling_manager": BASE,
+}
+ANYTHING = MAIN | set(LAYERS) | {"tests", "benchmarks"}
+LAYERS["tests"] = ANYTHING
+LAYERS["benchmarks"] = ANYTHING
+
+TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
+              "scaling_manager"}
+
+# What only some files may use: (name, include, code, files that may).
+PLACES = [
+    ("gRPC", r"grpc(pp)?/|.*\.grpc\.pb\.h", r"\bgrpc::",
+     r"common/rpc/|.*_(service|client)\.(cc|h)|collective/ring_|tests/"
+     r"|benchmarks/"),
+    ("NCCL", r"nccl\.h", r"\bnccl[A-Z]\w*\(",
+     r"collective/nccl_|tests/collective/nccl_"),
+    ("spdlog", r"spdlog/", r"\bspdlog::", r"common/log\.(cc|h)"),
+    # Their macros clash with those of LibTorch.
+    ("glog-style logging", r"glog/|absl/log/", r"(?!)", r"(?!)"),
+]
+
+
+def files(root, pattern):
+    """Paths below root whose names match, build folders and the like left out."""
+    for folder, folders, names in os.walk(root):
+        at_top = pathlib.Path(folder) == root
+        folders[:] = sorted(
+            f for f in folders
+            if f not in (".git", "__pycache__")
+            and not (at_top and re.match(r"build|runs$|shared$|\.cache", f)))
+        for name in sorted(names):
+            if re.fullmatch(pattern, name):
+                yield pathlib.Path(folder, name)
+
+
+def sources(root):
+    return files(root, r".*\.(cc|h)")
+
+
+def without_comments(text):
+    text = re.sub(r"/\*.*?\*/", "", text, flags=re.S)
+    return re.sub(r"//[^\n]*", "", text)
+
+
+def includes(root):
+    """Every #include is an arrow that LAYERS draws, from a place that PLACES
+    allows; our own headers are named from the root."""
+    for path in sources(root):
+        name = path.relative_to(root).as_posix()
+        folder = name.split("/")[0]
+        if folder not in LAYERS:
+            yield f"{name}: no C++ in this folder; see LAYERS in rules.py"
+            continue
+        tested = name.split("/")[1] if folder == "tests" else folder
+        torch_free = tested in TORCH_FREE or tested == "testing"
+        text = path.read_text()
+        for match in re.finditer(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]', text,
+                                 flags=re.M):
+            header = match[2]
+            where = f"{name}:{text.count(chr(10), 0, match.start(2)) + 1}"
+            top = header.split("/")[0]
+            if match[1] == '"' and "/" not in header:
+                yield f'{where}: "{header}": write the path from the root'
+            elif top in LAYERS and top != folder and top not in LAYERS[folder]:
+                yield f"{where}: {folder}/ may not include {top}/"
+            elif torch_free and top in ("torch", "ATen", "c10", "caffe2"):
+                yield f"{where}: {folder}/ must do without Torch"
+            for what, include, _, allowed in PLACES:
+                if re.match(include, header) and not re.match(allowed, name):
+                    yield f"{where}: {what} may not be included here"
+        code = without_comments(text)
+        for what, _, use, allowed in PLACES:
+            if re.search(use, code) and not re.match(allowed, name):
+                yield f"{name}: {what} may not be used here"
+
+
+def licenses(root):
+    """Every source file names the license in its first two lines."""
+    for path in files(root, r".*\.(cc|h|proto|py|sh|cmake)|CMakeLists\.txt|run"):
+        lines = path.read_text().split("\n")[:2]
+        if not any("SPDX-License-Identifier: Apache-2.0" in x for x in lines):
+            yield f"{path.relative_to(root)}: no SPDX-License-Identifier line"
+
+
+def formatting(root):
+    """Every C++ file is as clang-format leaves it."""
+    paths = [path.as_posix() for path in sources(root)]
+    done = subprocess.run(
+        ["clang-format", "--dry-run", "-Werror", "--style=file", *paths],
+        capture_output=True, text=True)
+    for line in done.stderr.split("\n"):
+        if ": error:" in line:
+            yield f"{line} (clang-format -i)"
+    if done.returncode != 0 and not done.stderr:
+        yield f"clang-format ended with {done.returncode}"
+
+
+def documents(root):
+    """Each recipe is named in the README or docs/, and no relative link of a
+    document leads nowhere."""
+    pages = [*files(root, r".*\.md")]
+    prose = "".join(page.read_text() for page in pages
+                    if page == root / "README.md"
+                    or root / "docs" in page.parents)
+    for recipe in files(root / "recipes", r".*\.textproto"):
+        if not re.search(rf"\b{recipe.stem}\b", prose):
+            yield f"{recipe.relative_to(root)}: named in no document"
+    for page in pages:
+        text = re.sub(r"```.*?```|`[^`\n]*`", "", page.read_text(), flags=re.S)
+        for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
+            if "://" not in target and not (page.parent / target).exists():
+                yield f"{page.relative_to(root)}: no such file: {target}"
+
+
+def known_tests(root, build):
+    """ARGUMENT: the build folder. ctest runs every *_test.cc and *_test.py,
+    the fuzz targets are built, and only tests that need a GPU may skip."""
+    listing = subprocess.run(
+        ["ctest", "--test-dir", build, "--show-only=json-v1"],
+        capture_output=True, text=True, check=True)
+    tests = json.loads(listing.stdout)["tests"]
+    commands = pathlib.Path(build, "compile_commands.json").read_text()
+    yield from unknown_tests(root, tests, json.loads(commands))
+    yield from skipping_tests(tests)
+
+
+def unknown_tests(root, tests, compile_commands):
+    words = {word for test in tests for word in test.get("command", [])}
+    # gandem_test() calls the test like its target; ctest tells no command of a
+    # program that is not built yet.
+    programs = {test["name"] for test in tests}
+    target_of = {}
+    for entry in compile_commands:
+        match = re.search(r"CMakeFiles/([^/]+)\.dir/", entry["command"])
+        target_of[os.path.realpath(entry["file"])] = match and match[1]
+    for path in files(root / "tests", r".*_test\.(cc|py)"):
+        name = path.relative_to(root)
+        if path.suffix == ".py":
+            if path.as_posix() not in words:
+                yield f"{name}: ctest does not run it (is the build's " \
+                      "GANDEM_TEST_PYTHON set?)"
+        elif os.path.realpath(path) not in target_of:
+            yield f"{name}: no target compiles it"
+        elif target_of[os.path.realpath(path)] not in programs:
+            yield f"{name}: compiled, but ctest does not run it"
+    fuzz = root / "tests/fuzz"
+    listed = fuzz / "CMakeLists.txt"
+    for path in files(fuzz, r".*_fuzzer\.cc"):
+        if path.name not in listed.read_text():
+            yield f"{path.relative_to(root)}: not in {listed.relative_to(root)}"
+
+
+def skipping_tests(tests):
+    for test in tests:
+        properties = {p["name"]: p["value"] for p in test.get("properties", [])}
+        if "gpu" in properties.get("LABELS", []):
+            continue
+        for how in ("DISABLED", "SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION"):
+            if properties.get(how):
+                yield f"test {test['name']}: {how}, but only a missing GPU is " \
+                      "a reason to skip"
+
+
+def one_protobuf(root, *programs):
+    """ARGUMENTS: programs. Each loads one libprotobuf, and finds all libraries
+    without LD_LIBRARY_PATH."""
+    clean = {k: v for k, v in os.environ.items() if k != "LD_LIBRARY_PATH"}
+    if not programs:
+        yield "no program to look at"
+    for program in programs:
+        listing = subprocess.run(["ldd", program], capture_output=True,
+                                 text=True, env=clean, check=True).stdout
+        yield from protobuf_faults(program, listing)
+
+
+def protobuf_faults(program, listing):
+    found = re.findall(r"^\s*(libprotobuf(?:-lite)?\.so\S*)", listing, re.M)
+    if len(found) != 1:
+        yield f"{program} loads {len(found)} libprotobuf: {' '.join(found)}"
+    for library in re.findall(r"(\S+) => not found", listing):
+        yield f"{program} does not find {library}"
+
+
+RULES = {rule.__name__: rule for rule in
+         (includes, licenses, formatting, documents, known_tests, one_protobuf)}
+
+if __name__ == "__main__":
+    if len(sys.argv) < 3 or sys.argv[1] not in RULES:
+        sys.exit(f"usage: rules.py {'|'.join(RULES)} ROOT [ARGUMENT...]")
+    faults = list(RULES[sys.argv[1]](pathlib.Path(sys.argv[2]).resolve(),
+                                     *sys.argv[3:]))
+    for fault in faults:
+        print(fault)
+    print(f"{sys.argv[1]}: {len(faults)} faults")
+    sys.exit(1 if faults else 0)

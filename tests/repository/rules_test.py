@@ -1,0 +1,194 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plants a violation of each rule in rules.py: the rule finds it."""
+import pathlib
+import tempfile
+import unittest
+
+import rules
+
+LICENSE = "// SPDX-License-Identifier: Apache-2.0\n"
+
+
+class Tree(unittest.TestCase):
+    """A tree of a few files; `faults` are those of one rule."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name).resolve()
+
+    def write(self, name, text):
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def faults(self, rule, *arguments):
+        return list(rule(self.root, *arguments))
+
+    def expect_fault(self, rule, *words):
+        faults = self.faults(rule)
+        self.assertEqual(len(faults), 1, faults)
+        for word in words:
+            self.assertIn(word, faults[0])
+
+
+class IncludesTest(Tree):
+    def included(self, name, line):
+        self.write(name, f"{LICENSE}\n{line}\n")
+        return self.faults(rules.includes)
+
+    def test_drawn_arrows_pass(self):
+        for name, header in [("exchange/a.cc", "common/status.h"),
+                             ("exchange/b.cc", "exchange/a.h"),
+                             ("training/a.cc", "models/network.h"),
+                             ("generator_worker/main.cc", "training/loop.h"),
+                             ("scaling_manager/a.cc", "proto/config.pb.h"),
+                             ("tests/exchange/a_test.cc", "exchange/a.h"),
+                             ("tests/training/a_test.cc", "torch/torch.h"),
+                             ("models/a.h", "ATen/core/Tensor.h"),
+                             ("exchange/c.cc", "absl/status/status.h"),
+                             ("exchange/exchange_service.cc",
+                              "grpcpp/grpcpp.h"),
+                             ("common/log.cc", "spdlog/spdlog.h")]:
+            self.assertEqual(self.included(name, f'#include "{header}"'), [])
+
+    def test_arrow_that_is_not_drawn(self):
+        for name, header in [("common/a.cc", "exchange/exchange.h"),
+                             ("proto/a.cc", "common/status.h"),
+                             ("exchange/a.cc", "pipeline/dataset.h"),
+                             ("models/a.h", "training/losses.h"),
+                             ("scaling_manager/a.cc", "exchange/exchange.h"),
+                             ("scaling_manager/b.cc", "training/loop.h"),
+                             ("generator_worker/main.cc",
+                              "discriminator_worker/wiring.h"),
+                             ("training/a.cc", "evaluation/frechet.h"),
+                             ("common/b.cc", "tests/testing/temp_dir.h")]:
+            folder, other = name.split("/")[0], header.split("/")[0]
+            faults = self.included(name, f"  #  include <{header}>")
+            self.assertEqual(faults, [f"{name}:3: {folder}/ may not include "
+                                      f"{other}/"])
+            (self.root / name).unlink()
+
+    def test_torch_in_a_torch_free_folder(self):
+        for name in ["exchange/a.h", "common/rpc/a.cc", "pipeline/a.cc",
+                     "scaling_manager/a.cc", "tests/exchange/a_test.cc",
+                     "tests/testing/a.h"]:
+            faults = self.included(name, "#include <ATen/core/Tensor.h>")
+            self.assertEqual(len(faults), 1, name)
+            self.assertIn("without Torch", faults[0])
+            (self.root / name).unlink()
+
+    def test_places(self):
+        for name, line, what in [
+                ("exchange/cache.cc", "#include <grpcpp/grpcpp.h>", "gRPC"),
+                ("training/a.cc", '#include "proto/control.grpc.pb.h"', "gRPC"),
+                ("training/b.cc", "grpc::Status Run();", "gRPC"),
+                ("collective/ring.cc", "#include <nccl.h>", "NCCL"),
+                ("training/c.cc", "void F() { ncclAllReduce(); }", "NCCL"),
+                ("training/d.cc", "#include <spdlog/spdlog.h>", "spdlog"),
+                ("common/a.h", '#include "absl/log/check.h"', "glog")]:
+            faults = self.included(name, line)
+            self.assertEqual(len(faults), 1, (line, faults))
+            self.assertIn(what, faults[0])
+            (self.root / name).unlink()
+
+    def test_comments_do_not_count(self):
+        self.assertEqual(
+            self.included("training/a.cc", "// not grpc::Status\nint a;"), [])
+
+    def test_path_from_the_root(self):
+        self.assertEqual(len(self.included("common/a.cc", '#include "b.h"')), 1)
+
+    def test_new_folder(self):
+        self.assertEqual(len(self.included("misc/a.cc", "int a;")), 1)
+
+
+class TextTest(Tree):
+    def test_missing_license_line(self):
+        self.write("common/a.cc", LICENSE)
+        self.write("scripts/a.sh", "#!/bin/bash\n# SPDX-License-Identifier: "
+                                   "Apache-2.0\n")
+        self.assertEqual(self.faults(rules.licenses), [])
+        self.write("proto/a.proto", "syntax = \"proto3\";\n")
+        self.expect_fault(rules.licenses, "proto/a.proto")
+
+    def test_format(self):
+        self.write(".clang-format", "BasedOnStyle: Google\n")
+        self.write("common/a.cc", "int a;\n")
+        self.assertEqual(self.faults(rules.formatting), [])
+        self.write("common/b.cc", "int  b ;\n")
+        self.assertTrue(self.faults(rules.formatting))
+
+    def test_recipe_that_no_document_names(self):
+        self.write("recipes/shoes.textproto", "")
+        self.write("docs/a.md", "`recipes/shoes.textproto`")
+        self.assertEqual(self.faults(rules.documents), [])
+        self.write("recipes/shoe.textproto", "")
+        self.expect_fault(rules.documents, "recipes/shoe.textproto")
+
+    def test_link_that_leads_nowhere(self):
+        self.write("docs/a.md", "[b](b.md) [a](a.md#part) [c](https://c.org/)"
+                                " `[&](x)`")
+        self.expect_fault(rules.documents, "docs/a.md", "b.md")
+
+
+class TestsTest(Tree):
+    def ctest(self, program, **properties):
+        return {"name": program, "command": [f"/b/tests/{program}"],
+                "properties": [{"name": k, "value": v}
+                               for k, v in properties.items()]}
+
+    def compiled(self, path, target):
+        return {"file": str(path),
+                "command": f"c++ -o tests/CMakeFiles/{target}.dir/a.cc.o -c"}
+
+    def unknown(self, tests, commands):
+        return list(rules.unknown_tests(self.root, tests, commands))
+
+    def test_orphans(self):
+        path = self.write("tests/common/a_test.cc", LICENSE)
+        known = [self.ctest("a_test")]
+        self.assertEqual(self.unknown(known, [self.compiled(path, "a_test")]),
+                         [])
+        self.assertEqual(len(self.unknown(known, [])), 1)
+        self.assertEqual(
+            len(self.unknown([], [self.compiled(path, "a_test")])), 1)
+
+    def test_python_orphan(self):
+        path = self.write("tests/common/a_test.py", "")
+        self.assertEqual(len(self.unknown([], [])), 1)
+        self.assertEqual(
+            self.unknown([{"name": "a", "command": ["python3", str(path)]}], []),
+            [])
+
+    def test_fuzz_orphan(self):
+        self.write("tests/fuzz/a_fuzzer.cc", LICENSE)
+        self.write("tests/fuzz/CMakeLists.txt", "")
+        self.assertEqual(len(self.unknown([], [])), 1)
+
+    def test_skips(self):
+        skip = {"SKIP_REGULAR_EXPRESSION": ["SKIPPED"]}
+        self.assertEqual(len(list(rules.skipping_tests(
+            [self.ctest("a", **skip)]))), 1)
+        self.assertEqual(list(rules.skipping_tests(
+            [self.ctest("a", LABELS=["gpu"], **skip), self.ctest("b")])), [])
+
+
+class ProtobufTest(unittest.TestCase):
+    ONE = "\tlibprotobuf.so.32 => /usr/lib/libprotobuf.so.32 (0x1)\n"
+
+    def test_exactly_one(self):
+        self.assertEqual(list(rules.protobuf_faults("a", self.ONE)), [])
+        two = self.ONE + "\tlibprotobuf.so.23 => /torch/libprotobuf.so.23 (0x2)"
+        self.assertEqual(len(list(rules.protobuf_faults("a", two))), 1)
+        self.assertEqual(len(list(rules.protobuf_faults("a", ""))), 1)
+
+    def test_missing_library(self):
+        listing = self.ONE + "\tlibc10.so => not found\n"
+        self.assertEqual(list(rules.protobuf_faults("a", listing)),
+                         ["a does not find libc10.so"])
+
+
+if __name__ == "__main__":
+    unittest.main()

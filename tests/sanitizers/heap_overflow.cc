@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A planted mistake: reads one past the end of an allocation.
+#include <vector>
+
+int main(int argc, char**) {
+  const std::vector<int> values(4, 1);
+  return values.data()[argc + 3];
+}
