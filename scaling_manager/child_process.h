@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A child process that cannot outlive us: the kernel kills it when the thread
+// that started it ends, however that happens. It has a session of its own, so
+// the terminal's Ctrl-C does not reach it, and writes into a log file.
+//
+// Owner: the launcher. Start it from a thread that lives as long as it may.
+// Thread safety: one thread.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+// How a process ended.
+struct ProcessEnd {
+  int exit_code = 0;        // 128 + n for signal n
+  std::string description;  // "exited with code 70", "was killed by signal 9"
+};
+
+class ChildProcess {
+ public:
+  struct Options {
+    std::vector<std::string> arguments;  // required; [0] is the binary's path
+    std::string log_path;                // appended to; required
+  };
+
+  //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed, or the
+  //   log cannot be opened; the message names it.
+  static absl::StatusOr<ChildProcess> Start(const Options& options);
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&& other) = delete;
+  // Kills and reaps what still runs.
+  ~ChildProcess();
+
+  pid_t pid() const { return pid_; }
+  // To the child and whatever it has started. Nothing once it has ended.
+  void Signal(int signal);
+  // Set when it has ended; never waits.
+  std::optional<ProcessEnd> Poll();
+
+  // What this child has written last, at most `max_lines` lines.
+  std::string LogTail(int max_lines) const;
+  const std::string& log_path() const { return log_path_; }
+
+ private:
+  ChildProcess(pid_t pid, std::string log_path, off_t log_start);
+
+  pid_t pid_ = 0;
+  bool running_ = true;
+  std::string log_path_;
+  off_t log_start_ = 0;  // bytes in the log before this child
+};
+
+}  // namespace gandem

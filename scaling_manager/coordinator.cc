@@ -1,0 +1,358 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The workers' calls; epochs, deaths and the end of a run are in
+// coordinator_epochs.cc.
+#include "scaling_manager/coordinator.h"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/checkpoint_files.h"
+#include "common/crc32c.h"
+#include "common/faults.h"
+#include "common/file.h"
+#include "common/status.h"
+#include "scaling_manager/run_counters.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kConfigName[] = "config.textproto";
+constexpr int64_t kMaxHostBytes = 255;
+constexpr int64_t kMaxAddressBytes = 4096;
+
+uint32_t TextCrc32c(const std::string& text) {
+  return Crc32c(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+absl::Status Superseded(const std::string& what) {
+  return absl::FailedPreconditionError(what);
+}
+
+absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
+  Faults faults("heartbeat");
+  faults.CheckRange("started_round", request.started_round(), -1, rounds - 1);
+  faults.CheckRange("completed_rounds", request.completed_rounds(), 0,
+                    request.started_round() + 1);
+  return faults.ToStatus();
+}
+
+}  // namespace
+
+std::string ToString(WorkerKey key) {
+  return absl::StrCat(absl::AsciiStrToLower(Role_Name(key.role)), " ",
+                      key.rank);
+}
+
+Coordinator::Coordinator(Options options)
+    : options_(std::move(options)),
+      config_crc32c_(TextCrc32c(options_.config_text)) {}
+
+Coordinator::Worker* Coordinator::Find(WorkerKey key) {
+  for (Worker& worker : workers_) {
+    if (worker.key == key) return &worker;
+  }
+  return nullptr;
+}
+
+absl::StatusOr<Coordinator::Worker*> Coordinator::Speaker(int64_t incarnation) {
+  if (incarnation <= 0) {
+    return absl::InvalidArgumentError("the message carries no incarnation");
+  }
+  for (Worker& worker : workers_) {
+    if (worker.incarnation == incarnation) {
+      worker.last_seen = options_.clock->Now();
+      return &worker;
+    }
+  }
+  if (incarnation <= earlier_incarnations_) {
+    return absl::NotFoundError(absl::StrCat("incarnation ", incarnation,
+                                            " is of an earlier coordinator"));
+  }
+  return Superseded(absl::StrCat("incarnation ", incarnation,
+                                 " was superseded or declared dead"));
+}
+
+bool Coordinator::AllJoined() const {
+  return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) {
+    return w.incarnation != 0 && w.joined;
+  });
+}
+
+absl::Status Coordinator::CheckPlace(const Worker& worker,
+                                     const RegisterRequest& request) {
+  if (phase_ == Phase::kOver) {
+    return Superseded(absl::StrCat("the run is over: ", outcome_->detail));
+  }
+  if (options_.external) return absl::OkStatus();
+  if (worker.pid == 0) {
+    return absl::UnavailableError(
+        absl::StrCat("this run starts its own workers, and ",
+                     ToString(worker.key), " is not running"));
+  }
+  if (worker.pid != request.pid()) {
+    return Superseded(absl::StrCat(
+        "this run starts its own workers (", ToString(worker.key),
+        " is process ", worker.pid, "); use --external to start them by hand"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RegisterReply> Coordinator::Register(
+    const RegisterRequest& request) {
+  absl::MutexLock lock(&mu_);
+  Worker* const worker = Find({request.role(), request.rank()});
+  if (worker == nullptr || request.host().size() > kMaxHostBytes) {
+    std::vector<std::string> known;
+    for (const Worker& other : workers_) known.push_back(ToString(other.key));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "this run has no ", ToString({request.role(), request.rank()}),
+        "; it has ", absl::StrJoin(known, ", ")));
+  }
+  GANDEM_RETURN_IF_ERROR(CheckPlace(*worker, request));
+  if (request.continuing()) return ContinueWorker(*worker, request);
+
+  if (phase_ == Phase::kRejoining) {
+    BeginEpoch(absl::StrCat(ToString(worker->key), " started anew"));
+  } else if (worker->incarnation != 0 &&
+             worker->epoch == counters_.run_epoch() &&
+             phase_ != Phase::kGathering) {
+    HandleDeath(*worker, {.why = "registered again in the middle of the run",
+                          .exit_code = kExitResumable,
+                          .process_is_gone = true});
+  }
+  if (phase_ == Phase::kOver) {
+    return Superseded(absl::StrCat("the run is over: ", outcome_->detail));
+  }
+  RunCounters next = counters_;
+  next.set_incarnation(counters_.incarnation() + 1);
+  GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
+                                  "the coordinator cannot write its counters"));
+  counters_ = next;
+
+  worker->incarnation = next.incarnation();
+  worker->epoch = next.run_epoch();
+  worker->joined = false;
+  worker->host = request.host();
+  worker->reported_pid = request.pid();
+  worker->progress = HeartbeatRequest();
+  worker->progress.set_started_round(first_round_ - 1);
+  worker->progress.set_completed_rounds(first_round_);
+  worker->last_seen = options_.clock->Now();
+  worker->waiting_since = worker->last_seen;
+
+  RegisterReply reply;
+  reply.set_incarnation(worker->incarnation);
+  reply.set_run_epoch(worker->epoch);
+  reply.set_config_text(options_.config_text);
+  reply.set_run_dir(options_.run_dir);
+  reply.set_resume_from(resume_from_);
+  reply.set_first_round(first_round_);
+  return reply;
+}
+
+absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
+    Worker& worker, const RegisterRequest& request) {
+  const int64_t incarnation = request.previous_incarnation();
+  const int64_t epoch = counters_.run_epoch();
+  RegisterReply refused;  // continue_running is false: register anew
+  if (request.run_epoch() == epoch && worker.incarnation == incarnation &&
+      worker.epoch == epoch && worker.joined) {
+    // The reply to the first try was lost.
+  } else if (worker.incarnation > incarnation && worker.epoch == epoch) {
+    return Superseded(absl::StrCat("incarnation ", incarnation, " of ",
+                                   ToString(worker.key), " was superseded"));
+  } else if (phase_ != Phase::kRejoining) {
+    return refused;
+  } else if (request.run_epoch() != epoch ||
+             request.config_crc32c() != config_crc32c_ || incarnation <= 0 ||
+             incarnation > earlier_incarnations_ || request.round() < 0 ||
+             request.round() > options_.rounds) {
+    BeginEpoch(absl::StrCat(ToString(worker.key),
+                            " is in another epoch or has another config"));
+    return refused;
+  }
+  worker.incarnation = incarnation;
+  worker.epoch = epoch;
+  worker.joined = true;
+  worker.host = request.host();
+  worker.reported_pid = request.pid();
+  worker.progress.set_completed_rounds(request.round());
+  worker.progress.set_started_round(request.round() - 1);
+  worker.last_seen = options_.clock->Now();
+  if (phase_ == Phase::kRejoining && AllJoined()) {
+    phase_ = Phase::kRunning;
+    AddEvent(
+        absl::StrCat("all workers are back and go on in run epoch ", epoch));
+    if (!stop_reason_.empty()) Stop(stop_reason_);
+  }
+  RegisterReply reply;
+  reply.set_incarnation(incarnation);
+  reply.set_run_epoch(epoch);
+  reply.set_config_text(options_.config_text);
+  reply.set_run_dir(options_.run_dir);
+  reply.set_continue_running(true);
+  return reply;
+}
+
+absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
+  absl::MutexLock lock(&mu_);
+  GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(request.incarnation()));
+  JoinReply reply;
+  if (phase_ == Phase::kOver) {
+    worker->told_to_leave = true;
+    reply.set_leave(true);
+    return reply;
+  }
+  if (request.run_epoch() != counters_.run_epoch() ||
+      worker->epoch != counters_.run_epoch()) {
+    reply.set_epoch_superseded(true);
+    return reply;
+  }
+  const bool serves = worker->key.role == DISCRIMINATOR;
+  if (serves == request.exchange_address().empty() ||
+      request.exchange_address().size() > kMaxAddressBytes) {
+    return absl::InvalidArgumentError(
+        serves ? "a discriminator must tell its exchange address"
+               : "only a discriminator has an exchange address");
+  }
+  if (phase_ == Phase::kGathering) {
+    worker->joined = true;
+    worker->exchange_address = request.exchange_address();
+    if (AllJoined()) {
+      phase_ = Phase::kRunning;
+      AddEvent(absl::StrCat("all workers are ready; run epoch ",
+                            counters_.run_epoch(), " starts at round ",
+                            first_round_));
+    }
+  }
+  if (phase_ == Phase::kGathering) return reply;
+  reply.set_all_joined(true);
+  for (const Worker& other : workers_) {  // sorted by role and rank
+    if (other.key.role == DISCRIMINATOR) {
+      reply.add_discriminator_addresses(other.exchange_address);
+    }
+  }
+  return reply;
+}
+
+absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
+    const HeartbeatRequest& request) {
+  absl::MutexLock lock(&mu_);
+  GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(request.incarnation()));
+  GANDEM_RETURN_IF_ERROR(CheckHeartbeat(request, options_.rounds));
+  if (!request.failure().empty()) {
+    HandleDeath(*worker, {.why = request.failure(),
+                          .exit_code = request.failure_exit_code(),
+                          .kill_after = absl::Seconds(5)});
+    HeartbeatReply reply;
+    reply.set_leave(true);
+    return reply;
+  }
+  if (request.stop_requested() && stop_reason_.empty()) {
+    Stop(absl::StrCat(ToString(worker->key), " was asked to stop"));
+  }
+  HeartbeatReply reply;
+  if (phase_ != Phase::kOver && (request.run_epoch() != counters_.run_epoch() ||
+                                 worker->epoch != counters_.run_epoch())) {
+    reply.set_epoch_superseded(true);
+    return reply;
+  }
+  if (phase_ != Phase::kOver && worker->joined) {
+    worker->progress = request;
+    worker->progress.clear_metrics();
+    if (!request.metrics().empty()) {
+      worker->last_metrics = *request.metrics().rbegin();
+    }
+    Advance();
+  }
+  reply.set_committed_step(committed_step_);
+  reply.set_pause(phase_ == Phase::kStopping);
+  if (cut_.has_value()) {
+    reply.set_has_cut(true);
+    reply.set_cut(*cut_);
+  }
+  if (phase_ == Phase::kOver) {
+    worker->told_to_leave = true;
+    reply.set_leave(true);
+  }
+  return reply;
+}
+
+absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
+  absl::MutexLock lock(&mu_);
+  GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(report.incarnation()));
+  ShardReply reply;
+  if (phase_ != Phase::kOver && (report.run_epoch() != counters_.run_epoch() ||
+                                 worker->epoch != counters_.run_epoch())) {
+    reply.set_epoch_superseded(true);
+    return reply;
+  }
+  if (phase_ != Phase::kOver &&
+      (report.step() > settled_step_ || report.step() < 1)) {
+    const int index = static_cast<int>(worker - workers_.data());
+    GANDEM_ASSIGN_OR_RETURN(const ShardCollector::State state,
+                            shards_.Add(index, report));
+    if (state == ShardCollector::State::kComplete) Commit(report.step());
+    if (state == ShardCollector::State::kFailed) {
+      GiveUpCheckpoint(report.step(), shards_.Error(report.step()));
+    }
+  }
+  reply.set_committed(report.step() <= committed_step_);
+  return reply;
+}
+
+void Coordinator::Commit(int64_t step) {
+  const absl::Status status = TryCommit(step);
+  if (!status.ok()) {
+    GiveUpCheckpoint(step, std::string(status.message()));
+    return;
+  }
+  committed_step_ = settled_step_ = step;
+  shards_.Settle(step);
+  AddEvent(absl::StrCat("checkpoint of ", step, " rounds is complete"));
+  const absl::Status pruned = PruneCheckpoints(
+      options_.run_dir, options_.keep_last, options_.keep_every);
+  if (!pruned.ok()) {
+    AddEvent(absl::StrCat("old checkpoints could not be removed: ",
+                          std::string(pruned.message())));
+  }
+  Advance();
+}
+
+absl::Status Coordinator::TryCommit(int64_t step) {
+  CheckpointManifest manifest;
+  manifest.set_step(step);
+  manifest.set_run_epoch(counters_.run_epoch());
+  manifest.set_config_hash(options_.config_hash);
+  for (CheckpointFile& file : shards_.Files(step)) {
+    *manifest.add_files() = std::move(file);
+  }
+  const std::string folder =
+      PendingCheckpointPath(options_.run_dir, step, counters_.run_epoch());
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(
+      absl::StrCat(folder, "/", kConfigName), options_.config_text));
+  CheckpointFile* const config = manifest.add_files();
+  config->set_name(kConfigName);
+  config->set_size(static_cast<int64_t>(options_.config_text.size()));
+  config->set_crc32c(config_crc32c_);
+  return CommitCheckpoint(options_.run_dir, manifest);
+}
+
+void Coordinator::GiveUpCheckpoint(int64_t step, const std::string& why) {
+  settled_step_ = step;
+  shards_.Settle(step);
+  last_failure_ = absl::StrCat("the checkpoint of ", step,
+                               " rounds could not be written: ", why);
+  AddEvent(absl::StrCat(last_failure_, ". ", NewestCheckpointText()));
+  const absl::Status removed = RemoveAll(
+      PendingCheckpointPath(options_.run_dir, step, counters_.run_epoch()));
+  if (!removed.ok()) AddEvent(std::string(removed.message()));
+  Advance();
+}
+
+}  // namespace gandem

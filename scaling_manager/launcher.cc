@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/launcher.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kTailLines = 15;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
+
+std::string RoleName(Role role) {
+  return absl::AsciiStrToLower(Role_Name(role));
+}
+
+}  // namespace
+
+std::string WorkerBinary(Role role) {
+  return absl::StrCat(RoleName(role), "_worker");
+}
+
+Launcher::Launcher(Options options, Coordinator* coordinator)
+    : options_(std::move(options)), coordinator_(coordinator) {}
+
+absl::Status Launcher::Start(WorkerKey key) {
+  const std::string logs = absl::StrCat(options_.run_dir, "/logs");
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
+  auto child = ChildProcess::Start(
+      {.arguments = {absl::StrCat(options_.binary_folder, "/",
+                                  WorkerBinary(key.role)),
+                     "--control", options_.control_address, "--rank",
+                     absl::StrCat(key.rank), "--run_dir", options_.run_dir},
+       .log_path =
+           absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log")});
+  GANDEM_RETURN_IF_ERROR(child);
+  coordinator_->WorkerStarted(key, child->pid());
+  children_.emplace(key, *std::move(child));
+  return absl::OkStatus();
+}
+
+void Launcher::Reap(std::vector<Failure>& failures) {
+  for (auto it = children_.begin(); it != children_.end();) {
+    const std::optional<ProcessEnd> end = it->second.Poll();
+    if (!end.has_value()) {
+      ++it;
+      continue;
+    }
+    if (!coordinator_->outcome().has_value()) {
+      failures.push_back({it->first, *end, it->second.log_path(),
+                          it->second.LogTail(kTailLines)});
+    }
+    coordinator_->WorkerExited(it->first, end->exit_code, end->description);
+    it = children_.erase(it);
+  }
+}
+
+std::vector<Launcher::Failure> Launcher::Poll() {
+  std::vector<Failure> failures;
+  Reap(failures);
+  const Coordinator::Wishes wishes = coordinator_->TakeWishes();
+  for (const WorkerKey key : wishes.kill) {
+    const auto child = children_.find(key);
+    if (child != children_.end()) child->second.Signal(SIGKILL);
+  }
+  for (const WorkerKey key : wishes.start) {
+    const absl::Status status = Start(key);
+    if (status.ok()) continue;
+    // A missing binary is missing at the next try, too.
+    coordinator_->WorkerExited(key, ExitCodeOf(status),
+                               std::string(status.message()));
+  }
+  return failures;
+}
+
+void Launcher::SignalAll(int signal) {
+  for (auto& [key, child] : children_) child.Signal(signal);
+}
+
+bool Launcher::WaitForAll(absl::Time deadline) {
+  std::vector<Failure> ignored;
+  while (true) {
+    Reap(ignored);
+    if (children_.empty()) return true;
+    if (absl::Now() >= deadline) return false;
+    absl::SleepFor(kPollInterval);
+  }
+}
+
+}  // namespace gandem
