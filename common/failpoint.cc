@@ -19,12 +19,15 @@
 namespace gandem {
 namespace {
 
-// Sorted. One line per name.
+// Sorted, one line per name.
+// clang-format off
 constexpr absl::string_view kNames[] = {
-    "checkpoint.after_manifest",  "checkpoint.after_rename",
-    "checkpoint.before_manifest", "checkpoint.before_rename",
+    "checkpoint.after_rename",
+    "checkpoint.before_manifest",
+    "checkpoint.before_rename",
     "checkpoint.prune",
 };
+// clang-format on
 
 struct Armed {
   std::string name;

@@ -13,6 +13,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_writer.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -22,24 +23,6 @@ std::string ParentOf(const std::string& path) {
   const std::filesystem::path parent =
       std::filesystem::path(path).parent_path();
   return parent.empty() ? "." : parent.string();
-}
-
-absl::Status WriteAndMaybeSync(const std::string& path,
-                               absl::string_view contents, bool sync) {
-  const int fd =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return FileError(errno, "cannot create", path);
-  absl::Cleanup close_file = [fd] { close(fd); };
-  while (!contents.empty()) {
-    const ssize_t written = write(fd, contents.data(), contents.size());
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return FileError(errno, "cannot write", path);
-    contents.remove_prefix(static_cast<size_t>(written));
-  }
-  if (sync && fsync(fd) != 0) return FileError(errno, "cannot fsync", path);
-  std::move(close_file).Cancel();
-  if (close(fd) != 0) return FileError(errno, "cannot close", path);
-  return absl::OkStatus();
 }
 
 }  // namespace
@@ -77,14 +60,19 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
-  return WriteAndMaybeSync(path, contents, /*sync=*/false);
+  GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  GANDEM_RETURN_IF_ERROR(writer.Append(contents));
+  return writer.Close().status();
 }
 
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents) {
   const std::string temporary = path + ".tmp";
   absl::Cleanup remove_temporary = [&temporary] { unlink(temporary.c_str()); };
-  GANDEM_RETURN_IF_ERROR(WriteAndMaybeSync(temporary, contents, /*sync=*/true));
+  GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(temporary));
+  GANDEM_RETURN_IF_ERROR(writer.Append(contents));
+  GANDEM_RETURN_IF_ERROR(writer.Sync());
+  GANDEM_RETURN_IF_ERROR(writer.Close());
   if (rename(temporary.c_str(), path.c_str()) != 0) {
     return FileError(errno, "cannot rename a new file to", path);
   }

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Checkpoints on disk (design.md section 8):
+//   run_dir/checkpoints/step-000000500/        complete
+//   run_dir/checkpoints/step-000000500.3.tmp/  being written in run epoch 3
+// A checkpoint exists from the moment that its folder is renamed. A crash at
+// any time leaves the older ones as they were; readers ignore all *.tmp.
+//
+// Owner: the coordinator commits, prunes and removes; workers write shards into
+// the pending folder and read.
+// Thread safety: any thread; one process at a time changes a run folder.
+// Errors: those of file.h; a full disk is RESOURCE_EXHAUSTED.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/checkpoint.pb.h"
+
+namespace gandem {
+
+inline constexpr char kManifestName[] = "manifest.textproto";
+
+// Where the shards of a checkpoint are written; the first writer creates it.
+std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
+                                  int64_t run_epoch);
+std::string CheckpointPath(const std::string& run_dir, int64_t step);
+
+// Turns the pending folder of manifest.step and manifest.run_epoch into a
+// checkpoint. All shards have been written and fsynced; the manifest lists
+// them. Returns when nothing can undo it. When it fails, the pending folder is
+// removed. A complete checkpoint of the same step and config stays in place of
+// the new one: a run that stops right after it resumed makes the same state.
+//   INVALID_ARGUMENT  the manifest lists no file, or a name that is no plain
+//                     one, is the manifest's or stands twice.
+//   DATA_LOSS         a listed file is not there or has another size.
+absl::Status CommitCheckpoint(const std::string& run_dir,
+                              const CheckpointManifest& manifest);
+
+struct FoundCheckpoint {
+  std::string path;
+  int64_t step = 0;
+  CheckpointManifest manifest;
+  // Newer ones that are not complete: "path: why". Tell the user.
+  std::vector<std::string> skipped_with_reason;
+};
+
+// The newest checkpoint whose files all have the manifest's sizes and CRCs.
+//   NOT_FOUND  there is none.
+//   DATA_LOSS  there are some and none is complete; lists why.
+absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
+    const std::string& run_dir);
+
+// The manifest of the folder, once every file was read and compared with it.
+//   DATA_LOSS  the first thing that does not fit.
+absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
+
+// Removes what crashed processes left. Only while no worker writes.
+absl::Status RemovePending(const std::string& run_dir);
+
+// Removes checkpoints older than the newest `keep_last` (>= 1) complete ones,
+// except those whose step is a multiple of `keep_every` (0: no exception).
+// Complete means here: the sizes fit; reading all bytes would take too long.
+absl::Status PruneCheckpoints(const std::string& run_dir, int64_t keep_last,
+                              int64_t keep_every);
+
+}  // namespace gandem

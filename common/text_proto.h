@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Text protos that people write, with errors that say where and what instead.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/message.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+inline constexpr size_t kMaxTextProtoBytes = 1 << 20;
+
+// Replaces `message` by what `text` says. A field that is not repeated may
+// stand once.
+//   INVALID_ARGUMENT  "file:line:column: what", one line per error, with the
+//                     nearest valid name; or more than 1 MiB; or not UTF-8.
+absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
+                            google::protobuf::Message& message);
+
+// Applies "path.to.field=value", the value in text format: a message in {},
+// a list in []. Replaces the field; setting a member of a oneof drops another.
+// A path through a message that is not there creates it; quotes around a string
+// may be left out.
+//   INVALID_ARGUMENT  names `assignment` and the nearest field.
+absl::Status SetField(absl::string_view assignment,
+                      google::protobuf::Message& message);
+
+// Dotted paths of all fields below `type`, in order of declaration, messages
+// before their fields. Types that contain themselves are not entered twice.
+std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
+
+// "did you mean 'x'?" or the list of what there is.
+std::string SuggestField(absl::string_view name,
+                         const google::protobuf::Descriptor& type);
+
+}  // namespace gandem
