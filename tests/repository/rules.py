@@ -162,7 +162,8 @@ def unknown_tests(root, tests, compile_commands):
     programs = {test["name"] for test in tests}
     target_of = {}
     for entry in compile_commands:
-        match = re.search(r"CMakeFiles/([^/]+)\.dir/", entry["command"])
+        match = re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/",
+                          entry["command"])
         target_of[os.path.realpath(entry["file"])] = match and match[1]
     for path in files(root / "tests", r".*_test\.(cc|py)"):
         name = path.relative_to(root)

@@ -141,7 +141,8 @@ class TestsTest(Tree):
 
     def compiled(self, path, target):
         return {"file": str(path),
-                "command": f"c++ -o tests/CMakeFiles/{target}.dir/a.cc.o -c"}
+                "command": "c++ -include CMakeFiles/pch.dir/pch.hxx "
+                           f"-o tests/CMakeFiles/{target}.dir/a.cc.o -c"}
 
     def unknown(self, tests, commands):
         return list(rules.unknown_tests(self.root, tests, commands))
