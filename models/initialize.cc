@@ -8,7 +8,6 @@
 #include "common/check.h"
 #include "common/philox.h"
 #include "models/layers/batch_norm.h"
-#include "models/layers/spectral_norm.h"
 #include "models/layers/weighted.h"
 #include "proto/config.pb.h"
 
@@ -18,6 +17,7 @@ namespace {
 enum class WeightInit { kUniformFanIn, kNormal, kOrthogonal };
 
 constexpr double kNormalStddev = 0.02;
+constexpr int kPowerIterations = 15;
 
 WeightInit InitOf(const NetworkConfig& config) {
   switch (config.family_case()) {
@@ -48,6 +48,9 @@ class Initializer {
       }
       for (auto& item : module->named_buffers(/*recurse=*/false)) {
         SetBuffer(item.key(), item.value());
+      }
+      if (auto* layer = dynamic_cast<WeightedLayer*>(module.get())) {
+        layer->IterateSpectralNorm(kPowerIterations);
       }
     }
   }

@@ -11,8 +11,10 @@
 //   dcgan           N(0, 0.02); batch norm's weight N(1, 0.02), bias 0
 //   sndcgan, sngan  orthogonal; batch norm's weight 1; biases 0
 //
-// Spectral norm's u and v are random unit vectors, batch norm's running mean
-// and variance 0 and 1.
+// Spectral norm's u and v are random unit vectors, then iterated 15 times as in
+// torch.nn.utils.parametrizations: where lag >= 1 the first critic is phi_0,
+// frozen, and with random vectors its gradients are off by orders of magnitude.
+// Batch norm's running mean and variance are 0 and 1.
 //
 // Thread safety: one thread per network. Errors: Torch exceptions.
 #pragma once

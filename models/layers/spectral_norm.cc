@@ -46,6 +46,15 @@ at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
   return weight / at::dot(u, at::mv(matrix, v));
 }
 
+void SpectralNorm::Iterate(const at::Tensor& weight, int times) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor matrix = AsMatrix(weight);
+  for (int i = 0; i < times; ++i) {
+    v_.copy_(UnitVector(at::mv(matrix.t(), u_)));
+    u_.copy_(UnitVector(at::mv(matrix, v_)));
+  }
+}
+
 at::Tensor SpectralNorm::AsMatrix(const at::Tensor& weight) const {
   return weight.transpose(0, options_.row_dim).flatten(1);
 }

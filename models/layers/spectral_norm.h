@@ -34,6 +34,10 @@ class SpectralNorm {
 
   at::Tensor Normalize(const at::Tensor& weight, ForwardMode mode);
 
+  // Power iterations, stored. Random vectors need some before a frozen pass:
+  // their sigma is near 0, of either sign.
+  void Iterate(const at::Tensor& weight, int times);
+
  private:
   at::Tensor AsMatrix(const at::Tensor& weight) const;
   at::Tensor UnitVector(const at::Tensor& vector) const;

@@ -19,6 +19,10 @@ WeightedLayer::WeightedLayer(at::IntArrayRef weight_shape, int64_t row_dim,
   }
 }
 
+void WeightedLayer::IterateSpectralNorm(int times) {
+  if (spectral_norm_) spectral_norm_->Iterate(weight_, times);
+}
+
 at::Tensor WeightedLayer::EffectiveWeight(ForwardMode mode) {
   return spectral_norm_ ? spectral_norm_->Normalize(weight_, mode) : weight_;
 }

@@ -20,6 +20,10 @@
 namespace gandem {
 
 class WeightedLayer : public Layer {
+ public:
+  // SpectralNorm::Iterate, if there is one.
+  void IterateSpectralNorm(int times);
+
  protected:
   WeightedLayer(at::IntArrayRef weight_shape, int64_t row_dim, bool bias,
                 bool spectral_norm, double spectral_norm_eps);

@@ -47,6 +47,7 @@ bool Equal(const State& a, const State& b) {
 class NetworksTest : public ::testing::TestWithParam<const char*> {
  protected:
   void SetUp() override {
+    torch::set_num_threads(1);
     NetworkConfig config;
     ASSERT_TRUE(
         google::protobuf::TextFormat::ParseFromString(GetParam(), &config));

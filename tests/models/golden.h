@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tensors of tests/goldens, which the scripts of tests/oracles have written.
+//
+// Owner: the test. Thread safety: one thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <map>
+#include <string>
+
+namespace gandem::testing {
+
+class Golden {
+ public:
+  // `file` in tests/goldens. A file that cannot be read fails the test.
+  explicit Golden(const std::string& file);
+
+  // A missing name fails the test and gives an undefined tensor.
+  at::Tensor Get(const std::string& name) const;
+
+  // Sets parameters and buffers to prefix + name, converting their type.
+  void LoadNetwork(const std::string& prefix, torch::nn::Module& network) const;
+
+ private:
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+// ||actual - expected|| / ||expected||; infinity when shapes differ.
+double RelativeError(const at::Tensor& actual, const at::Tensor& expected);
+
+}  // namespace gandem::testing

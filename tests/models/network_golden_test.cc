@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every network against the same network in PyTorch
+// (tests/oracles/network_goldens.py), forward and backward, in float32.
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <ostream>
+#include <string>
+
+#include "models/registry.h"
+#include "proto/config.pb.h"
+#include "tests/models/golden.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using testing::Golden;
+using testing::RelativeError;
+
+constexpr double kTolerance = 1e-4;
+
+struct Case {
+  std::string file;
+  std::string config;
+  ImageShape image;
+};
+
+void PrintTo(const Case& c, std::ostream* out) { *out << c.file; }
+
+class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
+ protected:
+  NetworkGoldenTest() : golden_("network_" + GetParam().file + ".safetensors") {
+    EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().config,
+                                                              &config_));
+  }
+
+  // All passes that the oracle has made, in its order.
+  template <typename Network>
+  void ExpectEqual(const std::string& role, Network& network) {
+    golden_.LoadNetwork(role + ".state.", network);
+    const at::Tensor input = golden_.Get(role + ".input");
+    const at::Tensor leaf = input.clone().requires_grad_();
+    const at::Tensor output = network.forward(leaf, ForwardMode::kTrain);
+    ExpectNear(output, role + ".train");
+    (output * golden_.Get(role + ".probe")).sum().backward();
+    if (role == "discriminator") {
+      ExpectNear(leaf.grad(), role + ".input_gradient");
+    }
+    ExpectGradients(role, network);
+    for (const auto& item : network.named_buffers()) {
+      ExpectNear(item.value(), role + ".after." + item.key());
+    }
+    ExpectNear(network.forward(input, ForwardMode::kFrozen), role + ".frozen");
+    ExpectNear(network.forward(input, ForwardMode::kEvaluate),
+               role + ".evaluate");
+  }
+
+  void ExpectNear(const at::Tensor& actual, const std::string& name) {
+    EXPECT_LE(RelativeError(actual, golden_.Get(name)), kTolerance) << name;
+  }
+
+  // A bias before batch norm has a gradient of rounding errors only; hence the
+  // scale is that of the whole layer.
+  void ExpectGradients(const std::string& role,
+                       const torch::nn::Module& network) {
+    const auto parameters = network.named_parameters();
+    for (const auto& item : parameters) {
+      const at::Tensor want = golden_.Get(role + ".gradient." + item.key());
+      const std::string layer = item.key().substr(0, item.key().rfind('.'));
+      const double scale =
+          parameters[layer + ".weight"].grad().norm().item<double>();
+      const double error = (item.value().grad() - want).norm().item<double>();
+      EXPECT_LE(error, kTolerance * std::max(scale, want.norm().item<double>()))
+          << item.key();
+    }
+  }
+
+  const Golden golden_;
+  NetworkConfig config_;
+};
+
+TEST_P(NetworkGoldenTest, Generator) {
+  ASSERT_OK_AND_ASSIGN(const auto network,
+                       MakeGenerator(config_, GetParam().image));
+  ExpectEqual("generator", *network);
+}
+
+TEST_P(NetworkGoldenTest, Discriminator) {
+  ASSERT_OK_AND_ASSIGN(const auto network,
+                       MakeDiscriminator(config_, GetParam().image));
+  ExpectEqual("discriminator", *network);
+}
+
+TEST_P(NetworkGoldenTest, ChannelsLast) {
+  ASSERT_OK_AND_ASSIGN(const auto network,
+                       MakeDiscriminator(config_, GetParam().image));
+  golden_.LoadNetwork("discriminator.state.", *network);
+  for (at::Tensor& parameter : network->parameters()) {
+    if (parameter.dim() != 4) continue;
+    parameter.set_data(parameter.contiguous(at::MemoryFormat::ChannelsLast));
+  }
+  const at::Tensor input = golden_.Get("discriminator.input")
+                               .contiguous(at::MemoryFormat::ChannelsLast);
+  const at::Tensor output = network->forward(input, ForwardMode::kTrain);
+  ExpectNear(output, "discriminator.train");
+  (output * golden_.Get("discriminator.probe")).sum().backward();
+  ExpectGradients("discriminator", *network);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, NetworkGoldenTest,
+    ::testing::Values(
+        Case{"mlp", "mlp { hidden: 6 hidden: 4 noise_dim: 5 }", {1, 32, 32}},
+        Case{"dcgan_32", "dcgan { width: 4 noise_dim: 6 }", {3, 32, 32}},
+        Case{"dcgan_64", "dcgan { width: 4 noise_dim: 6 }", {1, 64, 64}},
+        Case{"sndcgan", "sndcgan { width: 4 noise_dim: 6 }", {3, 32, 32}},
+        Case{"sndcgan_batch_norm",
+             "sndcgan { width: 4 noise_dim: 6 spectral_norm: false }",
+             {1, 32, 32}},
+        Case{"sngan", "sngan { width: 4 noise_dim: 6 }", {3, 32, 32}}));
+
+}  // namespace
+}  // namespace gandem

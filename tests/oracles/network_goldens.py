@@ -1,0 +1,84 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Forward and backward passes of every network in float32.
+
+    python tests/oracles/network_goldens.py tests/goldens
+
+Needs torch==2.11.0, numpy and safetensors. Writes network_<name>.safetensors,
+each with, for role in (generator, discriminator) and x the role's input:
+
+    <role>.input               x
+    <role>.probe               p, of the shape of the output
+    <role>.state.<tensor>      parameters and buffers before any pass
+    <role>.train               output of a training pass
+    <role>.input_gradient      d(sum(p * output))/dx of it; discriminator only
+    <role>.gradient.<tensor>   d(sum(p * output))/d(parameter) of it
+    <role>.after.<tensor>      buffers after it
+    <role>.frozen              output of a frozen pass after it
+    <role>.evaluate            output of an evaluating pass after it
+"""
+import sys
+
+import torch
+from safetensors.torch import save_file
+
+import networks as nets
+
+# name: (channels, size, batch, generator, discriminator)
+CASES = {
+    "mlp": (1, 32, 3, lambda: nets.MlpGenerator(5, [6, 4], 1, 32),
+            lambda: nets.MlpDiscriminator([6, 4], 1, 32)),
+    "dcgan_32": (3, 32, 3, lambda: nets.DcganGenerator(6, 4, 3, 32),
+                 lambda: nets.DcganDiscriminator(4, 3, 32)),
+    "dcgan_64": (1, 64, 2, lambda: nets.DcganGenerator(6, 4, 1, 64),
+                 lambda: nets.DcganDiscriminator(4, 1, 64)),
+    "sndcgan": (3, 32, 2, lambda: nets.SndcganGenerator(6, 4, 3),
+                lambda: nets.SndcganDiscriminator(4, 3)),
+    "sndcgan_batch_norm": (1, 32, 3, lambda: nets.SndcganGenerator(6, 4, 1),
+                           lambda: nets.SndcganDiscriminator(4, 1, False)),
+    "sngan": (3, 32, 2, lambda: nets.SnganGenerator(6, 4, 3),
+              lambda: nets.SnganDiscriminator(4, 3)),
+}
+
+
+def passes(role, make, x, seed):
+    network = make()
+    nets.randomize(network, seed)
+    out = {f"{role}.input": x}
+    for name, tensor in nets.state(network).items():
+        out[f"{role}.state.{name}"] = tensor
+    leaf = x.clone().requires_grad_()
+    y = network.train()(leaf)
+    probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
+    (y * probe).sum().backward()
+    out[f"{role}.probe"] = probe
+    out[f"{role}.train"] = y.detach()
+    if role == "discriminator":
+        out[f"{role}.input_gradient"] = leaf.grad
+    for name, tensor in nets.gradients(network).items():
+        out[f"{role}.gradient.{name}"] = tensor
+    parameters = nets.gradients(network)
+    for name, tensor in nets.state(network).items():
+        if name not in parameters:
+            out[f"{role}.after.{name}"] = tensor
+    out[f"{role}.frozen"] = nets.frozen(make, network)(x)
+    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x)
+    return out
+
+
+def main(folder):
+    torch.set_num_threads(1)
+    for name, (channels, size, batch, generator,
+               discriminator) in CASES.items():
+        rng = torch.Generator().manual_seed(3)
+        noise_dim = generator().noise_dim
+        noise = torch.randn(batch, noise_dim, generator=rng)
+        images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
+        tensors = passes("generator", generator, noise, 1)
+        tensors |= passes("discriminator", discriminator, images, 2)
+        save_file({k: v.contiguous()
+                   for k, v in tensors.items()},
+                  f"{folder}/network_{name}.safetensors")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
