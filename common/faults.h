@@ -23,28 +23,34 @@ class Faults {
   // `name` is what the faults are of: "ring", or a file's path.
   explicit Faults(absl::string_view name) : name_(name) {}
 
-  // Both bounds belong to the range.
+  // Both bounds belong to the range. Returns whether `value` is in it.
   template <std::integral Value, std::integral Low, std::integral High>
-  void CheckRange(absl::string_view field, Value value, Low low, High high) {
+  bool CheckRange(absl::string_view field, Value value, Low low, High high) {
     if (std::cmp_less(value, low) || std::cmp_greater(value, high)) {
       AddRange(field, absl::StrCat(value), absl::StrCat(low),
                absl::StrCat(high));
+      return false;
     }
+    return true;
   }
   // NaN is in no range.
-  void CheckRange(absl::string_view field, double value, double low,
+  bool CheckRange(absl::string_view field, double value, double low,
                   double high) {
     if (!(value >= low && value <= high)) {
       AddRange(field, absl::StrCat(value), absl::StrCat(low),
                absl::StrCat(high));
+      return false;
     }
+    return true;
   }
-  void CheckRange(absl::string_view field, absl::Duration value,
+  bool CheckRange(absl::string_view field, absl::Duration value,
                   absl::Duration low, absl::Duration high) {
     if (value < low || value > high) {
       AddRange(field, absl::FormatDuration(value), absl::FormatDuration(low),
                absl::FormatDuration(high));
+      return false;
     }
+    return true;
   }
 
   void Add(std::string fault) { faults_.push_back(std::move(fault)); }

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the fields of a RunConfig mean: type, default and comment of
+// proto/config.proto, which is part of the binary.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+// Dotted paths of all fields of a RunConfig, in the order of the file.
+std::vector<std::string> AllFields();
+
+// Several lines about the field with this path ("schedule.lag"). The end of a
+// path ("lag") is enough; then all fields that have it are explained.
+//   NOT_FOUND  no field, with the nearest one.
+absl::StatusOr<std::string> ExplainField(absl::string_view path);
+
+}  // namespace gandem

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A RunConfig (proto/config.proto) from file and command line to one that can
+// be trained. Messages stay protos here; each class's Options are made of them
+// in training/.
+//
+// Thread safety: pure functions, but for reading the file.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// Reads the text proto at `path`, applies `sets` ("path.to.field=value", the
+// arguments of --set) in their order and validates the result.
+//   NOT_FOUND ...     the file cannot be read.
+//   INVALID_ARGUMENT  "file:line:column: what" of a text error, with the
+//   nearest
+//                     valid name; the text of a bad --set; or everything that
+//                     ValidateRunConfig finds.
+absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
+                                        std::span<const std::string> sets);
+
+// The same for text that is in memory; `file` is its name in errors.
+absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
+                                         absl::string_view file,
+                                         std::span<const std::string> sets);
+
+// INVALID_ARGUMENT "config: first; second" lists every fault at once: values
+// out of range, and fields that do not fit each other.
+absl::Status ValidateRunConfig(const RunConfig& config);
+
+// The same run with every default written out (that of a family only in the
+// family that was chosen) and exchange.cache_rounds resolved. Doing it twice
+// changes nothing.
+RunConfig EffectiveConfig(const RunConfig& config);
+
+// EffectiveConfig as text proto, fields in the order of their numbers. Parsed
+// again it is the same config, to the last bit of every number.
+std::string EffectiveConfigText(const RunConfig& config);
+
+// FNV-1a over the deterministic serialization of EffectiveConfig. It covers
+// every field, `name` and `rounds` included: two processes that agree on it run
+// the same run. It may change from one version of gandem to the next.
+uint64_t ConfigHash(const RunConfig& config);
+
+}  // namespace gandem

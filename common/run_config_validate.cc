@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/faults.h"
+#include "common/run_config.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxRounds = 1'000'000'000;
+constexpr int64_t kMaxStepsPerRound = 1000;
+constexpr int64_t kMaxBatch = 65536;
+constexpr int64_t kMaxWidth = 65536;
+constexpr int64_t kMaxImageSize = 4096;
+constexpr int64_t kMaxLag = 64;
+constexpr double kDay = 86400;
+// gRPC counts bytes of a message in int.
+constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
+// A frame's header and what gRPC puts around it.
+constexpr int64_t kHeaderRoom = 64 << 10;
+
+// [0, 1)
+void CheckFraction(absl::string_view field, double value, Faults& faults) {
+  if (!(value >= 0 && value < 1)) {
+    faults.Add(absl::StrCat(field, " ", value, " is not in [0, 1)"));
+  }
+}
+
+// (0, high]
+void CheckPositive(absl::string_view field, double value, double high,
+                   Faults& faults) {
+  if (!(value > 0 && value <= high)) {
+    faults.Add(absl::StrCat(field, " ", value, " is not in (0, ", high, "]"));
+  }
+}
+
+void CheckNoControlCharacters(absl::string_view field, absl::string_view text,
+                              Faults& faults) {
+  if (std::ranges::any_of(text, absl::ascii_iscntrl)) {
+    faults.Add(absl::StrCat(field, " has a control character"));
+  }
+}
+
+bool IsDevice(absl::string_view device) {
+  if (device == "cpu") return true;
+  int index = -1;
+  return absl::ConsumePrefix(&device, "cuda:") &&
+         absl::SimpleAtoi(device, &index) && index >= 0 && index < 1024 &&
+         device == absl::StrCat(index);
+}
+
+void CheckData(const DataConfig& data, Faults& faults) {
+  if (data.idx_images().empty()) faults.Add("data.idx_images is empty");
+  CheckNoControlCharacters("data.idx_images", data.idx_images(), faults);
+  CheckNoControlCharacters("data.idx_labels", data.idx_labels(), faults);
+  faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
+  faults.CheckRange("data.max_images", data.max_images(), 0,
+                    std::numeric_limits<int64_t>::max());
+}
+
+void CheckSchedule(const ScheduleConfig& schedule, Faults& faults) {
+  faults.CheckRange("schedule.max_samples_per_image",
+                    schedule.max_samples_per_image(), 1, 1000);
+  const bool bounded = schedule.consistency() == ScheduleConfig::BOUNDED;
+  if (bounded && schedule.lag() == 0) {
+    faults.Add(
+        "schedule.consistency BOUNDED needs lag >= 1: with lag 0 no version "
+        "may differ, which is EXACT");
+  }
+  if (!bounded && schedule.max_samples_per_image() > 1) {
+    faults.Add(
+        "schedule.max_samples_per_image > 1 needs consistency BOUNDED: under "
+        "EXACT each image is used once");
+  }
+}
+
+void CheckHidden(absl::string_view field, const MlpConfig& mlp,
+                 Faults& faults) {
+  faults.CheckRange(absl::StrCat("the length of ", field), mlp.hidden_size(), 0,
+                    64);
+  for (int i = 0; i < mlp.hidden_size(); ++i) {
+    faults.CheckRange(absl::StrCat(field, "[", i, "]"), mlp.hidden(i), 1,
+                      kMaxWidth);
+  }
+}
+
+// Fields and image sizes of the chosen family; models/registry.h makes it.
+void CheckNetwork(const std::string& role, const NetworkConfig& network,
+                  int64_t image_size, Faults& faults) {
+  const std::string path = role + ".network.";
+  const auto check = [&](absl::string_view family, int64_t width,
+                         int64_t noise_dim, bool size_fits,
+                         absl::string_view sizes) {
+    faults.CheckRange(absl::StrCat(path, family, ".width"), width, 1,
+                      kMaxWidth);
+    faults.CheckRange(absl::StrCat(path, family, ".noise_dim"), noise_dim, 1,
+                      kMaxWidth);
+    if (!size_fits) {
+      faults.Add(absl::StrCat(path, family, " is for data.image_size ", sizes,
+                              ", not ", image_size));
+    }
+  };
+  switch (network.family_case()) {
+    case NetworkConfig::kMlp:
+      CheckHidden(path + "mlp.hidden", network.mlp(), faults);
+      faults.CheckRange(path + "mlp.noise_dim", network.mlp().noise_dim(), 1,
+                        kMaxWidth);
+      return;
+    case NetworkConfig::kDcgan:
+      check("dcgan", network.dcgan().width(), network.dcgan().noise_dim(),
+            image_size == 32 || image_size == 64, "32 or 64");
+      return;
+    case NetworkConfig::kSndcgan:
+      check("sndcgan", network.sndcgan().width(), network.sndcgan().noise_dim(),
+            image_size == 32, "32");
+      return;
+    case NetworkConfig::kSngan:
+      check("sngan", network.sngan().width(), network.sngan().noise_dim(),
+            image_size == 32, "32");
+      return;
+    case NetworkConfig::FAMILY_NOT_SET:
+      faults.Add(absl::StrCat(role, ".network is missing: set one of ", path,
+                              "mlp, dcgan, sndcgan, sngan"));
+      return;
+  }
+}
+
+void CheckAdam(const std::string& path, const AdamConfig& adam,
+               Faults& faults) {
+  CheckPositive(path + "learning_rate", adam.learning_rate(), 10, faults);
+  CheckFraction(path + "beta1", adam.beta1(), faults);
+  CheckFraction(path + "beta2", adam.beta2(), faults);
+  // At 0 a parameter without gradient would become 0 / 0.
+  CheckPositive(path + "eps", adam.eps(), 1, faults);
+  faults.CheckRange(path + "weight_decay", adam.weight_decay(), 0, 1);
+}
+
+void CheckRole(const std::string& name, const RoleConfig& role,
+               int64_t image_size, Faults& faults) {
+  faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
+                    1e9);
+  if (!IsDevice(role.device())) {
+    faults.Add(absl::StrCat(name, ".device '", role.device(),
+                            "' is neither cpu nor cuda:N"));
+  }
+  faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
+  if (role.workers() != 1) {
+    faults.Add(absl::StrCat(name, ".workers ", role.workers(),
+                            ": fleets are not supported yet, set it to 1"));
+  }
+  CheckNetwork(name, role.network(), image_size, faults);
+  CheckAdam(name + ".optimizer.adam.", role.optimizer().adam(), faults);
+}
+
+void CheckControl(const ControlConfig& control, Faults& faults) {
+  faults.CheckRange("control.heartbeat_seconds", control.heartbeat_seconds(),
+                    0.01, 60);
+  faults.CheckRange("control.heartbeat_timeout_seconds",
+                    control.heartbeat_timeout_seconds(), 0.1, kDay);
+  if (control.heartbeat_timeout_seconds() < 2 * control.heartbeat_seconds()) {
+    faults.Add(absl::StrCat("control.heartbeat_timeout_seconds ",
+                            control.heartbeat_timeout_seconds(),
+                            " is less than two heartbeats of ",
+                            control.heartbeat_seconds(), " s"));
+  }
+  faults.CheckRange("control.grace_seconds", control.grace_seconds(), 0, kDay);
+  faults.CheckRange("control.restart_budget", control.restart_budget(), 0,
+                    1'000'000);
+  faults.CheckRange("control.join_timeout_seconds",
+                    control.join_timeout_seconds(), 1, kDay);
+  faults.CheckRange("control.metrics_every_rounds",
+                    control.metrics_every_rounds(), 1, kMaxRounds);
+}
+
+int64_t BytesOf(ExchangeConfig::Encoding encoding) {
+  switch (encoding) {
+    case ExchangeConfig::FLOAT32:
+      return 4;
+    case ExchangeConfig::BFLOAT16:
+      return 2;
+    case ExchangeConfig::UINT8:
+      return 1;
+    case ExchangeConfig::FLOAT64:
+      return 8;
+  }
+  return 8;
+}
+
+void CheckEncodings(const RunConfig& config, Faults& faults) {
+  const auto image = config.exchange().image_encoding();
+  const auto feedback = config.exchange().feedback_encoding();
+  if (feedback == ExchangeConfig::UINT8) {
+    faults.Add(
+        "exchange.feedback_encoding UINT8 cannot hold gradients: use FLOAT32 "
+        "or BFLOAT16");
+    return;
+  }
+  const bool both =
+      image == ExchangeConfig::FLOAT64 && feedback == ExchangeConfig::FLOAT64;
+  const bool none =
+      image != ExchangeConfig::FLOAT64 && feedback != ExchangeConfig::FLOAT64;
+  if (config.precision() == PRECISION_FLOAT64 ? !both : !none) {
+    faults.Add(
+        "precision PRECISION_FLOAT64 and the FLOAT64 of "
+        "exchange.image_encoding and exchange.feedback_encoding need each "
+        "other: set all three or none");
+  }
+}
+
+// Every field that enters one of the products of CheckSizes.
+bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
+  const ScheduleConfig& schedule = config.schedule();
+  const ExchangeConfig& exchange = config.exchange();
+  bool legal = faults.CheckRange("data.image_size", config.data().image_size(),
+                                 1, kMaxImageSize);
+  legal &= faults.CheckRange("schedule.lag", schedule.lag(), 0, kMaxLag);
+  legal &= faults.CheckRange("schedule.discriminator_steps_per_round",
+                             schedule.discriminator_steps_per_round(), 1,
+                             kMaxStepsPerRound);
+  legal &= faults.CheckRange("generator.batch_size",
+                             config.generator().batch_size(), 1, kMaxBatch);
+  legal &= faults.CheckRange("discriminator.batch_size",
+                             config.discriminator().batch_size(), 1, kMaxBatch);
+  legal &= faults.CheckRange("exchange.cache_bytes", exchange.cache_bytes(), 1,
+                             int64_t{1} << 50);
+  legal &=
+      faults.CheckRange("exchange.max_message_bytes",
+                        exchange.max_message_bytes(), kHeaderRoom, kMaxMessage);
+  return legal;
+}
+
+void CheckReuse(const ScheduleConfig& schedule, int64_t batch_g,
+                int64_t batch_d, Faults& faults) {
+  const int64_t steps = schedule.discriminator_steps_per_round();
+  if (schedule.image_source() != ScheduleConfig::REUSED ||
+      steps * batch_d == batch_g) {
+    return;
+  }
+  faults.Add(absl::StrCat(
+      "schedule.image_source REUSED needs discriminator_steps_per_round * "
+      "discriminator.batch_size == generator.batch_size, but ",
+      steps, " * ", batch_d, " != ", batch_g, ": set generator.batch_size=",
+      steps * batch_d, ", or schedule.image_source=FRESH"));
+}
+
+void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
+  const ExchangeConfig& exchange = config.exchange();
+  const int64_t rounds = std::max<int64_t>(1, config.schedule().lag());
+  if (exchange.cache_rounds() != 0 &&
+      (exchange.cache_rounds() < rounds || exchange.cache_rounds() > 1024)) {
+    faults.Add(absl::StrCat("exchange.cache_rounds ", exchange.cache_rounds(),
+                            " is neither 0 nor in [max(1, lag), 1024] = [",
+                            rounds, ", 1024]"));
+  }
+  const int64_t least = rounds *
+                        config.schedule().discriminator_steps_per_round() *
+                        config.discriminator().batch_size() * image_bytes;
+  if (exchange.cache_bytes() < least) {
+    faults.Add(absl::StrCat("exchange.cache_bytes ", exchange.cache_bytes(),
+                            " does not hold max(1, lag) = ", rounds,
+                            " rounds of generated images, which have ", least,
+                            " bytes"));
+  }
+}
+
+// Sizes, and how they fit each other.
+void CheckSizes(const RunConfig& config, Faults& faults) {
+  if (!CheckSizeRanges(config, faults)) return;
+  const int64_t batch_g = config.generator().batch_size();
+  const int64_t batch_d = config.discriminator().batch_size();
+  const int64_t micro_g = config.generator().micro_batch();
+  bool legal = faults.CheckRange("generator.micro_batch", micro_g, 0, batch_g);
+  legal &= faults.CheckRange("discriminator.micro_batch",
+                             config.discriminator().micro_batch(), 0, batch_d);
+  CheckReuse(config.schedule(), batch_g, batch_d, faults);
+  // IDX images have one channel.
+  const int64_t image_bytes = config.data().image_size() *
+                              config.data().image_size() *
+                              BytesOf(config.exchange().image_encoding());
+  CheckCache(config, image_bytes, faults);
+  const int64_t message =
+      (micro_g == 0 ? batch_g : micro_g) * image_bytes + kHeaderRoom;
+  if (legal && config.exchange().max_message_bytes() < message) {
+    faults.Add(absl::StrCat("exchange.max_message_bytes ",
+                            config.exchange().max_message_bytes(),
+                            " does not hold a micro-batch of the generator, ",
+                            message, " bytes with its header"));
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateRunConfig(const RunConfig& config) {
+  Faults faults("config");
+  if (config.name().empty() || config.name().size() > 128) {
+    faults.Add("name is not 1 to 128 bytes long");
+  }
+  CheckNoControlCharacters("name", config.name(), faults);
+  if (config.has_rounds()) {
+    faults.CheckRange("rounds", config.rounds(), 1, kMaxRounds);
+  } else {
+    faults.Add("rounds is missing: how many rounds to train");
+  }
+  CheckData(config.data(), faults);
+  CheckSchedule(config.schedule(), faults);
+  CheckSizes(config, faults);
+  faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
+                    0.001, 60);
+  CheckEncodings(config, faults);
+  CheckRole("generator", config.generator(), config.data().image_size(),
+            faults);
+  CheckRole("discriminator", config.discriminator(), config.data().image_size(),
+            faults);
+  CheckFraction("ema.decay", config.ema().decay(), faults);
+  faults.CheckRange("ema.start_round", config.ema().start_round(), 0,
+                    kMaxRounds);
+  faults.CheckRange("checkpoint.every_rounds",
+                    config.checkpoint().every_rounds(), 0, kMaxRounds);
+  faults.CheckRange("checkpoint.keep_last", config.checkpoint().keep_last(), 1,
+                    1'000'000);
+  faults.CheckRange("checkpoint.keep_every", config.checkpoint().keep_every(),
+                    0, kMaxRounds);
+  faults.CheckRange("samples.every_rounds", config.samples().every_rounds(), 0,
+                    kMaxRounds);
+  faults.CheckRange("samples.num_images", config.samples().num_images(), 1,
+                    4096);
+  CheckControl(config.control(), faults);
+  return faults.ToStatus();
+}
+
+}  // namespace gandem
