@@ -26,6 +26,15 @@ constexpr absl::string_view kNames[] = {
     "checkpoint.before_manifest",
     "checkpoint.before_rename",
     "checkpoint.prune",
+    "exchange.after_answer",
+    "exchange.after_publish",
+    "exchange.before_answer",
+    "exchange.before_publish",
+    "exchange.critic_received",
+    "exchange.feedback_received",
+    "exchange.images_acknowledged",
+    "exchange.images_received",
+    "exchange.send_images",
 };
 // clang-format on
 

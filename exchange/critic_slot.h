@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -34,11 +35,10 @@ class CriticSlot {
   // Only while MayPublish().
   //   INVALID_ARGUMENT  versions must ascend.
   absl::Status Publish(CriticState critic) {
-    const int64_t newest = critic_.has_value() ? critic_->version : -1;
-    if (critic.version <= newest) {
+    if (critic.version <= newest()) {
       return absl::InvalidArgumentError(
           absl::StrCat("critic version ", critic.version,
-                       " does not follow version ", newest));
+                       " does not follow version ", newest()));
     }
     critic_ = std::move(critic);
     return absl::OkStatus();
@@ -53,11 +53,25 @@ class CriticSlot {
     return critic_;
   }
 
-  // `rank` has this version and needs no older one. A version that was never
-  // published, such as the largest number, says that it needs no more at all.
+  // `rank` begins anew with this version, -1: with none.
+  //   INVALID_ARGUMENT  that one was never published.
+  absl::Status Open(int rank, int64_t version) {
+    if (version > newest()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("critic version ", version,
+                       " was never published; the newest is ", newest()));
+    }
+    if (acknowledged_[rank] != kReleased) acknowledged_[rank] = version;
+    return absl::OkStatus();
+  }
+
+  // `rank` has this version and needs no older one.
   void Acknowledge(int rank, int64_t version) {
     acknowledged_[rank] = std::max(acknowledged_[rank], version);
   }
+
+  // `rank` needs no critic any more.
+  void Release(int rank) { acknowledged_[rank] = kReleased; }
 
   bool IsAllAcknowledged() const {
     return !critic_.has_value() ||
@@ -66,6 +80,10 @@ class CriticSlot {
   }
 
  private:
+  static constexpr int64_t kReleased = std::numeric_limits<int64_t>::max();
+
+  int64_t newest() const { return critic_.has_value() ? critic_->version : -1; }
+
   Consistency consistency_;
   std::optional<CriticState> critic_;
   std::vector<int64_t> acknowledged_;  // by rank; -1: none

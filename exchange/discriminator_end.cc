@@ -2,15 +2,17 @@
 #include "exchange/discriminator_end.h"
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/failpoint.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
+
+constexpr char kAsked[] = "images to judge have arrived";
 
 ImageCache::Options CacheOptions(const ExchangeOptions& options) {
   return {.max_images = options.CacheImages(),
@@ -72,9 +74,8 @@ void DiscriminatorEnd::Notify() {
 void DiscriminatorEnd::AdvanceTo(int64_t round) {
   if (round <= ledger_.oldest_unfinished()) return;
   ledger_.Advance(round);
-  const bool exact = options_.schedule.consistency == Consistency::kExact;
   const int64_t max_age = std::max<int64_t>(1, options_.schedule.lag);
-  cache_.DropBefore(exact ? round : round - max_age + 1);
+  cache_.DropBefore(IsExact() ? round : round - max_age + 1);
 }
 
 void DiscriminatorEnd::AdvanceToVersion(int64_t version) {
@@ -110,10 +111,11 @@ absl::StatusOr<std::vector<ImageBatch>> DiscriminatorEnd::TakeNextImages(
   std::vector<ImageBatch> taken;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     taken = cache_.TakeNext(round, count);
-    return !taken.empty();
+    return !taken.empty() || IsAskedForFeedback();
   };
   GANDEM_RETURN_IF_ERROR(
       WaitUntil("waiting for generated images", attempt, deadline));
+  if (taken.empty()) return absl::DeadlineExceededError(kAsked);
   return taken;
 }
 
@@ -129,8 +131,13 @@ absl::StatusOr<ImageBatch> DiscriminatorEnd::NextFeedbackRequest(
     int64_t last_round, absl::Time deadline) {
   std::optional<ImageBatch> request;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    wanted_feedback_round_ = std::max(wanted_feedback_round_, last_round);
-    request = feedback_.NextRequest(last_round);
+    // The next boundary may come while this waits.
+    const int64_t last =
+        IsExact() ? last_round
+                  : std::min(last_round, options_.schedule.LastRoundJudgedBy(
+                                             ledger_.oldest_unfinished()));
+    wanted_feedback_round_ = std::max(wanted_feedback_round_, last);
+    request = feedback_.NextRequest(last);
     return request.has_value();
   };
   GANDEM_RETURN_IF_ERROR(
@@ -140,6 +147,7 @@ absl::StatusOr<ImageBatch> DiscriminatorEnd::NextFeedbackRequest(
 
 absl::Status DiscriminatorEnd::AnswerFeedback(FeedbackBatch answer) {
   GANDEM_RETURN_IF_ERROR(CheckFeedbackBatch(options_, answer));
+  GANDEM_FAILPOINT("exchange.before_answer");
   {
     absl::MutexLock lock(&mu_);
     if (!closed_.ok()) return closed_;
@@ -148,6 +156,7 @@ absl::Status DiscriminatorEnd::AnswerFeedback(FeedbackBatch answer) {
     AdvanceToVersion(version);
   }
   Notify();
+  GANDEM_FAILPOINT("exchange.after_answer");
   return absl::OkStatus();
 }
 
@@ -156,6 +165,7 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
   absl::Status published;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     if (!critic_.MayPublish()) return false;
+    GANDEM_FAILPOINT("exchange.before_publish");
     const int64_t version = critic.version;
     published = critic_.Publish(std::move(critic));
     if (published.ok()) AdvanceToVersion(version);
@@ -164,15 +174,21 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
   GANDEM_RETURN_IF_ERROR(
       WaitUntil("waiting for the generators to have the critic before", attempt,
                 deadline));
+  GANDEM_FAILPOINT("exchange.after_publish");
   return published;
 }
 
 absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
+  bool finished = false;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return std::find(finished_.begin(), finished_.end(), false) ==
-           finished_.end();
+    finished =
+        std::find(finished_.begin(), finished_.end(), false) == finished_.end();
+    return finished || IsAskedForFeedback();
   };
-  return WaitUntil("waiting for the generators to finish", attempt, deadline);
+  GANDEM_RETURN_IF_ERROR(
+      WaitUntil("waiting for the generators to finish", attempt, deadline));
+  if (!finished) return absl::DeadlineExceededError(kAsked);
+  return absl::OkStatus();
 }
 
 ExchangeStats DiscriminatorEnd::stats() const {
@@ -191,6 +207,11 @@ void DiscriminatorEnd::Close(absl::Status reason) {
     if (closed_.ok()) closed_ = std::move(reason);
   }
   Notify();
+}
+
+bool DiscriminatorEnd::IsAskedForFeedback() const {
+  return !IsExact() && feedback_.HasRequest(options_.schedule.LastRoundJudgedBy(
+                           ledger_.oldest_unfinished()));
 }
 
 bool DiscriminatorEnd::HasRoom(const ImageBatch& batch) const {
@@ -219,6 +240,7 @@ absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
   if (IsTrained(batch.use)) cache_.Add(batch);
   if (IsAnswered(batch.use)) feedback_.AddRequest(rank, batch);
   ++changes_;
+  GANDEM_FAILPOINT("exchange.images_received");
   return true;
 }
 
@@ -227,7 +249,7 @@ absl::Status DiscriminatorEnd::FinishGenerator(int rank) {
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
   finished_[rank] = true;
-  critic_.Acknowledge(rank, std::numeric_limits<int64_t>::max());
+  critic_.Release(rank);
   ++changes_;
   return absl::OkStatus();
 }
@@ -242,6 +264,12 @@ void DiscriminatorEnd::AcknowledgeAnswer(int rank, int64_t round,
                                          int64_t first_index) {
   absl::MutexLock lock(&mu_);
   feedback_.Acknowledge(rank, round, first_index);
+}
+
+absl::Status DiscriminatorEnd::OpenCritics(int rank, int64_t version) {
+  absl::MutexLock lock(&mu_);
+  ++changes_;
+  return critic_.Open(rank, version);
 }
 
 std::optional<CriticState> DiscriminatorEnd::NextCritic(int rank,

@@ -59,6 +59,7 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   std::optional<FeedbackBook::Numbered> NextAnswer(int rank,
                                                    int64_t after) override;
   void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index) override;
+  absl::Status OpenCritics(int rank, int64_t version) override;
   std::optional<CriticState> NextCritic(int rank, int64_t after) override;
   void AcknowledgeCritic(int rank, int64_t version) override;
   int64_t oldest_unfinished_round() const override;
@@ -76,10 +77,16 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   void AdvanceTo(int64_t round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A state after `version` steps exists, so its rounds are completed.
   void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // BOUNDED: images wait that a critic of the finished rounds may judge.
+  bool IsAskedForFeedback() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckRank(int rank) const;
   bool HasRoom(const ImageBatch& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Notify() ABSL_LOCKS_EXCLUDED(mu_);
+
+  bool IsExact() const {
+    return options_.schedule.consistency == Consistency::kExact;
+  }
 
   const ExchangeOptions options_;  // never changes after construction
 

@@ -39,6 +39,10 @@ class DiscriminatorPort {
   virtual void AcknowledgeAnswer(int rank, int64_t round,
                                  int64_t first_index) = 0;
 
+  // `rank` says which critic is its newest, -1 for none: after a lost
+  // connection, or as a new process.
+  //   INVALID_ARGUMENT  that one was never published.
+  virtual absl::Status OpenCritics(int rank, int64_t version) = 0;
   // The published critic, if newer than `after` and not acknowledged.
   virtual std::optional<CriticState> NextCritic(int rank, int64_t after) = 0;
   virtual void AcknowledgeCritic(int rank, int64_t version) = 0;

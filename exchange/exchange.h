@@ -115,7 +115,9 @@ class DiscriminatorExchange {
 
   // BOUNDED: the next `count` images in order: unused ones first, else used
   // ones that are young enough for a discriminator in `round` and have uses
-  // left; waits when there are none.
+  // left; waits when there are none. DEADLINE_EXCEEDED before the deadline says
+  // that images to judge have arrived meanwhile: a discriminator that waits for
+  // a generator that waits for it would not end.
   virtual absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
       int64_t round, int64_t count, absl::Time deadline) = 0;
 
@@ -124,7 +126,8 @@ class DiscriminatorExchange {
   virtual void FinishRound(int64_t round) = 0;
 
   // Waits for images that want feedback, of rounds <= last_round, in order of
-  // arrival.
+  // arrival. BOUNDED never gives out a round whose lag a critic of the rounds
+  // finished so far would exceed.
   virtual absl::StatusOr<ImageBatch> NextFeedbackRequest(
       int64_t last_round, absl::Time deadline) = 0;
   virtual absl::Status AnswerFeedback(FeedbackBatch answer) = 0;
@@ -134,8 +137,8 @@ class DiscriminatorExchange {
   virtual absl::Status PublishCritic(CriticState critic,
                                      absl::Time deadline) = 0;
 
-  // Waits until every generator rank has called Finish(), and has everything
-  // that was published or answered.
+  // Waits until every generator rank has called Finish(): then it has all that
+  // it needs. BOUNDED: DEADLINE_EXCEEDED as in TakeNextImages.
   virtual absl::Status WaitForGenerators(absl::Time deadline) = 0;
 
   virtual ExchangeStats stats() const = 0;

@@ -154,8 +154,8 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   faults.CheckRange("max_samples_per_image", options.max_samples_per_image, 1,
                     1 << 20);
   faults.CheckRange("first_round", options.first_round, 0, kMaxRounds);
-  faults.CheckRange("max_message_bytes", options.max_message_bytes,
-                    kHeaderAllowance, std::numeric_limits<int32_t>::max());
+  faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
+                    std::numeric_limits<int32_t>::max());
   faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxRounds);
   faults.CheckRange("incarnation", options.incarnation, 0, kMaxRounds);
   faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);

@@ -24,7 +24,7 @@ struct ExchangeOptions {
   // Rounds of TRAIN images that the cache holds; 0: lag + 1. >= max(1, lag).
   int64_t cache_rounds = 0;
   int64_t cache_bytes = int64_t{1} << 30;  // >= max(1, lag) rounds of images
-  // Of one message, header included; 1 KiB to 2 GiB - 1.
+  // Of one message, header included; 64 KiB to 2 GiB - 1.
   int64_t max_message_bytes = int64_t{1} << 30;
   TensorFormat image_format = {};     // required
   TensorFormat feedback_format = {};  // required for IMAGE_GRADIENT

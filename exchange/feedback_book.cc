@@ -11,6 +11,12 @@ void FeedbackBook::AddRequest(int rank, const ImageBatch& images) {
   requests_.push_back({.rank = rank, .images = images});
 }
 
+bool FeedbackBook::HasRequest(int64_t last_round) const {
+  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
+    return r.images.round <= last_round;
+  });
+}
+
 std::optional<ImageBatch> FeedbackBook::NextRequest(int64_t last_round) {
   const auto it = std::find_if(
       requests_.begin(), requests_.end(),

@@ -32,6 +32,7 @@ class FeedbackBook {
   // `rank` wants feedback on these images. The caller sorts out repeats.
   void AddRequest(int rank, const ImageBatch& images);
 
+  bool HasRequest(int64_t last_round) const;
   // The first request of a round <= last_round in order of arrival. It is given
   // out once.
   std::optional<ImageBatch> NextRequest(int64_t last_round);

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/failpoint.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -36,6 +37,7 @@ absl::Status GeneratorInbox::AddFeedback(FeedbackBatch feedback) {
   }
   if (!it->second.feedback.has_value()) {
     it->second.feedback = std::move(feedback);
+    GANDEM_FAILPOINT("exchange.feedback_received");
   }
   return absl::OkStatus();
 }
@@ -44,6 +46,7 @@ bool GeneratorInbox::OfferCritic(const CriticState& critic) {
   absl::MutexLock lock(&mu_);
   if (!critics_.Offer(critic)) return false;
   ++arrivals_;
+  GANDEM_FAILPOINT("exchange.critic_received");
   return true;
 }
 

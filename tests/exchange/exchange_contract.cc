@@ -401,8 +401,9 @@ TEST_P(ExchangeContract, WholeRunsAtTheSmallestCache) {
     GeneratorDriver generator_driver(options, last_round, &generator());
     DiscriminatorDriver discriminator_driver(options, last_round,
                                              &discriminator());
-    ASSERT_OK(RunBoth(generator_driver, discriminator_driver,
-                      absl::Milliseconds(100)));
+    // A lost wake-up would show as a test that takes minutes.
+    ASSERT_OK(
+        RunBoth(generator_driver, discriminator_driver, absl::Seconds(1)));
     EXPECT_EQ(discriminator_driver.images_trained(), (cell.lag + 5) * 6);
     EXPECT_LE(discriminator().stats().cache_images,
               discriminator().stats().cache_capacity);

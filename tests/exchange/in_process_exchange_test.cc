@@ -119,7 +119,8 @@ TEST(InProcessExchangeTest, CreateNamesEveryFault) {
                        ::testing::HasSubstr("cache_rounds 2 is not in [3,")));
   options.cache_rounds = 0;
   options.cache_bytes = 11;
-  options.max_message_bytes = 1024;
+  options.max_message_bytes = 64 << 10;
+  options.image_format.height = options.image_format.width = 256;
   EXPECT_THAT(
       DiscriminatorEnd::Create(options),
       StatusIs(absl::StatusCode::kInvalidArgument,

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's side of the three streams of proto/exchange.proto, and the
+// state that they share with the thread that connects and the compute thread.
+//
+// Owner: a stream owns itself until it is done; ClientCore is shared.
+// Thread safety: any thread.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "exchange/exchange_options.h"
+#include "exchange/frame_stream.h"
+#include "exchange/generator_inbox.h"
+#include "exchange/outbox.h"
+#include "exchange/wire_codec.h"
+
+namespace gandem {
+
+// The discriminator's process, as its Hello said.
+struct ServerIdentity {
+  int64_t incarnation = 0;
+  int rank = 0;
+};
+
+class ClientCore {
+ public:
+  explicit ClientCore(const ExchangeOptions& options)
+      : options_(options), inbox_(options), outbox_(options.schedule) {}
+
+  const ExchangeOptions& options() const { return options_; }
+  GeneratorInbox& inbox() { return inbox_; }
+
+  // The compute thread's side; errors of exchange.h.
+  absl::Status Put(const ImageBatch& batch, absl::Time deadline);
+  void WantFinish();
+  absl::Status WaitForFinish(absl::Time deadline);
+
+  // The streams' side. Frames for the images stream, in order.
+  void BeginSession();
+  std::optional<Frame> NextImagesFrame();
+  absl::Status AcknowledgeImages(const Frame& ack);
+  void AcknowledgeFinish();
+
+  // The connecting thread's side. `ended` streams of this session so far, and
+  // the first reason.
+  void StreamEnded(absl::Status reason);
+  void WaitForStreams(int64_t ended);
+  absl::Status session_status() const;
+  bool IsFinished() const;
+
+  // Sticky; wakes everybody. Streams have to be cancelled apart.
+  void Fail(absl::Status reason);
+  bool WaitForFailure(absl::Time deadline) const;
+
+ private:
+  const ExchangeOptions options_;  // never changes after construction
+  GeneratorInbox inbox_;
+
+  mutable absl::Mutex mu_;
+  Outbox outbox_ ABSL_GUARDED_BY(mu_);
+  bool finish_wanted_ ABSL_GUARDED_BY(mu_) = false;
+  bool finish_sent_ ABSL_GUARDED_BY(mu_) = false;  // on this connection
+  bool finished_ ABSL_GUARDED_BY(mu_) = false;     // the discriminator knows
+  bool failed_ ABSL_GUARDED_BY(mu_) = false;       // inbox_ has the reason
+  int64_t ended_streams_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status session_status_ ABSL_GUARDED_BY(mu_);  // OK: ended in order
+};
+
+class ClientStream
+    : public FrameStream<
+          grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
+ public:
+  ClientStream(std::shared_ptr<ClientCore> core, ServerIdentity server)
+      : FrameStream(core->options().max_message_bytes),
+        core_(std::move(core)),
+        server_(server) {}
+  ~ClientStream() override = default;
+
+  // Starts the call; it ends with core.StreamEnded().
+  void Begin(grpc::GenericStub& stub, const std::string& method,
+             std::shared_ptr<ClientStream> self);
+  void Cancel();
+
+ protected:
+  virtual absl::StatusOr<bool> Handle(const Frame& frame) = 0;
+  virtual Frame OpenFrame() { return {.kind = FrameKind::kOpen}; }
+  virtual std::optional<Frame> Next() = 0;
+
+  ClientCore& core() { return *core_; }
+
+ private:
+  absl::StatusOr<bool> Receive(const Frame& frame) override;
+  std::optional<Frame> NextFrame() override;
+  void End(const absl::Status& reason) override;
+  bool MayEndWhileWriting() const override { return true; }
+  void OnDone(const grpc::Status& status) override;
+
+  const std::shared_ptr<ClientCore> core_;
+  const ServerIdentity server_;
+  grpc::ClientContext context_;
+  bool opened_ = false;   // in the strand only
+  absl::Status failure_;  // ours; written before the call's hold is given up
+};
+
+// The streams that the run's feedback mode needs, not begun.
+struct ClientStreams {
+  std::shared_ptr<ClientStream> images;
+  std::shared_ptr<ClientStream> feedback;  // IMAGE_GRADIENT only
+  std::shared_ptr<ClientStream> critic;    // SNAPSHOT only
+};
+ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
+                                ServerIdentity server);
+
+}  // namespace gandem

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's end on the network. A thread keeps the connection: what is
+// lost with it is sent again on the next one, for as long as it takes, because
+// only the coordinator declares a worker dead. Errors that trying again cannot
+// cure (a refused configuration, epoch or frame) are sticky.
+//
+// Owner: the generator's run epoch. The destructor closes it and returns when
+// its thread and all of its gRPC handlers have ended.
+// Thread safety: as GeneratorExchange.
+// Errors: exchange.h. Up to one round of images waits here for the
+// discriminator before PutImages waits. Nothing may be put after Finish.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "exchange/exchange.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+
+struct ExchangeClientOptions {
+  std::string address;  // of the discriminator's ExchangeServer
+  ExchangeOptions exchange = {};
+};
+
+// Connects in the background.
+//   INVALID_ARGUMENT  lists every option that is out of range.
+absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
+    const ExchangeClientOptions& options);
+
+}  // namespace gandem

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The discriminator's end on the network: serves proto/exchange.proto over a
+// DiscriminatorPort. gRPC's threads only move bytes.
+//
+// Owner: the discriminator's run epoch, after the port: ends before it.
+// Thread safety: any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/channel.h"
+#include "exchange/discriminator_port.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+
+class ExchangeServer {
+ public:
+  struct Options {
+    std::string address;            // "unix:/path" or "host:port"
+    bool insecure_network = false;  // see CheckListenAddress
+    ExchangeOptions exchange = {};
+  };
+
+  // Becomes the listener of `port`, which must outlive it. Serves when it
+  // returns.
+  //   INVALID_ARGUMENT  lists every option that is out of range.
+  //   other errors      RpcServer::Start's: why it cannot listen.
+  static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
+      const Options& options, DiscriminatorPort* port);
+  ExchangeServer(const ExchangeServer&) = delete;
+  ExchangeServer& operator=(const ExchangeServer&) = delete;
+  // Ends all streams (the generators see UNAVAILABLE and try again) and returns
+  // when none of their handlers runs.
+  ~ExchangeServer();
+
+  // Where generators connect to, with the port that the system chose.
+  std::string address() const;
+
+ private:
+  class Service;
+  ExchangeServer(DiscriminatorPort* port, std::unique_ptr<Service> service);
+
+  DiscriminatorPort* const port_;
+  const std::unique_ptr<Service> service_;
+  std::unique_ptr<RpcServer> server_;  // ends before the service
+};
+
+}  // namespace gandem

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One bidirectional stream of frames over gRPC's callback interface, the same
+// for both ends: `Reactor` is grpc::ServerBidiReactor or ClientBidiReactor of
+// byte buffers. It reads one message ahead of the one that is being handled, so
+// that the socket and the copy overlap; a frame that cannot be handled yet
+// stays where it is, and gRPC's flow control makes the sender wait.
+//
+// Owner: itself, from Open() until OnDone; others share it to poke it.
+// Thread safety: Poke and Stop from any thread. The virtual functions are
+// called one at a time, without a lock.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "exchange/byte_buffer.h"
+#include "exchange/strand.h"
+#include "exchange/wire_codec.h"
+
+namespace gandem {
+
+template <typename Reactor>
+class FrameStream : public Reactor {
+ public:
+  explicit FrameStream(int64_t max_message_bytes)
+      : max_message_bytes_(max_message_bytes), strand_([this] { Step(); }) {}
+  FrameStream(const FrameStream&) = delete;
+  FrameStream& operator=(const FrameStream&) = delete;
+
+  // Something that Receive or NextFrame looks at has changed.
+  void Poke() { strand_.Poke(); }
+
+  // Ends the stream with `reason`; the first one counts.
+  void Stop(absl::Status reason) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!wanted_end_.has_value()) wanted_end_ = std::move(reason);
+    }
+    Poke();
+  }
+
+ protected:
+  // From now on the stream owns itself.
+  void Open(std::shared_ptr<void> self) {
+    self_ = std::move(self);
+    Poke();
+  }
+  // To be called last in OnDone.
+  void Release() { auto self = std::move(self_); }
+
+  // Handles a frame; false: not now, call again after a poke. An error ends the
+  // stream.
+  virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
+  // What to send next, if anything; called when the one before has left.
+  virtual std::optional<Frame> NextFrame() = 0;
+  // The stream ends and nothing is started any more. OK: the peer ended it.
+  virtual void End(const absl::Status& reason) = 0;
+  // A server must not end a call while it is writing.
+  virtual bool MayEndWhileWriting() const = 0;
+
+ private:
+  enum class Event { kNone, kDone, kFailed };
+
+  void OnReadDone(bool ok) override { Signal(read_event_, ok); }
+  void OnWriteDone(bool ok) override { Signal(write_event_, ok); }
+
+  void Signal(Event& event, bool ok) ABSL_LOCKS_EXCLUDED(mu_) {
+    {
+      absl::MutexLock lock(&mu_);
+      event = ok ? Event::kDone : Event::kFailed;
+    }
+    Poke();
+  }
+
+  void Step() {
+    TakeEvents();
+    StartReading();
+    while (!end_.has_value() && !arrived_.empty() && HandleFirst()) {
+      StartReading();
+    }
+    StartWriting();
+    if (end_.has_value() && !ended_ && (!writing_ || MayEndWhileWriting())) {
+      ended_ = true;
+      arrived_.clear();
+      current_.reset();
+      End(*end_);
+    }
+  }
+
+  void TakeEvents() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    if (read_event_ != Event::kNone) reading_ = false;
+    if (read_event_ == Event::kDone) arrived_.push_back(std::move(incoming_));
+    if (write_event_ != Event::kNone) writing_ = false;
+    const bool peer_ended =
+        read_event_ == Event::kFailed || write_event_ == Event::kFailed;
+    read_event_ = write_event_ = Event::kNone;
+    if (end_.has_value()) return;
+    if (wanted_end_.has_value()) {
+      end_ = wanted_end_;
+    } else if (peer_ended) {
+      end_ = absl::OkStatus();
+    }
+  }
+
+  void StartReading() {
+    if (end_.has_value() || reading_ || arrived_.size() >= 2) return;
+    reading_ = true;
+    incoming_.Clear();
+    this->StartRead(&incoming_);
+  }
+
+  void StartWriting() {
+    if (end_.has_value() || writing_) return;
+    const std::optional<Frame> frame = NextFrame();
+    if (!frame.has_value()) return;
+    writing_ = true;
+    outgoing_ = ToByteBuffer(*frame);
+    this->StartWrite(&outgoing_);
+  }
+
+  // False: the first frame has to wait.
+  bool HandleFirst() {
+    if (!current_.has_value()) {
+      absl::StatusOr<Frame> frame =
+          FromByteBuffer(arrived_.front(), max_message_bytes_);
+      arrived_.front().Clear();
+      if (!frame.ok()) {
+        end_ = frame.status();
+        return false;
+      }
+      current_ = *std::move(frame);
+    }
+    const absl::StatusOr<bool> handled = Receive(*current_);
+    if (!handled.ok()) end_ = handled.status();
+    if (!handled.ok() || !*handled) return false;
+    current_.reset();
+    arrived_.pop_front();
+    return true;
+  }
+
+  const int64_t max_message_bytes_;
+  std::shared_ptr<void> self_;
+
+  // In the strand only.
+  bool reading_ = false;
+  bool writing_ = false;
+  std::optional<absl::Status> end_;
+  bool ended_ = false;
+  grpc::ByteBuffer incoming_;
+  grpc::ByteBuffer outgoing_;
+  std::deque<grpc::ByteBuffer> arrived_;
+  std::optional<Frame> current_;  // the first of arrived_, decoded
+
+  absl::Mutex mu_;
+  Event read_event_ ABSL_GUARDED_BY(mu_) = Event::kNone;
+  Event write_event_ ABSL_GUARDED_BY(mu_) = Event::kNone;
+  std::optional<absl::Status> wanted_end_ ABSL_GUARDED_BY(mu_);
+
+  Strand strand_;
+};
+
+}  // namespace gandem

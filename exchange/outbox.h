@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images that a generator has handed over and that the discriminator has not
+// acknowledged, in order, without a lock. A new connection sends all of them
+// again. At most one round of images waits here.
+//
+// Owner: ClientCore, under its mutex. Thread safety: one thread.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+
+namespace gandem {
+
+class Outbox {
+ public:
+  explicit Outbox(const Schedule& schedule)
+      : max_images_(std::max(schedule.TrainImagesPerRound(),
+                             schedule.generator_batch)) {}
+
+  // One batch always has room in an empty outbox.
+  bool HasRoom(const ImageBatch& batch) const {
+    return batches_.empty() || images_ + batch.count <= max_images_;
+  }
+
+  void Add(const ImageBatch& batch) {
+    batches_.push_back(batch);
+    images_ += batch.count;
+  }
+
+  // Nothing has left on a new connection.
+  void Rewind() { sent_ = 0; }
+
+  // The next batch that has not left on this connection.
+  std::optional<ImageBatch> Next() {
+    if (sent_ == batches_.size()) return std::nullopt;
+    return batches_[sent_++];
+  }
+
+  // The discriminator has a batch; it answers in the order of sending.
+  //   INVALID_ARGUMENT  it is not the oldest one that has left.
+  absl::Status Acknowledge(ImageUse use, int64_t round, int64_t first_index) {
+    if (sent_ == 0 || batches_.front().use != use ||
+        batches_.front().round != round ||
+        batches_.front().first_index != first_index) {
+      return absl::InvalidArgumentError(
+          "an ACK that is not of the oldest images sent");
+    }
+    images_ -= batches_.front().count;
+    batches_.pop_front();
+    --sent_;
+    return absl::OkStatus();
+  }
+
+  bool empty() const { return batches_.empty(); }
+
+ private:
+  int64_t max_images_;
+  int64_t images_ = 0;
+  std::deque<ImageBatch> batches_;
+  size_t sent_ = 0;  // of them, on this connection
+};
+
+}  // namespace gandem

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/peer_table.h"
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+absl::Status Refuse(absl::string_view reason, absl::string_view message) {
+  ErrorDetail detail;
+  detail.set_reason(std::string(reason));
+  return WithErrorDetail(absl::FailedPreconditionError(message), detail);
+}
+
+}  // namespace
+
+PeerTable::PeerTable(const ExchangeOptions& options)
+    : config_hash_(options.config_hash),
+      run_epoch_(options.run_epoch),
+      incarnations_(options.num_generators, -1) {}
+
+absl::Status PeerTable::CheckRankAndEpoch(const Peer& peer) const {
+  if (peer.run_epoch > run_epoch_) {
+    return absl::UnavailableError(
+        absl::StrCat("this discriminator is still in run epoch ", run_epoch_));
+  }
+  if (peer.run_epoch < run_epoch_) {
+    return Refuse("wrong_epoch",
+                  absl::StrCat("run epoch ", peer.run_epoch,
+                               " is over, this is ", run_epoch_));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
+  GANDEM_RETURN_IF_ERROR(CheckRankAndEpoch(peer));
+  if (config_hash != config_hash_) {
+    return Refuse(
+        "wrong_config",
+        absl::StrCat("the generator runs another configuration (hash ",
+                     absl::Hex(config_hash), " instead of ",
+                     absl::Hex(config_hash_), ")"));
+  }
+  absl::MutexLock lock(&mu_);
+  if (peer.rank < 0 ||
+      std::cmp_greater_equal(peer.rank, incarnations_.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("generator rank ", peer.rank, " is not in [0, ",
+                     incarnations_.size() - 1, "]"));
+  }
+  int64_t& incarnation = incarnations_[peer.rank];
+  if (peer.incarnation < incarnation) {
+    return Refuse(
+        "superseded",
+        absl::StrCat("incarnation ", peer.incarnation, " of generator ",
+                     peer.rank, " was superseded by ", incarnation));
+  }
+  incarnation = peer.incarnation;
+  return absl::OkStatus();
+}
+
+absl::Status PeerTable::Check(const Peer& peer) const {
+  GANDEM_RETURN_IF_ERROR(CheckRankAndEpoch(peer));
+  absl::MutexLock lock(&mu_);
+  if (peer.rank < 0 ||
+      std::cmp_greater_equal(peer.rank, incarnations_.size())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("generator rank ", peer.rank, " is not in [0, ",
+                     incarnations_.size() - 1, "]"));
+  }
+  if (peer.incarnation == incarnations_[peer.rank]) return absl::OkStatus();
+  return Refuse(
+      peer.incarnation < incarnations_[peer.rank] ? "superseded" : "no_hello",
+      absl::StrCat("incarnation ", peer.incarnation, " of generator ",
+                   peer.rank, " is not the one that greeted, which is ",
+                   incarnations_[peer.rank]));
+}
+
+}  // namespace gandem

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which generators are connected: the checks of config, run epoch and
+// incarnation that every call and every frame has to pass (design.md section
+// 8). A Hello with a higher incarnation supersedes the rank's earlier process.
+//
+// Owner: ExchangeServer. Thread safety: any thread.
+// Errors:
+//   INVALID_ARGUMENT     there is no such rank.
+//   FAILED_PRECONDITION  another config, an old run epoch, a superseded
+//                        incarnation, or no Hello yet; ErrorDetail says which.
+//   UNAVAILABLE          a newer run epoch: this server is about to go.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+
+class PeerTable {
+ public:
+  struct Peer {
+    int64_t run_epoch = 0;
+    int64_t incarnation = 0;
+    int rank = 0;
+  };
+
+  explicit PeerTable(const ExchangeOptions& options);
+
+  absl::Status Greet(const Peer& peer, uint64_t config_hash);
+  // Has greeted, and was not superseded since.
+  absl::Status Check(const Peer& peer) const;
+
+ private:
+  absl::Status CheckRankAndEpoch(const Peer& peer) const;
+
+  const uint64_t config_hash_;  // these two never change after construction
+  const int64_t run_epoch_;
+
+  mutable absl::Mutex mu_;
+  std::vector<int64_t> incarnations_ ABSL_GUARDED_BY(mu_);  // by rank; -1: none
+};
+
+}  // namespace gandem

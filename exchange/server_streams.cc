@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/server_streams.h"
+
+#include <deque>
+#include <iterator>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "exchange/frame_stream.h"
+
+namespace gandem {
+
+using ServerReactor =
+    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+// Checks who is there and leaves the rest to the kinds of streams.
+class ServerStream : public FrameStream<ServerReactor> {
+ public:
+  ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
+               grpc::CallbackServerContext* call)
+      : FrameStream(context->options().max_message_bytes),
+        context_(std::move(context)),
+        kind_(kind),
+        call_(call) {}
+  ~ServerStream() override = default;
+
+  void Begin(std::shared_ptr<ServerStream> self) {
+    context_->Add(self);
+    Open(std::move(self));
+  }
+
+  // A newer stream took over; the peer of this one may be gone, and a write to
+  // it may hang.
+  void Supersede() {
+    Stop(absl::AbortedError("a newer stream of this generator took over"));
+    absl::MutexLock lock(&call_mu_);
+    if (call_ != nullptr) call_->TryCancel();
+  }
+
+ protected:
+  // Frames after OPEN, from rank().
+  virtual absl::StatusOr<bool> Handle(const Frame& frame) = 0;
+  virtual absl::Status Opened(const Frame&) { return absl::OkStatus(); }
+  virtual std::optional<Frame> Next() = 0;
+
+  DiscriminatorPort& port() { return context_->port(); }
+  int rank() const { return *rank_; }
+
+ private:
+  absl::StatusOr<bool> Receive(const Frame& frame) override {
+    GANDEM_RETURN_IF_ERROR(
+        context_->peers().Check({.run_epoch = frame.run_epoch,
+                                 .incarnation = frame.incarnation,
+                                 .rank = frame.rank}));
+    if (!rank_.has_value()) {
+      if (frame.kind != FrameKind::kOpen) {
+        return absl::InvalidArgumentError("a stream begins with an OPEN frame");
+      }
+      rank_ = frame.rank;
+      context_->Replace(kind_, *rank_, this);
+      GANDEM_RETURN_IF_ERROR(Opened(frame));
+      return true;
+    }
+    if (frame.rank != *rank_ || frame.kind == FrameKind::kOpen) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected frame of generator ", frame.rank,
+                       " in a stream of generator ", *rank_));
+    }
+    absl::StatusOr<bool> handled = Handle(frame);
+    // Why this end was closed is its own affair; the generator tries again.
+    if (!handled.ok() && !port().status().ok()) return Closing();
+    return handled;
+  }
+
+  std::optional<Frame> NextFrame() override {
+    if (!rank_.has_value()) return std::nullopt;
+    if (!port().status().ok()) {
+      Stop(Closing());
+      return std::nullopt;
+    }
+    std::optional<Frame> frame = Next();
+    if (!frame.has_value()) return frame;
+    const ExchangeOptions& options = context_->options();
+    frame->run_epoch = options.run_epoch;
+    frame->incarnation = options.incarnation;
+    frame->rank = options.rank;
+    return frame;
+  }
+
+  static absl::Status Closing() {
+    return absl::UnavailableError("the discriminator's exchange was closed");
+  }
+
+  void End(const absl::Status& reason) override {
+    Finish(ToGrpcStatus(reason));
+  }
+  bool MayEndWhileWriting() const override { return false; }
+  void OnDone() override {
+    context_->Remove(this);
+    {
+      absl::MutexLock lock(&call_mu_);
+      call_ = nullptr;
+    }
+    Release();
+  }
+
+  const std::shared_ptr<ServerContext> context_;
+  const StreamKind kind_;
+  std::optional<int> rank_;  // since OPEN; in the strand only
+  absl::Mutex call_mu_;
+  grpc::CallbackServerContext* call_ ABSL_GUARDED_BY(call_mu_);
+};
+
+namespace {
+
+class ImagesServerStream : public ServerStream {
+ public:
+  using ServerStream::ServerStream;
+
+ private:
+  absl::StatusOr<bool> Handle(const Frame& frame) override {
+    if (frame.kind == FrameKind::kFinished) {
+      GANDEM_RETURN_IF_ERROR(port().FinishGenerator(rank()));
+      answers_.push_back({.kind = FrameKind::kFinished});
+      return true;
+    }
+    if (frame.kind != FrameKind::kImages) {
+      return absl::InvalidArgumentError("a frame that is not of images");
+    }
+    GANDEM_ASSIGN_OR_RETURN(const bool accepted,
+                            port().OfferImages(rank(), ToImageBatch(frame)));
+    if (!accepted) return false;
+    answers_.push_back(
+        {.kind = FrameKind::kAck,
+         .use = frame.use,
+         .round = frame.round,
+         .first_index = frame.first_index,
+         .count = frame.count,
+         .oldest_unfinished_round = port().oldest_unfinished_round()});
+    return true;
+  }
+
+  std::optional<Frame> Next() override {
+    if (answers_.empty()) return std::nullopt;
+    Frame answer = std::move(answers_.front());
+    answers_.pop_front();
+    return answer;
+  }
+
+  std::deque<Frame> answers_;
+};
+
+class FeedbackServerStream : public ServerStream {
+ public:
+  using ServerStream::ServerStream;
+
+ private:
+  absl::StatusOr<bool> Handle(const Frame& frame) override {
+    if (frame.kind != FrameKind::kAck) {
+      return absl::InvalidArgumentError("a frame that is not an ACK");
+    }
+    port().AcknowledgeAnswer(rank(), frame.round, frame.first_index);
+    return true;
+  }
+
+  std::optional<Frame> Next() override {
+    const std::optional<FeedbackBook::Numbered> next =
+        port().NextAnswer(rank(), last_sent_);
+    if (!next.has_value()) return std::nullopt;
+    last_sent_ = next->number;
+    return ToFrame(next->answer);
+  }
+
+  int64_t last_sent_ = 0;
+};
+
+class CriticServerStream : public ServerStream {
+ public:
+  using ServerStream::ServerStream;
+
+ private:
+  absl::Status Opened(const Frame& frame) override {
+    last_sent_ = frame.version;
+    return port().OpenCritics(rank(), frame.version);
+  }
+
+  absl::StatusOr<bool> Handle(const Frame& frame) override {
+    if (frame.kind != FrameKind::kAck || frame.version > last_sent_) {
+      return absl::InvalidArgumentError(
+          "a frame that is not the ACK of a critic");
+    }
+    port().AcknowledgeCritic(rank(), frame.version);
+    return true;
+  }
+
+  std::optional<Frame> Next() override {
+    const std::optional<CriticState> critic =
+        port().NextCritic(rank(), last_sent_);
+    if (!critic.has_value()) return std::nullopt;
+    last_sent_ = critic->version;
+    return ToFrame(*critic);
+  }
+
+  int64_t last_sent_ = -1;
+};
+
+}  // namespace
+
+void ServerContext::Add(std::shared_ptr<ServerStream> stream) {
+  absl::MutexLock lock(&mu_);
+  ServerStream* const key = stream.get();
+  streams_[key] = std::move(stream);
+}
+
+void ServerContext::Remove(ServerStream* stream) {
+  absl::MutexLock lock(&mu_);
+  for (auto it = current_.begin(); it != current_.end();) {
+    it = it->second == stream ? current_.erase(it) : std::next(it);
+  }
+  streams_.erase(stream);
+}
+
+void ServerContext::Replace(StreamKind kind, int rank, ServerStream* stream) {
+  std::shared_ptr<ServerStream> before;
+  {
+    absl::MutexLock lock(&mu_);
+    ServerStream*& current = current_[{kind, rank}];
+    if (current != nullptr) before = streams_[current];
+    current = stream;
+  }
+  if (before != nullptr) before->Supersede();
+}
+
+void ServerContext::PokeAll() {
+  std::vector<std::shared_ptr<ServerStream>> streams;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [key, stream] : streams_) streams.push_back(stream);
+  }
+  for (const auto& stream : streams) stream->Poke();
+}
+
+ServerReactor* ServeStream(StreamKind kind,
+                           std::shared_ptr<ServerContext> context,
+                           grpc::CallbackServerContext* call) {
+  std::shared_ptr<ServerStream> stream;
+  switch (kind) {
+    case StreamKind::kImages:
+      stream = std::make_shared<ImagesServerStream>(kind, context, call);
+      break;
+    case StreamKind::kFeedback:
+      stream = std::make_shared<FeedbackServerStream>(kind, context, call);
+      break;
+    case StreamKind::kCritic:
+      stream = std::make_shared<CriticServerStream>(kind, context, call);
+      break;
+  }
+  ServerStream* const reactor = stream.get();
+  reactor->Begin(std::move(stream));
+  return reactor;
+}
+
+}  // namespace gandem

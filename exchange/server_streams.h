@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The server's side of the three streams of proto/exchange.proto, over a
+// DiscriminatorPort.
+//
+// Owner: each stream owns itself; ExchangeServer's shutdown waits for all.
+// Thread safety: any thread.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <array>
+#include <map>
+#include <memory>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/synchronization/mutex.h"
+#include "exchange/discriminator_port.h"
+#include "exchange/exchange_options.h"
+#include "exchange/peer_table.h"
+#include "exchange/wire_codec.h"
+
+namespace gandem {
+
+enum class StreamKind { kImages, kFeedback, kCritic };
+
+class ServerStream;
+
+// What all streams of a server share.
+class ServerContext {
+ public:
+  ServerContext(const ExchangeOptions& options, DiscriminatorPort* port)
+      : options_(options), port_(port), peers_(options) {}
+
+  const ExchangeOptions& options() const { return options_; }
+  DiscriminatorPort& port() { return *port_; }
+  PeerTable& peers() { return peers_; }
+
+  void Add(std::shared_ptr<ServerStream> stream);
+  void Remove(ServerStream* stream);
+  // Each generator has one stream of a kind: ends the one before.
+  void Replace(StreamKind kind, int rank, ServerStream* stream);
+  // What a stream reads or sends may have changed.
+  void PokeAll();
+
+ private:
+  const ExchangeOptions options_;  // these never change after construction
+  DiscriminatorPort* const port_;
+  PeerTable peers_;
+
+  absl::Mutex mu_;
+  std::map<ServerStream*, std::shared_ptr<ServerStream>> streams_
+      ABSL_GUARDED_BY(mu_);
+  std::map<std::pair<StreamKind, int>, ServerStream*> current_
+      ABSL_GUARDED_BY(mu_);
+};
+
+// Begins to serve a call.
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ServeStream(
+    StreamKind kind, std::shared_ptr<ServerContext> context,
+    grpc::CallbackServerContext* call);
+
+}  // namespace gandem
