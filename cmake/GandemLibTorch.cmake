@@ -35,9 +35,16 @@ if(NOT GANDEM_CUDA STREQUAL "OFF")
     set(_why "it has no libtorch_cuda.so")
   endif()
   if(NOT _why)
-    find_package(CUDAToolkit QUIET)
-    if(NOT CUDAToolkit_FOUND)
-      set(_why "no CUDA toolkit was found (its headers are needed)")
+    # The wheel's own CUDA headers, or else those of an installed toolkit.
+    find_path(GANDEM_CUDA_INCLUDE cuda_runtime_api.h
+              PATHS ${_torch}/../nvidia/cu13/include NO_DEFAULT_PATH NO_CACHE)
+    if(NOT GANDEM_CUDA_INCLUDE)
+      find_package(CUDAToolkit 13 QUIET)
+      if(CUDAToolkit_FOUND)
+        set(GANDEM_CUDA_INCLUDE ${CUDAToolkit_INCLUDE_DIRS})
+      else()
+        set(_why "no CUDA 13 headers were found: install the toolkit")
+      endif()
     endif()
   endif()
   if(NOT _why)
@@ -73,7 +80,7 @@ if(GANDEM_CUDA_FOUND)
     $<LINK_LIBRARY:NO_AS_NEEDED,${_torch}/lib/libtorch_cuda.so>
     ${_torch}/lib/libc10_cuda.so)
   target_include_directories(gandem_torch SYSTEM INTERFACE
-    ${CUDAToolkit_INCLUDE_DIRS})
+    ${GANDEM_CUDA_INCLUDE})
   target_compile_definitions(gandem_torch INTERFACE GANDEM_CUDA=1)
 endif()
 

@@ -27,10 +27,13 @@ esac
 
 libtorch=$(realpath -e "$cache_dir/libtorch" 2>/dev/null) ||
   die "no LibTorch yet: run scripts/bootstrap.sh"
+test_python=$cache_dir/python/bin/python
+[[ -x $test_python ]] || test_python=
 jobs=$(parallel_jobs)
 step "Configuring in $build_dir" \
   cmake -G Ninja -S "$source_dir" -B "$build_dir" \
-  -DGANDEM_LIBTORCH="$libtorch" "${options[@]}" ||
+  -DGANDEM_LIBTORCH="$libtorch" \
+  -DGANDEM_TEST_PYTHON="$test_python" "${options[@]}" ||
   die "cmake failed: are all packages there? (scripts/bootstrap.sh --tests)"
 say "Building with $jobs jobs"
 ninja -C "$build_dir" -j "$jobs" "${targets[@]}"

@@ -1,0 +1,33 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# From a bare Debian 12 to a grid of generated garments: installs, builds, and
+# trains on Fashion-MNIST with a generator and a discriminator process. Further
+# arguments go to `gandem train`. Ctrl-C stops it; run again, it goes on.
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+cd "$source_dir"
+run_dir=runs/demo
+"$source_dir/scripts/bootstrap.sh"
+"$source_dir/scripts/build.sh" --programs
+
+gandem=$build_dir/bin/gandem
+say "Training: one generator process, one discriminator process, in $run_dir"
+status=0
+"$gandem" train recipes/fashion_mnist_dcgan.textproto --run_dir "$run_dir" "$@" ||
+  status=$?
+if ((status == 75)); then
+  say "Stopped after a checkpoint. Run this again: it goes on from there."
+fi
+((status == 0)) || exit "$status"
+"$gandem" sample "$run_dir" -n 64 -o "$run_dir/grid.png"
+
+cat <<EOF
+
+Done. Where to look next:
+  $run_dir/grid.png            64 images that the generator made
+  $run_dir/samples/            the same while it trained
+  tensorboard --logdir $run_dir     losses, lags, waiting (pip install tensorboard)
+  $gandem status $run_dir      what the run is and how far it came
+  recipes/                     other networks and settings; docs/ explains them
+EOF
