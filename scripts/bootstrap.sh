@@ -29,7 +29,7 @@ packages=(
   nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist
 )
 test_packages=(
-  clang clang-format clang-tidy dpkg-dev git libclang-rt-14-dev libbenchmark-dev
+  clang clang-format clang-tidy dpkg-dev libclang-rt-14-dev libbenchmark-dev
   libgmock-dev libgtest-dev llvm procps python3-venv
 )
 
@@ -206,15 +206,16 @@ flock -n 9 || {
   say "Another bootstrap.sh is at work: waiting for it"
   flock 9
 }
+trap 'rm -rf "$cache_dir"/tmp.*' EXIT  # whatever did not get its final name
 
 case $libtorch in
-  --cpu) install_libtorch cpu 5 "${torch_cpu[@]}" ;;
+  --cpu) install_libtorch cpu 4 "${torch_cpu[@]}" ;;
   --cuda) install_libtorch cuda 12 "${torch_cuda[@]}" ;;
   "")
     if [[ -e $cache_dir/libtorch/lib/libtorch_cpu.so ]]; then
       say "LibTorch: $(realpath "$cache_dir/libtorch")"
     else
-      install_libtorch cpu 5 "${torch_cpu[@]}"
+      install_libtorch cpu 4 "${torch_cpu[@]}"
     fi
     ;;
   *) use_libtorch "$libtorch" ;;
