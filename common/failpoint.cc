@@ -23,9 +23,16 @@ namespace {
 // clang-format off
 constexpr absl::string_view kNames[] = {
     "checkpoint.after_rename",
+    "checkpoint.after_shard",
     "checkpoint.before_manifest",
     "checkpoint.before_rename",
+    "checkpoint.before_shard",
     "checkpoint.prune",
+    "discriminator.after_take",
+    "discriminator.after_update",
+    "discriminator.before_answer",
+    "discriminator.before_publish",
+    "discriminator.before_update",
     "exchange.after_answer",
     "exchange.after_publish",
     "exchange.before_answer",
@@ -35,6 +42,12 @@ constexpr absl::string_view kNames[] = {
     "exchange.images_acknowledged",
     "exchange.images_received",
     "exchange.send_images",
+    "generator.after_send",
+    "generator.after_take_critic",
+    "generator.after_take_feedback",
+    "generator.after_update",
+    "generator.before_send",
+    "generator.before_update",
 };
 // clang-format on
 

@@ -6,10 +6,10 @@
 // Errors: Torch exceptions.
 #pragma once
 
-#include <cstdint>
-
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
+
+#include <cstdint>
 
 namespace gandem {
 

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Images/s of synchronous and decoupled training, in one run.
+
+    benchmarks/throughput.py --bin build/bin --python VENV/bin/python
+
+Interleaves all trainers (A B C A B C ...), so that a machine whose speed drifts
+slows all of them; prints the median and the spread of each over the
+repetitions, ratios of medians, where a round's time goes, and a JSON file.
+VENV has torch==2.11.0 and numpy; without --python the PyTorch rows are left
+out.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+BATCH = 64
+
+RECIPES = {
+    "dcgan_64": {"size": 64, "noise_dim": 100, "widths": (64, 64),
+                 "rounds": 30},
+    "fashion_mnist_dcgan": {"size": 32, "noise_dim": 64, "widths": (32, 24),
+                            "rounds": 150},
+}
+WARM_UP = 5  # rounds
+
+
+def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):
+    return [f"schedule.lag={lag}", f"schedule.image_source={source}",
+            f"schedule.feedback={feedback}", f"generator.micro_batch={micro}",
+            f"discriminator.micro_batch={micro}",
+            f"generator.threads={threads}", f"discriminator.threads={threads}"]
+
+
+# Name -> (colocated, sets). Two cores: two threads together, or one each.
+GANDEM = {
+    "colocated L0 FRESH": (True, sets(0, source="FRESH", threads=2)),
+    "colocated L0 REUSED": (True, sets(0, threads=2)),
+    "decoupled L1 SNAPSHOT": (False, sets(1)),
+    "decoupled L2 SNAPSHOT": (False, sets(2)),
+    "decoupled L1 IMAGE_GRADIENT": (False, sets(1, feedback="IMAGE_GRADIENT")),
+    "decoupled L2 IMAGE_GRADIENT": (False, sets(2, feedback="IMAGE_GRADIENT")),
+    "decoupled L1 IMAGE_GRADIENT 4 micro-batches":
+        (False, sets(1, feedback="IMAGE_GRADIENT", micro=BATCH // 4)),
+    "decoupled L2 IMAGE_GRADIENT 4 micro-batches":
+        (False, sets(2, feedback="IMAGE_GRADIENT", micro=BATCH // 4)),
+}
+PYTORCH = {
+    "PyTorch FRESH, NCHW": ["--fresh"],
+    "PyTorch FRESH, channels_last": ["--fresh", "--channels_last"],
+    "PyTorch REUSED, NCHW": [],
+    "PyTorch REUSED, channels_last": ["--channels_last"],
+}
+WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
+         "wait_cache_seconds"]
+
+
+def run_gandem(binaries, recipe, rounds, colocated, assignments):
+    """Images/s after the warm-up, and the share of waiting by role."""
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
+    try:
+        command = [binaries / "gandem", "train",
+                   SOURCE / "recipes" / f"{recipe}.textproto",
+                   "--run_dir", folder / "run"]
+        for assignment in [*assignments, f"rounds={WARM_UP + rounds}",
+                           "checkpoint.every_rounds=0",
+                           "samples.every_rounds=0"]:
+            command += ["--set", assignment]
+        if colocated:
+            command.append("--colocated")
+        subprocess.run([str(part) for part in command], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       timeout=900)
+        lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
+    finally:
+        shutil.rmtree(folder)
+    records = [json.loads(line) for line in lines]
+    begin, end, waits = 0.0, 0.0, {}
+    for role in ("GENERATOR", "DISCRIMINATOR"):
+        mine = [r for r in records if r["role"] == role]
+        measured = [r for r in mine if int(r.get("round", 0)) >= WARM_UP]
+        begin = max(begin, next(r["unix_seconds"] for r in mine
+                                if int(r.get("round", 0)) == WARM_UP - 1))
+        end = max(end, measured[-1]["unix_seconds"])
+        total = sum(r["round_seconds"] for r in measured)
+        waits[role] = {w: sum(r.get(w, 0) for r in measured) / total
+                       for w in WAITS}
+    return rounds * BATCH / (end - begin), waits
+
+
+def run_pytorch(python, shape, flags):
+    command = [python, SOURCE / "benchmarks" / "pytorch_dcgan.py",
+               "--size", shape["size"], "--noise_dim", shape["noise_dim"],
+               "--generator_width", shape["widths"][0],
+               "--discriminator_width", shape["widths"][1],
+               "--batch", BATCH, "--rounds", shape["rounds"],
+               "--warm_up", WARM_UP, "--threads", 2, *flags]
+    done = subprocess.run([str(part) for part in command], check=True,
+                          capture_output=True, text=True, timeout=900)
+    return float(done.stdout)
+
+
+def measure(args, recipe):
+    shape = RECIPES[recipe]
+    speeds, waits = {}, {}
+    for repetition in range(args.repetitions):
+        if args.python:
+            for name, flags in PYTORCH.items():
+                speeds.setdefault(name, []).append(
+                    run_pytorch(args.python, shape, flags))
+        for name, (colocated, assignments) in GANDEM.items():
+            speed, waits[name] = run_gandem(args.bin, recipe, shape["rounds"],
+                                            colocated, assignments)
+            speeds.setdefault(name, []).append(speed)
+        print(f"{recipe}: repetition {repetition + 1} of {args.repetitions}",
+              flush=True)
+    return speeds, waits
+
+
+def report(recipe, speeds, waits):
+    medians = {name: statistics.median(values)
+               for name, values in speeds.items()}
+    fresh = medians["colocated L0 FRESH"]
+    reused = medians["colocated L0 REUSED"]
+    print(f"\n### {recipe}, batch {BATCH}, images/s\n")
+    print("| trainer | median | min | max | / colocated FRESH "
+          "| / colocated REUSED | G waits | D waits |")
+    print("|---|---|---|---|---|---|---|---|")
+    for name, values in speeds.items():
+        waiting = ["", ""]
+        if name in waits:
+            waiting = [f"{sum(waits[name][role].values()):.0%}"
+                       for role in ("GENERATOR", "DISCRIMINATOR")]
+        print(f"| {name} | {medians[name]:.1f} | {min(values):.1f} "
+              f"| {max(values):.1f} | {medians[name] / fresh:.2f} "
+              f"| {medians[name] / reused:.2f} | {waiting[0]} "
+              f"| {waiting[1]} |")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=SOURCE / "build" / "bin")
+    parser.add_argument("--python", help="a Python that has torch")
+    parser.add_argument("--repetitions", type=int, default=5)
+    parser.add_argument("--recipe", choices=RECIPES, action="append",
+                        help="default: all")
+    parser.add_argument("--json", default="throughput.json")
+    args = parser.parse_args()
+    result = {"cores": os.cpu_count()}
+    for recipe in args.recipe or RECIPES:
+        speeds, waits = measure(args, recipe)
+        report(recipe, speeds, waits)
+        result[recipe] = {"images_per_second": speeds, "wait_share": waits}
+    pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\nwritten: {args.json}")
+
+
+if __name__ == "__main__":
+    main()

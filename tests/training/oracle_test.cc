@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Colocated training against an independent PyTorch script
+// (tests/oracles/training_goldens.py): 20 rounds in float64 from the same
+// weights, noise and real images (design.md section 10.3).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/in_process_exchange.h"
+#include "models/registry.h"
+#include "tests/models/golden.h"
+#include "tests/testing/status_matchers.h"
+#include "training/discriminator_role.h"
+#include "training/generator_role.h"
+#include "training/run_roles.h"
+#include "training/run_setup.h"
+
+namespace gandem {
+namespace {
+
+using testing::Golden;
+using testing::RelativeError;
+
+constexpr int64_t kRounds = 20;
+constexpr int64_t kBatch = 4;
+constexpr double kTolerance = 1e-8;  // relative L2, per tensor
+
+struct Case {
+  std::string network;
+  std::string name;
+  int64_t lag = 0;
+  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  int64_t micro_batch = 0;
+};
+
+void ExpectEqual(const Golden& golden, const std::string& prefix,
+                 const torch::nn::Module& module) {
+  for (const auto& [name, tensor] : StateOf(module)) {
+    EXPECT_LE(RelativeError(tensor, golden.Get(prefix + name)), kTolerance)
+        << prefix << name;
+  }
+}
+
+NetworkConfig NetworkOf(const std::string& name) {
+  NetworkConfig network;
+  if (name == "dcgan") {
+    network.mutable_dcgan()->set_width(4);
+    network.mutable_dcgan()->set_noise_dim(6);
+  } else if (name == "sndcgan") {
+    network.mutable_sndcgan()->set_width(4);
+    network.mutable_sndcgan()->set_noise_dim(6);
+  } else {
+    network.mutable_sngan()->set_width(4);
+    network.mutable_sngan()->set_noise_dim(6);
+  }
+  return network;
+}
+
+OptimizerConfig AdamOf(double rate, double beta1, double beta2, double eps) {
+  OptimizerConfig config;
+  AdamConfig& adam = *config.mutable_adam();
+  adam.set_learning_rate(rate);
+  adam.set_beta1(beta1);
+  adam.set_beta2(beta2);
+  adam.set_eps(eps);
+  return config;
+}
+
+class OracleTest : public ::testing::TestWithParam<Case> {};
+
+TEST_P(OracleTest, TwentyRoundsInFloat64) {
+  const Case& test = GetParam();
+  const Golden golden(absl::StrCat("training_", test.network, ".safetensors"));
+  const ImageShape shape{
+      .channels = golden.Get("real").size(1), .height = 32, .width = 32};
+  const Compute compute{.dtype = at::kDouble};
+  const TensorFormat format{.encoding = Encoding::kFloat64,
+                            .channels = shape.channels,
+                            .height = 32,
+                            .width = 32};
+  const Schedule schedule{.lag = test.lag,
+                          .generator_batch = kBatch,
+                          .discriminator_batch = kBatch,
+                          .generator_micro_batch = test.micro_batch,
+                          .discriminator_micro_batch = test.micro_batch};
+  const ExchangeOptions exchange{.schedule = schedule, .image_format = format};
+  ASSERT_OK_AND_ASSIGN(const auto end, DiscriminatorEnd::Create(exchange));
+  ASSERT_OK_AND_ASSIGN(const auto generator_end,
+                       CreateInProcessGenerator(exchange, end.get()));
+
+  const NetworkConfig network = NetworkOf(test.network);
+  const auto make_generator = [&] {
+    auto made = *MakeGenerator(network, shape);
+    made->to(at::kDouble);
+    golden.LoadNetwork("initial.generator.", *made);
+    return made;
+  };
+  const auto make_discriminator = [&] {
+    auto made = *MakeDiscriminator(network, shape);
+    made->to(at::kDouble);
+    golden.LoadNetwork("initial.discriminator.", *made);
+    return made;
+  };
+  const auto generator = make_generator();
+  const auto average = make_generator();
+  const auto discriminator = make_discriminator();
+
+  RoundGate gate(0, kRounds);
+  std::vector<double> generator_losses;
+  std::vector<double> discriminator_losses;
+  const RoleServices services{
+      .gate = &gate, .report = [&](const RoundMetrics& metrics) {
+        (metrics.role() == GENERATOR ? generator_losses : discriminator_losses)
+            .push_back(metrics.loss());
+      }};
+  ASSERT_OK_AND_ASSIGN(
+      auto generator_adam,
+      MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5), *generator));
+  GeneratorRole generator_role(
+      {.schedule = schedule,
+       .loss = test.loss,
+       .compute = compute,
+       .image_format = format},
+      {.network = generator,
+       .average = average,
+       .critic = make_discriminator(),
+       .ema = std::make_unique<Ema>(
+           Ema::Options{.decay = 0.9, .start_round = 3}, *generator, *average),
+       .optimizer = std::move(generator_adam),
+       .noise =
+           [&](Purpose, int64_t step, IndexRange range) {
+             return golden.Get("noise")[step]
+                 .narrow(0, range.first, range.count)
+                 .to(at::kDouble);
+           }},
+      generator_end.get(), services);
+  ASSERT_OK_AND_ASSIGN(
+      auto discriminator_adam,
+      MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6), *discriminator));
+  DiscriminatorRole discriminator_role(
+      {.schedule = schedule,
+       .loss = test.loss,
+       .compute = compute,
+       .feedback_format = format},
+      {.network = discriminator,
+       .optimizer = std::move(discriminator_adam),
+       .real_images = [&](int64_t step,
+                          absl::Time) -> absl::StatusOr<at::Tensor> {
+         const at::Tensor real = golden.Get("real").to(at::kDouble);
+         return real.index_select(
+             0, torch::arange(step * kBatch, (step + 1) * kBatch)
+                    .remainder(real.size(0)));
+       }},
+      end.get(), services);
+
+  RoleLoop* const roles[] = {&generator_role, &discriminator_role};
+  ASSERT_OK(RunRoles(roles, {}));
+
+  ExpectEqual(golden, test.name + ".generator.", *generator);
+  ExpectEqual(golden, test.name + ".average.", *average);
+  ExpectEqual(golden, test.name + ".discriminator.", *discriminator);
+  ASSERT_EQ(generator_losses.size(), kRounds);
+  ASSERT_EQ(discriminator_losses.size(), kRounds);
+  for (int64_t round = 0; round < kRounds; ++round) {
+    const auto loss = [&](const char* part) {
+      return golden.Get(test.name + ".loss_" + part)[round].item<double>();
+    };
+    EXPECT_NEAR(generator_losses[round], loss("generator"), 1e-8);
+    EXPECT_NEAR(discriminator_losses[round], loss("real") + loss("generated"),
+                1e-8);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Goldens, OracleTest,
+    ::testing::Values(
+        Case{.network = "dcgan", .name = "lag0_non_saturating", .lag = 0},
+        Case{.network = "dcgan", .name = "lag1_non_saturating", .lag = 1},
+        Case{.network = "dcgan",
+             .name = "lag1_hinge_micro_batches",
+             .lag = 1,
+             .loss = AdversarialLoss::kHinge,
+             .micro_batch = 2},
+        Case{.network = "sndcgan",
+             .name = "lag0_hinge",
+             .lag = 0,
+             .loss = AdversarialLoss::kHinge},
+        Case{.network = "sndcgan", .name = "lag1_non_saturating", .lag = 1},
+        Case{.network = "sngan", .name = "lag0_non_saturating", .lag = 0},
+        Case{.network = "sngan",
+             .name = "lag1_hinge",
+             .lag = 1,
+             .loss = AdversarialLoss::kHinge}),
+    [](const auto& info) {
+      return info.param.network + "_" + info.param.name;
+    });
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The discriminator's side of a run: trains on real and generated images and
+// gives the generator its feedback, as critics or as image gradients.
+//
+// Between rounds the network is a version phi_rR (a boundary); duties towards
+// the generator are done there, before the next training forward.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status of the exchange or of a check; Torch exceptions.
+#pragma once
+
+#include <deque>
+#include <limits>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "models/network.h"
+#include "training/losses.h"
+#include "training/module_state.h"
+#include "training/optimizer.h"
+#include "training/role_loop.h"
+#include "training/sources.h"
+#include "training/tensor_bytes.h"
+
+namespace gandem {
+
+class DiscriminatorRole : public RoleLoop {
+ public:
+  struct Options {
+    Schedule schedule;
+    int rank = 0;
+    int fleet_size = 1;
+    int64_t first_round = 0;
+    CheckpointPlan checkpoints = {};
+    AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+    double clip_gradient_norm = std::numeric_limits<double>::infinity();
+    Compute compute;
+    TensorFormat feedback_format;  // of the image gradients that it sends
+  };
+  struct Parts {
+    std::shared_ptr<Discriminator> network;
+    // Holds an older critic while it is judging; IMAGE_GRADIENT only.
+    std::shared_ptr<Discriminator> older_critic = nullptr;
+    std::unique_ptr<Optimizer> optimizer;  // of network
+    RealImageSource real_images;
+  };
+
+  // `exchange` outlives the role.
+  DiscriminatorRole(Options options, Parts parts,
+                    DiscriminatorExchange* exchange, RoleServices services);
+
+  // Replaces all state with that of a checkpoint file.
+  absl::Status Restore(const TensorReader& state);
+
+  absl::StatusOr<Progress> Advance(absl::Time deadline) override;
+  std::string Position() const override;
+
+ private:
+  enum class Phase { kPublish, kAnswer, kGate, kTrain, kLeave };
+
+  void EnterBoundary();
+  absl::StatusOr<Progress> Boundary(absl::Time deadline);
+  absl::StatusOr<Progress> StartRound(absl::Time deadline);
+  absl::Status Train(const DiscriminatorOp& op, absl::Time deadline);
+  absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
+  absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
+  void Generated(const DiscriminatorOp& op);
+  absl::Status Update(const DiscriminatorOp& op);
+  void EndRound();
+
+  // EXACT: publishes what is due / answers all that is due at this boundary.
+  absl::Status PublishDue(absl::Time deadline);
+  absl::Status AnswerDue(absl::Time deadline);
+  absl::Status Answer(const ImageBatch& images);
+  // BOUNDED: offers the present version to whoever wants it; never waits.
+  absl::Status ServeNewest();
+  bool exact() const {
+    return options_.schedule.consistency == Consistency::kExact;
+  }
+  int64_t FeedbackDue() const;
+  absl::Status SaveIfDue();
+  void ReportRound();
+
+  const Options options_;
+  const Parts parts_;
+  DiscriminatorExchange* const exchange_;
+  const RoleServices services_;
+
+  Phase phase_ = Phase::kPublish;
+  int64_t round_;    // rounds completed: the boundary, or the round in progress
+  int64_t version_;  // discriminator steps completed
+  std::vector<DiscriminatorOp> ops_;
+  size_t next_op_ = 0;
+  int64_t saved_rounds_;
+
+  // Critics of boundaries before `round_` that a checkpoint needs (lag >= 2),
+  // by boundary.
+  std::map<int64_t, CriticState> older_;
+  std::deque<CriticState> to_publish_;
+  int64_t published_version_ = -1;
+  int64_t answered_images_ = 0;  // since first_round
+
+  at::Tensor real_NCHW_;  // this rank's real images of the step
+  int64_t real_step_ = -1;
+  std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
+
+  RoundTimer timer_;
+  double loss_sum_ = 0;
+  double logit_real_sum_ = 0;
+  double logit_generated_sum_ = 0;
+  double gradient_norm_ = 0;
+  int64_t image_age_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/exchange_ends.h"
+
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/rpc/socket_folder.h"
+#include "common/status.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/exchange_client.h"
+#include "exchange/exchange_service.h"
+#include "exchange/in_process_exchange.h"
+
+namespace gandem {
+namespace {
+
+// A generator learns where its discriminator is only when all have joined, and
+// Close may come before.
+class GeneratorEnds : public ExchangeEnds {
+ public:
+  explicit GeneratorEnds(ExchangeOptions options)
+      : options_(std::move(options)) {}
+
+  std::string address() const override { return ""; }
+
+  absl::Status Connect(const std::vector<std::string>& addresses) override {
+    if (addresses.size() != 1) {
+      return absl::UnimplementedError(absl::StrCat(
+          "fleets of more than one discriminator worker: ", addresses.size(),
+          " addresses"));
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        auto client, CreateExchangeClient(
+                         {.address = addresses.front(), .exchange = options_}));
+    absl::MutexLock lock(&mu_);
+    client_ = std::move(client);
+    if (!closed_.ok()) client_->Close(closed_);
+    return absl::OkStatus();
+  }
+
+  GeneratorExchange* generator() override {
+    absl::MutexLock lock(&mu_);
+    return client_.get();
+  }
+  DiscriminatorExchange* discriminator() override { return nullptr; }
+
+  void Close(const absl::Status& reason) override {
+    absl::MutexLock lock(&mu_);
+    if (closed_.ok()) closed_ = reason;
+    if (client_) client_->Close(reason);
+  }
+
+ private:
+  const ExchangeOptions options_;
+  absl::Mutex mu_;
+  std::unique_ptr<GeneratorExchange> client_ ABSL_GUARDED_BY(mu_);
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);
+};
+
+class DiscriminatorEnds : public ExchangeEnds {
+ public:
+  static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Make(
+      const ExchangeOptions& options, const std::string& listen_address) {
+    auto ends = std::make_unique<DiscriminatorEnds>();
+    GANDEM_ASSIGN_OR_RETURN(ends->end_, DiscriminatorEnd::Create(options));
+    std::string address = listen_address;
+    if (address.empty()) {
+      GANDEM_ASSIGN_OR_RETURN(ends->folder_, SocketFolder::Create());
+      address = ends->folder_->AddressOf("exchange");
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        ends->server_,
+        ExchangeServer::Start({.address = address, .exchange = options},
+                              ends->end_.get()));
+    return ends;
+  }
+
+  std::string address() const override { return server_->address(); }
+  absl::Status Connect(const std::vector<std::string>&) override {
+    return absl::OkStatus();
+  }
+  GeneratorExchange* generator() override { return nullptr; }
+  DiscriminatorExchange* discriminator() override { return end_.get(); }
+  void Close(const absl::Status& reason) override { end_->Close(reason); }
+
+ private:
+  std::unique_ptr<SocketFolder> folder_;
+  std::unique_ptr<DiscriminatorEnd> end_;
+  std::unique_ptr<ExchangeServer> server_;  // ends before its port
+};
+
+class ColocatedEnds : public ExchangeEnds {
+ public:
+  static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Make(
+      const ExchangeOptions& options) {
+    auto ends = std::make_unique<ColocatedEnds>();
+    GANDEM_ASSIGN_OR_RETURN(ends->end_, DiscriminatorEnd::Create(options));
+    GANDEM_ASSIGN_OR_RETURN(
+        ends->generator_end_,
+        CreateInProcessGenerator(options, ends->end_.get()));
+    return ends;
+  }
+
+  std::string address() const override { return ""; }
+  absl::Status Connect(const std::vector<std::string>&) override {
+    return absl::OkStatus();
+  }
+  GeneratorExchange* generator() override { return generator_end_.get(); }
+  DiscriminatorExchange* discriminator() override { return end_.get(); }
+  void Close(const absl::Status& reason) override {
+    end_->Close(reason);
+    generator_end_->Close(reason);
+  }
+
+ private:
+  std::unique_ptr<DiscriminatorEnd> end_;
+  std::unique_ptr<GeneratorExchange> generator_end_;  // ends before its port
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ExchangeEnds>> MakeExchangeEnds(
+    Role role, const ExchangeOptions& options,
+    const std::string& listen_address) {
+  switch (role) {
+    case GENERATOR:
+      return std::make_unique<GeneratorEnds>(options);
+    case DISCRIMINATOR:
+      return DiscriminatorEnds::Make(options, listen_address);
+    case COLOCATED:
+      return ColocatedEnds::Make(options);
+    default:
+      return absl::InvalidArgumentError("a worker needs a role");
+  }
+}
+
+}  // namespace gandem

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/generator_role.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/failpoint.h"
+#include "common/status.h"
+#include "training/critic.h"
+#include "training/gradients.h"
+
+namespace gandem {
+
+using Kind = GeneratorOp::Kind;
+
+GeneratorRole::GeneratorRole(Options options, Parts parts,
+                             GeneratorExchange* exchange, RoleServices services)
+    : options_(std::move(options)),
+      parts_(std::move(parts)),
+      exchange_(exchange),
+      services_(std::move(services)),
+      round_(options_.first_round),
+      saved_rounds_(options_.first_round) {}
+
+absl::Status GeneratorRole::Restore(const TensorReader& state) {
+  GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
+  GANDEM_RETURN_IF_ERROR(state.Load("ema.", StateOf(*parts_.average)));
+  return state.Load("optimizer.", parts_.optimizer->State());
+}
+
+std::string GeneratorRole::Position() const {
+  if (next_op_ == ops_.size()) {
+    return absl::StrCat("generator before round ", round_);
+  }
+  const GeneratorOp& op = ops_[next_op_];
+  switch (op.kind) {
+    case Kind::kTakeCritic:
+      return absl::StrCat("generator in round ", round_, " wants critic ",
+                          op.critic_version);
+    case Kind::kTakeFeedback:
+      return absl::StrCat("generator in round ", round_,
+                          " wants feedback for image ", op.range.first);
+    case Kind::kSendImages:
+    case Kind::kSendForward:
+      return absl::StrCat("generator in round ", round_, " sends image ",
+                          op.range.first);
+    default:
+      return absl::StrCat("generator computes in round ", round_);
+  }
+}
+
+absl::StatusOr<Progress> GeneratorRole::Advance(absl::Time deadline) {
+  UseThreads(options_.compute);
+  if (finished_) return Progress::kFinished;
+  if (next_op_ == ops_.size()) return BetweenRounds(deadline);
+  const absl::Status done = Execute(ops_[next_op_], deadline);
+  if (absl::IsDeadlineExceeded(done)) return Progress::kWaiting;
+  GANDEM_RETURN_IF_ERROR(done);
+  ++next_op_;
+  return Progress::kAdvanced;
+}
+
+absl::StatusOr<Progress> GeneratorRole::BetweenRounds(absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(SaveIfDue());
+  switch (services_.gate->Start(round_, deadline)) {
+    case RoundGate::Answer::kHold:
+      return Progress::kWaiting;
+    case RoundGate::Answer::kPastEnd: {
+      // The cut may have become known while waiting.
+      GANDEM_RETURN_IF_ERROR(SaveIfDue());
+      const absl::Status done = exchange_->Finish(deadline);
+      if (absl::IsDeadlineExceeded(done)) return Progress::kWaiting;
+      GANDEM_RETURN_IF_ERROR(done);
+      finished_ = true;
+      return Progress::kFinished;
+    }
+    case RoundGate::Answer::kStart:
+      break;
+  }
+  ops_ = GeneratorRound(options_.schedule, round_, options_.rank,
+                        options_.fleet_size);
+  next_op_ = 0;
+  micro_batches_.clear();
+  loss_sum_ = 0;
+  timer_.StartRound();
+  parts_.optimizer->ZeroGradients();
+  return Progress::kAdvanced;
+}
+
+absl::Status GeneratorRole::Execute(const GeneratorOp& op,
+                                    absl::Time deadline) {
+  switch (op.kind) {
+    case Kind::kMakeImages:
+      MakeImages(op);
+      return absl::OkStatus();
+    case Kind::kSendImages:
+      return Send(ImageUse::kTrain, op.range, deadline);
+    case Kind::kForward:
+      Forward(op);
+      return absl::OkStatus();
+    case Kind::kSendForward: {
+      const Schedule& schedule = options_.schedule;
+      const bool reused = schedule.image_source == ImageSource::kReused;
+      const bool judged = schedule.feedback == FeedbackMode::kImageGradient;
+      return Send(!judged  ? ImageUse::kTrain
+                  : reused ? ImageUse::kBoth
+                           : ImageUse::kFeedback,
+                  op.range, deadline);
+    }
+    case Kind::kTakeCritic:
+      return TakeCritic(op.critic_version, deadline);
+    case Kind::kTakeFeedback:
+      return TakeFeedback(op, deadline);
+    case Kind::kBackward:
+      Backward(op);
+      return absl::OkStatus();
+    case Kind::kUpdate:
+      return Update();
+  }
+  return absl::InternalError("unknown generator operation");
+}
+
+void GeneratorRole::MakeImages(const GeneratorOp& op) {
+  torch::NoGradGuard no_grad;
+  const int64_t step =
+      round_ * options_.schedule.discriminator_steps_per_round + op.step;
+  // The noise index counts within the discriminator step.
+  IndexRange range = op.range;
+  range.first -= op.step * options_.schedule.discriminator_batch;
+  const at::Tensor noise_NZ =
+      parts_.noise(Purpose::kDiscriminatorNoise, step, range);
+  outgoing_ =
+      PackImages(parts_.network->forward(noise_NZ, ForwardMode::kFrozen),
+                 options_.image_format);
+}
+
+void GeneratorRole::Forward(const GeneratorOp& op) {
+  const at::Tensor noise_NZ =
+      parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
+  at::Tensor images_NCHW =
+      parts_.network->forward(noise_NZ, ForwardMode::kTrain);
+  if (options_.schedule.SendsStepImages()) {
+    outgoing_ = PackImages(images_NCHW, options_.image_format);
+  }
+  micro_batches_.push_back(
+      {.range = op.range, .images_NCHW = std::move(images_NCHW)});
+}
+
+absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
+                                 absl::Time deadline) {
+  GANDEM_FAILPOINT("generator.before_send");
+  const ImageBatch batch{.use = use,
+                         .round = round_,
+                         .first_index = range.first,
+                         .count = range.count,
+                         .generator_version = round_,
+                         .format = options_.image_format,
+                         .pixels = outgoing_};
+  GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kCache, [&] {
+    return exchange_->PutImages(batch, deadline);
+  }));
+  outgoing_ = SharedBytes();
+  GANDEM_FAILPOINT("generator.after_send");
+  return absl::OkStatus();
+}
+
+absl::Status GeneratorRole::TakeCritic(int64_t version, absl::Time deadline) {
+  const bool exact = options_.schedule.consistency == Consistency::kExact;
+  absl::StatusOr<CriticState> critic = timer_.Timed(RoundTimer::kFeedback, [&] {
+    return exchange_->TakeCritic(version, exact, deadline);
+  });
+  GANDEM_RETURN_IF_ERROR(critic.status());
+  GANDEM_FAILPOINT("generator.after_take_critic");
+  critic_used_ = critic->version;
+  if (critic->version == loaded_critic_) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(UnpackModule(critic->bytes, *parts_.critic));
+  loaded_critic_ = critic->version;
+  return absl::OkStatus();
+}
+
+absl::Status GeneratorRole::TakeFeedback(const GeneratorOp& op,
+                                         absl::Time deadline) {
+  absl::StatusOr<FeedbackBatch> answer =
+      timer_.Timed(RoundTimer::kFeedback, [&] {
+        return exchange_->TakeFeedback(round_, op.range.first, deadline);
+      });
+  GANDEM_RETURN_IF_ERROR(answer.status());
+  GANDEM_FAILPOINT("generator.after_take_feedback");
+  const bool exact = options_.schedule.consistency == Consistency::kExact;
+  if (answer->count != op.range.count ||
+      (exact && answer->critic_version != op.critic_version)) {
+    return absl::InternalError(
+        absl::StrCat("feedback for ", answer->count, " images from critic ",
+                     answer->critic_version, ", the schedule wants ",
+                     op.range.count, " from critic ", op.critic_version));
+  }
+  critic_used_ = answer->critic_version;
+  loss_sum_ += answer->loss;
+  feedback_NCHW_ = UnpackImages(answer->gradient, answer->count, answer->format,
+                                options_.compute);
+  return absl::OkStatus();
+}
+
+void GeneratorRole::Backward(const GeneratorOp& op) {
+  // Ascending, whatever order feedback arrives in.
+  MicroBatch& batch =
+      *std::find_if(micro_batches_.begin(), micro_batches_.end(),
+                    [&](const MicroBatch& b) { return b.range == op.range; });
+  if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
+    Judgment judgment =
+        JudgeImages(*parts_.critic, batch.images_NCHW, options_.loss,
+                    options_.schedule.generator_batch, options_.compute);
+    loss_sum_ += judgment.loss;
+    feedback_NCHW_ = std::move(judgment.gradient_NCHW);
+  }
+  batch.images_NCHW.backward(feedback_NCHW_);
+  batch.images_NCHW = at::Tensor();  // frees the graph
+  feedback_NCHW_ = at::Tensor();
+}
+
+absl::Status GeneratorRole::Update() {
+  GANDEM_FAILPOINT("generator.before_update");
+  gradient_norm_ =
+      ClipGradientNorm(*parts_.network, options_.clip_gradient_norm);
+  GANDEM_RETURN_IF_ERROR(parts_.optimizer->Step());
+  parts_.ema->Update(round_);
+  GANDEM_FAILPOINT("generator.after_update");
+  ReportRound();
+  ++round_;
+  return SaveIfDue();
+}
+
+absl::Status GeneratorRole::SaveIfDue() {
+  if (services_.checkpoints == nullptr || saved_rounds_ == round_ ||
+      !options_.checkpoints.Due(round_, *services_.gate)) {
+    return absl::OkStatus();
+  }
+  std::vector<NamedTensor> tensors;
+  AppendTensors("model.", StateOf(*parts_.network), tensors);
+  AppendTensors("ema.", StateOf(*parts_.average), tensors);
+  AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
+  saved_rounds_ = round_;
+  return services_.checkpoints->Save(
+      round_, absl::StrCat("generator-", options_.rank, ".safetensors"),
+      std::move(tensors));
+}
+
+void GeneratorRole::ReportRound() {
+  RoundMetrics metrics;
+  metrics.set_role(GENERATOR);
+  metrics.set_rank(options_.rank);
+  metrics.set_round(round_);
+  metrics.set_loss(loss_sum_);
+  metrics.set_gradient_norm(gradient_norm_);
+  int64_t images = 0;
+  for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
+  metrics.set_images(images);
+  // Rounds between this step and the critic that judged it, 0: the critic had
+  // seen this round's images.
+  metrics.set_lag(round_ + 1 -
+                  critic_used_ /
+                      options_.schedule.discriminator_steps_per_round);
+  if (parts_.write_samples) {
+    metrics.set_sample_grid(parts_.write_samples(round_ + 1, *parts_.average));
+  }
+  timer_.Report(metrics);
+  if (services_.report) services_.report(metrics);
+}
+
+}  // namespace gandem

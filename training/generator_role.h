@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's side of a run: makes images, gets feedback on them from the
+// scheduled critic, updates.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status of the exchange or of a check; Torch exceptions.
+#pragma once
+
+#include <functional>
+#include <limits>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "models/network.h"
+#include "training/ema.h"
+#include "training/losses.h"
+#include "training/module_state.h"
+#include "training/optimizer.h"
+#include "training/role_loop.h"
+#include "training/sources.h"
+#include "training/tensor_bytes.h"
+
+namespace gandem {
+
+class GeneratorRole : public RoleLoop {
+ public:
+  struct Options {
+    Schedule schedule;
+    int rank = 0;
+    int fleet_size = 1;
+    int64_t first_round = 0;
+    CheckpointPlan checkpoints = {};
+    AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+    double clip_gradient_norm = std::numeric_limits<double>::infinity();
+    Compute compute;
+    TensorFormat image_format;  // of the images that it sends
+  };
+  struct Parts {
+    std::shared_ptr<Generator> network;
+    std::shared_ptr<Generator> average;               // EMA of network
+    std::shared_ptr<Discriminator> critic = nullptr;  // SNAPSHOT only
+    std::unique_ptr<Ema> ema;                         // from network to average
+    std::unique_ptr<Optimizer> optimizer;             // of network
+    NoiseSource noise;
+    // Writes a grid when one is due after `completed_rounds`; returns its path
+    // for the metrics, or "".
+    std::function<std::string(int64_t completed_rounds, Generator& average)>
+        write_samples = {};
+  };
+
+  // `exchange` outlives the role.
+  GeneratorRole(Options options, Parts parts, GeneratorExchange* exchange,
+                RoleServices services);
+
+  // Replaces all state with that of a checkpoint file.
+  absl::Status Restore(const TensorReader& state);
+
+  absl::StatusOr<Progress> Advance(absl::Time deadline) override;
+  std::string Position() const override;
+
+ private:
+  struct MicroBatch {
+    IndexRange range;
+    at::Tensor images_NCHW;  // with its graph until kBackward
+  };
+
+  absl::StatusOr<Progress> BetweenRounds(absl::Time deadline);
+  absl::Status Execute(const GeneratorOp& op, absl::Time deadline);
+  void MakeImages(const GeneratorOp& op);
+  void Forward(const GeneratorOp& op);
+  absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
+  absl::Status TakeCritic(int64_t version, absl::Time deadline);
+  absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);
+  void Backward(const GeneratorOp& op);
+  absl::Status Update();
+  absl::Status SaveIfDue();
+  void ReportRound();
+
+  const Options options_;
+  const Parts parts_;
+  GeneratorExchange* const exchange_;
+  const RoleServices services_;
+
+  int64_t round_;  // in progress, or the next one
+  std::vector<GeneratorOp> ops_;
+  size_t next_op_ = 0;
+  int64_t saved_rounds_;  // completed rounds in the newest saved state
+  bool finished_ = false;
+
+  SharedBytes outgoing_;  // images that the next send takes
+  std::vector<MicroBatch> micro_batches_;
+  at::Tensor feedback_NCHW_;  // answer to the micro-batch in turn
+  int64_t loaded_critic_ = -1;
+  int64_t critic_used_ = 0;
+
+  RoundTimer timer_;
+  double loss_sum_ = 0;
+  double gradient_norm_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/make_roles.h"
+
+#include <torch/torch.h>
+
+#include <limits>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/safetensors.h"
+#include "common/status.h"
+#include "models/initialize.h"
+#include "models/registry.h"
+#include "pipeline/open_dataset.h"
+#include "pipeline/prefetcher.h"
+#include "training/sample_writer.h"
+
+namespace gandem {
+namespace {
+
+ImageShape ShapeFrom(const RunConfig& config) {
+  const int64_t size = config.data().image_size();
+  return {.channels = 1, .height = size, .width = size};
+}
+
+CheckpointPlan PlanFrom(const RunConfig& config) {
+  return {.rounds = config.rounds(),
+          .every_rounds = config.checkpoint().every_rounds()};
+}
+
+double ClipNorm(const RoleConfig& role) {
+  return role.clip_gradient_norm() > 0
+             ? role.clip_gradient_norm()
+             : std::numeric_limits<double>::infinity();
+}
+
+// To device, type and layout of the computation, weights included.
+template <typename Network>
+std::shared_ptr<Network> Place(std::shared_ptr<Network> network,
+                               const Compute& compute) {
+  torch::NoGradGuard no_grad;
+  network->to(compute.device, compute.dtype);
+  if (compute.layout == Layout::kChannelsLast) {
+    for (at::Tensor& parameter : network->parameters()) {
+      if (parameter.dim() == 4) {
+        parameter.set_data(
+            parameter.contiguous(at::MemoryFormat::ChannelsLast));
+      }
+    }
+  }
+  return network;
+}
+
+absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
+    const RunConfig& config, const Compute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<Generator> network,
+      MakeGenerator(config.generator().network(), ShapeFrom(config)));
+  InitializeParameters(*network, config.generator().network(), config.seed());
+  return Place(std::move(network), compute);
+}
+
+absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
+    const RunConfig& config, const Compute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<Discriminator> network,
+      MakeDiscriminator(config.discriminator().network(), ShapeFrom(config)));
+  InitializeParameters(*network, config.discriminator().network(),
+                       config.seed());
+  return Place(std::move(network), compute);
+}
+
+absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
+                                       const std::string& role) {
+  const std::string path = absl::StrCat(setup.resume_from, "/", role, "-",
+                                        setup.place.rank, ".safetensors");
+  GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
+                          ReadSafetensors(path));
+  return TensorReader(std::move(tensors));
+}
+
+absl::StatusOr<RealImageSource> OpenRealImages(const RunConfig& config,
+                                               const RoleSetup& setup,
+                                               const Compute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
+                          OpenDataset(config.data()));
+  const IndexRange slice =
+      RankSlice(config.discriminator().batch_size(), setup.place.rank,
+                config.discriminator().workers());
+  GANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<Prefetcher> prefetcher,
+      Prefetcher::Create(
+          dataset,
+          {.seed = config.seed(),
+           .first_step = setup.place.first_round *
+                         config.schedule().discriminator_steps_per_round(),
+           .batch_size = config.discriminator().batch_size(),
+           .first_image = slice.first,
+           .num_images = slice.count,
+           .depth = config.data().prefetch_batches()}));
+  const ImageShape shape = dataset->shape();
+  return RealImageSource(
+      [=](int64_t step, absl::Time deadline) -> absl::StatusOr<at::Tensor> {
+        GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
+                                prefetcher->Next(deadline));
+        if (batch.step != step) {
+          return absl::InternalError(absl::StrCat(
+              "real images of step ", batch.step, ", wanted ", step));
+        }
+        const TensorFormat format{.channels = shape.channels,
+                                  .height = shape.height,
+                                  .width = shape.width};
+        return UnpackImages(batch.pixels, slice.count, format, compute);
+      });
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
+    const RunConfig& config, const RoleSetup& setup,
+    GeneratorExchange* exchange) {
+  GANDEM_ASSIGN_OR_RETURN(const Compute compute,
+                          ComputeFrom(config, config.generator()));
+  UseThreads(compute);
+  GeneratorRole::Parts parts;
+  GANDEM_ASSIGN_OR_RETURN(parts.network, NewGenerator(config, compute));
+  GANDEM_ASSIGN_OR_RETURN(parts.average, NewGenerator(config, compute));
+  parts.ema = std::make_unique<Ema>(
+      Ema::Options{.decay = config.ema().decay(),
+                   .start_round = config.ema().start_round()},
+      *parts.network, *parts.average);
+  if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
+    GANDEM_ASSIGN_OR_RETURN(parts.critic, NewDiscriminator(config, compute));
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.optimizer,
+      MakeOptimizer(config.generator().optimizer(), *parts.network));
+  parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
+  if (!setup.run_dir.empty() && setup.place.rank == 0) {
+    parts.write_samples = SampleWriter(config, setup.run_dir, compute);
+  }
+  const ExchangeOptions exchange_options =
+      ExchangeOptionsFrom(config, setup.place);
+  auto role = std::make_unique<GeneratorRole>(
+      GeneratorRole::Options{.schedule = exchange_options.schedule,
+                             .rank = setup.place.rank,
+                             .fleet_size = config.generator().workers(),
+                             .first_round = setup.place.first_round,
+                             .checkpoints = PlanFrom(config),
+                             .loss = AdversarialLossOf(config.loss()),
+                             .clip_gradient_norm = ClipNorm(config.generator()),
+                             .compute = compute,
+                             .image_format = exchange_options.image_format},
+      std::move(parts), exchange, setup.services);
+  if (!setup.resume_from.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const TensorReader state,
+                            ReadState(setup, "generator"));
+    GANDEM_RETURN_IF_ERROR(role->Restore(state));
+  }
+  return role;
+}
+
+absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
+    const RunConfig& config, const RoleSetup& setup,
+    DiscriminatorExchange* exchange) {
+  GANDEM_ASSIGN_OR_RETURN(const Compute compute,
+                          ComputeFrom(config, config.discriminator()));
+  UseThreads(compute);
+  DiscriminatorRole::Parts parts;
+  GANDEM_ASSIGN_OR_RETURN(parts.network, NewDiscriminator(config, compute));
+  if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT &&
+      config.schedule().lag() >= 2) {
+    GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
+                            NewDiscriminator(config, compute));
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.optimizer,
+      MakeOptimizer(config.discriminator().optimizer(), *parts.network));
+  GANDEM_ASSIGN_OR_RETURN(parts.real_images,
+                          OpenRealImages(config, setup, compute));
+  const ExchangeOptions exchange_options =
+      ExchangeOptionsFrom(config, setup.place);
+  auto role = std::make_unique<DiscriminatorRole>(
+      DiscriminatorRole::Options{
+          .schedule = exchange_options.schedule,
+          .rank = setup.place.rank,
+          .fleet_size = config.discriminator().workers(),
+          .first_round = setup.place.first_round,
+          .checkpoints = PlanFrom(config),
+          .loss = AdversarialLossOf(config.loss()),
+          .clip_gradient_norm = ClipNorm(config.discriminator()),
+          .compute = compute,
+          .feedback_format = exchange_options.feedback_format},
+      std::move(parts), exchange, setup.services);
+  if (!setup.resume_from.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const TensorReader state,
+                            ReadState(setup, "discriminator"));
+    GANDEM_RETURN_IF_ERROR(role->Restore(state));
+  }
+  return role;
+}
+
+}  // namespace gandem

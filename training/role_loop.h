@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the two roles have in common: a role is a sequence of operations
+// (exchange/schedule.h), executed one by one. The same code serves both modes:
+// a decoupled worker advances one role and waits inside the exchange; a
+// colocated worker tries both in turn.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status, first one final; Torch exceptions (see CatchTorch).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/safetensors.h"
+#include "proto/metrics.pb.h"
+#include "training/round_gate.h"
+
+namespace gandem {
+
+enum class Progress {
+  kAdvanced,
+  kWaiting,   // for the other role, data or the gate; nothing changed
+  kFinished,  // all rounds are done and the other side has what it needs
+};
+
+class RoleLoop {
+ public:
+  virtual ~RoleLoop() = default;
+  // Executes the next operation; waits for the other side until `deadline`.
+  virtual absl::StatusOr<Progress> Advance(absl::Time deadline) = 0;
+  // What it waits for, for error messages: "critic 12 for round 6".
+  virtual std::string Position() const = 0;
+};
+
+// When state is saved, and who takes it. A role calls it at round ends.
+class CheckpointSink {
+ public:
+  virtual ~CheckpointSink() = default;
+  // Takes the state after `completed_rounds`; writes it in the background.
+  // Waits while an older one is still being written.
+  virtual absl::Status Save(int64_t completed_rounds, std::string file,
+                            std::vector<NamedTensor> tensors) = 0;
+};
+
+// What a worker lends to its roles. Outlives them.
+struct RoleServices {
+  RoundGate* gate = nullptr;
+  CheckpointSink* checkpoints = nullptr;  // may be null: nothing is saved
+  // Called at the end of each round of a role.
+  std::function<void(const RoundMetrics&)> report = {};
+};
+
+// Rounds at which the state is saved.
+struct CheckpointPlan {
+  int64_t rounds = 0;
+  int64_t every_rounds = 0;  // 0: only at the end and at a cut
+
+  bool Due(int64_t completed_rounds, const RoundGate& gate) const {
+    return completed_rounds == rounds ||
+           (every_rounds > 0 && completed_rounds % every_rounds == 0) ||
+           (gate.has_cut() && completed_rounds == gate.last_round() + 1);
+  }
+};
+
+// Measures a round and the parts of it that were spent waiting.
+class RoundTimer {
+ public:
+  enum Wait { kImages, kFeedback, kData, kCache, kNumWaits };
+
+  void StartRound();
+  // Runs `call` and books its time.
+  template <typename Call>
+  auto Timed(Wait wait, Call&& call) {
+    const absl::Time begin = absl::Now();
+    auto result = call();
+    waits_[wait] += absl::Now() - begin;
+    return result;
+  }
+  // Fills the time fields.
+  void Report(RoundMetrics& metrics) const;
+
+ private:
+  absl::Time start_;
+  absl::Duration waits_[kNumWaits] = {};
+};
+
+}  // namespace gandem

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Decides whether a round may begin, so that a run can be brought to one common
+// cut (design.md section 8): pause every worker, learn the last round that each
+// has begun, let all complete the latest of these, stop.
+//
+// Owner: a worker's run epoch. A colocated worker has one gate for both roles.
+// Thread safety: all functions from any thread.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+class RoundGate {
+ public:
+  enum class Answer {
+    kStart,    // the round has begun
+    kHold,     // paused, the cut is not known yet; nothing changed
+    kPastEnd,  // the run or the cut ends before this round
+  };
+
+  // Rounds [first_round, rounds) may begin.
+  RoundGate(int64_t first_round, int64_t rounds)
+      : last_round_(rounds - 1), started_(first_round - 1) {}
+
+  // Begins `round`, or says why not; waits until the deadline while paused.
+  Answer Start(int64_t round, absl::Time deadline);
+
+  // From now on no round later than the returned one begins, until SetCut().
+  int64_t Pause();
+  // The last round is `cut`, which must be at least what Pause() returned.
+  void SetCut(int64_t cut);
+
+  bool paused() const;
+  bool has_cut() const;
+  // The round that Start() lets through last: rounds - 1, or the cut.
+  int64_t last_round() const;
+  // The latest round that has begun; first_round - 1 before that.
+  int64_t started() const;
+
+ private:
+  bool MayAnswer() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return !paused_ || has_cut_;
+  }
+
+  mutable absl::Mutex mu_;
+  int64_t last_round_ ABSL_GUARDED_BY(mu_);
+  int64_t started_ ABSL_GUARDED_BY(mu_);
+  bool paused_ ABSL_GUARDED_BY(mu_) = false;
+  bool has_cut_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+}  // namespace gandem

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/run_setup.h"
+
+#include <torch/torch.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/run_config.h"
+
+namespace gandem {
+namespace {
+
+Encoding ToEncoding(ExchangeConfig::Encoding encoding) {
+  switch (encoding) {
+    case ExchangeConfig::FLOAT32:
+      return Encoding::kFloat32;
+    case ExchangeConfig::BFLOAT16:
+      return Encoding::kBfloat16;
+    case ExchangeConfig::UINT8:
+      return Encoding::kUint8;
+    case ExchangeConfig::FLOAT64:
+      return Encoding::kFloat64;
+  }
+  return Encoding::kFloat32;
+}
+
+Layout ToLayout(MemoryLayout layout) {
+  return layout == CHANNELS_LAST ? Layout::kChannelsLast : Layout::kNchw;
+}
+
+}  // namespace
+
+Schedule ScheduleFrom(const RunConfig& config) {
+  const ScheduleConfig& schedule = config.schedule();
+  return {
+      .lag = schedule.lag(),
+      .discriminator_steps_per_round = schedule.discriminator_steps_per_round(),
+      .consistency = schedule.consistency() == ScheduleConfig::BOUNDED
+                         ? Consistency::kBounded
+                         : Consistency::kExact,
+      .image_source = schedule.image_source() == ScheduleConfig::FRESH
+                          ? ImageSource::kFresh
+                          : ImageSource::kReused,
+      .feedback = schedule.feedback() == ScheduleConfig::IMAGE_GRADIENT
+                      ? FeedbackMode::kImageGradient
+                      : FeedbackMode::kSnapshot,
+      .generator_batch = config.generator().batch_size(),
+      .discriminator_batch = config.discriminator().batch_size(),
+      .generator_micro_batch = config.generator().micro_batch(),
+      .discriminator_micro_batch = config.discriminator().micro_batch(),
+  };
+}
+
+absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
+                                    const RoleConfig& role) {
+  const at::Device device(role.device());
+  if (device.is_cuda()) {
+    const int64_t present = static_cast<int64_t>(torch::cuda::device_count());
+    if (device.index() >= present) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "device: \"", role.device(), "\" is not there: this machine has ",
+          present, " CUDA devices",
+          present == 0 ? " that this build can use (GANDEM_CUDA=ON, a CUDA "
+                         "LibTorch and a driver are needed)"
+                       : "",
+          "; --set generator.device=cpu --set discriminator.device=cpu runs "
+          "without"));
+    }
+  }
+  return Compute{
+      .device = device,
+      .dtype =
+          config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat,
+      .layout = ToLayout(role.layout()),
+      .threads = role.threads(),
+  };
+}
+
+ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
+                                    const EpochPlace& place) {
+  const ExchangeConfig& exchange = config.exchange();
+  const int64_t size = config.data().image_size();
+  const TensorFormat format{.layout = ToLayout(config.generator().layout()),
+                            .channels = 1,
+                            .height = size,
+                            .width = size};
+  ExchangeOptions options{
+      .schedule = ScheduleFrom(config),
+      .max_samples_per_image = config.schedule().max_samples_per_image(),
+      .first_round = place.first_round,
+      .cache_rounds = exchange.cache_rounds(),
+      .cache_bytes = exchange.cache_bytes(),
+      .max_message_bytes = exchange.max_message_bytes(),
+      .image_format = format,
+      .feedback_format = format,
+      .config_hash = ConfigHash(config),
+      .run_epoch = place.run_epoch,
+      .incarnation = place.incarnation,
+      .rank = place.rank,
+      .num_generators = config.generator().workers(),
+  };
+  options.image_format.encoding = ToEncoding(exchange.image_encoding());
+  options.feedback_format.encoding = ToEncoding(exchange.feedback_encoding());
+  return options;
+}
+
+}  // namespace gandem

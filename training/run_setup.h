@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a validated RunConfig to what the parts of a run take. Protos stop here.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "exchange/exchange_options.h"
+#include "exchange/schedule.h"
+#include "proto/config.pb.h"
+#include "training/tensor_bytes.h"
+
+namespace gandem {
+
+// A worker's place in a run epoch.
+struct EpochPlace {
+  int rank = 0;
+  int64_t run_epoch = 0;
+  int64_t incarnation = 0;
+  int64_t first_round = 0;
+};
+
+Schedule ScheduleFrom(const RunConfig& config);
+
+//   FAILED_PRECONDITION  the device is not there; says what is.
+absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
+                                    const RoleConfig& role);
+
+ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
+                                    const EpochPlace& place);
+
+}  // namespace gandem

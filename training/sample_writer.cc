@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/sample_writer.h"
+
+#include <torch/torch.h>
+
+#include "absl/strings/str_format.h"
+#include "common/file.h"
+#include "common/log.h"
+#include "common/png.h"
+#include "training/sources.h"
+
+namespace gandem {
+namespace {
+
+absl::Status WriteGrid(Generator& average, int64_t num_images, uint64_t seed,
+                       const Compute& compute, const std::string& path) {
+  torch::NoGradGuard no_grad;
+  const at::Tensor noise_NZ = KeyedNoise(seed, average.noise_dim(), compute)(
+      Purpose::kSample, 0, {.first = 0, .count = num_images});
+  const at::Tensor images_NCHW =
+      average.forward(noise_NZ, ForwardMode::kEvaluate)
+          .to(at::kCPU, at::kFloat)
+          .contiguous();
+  return WritePng(path, TileImages({images_NCHW.const_data_ptr<float>(),
+                                    static_cast<size_t>(images_NCHW.numel())},
+                                   {.channels = images_NCHW.size(1),
+                                    .height = images_NCHW.size(2),
+                                    .width = images_NCHW.size(3)}));
+}
+
+}  // namespace
+
+std::function<std::string(int64_t, Generator&)> SampleWriter(
+    const RunConfig& config, const std::string& run_dir,
+    const Compute& compute) {
+  const SampleConfig samples = config.samples();
+  const uint64_t seed = config.seed();
+  return [=](int64_t completed_rounds, Generator& average) -> std::string {
+    const int64_t every = samples.every_rounds();
+    if (every == 0 || completed_rounds % every != 0) return "";
+    const std::string name =
+        absl::StrFormat("samples/round-%06d.png", completed_rounds);
+    absl::Status done = CreateDirectories(run_dir + "/samples");
+    if (done.ok()) {
+      done = WriteGrid(average, samples.num_images(), seed, compute,
+                       run_dir + "/" + name);
+    }
+    if (done.ok()) return name;
+    GANDEM_LOG_WARN("no sample grid after {} rounds: {}", completed_rounds,
+                    done);
+    return "";
+  };
+}
+
+}  // namespace gandem

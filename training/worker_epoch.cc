@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/worker_epoch.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/log.h"
+#include "common/status.h"
+#include "training/catch_torch.h"
+#include "training/run_roles.h"
+
+namespace gandem {
+namespace {
+
+// How long a failing worker tries to tell the coordinator why.
+constexpr absl::Duration kFailureReport = absl::Seconds(5);
+
+bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
+
+}  // namespace
+
+WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
+                         const RegisterReply& assignment,
+                         const RunConfig& config, const std::atomic<bool>* stop)
+    : options_(std::move(options)),
+      client_(client),
+      assignment_(assignment),
+      config_(config),
+      stop_(stop),
+      place_({.rank = options_.rank,
+              .run_epoch = assignment.run_epoch(),
+              .incarnation = assignment.incarnation(),
+              .first_round = assignment.first_round()}),
+      gate_(place_.first_round, config.rounds()) {
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    if (Has(options_.role, role)) completed_[role] = place_.first_round;
+  }
+}
+
+WorkerEpoch::~WorkerEpoch() {
+  End(absl::CancelledError("the run epoch is over"));
+  {
+    absl::MutexLock lock(&mu_);
+    beating_ = nullptr;
+  }
+  writer_.reset();  // completes what it is writing, and reports it
+  heartbeats_.reset();
+}
+
+absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
+  absl::Status done = RunRoundLoop();
+  absl::MutexLock lock(&mu_);
+  if (superseded_) return Outcome::kSuperseded;
+  if (done.ok() || leave_) {
+    const auto [role, completed] = *std::min_element(
+        completed_.begin(), completed_.end(),
+        [](const auto& a, const auto& b) { return a.second < b.second; });
+    return completed == config_.rounds() ? Outcome::kRunComplete
+                                         : Outcome::kStopped;
+  }
+  // What ended the loop explains what the loop then ran into.
+  if (!ended_.ok()) return ended_;
+  return done;
+}
+
+absl::Status WorkerEpoch::RunRoundLoop() {
+  const auto fail = [&](absl::Status failure) {
+    if (heartbeats_ != nullptr && ended().ok()) {
+      heartbeats_->ReportFailure(failure, absl::Now() + kFailureReport);
+    }
+    return failure;
+  };
+  GANDEM_ASSIGN_OR_RETURN(
+      ends_,
+      MakeExchangeEnds(options_.role, ExchangeOptionsFrom(config_, place_),
+                       options_.listen_address));
+  GANDEM_ASSIGN_OR_RETURN(const JoinReply joined, JoinOthers());
+  StartHeartbeats();
+  if (joined.epoch_superseded() || joined.leave()) {
+    absl::MutexLock lock(&mu_);
+    superseded_ = joined.epoch_superseded();
+    leave_ = joined.leave();
+    return absl::OkStatus();
+  }
+  const absl::Status done = CatchTorch([&]() -> absl::Status {
+    GANDEM_RETURN_IF_ERROR(
+        ends_->Connect({joined.discriminator_addresses().begin(),
+                        joined.discriminator_addresses().end()}));
+    const RoleSetup setup{
+        .place = place_,
+        .resume_from = assignment_.resume_from(),
+        .run_dir = assignment_.run_dir(),
+        .services = {.gate = &gate_,
+                     .checkpoints = writer_.get(),
+                     .report = [this](const RoundMetrics& metrics) {
+                       ReportRound(metrics);
+                     }}};
+    std::vector<std::unique_ptr<RoleLoop>> owned;
+    if (Has(options_.role, GENERATOR)) {
+      GANDEM_ASSIGN_OR_RETURN(
+          owned.emplace_back(),
+          MakeGeneratorRole(config_, setup, ends_->generator()));
+    }
+    if (Has(options_.role, DISCRIMINATOR)) {
+      GANDEM_ASSIGN_OR_RETURN(
+          owned.emplace_back(),
+          MakeDiscriminatorRole(config_, setup, ends_->discriminator()));
+    }
+    std::vector<RoleLoop*> roles;
+    for (const auto& role : owned) roles.push_back(role.get());
+    return RunRoles(roles,
+                    {.poll = absl::Seconds(config_.exchange().poll_seconds()),
+                     .interrupted = [this] { return ended(); }});
+  });
+  if (!done.ok()) return fail(done);
+  // A slow disk is no reason to leave before the shard is there; only the
+  // coordinator's word is.
+  while (true) {
+    const absl::Status written = writer_->Flush(absl::Now() + absl::Seconds(1));
+    GANDEM_RETURN_IF_ERROR(ended());
+    if (absl::IsDeadlineExceeded(written)) continue;
+    if (!written.ok()) return fail(written);
+    break;
+  }
+  finished_ = true;
+  heartbeats_->Wake();
+  // Others may still fetch from this worker's exchange.
+  absl::MutexLock lock(&mu_);
+  mu_.Await(absl::Condition(this, &WorkerEpoch::LeaveOrEnded));
+  return leave_ ? absl::OkStatus() : ended_;
+}
+
+absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
+  return client_->Join(
+      ends_->address(),
+      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
+}
+
+void WorkerEpoch::StartHeartbeats() {
+  heartbeats_ = std::make_unique<Heartbeats>(
+      client_,
+      Heartbeats::Options{
+          .interval = absl::Seconds(config_.control().heartbeat_seconds()),
+          .progress = [this] { return CurrentProgress(); },
+          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
+          .on_end = [this](const absl::Status& reason) { End(reason); }});
+  const bool writes_config =
+      options_.rank == 0 && Has(options_.role, GENERATOR);
+  writer_ = std::make_unique<CheckpointWriter>(
+      CheckpointWriter::Options{
+          .run_dir = assignment_.run_dir(),
+          .run_epoch = place_.run_epoch,
+          .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
+          .config_text =
+              writes_config ? assignment_.config_text() : std::string()},
+      [this](int64_t completed_rounds,
+             absl::StatusOr<std::vector<CheckpointFile>> files) {
+        ReportShard(completed_rounds, std::move(files));
+      });
+  absl::MutexLock lock(&mu_);
+  beating_ = heartbeats_.get();
+}
+
+Heartbeats::Progress WorkerEpoch::CurrentProgress() const {
+  absl::MutexLock lock(&mu_);
+  int64_t completed = config_.rounds();
+  for (const auto& [role, rounds] : completed_) {
+    completed = std::min(completed, rounds);
+  }
+  return {.started_round = gate_.started(),
+          .completed_rounds = completed,
+          .paused = gate_.paused(),
+          .stop_requested = stop_->load(),
+          .finished = finished_.load()};
+}
+
+void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
+  if (reply.pause() && !gate_.paused()) {
+    gate_.Pause();
+    Wake();
+  }
+  if (reply.has_cut() && !gate_.has_cut()) gate_.SetCut(reply.cut());
+  if (!reply.epoch_superseded() && !reply.leave()) return;
+  {
+    absl::MutexLock lock(&mu_);
+    superseded_ |= reply.epoch_superseded();
+    leave_ |= reply.leave();
+  }
+  End(absl::CancelledError(reply.leave() ? "the run is over"
+                                         : "the run epoch is over"));
+}
+
+void WorkerEpoch::ReportRound(RoundMetrics metrics) {
+  metrics.set_run_epoch(place_.run_epoch);
+  Heartbeats* heartbeats = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    completed_[metrics.role()] = metrics.round() + 1;
+    heartbeats = beating_;
+  }
+  const int64_t every = config_.control().metrics_every_rounds();
+  if (heartbeats != nullptr && ((metrics.round() + 1) % every == 0 ||
+                                metrics.round() + 1 == config_.rounds())) {
+    heartbeats->AddMetrics(std::move(metrics));
+  }
+}
+
+void WorkerEpoch::ReportShard(
+    int64_t completed_rounds,
+    absl::StatusOr<std::vector<CheckpointFile>> files) {
+  ShardReport report;
+  report.set_step(completed_rounds);
+  if (files.ok()) {
+    report.mutable_files()->Assign(files->begin(), files->end());
+  } else {
+    GANDEM_LOG_ERROR("checkpoint after {} rounds is given up: {}",
+                     completed_rounds, files.status());
+    report.set_error(files.status().ToString());
+  }
+  heartbeats_->AddShard(std::move(report));
+}
+
+void WorkerEpoch::Wake() {
+  absl::MutexLock lock(&mu_);
+  if (beating_ != nullptr) beating_->Wake();
+}
+
+void WorkerEpoch::End(absl::Status reason) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ended_.ok()) return;
+    ended_ = reason;
+  }
+  if (ends_) ends_->Close(reason);
+}
+
+absl::Status WorkerEpoch::ended() const {
+  absl::MutexLock lock(&mu_);
+  return ended_;
+}
+
+bool WorkerEpoch::LeaveOrEnded() const { return leave_ || !ended_.ok(); }
+
+}  // namespace gandem

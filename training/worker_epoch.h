@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run epoch of a worker process: from the coordinator's reply to the end of
+// the round loop. All that belongs to an epoch (exchange, gate, checkpoint
+// writer, roles) lives and dies here; the next epoch starts from nothing but a
+// checkpoint.
+//
+// Owner: WorkerMain. Thread safety: Run on the compute thread, once; Wake from
+// any. Heartbeats call back on their own thread.
+//
+// Order of shutdown: the round loop ends; the checkpoint writer is flushed; the
+// worker serves the others until the coordinator says leave; then heartbeats
+// stop, the exchange closes, the writer joins.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/rpc/control_client.h"
+#include "common/rpc/heartbeats.h"
+#include "proto/config.pb.h"
+#include "proto/control.pb.h"
+#include "training/checkpoint_writer.h"
+#include "training/exchange_ends.h"
+#include "training/make_roles.h"
+#include "training/round_gate.h"
+
+namespace gandem {
+
+class WorkerEpoch {
+ public:
+  enum class Outcome {
+    kRunComplete,  // all rounds are done and committed
+    kStopped,      // at a cut; a new start resumes
+    kSuperseded,   // register again
+  };
+  struct Options {
+    Role role = ROLE_UNKNOWN;
+    int rank = 0;
+    std::string listen_address;  // discriminator: where its exchange listens
+  };
+
+  // `client` has registered and outlives this; `stop` is set by SIGTERM.
+  WorkerEpoch(Options options, ControlClient* client,
+              const RegisterReply& assignment, const RunConfig& config,
+              const std::atomic<bool>* stop);
+  ~WorkerEpoch();
+
+  // Errors: the first failure; ExitCodeOf() is the worker's exit code.
+  absl::StatusOr<Outcome> Run();
+
+  // Lets the coordinator know at once that `stop` was set.
+  void Wake();
+
+ private:
+  absl::Status RunRoundLoop();
+  absl::StatusOr<JoinReply> JoinOthers();
+  void StartHeartbeats();
+  Heartbeats::Progress CurrentProgress() const;
+  void OnReply(const HeartbeatReply& reply);
+  void ReportRound(RoundMetrics metrics);
+  void ReportShard(int64_t completed_rounds,
+                   absl::StatusOr<std::vector<CheckpointFile>> files);
+  // The first reason stays; it ends the round loop and wakes all waits.
+  void End(absl::Status reason);
+  absl::Status ended() const;
+  bool LeaveOrEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Options options_;
+  ControlClient* const client_;
+  const RegisterReply assignment_;
+  const RunConfig config_;
+  const std::atomic<bool>* const stop_;
+  const EpochPlace place_;
+
+  RoundGate gate_;
+  std::unique_ptr<ExchangeEnds> ends_;  // set before other threads exist
+  std::atomic<bool> finished_ = false;
+
+  mutable absl::Mutex mu_;
+  // Rounds completed, by role; a colocated worker has two.
+  std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
+  bool leave_ ABSL_GUARDED_BY(mu_) = false;
+  bool superseded_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status ended_ ABSL_GUARDED_BY(mu_);
+  Heartbeats* beating_ ABSL_GUARDED_BY(mu_) = nullptr;
+
+  std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses the above
+  std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_
+};
+
+}  // namespace gandem

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/worker_main.h"
+
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/exit_code.h"
+#include "common/failpoint.h"
+#include "common/log.h"
+#include "common/rpc/control_client.h"
+#include "common/run_config.h"
+#include "common/signals.h"
+#include "common/status.h"
+#include "training/worker_epoch.h"
+
+namespace gandem {
+namespace {
+
+struct Flags {
+  std::string control;
+  int rank = 0;
+  std::string listen;
+  double register_timeout_seconds = 600;
+  std::string log_level = "info";
+};
+
+std::string RoleName(Role role) {
+  return absl::AsciiStrToLower(Role_Name(role));
+}
+
+void DefineFlags(CLI::App& app, Role role, Flags& flags) {
+  app.add_option("--control", flags.control,
+                 "Address of the coordinator (gandem train prints it): "
+                 "unix:PATH or HOST:PORT")
+      ->required();
+  app.add_option("--rank", flags.rank, "Index in the fleet of this role")
+      ->capture_default_str();
+  if (role == DISCRIMINATOR) {
+    app.add_option("--listen", flags.listen,
+                   "HOST:PORT for the exchange; default: a unix socket, for "
+                   "generators on this machine");
+  }
+  app.add_option("--register_timeout_seconds", flags.register_timeout_seconds,
+                 "How long to look for the coordinator")
+      ->capture_default_str();
+  app.add_option("--log_level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+}
+
+// Runs epochs until the run ends; Stop() from the signal thread.
+class Worker {
+ public:
+  Worker(Role role, Flags flags, std::unique_ptr<ControlClient> client)
+      : role_(role), flags_(std::move(flags)), client_(std::move(client)) {}
+
+  absl::StatusOr<ExitCode> Run() {
+    while (true) {
+      GANDEM_ASSIGN_OR_RETURN(
+          const RegisterReply assignment,
+          client_->Register(absl::Now() +
+                            absl::Seconds(flags_.register_timeout_seconds)));
+      GANDEM_ASSIGN_OR_RETURN(
+          const RunConfig config,
+          ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
+      GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
+                      assignment.run_epoch(), assignment.incarnation(),
+                      assignment.first_round(),
+                      assignment.resume_from().empty()
+                          ? std::string()
+                          : absl::StrCat(", ", assignment.resume_from()));
+      GANDEM_ASSIGN_OR_RETURN(const WorkerEpoch::Outcome outcome,
+                              RunEpoch(assignment, config));
+      switch (outcome) {
+        case WorkerEpoch::Outcome::kRunComplete:
+          return kExitOk;
+        case WorkerEpoch::Outcome::kStopped:
+          return kExitResumable;
+        case WorkerEpoch::Outcome::kSuperseded:
+          break;
+      }
+      GANDEM_LOG_INFO("run epoch {} is over", assignment.run_epoch());
+    }
+  }
+
+  void Stop() {
+    stop_ = true;
+    absl::MutexLock lock(&mu_);
+    if (epoch_ != nullptr) {
+      epoch_->Wake();
+    } else {
+      client_->Cancel();
+    }
+  }
+
+ private:
+  absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
+                                                const RunConfig& config) {
+    WorkerEpoch epoch(
+        {.role = role_, .rank = flags_.rank, .listen_address = flags_.listen},
+        client_.get(), assignment, config, &stop_);
+    SetEpoch(&epoch);
+    absl::StatusOr<WorkerEpoch::Outcome> outcome = epoch.Run();
+    SetEpoch(nullptr);
+    return outcome;
+  }
+
+  void SetEpoch(WorkerEpoch* epoch) {
+    absl::MutexLock lock(&mu_);
+    epoch_ = epoch;
+  }
+
+  const Role role_;
+  const Flags flags_;
+  const std::unique_ptr<ControlClient> client_;
+  std::atomic<bool> stop_ = false;
+  absl::Mutex mu_;
+  WorkerEpoch* epoch_ ABSL_GUARDED_BY(mu_) = nullptr;
+};
+
+absl::StatusOr<ExitCode> RunWorker(Role role, const Flags& flags) {
+  GANDEM_RETURN_IF_ERROR(ArmFailpointFromEnvironment());
+  GANDEM_RETURN_IF_ERROR(InitLogging(
+      {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<ControlClient> client,
+      ControlClient::Create(
+          {.address = flags.control, .role = role, .rank = flags.rank}));
+  Worker worker(role, flags, std::move(client));
+  SignalThread signals({SIGTERM}, [&](int) {
+    GANDEM_LOG_INFO("SIGTERM: asking the run to stop at a checkpoint");
+    worker.Stop();
+  });
+  return worker.Run();
+}
+
+}  // namespace
+
+int WorkerMain(Role role, int argc, char** argv) {
+  // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
+  BlockSignals({SIGTERM, SIGINT});
+  signal(SIGPIPE, SIG_IGN);
+  const std::string name = RoleName(role);
+  CLI::App app(absl::StrCat("gandem ", name,
+                            " worker. `gandem train` starts it; by hand:\n  ",
+                            name, "_worker --control unix:/path --rank 0"),
+               name + "_worker");
+  Flags flags;
+  DefineFlags(app, role, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  const absl::StatusOr<ExitCode> code = RunWorker(role, flags);
+  if (code.ok()) return *code;
+  GANDEM_LOG_ERROR("{}", code.status());
+  return ExitCodeOf(code.status());
+}
+
+}  // namespace gandem
