@@ -44,6 +44,11 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   std::string contents;
+  struct stat info;
+  if (fstat(fd, &info) == 0 && S_ISREG(info.st_mode)) {
+    contents.reserve(
+        static_cast<size_t>(std::min<int64_t>(info.st_size, max_bytes)));
+  }
   char buffer[1 << 16];
   while (true) {
     const ssize_t size = read(fd, buffer, sizeof(buffer));

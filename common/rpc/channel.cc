@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/channel.h"
 
+#include <grpc/support/log.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -13,8 +14,11 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
+#include "common/log.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -103,6 +107,35 @@ absl::Status WhyNoServer(const Address& address) {
   return absl::UnavailableError(what);
 }
 
+// gRPC reads addresses as URIs: other bytes of a path are percent-encoded.
+std::string ToGrpcTarget(const Address& address) {
+  if (!address.is_unix()) return ToString(address);
+  std::string target = "unix:";
+  for (const char byte : address.unix_path) {
+    if (absl::ascii_isalnum(static_cast<unsigned char>(byte)) ||
+        absl::StrContains("/-_.~", byte)) {
+      target += byte;
+    } else {
+      absl::StrAppend(
+          &target, "%",
+          absl::Hex(static_cast<unsigned char>(byte), absl::kZeroPad2));
+    }
+  }
+  return target;
+}
+
+// Whatever gRPC complains about comes back as a Status too; its own lines would
+// tear the progress bar apart.
+void SendGrpcLogToOurs() {
+  static const bool once = [] {
+    gpr_set_log_function([](gpr_log_func_args* line) {
+      GANDEM_LOG_DEBUG("grpc: {}", line->message);
+    });
+    return true;
+  }();
+  (void)once;
+}
+
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
@@ -117,6 +150,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(Check(options));
+  SendGrpcLogToOurs();
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(max_bytes);
@@ -136,7 +170,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
   return grpc::CreateCustomChannel(
-      ToString(parsed), grpc::InsecureChannelCredentials(), arguments);
+      ToGrpcTarget(parsed), grpc::InsecureChannelCredentials(), arguments);
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
@@ -145,6 +179,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address));
   GANDEM_RETURN_IF_ERROR(CheckListenAddress(address, options.insecure_network));
   GANDEM_RETURN_IF_ERROR(Check(options.rpc));
+  SendGrpcLogToOurs();
   if (address.is_unix()) {
     GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
   }
@@ -166,8 +201,8 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
                                Milliseconds(options.rpc.keepalive_timeout));
   }
   int port = 0;
-  builder.AddListeningPort(ToString(address), grpc::InsecureServerCredentials(),
-                           &port);
+  builder.AddListeningPort(ToGrpcTarget(address),
+                           grpc::InsecureServerCredentials(), &port);
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) return WhyNoServer(address);

@@ -34,7 +34,9 @@ SharedBytes BytesOf(const std::vector<T>& values) {
 template <typename T>
 std::vector<T> ValuesOf(const SharedBytes& bytes) {
   std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
+  if (!bytes.empty()) {
+    std::memcpy(values.data(), bytes.data(), bytes.size());
+  }
   return values;
 }
 

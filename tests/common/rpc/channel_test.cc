@@ -88,6 +88,17 @@ TEST(ChannelTest, ServesOverAUnixSocketAndTcp) {
   }
 }
 
+TEST(ChannelTest, ASocketsPathMayHaveAnyCharacter) {
+  const TempDir dir;
+  const std::string folder = dir / "a b%41?#\u00e9";
+  ASSERT_OK(CreateDirectories(folder));
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       Serve(service, "unix:" + folder + "/s"));
+  EXPECT_TRUE(PathExists(folder + "/s"));
+  EXPECT_OK(Ask(server->address()));
+}
+
 TEST(ChannelTest, TheProxyOfTheEnvironmentIsNotUsed) {
   // Nothing listens there: a call through it would never succeed.
   setenv("http_proxy", "http://127.0.0.1:1", 1);
