@@ -48,6 +48,8 @@ test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6)
 
 # Debian's own interpreter: the one whose packages are installed above.
 python=/usr/bin/python3
+pip_options=(--no-cache-dir --only-binary :all: --no-input --progress-bar off
+             --disable-pip-version-check)
 
 need_free_gb() {  # need_free_gb GB WHAT
   local free_kib
@@ -59,9 +61,11 @@ need_free_gb() {  # need_free_gb GB WHAT
 
 # Says what the log of a failed download means, then ends.
 die_of_download() {
+  local network='temporary failure|could not resolve|failed to (fetch|establish)'
+  network+='|connection (refused|reset|broken)|unreachable|max retries|timed out'
   if grep -qiE 'no space left|disk quota' "$step_log"; then
     die "the disk is full: make room in $cache_dir, then run this again"
-  elif grep -qiE 'temporary failure|could not resolve|failed to (fetch|establish)|connection (refused|reset|timed out|broken)|network is unreachable|max retries|timed out' "$step_log"; then
+  elif grep -qiE "$network" "$step_log"; then
     die "the network did not answer (see above): check it, then run this again"
   fi
   die "$1 failed (see above); run this again once that is mended"
@@ -83,8 +87,8 @@ install_packages() {  # install_packages PACKAGE...
   fi
   if ((EUID != 0)); then
     command -v sudo >/dev/null ||
-      die "these Debian packages are missing: ${missing[*]}. Run this as root," \
-          "or install sudo"
+      die "these Debian packages are missing: ${missing[*]}." \
+          "Run this as root, or install sudo"
     say "Debian packages need root: sudo may ask for your password"
     sudo -v || die "sudo refused. Missing Debian packages: ${missing[*]}"
     as_root=(sudo -n)
@@ -116,9 +120,9 @@ install_libtorch() {  # install_libtorch cpu|cuda GB REQUIREMENT...
     need_free_gb "$gb" "LibTorch"
     rm -rf "$tmp"
     mkdir -p "$tmp/pip"
-    TMPDIR=$tmp/pip step "LibTorch $torch_version ($kind): downloading to $target" \
-      "$python" -m pip install --no-cache-dir --no-deps --no-compile \
-      --only-binary :all: --disable-pip-version-check --no-input \
+    TMPDIR=$tmp/pip \
+      step "LibTorch $torch_version ($kind): downloading to $target" \
+      "$python" -m pip install "${pip_options[@]}" --no-deps --no-compile \
       --target "$tmp/site" "$@" || die_of_download "pip"
     [[ $kind == cpu ]] || library=libtorch_cuda.so
     loads "$tmp/site/torch/lib/$library" ||
@@ -158,8 +162,8 @@ install_test_python() {
     rm -rf "$tmp"
     "$python" -m venv "$tmp"
     step "Python packages for the tests: ${test_python[*]}" \
-      "$tmp/bin/python" -m pip install --no-cache-dir --only-binary :all: \
-      --disable-pip-version-check --no-input "${test_python[@]}" ||
+      "$tmp/bin/python" -m pip install "${pip_options[@]}" \
+      "${test_python[@]}" ||
       die_of_download "pip"
     sync -f "$tmp"
     mv "$tmp" "$target"
@@ -192,7 +196,8 @@ done
 
 ((with_tests == 0)) || packages+=("${test_packages[@]}")
 if ((skip_packages == 0)); then
-  os=$(. /etc/os-release 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-?}") || os=unknown
+  os=$(. /etc/os-release 2>/dev/null && echo "${ID:-?} ${VERSION_ID:-?}") ||
+    os=unknown
   [[ $os == "debian 12" ]] ||
     die "this is '$os', and the package names are those of Debian 12. Install" \
         "their like yourself and pass --skip-packages: ${packages[*]}"

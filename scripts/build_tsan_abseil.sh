@@ -34,7 +34,7 @@ build() {  # build SOURCE PREFIX
     -DCMAKE_CXX_COMPILER_LAUNCHER=ccache -DBUILD_TESTING=OFF \
     -DABSL_PROPAGATE_CXX_STD=ON -DCMAKE_INSTALL_PREFIX="$2" &&
     ninja -C "$1/build-tsan" -j "$(parallel_jobs)" &&
-    ninja -C "$1/build-tsan" install  # relocatable: its CMake paths are relative
+    ninja -C "$1/build-tsan" install  # what it installs may be moved
 }
 
 target=$cache_dir/abseil-tsan-clang14

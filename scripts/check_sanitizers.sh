@@ -1,9 +1,9 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Torch-free folders with clang and a sanitizer, and runs their tests.
-#   check_sanitizers.sh address DIR  AddressSanitizer, UBSan and the fuzz targets
-#   check_sanitizers.sh thread DIR   ThreadSanitizer: tests that do not link gRPC
-# Both are also the -Wthread-safety -Werror build. DIR keeps the build.
+# Builds the Torch-free folders with clang and a sanitizer in the folder DIR, and
+# runs their tests. Both are also the -Wthread-safety -Werror build.
+#   check_sanitizers.sh address DIR  AddressSanitizer, UBSan, fuzz targets
+#   check_sanitizers.sh thread DIR   ThreadSanitizer; tests without gRPC
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -16,7 +16,8 @@ case $kind in
   address)
     options+=(-DGANDEM_SANITIZE=address,undefined -DGANDEM_FUZZ=ON)
     target=all
-    export LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
+    LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
+    export LSAN_OPTIONS
     ;;
   thread)
     abseil=$cache_dir/abseil-tsan-clang14
@@ -39,4 +40,5 @@ esac
 say "Configuring the $kind sanitizer build in $dir"
 cmake -G Ninja -S "$source_dir" -B "$dir" "${options[@]}" >/dev/null
 ninja -C "$dir" -j "$(parallel_jobs)" "$target"
-"${run[@]}" ctest --test-dir "$dir" -j 2 -LE long --output-on-failure --no-tests=error
+"${run[@]}" ctest --test-dir "$dir" -j 2 -LE long --output-on-failure \
+  --no-tests=error

@@ -14,8 +14,8 @@ run_dir=runs/demo
 gandem=$build_dir/bin/gandem
 say "Training: one generator process, one discriminator process, in $run_dir"
 status=0
-"$gandem" train recipes/fashion_mnist_dcgan.textproto --run_dir "$run_dir" "$@" ||
-  status=$?
+"$gandem" train recipes/fashion_mnist_dcgan.textproto --run_dir "$run_dir" \
+  "$@" || status=$?
 if ((status == 75)); then
   say "Stopped after a checkpoint. Run this again: it goes on from there."
 fi
@@ -27,7 +27,7 @@ cat <<EOF
 Done. Where to look next:
   $run_dir/grid.png            64 images that the generator made
   $run_dir/samples/            the same while it trained
-  tensorboard --logdir $run_dir     losses, lags, waiting (pip install tensorboard)
+  tensorboard --logdir $run_dir     losses, lags, waiting
   $gandem status $run_dir      what the run is and how far it came
   recipes/                     other networks and settings; docs/ explains them
 EOF

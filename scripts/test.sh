@@ -6,7 +6,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 (($# == 0)) || {
-  echo "usage: scripts/test.sh; a single test: ctest --test-dir build -R NAME" >&2
+  echo "usage: scripts/test.sh (one test: ctest --test-dir build -R NAME)" >&2
   exit 2
 }
 "$source_dir/scripts/bootstrap.sh" --tests
@@ -19,6 +19,7 @@ ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure --no-tests=error
        /tests passed, .* tests? failed out of/ {closing = 1}
        closing {rest = rest $0 "\n"; next}
        {print; fflush()}
-       END {printf "\n== %d tests were skipped (only for want of a GPU may one be)\n\n%s", skipped, rest}' ||
+       END {printf "\n== %d tests skipped, for want of a GPU\n\n", skipped
+            printf "%s", rest}' ||
   status=$?
 exit "$status"
