@@ -35,7 +35,7 @@ test_packages=(
 
 # What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so
 # itself is linked to the CUDA runtime and CUPTI; the rest only to CUDA code.
-torch_cpu=(torch==$torch_version nvidia-cuda-runtime==13.0.96
+torch_cpu=("torch==$torch_version" nvidia-cuda-runtime==13.0.96
            nvidia-cuda-cupti==13.0.85)
 torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
             nvidia-cufile==1.15.1.6 nvidia-curand==10.4.0.35

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# Builds the Torch-free folders with clang and a sanitizer in the folder DIR, and
+# Builds the Torch-free folders with clang and a sanitizer in the folder DIR and
 # runs their tests. Both are also the -Wthread-safety -Werror build.
 #   check_sanitizers.sh address DIR  AddressSanitizer, UBSan, fuzz targets
 #   check_sanitizers.sh thread DIR   ThreadSanitizer; tests without gRPC

@@ -6,7 +6,7 @@
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-cd "$source_dir"
+cd "$source_dir" || exit
 run_dir=runs/demo
 "$source_dir/scripts/bootstrap.sh"
 "$source_dir/scripts/build.sh" --programs

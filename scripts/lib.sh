@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck shell=bash
 # Sourced by the scripts beside it: where things are, and how a script speaks.
 
 set -euo pipefail

@@ -14,7 +14,8 @@
 
 say "Running the tests: sanitizer_* are builds of their own, minutes each"
 status=0
-ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure --no-tests=error |
+ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure \
+  --no-tests=error |
   awk '/\*\*\*Skipped/ {++skipped}
        /tests passed, .* tests? failed out of/ {closing = 1}
        closing {rest = rest $0 "\n"; next}
