@@ -13,7 +13,7 @@
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
 #include "common/thread.h"
-#include "exchange/client_streams.h"
+#include "exchange/rpc/client_streams.h"
 #include "proto/exchange.grpc.pb.h"
 
 namespace gandem {

@@ -5,7 +5,7 @@
 
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
-#include "exchange/server_streams.h"
+#include "exchange/rpc/server_streams.h"
 #include "proto/exchange.grpc.pb.h"
 
 namespace gandem {

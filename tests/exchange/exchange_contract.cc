@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "tests/exchange/exchange_testing.h"
 #include "tests/exchange/round_driver.h"
+#include "tests/testing/delayed_exchange.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem::testing {
@@ -407,6 +408,28 @@ TEST_P(ExchangeContract, WholeRunsAtTheSmallestCache) {
     EXPECT_EQ(discriminator_driver.images_trained(), (cell.lag + 5) * 6);
     EXPECT_LE(discriminator().stats().cache_images,
               discriminator().stats().cache_capacity);
+  }
+}
+
+TEST_P(ExchangeContract, WholeRunsUnderDelays) {
+  uint64_t seed = 0;
+  for (const Grid& cell : WholeGrid()) {
+    SCOPED_TRACE(Describe(cell));
+    const ExchangeOptions options = GridOptions(cell);
+    const int64_t last_round = cell.lag + 3;
+    Connect(options);
+    const auto slow_generator = DelayGenerator(
+        &generator(),
+        {.seed = ++seed, .max_refusals = 2, .max_wait = absl::Milliseconds(1)});
+    const auto slow_discriminator = DelayDiscriminator(
+        &discriminator(),
+        {.seed = ~seed, .max_refusals = 2, .max_wait = absl::Milliseconds(1)});
+    GeneratorDriver generator_driver(options, last_round, slow_generator.get());
+    DiscriminatorDriver discriminator_driver(options, last_round,
+                                             slow_discriminator.get());
+    ASSERT_OK(
+        RunBoth(generator_driver, discriminator_driver, absl::Seconds(1)));
+    EXPECT_EQ(discriminator_driver.images_trained(), (cell.lag + 4) * 6);
   }
 }
 

@@ -41,7 +41,7 @@ TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
 # What only some files may use: (name, include, code, files that may).
 PLACES = [
     ("gRPC", r"grpc(pp)?/|.*\.grpc\.pb\.h", r"\bgrpc::",
-     r"common/rpc/|.*_(service|client)\.(cc|h)|collective/ring_|tests/"
+     r"(common|exchange)/rpc/|.*_(service|client)\.(cc|h)|collective/ring_|tests/"
      r"|benchmarks/"),
     ("NCCL", r"nccl\.h", r"\bnccl[A-Z]\w*\(",
      r"collective/nccl_|tests/collective/nccl_"),

@@ -20,9 +20,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "exchange/exchange_options.h"
-#include "exchange/frame_stream.h"
 #include "exchange/generator_inbox.h"
 #include "exchange/outbox.h"
+#include "exchange/rpc/frame_stream.h"
 #include "exchange/wire_codec.h"
 
 namespace gandem {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/peer_table.h"
+#include "exchange/rpc/peer_table.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_status.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/server_streams.h"
+#include "exchange/rpc/server_streams.h"
 
 #include <deque>
 #include <iterator>
@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
-#include "exchange/frame_stream.h"
+#include "exchange/rpc/frame_stream.h"
 
 namespace gandem {
 

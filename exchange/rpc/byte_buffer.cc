@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/byte_buffer.h"
+#include "exchange/rpc/byte_buffer.h"
 
 #include <cstddef>
 #include <span>

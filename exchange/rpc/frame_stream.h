@@ -23,7 +23,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "exchange/byte_buffer.h"
+#include "exchange/rpc/byte_buffer.h"
 #include "exchange/strand.h"
 #include "exchange/wire_codec.h"
 

@@ -21,7 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "exchange/discriminator_port.h"
 #include "exchange/exchange_options.h"
-#include "exchange/peer_table.h"
+#include "exchange/rpc/peer_table.h"
 #include "exchange/wire_codec.h"
 
 namespace gandem {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/client_streams.h"
+#include "exchange/rpc/client_streams.h"
 
 #include <deque>
 #include <utility>

@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/wire_codec.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/crc32c.h"
+#include "proto/exchange.pb.h"
+#include "tests/exchange/exchange_testing.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::StatusIs;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr int64_t kNoLimit = 1 << 20;
+
+std::string Text(std::span<const std::byte> bytes) {
+  return std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+}
+
+std::string Message(const Frame& frame) {
+  return EncodeFrameHead(frame) + Text(frame.payload.span());
+}
+
+absl::StatusOr<Frame> Decode(const std::string& message,
+                             size_t piece_bytes = 1 << 20,
+                             int64_t max_bytes = kNoLimit) {
+  const auto bytes = std::as_bytes(std::span(message));
+  std::vector<std::span<const std::byte>> pieces;
+  for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
+    pieces.push_back(
+        bytes.subspan(at, std::min(piece_bytes, bytes.size() - at)));
+    pieces.push_back({});  // gRPC may deliver empty slices
+  }
+  return DecodeFrame(pieces, max_bytes);
+}
+
+// A message whose header was changed by a stranger.
+std::string Forged(const Frame& frame,
+                   const std::function<void(TensorHeader&)>& change) {
+  const std::string head = EncodeFrameHead(frame);
+  TensorHeader header;
+  EXPECT_TRUE(header.ParseFromString(head.substr(4)));
+  change(header);
+  const std::string bytes = header.SerializeAsString();
+  std::string message(4, '\0');
+  message[0] = static_cast<char>(bytes.size());
+  return message + bytes + Text(frame.payload.span());
+}
+
+Frame SomeImages() {
+  ImageBatch batch = testing::Images(7, 2, 6, ImageUse::kBoth);
+  batch.format = {.encoding = Encoding::kBfloat16,
+                  .layout = Layout::kChannelsLast,
+                  .channels = 3,
+                  .height = 5,
+                  .width = 4};
+  std::vector<std::byte> pixels(6 * 120);
+  for (size_t i = 0; i < pixels.size(); ++i) {
+    pixels[i] = static_cast<std::byte>(i % 251);
+  }
+  batch.pixels = SharedBytes(std::move(pixels));
+  Frame frame = ToFrame(batch);
+  frame.run_epoch = 3;
+  frame.incarnation = 9;
+  frame.rank = 1;
+  return frame;
+}
+
+TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
+  const Frame frame = SomeImages();
+  for (size_t piece_bytes : {1, 3, 64, 500, 100000}) {
+    ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(frame), piece_bytes));
+    EXPECT_EQ(out.kind, FrameKind::kImages);
+    EXPECT_EQ(out.run_epoch, 3);
+    EXPECT_EQ(out.incarnation, 9);
+    EXPECT_EQ(out.rank, 1);
+    const ImageBatch batch = ToImageBatch(out);
+    EXPECT_EQ(batch.use, ImageUse::kBoth);
+    EXPECT_EQ(batch.round, 7);
+    EXPECT_EQ(batch.first_index, 2);
+    EXPECT_EQ(batch.count, 6);
+    EXPECT_EQ(batch.generator_version, 7);
+    EXPECT_EQ(batch.format, frame.format);
+    EXPECT_EQ(Text(batch.pixels.span()), Text(frame.payload.span()));
+    EXPECT_EQ(
+        reinterpret_cast<uintptr_t>(batch.pixels.data()) % kPayloadAlignment,
+        0u);
+  }
+}
+
+TEST(WireCodecTest, FeedbackComesBack) {
+  const FeedbackBatch batch = testing::Feedback(
+      {.generator_batch = 8, .discriminator_batch = 8}, 3, 4, 2);
+  ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(ToFrame(batch))));
+  const FeedbackBatch back = ToFeedbackBatch(out);
+  EXPECT_EQ(back.round, 3);
+  EXPECT_EQ(back.first_index, 4);
+  EXPECT_EQ(back.count, 2);
+  EXPECT_EQ(back.critic_version, 3);
+  EXPECT_EQ(back.loss, 0.5);
+  EXPECT_EQ(back.format, batch.format);
+  EXPECT_EQ(Text(back.gradient.span()), Text(batch.gradient.span()));
+}
+
+TEST(WireCodecTest, CriticComesBack) {
+  ASSERT_OK_AND_ASSIGN(const Frame out,
+                       Decode(Message(ToFrame(testing::Critic(12, 77)))));
+  EXPECT_EQ(ToCriticState(out).version, 12);
+  EXPECT_EQ(ToCriticState(out).bytes.size(), 77u);
+}
+
+TEST(WireCodecTest, FramesWithoutPayloadComeBack) {
+  ASSERT_OK_AND_ASSIGN(
+      const Frame open,
+      Decode(Message({.kind = FrameKind::kOpen, .version = -1})));
+  EXPECT_EQ(open.kind, FrameKind::kOpen);
+  EXPECT_EQ(open.version, -1);
+  ASSERT_OK_AND_ASSIGN(const Frame ack,
+                       Decode(Message({.kind = FrameKind::kAck,
+                                       .use = ImageUse::kFeedback,
+                                       .round = 1,
+                                       .first_index = 2,
+                                       .count = 3,
+                                       .oldest_unfinished_round = 4})));
+  EXPECT_EQ(ack.use, ImageUse::kFeedback);
+  EXPECT_EQ(ack.oldest_unfinished_round, 4);
+  ASSERT_OK_AND_ASSIGN(const Frame finished,
+                       Decode(Message({.kind = FrameKind::kFinished})));
+  EXPECT_EQ(finished.kind, FrameKind::kFinished);
+}
+
+TEST(WireCodecTest, EveryTruncationIsRefused) {
+  const std::string message = Message(SomeImages());
+  for (size_t size = 0; size < message.size(); ++size) {
+    EXPECT_THAT(Decode(message.substr(0, size)), StatusIs(kInvalid)) << size;
+  }
+  EXPECT_THAT(Decode(message + "x"),
+              StatusIs(kInvalid, HasSubstr("payload_bytes 720, but 721")));
+}
+
+TEST(WireCodecTest, EveryChangedByteOfThePayloadIsNoticed) {
+  const Frame frame = SomeImages();
+  const std::string message = Message(frame);
+  const size_t head = message.size() - frame.payload.size();
+  for (size_t at = head; at < message.size(); at += 7) {
+    std::string changed = message;
+    changed[at] = static_cast<char>(changed[at] ^ 0x10);
+    EXPECT_THAT(Decode(changed), StatusIs(kInvalid, HasSubstr("checksum")));
+  }
+}
+
+TEST(WireCodecTest, OversizedMessagesAreRefused) {
+  const std::string message = Message(SomeImages());
+  const int64_t size = message.size();
+  EXPECT_OK(Decode(message, 64, size));
+  EXPECT_THAT(Decode(message, 64, size - 1),
+              StatusIs(kInvalid, HasSubstr("max_message_bytes")));
+}
+
+TEST(WireCodecTest, HeaderSizeIsLimited) {
+  std::string message(5000, '\0');
+  message[0] = 1;
+  message[1] = 2;  // 513
+  EXPECT_THAT(Decode(message),
+              StatusIs(kInvalid, HasSubstr("header size 513")));
+  message[3] = '\x80';
+  EXPECT_THAT(Decode(message),
+              StatusIs(kInvalid, HasSubstr("header size 2147484161")));
+  EXPECT_THAT(Decode(std::string("\x03\0\0\0\xff\xff\xff", 7)),
+              StatusIs(kInvalid, HasSubstr("not a TensorHeader")));
+}
+
+TEST(WireCodecTest, ForgedHeadersAreRefused) {
+  const std::pair<const char*, std::function<void(TensorHeader&)>> cases[] = {
+      {"kind", [](TensorHeader& h) { h.set_kind(FRAME_UNKNOWN); }},
+      {"kind", [](TensorHeader& h) { h.set_kind(WireFrameKind(99)); }},
+      {"use", [](TensorHeader& h) { h.set_use(USE_UNKNOWN); }},
+      {"use", [](TensorHeader& h) { h.set_use(WireUse(9)); }},
+      {"encoding", [](TensorHeader& h) { h.set_encoding(WIRE_BYTES); }},
+      {"encoding", [](TensorHeader& h) { h.set_encoding(WireEncoding(9)); }},
+      {"layout", [](TensorHeader& h) { h.set_layout(WireLayout(9)); }},
+      {"round", [](TensorHeader& h) { h.set_round(-1); }},
+      {"first_index", [](TensorHeader& h) { h.set_first_index(-1); }},
+      {"count", [](TensorHeader& h) { h.set_count(-6); }},
+      {"count", [](TensorHeader& h) { h.set_count(5); }},
+      {"version", [](TensorHeader& h) { h.set_version(-1); }},
+      {"rank", [](TensorHeader& h) { h.set_rank(-1); }},
+      {"run_epoch", [](TensorHeader& h) { h.set_run_epoch(-1); }},
+      {"incarnation", [](TensorHeader& h) { h.set_incarnation(-1); }},
+      {"payload_bytes", [](TensorHeader& h) { h.set_payload_bytes(-1); }},
+      {"payload_bytes", [](TensorHeader& h) { h.set_payload_bytes(719); }},
+      {"shape", [](TensorHeader& h) { h.clear_shape(); }},
+      {"shape", [](TensorHeader& h) { h.add_shape(1); }},
+      {"shape", [](TensorHeader& h) { h.set_shape(1, 4); }},
+      {"shape", [](TensorHeader& h) { h.set_shape(1, 0); }},
+      {"shape",
+       [](TensorHeader& h) {
+         h.set_shape(0, -6);
+         h.set_shape(1, -3);
+       }},
+      // Products that would overflow to the right size.
+      {"shape",
+       [](TensorHeader& h) {
+         h.set_shape(1, int64_t{1} << 32);
+         h.set_shape(2, int64_t{1} << 32);
+       }},
+      {"checksum", [](TensorHeader& h) { h.set_crc32c(h.crc32c() + 1); }},
+  };
+  for (const auto& [field, change] : cases) {
+    EXPECT_THAT(Decode(Forged(SomeImages(), change)),
+                StatusIs(kInvalid, HasSubstr(field)));
+  }
+  const Frame critic = ToFrame(testing::Critic(1, 8));
+  EXPECT_THAT(
+      Decode(Forged(critic, [](TensorHeader& h) { h.set_shape(0, 9); })),
+      StatusIs(kInvalid, HasSubstr("critic")));
+  EXPECT_THAT(
+      Decode(Forged(critic, [](TensorHeader& h) { h.set_kind(FRAME_ACK); })),
+      StatusIs(kInvalid, HasSubstr("payload")));
+}
+
+}  // namespace
+}  // namespace gandem

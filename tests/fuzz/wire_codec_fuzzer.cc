@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The wire codec on any bytes, and what decodes on the discriminator's end.
+// Byte 0 says into pieces of which size the message is cut, and whether size,
+// checksum and length of the payload are repaired first: without that, no
+// mutation would ever get past the checksum.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/crc32c.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/exchange_options.h"
+#include "exchange/wire_codec.h"
+#include "proto/exchange.pb.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxBytes = 1 << 16;
+
+std::span<const std::byte> BytesOf(absl::string_view text) {
+  return std::as_bytes(std::span<const char>(text.data(), text.size()));
+}
+
+absl::StatusOr<Frame> Decode(absl::string_view message, size_t piece_bytes) {
+  std::vector<std::span<const std::byte>> pieces;
+  for (size_t at = 0; at < message.size(); at += piece_bytes) {
+    pieces.push_back(BytesOf(message.substr(at, piece_bytes)));
+  }
+  return DecodeFrame(pieces, kMaxBytes);
+}
+
+// Byte 0 is the size of a header, which is made to fit what follows it.
+std::string Repair(absl::string_view input) {
+  if (input.empty()) return "";
+  const size_t size = static_cast<uint8_t>(input[0]);
+  TensorHeader header;
+  if (!header.ParseFromString(std::string(input.substr(1, size)))) return "";
+  input.remove_prefix(std::min(input.size(), 1 + size));
+  header.set_payload_bytes(static_cast<int64_t>(input.size()));
+  header.set_crc32c(Crc32c(BytesOf(input)));
+  const std::string bytes = header.SerializeAsString();
+  std::string message(4, '\0');
+  message[0] = static_cast<char>(bytes.size());
+  message[1] = static_cast<char>(bytes.size() >> 8);
+  return message + bytes + std::string(input);
+}
+
+// What a decoded frame promises, and that it comes back the same.
+void CheckFrame(const Frame& frame) {
+  if (frame.kind == FrameKind::kImages || frame.kind == FrameKind::kFeedback) {
+    GANDEM_CHECK(static_cast<int64_t>(frame.payload.size()) ==
+                 frame.count * frame.format.BytesPerImage());
+  }
+  GANDEM_CHECK(reinterpret_cast<uintptr_t>(frame.payload.data()) %
+                   kPayloadAlignment ==
+               0);
+  const std::string head = EncodeFrameHead(frame);
+  const std::span<const std::byte> pieces[] = {BytesOf(head),
+                                               frame.payload.span()};
+  const absl::StatusOr<Frame> again = DecodeFrame(pieces, 2 * kMaxBytes);
+  GANDEM_CHECK_OK(again.status());
+  GANDEM_CHECK(EncodeFrameHead(*again) == head);
+}
+
+ExchangeOptions SomeRun() {
+  const TensorFormat format = {
+      .encoding = Encoding::kUint8, .channels = 1, .height = 2, .width = 2};
+  TensorFormat gradient = format;
+  gradient.encoding = Encoding::kBfloat16;
+  return {.schedule = {.lag = 2,
+                       .discriminator_steps_per_round = 2,
+                       .feedback = FeedbackMode::kImageGradient,
+                       .generator_batch = 8,
+                       .discriminator_batch = 4},
+          .image_format = format,
+          .feedback_format = gradient};
+}
+
+}  // namespace
+}  // namespace gandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  if (size == 0) return 0;
+  const size_t piece_bytes = 1 + data[0] % 64;
+  const bool repair = data[0] >= 128;
+  const absl::string_view input(reinterpret_cast<const char*>(data + 1),
+                                size - 1);
+  const absl::StatusOr<Frame> frame =
+      Decode(repair ? Repair(input) : std::string(input), piece_bytes);
+  if (!frame.ok()) {
+    GANDEM_CHECK(absl::IsInvalidArgument(frame.status()));
+    return 0;
+  }
+  CheckFrame(*frame);
+  if (frame->kind != FrameKind::kImages) return 0;
+  static DiscriminatorEnd* const end =
+      DiscriminatorEnd::Create(SomeRun())->release();
+  const absl::StatusOr<bool> offered =
+      end->OfferImages(frame->rank, ToImageBatch(*frame));
+  GANDEM_CHECK(offered.ok() || absl::IsInvalidArgument(offered.status()) ||
+               absl::IsFailedPrecondition(offered.status()));
+  return 0;
+}
