@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <string>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
 #include "common/failpoint.h"
 #include "common/file.h"
 #include "common/file_writer.h"
@@ -253,8 +253,9 @@ TEST(CheckpointFilesTest, PruneDoesNotCountDamagedOnes) {
 
 // Kills a process at every failpoint of a commit and a prune, and then looks.
 TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
-  for (const absl::string_view name : FailpointNames()) {
-    if (!absl::StartsWith(name, "checkpoint.")) continue;
+  for (const absl::string_view name :
+       {"checkpoint.before_manifest", "checkpoint.before_rename",
+        "checkpoint.after_rename", "checkpoint.prune"}) {
     SCOPED_TRACE(name);
     const TempDir dir;
     Commit(dir.path(), 1);
@@ -262,7 +263,7 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
     const CheckpointManifest manifest = WriteShard(dir.path(), 3, 1, "state 3");
     EXPECT_EXIT(
         {
-          (void)ArmFailpoint(absl::StrCat(name, ":1"));
+          GANDEM_CHECK_OK(ArmFailpoint(absl::StrCat(name, ":1")));
           (void)CommitCheckpoint(dir.path(), manifest);
           (void)PruneCheckpoints(dir.path(), 1, 0);
           std::_Exit(0);
