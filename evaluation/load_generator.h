@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The averaged generator of a run's checkpoint, ready to make images.
+//
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Status; Torch exceptions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "models/network.h"
+#include "proto/config.pb.h"
+#include "training/tensor_bytes.h"
+
+namespace gandem {
+
+struct LoadedGenerator {
+  RunConfig config;        // effective, from the checkpoint
+  std::string checkpoint;  // folder
+  int64_t step = 0;        // rounds completed
+  // Newer checkpoints that are not complete: "path: why". Tell the user.
+  std::vector<std::string> skipped;
+  std::shared_ptr<Generator> network;  // the average
+  Compute compute;                     // where `network` is: the CPU
+};
+
+// From the newest complete checkpoint, or from that of `step`.
+//   NOT_FOUND         `run_dir` is no run, or has no (such) checkpoint.
+//   DATA_LOSS         files are damaged; says which.
+//   INVALID_ARGUMENT  the files do not fit this version's networks.
+absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
+                                              std::optional<int64_t> step);
+
+}  // namespace gandem

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// evaluation_job: `gandem sample` runs it with the same arguments.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/exit_code.h"
+#include "evaluation/sample_command.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kExitAboveThreshold = 1;
+
+constexpr char kSampleHelp[] = R"(Example:
+  gandem sample runs/demo -n 64 -o grid.png
+  gandem sample runs/demo --check --threshold 0.5
+
+Exit codes: 0 done, 1 --check is above --threshold, 2 the arguments or the run
+folder must be repaired, 70 internal.)";
+
+struct SampleFlags {
+  SampleRequest request;
+  int64_t checkpoint = 0;
+  uint64_t seed = 0;
+  double threshold = std::numeric_limits<double>::infinity();
+};
+
+CLI::App* AddSampleCommand(CLI::App& app, SampleFlags& flags) {
+  CLI::App* command = app.add_subcommand(
+      "sample", "Write a grid of images made by a run's newest checkpoint");
+  command->add_option("RUN_DIR", flags.request.run_dir, "Folder of the run")
+      ->required();
+  command
+      ->add_option("-n,--num_images", flags.request.num_images,
+                   "Images in the grid")
+      ->check(CLI::Range(int64_t{1}, SampleRequest::kMaxImages))
+      ->capture_default_str();
+  command->add_option("-o,--output", flags.request.output,
+                      "PNG file [RUN_DIR/samples/sample-STEP.png]");
+  command
+      ->add_option("--checkpoint", flags.checkpoint,
+                   "Step of the checkpoint [the newest complete one]")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--seed", flags.seed, "Seed of the noise [the run's]");
+  CLI::Option* check = command->add_flag(
+      "--check", flags.request.check,
+      "Also print the distance of 2048 samples from the real images "
+      "(docs/sample_check.md)");
+  command
+      ->add_option("--threshold", flags.threshold,
+                   "Exit with 1 when that distance is above")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(check);
+  command->footer(kSampleHelp);
+  return command;
+}
+
+int PrintReport(const SampleReport& report, const SampleFlags& flags) {
+  for (const std::string& skipped : report.skipped) {
+    absl::FPrintF(stderr, "skipped %s\n", skipped);
+  }
+  absl::PrintF("checkpoint of step %d: %s\n", report.step, report.checkpoint);
+  absl::PrintF("%d images: %s\n", flags.request.num_images, report.grid);
+  if (!report.distance.has_value()) return kExitOk;
+  const SampleDistance& distance = *report.distance;
+  absl::PrintF("check %.4f = structure %.4f + histogram %.4f + roughness %.4f",
+               distance.Total(), distance.structure, distance.histogram,
+               distance.roughness);
+  const bool above = !(distance.Total() <= flags.threshold);
+  if (flags.threshold < std::numeric_limits<double>::infinity()) {
+    absl::PrintF(" (%s the threshold %g)", above ? "above" : "within",
+                 flags.threshold);
+  }
+  absl::PrintF("\n");
+  return above ? kExitAboveThreshold : kExitOk;
+}
+
+int RunSample(const CLI::App& command, SampleFlags flags) {
+  if (command.count("--checkpoint") > 0) {
+    flags.request.checkpoint = flags.checkpoint;
+  }
+  if (command.count("--seed") > 0) flags.request.seed = flags.seed;
+  const absl::StatusOr<SampleReport> report = RunSampleCommand(flags.request);
+  if (!report.ok()) {
+    absl::FPrintF(stderr, "gandem sample: %s\n", report.status().message());
+    return ExitCodeOf(report.status());
+  }
+  return PrintReport(*report, flags);
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("Judges what a run has made.", "evaluation_job");
+  app.require_subcommand(1);
+  SampleFlags flags;
+  const CLI::App* sample = AddSampleCommand(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return RunSample(*sample, flags);
+}
+
+}  // namespace
+}  // namespace gandem
+
+int main(int argc, char** argv) { return gandem::Main(argc, argv); }

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/sample_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <torch/torch.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/checkpoint_files.h"
+#include "common/crc32c.h"
+#include "common/file.h"
+#include "common/philox.h"
+#include "common/png.h"
+#include "common/safetensors.h"
+#include "models/initialize.h"
+#include "models/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "training/module_state.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr uint64_t kRunSeed = 5;
+
+RunConfig SmallConfig() {
+  RunConfig config;
+  config.set_seed(kRunSeed);
+  config.set_rounds(100);
+  config.mutable_data()->set_max_images(4096);
+  RoleConfig& generator = *config.mutable_generator();
+  generator.mutable_network()->mutable_mlp()->set_noise_dim(6);
+  generator.mutable_network()->mutable_mlp()->add_hidden(8);
+  config.mutable_discriminator()->mutable_network()->mutable_mlp()->add_hidden(
+      8);
+  for (RoleConfig* role : {&generator, config.mutable_discriminator()}) {
+    role->mutable_optimizer()->mutable_adam();
+  }
+  return config;
+}
+
+// The average that the checkpoint of `step` holds: another one at each step.
+std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step) {
+  const std::shared_ptr<Generator> network = *MakeGenerator(
+      config.generator().network(), {.channels = 1, .height = 32, .width = 32});
+  InitializeParameters(*network, config.generator().network(),
+                       static_cast<uint64_t>(step));
+  if (config.precision() == PRECISION_FLOAT64) network->to(at::kDouble);
+  return network;
+}
+
+// `made_by` made the networks, `config` is what the checkpoint says.
+void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,
+                     int64_t step, const RunConfig& made_by) {
+  const std::string folder = PendingCheckpointPath(run_dir, step, 1);
+  ASSERT_OK(CreateDirectories(folder));
+  std::vector<NamedTensor> tensors;
+  AppendTensors("model.", StateOf(*MakeAverage(made_by, step + 1000)), tensors);
+  AppendTensors("ema.", StateOf(*MakeAverage(made_by, step)), tensors);
+  const std::string text = config.DebugString();
+  ASSERT_OK_AND_ASSIGN(
+      const FileSummary summary,
+      WriteSafetensors(folder + "/generator-0.safetensors", tensors, {}));
+  ASSERT_OK(WriteFileDurably(folder + "/config.textproto", text));
+  CheckpointManifest manifest;
+  manifest.set_step(step);
+  manifest.set_run_epoch(1);
+  const auto add = [&manifest](const char* name, int64_t size, uint32_t crc) {
+    CheckpointFile& file = *manifest.add_files();
+    file.set_name(name);
+    file.set_size(size);
+    file.set_crc32c(crc);
+  };
+  add("generator-0.safetensors", summary.size, summary.crc32c);
+  add("config.textproto", static_cast<int64_t>(text.size()),
+      Crc32c(std::as_bytes(std::span(text))));
+  ASSERT_OK(CommitCheckpoint(run_dir, manifest));
+}
+
+void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,
+                     int64_t step) {
+  WriteCheckpoint(run_dir, config, step, config);
+}
+
+// The grid of that average, made one image at a time.
+PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
+                        int64_t num_images) {
+  torch::NoGradGuard no_grad;
+  const std::shared_ptr<Generator> network = MakeAverage(config, step);
+  std::vector<float> images;
+  for (int64_t i = 0; i < num_images; ++i) {
+    const at::Tensor noise_NZ = torch::empty({1, 6});
+    PhiloxStream(seed, Purpose::kSample, 0, static_cast<uint64_t>(i))
+        .FillNormal({noise_NZ.mutable_data_ptr<float>(), 6});
+    const at::ScalarType dtype =
+        config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
+    const at::Tensor image =
+        network->forward(noise_NZ.to(dtype), ForwardMode::kEvaluate)
+            .to(at::kFloat)
+            .contiguous();
+    const float* values = image.const_data_ptr<float>();
+    images.insert(images.end(), values, values + image.numel());
+  }
+  return TileImages(images, {.channels = 1, .height = 32, .width = 32});
+}
+
+// Batched and single forwards may round differently: one gray level.
+void ExpectGrid(const std::string& path, const PixelImage& expected) {
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(path));
+  ASSERT_OK_AND_ASSIGN(const PixelImage grid, DecodePng(bytes));
+  ASSERT_EQ(grid.height, expected.height);
+  ASSERT_EQ(grid.width, expected.width);
+  for (size_t i = 0; i < grid.pixels.size(); ++i) {
+    ASSERT_NEAR(grid.pixels[i], expected.pixels[i], 1) << i;
+  }
+}
+
+void Damage(const std::string& path) {
+  ASSERT_OK_AND_ASSIGN(std::string bytes, ReadFile(path));
+  bytes[bytes.size() / 2] ^= 1;
+  ASSERT_OK(WriteFile(path, bytes));
+}
+
+class SampleCommandTest : public ::testing::Test {
+ protected:
+  std::string StepFile(int64_t step, absl::string_view name) {
+    return absl::StrCat(CheckpointPath(run_, step), "/", name);
+  }
+
+  testing::TempDir dir_;
+  const std::string run_ = dir_ / "run";
+};
+
+TEST_F(SampleCommandTest, WritesTheAverageOfTheNewestCheckpoint) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  WriteCheckpoint(run_, SmallConfig(), 20);
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_, .num_images = 70}));
+  EXPECT_EQ(report.step, 20);
+  EXPECT_EQ(report.checkpoint, CheckpointPath(run_, 20));
+  EXPECT_THAT(report.skipped, IsEmpty());
+  EXPECT_FALSE(report.distance.has_value());
+  EXPECT_EQ(report.grid, run_ + "/samples/sample-20.png");
+  ExpectGrid(report.grid, ExpectedGrid(SmallConfig(), 20, kRunSeed, 70));
+}
+
+TEST_F(SampleCommandTest, CheckpointSeedAndOutputCanBeChosen) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  WriteCheckpoint(run_, SmallConfig(), 20);
+  const std::string output = dir_ / "grid.png";
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_,
+                                         .num_images = 2,
+                                         .output = output,
+                                         .checkpoint = 10,
+                                         .seed = 77}));
+  EXPECT_EQ(report.step, 10);
+  EXPECT_EQ(report.grid, output);
+  ExpectGrid(output, ExpectedGrid(SmallConfig(), 10, 77, 2));
+}
+
+TEST_F(SampleCommandTest, Float64Run) {
+  RunConfig config = SmallConfig();
+  config.set_precision(PRECISION_FLOAT64);
+  config.mutable_exchange()->set_image_encoding(ExchangeConfig::FLOAT64);
+  config.mutable_exchange()->set_feedback_encoding(ExchangeConfig::FLOAT64);
+  WriteCheckpoint(run_, config, 10);
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_, .num_images = 4}));
+  ExpectGrid(report.grid, ExpectedGrid(config, 10, kRunSeed, 4));
+}
+
+TEST_F(SampleCommandTest, FallsBackFromADamagedCheckpointAndSaysSo) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  WriteCheckpoint(run_, SmallConfig(), 20);
+  Damage(StepFile(20, "generator-0.safetensors"));
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_}));
+  EXPECT_EQ(report.step, 10);
+  EXPECT_THAT(report.skipped,
+              ElementsAre(AllOf(HasSubstr("step-000000020"),
+                                HasSubstr("generator-0.safetensors"))));
+}
+
+TEST_F(SampleCommandTest, DamagedCheckpointThatWasAskedForIsAnError) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  Damage(StepFile(10, "generator-0.safetensors"));
+  EXPECT_THAT(RunSampleCommand({.run_dir = run_, .checkpoint = 10}).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("generator-0.safetensors")));
+}
+
+TEST_F(SampleCommandTest, NoRunAndNoCheckpoint) {
+  EXPECT_THAT(
+      RunSampleCommand({.run_dir = dir_ / "none"}).status(),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("none: no such folder")));
+  EXPECT_THAT(RunSampleCommand({.run_dir = dir_.path()}).status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr(dir_.path()),
+                             HasSubstr("not the folder of a run"))));
+  ASSERT_OK(CreateDirectories(run_ + "/checkpoints"));
+  EXPECT_THAT(RunSampleCommand({.run_dir = run_}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(run_)));
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  EXPECT_THAT(RunSampleCommand({.run_dir = run_, .checkpoint = 11}).status(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("no checkpoint of step 11")));
+}
+
+TEST_F(SampleCommandTest, NetworkThatDoesNotFit) {
+  RunConfig wide = SmallConfig();
+  wide.mutable_generator()->mutable_network()->mutable_mlp()->set_hidden(0, 9);
+  WriteCheckpoint(run_, SmallConfig(), 10, /*made_by=*/wide);
+  EXPECT_THAT(RunSampleCommand({.run_dir = run_}).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr(StepFile(10, "generator-0.safetensors"))));
+}
+
+TEST_F(SampleCommandTest, UnwritableOutput) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  EXPECT_THAT(
+      RunSampleCommand({.run_dir = run_, .output = "/no/such/folder/a.png"})
+          .status(),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("/no/such/folder")));
+}
+
+TEST_F(SampleCommandTest, NumberOfImagesIsChecked) {
+  for (const int64_t num_images : {0, 10001}) {
+    EXPECT_THAT(
+        RunSampleCommand({.run_dir = run_, .num_images = num_images}).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("10000")));
+  }
+}
+
+TEST_F(SampleCommandTest, CheckMeasuresTheSamples) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  ASSERT_OK_AND_ASSIGN(
+      const SampleReport report,
+      RunSampleCommand({.run_dir = run_, .num_images = 1, .check = true}));
+  ASSERT_TRUE(report.distance.has_value());
+  // An untrained network makes gray images with a little noise.
+  EXPECT_GT(report.distance->Total(), 3);
+  ASSERT_OK_AND_ASSIGN(
+      const SampleReport again,
+      RunSampleCommand({.run_dir = run_, .num_images = 9, .check = true}));
+  EXPECT_EQ(report.distance->Total(), again.distance->Total());
+}
+
+// The program itself.
+struct Ran {
+  int exit_code;
+  std::string output;  // both streams
+};
+Ran RunProgram(const std::string& arguments) {
+  const std::string command = absl::StrCat(
+      std::getenv("GANDEM_BIN_DIR"), "/evaluation_job ", arguments, " 2>&1");
+  FILE* pipe = popen(command.c_str(), "r");
+  std::string output;
+  char buffer[4096];
+  while (size_t got = fread(buffer, 1, sizeof(buffer), pipe)) {
+    output.append(buffer, got);
+  }
+  const int status = pclose(pipe);
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, output};
+}
+
+TEST_F(SampleCommandTest, ProgramSucceeds) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  WriteCheckpoint(run_, SmallConfig(), 20);
+  Damage(StepFile(20, "config.textproto"));
+  const Ran ran = RunProgram(absl::StrCat("sample ", run_, " -n 3"));
+  EXPECT_EQ(ran.exit_code, 0) << ran.output;
+  EXPECT_THAT(ran.output,
+              AllOf(HasSubstr("skipped "), HasSubstr("step-000000020"),
+                    HasSubstr("checkpoint of step 10"), HasSubstr("3 images: "),
+                    HasSubstr("sample-10.png")));
+}
+
+TEST_F(SampleCommandTest, ProgramComparesWithTheThreshold) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  const std::string arguments =
+      absl::StrCat("sample ", run_, " --check --threshold ");
+  const Ran above = RunProgram(arguments + "0.5");
+  EXPECT_EQ(above.exit_code, 1);
+  EXPECT_THAT(above.output, AllOf(HasSubstr("check "),
+                                  HasSubstr("(above the threshold 0.5)")));
+  EXPECT_EQ(RunProgram(arguments + "1000").exit_code, 0);
+}
+
+TEST_F(SampleCommandTest, ProgramExplainsItself) {
+  const Ran help = RunProgram("sample --help");
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.output, HasSubstr("gandem sample runs/demo -n 64"));
+  EXPECT_EQ(RunProgram("").exit_code, 2);
+  EXPECT_EQ(RunProgram("sample").exit_code, 2);
+  EXPECT_EQ(RunProgram("sample x -n 0").exit_code, 2);
+  EXPECT_EQ(RunProgram("sample x --threshold 1").exit_code, 2);
+  const Ran missing = RunProgram("sample " + run_);
+  EXPECT_EQ(missing.exit_code, 2);
+  EXPECT_THAT(missing.output, HasSubstr("no such folder"));
+}
+
+}  // namespace
+}  // namespace gandem
