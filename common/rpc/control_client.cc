@@ -53,7 +53,7 @@ struct ControlClient::Rpc {
                                  grpc::ClientContext*, const Request&, Reply*),
                              const Request& request, absl::Time deadline) {
     grpc::ClientContext context;
-    context.set_deadline(absl::ToChronoTime(deadline));
+    context.set_deadline(ToGrpcDeadline(deadline));
     {
       absl::MutexLock lock(&mu);
       waiting.insert(&context);
