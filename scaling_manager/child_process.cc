@@ -9,7 +9,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -19,12 +18,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/signals.h"
+#include "scaling_manager/file_tail.h"
 
 namespace gandem {
 namespace {
 
 constexpr int kExecTimeoutMilliseconds = 30'000;
-constexpr off_t kMaxTailBytes = 16 << 10;
+constexpr int64_t kMaxTailBytes = 16 << 10;
 
 // Everything here runs between fork and exec in a process that had other
 // threads: system calls only, no memory. `error_fd` takes errno.
@@ -145,15 +145,8 @@ std::optional<ProcessEnd> ChildProcess::Poll() {
 }
 
 std::string ChildProcess::LogTail(int max_lines) const {
-  const int fd = open(log_path_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return "";
-  const absl::Cleanup close_log = [fd] { close(fd); };
-  const off_t size = lseek(fd, 0, SEEK_END);
-  const off_t start = std::max(log_start_, size - kMaxTailBytes);
-  if (size <= start) return "";
-  std::string text(static_cast<size_t>(size - start), '\0');
-  const ssize_t got = pread(fd, text.data(), text.size(), start);
-  text.resize(static_cast<size_t>(std::max<ssize_t>(got, 0)));
+  const std::string text =
+      ReadFileTail(log_path_, kMaxTailBytes, log_start_).value_or("");
   size_t from = text.size();
   for (int lines = 0; from > 0; --from) {
     if (text[from - 1] == '\n' && from < text.size() && ++lines == max_lines) {

@@ -57,4 +57,11 @@ grpc::Status ControlService::Status(grpc::ServerContext* /*context*/,
   return grpc::Status::OK;
 }
 
+absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
+    const RpcServer::Options& options, ControlService* service) {
+  return RpcServer::Start(options, [service](grpc::ServerBuilder& builder) {
+    builder.RegisterService(service);
+  });
+}
+
 }  // namespace gandem

@@ -8,7 +8,10 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 
+#include "absl/status/statusor.h"
+#include "common/rpc/channel.h"
 #include "proto/control.grpc.pb.h"
 #include "scaling_manager/coordinator.h"
 
@@ -45,5 +48,9 @@ class ControlService final : public Control::Service {
   Coordinator* const coordinator_;
   const Observer observer_;
 };
+
+// `service` outlives the server. Errors: those of RpcServer::Start.
+absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
+    const RpcServer::Options& options, ControlService* service);
 
 }  // namespace gandem

@@ -60,8 +60,8 @@ class Coordinator {
     std::string run_dir;      // required, exists
     std::string config_text;  // the effective config
     uint64_t config_hash = 0;
-    int64_t rounds = 0;              // required, >= 1
-    std::vector<WorkerKey> workers;  // required
+    int64_t rounds = 0;                   // required, >= 1
+    std::vector<WorkerKey> workers = {};  // required
     // Workers come by themselves; without it the launcher's are the only ones.
     bool external = false;
     absl::Duration heartbeat_timeout = absl::Seconds(60);
@@ -179,7 +179,8 @@ class Coordinator {
   int64_t committed_step_ ABSL_GUARDED_BY(mu_) = 0;  // 0: none
   int64_t settled_step_ ABSL_GUARDED_BY(mu_) = 0;    // committed or given up
   std::string resume_from_ ABSL_GUARDED_BY(mu_);
-  int64_t first_round_ ABSL_GUARDED_BY(mu_) = 0;  // of the epoch
+  // Of the epoch; -1: it was begun by an earlier coordinator.
+  int64_t first_round_ ABSL_GUARDED_BY(mu_) = 0;
   int restarts_ ABSL_GUARDED_BY(mu_) = 0;
   std::string last_failure_ ABSL_GUARDED_BY(mu_);
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);

@@ -47,6 +47,7 @@ absl::Status Coordinator::Open() {
     return newest.status();
   }
   committed_step_ = settled_step_ = newest.ok() ? newest->step : 0;
+  first_round_ = -1;
   shards_ = ShardCollector(static_cast<int>(workers_.size()), options_.rounds);
   phase_ = Phase::kRejoining;
   AddEvent(absl::StrCat("waiting for the workers of run epoch ",
@@ -379,11 +380,12 @@ StatusReply Coordinator::Status() {
   reply.set_rounds(options_.rounds);
   reply.set_last_checkpoint_step(committed_step_);
   reply.set_restarts(restarts_);
+  reply.set_first_round(first_round_);
   int64_t completed = options_.rounds;
   const absl::Time now = options_.clock->Now();
   for (const Worker& worker : workers_) {
     const int64_t rounds = worker.incarnation == 0
-                               ? first_round_
+                               ? committed_step_
                                : worker.progress.completed_rounds();
     completed = std::min(completed, rounds);
     WorkerStatus* const status = reply.add_workers();

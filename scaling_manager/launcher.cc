@@ -7,7 +7,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/status.h"
@@ -16,7 +15,6 @@ namespace gandem {
 namespace {
 
 constexpr int kTailLines = 15;
-constexpr absl::Duration kPollInterval = absl::Milliseconds(10);
 
 std::string RoleName(Role role) {
   return absl::AsciiStrToLower(Role_Name(role));
@@ -54,7 +52,9 @@ void Launcher::Reap(std::vector<Failure>& failures) {
       ++it;
       continue;
     }
-    if (!coordinator_->outcome().has_value()) {
+    const bool failed =
+        end->exit_code != kExitOk && end->exit_code != kExitResumable;
+    if (!coordinator_->outcome().has_value() || (failed && !signalled_)) {
       failures.push_back({it->first, *end, it->second.log_path(),
                           it->second.LogTail(kTailLines)});
     }
@@ -82,17 +82,8 @@ std::vector<Launcher::Failure> Launcher::Poll() {
 }
 
 void Launcher::SignalAll(int signal) {
+  signalled_ = true;
   for (auto& [key, child] : children_) child.Signal(signal);
-}
-
-bool Launcher::WaitForAll(absl::Time deadline) {
-  std::vector<Failure> ignored;
-  while (true) {
-    Reap(ignored);
-    if (children_.empty()) return true;
-    if (absl::Now() >= deadline) return false;
-    absl::SleepFor(kPollInterval);
-  }
 }
 
 }  // namespace gandem

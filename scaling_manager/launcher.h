@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/time.h"
 #include "scaling_manager/child_process.h"
 #include "scaling_manager/coordinator.h"
 
@@ -25,7 +24,7 @@ class Launcher {
     std::string run_dir;          // required
     std::string control_address;  // required: of the Control service
   };
-  // The end of a worker that nobody had asked to leave.
+  // The end of a worker that was not asked to leave, or that failed.
   struct Failure {
     WorkerKey key;
     ProcessEnd end;
@@ -41,10 +40,9 @@ class Launcher {
   // Reaps, reports to the coordinator and does what it wishes. Never waits.
   std::vector<Failure> Poll();
 
+  // No process is left.
   bool empty() const { return children_.empty(); }
   void SignalAll(int signal);
-  // Waits until all have ended; true when they have.
-  bool WaitForAll(absl::Time deadline);
 
  private:
   void Reap(std::vector<Failure>& failures);
@@ -53,6 +51,7 @@ class Launcher {
   const Options options_;
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
+  bool signalled_ = false;  // by SignalAll()
 };
 
 // The binary of a role: "generator_worker" ...

@@ -54,6 +54,9 @@ struct ControlClient::Rpc {
                              const Request& request, absl::Time deadline) {
     grpc::ClientContext context;
     context.set_deadline(ToGrpcDeadline(deadline));
+    // A call that fails at once while nobody listens would leave gRPC without a
+    // thread that notices the new connection, but for a poll every 5 seconds.
+    context.set_wait_for_ready(true);
     {
       absl::MutexLock lock(&mu);
       waiting.insert(&context);
@@ -120,10 +123,14 @@ absl::Status ControlClient::WaitToRetry(absl::Time deadline,
                    " in time: ", std::string(last.message())));
 }
 
+absl::Time ControlClient::EndOfTry(absl::Time deadline) const {
+  return std::min(deadline, absl::Now() + options_.call_timeout);
+}
+
 absl::StatusOr<RegisterReply> ControlClient::TryRegister(
-    const RegisterRequest& request) {
-  const absl::Time deadline = absl::Now() + options_.call_timeout;
-  auto reply = rpc_->Call(&Control::Stub::Register, request, deadline);
+    const RegisterRequest& request, absl::Time deadline) {
+  auto reply =
+      rpc_->Call(&Control::Stub::Register, request, EndOfTry(deadline));
   if (!reply.ok()) return reply;
   const std::string& text = reply->config_text();
   absl::MutexLock lock(&mu_);
@@ -136,7 +143,7 @@ absl::StatusOr<RegisterReply> ControlClient::TryRegister(
 absl::StatusOr<RegisterReply> ControlClient::Register(absl::Time deadline) {
   absl::Status last;
   do {
-    auto reply = TryRegister(NewRegistration());
+    auto reply = TryRegister(NewRegistration(), deadline);
     if (reply.ok() || !IsSilence(reply.status())) return reply;
     last = reply.status();
   } while ((last = WaitToRetry(deadline, last)).ok());
@@ -154,8 +161,7 @@ absl::StatusOr<JoinReply> ControlClient::Join(
   }
   absl::Status last;
   do {
-    auto reply = rpc_->Call(&Control::Stub::Join, request,
-                            absl::Now() + options_.call_timeout);
+    auto reply = rpc_->Call(&Control::Stub::Join, request, EndOfTry(deadline));
     if (absl::IsNotFound(reply.status())) {  // a new coordinator
       JoinReply again;
       again.set_epoch_superseded(true);
@@ -181,7 +187,7 @@ absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
     request.set_run_epoch(run_epoch_);
   }
   return rpc_->Call(&Control::Stub::Heartbeat, request,
-                    absl::Now() + options_.call_timeout);
+                    EndOfTry(absl::InfiniteFuture()));
 }
 
 absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
@@ -192,7 +198,7 @@ absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
     report.set_run_epoch(run_epoch_);
   }
   return rpc_->Call(&Control::Stub::ReportShard, report,
-                    absl::Now() + options_.call_timeout);
+                    EndOfTry(absl::InfiniteFuture()));
 }
 
 absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
@@ -206,7 +212,7 @@ absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
     request.set_config_crc32c(config_crc32c_);
   }
   const auto reply = rpc_->Call(&Control::Stub::Register, request,
-                                absl::Now() + options_.call_timeout);
+                                EndOfTry(absl::InfiniteFuture()));
   GANDEM_RETURN_IF_ERROR(reply);
   return reply->continue_running();
 }

@@ -58,7 +58,7 @@ class ControlClient {
                                  absl::Time deadline);
 
   // One try each, for Heartbeats; incarnation and run epoch are filled in.
-  // UNAVAILABLE: nobody answered. NOT_FOUND: a new coordinator, see Continue().
+  // NOT_FOUND: a new coordinator, see Continue().
   absl::StatusOr<HeartbeatReply> Heartbeat(HeartbeatRequest request);
   absl::StatusOr<ShardReply> ReportShard(ShardReport report);
 
@@ -76,7 +76,9 @@ class ControlClient {
   ControlClient(Options options, std::unique_ptr<Rpc> rpc);
 
   RegisterRequest NewRegistration() const;
-  absl::StatusOr<RegisterReply> TryRegister(const RegisterRequest& request);
+  absl::Time EndOfTry(absl::Time deadline) const;
+  absl::StatusOr<RegisterReply> TryRegister(const RegisterRequest& request,
+                                            absl::Time deadline);
   // Waits for a retry interval; fails when the deadline comes before its end.
   absl::Status WaitToRetry(absl::Time deadline, const absl::Status& last);
 

@@ -149,13 +149,19 @@ absl::Status Heartbeats::SendHeartbeat(const Progress& progress) {
     for (size_t i = 0; i < num_metrics; ++i) {
       *request.add_metrics() = metrics_[i];
     }
-    // Metrics that have to wait for another heartbeat must not be lost.
-    is_last = !failure_.ok() && num_metrics == metrics_.size();
+    // What others wait for comes with the last of the metrics: the reply may
+    // tell this worker to leave.
+    const bool is_all = num_metrics == metrics_.size();
+    if (!is_all) {
+      request.set_paused(false);
+      request.set_finished(false);
+      wake_ = true;
+    }
+    is_last = !failure_.ok() && is_all;
     if (is_last) {
       request.set_failure(failure_.ToString());
       request.set_failure_exit_code(ExitCodeOf(failure_));
     }
-    if (num_metrics < metrics_.size()) wake_ = true;
   }
   const auto reply = client_->Heartbeat(request);
   GANDEM_RETURN_IF_ERROR(reply);

@@ -33,7 +33,10 @@ constexpr absl::Duration kLong = absl::Seconds(30);  // only a bound
 class Worker {
  public:
   Worker(const std::string& address, Role role) {
-    auto client = ControlClient::Create({.address = address, .role = role});
+    auto client =
+        ControlClient::Create({.address = address,
+                               .role = role,
+                               .call_timeout = absl::Milliseconds(200)});
     EXPECT_OK(client);
     client_ = *std::move(client);
   }
@@ -132,10 +135,7 @@ class ControlServiceTest : public ::testing::Test {
                 },
             .complete_status =
                 [](StatusReply& reply) { reply.set_images_per_second(123); }});
-    auto server = RpcServer::Start({.address = address_},
-                                   [this](grpc::ServerBuilder& builder) {
-                                     builder.RegisterService(&*service_);
-                                   });
+    auto server = StartControlServer({.address = address_}, &*service_);
     ASSERT_OK(server);
     server_ = *std::move(server);
   }

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ostream>
+
+#include "absl/strings/string_view.h"
+#include "common/exit_code.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
+    "  gandem status runs/a\n"
+    "  gandem sample runs/a -n 64 -o grid.png\n"
+    "  gandem explain schedule.lag\n";
+
+constexpr char kTrainExamples[] =
+    "Ctrl-C writes a checkpoint and leaves; the same command goes on from it.\n"
+    "A second Ctrl-C leaves at once.\n"
+    "\n"
+    "Exit codes: 0 all rounds are done, 2 bad usage or config, 75 stopped but\n"
+    "resumable, 70 failed, 130 left at once.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/b \\\n"
+    "      --set rounds=200 --set schedule.lag=0\n"
+    "  gandem train recipes/mlp_smoke.textproto --run_dir runs/c --colocated\n";
+
+constexpr char kStatusExamples[] =
+    "Example:\n"
+    "  gandem status runs/a\n";
+
+constexpr char kExplainExamples[] =
+    "Examples:\n"
+    "  gandem explain                  lists all fields of a recipe\n"
+    "  gandem explain schedule.lag\n";
+
+// All commands with the places that their arguments go to.
+struct Parser {
+  Parser() {
+    app.footer(kExamples);
+    app.set_version_flag("--version", "gandem " GANDEM_VERSION);
+    app.require_subcommand(1);
+    AddTrain();
+    AddStatus();
+    // Its arguments are evaluation_job's; ParseCommandLine hands them on.
+    sample_command =
+        app.add_subcommand("sample", "Make images with the generator of a run");
+    explain_command =
+        app.add_subcommand("explain", "Describe a field of a recipe");
+    explain_command->footer(kExplainExamples);
+    explain_command->add_option("FIELD", explain.field,
+                                "Path of the field, as in schedule.lag");
+  }
+
+  void AddTrain() {
+    train_command =
+        app.add_subcommand("train", "Train a GAN, or go on with it");
+    train_command->footer(kTrainExamples);
+    train_command
+        ->add_option("RECIPE", train.recipe,
+                     "RunConfig as text proto (`gandem explain`)")
+        ->required();
+    train_command
+        ->add_option("--run_dir", train.run_dir,
+                     "Folder of the run: checkpoints, samples, metrics, logs. "
+                     "A run that it has goes on")
+        ->required();
+    train_command
+        ->add_option("--set", train.sets,
+                     "Changes a field of the recipe: path.to.field=value")
+        ->take_all()
+        ->allow_extra_args(false);
+    train_command->add_flag("--colocated", train.colocated,
+                            "Train both networks in one process");
+    train_command->add_flag(
+        "--external", train.external,
+        "Wait for workers that are started by hand, start none");
+    train_command->add_option(
+        "--listen", train.listen,
+        "HOST:PORT for workers to connect to, in place of a unix socket");
+    train_command->add_flag(
+        "--insecure_network", train.insecure_network,
+        "Let --listen be reached from other hosts, unencrypted");
+  }
+
+  void AddStatus() {
+    status_command =
+        app.add_subcommand("status", "Show how far a run is, live or not");
+    status_command->footer(kStatusExamples);
+    status_command->add_option("RUN_DIR", status.run_dir, "Folder of the run")
+        ->required();
+    status_command->add_flag("--json", status.json, "Print JSON");
+  }
+
+  CLI::App app{
+      "Trains GANs with the generator and the discriminator as "
+      "separate processes.",
+      "gandem"};
+  CLI::App* train_command = nullptr;
+  CLI::App* status_command = nullptr;
+  CLI::App* sample_command = nullptr;
+  CLI::App* explain_command = nullptr;
+  TrainOptions train;
+  StatusOptions status;
+  ExplainOptions explain;
+};
+
+}  // namespace
+
+Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
+                         std::ostream& err) {
+  if (argc >= 2 && absl::string_view(argv[1]) == "sample") {
+    return SampleOptions{{argv + 2, argv + argc}};
+  }
+  Parser parser;
+  try {
+    parser.app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    const int code = parser.app.exit(error, out, err);
+    return NoCommand{code == 0 ? kExitOk : kExitUsage};
+  }
+  if (parser.train_command->parsed()) return parser.train;
+  if (parser.status_command->parsed()) return parser.status;
+  return parser.explain;
+}
+
+std::vector<std::string> AllFlags() {
+  Parser parser;
+  std::vector<std::string> flags;
+  const auto add = [&flags](const CLI::App& app, const std::string& prefix) {
+    for (const CLI::Option* const option : app.get_options()) {
+      flags.push_back(prefix + option->get_name(true, true));
+    }
+  };
+  add(parser.app, "gandem ");
+  for (const CLI::App* const command : parser.app.get_subcommands({})) {
+    add(*command, command->get_name() + " ");
+  }
+  return flags;
+}
+
+}  // namespace gandem

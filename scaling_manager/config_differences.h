@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a run may be resumed under a changed config.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// Where two configs differ: "generator.batch_size: 64, now 32". Fields that do
+// not change what is computed may differ: name, rounds, checkpoint, samples,
+// control, and the parts of data and exchange that only pace the work.
+std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
+                                           const RunConfig& new_config);
+
+}  // namespace gandem

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/file_tail.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "absl/cleanup/cleanup.h"
+#include "common/file.h"
+
+namespace gandem {
+
+absl::StatusOr<std::string> ReadFileTail(const std::string& path,
+                                         int64_t max_bytes,
+                                         int64_t first_byte) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  const int64_t size = lseek(fd, 0, SEEK_END);
+  const int64_t start = std::max(first_byte, size - max_bytes);
+  if (size <= start) return "";
+  std::string text(static_cast<size_t>(size - start), '\0');
+  const ssize_t got = pread(fd, text.data(), text.size(), start);
+  if (got < 0) return FileError(errno, "cannot read", path);
+  text.resize(static_cast<size_t>(got));
+  return text;
+}
+
+}  // namespace gandem

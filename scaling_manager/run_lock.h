@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Only one `gandem train` works on a run folder at a time. The lock goes with
+// the process, however it ends.
+//
+// Owner: `gandem train`, for the whole command. Thread safety: one thread.
+#pragma once
+
+#include <string>
+
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+class RunLock {
+ public:
+  // Takes run_dir/state/lock.
+  //   ALREADY_EXISTS  another process holds it; the message names it.
+  //   the file's error  the folder cannot be written.
+  static absl::StatusOr<RunLock> Take(const std::string& run_dir);
+  // Does another process hold it?
+  static bool IsTaken(const std::string& run_dir);
+
+  RunLock(RunLock&& other) noexcept;
+  RunLock& operator=(RunLock&& other) = delete;
+  ~RunLock();
+
+ private:
+  explicit RunLock(int fd) : fd_(fd) {}
+  int fd_;
+};
+
+}  // namespace gandem

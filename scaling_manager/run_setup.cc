@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/run_setup.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/checkpoint_files.h"
+#include "common/faults.h"
+#include "common/file.h"
+#include "common/run_config.h"
+#include "common/status.h"
+#include "common/text_proto.h"
+#include "scaling_manager/config_differences.h"
+
+namespace gandem {
+namespace {
+
+absl::Status CheckFlags(const TrainOptions& options) {
+  Faults faults("gandem train");
+  if (options.insecure_network && options.listen.empty()) {
+    faults.Add("--insecure_network needs --listen HOST:PORT");
+  }
+  return faults.ToStatus();
+}
+
+absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
+  char* const resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return FileError(errno, "cannot resolve", path);
+  std::string result = resolved;
+  std::free(resolved);
+  return result;
+}
+
+absl::Status CheckResume(const std::string& run_dir, const RunConfig& config) {
+  const auto newest = FindNewestCheckpoint(run_dir);
+  if (absl::IsNotFound(newest.status())) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(newest);
+  const std::string path = newest->path + "/config.textproto";
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, kMaxTextProtoBytes));
+  RunConfig old_config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, old_config));
+  const std::vector<std::string> differences =
+      ConfigDifferences(EffectiveConfig(old_config), config);
+  if (differences.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", run_dir, "' holds a run of another config (checkpoint of ",
+      newest->step, " rounds); choose another --run_dir, or the old values:",
+      "\n  ", absl::StrJoin(differences, "\n  ")));
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
+                          LoadRunConfig(options.recipe, options.sets));
+  RunConfig config = EffectiveConfig(given);
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
+  GANDEM_RETURN_IF_ERROR(CheckResume(run_dir, config));
+  std::string text = EffectiveConfigText(config);
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(run_dir + "/config.textproto", text));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
+  return RunSetup{std::move(lock), std::move(run_dir), std::move(config),
+                  std::move(text)};
+}
+
+Coordinator::Options CoordinatorOptions(const RunSetup& setup,
+                                        const TrainOptions& options) {
+  const RunConfig& config = setup.config;
+  const ControlConfig& control = config.control();
+  Coordinator::Options result = {
+      .run_name = config.name(),
+      .run_dir = setup.run_dir,
+      .config_text = setup.config_text,
+      .config_hash = ConfigHash(config),
+      .rounds = config.rounds(),
+      .external = options.external,
+      .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
+      .join_timeout = absl::Seconds(control.join_timeout_seconds()),
+      .grace = absl::Seconds(control.grace_seconds()),
+      .restart_budget = control.restart_budget(),
+      .keep_last = config.checkpoint().keep_last(),
+      .keep_every = config.checkpoint().keep_every()};
+  if (options.colocated) {
+    result.workers.push_back({COLOCATED, 0});
+    return result;
+  }
+  for (int rank = 0; rank < config.generator().workers(); ++rank) {
+    result.workers.push_back({GENERATOR, rank});
+  }
+  for (int rank = 0; rank < config.discriminator().workers(); ++rank) {
+    result.workers.push_back({DISCRIMINATOR, rank});
+  }
+  return result;
+}
+
+}  // namespace gandem

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How far a run is, asked from its running `gandem train`, or read from its
+// files when there is none.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/control.pb.h"
+
+namespace gandem {
+
+// Where `gandem status` finds the Control service of a running `gandem train`.
+absl::Status WriteControlAddress(const std::string& run_dir,
+                                 const std::string& address);
+void RemoveControlAddress(const std::string& run_dir);
+
+// Tries the service until `deadline`, then the files.
+//   NOT_FOUND  the folder holds no run.
+//   DATA_LOSS  its checkpoints are all damaged.
+absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
+                                         absl::Time deadline);
+
+// For people, several lines.
+std::string RunStatusText(const std::string& run_dir,
+                          const StatusReply& status);
+std::string RunStatusJson(const StatusReply& status);
+
+}  // namespace gandem

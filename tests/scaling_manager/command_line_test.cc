@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/command_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "common/exit_code.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class CommandLineTest : public ::testing::Test {
+ protected:
+  Command Parse(std::vector<const char*> arguments) {
+    arguments.insert(arguments.begin(), "gandem");
+    return ParseCommandLine(static_cast<int>(arguments.size()),
+                            arguments.data(), out_, err_);
+  }
+  int ExitCode(const Command& command) {
+    const auto* const none = std::get_if<NoCommand>(&command);
+    return none == nullptr ? -1 : none->exit_code;
+  }
+  std::ostringstream out_;
+  std::ostringstream err_;
+};
+
+// A flag that is added, renamed or removed changes this list, README and docs.
+TEST_F(CommandLineTest, TheFlagsAreFrozen) {
+  const std::vector<std::string> flags = AllFlags();
+  EXPECT_THAT(
+      flags,
+      ElementsAre("gandem -h,--help", "gandem --version", "train -h,--help",
+                  "train RECIPE", "train --run_dir", "train --set",
+                  "train --colocated", "train --external", "train --listen",
+                  "train --insecure_network", "status -h,--help",
+                  "status RUN_DIR", "status --json", "sample -h,--help",
+                  "explain -h,--help", "explain FIELD"));
+}
+
+TEST_F(CommandLineTest, Train) {
+  const Command command =
+      Parse({"train", "a.textproto", "--run_dir", "runs/a", "--set", "rounds=5",
+             "--set", "name=\"x y\"", "--colocated"});
+  const auto& options = std::get<TrainOptions>(command);
+  EXPECT_EQ(options.recipe, "a.textproto");
+  EXPECT_EQ(options.run_dir, "runs/a");
+  EXPECT_THAT(options.sets, ElementsAre("rounds=5", "name=\"x y\""));
+  EXPECT_TRUE(options.colocated);
+  EXPECT_FALSE(options.external);
+}
+
+TEST_F(CommandLineTest, ASetTakesOneValue) {
+  const Command command =
+      Parse({"train", "--run_dir", "r", "--set", "rounds=5", "a.textproto"});
+  EXPECT_EQ(std::get<TrainOptions>(command).recipe, "a.textproto");
+}
+
+TEST_F(CommandLineTest, SampleHandsItsArgumentsOn) {
+  const Command command = Parse({"sample", "runs/a", "-n", "64", "--help"});
+  EXPECT_THAT(std::get<SampleOptions>(command).arguments,
+              ElementsAre("runs/a", "-n", "64", "--help"));
+}
+
+TEST_F(CommandLineTest, Explain) {
+  EXPECT_EQ(std::get<ExplainOptions>(Parse({"explain"})).field, "");
+  EXPECT_EQ(std::get<ExplainOptions>(Parse({"explain", "rounds"})).field,
+            "rounds");
+}
+
+TEST_F(CommandLineTest, Status) {
+  const Command command = Parse({"status", "runs/a", "--json"});
+  EXPECT_EQ(std::get<StatusOptions>(command).run_dir, "runs/a");
+  EXPECT_TRUE(std::get<StatusOptions>(command).json);
+}
+
+TEST_F(CommandLineTest, BadUsageIsExplained) {
+  EXPECT_EQ(ExitCode(Parse({})), kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"trian"})), kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"train", "a.textproto"})), kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--run_dir is required"));
+  EXPECT_EQ(ExitCode(Parse({"train", "a", "--run_dir", "r", "--lag", "2"})),
+            kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("--lag"));
+  EXPECT_THAT(out_.str(), IsEmpty());
+}
+
+TEST_F(CommandLineTest, HelpHasExamples) {
+  EXPECT_EQ(ExitCode(Parse({"--help"})), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("gandem train recipes/"));
+  EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("--set schedule.lag=0"));
+  EXPECT_EQ(ExitCode(Parse({"status", "--help"})), kExitOk);
+  EXPECT_EQ(ExitCode(Parse({"explain", "--help"})), kExitOk);
+}
+
+TEST_F(CommandLineTest, Version) {
+  EXPECT_EQ(ExitCode(Parse({"--version"})), kExitOk);
+  EXPECT_THAT(out_.str(), ::testing::MatchesRegex("gandem [0-9.]+\n"));
+}
+
+}  // namespace
+}  // namespace gandem
