@@ -45,7 +45,6 @@ class FeedbackBook {
   std::optional<Numbered> NextAnswer(int rank, int64_t after) const;
   // Forgets an answer; a repeat is ignored.
   void Acknowledge(int rank, int64_t round, int64_t first_index);
-  bool IsAllAcknowledged(int rank) const { return answers_[rank].empty(); }
 
  private:
   using Key = std::pair<int64_t, int64_t>;  // round, first_index

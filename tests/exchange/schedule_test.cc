@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/schedule.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::ElementsAre;
+
+std::string Ranges(const std::vector<IndexRange>& ranges) {
+  return absl::StrJoin(ranges, " ", [](std::string* out, const IndexRange& r) {
+    absl::StrAppend(out, r.first, "+", r.count);
+  });
+}
+
+// "forward 0+2", "take_critic v3": one word per operation.
+std::vector<std::string> Words(const std::vector<GeneratorOp>& ops) {
+  const char* const names[] = {"make",      "send",        "forward",
+                               "send_step", "take_critic", "take_feedback",
+                               "backward",  "update"};
+  std::vector<std::string> words;
+  for (const GeneratorOp& op : ops) {
+    std::string word = names[static_cast<int>(op.kind)];
+    if (op.range.count > 0) {
+      absl::StrAppend(&word, " ", op.range.first, "+", op.range.count);
+    }
+    if (op.critic_version > 0) absl::StrAppend(&word, " v", op.critic_version);
+    words.push_back(word);
+  }
+  return words;
+}
+
+std::vector<std::string> Words(const std::vector<DiscriminatorOp>& ops) {
+  const char* const names[] = {"real", "take", "generated", "update"};
+  std::vector<std::string> words;
+  for (const DiscriminatorOp& op : ops) {
+    std::string word = names[static_cast<int>(op.kind)];
+    if (op.range.count > 0) {
+      absl::StrAppend(&word, " ", op.range.first, "+", op.range.count);
+    }
+    words.push_back(word);
+  }
+  return words;
+}
+
+TEST(ScheduleTest, LagZeroAlternates) {
+  constexpr Schedule schedule{.lag = 0, .discriminator_steps_per_round = 2};
+  for (int64_t t = 0; t < 4; ++t) {
+    EXPECT_EQ(schedule.ImageVersion(t), t);
+    // Judged after the round's own discriminator steps.
+    EXPECT_EQ(schedule.CriticVersion(t), 2 * t + 2);
+    EXPECT_EQ(schedule.LastRoundJudgedBy(t + 1), t);
+  }
+}
+
+TEST(ScheduleTest, LagOneLetsBothFleetsWork) {
+  constexpr Schedule schedule{.lag = 1, .discriminator_steps_per_round = 2};
+  EXPECT_EQ(schedule.CriticVersion(0), 0);
+  EXPECT_EQ(schedule.CriticVersion(5), 10);
+  EXPECT_EQ(schedule.LastRoundJudgedBy(5), 5);
+}
+
+TEST(ScheduleTest, FirstRoundsOfALagShareTheFirstCritic) {
+  constexpr Schedule schedule{.lag = 3};
+  for (int64_t t = 0; t < 3; ++t) EXPECT_EQ(schedule.CriticBoundary(t), 0);
+  EXPECT_EQ(schedule.CriticBoundary(3), 1);
+  EXPECT_EQ(schedule.LastRoundJudgedBy(0), 2);
+  EXPECT_EQ(schedule.OldestBoundaryNeeded(10), 8);
+}
+
+TEST(ScheduleTest, EveryRoundIsJudgedByItsBoundary) {
+  for (int64_t lag = 0; lag < 6; ++lag) {
+    const Schedule schedule{.lag = lag};
+    for (int64_t t = 0; t < 20; ++t) {
+      const int64_t boundary = schedule.CriticBoundary(t);
+      EXPECT_GE(schedule.LastRoundJudgedBy(boundary), t);
+      if (boundary > 0) {
+        EXPECT_LT(schedule.LastRoundJudgedBy(boundary - 1), t);
+      }
+    }
+  }
+}
+
+TEST(ScheduleTest, RankSlicesCoverTheRangeAndDifferByOne) {
+  for (int64_t total : {0, 1, 7, 64}) {
+    for (int size = 1; size <= 9; ++size) {
+      int64_t next = 0;
+      for (int rank = 0; rank < size; ++rank) {
+        const IndexRange slice = RankSlice(total, rank, size);
+        EXPECT_EQ(slice.first, next);
+        EXPECT_GE(slice.count, total / size);
+        EXPECT_LE(slice.count, total / size + 1);
+        next = slice.end();
+      }
+      EXPECT_EQ(next, total);
+    }
+  }
+}
+
+TEST(ScheduleTest, MicroBatchesCutInOrder) {
+  EXPECT_EQ(Ranges(MicroBatches({.first = 3, .count = 7}, 3)), "3+3 6+3 9+1");
+  EXPECT_EQ(Ranges(MicroBatches({.first = 3, .count = 7}, 0)), "3+7");
+  EXPECT_EQ(Ranges(MicroBatches({.first = 3, .count = 0}, 2)), "");
+}
+
+constexpr Schedule kReused{.lag = 1,
+                           .generator_batch = 4,
+                           .discriminator_batch = 4,
+                           .generator_micro_batch = 2,
+                           .discriminator_micro_batch = 3};
+
+TEST(ScheduleTest, SnapshotRound) {
+  EXPECT_THAT(Words(GeneratorRound(kReused, 3, 0, 1)),
+              ElementsAre("forward 0+2", "send_step 0+2", "forward 2+2",
+                          "send_step 2+2", "take_critic v3", "backward 0+2",
+                          "backward 2+2", "update"));
+}
+
+TEST(ScheduleTest, ImageGradientRound) {
+  Schedule schedule = kReused;
+  schedule.feedback = FeedbackMode::kImageGradient;
+  EXPECT_THAT(
+      Words(GeneratorRound(schedule, 3, 0, 1)),
+      ElementsAre("forward 0+2", "send_step 0+2", "forward 2+2",
+                  "send_step 2+2", "take_feedback 0+2 v3", "backward 0+2",
+                  "take_feedback 2+2 v3", "backward 2+2", "update"));
+}
+
+TEST(ScheduleTest, FreshImagesComeBeforeTheStep) {
+  Schedule schedule = kReused;
+  schedule.image_source = ImageSource::kFresh;
+  schedule.discriminator_steps_per_round = 2;
+  schedule.generator_micro_batch = 4;
+  EXPECT_THAT(
+      Words(GeneratorRound(schedule, 0, 0, 1)),
+      ElementsAre("make 0+4", "send 0+4", "make 4+4", "send 4+4", "forward 0+4",
+                  "take_critic", "backward 0+4", "update"));
+}
+
+TEST(ScheduleTest, DiscriminatorRound) {
+  Schedule schedule = kReused;
+  schedule.discriminator_steps_per_round = 2;
+  EXPECT_THAT(Words(DiscriminatorRound(schedule, 0, 1)),
+              ElementsAre("real 0+3", "real 3+1", "take 0+3", "generated 0+3",
+                          "take 3+1", "generated 3+1", "update",  //
+                          "real 0+3", "real 3+1", "take 4+3", "generated 4+3",
+                          "take 7+1", "generated 7+1", "update"));
+  // BOUNDED is at a version while it waits.
+  schedule.consistency = Consistency::kBounded;
+  schedule.discriminator_steps_per_round = 1;
+  EXPECT_THAT(Words(DiscriminatorRound(schedule, 0, 1)),
+              ElementsAre("take 0+3", "take 3+1", "real 0+3", "real 3+1",
+                          "generated 0+3", "generated 3+1", "update"));
+}
+
+TEST(ScheduleTest, RanksTakeTheirSliceOfEachStep) {
+  Schedule schedule = kReused;
+  schedule.discriminator_steps_per_round = 2;
+  EXPECT_THAT(Words(DiscriminatorRound(schedule, 1, 2)),
+              ElementsAre("real 2+2", "take 2+2", "generated 2+2", "update",
+                          "real 2+2", "take 6+2", "generated 6+2", "update"));
+}
+
+}  // namespace
+}  // namespace gandem
