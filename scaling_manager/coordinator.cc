@@ -21,7 +21,6 @@
 namespace gandem {
 namespace {
 
-constexpr char kConfigName[] = "config.textproto";
 constexpr int64_t kMaxHostBytes = 255;
 constexpr int64_t kMaxAddressBytes = 4096;
 
@@ -295,10 +294,15 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
   if (phase_ != Phase::kOver &&
       (report.step() > settled_step_ || report.step() < 1)) {
     const int index = static_cast<int>(worker - workers_.data());
-    GANDEM_ASSIGN_OR_RETURN(const ShardCollector::State state,
-                            shards_.Add(index, report));
-    if (state == ShardCollector::State::kComplete) Commit(report.step());
-    if (state == ShardCollector::State::kFailed) {
+    const auto state = shards_.Add(index, report);
+    if (!state.ok()) {
+      // Without it there would be no checkpoint, and nobody would know why.
+      AddEvent(
+          absl::StrCat(ToString(worker->key), "'s ", state.status().message()));
+      return state.status();
+    }
+    if (*state == ShardCollector::State::kComplete) Commit(report.step());
+    if (*state == ShardCollector::State::kFailed) {
       GiveUpCheckpoint(report.step(), shards_.Error(report.step()));
     }
   }
@@ -332,14 +336,6 @@ absl::Status Coordinator::TryCommit(int64_t step) {
   for (CheckpointFile& file : shards_.Files(step)) {
     *manifest.add_files() = std::move(file);
   }
-  const std::string folder =
-      PendingCheckpointPath(options_.run_dir, step, counters_.run_epoch());
-  GANDEM_RETURN_IF_ERROR(WriteFileDurably(
-      absl::StrCat(folder, "/", kConfigName), options_.config_text));
-  CheckpointFile* const config = manifest.add_files();
-  config->set_name(kConfigName);
-  config->set_size(static_cast<int64_t>(options_.config_text.size()));
-  config->set_crc32c(config_crc32c_);
   return CommitCheckpoint(options_.run_dir, manifest);
 }
 

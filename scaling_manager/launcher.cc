@@ -36,7 +36,7 @@ absl::Status Launcher::Start(WorkerKey key) {
       {.arguments = {absl::StrCat(options_.binary_folder, "/",
                                   WorkerBinary(key.role)),
                      "--control", options_.control_address, "--rank",
-                     absl::StrCat(key.rank), "--run_dir", options_.run_dir},
+                     absl::StrCat(key.rank)},
        .log_path =
            absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log")});
   GANDEM_RETURN_IF_ERROR(child);

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint_files.h"
 #include "common/faults.h"
 #include "common/status.h"
 
@@ -17,8 +18,7 @@ constexpr int64_t kMaxFiles = 1000;
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
          name.find('/') == std::string::npos &&
-         name.find('\0') == std::string::npos && name != "manifest.textproto" &&
-         name != "config.textproto";
+         name.find('\0') == std::string::npos && name != kManifestName;
 }
 
 }  // namespace

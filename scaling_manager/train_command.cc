@@ -192,7 +192,7 @@ absl::Status TrainCommand::Start() {
   for (const WorkerStatus& worker : status.workers()) {
     Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
                      " --control ", server_->address(), " --rank ",
-                     worker.rank(), " --run_dir ", setup_.run_dir));
+                     worker.rank()));
   }
   return absl::OkStatus();
 }

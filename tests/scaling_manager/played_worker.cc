@@ -32,6 +32,7 @@
 #include "common/rpc/heartbeats.h"
 #include "common/run_config.h"
 #include "common/signals.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -45,7 +46,6 @@ struct Play {
   std::string role;  // "generator"
   std::string control;
   int rank = 0;
-  std::string run_dir;
 };
 
 Play ParseArguments(int argc, char** argv) {
@@ -57,7 +57,6 @@ Play ParseArguments(int argc, char** argv) {
     const std::string flag = argv[i];
     const std::string value = argv[i + 1];
     if (flag == "--control") play.control = value;
-    if (flag == "--run_dir") play.run_dir = value;
     if (flag == "--rank") play.rank = std::atoi(value.c_str());
   }
   return play;
@@ -145,9 +144,9 @@ class PlayedWorker {
       if (!MayStart(round, heartbeats)) break;
       KillAt(round);
       absl::SleepFor(round_time_);
-      EndRound(round, *config, start.run_epoch(), heartbeats);
+      EndRound(round, *config, start, heartbeats);
     }
-    return Leave(*config, start.run_epoch(), heartbeats);
+    return Leave(*config, start, heartbeats);
   }
 
   Heartbeats::Progress CurrentProgress() {
@@ -191,48 +190,57 @@ class PlayedWorker {
     kill(getpid(), SIGKILL);
   }
 
-  void EndRound(int64_t round, const RunConfig& config, int64_t epoch,
-                Heartbeats& heartbeats) {
+  void EndRound(int64_t round, const RunConfig& config,
+                const RegisterReply& start, Heartbeats& heartbeats) {
     {
       absl::MutexLock lock(&mu_);
       progress_.completed_rounds = round + 1;
     }
     RoundMetrics metrics;
     metrics.set_role(RoleOf(play_.role));
-    metrics.set_run_epoch(epoch);
+    metrics.set_run_epoch(start.run_epoch());
     metrics.set_round(round);
     metrics.set_loss(1.0 / static_cast<double>(round + 1));
     heartbeats.AddMetrics(metrics);
     const int64_t every = config.checkpoint().every_rounds();
     if (every > 0 && (round + 1) % every == 0) {
-      WriteShard(round + 1, epoch, heartbeats);
+      WriteShard(round + 1, start, heartbeats);
     }
   }
 
-  void WriteShard(int64_t step, int64_t epoch, Heartbeats& heartbeats) {
+  absl::Status WriteFileOfShard(const std::string& folder,
+                                const std::string& name,
+                                const std::string& text, ShardReport& report) {
+    GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+    GANDEM_RETURN_IF_ERROR(WriteFileDurably(folder + "/" + name, text));
+    CheckpointFile* const file = report.add_files();
+    file->set_name(name);
+    file->set_size(static_cast<int64_t>(text.size()));
+    file->set_crc32c(
+        Crc32c(std::as_bytes(std::span(text.data(), text.size()))));
+    return absl::OkStatus();
+  }
+
+  void WriteShard(int64_t step, const RegisterReply& start,
+                  Heartbeats& heartbeats) {
     const std::string folder =
-        PendingCheckpointPath(play_.run_dir, step, epoch);
+        PendingCheckpointPath(start.run_dir(), step, start.run_epoch());
     const std::string name = absl::StrCat(play_.role, "-", play_.rank);
-    const std::string text = absl::StrCat(name, " after ", step, " rounds");
     ShardReport report;
     report.set_step(step);
-    absl::Status written = CreateDirectories(folder);
-    if (written.ok()) written = WriteFileDurably(folder + "/" + name, text);
-    if (written.ok()) {
-      CheckpointFile* const file = report.add_files();
-      file->set_name(name);
-      file->set_size(static_cast<int64_t>(text.size()));
-      file->set_crc32c(
-          Crc32c(std::as_bytes(std::span(text.data(), text.size()))));
-    } else {
-      report.set_error(std::string(written.message()));
+    absl::Status written = WriteFileOfShard(
+        folder, name, absl::StrCat(name, " after ", step, " rounds"), report);
+    if (written.ok() && play_.role != "discriminator") {
+      written = WriteFileOfShard(folder, "config.textproto",
+                                 start.config_text(), report);
     }
+    if (!written.ok()) report.set_error(std::string(written.message()));
     heartbeats.AddShard(std::move(report));
     shard_step_ = step;
   }
 
   // The last checkpoint, then waiting for the others.
-  std::optional<int> Leave(const RunConfig& config, int64_t epoch,
+  std::optional<int> Leave(const RunConfig& config, const RegisterReply& start,
                            Heartbeats& heartbeats) {
     int64_t completed = 0;
     bool is_last = false;
@@ -243,7 +251,7 @@ class PlayedWorker {
                 (reply_.has_cut() && reply_.cut() + 1 == completed);
     }
     if (is_last && shard_step_ < completed) {
-      WriteShard(completed, epoch, heartbeats);
+      WriteShard(completed, start, heartbeats);
     }
     {
       absl::MutexLock lock(&mu_);

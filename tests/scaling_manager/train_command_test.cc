@@ -332,7 +332,7 @@ TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
     for (const std::string role : {"generator", "discriminator"}) {
       auto worker = ChildProcess::Start(
           {{absl::StrCat(PLAYED_FOLDER, "/", role, "_worker"), "--control",
-            address, "--rank", "0", "--run_dir", run_dir_},
+            address, "--rank", "0"},
            folder_ / role});
       ASSERT_OK(worker);
       workers.push_back(*std::move(worker));
