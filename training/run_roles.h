@@ -20,7 +20,7 @@ struct RunRolesOptions {
   // How long one wait lasts before `interrupted` is asked again.
   absl::Duration poll = absl::Seconds(1);
   // Not OK: the loop ends with that status.
-  std::function<absl::Status()> interrupted;
+  std::function<absl::Status()> interrupted = {};
 };
 
 // Until all roles have finished, one fails, or the loop is interrupted. Torch

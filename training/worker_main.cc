@@ -11,6 +11,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
@@ -29,6 +30,7 @@ namespace {
 struct Flags {
   std::string control;
   int rank = 0;
+  std::string run_dir;
   std::string listen;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
@@ -45,6 +47,9 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
       ->required();
   app.add_option("--rank", flags.rank, "Index in the fleet of this role")
       ->capture_default_str();
+  app.add_option("--run_dir", flags.run_dir,
+                 "Where this machine sees the run folder, if elsewhere than "
+                 "the coordinator");
   if (role == DISCRIMINATOR) {
     app.add_option("--listen", flags.listen,
                    "HOST:PORT for the exchange; default: a unix socket, for "
@@ -66,9 +71,10 @@ class Worker {
   absl::StatusOr<ExitCode> Run() {
     while (true) {
       GANDEM_ASSIGN_OR_RETURN(
-          const RegisterReply assignment,
+          RegisterReply assignment,
           client_->Register(absl::Now() +
                             absl::Seconds(flags_.register_timeout_seconds)));
+      UseLocalRunDir(assignment);
       GANDEM_ASSIGN_OR_RETURN(
           const RunConfig config,
           ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
@@ -103,6 +109,18 @@ class Worker {
   }
 
  private:
+  void UseLocalRunDir(RegisterReply& assignment) const {
+    if (flags_.run_dir.empty() || flags_.run_dir == assignment.run_dir()) {
+      return;
+    }
+    const absl::string_view resume_from = assignment.resume_from();
+    if (absl::StartsWith(resume_from, assignment.run_dir())) {
+      assignment.set_resume_from(absl::StrCat(
+          flags_.run_dir, resume_from.substr(assignment.run_dir().size())));
+    }
+    assignment.set_run_dir(flags_.run_dir);
+  }
+
   absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
                                                 const RunConfig& config) {
     WorkerEpoch epoch(

@@ -129,7 +129,14 @@ std::string ToGrpcTarget(const Address& address) {
 void SendGrpcLogToOurs() {
   static const bool once = [] {
     gpr_set_log_function([](gpr_log_func_args* line) {
-      GANDEM_LOG_DEBUG("grpc: {}", line->message);
+      // gRPC says this and aborts; all else it says is about connections that
+      // are tried again.
+      if (absl::StartsWith(line->message, "assertion failed")) {
+        GANDEM_LOG_ERROR("grpc: {}:{}: {}", line->file, line->line,
+                         line->message);
+      } else {
+        GANDEM_LOG_DEBUG("grpc: {}", line->message);
+      }
     });
     return true;
   }();

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Starts real `gandem` runs for tests and looks at what they leave behind.
+
+Everything is bounded in time, and only processes that a test started are ever
+signalled. The environment names the build: GANDEM_BIN_DIR, GANDEM_SOURCE_DIR.
+"""
+
+import contextlib
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+BIN = pathlib.Path(os.environ["GANDEM_BIN_DIR"])
+SOURCE = pathlib.Path(os.environ["GANDEM_SOURCE_DIR"])
+SMOKE = SOURCE / "recipes" / "mlp_smoke.textproto"
+DEADLINE = 60  # seconds for anything that should take a few
+
+
+def descendants(pid):
+    """Pids of all living processes below `pid`, zombies left out."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            stat = pathlib.Path("/proc", entry, "stat").read_text()
+        except OSError:
+            continue
+        state, parent = stat.rsplit(")", 1)[1].split()[:2]
+        if state != "Z":
+            children.setdefault(int(parent), []).append(int(entry))
+    found, todo = [], [pid]
+    while todo:
+        below = children.get(todo.pop(), [])
+        found += below
+        todo += below
+    return found
+
+
+def command_of(pid):
+    try:
+        return pathlib.Path("/proc", str(pid), "cmdline").read_bytes().split(
+            b"\0")[0].decode().rsplit("/", 1)[-1]
+    except OSError:
+        return ""
+
+
+def wait_for(condition, what, seconds=DEADLINE):
+    """Polls until `condition()` is true and returns its value."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"waited {seconds} s for {what}")
+
+
+class Run:
+    """One `gandem train` and its run folder."""
+
+    def __init__(self, run_dir, recipe=SMOKE, sets=(), flags=(), env=None):
+        self.dir = pathlib.Path(run_dir)
+        self.output = self.dir.with_suffix(".out")
+        command = [BIN / "gandem", "train", recipe, "--run_dir", self.dir]
+        for assignment in sets:
+            command += ["--set", assignment]
+        with open(self.output, "ab") as out:
+            self.process = subprocess.Popen(
+                [str(part) for part in [*command, *flags]],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                env={**os.environ, **(env or {})})
+        self.seen = set()
+
+    def text(self):
+        return self.output.read_text(errors="replace")
+
+    def worker(self, name):
+        """Waits for a worker process by the name of its binary."""
+        def find():
+            for pid in descendants(self.process.pid):
+                self.seen.add(pid)
+                if command_of(pid) == name:
+                    return pid
+            return None
+        return wait_for(find, name)
+
+    def wait(self, seconds=DEADLINE):
+        """The exit code; the whole family is gone by then."""
+        end = time.monotonic() + seconds
+        while self.process.poll() is None:
+            self.seen.update(descendants(self.process.pid))
+            if time.monotonic() > end:
+                self.kill()
+                raise AssertionError(f"still running after {seconds} s:\n"
+                                     + self.text()[-4000:])
+            time.sleep(0.02)
+        wait_for(lambda: not self.orphans(), "the workers to end", 10)
+        return self.process.returncode
+
+    def orphans(self):
+        return [pid for pid in self.seen if command_of(pid).endswith("_worker")]
+
+    def rounds(self, role="GENERATOR"):
+        """Completed rounds of a role, by metrics.jsonl."""
+        last = 0
+        with contextlib.suppress(FileNotFoundError):
+            for line in (self.dir / "metrics.jsonl").read_text().splitlines():
+                with contextlib.suppress(ValueError):
+                    record = json.loads(line)
+                    if record["role"] == role:
+                        last = int(record.get("round", 0)) + 1
+        return last
+
+    def kill(self):
+        family = descendants(self.process.pid)
+        self.process.kill()
+        self.process.wait()
+        for pid in family:
+            with contextlib.suppress(ProcessLookupError):
+                if command_of(pid).endswith("_worker"):
+                    os.kill(pid, signal.SIGKILL)
+
+    def final_state(self):
+        """Bytes of all tensors of the newest checkpoint, by file."""
+        newest = max((self.dir / "checkpoints").glob("step-*"))
+        return newest.name, {
+            file.name: file.read_bytes()
+            for file in sorted(newest.glob("*.safetensors"))}
+
+
+class RunTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-test-"))
+        self.runs = []
+        self.addCleanup(self._clean_up)
+
+    def _clean_up(self):
+        for run in self.runs:
+            if run.process.poll() is None:
+                run.kill()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def start(self, name, **options):
+        run = Run(self.folder / name, **options)
+        self.runs.append(run)
+        return run
+
+    def train(self, name, code=0, **options):
+        """Runs to the end and checks the exit code."""
+        run = self.start(name, **options)
+        self.assertEqual(run.wait(), code, run.text()[-4000:])
+        return run
+
+    def assert_same_state(self, run, other):
+        step, files = run.final_state()
+        other_step, other_files = other.final_state()
+        self.assertEqual(step, other_step)
+        self.assertEqual(sorted(files), sorted(other_files))
+        for name, content in files.items():
+            self.assertTrue(content == other_files[name],
+                            f"{name} of {step} differs")
+
+
+if __name__ == "__main__":
+    sys.exit("harness.py is imported by the tests beside it")

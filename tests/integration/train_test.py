@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Real processes: two workers train, and equal one process bit for bit."""
+
+import json
+import unittest
+
+import harness
+
+
+class TrainTest(harness.RunTest):
+    # lag, steps, source, feedback, micro-batch
+    CELLS = {
+        "synchronous": (0, 1, "REUSED", "SNAPSHOT", 0),
+        "default": (1, 1, "REUSED", "SNAPSHOT", 0),
+        "gradients": (1, 2, "FRESH", "IMAGE_GRADIENT", 8),
+        "slack": (3, 2, "FRESH", "SNAPSHOT", 4),
+    }
+
+    def sets(self, cell):
+        lag, steps, source, feedback, micro = self.CELLS[cell]
+        return [f"schedule.lag={lag}",
+                f"schedule.discriminator_steps_per_round={steps}",
+                f"schedule.image_source={source}",
+                f"schedule.feedback={feedback}",
+                f"generator.micro_batch={micro}",
+                f"discriminator.micro_batch={micro}", "rounds=12"]
+
+    def test_two_processes_equal_one(self):
+        for cell in self.CELLS:
+            with self.subTest(cell):
+                together = self.train(cell + "-one", sets=self.sets(cell),
+                                      flags=["--colocated"])
+                apart = self.train(cell + "-two", sets=self.sets(cell))
+                self.assert_same_state(apart, together)
+
+    def test_both_workers_run_and_outputs_are_there(self):
+        run = self.start("outputs", sets=["rounds=400"])
+        pids = {run.worker("generator_worker"),
+                run.worker("discriminator_worker")}
+        self.assertEqual(len(pids), 2)
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        step, files = run.final_state()
+        self.assertEqual(step, "step-000000400")
+        self.assertEqual(sorted(files), ["discriminator-0.safetensors",
+                                         "generator-0.safetensors"])
+        self.assertTrue(list(run.dir.glob("samples/*.png")))
+        self.assertTrue(list(run.dir.rglob("events.out.tfevents.*")))
+        self.assertTrue((run.dir / "config.textproto").exists())
+        self.assertEqual(len(list(run.dir.glob("logs/*.log"))), 2)
+        lines = (run.dir / "metrics.jsonl").read_text().splitlines()
+        records = [json.loads(line) for line in lines]
+        for role in ("GENERATOR", "DISCRIMINATOR"):
+            rounds = [int(r.get("round", 0)) for r in records
+                      if r["role"] == role]
+            self.assertEqual(rounds, list(range(400)), role)
+
+
+if __name__ == "__main__":
+    unittest.main()

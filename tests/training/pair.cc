@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/training/pair.h"
+
+#include <cstring>
+#include <memory>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "common/thread.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/exchange_client.h"
+#include "exchange/exchange_service.h"
+#include "exchange/in_process_exchange.h"
+#include "tests/pipeline/idx_files.h"
+#include "tests/testing/delayed_exchange.h"
+#include "tests/testing/temp_dir.h"
+#include "training/make_roles.h"
+#include "training/run_roles.h"
+
+namespace gandem::testing {
+namespace {
+
+class MemorySink : public CheckpointSink {
+ public:
+  absl::Status Save(int64_t completed_rounds, std::string file,
+                    std::vector<NamedTensor> tensors) override {
+    absl::MutexLock lock(&mu_);
+    states_[completed_rounds][file] = std::move(tensors);
+    return absl::OkStatus();
+  }
+  SavedStates Release() {
+    absl::MutexLock lock(&mu_);
+    return std::move(states_);
+  }
+
+ private:
+  absl::Mutex mu_;
+  SavedStates states_ ABSL_GUARDED_BY(mu_);
+};
+
+absl::Status RunColocated(const RunConfig& config, const RoleSetup& setup) {
+  const ExchangeOptions options = ExchangeOptionsFrom(config, setup.place);
+  GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
+  GANDEM_ASSIGN_OR_RETURN(const auto generator_end,
+                          CreateInProcessGenerator(options, end.get()));
+  GANDEM_ASSIGN_OR_RETURN(
+      const auto generator,
+      MakeGeneratorRole(config, setup, generator_end.get()));
+  GANDEM_ASSIGN_OR_RETURN(const auto discriminator,
+                          MakeDiscriminatorRole(config, setup, end.get()));
+  RoleLoop* const roles[] = {generator.get(), discriminator.get()};
+  return RunRoles(roles, {});
+}
+
+// As two workers would: a compute thread each, gRPC between them.
+absl::Status RunDecoupled(const RunConfig& config, const RoleSetup& setup,
+                          uint64_t delay_seed) {
+  const ExchangeOptions options = ExchangeOptionsFrom(config, setup.place);
+  const TempDir folder;
+  GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
+  GANDEM_ASSIGN_OR_RETURN(
+      const auto server,
+      ExchangeServer::Start(
+          {.address = "unix:" + (folder / "socket"), .exchange = options},
+          end.get()));
+  GANDEM_ASSIGN_OR_RETURN(const auto client,
+                          CreateExchangeClient({.address = server->address(),
+                                                .exchange = options}));
+  const auto slow_end = DelayDiscriminator(
+      end.get(), {.seed = delay_seed, .max_wait = absl::Milliseconds(3)});
+  const auto slow_client = DelayGenerator(
+      client.get(),
+      {.seed = delay_seed + 1, .max_wait = absl::Milliseconds(3)});
+
+  const RunRolesOptions run{.poll = absl::Milliseconds(100)};
+  absl::Status generator_done;
+  {
+    Thread generator("generator", [&] {
+      generator_done = [&]() -> absl::Status {
+        GANDEM_ASSIGN_OR_RETURN(
+            const auto role,
+            MakeGeneratorRole(config, setup, slow_client.get()));
+        RoleLoop* const roles[] = {role.get()};
+        return RunRoles(roles, run);
+      }();
+      if (!generator_done.ok()) end->Close(generator_done);
+    });
+    const absl::Status done = [&]() -> absl::Status {
+      GANDEM_ASSIGN_OR_RETURN(
+          const auto role,
+          MakeDiscriminatorRole(config, setup, slow_end.get()));
+      RoleLoop* const roles[] = {role.get()};
+      return RunRoles(roles, run);
+    }();
+    if (!done.ok()) {
+      client->Close(done);
+      return done;
+    }
+  }
+  return generator_done;
+}
+
+}  // namespace
+
+absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
+                                    const PairOptions& options) {
+  MemorySink sink;
+  RoundGate gate(options.first_round, config.rounds());
+  if (options.cut >= 0) gate.SetCut(options.cut);
+  const RoleSetup setup{.place = {.first_round = options.first_round},
+                        .resume_from = options.resume_from,
+                        .services = {.gate = &gate, .checkpoints = &sink}};
+  GANDEM_RETURN_IF_ERROR(options.decoupled
+                             ? RunDecoupled(config, setup, options.delay_seed)
+                             : RunColocated(config, setup));
+  return sink.Release();
+}
+
+void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
+                 const std::string& folder) {
+  for (const auto& [file, tensors] : states) {
+    GANDEM_CHECK_OK(
+        WriteSafetensors(folder + "/" + file, tensors, {}).status());
+  }
+}
+
+RunConfig SmallConfig(const std::string& family, const std::string& folder) {
+  const bool mlp = family == "mlp";
+  const int size = mlp ? 8 : 32;
+  constexpr int kImages = 40;
+  std::vector<uint8_t> pixels(kImages * size * size);
+  for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = (i * i / 7 + i) % 251;
+  const uint32_t side = size;
+  RunConfig config;
+  config.set_rounds(6);
+  config.mutable_data()->set_idx_images(
+      WritePlain(folder + "/images", IdxBytes({kImages, side, side}, pixels)));
+  config.mutable_data()->set_idx_labels("");
+  config.mutable_data()->set_image_size(size);
+  config.mutable_checkpoint()->set_every_rounds(1);
+  config.mutable_samples()->set_every_rounds(0);
+  config.mutable_ema()->set_decay(0.9);
+  for (RoleConfig* role :
+       {config.mutable_generator(), config.mutable_discriminator()}) {
+    role->set_batch_size(6);
+    role->mutable_optimizer()->mutable_adam()->set_learning_rate(1e-3);
+    NetworkConfig& network = *role->mutable_network();
+    if (mlp) {
+      network.mutable_mlp()->add_hidden(12);
+      network.mutable_mlp()->set_noise_dim(5);
+    } else if (family == "dcgan") {
+      network.mutable_dcgan()->set_width(8);
+      network.mutable_dcgan()->set_noise_dim(5);
+    } else {
+      network.mutable_sndcgan()->set_width(4);
+      network.mutable_sndcgan()->set_noise_dim(5);
+    }
+  }
+  return config;
+}
+
+std::vector<std::string> Differences(const std::vector<NamedTensor>& a,
+                                     const std::vector<NamedTensor>& b) {
+  std::map<std::string, const NamedTensor*> by_name;
+  for (const NamedTensor& tensor : a) by_name[tensor.name] = &tensor;
+  std::vector<std::string> differences;
+  for (const NamedTensor& tensor : b) {
+    const auto found = by_name.find(tensor.name);
+    const bool same =
+        found != by_name.end() &&
+        found->second->bytes.size() == tensor.bytes.size() &&
+        std::memcmp(found->second->bytes.data(), tensor.bytes.data(),
+                    tensor.bytes.size()) == 0;
+    if (!same) differences.push_back(tensor.name);
+    if (found != by_name.end()) by_name.erase(found);
+  }
+  for (const auto& [name, tensor] : by_name) differences.push_back(name);
+  return differences;
+}
+
+}  // namespace gandem::testing

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs both roles of a small config in this process and returns the state that
+// they save: colocated, or decoupled on two threads over gRPC with adversarial
+// delays.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/safetensors.h"
+#include "proto/config.pb.h"
+
+namespace gandem::testing {
+
+// What was saved: by completed rounds, then by file name.
+using SavedStates =
+    std::map<int64_t, std::map<std::string, std::vector<NamedTensor>>>;
+
+struct PairOptions {
+  bool decoupled = false;
+  // Decoupled: seed of the delays in the exchange.
+  uint64_t delay_seed = 1;
+  // Start after so many rounds from the files in this folder.
+  int64_t first_round = 0;
+  std::string resume_from = {};
+  // At least 0: stop after this round, as at a cut.
+  int64_t cut = -1;
+};
+
+absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
+                                    const PairOptions& options);
+
+// Writes states as the files of a checkpoint.
+void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
+                 const std::string& folder);
+
+// A config of `family` ("mlp", "dcgan" or "sndcgan") that trains in
+// milliseconds per round, on images written into `folder`.
+RunConfig SmallConfig(const std::string& family, const std::string& folder);
+
+// Names of the tensors that differ in any bit, or exist in one only.
+std::vector<std::string> Differences(const std::vector<NamedTensor>& a,
+                                     const std::vector<NamedTensor>& b);
+
+}  // namespace gandem::testing

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Stop and resume equals the uninterrupted run bit for bit, at any cut
+// (design.md section 10.2): older critics, optimizers, averages and data order.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/training/pair.h"
+
+namespace gandem {
+namespace {
+
+using testing::Differences;
+using ::testing::IsEmpty;
+using testing::RunPair;
+using testing::SavedStates;
+using testing::TempDir;
+
+constexpr int64_t kRounds = 8;
+
+// family, L, feedback
+using Cell = std::tuple<std::string, int, ScheduleConfig::FeedbackMode>;
+
+class ResumeTest : public ::testing::TestWithParam<Cell> {
+ protected:
+  RunConfig Config() {
+    const auto& [family, lag, feedback] = GetParam();
+    RunConfig config = testing::SmallConfig(family, folder_.path());
+    config.set_rounds(kRounds);
+    config.mutable_schedule()->set_lag(lag);
+    config.mutable_schedule()->set_feedback(feedback);
+    return config;
+  }
+
+  TempDir folder_;
+};
+
+void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
+                const std::map<std::string, std::vector<NamedTensor>>& b,
+                const std::string& what) {
+  ASSERT_EQ(a.size(), 2u) << what;
+  ASSERT_EQ(b.size(), 2u) << what;
+  for (const auto& [file, tensors] : a) {
+    EXPECT_THAT(Differences(tensors, b.at(file)), IsEmpty())
+        << file << ", " << what;
+  }
+}
+
+TEST_P(ResumeTest, AnyCutThenResumeEqualsTheWholeRun) {
+  const RunConfig config = Config();
+  ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));
+  for (int64_t cut = 0; cut <= 6; ++cut) {
+    const std::string what = absl::StrCat("cut at round ", cut);
+    ASSERT_OK_AND_ASSIGN(const SavedStates stopped,
+                         RunPair(config, {.decoupled = true, .cut = cut}));
+    // Both sides run exactly to the cut.
+    ASSERT_EQ(stopped.rbegin()->first, cut + 1);
+    ExpectSame(stopped.at(cut + 1), whole.at(cut + 1), what);
+
+    const TempDir checkpoint;
+    testing::WriteStates(stopped.at(cut + 1), checkpoint.path());
+    ASSERT_OK_AND_ASSIGN(const SavedStates resumed,
+                         RunPair(config, {.decoupled = true,
+                                          .first_round = cut + 1,
+                                          .resume_from = checkpoint.path()}));
+    ExpectSame(resumed.at(kRounds), whole.at(kRounds), what);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Grid, ResumeTest,
+    ::testing::Combine(::testing::Values("mlp", "sndcgan"),
+                       ::testing::Values(0, 1, 3),
+                       ::testing::Values(ScheduleConfig::SNAPSHOT,
+                                         ScheduleConfig::IMAGE_GRADIENT)),
+    [](const auto& info) {
+      return absl::StrCat(
+          std::get<0>(info.param), "_L", std::get<1>(info.param), "_",
+          ScheduleConfig::FeedbackMode_Name(std::get<2>(info.param)));
+    });
+
+TEST(ResumeErrorsTest, ACheckpointOfASmallerLagLacksCritics) {
+  const TempDir folder;
+  RunConfig config = testing::SmallConfig("mlp", folder.path());
+  ASSERT_OK_AND_ASSIGN(const SavedStates states, RunPair(config, {}));
+  const TempDir checkpoint;
+  testing::WriteStates(states.at(3), checkpoint.path());
+  config.mutable_schedule()->set_lag(3);
+  EXPECT_THAT(
+      RunPair(config, {.first_round = 3, .resume_from = checkpoint.path()}),
+      testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                        ::testing::HasSubstr("smaller schedule.lag")));
+}
+
+TEST(ResumeErrorsTest, ACheckpointOfAnotherNetworkIsRefused) {
+  const TempDir folder;
+  RunConfig config = testing::SmallConfig("mlp", folder.path());
+  ASSERT_OK_AND_ASSIGN(const SavedStates states, RunPair(config, {}));
+  const TempDir checkpoint;
+  testing::WriteStates(states.at(3), checkpoint.path());
+  config.mutable_generator()->mutable_network()->mutable_mlp()->set_hidden(0,
+                                                                           13);
+  EXPECT_THAT(
+      RunPair(config, {.first_round = 3, .resume_from = checkpoint.path()}),
+      testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                        ::testing::HasSubstr("the network wants")));
+}
+
+}  // namespace
+}  // namespace gandem
