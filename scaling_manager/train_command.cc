@@ -80,6 +80,18 @@ class UserWishes {
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);
 };
 
+// Those that whoever started us did not want ignored: nohup ignores SIGHUP, a
+// script that starts us in the background SIGINT.
+std::vector<int> SignalsToHear() {
+  std::vector<int> signals;
+  for (const int signal : kTrainSignals) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) signals.push_back(signal);
+  }
+  return signals;
+}
+
 class TrainCommand {
  public:
   TrainCommand(const TrainOptions& options, RunSetup setup, FILE* out)
@@ -269,7 +281,7 @@ bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
 }
 
 absl::StatusOr<int> TrainCommand::Run() {
-  signals_.emplace(std::vector<int>(kTrainSignals),
+  signals_.emplace(SignalsToHear(),
                    [this](int signal) { wishes_.OnSignal(signal); });
   GANDEM_RETURN_IF_ERROR(Start());
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();

@@ -3,6 +3,7 @@
 // Deaths, restarts, zombies, and workers that outlive their coordinator.
 #include <gmock/gmock.h>
 
+#include "common/thread.h"
 #include "tests/scaling_manager/coordinator_fixture.h"
 
 namespace gandem {
@@ -417,6 +418,47 @@ TEST_F(ExternalTest, AHandStartedReplacementSupersedesTheOldProcess) {
   EXPECT_EQ(fresh.run_epoch, 2);
   EXPECT_THAT(Send(generator_, 5, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+// All callers at once, as gRPC's threads and the launcher are.
+class CoordinatorThreadsTest : public CoordinatorEpochsTest {
+ protected:
+  // Trains, reporting every second round, until it is told to leave.
+  void PlayRounds(const PlayedWorker& worker) {
+    int64_t completed = 0;
+    while (true) {
+      const bool at_end = completed == options_.rounds;
+      HeartbeatRequest request =
+          Beat(worker, at_end ? completed - 1 : completed, completed);
+      request.set_finished(at_end);
+      const auto reply = coordinator_->Heartbeat(request);
+      ASSERT_OK(reply);
+      if (reply->leave()) return;
+      if (at_end) continue;
+      ++completed;
+      if (completed % 2 == 0) {
+        ASSERT_OK(Report(worker, completed));
+      }
+    }
+  }
+};
+
+TEST_F(CoordinatorThreadsTest, CallersDoNotDisturbEachOther) {
+  options_.rounds = 40;
+  StartRun();
+  {
+    const Thread generator("generator", [this] { PlayRounds(generator_); });
+    const Thread discriminator("discriminator",
+                               [this] { PlayRounds(discriminator_); });
+    while (!coordinator_->outcome().has_value()) {
+      coordinator_->Tick();
+      coordinator_->TakeWishes();
+      EXPECT_LE(coordinator_->Status().last_checkpoint_step(), 40);
+      coordinator_->TakeEvents();
+    }
+  }
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
+  EXPECT_TRUE(coordinator_->AllToldToLeave());
 }
 
 }  // namespace

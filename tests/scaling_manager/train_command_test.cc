@@ -194,6 +194,21 @@ TEST_F(TrainCommandTest, SigtermStopsLikeCtrlC) {
   EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
 }
 
+TEST_F(TrainCommandTest, NohupKeepsTheRunGoing) {
+  Set("PLAY_ROUND_MS", "5");
+  auto child = ChildProcess::Start(
+      {{"/usr/bin/nohup", PLAYED_FOLDER "/gandem", "train", recipe_,
+        "--run_dir", run_dir_, "--set", "rounds=4000"},
+       output_});
+  ASSERT_OK(child);
+  WaitForStep(10);
+  child->Signal(SIGHUP);
+  WaitForStep(NewestStep() + 20);
+  child->Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(*child), kExitResumable);
+  EXPECT_THAT(Output(), HasSubstr("stopped by Ctrl-C"));
+}
+
 TEST_F(TrainCommandTest, SigtermToAWorkerStopsTheRun) {
   Set("PLAY_ROUND_MS", "5");
   ChildProcess child = StartTrain({"--set", "rounds=4000"});
