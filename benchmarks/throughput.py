@@ -83,7 +83,7 @@ def run_gandem(binaries, recipe, rounds, colocated, assignments):
         shutil.rmtree(folder)
     records = [json.loads(line) for line in lines]
     begin, end, waits = 0.0, 0.0, {}
-    for role in ("GENERATOR", "DISCRIMINATOR"):
+    for role in ("generator", "discriminator"):
         mine = [r for r in records if r["role"] == role]
         measured = [r for r in mine if int(r.get("round", 0)) >= WARM_UP]
         begin = max(begin, next(r["unix_seconds"] for r in mine
@@ -137,7 +137,7 @@ def report(recipe, speeds, waits):
         waiting = ["", ""]
         if name in waits:
             waiting = [f"{sum(waits[name][role].values()):.0%}"
-                       for role in ("GENERATOR", "DISCRIMINATOR")]
+                       for role in ("generator", "discriminator")]
         print(f"| {name} | {medians[name]:.1f} | {min(values):.1f} "
               f"| {max(values):.1f} | {medians[name] / fresh:.2f} "
               f"| {medians[name] / reused:.2f} | {waiting[0]} "

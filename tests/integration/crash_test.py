@@ -10,7 +10,7 @@ import harness
 SETS = ["rounds=30", "checkpoint.every_rounds=5", "schedule.lag=3",
         "samples.every_rounds=0"]
 
-# Name, pass at which the process dies, who dies.
+# Name, and the pass at which the process dies.
 WORKER_POINTS = [
     ("generator.before_send", 12),
     ("generator.after_send", 12),
@@ -21,12 +21,19 @@ WORKER_POINTS = [
     ("discriminator.before_publish", 12),
     ("discriminator.before_update", 11),
     ("discriminator.after_update", 10),
+    ("exchange.send_images", 12),
+    ("exchange.images_received", 12),
+    ("exchange.images_acknowledged", 12),
+    ("exchange.after_publish", 11),
+    ("exchange.critic_received", 11),
     ("checkpoint.before_shard", 3),
     ("checkpoint.after_shard", 3),
 ]
 GRADIENT_POINTS = [
     ("generator.after_take_feedback", 12),
     ("discriminator.before_answer", 12),
+    ("exchange.after_answer", 12),
+    ("exchange.feedback_received", 12),
 ]
 COORDINATOR_POINTS = [
     ("checkpoint.before_manifest", 2),

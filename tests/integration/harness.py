@@ -108,7 +108,7 @@ class Run:
     def orphans(self):
         return [pid for pid in self.seen if command_of(pid).endswith("_worker")]
 
-    def rounds(self, role="GENERATOR"):
+    def rounds(self, role="generator"):
         """Completed rounds of a role, by metrics.jsonl."""
         last = 0
         with contextlib.suppress(FileNotFoundError):

@@ -46,10 +46,12 @@ class TrainTest(harness.RunTest):
         self.assertTrue(list(run.dir.glob("samples/*.png")))
         self.assertTrue(list(run.dir.rglob("events.out.tfevents.*")))
         self.assertTrue((run.dir / "config.textproto").exists())
-        self.assertEqual(len(list(run.dir.glob("logs/*.log"))), 2)
+        self.assertEqual(sorted(log.name for log in run.dir.glob("logs/*")),
+                         ["discriminator-0.log", "gandem.log",
+                          "generator-0.log"])
         lines = (run.dir / "metrics.jsonl").read_text().splitlines()
         records = [json.loads(line) for line in lines]
-        for role in ("GENERATOR", "DISCRIMINATOR"):
+        for role in ("generator", "discriminator"):
             rounds = [int(r.get("round", 0)) for r in records
                       if r["role"] == role]
             self.assertEqual(rounds, list(range(400)), role)
