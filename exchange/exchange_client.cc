@@ -22,8 +22,6 @@ namespace {
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
 constexpr absl::Duration kLastBackoff = absl::Seconds(2);
-// A connection that lasted this long was a good one.
-constexpr absl::Duration kGoodConnection = absl::Seconds(1);
 
 // gRPC uses the codes of the second group for broken connections too.
 bool IsWorthRetrying(const absl::Status& status) {
@@ -121,14 +119,13 @@ class ExchangeClient : public GeneratorExchange {
     absl::Duration backoff = kFirstBackoff;
     bool lost = false;
     while (!core_->WaitForFailure(absl::InfinitePast())) {
-      const absl::Time begin = absl::Now();
       const absl::Status ended = Connect(lost);
       if (!IsWorthRetrying(ended)) {
         core_->Fail(Annotate(
             ended, absl::StrCat("exchange with discriminator ", address_)));
         return;
       }
-      if (absl::Now() - begin > kGoodConnection) backoff = kFirstBackoff;
+      if (core_->has_progressed()) backoff = kFirstBackoff;
       if (core_->WaitForFailure(absl::Now() + backoff)) return;
       if (!lost && !core_->IsFinished()) {
         GANDEM_LOG_WARN("no exchange with discriminator {}: {}; trying again",

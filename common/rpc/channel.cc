@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/log.h"
+#include "common/rpc/keep_grpc.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -158,6 +159,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(Check(options));
   SendGrpcLogToOurs();
+  KeepGrpcRunning();
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(max_bytes);
@@ -190,6 +192,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   if (address.is_unix()) {
     GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
   }
+  KeepGrpcRunning();
   const int max_bytes = static_cast<int>(options.rpc.max_message_bytes);
   grpc::ServerBuilder builder;
   builder.SetMaxSendMessageSize(max_bytes);

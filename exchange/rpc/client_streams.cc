@@ -20,7 +20,7 @@ absl::Status ClientCore::Put(const ImageBatch& batch, absl::Time deadline) {
     return absl::DeadlineExceededError(
         "waiting for the discriminator to accept images");
   }
-  if (failed_) return inbox_.status();
+  GANDEM_RETURN_IF_ERROR(inbox_.status());
   outbox_.Add(batch);
   return absl::OkStatus();
 }
@@ -39,7 +39,7 @@ absl::Status ClientCore::WaitForFinish(absl::Time deadline) {
     return absl::DeadlineExceededError(
         "waiting for the discriminator to have all images");
   }
-  return failed_ ? inbox_.status() : absl::OkStatus();
+  return inbox_.status();
 }
 
 void ClientCore::BeginSession() {
@@ -47,6 +47,7 @@ void ClientCore::BeginSession() {
   outbox_.Rewind();
   finish_sent_ = false;
   ended_streams_ = 0;
+  has_progressed_ = false;
   session_status_ = absl::OkStatus();
 }
 
@@ -67,6 +68,16 @@ absl::Status ClientCore::AcknowledgeImages(const Frame& ack) {
 void ClientCore::AcknowledgeFinish() {
   absl::MutexLock lock(&mu_);
   finished_ = true;
+}
+
+void ClientCore::NoteProgress() {
+  absl::MutexLock lock(&mu_);
+  has_progressed_ = true;
+}
+
+bool ClientCore::has_progressed() const {
+  absl::MutexLock lock(&mu_);
+  return has_progressed_;
 }
 
 void ClientCore::StreamEnded(absl::Status reason) {
@@ -127,6 +138,7 @@ absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
         " from a discriminator of run epoch ", options.run_epoch,
         ", incarnation ", server_.incarnation, ", rank ", server_.rank));
   }
+  core_->NoteProgress();
   return Handle(frame);
 }
 

@@ -51,12 +51,15 @@ class ClientCore {
   std::optional<Frame> NextImagesFrame();
   absl::Status AcknowledgeImages(const Frame& ack);
   void AcknowledgeFinish();
+  // The discriminator answers on this connection.
+  void NoteProgress();
 
   // The connecting thread's side. `ended` streams of this session so far, and
   // the first reason.
   void StreamEnded(absl::Status reason);
   void WaitForStreams(int64_t ended);
   absl::Status session_status() const;
+  bool has_progressed() const;
   bool IsFinished() const;
 
   // Sticky; wakes everybody. Streams have to be cancelled apart.
@@ -74,6 +77,7 @@ class ClientCore {
   bool finished_ ABSL_GUARDED_BY(mu_) = false;     // the discriminator knows
   bool failed_ ABSL_GUARDED_BY(mu_) = false;       // inbox_ has the reason
   int64_t ended_streams_ ABSL_GUARDED_BY(mu_) = 0;
+  bool has_progressed_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status session_status_ ABSL_GUARDED_BY(mu_);  // OK: ended in order
 };
 

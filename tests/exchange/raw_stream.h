@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A stranger that speaks gRPC: streams of any bytes to an ExchangeServer, for
+// tests. Every wait ends after 30 s.
+//
+// Owner: the test. Thread safety: one thread.
+#pragma once
+
+#include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/grpcpp.h>
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/rpc/grpc_status.h"
+#include "exchange/rpc/byte_buffer.h"
+#include "exchange/wire_codec.h"
+#include "proto/exchange.grpc.pb.h"
+
+namespace gandem::testing {
+
+inline std::shared_ptr<grpc::Channel> RawChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetMaxSendMessageSize(-1);
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
+                                   arguments);
+}
+
+class RawStream {
+ public:
+  // `name` of the stream: "PutImages", "Feedback" or "FetchCritic".
+  RawStream(const std::shared_ptr<grpc::Channel>& channel,
+            const std::string& name)
+      : stub_(channel) {
+    context_.set_deadline(std::chrono::system_clock::now() +
+                          std::chrono::seconds(30));
+    stream_ = stub_.PrepareCall(&context_, "/gandem.Exchange/" + name, &queue_);
+    stream_->StartCall(this);
+    Wait();
+  }
+  ~RawStream() {
+    if (!finished_) {
+      context_.TryCancel();
+      (void)Finish();
+    }
+    queue_.Shutdown();
+    Wait();
+  }
+
+  // False: the stream has ended.
+  bool Write(const grpc::ByteBuffer& message) {
+    stream_->Write(message, this);
+    return Wait();
+  }
+  bool Write(const std::string& bytes) {
+    const grpc::Slice slice(bytes);
+    return Write(grpc::ByteBuffer(&slice, 1));
+  }
+  bool Write(const Frame& frame) { return Write(ToByteBuffer(frame)); }
+
+  absl::StatusOr<Frame> Read() {
+    grpc::ByteBuffer message;
+    stream_->Read(&message, this);
+    if (!Wait()) return Finish();
+    return FromByteBuffer(message, int64_t{1} << 30);
+  }
+
+  // Why the stream ended.
+  absl::Status Finish() {
+    if (finished_) return absl::OkStatus();
+    finished_ = true;
+    grpc::Status status;
+    stream_->Finish(&status, this);
+    Wait();
+    return FromGrpcStatus(status);
+  }
+
+ private:
+  bool Wait() {
+    void* tag = nullptr;
+    bool ok = false;
+    return queue_.Next(&tag, &ok) && ok;
+  }
+
+  grpc::GenericStub stub_;
+  grpc::CompletionQueue queue_;
+  grpc::ClientContext context_;
+  std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream_;
+  bool finished_ = false;
+};
+
+}  // namespace gandem::testing

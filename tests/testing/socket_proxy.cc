@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tests/testing/socket_proxy.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+namespace gandem::testing {
+namespace {
+
+constexpr size_t kMaxWaiting = 64 << 10;
+
+sockaddr_un NameOf(const std::string& path) {
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  std::memcpy(name.sun_path, path.data(),
+              std::min(path.size(), sizeof(name.sun_path) - 1));
+  return name;
+}
+
+int NewSocket(int flags) {
+  return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
+}
+
+bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<SocketProxy>> SocketProxy::Start(
+    const std::string& listen_path, const std::string& target_path) {
+  const int listener = NewSocket(SOCK_NONBLOCK);
+  const sockaddr_un name = NameOf(listen_path);
+  int wake[2] = {-1, -1};
+  if (bind(listener, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
+          0 ||
+      listen(listener, 16) != 0 || pipe2(wake, O_CLOEXEC | O_NONBLOCK) != 0) {
+    const absl::Status status = absl::ErrnoToStatus(errno, listen_path);
+    close(listener);
+    return status;
+  }
+  return std::unique_ptr<SocketProxy>(
+      new SocketProxy(listener, wake[0], wake[1], listen_path, target_path));
+}
+
+SocketProxy::SocketProxy(int listener, int wake_reader, int wake_writer,
+                         std::string listen_path, std::string target_path)
+    : listener_(listener),
+      wake_reader_(wake_reader),
+      wake_writer_(wake_writer),
+      listen_path_(std::move(listen_path)),
+      target_path_(std::move(target_path)),
+      thread_("proxy", [this] { Run(); }) {}
+
+SocketProxy::~SocketProxy() {
+  {
+    absl::MutexLock lock(&mu_);
+    stop_ = true;
+  }
+  Wake();
+  thread_.Join();
+  close(listener_);
+  unlink(listen_path_.c_str());
+  close(wake_reader_);
+  close(wake_writer_);
+}
+
+void SocketProxy::Cut() { CutAfter(0); }
+
+void SocketProxy::CutAfter(int64_t bytes) {
+  {
+    absl::MutexLock lock(&mu_);
+    bytes_until_cut_ = bytes;
+  }
+  Wake();
+}
+
+int64_t SocketProxy::num_cuts() const {
+  absl::MutexLock lock(&mu_);
+  return num_cuts_;
+}
+
+int64_t SocketProxy::num_connections() const {
+  absl::MutexLock lock(&mu_);
+  return num_connections_;
+}
+
+void SocketProxy::Wake() {
+  // A full pipe wakes the thread as well.
+  if (write(wake_writer_, "x", 1) < 0) return;
+}
+
+void SocketProxy::Run() {
+  for (;;) {
+    std::vector<pollfd> polled = {
+        {.fd = wake_reader_, .events = POLLIN, .revents = 0},
+        {.fd = listener_, .events = POLLIN, .revents = 0}};
+    for (const Connection& connection : connections_) {
+      for (const Way& way : connection.ways) {
+        if (way.waiting.size() < kMaxWaiting) {
+          polled.push_back({.fd = way.from, .events = POLLIN, .revents = 0});
+        }
+        if (!way.waiting.empty()) {
+          polled.push_back({.fd = way.to, .events = POLLOUT, .revents = 0});
+        }
+      }
+    }
+    poll(polled.data(), polled.size(), -1);
+    char sink[64];
+    while (read(wake_reader_, sink, sizeof(sink)) > 0) {
+    }
+    Accept();
+    int64_t bytes = 0;
+    for (Connection& connection : connections_) bytes += Move(connection);
+    bool cut = false;
+    {
+      absl::MutexLock lock(&mu_);
+      if (bytes_until_cut_ >= 0) {
+        bytes_until_cut_ = std::max<int64_t>(0, bytes_until_cut_ - bytes);
+        cut = bytes_until_cut_ == 0;
+        if (cut) {
+          bytes_until_cut_ = -1;
+          ++num_cuts_;
+        }
+      }
+      cut = cut || stop_;
+    }
+    std::erase_if(connections_, [cut](const Connection& connection) {
+      if (!cut && !connection.broken) return false;
+      close(connection.ways[0].from);
+      close(connection.ways[0].to);
+      return true;
+    });
+    absl::MutexLock lock(&mu_);
+    if (stop_) return;
+  }
+}
+
+void SocketProxy::Accept() {
+  for (;;) {
+    const int from =
+        accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (from < 0) return;
+    const int to = NewSocket(0);
+    const sockaddr_un name = NameOf(target_path_);
+    if (connect(to, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
+        0) {
+      close(from);
+      close(to);
+      continue;
+    }
+    fcntl(to, F_SETFL, O_NONBLOCK);
+    connections_.push_back({});
+    connections_.back().ways[0] = {.from = from, .to = to, .waiting = {}};
+    connections_.back().ways[1] = {.from = to, .to = from, .waiting = {}};
+    absl::MutexLock lock(&mu_);
+    ++num_connections_;
+  }
+}
+
+int64_t SocketProxy::Move(Connection& connection) {
+  int64_t bytes = 0;
+  for (Way& way : connection.ways) {
+    const size_t before = way.waiting.size();
+    if (before < kMaxWaiting) {
+      way.waiting.resize(kMaxWaiting);
+      const ssize_t got =
+          read(way.from, way.waiting.data() + before, kMaxWaiting - before);
+      if (got == 0 || (got < 0 && !WouldBlock())) connection.broken = true;
+      way.waiting.resize(before + std::max<ssize_t>(got, 0));
+      bytes += std::max<ssize_t>(got, 0);
+    }
+    if (way.waiting.empty()) continue;
+    const ssize_t put =
+        send(way.to, way.waiting.data(), way.waiting.size(), MSG_NOSIGNAL);
+    if (put < 0 && !WouldBlock()) connection.broken = true;
+    if (put > 0)
+      way.waiting.erase(way.waiting.begin(), way.waiting.begin() + put);
+  }
+  return bytes;
+}
+
+}  // namespace gandem::testing
