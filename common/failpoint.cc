@@ -28,6 +28,8 @@ constexpr absl::string_view kNames[] = {
     "checkpoint.before_rename",
     "checkpoint.before_shard",
     "checkpoint.prune",
+    "coordinator.after_epoch",
+    "coordinator.after_register",
     "discriminator.after_take",
     "discriminator.after_update",
     "discriminator.before_answer",

@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "common/checkpoint_files.h"
 #include "common/crc32c.h"
+#include "common/failpoint.h"
 #include "common/faults.h"
 #include "common/file.h"
 #include "common/status.h"
@@ -131,6 +132,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   next.set_incarnation(counters_.incarnation() + 1);
   GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
                                   "the coordinator cannot write its counters"));
+  GANDEM_FAILPOINT("coordinator.after_register");
   counters_ = next;
 
   worker->incarnation = next.incarnation();

@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint_files.h"
+#include "common/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator.h"
 #include "scaling_manager/run_counters.h"
@@ -64,6 +65,7 @@ absl::Status Coordinator::TryBeginEpoch() {
   RunCounters next = counters_;
   next.set_run_epoch(counters_.run_epoch() + 1);
   GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
+  GANDEM_FAILPOINT("coordinator.after_epoch");
   counters_ = next;
   if (newest.ok()) {
     for (const std::string& skipped : newest->skipped_with_reason) {
@@ -384,9 +386,11 @@ StatusReply Coordinator::Status() {
   int64_t completed = options_.rounds;
   const absl::Time now = options_.clock->Now();
   for (const Worker& worker : workers_) {
-    const int64_t rounds = worker.incarnation == 0
-                               ? committed_step_
-                               : worker.progress.completed_rounds();
+    // Whose shard is in a checkpoint has completed its rounds, heard or not.
+    const int64_t rounds =
+        worker.incarnation == 0
+            ? committed_step_
+            : std::max(committed_step_, worker.progress.completed_rounds());
     completed = std::min(completed, rounds);
     WorkerStatus* const status = reply.add_workers();
     status->set_role(worker.key.role);

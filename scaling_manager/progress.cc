@@ -114,7 +114,9 @@ void ProgressTracker::Complete(StatusReply& status) const {
   const double speed = RoundsPerSecond();
   status.set_images_per_second(speed * static_cast<double>(images_per_round_));
   const int64_t left = status.rounds() - status.completed_rounds();
-  status.set_eta_seconds(speed > 0 ? static_cast<double>(left) / speed : 0);
+  const bool goes_on = status.state() == "running";
+  status.set_eta_seconds(
+      goes_on && speed > 0 ? static_cast<double>(left) / speed : 0);
 }
 
 ProgressView ProgressTracker::View(StatusReply status) const {

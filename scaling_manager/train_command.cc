@@ -261,8 +261,6 @@ bool TrainCommand::WaitUntilGone(absl::Duration time) {
 }
 
 bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
-  console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
-                        /*at_once=*/true);
   const absl::Duration time = std::min(
       kMaxLeaveTime, absl::Seconds(setup_.config.control().grace_seconds()));
   bool gone = WaitUntilGone(time);
@@ -287,6 +285,8 @@ absl::StatusOr<int> TrainCommand::Run() {
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
   if (!coordinator_->outcome().has_value()) return kExitAtOnce;
   const RunOutcome outcome = *coordinator_->outcome();
+  console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
+                        /*at_once=*/true);
   ShowEvents();
   if (server_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   RemoveControlAddress(setup_.run_dir);

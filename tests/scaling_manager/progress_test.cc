@@ -89,6 +89,7 @@ class TrackerTest : public ::testing::Test {
     tracker_.Observe(absl::UnixEpoch() + absl::Seconds(seconds), epoch,
                      completed);
     StatusReply status;
+    status.set_state("running");
     status.set_rounds(100);
     status.set_completed_rounds(completed);
     tracker_.Complete(status);
@@ -105,6 +106,16 @@ TEST_F(TrackerTest, MeasuresTheSpeedFromTheFirstRoundOn) {
   const StatusReply status = At(52, 4);
   EXPECT_DOUBLE_EQ(status.images_per_second(), 128);
   EXPECT_DOUBLE_EQ(status.eta_seconds(), 48);
+}
+
+TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
+  At(0, 0);
+  StatusReply status = At(1, 1);
+  EXPECT_GT(status.eta_seconds(), 0);
+  status.set_state("stopping");
+  tracker_.Complete(status);
+  EXPECT_EQ(status.eta_seconds(), 0);
+  EXPECT_GT(status.images_per_second(), 0);
 }
 
 TEST_F(TrackerTest, ForgetsOldTimes) {

@@ -101,6 +101,16 @@ class TrainCommandTest : public ::testing::Test {
     ChildProcess child = StartTrain(more);
     return WaitForEnd(child);
   }
+  // Workers whose `gandem` was killed are killed, too, and come to us.
+  static int ReapOrphans() {
+    int count = 0;
+    int wait_status = 0;
+    while (waitpid(-1, &wait_status, 0) > 0) {
+      EXPECT_TRUE(WIFSIGNALED(wait_status));
+      ++count;
+    }
+    return count;
+  }
   std::string Output() { return ReadFile(output_).value_or(""); }
   int64_t NewestStep() {
     const auto newest = FindNewestCheckpoint(run_dir_);
@@ -258,18 +268,32 @@ TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
     WaitForStep(10);
     kill(child.pid(), SIGKILL);
     EXPECT_EQ(WaitForEnd(child), 137);
-    // Its workers are dead, too: they come to us as orphans.
-    for (int i = 0; i < 2; ++i) {
-      int wait_status = 0;
-      ASSERT_GT(waitpid(-1, &wait_status, 0), 0);
-      EXPECT_TRUE(WIFSIGNALED(wait_status));
-    }
+    EXPECT_EQ(ReapOrphans(), 2);
   }
   const int64_t step = NewestStep();
   EXPECT_EQ(StatusOfRun().at("state"), "stopped");
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").rbegin()->second.front(), step);
+}
+
+TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyOfItsFailpoints) {
+  for (const std::string point :
+       {"coordinator.after_epoch:1", "coordinator.after_register:2",
+        "checkpoint.before_manifest:2", "checkpoint.before_rename:1",
+        "checkpoint.after_rename:2", "checkpoint.prune:1"}) {
+    SCOPED_TRACE(point);
+    ASSERT_OK(RemoveAll(run_dir_));
+    Set("GANDEM_FAILPOINT", point);
+    EXPECT_EQ(Train({"--set", "checkpoint.keep_last=1"}), 137);
+    ReapOrphans();
+    Unset("GANDEM_FAILPOINT");
+    EXPECT_EQ(Train({"--set", "checkpoint.keep_last=1"}), kExitOk) << Output();
+    EXPECT_EQ(NewestStep(), 40);
+    ASSERT_OK_AND_ASSIGN(const auto left,
+                         ListDirectory(run_dir_ + "/checkpoints"));
+    EXPECT_EQ(left.size(), 1);
+  }
 }
 
 TEST_F(TrainCommandTest, AUsageErrorOfAWorkerEndsTheRun) {
