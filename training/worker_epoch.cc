@@ -67,12 +67,6 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
-  const auto fail = [&](absl::Status failure) {
-    if (heartbeats_ != nullptr && ended().ok()) {
-      heartbeats_->ReportFailure(failure, absl::Now() + kFailureReport);
-    }
-    return failure;
-  };
   GANDEM_ASSIGN_OR_RETURN(
       ends_,
       MakeExchangeEnds(options_.role, ExchangeOptionsFrom(config_, place_),
@@ -85,45 +79,13 @@ absl::Status WorkerEpoch::RunRoundLoop() {
     leave_ = joined.leave();
     return absl::OkStatus();
   }
-  const absl::Status done = CatchTorch([&]() -> absl::Status {
-    GANDEM_RETURN_IF_ERROR(
-        ends_->Connect({joined.discriminator_addresses().begin(),
-                        joined.discriminator_addresses().end()}));
-    const RoleSetup setup{
-        .place = place_,
-        .resume_from = assignment_.resume_from(),
-        .run_dir = assignment_.run_dir(),
-        .services = {.gate = &gate_,
-                     .checkpoints = writer_.get(),
-                     .report = [this](const RoundMetrics& metrics) {
-                       ReportRound(metrics);
-                     }}};
-    std::vector<std::unique_ptr<RoleLoop>> owned;
-    if (Has(options_.role, GENERATOR)) {
-      GANDEM_ASSIGN_OR_RETURN(
-          owned.emplace_back(),
-          MakeGeneratorRole(config_, setup, ends_->generator()));
+  absl::Status done = CatchTorch([&] { return RunAllRounds(joined); });
+  if (done.ok()) done = FlushCheckpoints();
+  if (!done.ok()) {
+    if (ended().ok()) {
+      heartbeats_->ReportFailure(done, absl::Now() + kFailureReport);
     }
-    if (Has(options_.role, DISCRIMINATOR)) {
-      GANDEM_ASSIGN_OR_RETURN(
-          owned.emplace_back(),
-          MakeDiscriminatorRole(config_, setup, ends_->discriminator()));
-    }
-    std::vector<RoleLoop*> roles;
-    for (const auto& role : owned) roles.push_back(role.get());
-    return RunRoles(roles,
-                    {.poll = absl::Seconds(config_.exchange().poll_seconds()),
-                     .interrupted = [this] { return ended(); }});
-  });
-  if (!done.ok()) return fail(done);
-  // A slow disk is no reason to leave before the shard is there; only the
-  // coordinator's word is.
-  while (true) {
-    const absl::Status written = writer_->Flush(absl::Now() + absl::Seconds(1));
-    GANDEM_RETURN_IF_ERROR(ended());
-    if (absl::IsDeadlineExceeded(written)) continue;
-    if (!written.ok()) return fail(written);
-    break;
+    return done;
   }
   finished_ = true;
   heartbeats_->Wake();
@@ -131,6 +93,46 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &WorkerEpoch::LeaveOrEnded));
   return leave_ ? absl::OkStatus() : ended_;
+}
+
+absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
+  GANDEM_RETURN_IF_ERROR(
+      ends_->Connect({joined.discriminator_addresses().begin(),
+                      joined.discriminator_addresses().end()}));
+  const RoleSetup setup{.place = place_,
+                        .resume_from = assignment_.resume_from(),
+                        .run_dir = assignment_.run_dir(),
+                        .services = {.gate = &gate_,
+                                     .checkpoints = writer_.get(),
+                                     .report = [this](const RoundMetrics& m) {
+                                       ReportRound(m);
+                                     }}};
+  std::vector<std::unique_ptr<RoleLoop>> owned;
+  if (Has(options_.role, GENERATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        owned.emplace_back(),
+        MakeGeneratorRole(config_, setup, ends_->generator()));
+  }
+  if (Has(options_.role, DISCRIMINATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        owned.emplace_back(),
+        MakeDiscriminatorRole(config_, setup, ends_->discriminator()));
+  }
+  std::vector<RoleLoop*> roles;
+  for (const auto& role : owned) roles.push_back(role.get());
+  return RunRoles(roles,
+                  {.poll = absl::Seconds(config_.exchange().poll_seconds()),
+                   .interrupted = [this] { return ended(); }});
+}
+
+absl::Status WorkerEpoch::FlushCheckpoints() {
+  // A slow disk is no reason to leave before the shard is there; only the
+  // coordinator's word is.
+  while (true) {
+    const absl::Status written = writer_->Flush(absl::Now() + absl::Seconds(1));
+    if (!absl::IsDeadlineExceeded(written)) return written;
+    GANDEM_RETURN_IF_ERROR(ended());
+  }
 }
 
 absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {

@@ -60,6 +60,8 @@ class WorkerEpoch {
 
  private:
   absl::Status RunRoundLoop();
+  absl::Status RunAllRounds(const JoinReply& joined);
+  absl::Status FlushCheckpoints();
   absl::StatusOr<JoinReply> JoinOthers();
   void StartHeartbeats();
   Heartbeats::Progress CurrentProgress() const;
