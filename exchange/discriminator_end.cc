@@ -35,7 +35,7 @@ DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
       cache_(CacheOptions(options)),
       feedback_(options.num_generators),
       critic_(options.schedule.consistency, options.num_generators),
-      finished_(options.num_generators, false) {}
+      finish_(options.num_generators, absl::InfiniteFuture()) {}
 
 template <typename Attempt>
 absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,
@@ -179,16 +179,25 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
 }
 
 absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
-  bool finished = false;
+  constexpr char kWhat[] = "waiting for the generators to finish";
+  absl::Time last_finish;
+  bool is_asked = false;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    finished =
-        std::find(finished_.begin(), finished_.end(), false) == finished_.end();
-    return finished || IsAskedForFeedback();
+    last_finish = *std::max_element(finish_.begin(), finish_.end());
+    is_asked = IsAskedForFeedback();
+    return is_asked || last_finish <= absl::Now();
   };
-  GANDEM_RETURN_IF_ERROR(
-      WaitUntil("waiting for the generators to finish", attempt, deadline));
-  if (!finished) return absl::DeadlineExceededError(kAsked);
-  return absl::OkStatus();
+  for (;;) {
+    absl::Status waited = WaitUntil(kWhat, attempt, absl::InfinitePast());
+    if (absl::IsDeadlineExceeded(waited)) {
+      // Time alone may bring the end.
+      waited = WaitUntil(kWhat, attempt, std::min(deadline, last_finish));
+    }
+    if (waited.ok() && is_asked) return absl::DeadlineExceededError(kAsked);
+    if (!absl::IsDeadlineExceeded(waited) || absl::Now() >= deadline) {
+      return waited;
+    }
+  }
 }
 
 ExchangeStats DiscriminatorEnd::stats() const {
@@ -228,7 +237,7 @@ absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
   GANDEM_RETURN_IF_ERROR(CheckImageBatch(options_, batch));
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
-  if (finished_[rank]) {
+  if (finish_[rank] < absl::InfiniteFuture()) {
     return absl::FailedPreconditionError(
         absl::StrCat("generator ", rank, " said that it has finished"));
   }
@@ -244,11 +253,13 @@ absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
   return true;
 }
 
-absl::Status DiscriminatorEnd::FinishGenerator(int rank) {
+absl::Status DiscriminatorEnd::FinishGenerator(int rank, bool is_confirmed) {
   GANDEM_RETURN_IF_ERROR(CheckRank(rank));
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
-  finished_[rank] = true;
+  finish_[rank] = is_confirmed ? absl::InfinitePast()
+                               : std::min(finish_[rank],
+                                          absl::Now() + options_.finish_grace);
   critic_.Release(rank);
   ++changes_;
   return absl::OkStatus();

@@ -55,7 +55,7 @@ class DiscriminatorEnd : public DiscriminatorExchange,
 
   // A transport's face.
   absl::StatusOr<bool> OfferImages(int rank, const ImageBatch& batch) override;
-  absl::Status FinishGenerator(int rank) override;
+  absl::Status FinishGenerator(int rank, bool is_confirmed) override;
   std::optional<FeedbackBook::Numbered> NextAnswer(int rank,
                                                    int64_t after) override;
   void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index) override;
@@ -95,7 +95,8 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   ImageCache cache_ ABSL_GUARDED_BY(mu_);
   FeedbackBook feedback_ ABSL_GUARDED_BY(mu_);
   CriticSlot critic_ ABSL_GUARDED_BY(mu_);
-  std::vector<bool> finished_ ABSL_GUARDED_BY(mu_);  // by generator rank
+  // By generator rank: when it may be given up; its last word ends that.
+  std::vector<absl::Time> finish_ ABSL_GUARDED_BY(mu_);
   // The last round whose feedback the worker has asked for; its images need no
   // room, because the worker trains on nothing until it has answered them.
   int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;

@@ -30,8 +30,9 @@ class DiscriminatorPort {
   //   FAILED_PRECONDITION  its round is outside the accepted window.
   virtual absl::StatusOr<bool> OfferImages(int rank,
                                            const ImageBatch& batch) = 0;
-  // `rank` will send no more images and needs nothing more.
-  virtual absl::Status FinishGenerator(int rank) = 0;
+  // `rank` will send no more images and needs nothing more; with `is_confirmed`
+  // it also knows that this is known here, so this end may go.
+  virtual absl::Status FinishGenerator(int rank, bool is_confirmed) = 0;
 
   // The oldest answer numbered above `after` that `rank` has not acknowledged.
   virtual std::optional<FeedbackBook::Numbered> NextAnswer(int rank,

@@ -11,6 +11,7 @@
 #include <cstdint>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 
@@ -28,6 +29,10 @@ struct ExchangeOptions {
   int64_t max_message_bytes = int64_t{1} << 30;
   TensorFormat image_format = {};     // required
   TensorFormat feedback_format = {};  // required for IMAGE_GRADIENT
+
+  // A generator that has said that it finished, but whose last word was lost
+  // with it, counts as finished after this time.
+  absl::Duration finish_grace = absl::Seconds(30);
 
   // Who takes part. Every message carries run epoch and incarnation.
   uint64_t config_hash = 0;

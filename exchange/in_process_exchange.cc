@@ -116,7 +116,7 @@ class InProcessGenerator : public GeneratorExchange {
     GANDEM_RETURN_IF_ERROR(link_->inbox().status());
     link_->inbox().Drain();
     link_->Move();
-    return port_->FinishGenerator(options_.rank);
+    return port_->FinishGenerator(options_.rank, /*is_confirmed=*/true);
   }
 
   void Close(absl::Status reason) override {

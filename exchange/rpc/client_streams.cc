@@ -27,13 +27,13 @@ absl::Status ClientCore::Put(const ImageBatch& batch, absl::Time deadline) {
 
 void ClientCore::WantFinish() {
   absl::MutexLock lock(&mu_);
-  finish_wanted_ = true;
+  if (finish_ == Finish::kUnwanted) finish_ = Finish::kWanted;
 }
 
 absl::Status ClientCore::WaitForFinish(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return failed_ || finished_;
+    return failed_ || finish_ == Finish::kDone;
   };
   if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
     return absl::DeadlineExceededError(
@@ -45,7 +45,7 @@ absl::Status ClientCore::WaitForFinish(absl::Time deadline) {
 void ClientCore::BeginSession() {
   absl::MutexLock lock(&mu_);
   outbox_.Rewind();
-  finish_sent_ = false;
+  if (finish_ == Finish::kSent) finish_ = Finish::kWanted;
   ended_streams_ = 0;
   has_progressed_ = false;
   session_status_ = absl::OkStatus();
@@ -55,9 +55,17 @@ std::optional<Frame> ClientCore::NextImagesFrame() {
   absl::MutexLock lock(&mu_);
   const std::optional<ImageBatch> batch = outbox_.Next();
   if (batch.has_value()) return ToFrame(*batch);
-  if (!finish_wanted_ || finish_sent_ || !outbox_.empty()) return std::nullopt;
-  finish_sent_ = true;
-  return Frame{.kind = FrameKind::kFinished};
+  if (finish_ == Finish::kWanted && outbox_.empty()) {
+    finish_ = Finish::kSent;
+    return Frame{.kind = FrameKind::kFinished};
+  }
+  if (finish_ == Finish::kAnswered) {
+    finish_ = Finish::kConfirming;
+    return Frame{.kind = FrameKind::kAck};
+  }
+  // Asked for more: the ACK has left.
+  if (finish_ == Finish::kConfirming) finish_ = Finish::kDone;
+  return std::nullopt;
 }
 
 absl::Status ClientCore::AcknowledgeImages(const Frame& ack) {
@@ -67,7 +75,7 @@ absl::Status ClientCore::AcknowledgeImages(const Frame& ack) {
 
 void ClientCore::AcknowledgeFinish() {
   absl::MutexLock lock(&mu_);
-  finished_ = true;
+  if (finish_ == Finish::kSent) finish_ = Finish::kAnswered;
 }
 
 void ClientCore::NoteProgress() {
@@ -83,6 +91,10 @@ bool ClientCore::has_progressed() const {
 void ClientCore::StreamEnded(absl::Status reason) {
   absl::MutexLock lock(&mu_);
   if (ended_streams_++ == 0) session_status_ = std::move(reason);
+  // The discriminator knows, so it may have left.
+  if (finish_ == Finish::kAnswered || finish_ == Finish::kConfirming) {
+    finish_ = Finish::kDone;
+  }
 }
 
 void ClientCore::WaitForStreams(int64_t ended) {
@@ -100,7 +112,7 @@ absl::Status ClientCore::session_status() const {
 
 bool ClientCore::IsFinished() const {
   absl::MutexLock lock(&mu_);
-  return finished_;
+  return finish_ == Finish::kDone;
 }
 
 void ClientCore::Fail(absl::Status reason) {

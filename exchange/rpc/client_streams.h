@@ -67,15 +67,24 @@ class ClientCore {
   bool WaitForFailure(absl::Time deadline) const;
 
  private:
+  // The last words: FINISHED up, FINISHED down, ACK up. Without the last one
+  // the discriminator might leave before this side knows that it may.
+  enum class Finish {
+    kUnwanted,
+    kWanted,
+    kSent,
+    kAnswered,
+    kConfirming,
+    kDone
+  };
+
   const ExchangeOptions options_;  // never changes after construction
   GeneratorInbox inbox_;
 
   mutable absl::Mutex mu_;
   Outbox outbox_ ABSL_GUARDED_BY(mu_);
-  bool finish_wanted_ ABSL_GUARDED_BY(mu_) = false;
-  bool finish_sent_ ABSL_GUARDED_BY(mu_) = false;  // on this connection
-  bool finished_ ABSL_GUARDED_BY(mu_) = false;     // the discriminator knows
-  bool failed_ ABSL_GUARDED_BY(mu_) = false;       // inbox_ has the reason
+  Finish finish_ ABSL_GUARDED_BY(mu_) = Finish::kUnwanted;
+  bool failed_ ABSL_GUARDED_BY(mu_) = false;  // inbox_ has the reason
   int64_t ended_streams_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_progressed_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status session_status_ ABSL_GUARDED_BY(mu_);  // OK: ended in order

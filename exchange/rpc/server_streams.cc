@@ -122,8 +122,15 @@ class ImagesServerStream : public ServerStream {
  private:
   absl::StatusOr<bool> Handle(const Frame& frame) override {
     if (frame.kind == FrameKind::kFinished) {
-      GANDEM_RETURN_IF_ERROR(port().FinishGenerator(rank()));
+      GANDEM_RETURN_IF_ERROR(
+          port().FinishGenerator(rank(), /*is_confirmed=*/false));
+      has_finished_ = true;
       answers_.push_back({.kind = FrameKind::kFinished});
+      return true;
+    }
+    if (frame.kind == FrameKind::kAck && has_finished_) {
+      GANDEM_RETURN_IF_ERROR(
+          port().FinishGenerator(rank(), /*is_confirmed=*/true));
       return true;
     }
     if (frame.kind != FrameKind::kImages) {
@@ -149,6 +156,7 @@ class ImagesServerStream : public ServerStream {
     return answer;
   }
 
+  bool has_finished_ = false;
   std::deque<Frame> answers_;
 };
 

@@ -304,6 +304,34 @@ TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
   EXPECT_OK(discriminator_->PublishCritic(testing::Critic(1), Soon()));
 }
 
+TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
+  options_.num_generators = 1;
+  Start();
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
+  EXPECT_EQ(answer.kind, FrameKind::kFinished);
+  // It might not have the answer yet, and would ask a server that is gone.
+  EXPECT_THAT(discriminator_->WaitForGenerators(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kAck})));
+  EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
+  stream->Write(Signed(ToFrame(Images(0, 0, 4))));
+  EXPECT_THAT(stream->Read(), StatusIs(kPrecondition, HasSubstr("finished")));
+}
+
+TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
+  options_.num_generators = 1;
+  options_.finish_grace = absl::Milliseconds(5);
+  Start();
+  EXPECT_THAT(
+      discriminator_->WaitForGenerators(absl::Now() + absl::Milliseconds(20)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
+}
+
 TEST_F(ExchangeServiceTest, TheRunGoesOnAfterAllThat) {
   const grpc::Slice garbage(std::string(100, '\xff'));
   EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&garbage, 1)),
