@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Wrong input gets a clear message and the right exit code; nothing is lost."""
+
+import gzip
+import os
+import socket
+import subprocess
+import unittest
+
+import harness
+
+
+class BadConfigTest(harness.RunTest):
+    def refused(self, *parts, recipe=harness.SMOKE, sets=(), flags=()):
+        """The run is refused with exit code 2; the message holds all parts."""
+        run = self.train("refused", code=2, recipe=recipe, sets=sets,
+                         flags=flags)
+        for part in parts:
+            self.assertIn(part, run.text())
+        self.assertFalse(list(run.dir.glob("checkpoints/step-*")))
+
+    def recipe(self, text):
+        path = self.folder / "recipe.textproto"
+        path.write_text(harness.SMOKE.read_text() + text)
+        return path
+
+    def test_unknown_field(self):
+        lines = len(harness.SMOKE.read_text().splitlines())
+        self.refused(f"recipe.textproto:{lines + 1}:", "'checkpoint'",
+                     recipe=self.recipe("chekpoint { keep_last: 1 }\n"))
+
+    def test_wrong_type(self):
+        self.refused("recipe.textproto:", "rounds",
+                     recipe=self.recipe('rounds: "many"\n'))
+
+    def test_unknown_field_on_the_command_line(self):
+        self.refused("schedule.lagg", "lag", sets=["schedule.lagg=1"])
+
+    def test_all_faults_at_once(self):
+        self.refused("lag", "learning_rate", sets=[
+            "schedule.lag=-1", "generator.optimizer.adam.learning_rate=-1"])
+
+    def test_reused_with_unequal_counts(self):
+        self.refused("REUSED", "batch_size",
+                     sets=["generator.batch_size=17"])
+
+    def test_cache_too_small_for_the_lag(self):
+        self.refused("cache_rounds", sets=["schedule.lag=3",
+                                           "exchange.cache_rounds=2"])
+
+    def test_missing_dataset(self):
+        self.refused("/nonexistent/images",
+                     sets=['data.idx_images="/nonexistent/images"'])
+
+    def test_truncated_dataset(self):
+        path = self.folder / "images.gz"
+        with gzip.open(path, "wb") as file:
+            file.write(bytes([0, 0, 8, 3, 0, 0, 1, 0, 0, 0, 0, 28, 0, 0, 0,
+                              28]) + bytes(1000))
+        self.refused(str(path), sets=[f'data.idx_images="{path}"',
+                                      'data.idx_labels=""'])
+
+    def test_absent_device(self):
+        self.refused("cuda:0", "device", sets=['generator.device="cuda:0"'])
+
+    def test_unwritable_run_folder(self):
+        (self.folder / "file").write_text("")
+        command = [harness.BIN / "gandem", "train", harness.SMOKE,
+                   "--run_dir", self.folder / "file" / "run"]
+        done = subprocess.run([str(part) for part in command], text=True,
+                              capture_output=True, timeout=30)
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("file", done.stderr)
+
+    def test_port_in_use(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            run = self.start("port", flags=["--listen", f"127.0.0.1:{port}"])
+            self.assertNotEqual(run.wait(), 0)
+            self.assertIn(str(port), run.text())
+
+
+class BadStateTest(harness.RunTest):
+    def test_run_folder_in_use(self):
+        first = self.start("run", sets=["rounds=100000"])
+        first.worker("generator_worker")
+        second = self.start("run", sets=["rounds=100000"])
+        self.assertEqual(second.wait(), 2, second.text())
+        self.assertIn(str(first.process.pid), second.text())
+        first.process.terminate()
+        self.assertEqual(first.wait(), 75)
+
+    def test_other_config(self):
+        self.train("run")
+        run = self.train("run", code=2, sets=["schedule.lag=2"])
+        self.assertIn("schedule.lag", run.text())
+
+    def test_damaged_checkpoints(self):
+        run = self.train("run")
+        newest, before = sorted((run.dir / "checkpoints").glob("step-*"),
+                                reverse=True)[:2]
+        def damage(folder):
+            with open(folder / "generator-0.safetensors", "r+b") as file:
+                file.seek(1000)
+                file.write(b"\0\1\2\3")
+        damage(newest)
+        again = self.train("run", sets=["rounds=50"])
+        self.assertIn(newest.name, again.text())
+        rounds = int(before.name.removeprefix("step-"))
+        self.assertIn(f"resuming after round {rounds}", again.text())
+        for folder in (run.dir / "checkpoints").glob("step-*"):
+            damage(folder)
+        refused = self.train("run", code=2, sets=["rounds=60"])
+        self.assertIn("generator-0.safetensors", refused.text())
+
+    def test_disk_full_while_checkpointing(self):
+        # A file system of its own that holds the first checkpoint and no more.
+        (self.folder / "run" / "checkpoints").mkdir(parents=True)
+        in_namespace = ["unshare", "--mount"]
+        if os.geteuid() != 0:
+            in_namespace += ["--user", "--map-root-user"]
+        gandem = " ".join(str(part) for part in [
+            harness.BIN / "gandem", "train", harness.SMOKE, "--run_dir",
+            self.folder / "run", "--set", "rounds=30"])
+        done = subprocess.run(
+            [*in_namespace, "sh", "-c",
+             f"mount -t tmpfs -o size=120k none {self.folder}/run/checkpoints"
+             f" && {gandem}; echo exit $?;"
+             f" ls {self.folder}/run/checkpoints"],
+            capture_output=True, text=True, timeout=harness.DEADLINE)
+        text = done.stdout + done.stderr
+        self.assertIn("round 30/30", text)   # training went on
+        self.assertIn("No space left", text)
+        self.assertIn("step-000000010", text.splitlines()[-1])
+
+
+if __name__ == "__main__":
+    unittest.main()
