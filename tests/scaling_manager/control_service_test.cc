@@ -5,8 +5,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 
@@ -380,6 +383,36 @@ TEST_F(ControlServiceTest, CancelEndsAWaitingCall) {
   }
   EXPECT_THAT(reply, StatusIs(absl::StatusCode::kCancelled));
   EXPECT_LT(absl::Now(), deadline);
+}
+
+TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
+  StartRun();
+  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  const std::string path = address_.substr(std::string("unix:").size());
+  path.copy(name.sun_path, sizeof(name.sun_path) - 1);
+  ASSERT_EQ(connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  const std::string noise(100'000, '\xff');
+  // The server may hang up before it has read all of it.
+  EXPECT_GT(send(fd, noise.data(), noise.size(), MSG_NOSIGNAL), 0);
+  close(fd);
+  // More than a message may have.
+  HeartbeatRequest huge;
+  huge.set_failure(std::string(70 << 20, 'x'));
+  Worker stranger(address_, GENERATOR);
+  EXPECT_FALSE(stranger.client().Heartbeat(std::move(huge)).ok());
+  const auto alive = [](const WorkerStatus& worker) {
+    return worker.state() == "running";
+  };
+  const StatusReply status = coordinator_->Status();
+  EXPECT_TRUE(
+      std::all_of(status.workers().begin(), status.workers().end(), alive));
+  // They still reach the coordinator.
+  generator_->heartbeats().AddMetrics(MetricsOf(7));
+  EXPECT_TRUE(generator_->Sees([this](const HeartbeatReply&) {
+    return MetricRounds() == std::vector<int64_t>{7};
+  }));
 }
 
 TEST_F(ControlServiceTest, StatusIsCompletedByTheObserver) {

@@ -100,13 +100,13 @@ TEST_F(LauncherTest, TellsTheWorkerWhoItIs) {
 }
 
 TEST_F(LauncherTest, RestartsWithinTheBudgetAndShowsTheLog) {
-  Install(GENERATOR, "print=broken signal=11");
+  Install(GENERATOR, "print=broken signal=9");
   Install(DISCRIMINATOR, "");
   const auto failures = PollForFailures(3);
   ASSERT_EQ(failures.size(), 3);
   for (const Launcher::Failure& failure : failures) {
     EXPECT_EQ(failure.key, (WorkerKey{GENERATOR, 0}));
-    EXPECT_EQ(failure.end.exit_code, 139);
+    EXPECT_EQ(failure.end.exit_code, 137);
     EXPECT_THAT(failure.log_path, HasSubstr("logs/generator-0.log"));
   }
   ASSERT_TRUE(coordinator_->outcome().has_value());

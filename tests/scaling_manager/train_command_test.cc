@@ -4,9 +4,11 @@
 // start it: PLAYED_FOLDER holds all binaries.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -346,6 +348,27 @@ TEST_F(TrainCommandTest, BadInputIsNamed) {
   ChildProcess no_run = Start({"status", folder_ / "nothing"});
   EXPECT_EQ(WaitForEnd(no_run), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("holds no run"));
+}
+
+TEST_F(TrainCommandTest, APortInUseIsNamed) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(fd, generic, size), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, generic, &size), 0);
+  const std::string listen =
+      absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  EXPECT_EQ(Train({"--listen", listen}), kExitUsage);
+  EXPECT_THAT(Output(), AllOf(HasSubstr(listen), HasSubstr("another process")));
+  close(fd);
+}
+
+TEST_F(TrainCommandTest, TcpWorksLikeAUnixSocket) {
+  EXPECT_EQ(Train({"--listen", "127.0.0.1:0"}), kExitOk) << Output();
 }
 
 TEST_F(TrainCommandTest, ADamagedCheckpointIsSkipped) {
