@@ -179,24 +179,24 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
 }
 
 absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
-  constexpr char kWhat[] = "waiting for the generators to finish";
-  absl::Time last_finish;
-  bool is_asked = false;
-  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    last_finish = *std::max_element(finish_.begin(), finish_.end());
-    is_asked = IsAskedForFeedback();
-    return is_asked || last_finish <= absl::Now();
-  };
+  absl::Time last_finish = absl::InfiniteFuture();
   for (;;) {
-    absl::Status waited = WaitUntil(kWhat, attempt, absl::InfinitePast());
-    if (absl::IsDeadlineExceeded(waited)) {
-      // Time alone may bring the end.
-      waited = WaitUntil(kWhat, attempt, std::min(deadline, last_finish));
-    }
-    if (waited.ok() && is_asked) return absl::DeadlineExceededError(kAsked);
-    if (!absl::IsDeadlineExceeded(waited) || absl::Now() >= deadline) {
-      return waited;
-    }
+    bool is_asked = false;
+    const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+      const absl::Time before = std::exchange(
+          last_finish, *std::max_element(finish_.begin(), finish_.end()));
+      is_asked = IsAskedForFeedback();
+      return is_asked || last_finish <= absl::Now() || last_finish != before;
+    };
+    // Time alone may bring the end.
+    const absl::Status waited =
+        WaitUntil("waiting for the generators to finish", attempt,
+                  std::min(deadline, last_finish));
+    if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
+    if (is_asked) return absl::DeadlineExceededError(kAsked);
+    const absl::Time now = absl::Now();
+    if (last_finish <= now) return absl::OkStatus();
+    if (!waited.ok() && deadline <= now) return waited;
   }
 }
 
