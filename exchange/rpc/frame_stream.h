@@ -71,13 +71,13 @@ class FrameStream : public Reactor {
  private:
   enum class Event { kNone, kDone, kFailed };
 
-  void OnReadDone(bool ok) override { Signal(read_event_, ok); }
-  void OnWriteDone(bool ok) override { Signal(write_event_, ok); }
+  void OnReadDone(bool ok) override { Signal(&FrameStream::read_event_, ok); }
+  void OnWriteDone(bool ok) override { Signal(&FrameStream::write_event_, ok); }
 
-  void Signal(Event& event, bool ok) ABSL_LOCKS_EXCLUDED(mu_) {
+  void Signal(Event FrameStream::*event, bool ok) ABSL_LOCKS_EXCLUDED(mu_) {
     {
       absl::MutexLock lock(&mu_);
-      event = ok ? Event::kDone : Event::kFailed;
+      this->*event = ok ? Event::kDone : Event::kFailed;
     }
     Poke();
   }
