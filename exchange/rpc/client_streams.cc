@@ -63,8 +63,6 @@ std::optional<Frame> ClientCore::NextImagesFrame() {
     finish_ = Finish::kConfirming;
     return Frame{.kind = FrameKind::kAck};
   }
-  // Asked for more: the ACK has left.
-  if (finish_ == Finish::kConfirming) finish_ = Finish::kDone;
   return std::nullopt;
 }
 
@@ -76,6 +74,11 @@ absl::Status ClientCore::AcknowledgeImages(const Frame& ack) {
 void ClientCore::AcknowledgeFinish() {
   absl::MutexLock lock(&mu_);
   if (finish_ == Finish::kSent) finish_ = Finish::kAnswered;
+}
+
+void ClientCore::NoteFinishConfirmed() {
+  absl::MutexLock lock(&mu_);
+  if (finish_ == Finish::kConfirming) finish_ = Finish::kDone;
 }
 
 void ClientCore::NoteProgress() {
@@ -205,6 +208,10 @@ class ImagesClientStream : public ClientStream {
     std::optional<Frame> frame = core().NextImagesFrame();
     if (frame.has_value()) GANDEM_FAILPOINT("exchange.send_images");
     return frame;
+  }
+
+  void Sent(FrameKind kind) override {
+    if (kind == FrameKind::kAck) core().NoteFinishConfirmed();
   }
 };
 

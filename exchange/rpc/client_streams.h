@@ -51,6 +51,7 @@ class ClientCore {
   std::optional<Frame> NextImagesFrame();
   absl::Status AcknowledgeImages(const Frame& ack);
   void AcknowledgeFinish();
+  void NoteFinishConfirmed();
   // The discriminator answers on this connection.
   void NoteProgress();
 

@@ -61,8 +61,10 @@ class FrameStream : public Reactor {
   // Handles a frame; false: not now, call again after a poke. An error ends the
   // stream.
   virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
-  // What to send next, if anything; called when the one before has left.
+  // What to send next, if anything; called while the one before is leaving.
   virtual std::optional<Frame> NextFrame() = 0;
+  // A frame of this kind has left.
+  virtual void Sent(FrameKind) {}
   // The stream ends and nothing is started any more. OK: the peer ended it.
   virtual void End(const absl::Status& reason) = 0;
   // A server must not end a call while it is writing.
@@ -84,6 +86,7 @@ class FrameStream : public Reactor {
 
   void Step() {
     TakeEvents();
+    if (std::exchange(sent_, false)) Sent(outgoing_kind_);
     StartReading();
     while (!end_.has_value() && !arrived_.empty() && HandleFirst()) {
       StartReading();
@@ -102,6 +105,7 @@ class FrameStream : public Reactor {
     if (read_event_ != Event::kNone) reading_ = false;
     if (read_event_ == Event::kDone) arrived_.push_back(std::move(incoming_));
     if (write_event_ != Event::kNone) writing_ = false;
+    sent_ = write_event_ == Event::kDone;
     const bool peer_ended =
         read_event_ == Event::kFailed || write_event_ == Event::kFailed;
     read_event_ = write_event_ = Event::kNone;
@@ -120,13 +124,25 @@ class FrameStream : public Reactor {
     this->StartRead(&incoming_);
   }
 
+  // Prepares one frame ahead, so that checksum and socket overlap.
   void StartWriting() {
-    if (end_.has_value() || writing_) return;
+    if (end_.has_value()) return;
+    Prepare();
+    if (writing_ || !prepared_.has_value()) return;
+    writing_ = true;
+    outgoing_ = *std::move(prepared_);
+    outgoing_kind_ = prepared_kind_;
+    prepared_.reset();
+    this->StartWrite(&outgoing_);
+    Prepare();
+  }
+
+  void Prepare() {
+    if (prepared_.has_value()) return;
     const std::optional<Frame> frame = NextFrame();
     if (!frame.has_value()) return;
-    writing_ = true;
-    outgoing_ = ToByteBuffer(*frame);
-    this->StartWrite(&outgoing_);
+    prepared_ = ToByteBuffer(*frame);
+    prepared_kind_ = frame->kind;
   }
 
   // False: the first frame has to wait.
@@ -158,7 +174,11 @@ class FrameStream : public Reactor {
   std::optional<absl::Status> end_;
   bool ended_ = false;
   grpc::ByteBuffer incoming_;
+  bool sent_ = false;
   grpc::ByteBuffer outgoing_;
+  FrameKind outgoing_kind_ = FrameKind::kOpen;
+  std::optional<grpc::ByteBuffer> prepared_;
+  FrameKind prepared_kind_ = FrameKind::kOpen;
   std::deque<grpc::ByteBuffer> arrived_;
   std::optional<Frame> current_;  // the first of arrived_, decoded
 
