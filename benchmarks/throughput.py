@@ -154,10 +154,14 @@ def main():
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
+    parser.add_argument("--rounds", type=int,
+                        help="measured rounds; default: by recipe")
     parser.add_argument("--json", default="throughput.json")
     args = parser.parse_args()
     result = {"cores": os.cpu_count()}
     for recipe in args.recipe or RECIPES:
+        if args.rounds:
+            RECIPES[recipe]["rounds"] = args.rounds
         speeds, waits = measure(args, recipe)
         report(recipe, speeds, waits)
         result[recipe] = {"images_per_second": speeds, "wait_share": waits}

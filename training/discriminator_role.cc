@@ -6,12 +6,9 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
 #include "common/failpoint.h"
 #include "common/status.h"
-#include "training/critic.h"
 #include "training/gradients.h"
 
 namespace gandem {
@@ -32,47 +29,32 @@ DiscriminatorRole::DiscriminatorRole(Options options, Parts parts,
       parts_(std::move(parts)),
       exchange_(exchange),
       services_(std::move(services)),
+      duties_({.schedule = options_.schedule,
+               .rank = options_.rank,
+               .fleet_size = options_.fleet_size,
+               .first_round = options_.first_round,
+               .loss = options_.loss,
+               .compute = options_.compute,
+               .feedback_format = options_.feedback_format},
+              parts_.network, parts_.older_critic, exchange_, services_.gate,
+              &timer_),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
       saved_rounds_(round_) {
-  EnterBoundary();
+  timer_.StartRound();
 }
 
 absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
   GANDEM_RETURN_IF_ERROR(state.Load("optimizer.", parts_.optimizer->State()));
-  older_.clear();
-  for (const NamedTensor& critic : state.WithPrefix("critic.")) {
-    int64_t boundary = 0;
-    if (!absl::SimpleAtoi(critic.name, &boundary) || boundary >= round_) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("critic.", critic.name, " is not an older critic"));
-    }
-    older_[boundary] = {
-        .version = boundary * options_.schedule.discriminator_steps_per_round,
-        .bytes = critic.bytes};
-  }
-  if (exact()) {
-    for (int64_t b = options_.schedule.OldestBoundaryNeeded(round_); b < round_;
-         ++b) {
-      if (!older_.contains(b)) {
-        return absl::InvalidArgumentError(
-            absl::StrCat("the checkpoint lacks the critic of round ", b,
-                         "; was it written with a smaller schedule.lag?"));
-      }
-    }
-  }
-  EnterBoundary();
-  return absl::OkStatus();
+  return duties_.Restore(state);
 }
 
 std::string DiscriminatorRole::Position() const {
   switch (phase_) {
-    case Phase::kPublish:
-      return absl::StrCat("discriminator publishes after round ", round_ - 1);
-    case Phase::kAnswer:
-      return absl::StrCat("discriminator answers feedback up to round ",
-                          FeedbackDue(), " before round ", round_);
+    case Phase::kDuties:
+      return absl::StrCat("discriminator gives feedback up to round ",
+                          duties_.feedback_due(), " before round ", round_);
     case Phase::kGate:
     case Phase::kLeave:
       return absl::StrCat("discriminator before round ", round_);
@@ -89,8 +71,7 @@ absl::StatusOr<Progress> DiscriminatorRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
   absl::Status done;
   switch (phase_) {
-    case Phase::kPublish:
-    case Phase::kAnswer:
+    case Phase::kDuties:
     case Phase::kGate:
     case Phase::kLeave: {
       absl::StatusOr<Progress> progress = Boundary(deadline);
@@ -114,47 +95,17 @@ absl::StatusOr<Progress> DiscriminatorRole::Advance(absl::Time deadline) {
 
 // --- Between rounds ---
 
-void DiscriminatorRole::EnterBoundary() {
-  phase_ = Phase::kPublish;
-  to_publish_.clear();
-  const Schedule& schedule = options_.schedule;
-  const bool snapshot = schedule.feedback == FeedbackMode::kSnapshot;
-  if (!exact()) return;
-  // A generator that starts at first_round may need older critics first.
-  if (snapshot && round_ == options_.first_round) {
-    for (const auto& [boundary, critic] : older_) to_publish_.push_back(critic);
-  }
-  const int64_t judged = schedule.LastRoundJudgedBy(round_);
-  const bool needed =
-      judged >= options_.first_round &&
-      judged <= std::max(services_.gate->last_round(), schedule.lag - 1);
-  const bool kept = schedule.lag >= 2;
-  if ((snapshot && needed) || kept) {
-    CriticState critic{.version = version_,
-                       .bytes = PackModule(*parts_.network)};
-    if (snapshot && needed) to_publish_.push_back(critic);
-    if (kept) older_[round_] = std::move(critic);
-  }
-  // A generator that is restored after round_ rounds needs them from here on.
-  older_.erase(older_.begin(),
-               older_.lower_bound(schedule.OldestBoundaryNeeded(round_)));
-}
-
 absl::StatusOr<Progress> DiscriminatorRole::Boundary(absl::Time deadline) {
   switch (phase_) {
-    case Phase::kPublish:
-      GANDEM_RETURN_IF_ERROR(PublishDue(deadline));
-      phase_ = Phase::kAnswer;
-      return Progress::kAdvanced;
-    case Phase::kAnswer:
-      GANDEM_RETURN_IF_ERROR(AnswerDue(deadline));
+    case Phase::kDuties:
+      GANDEM_RETURN_IF_ERROR(duties_.Do(deadline));
       phase_ = Phase::kGate;
       return Progress::kAdvanced;
     case Phase::kGate:
       return StartRound(deadline);
     default:
       if (!exact()) {
-        GANDEM_RETURN_IF_ERROR(ServeNewest());
+        GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
         deadline = std::min(deadline, absl::Now() + kServeInterval);
       }
       GANDEM_RETURN_IF_ERROR(exchange_->WaitForGenerators(deadline));
@@ -162,107 +113,10 @@ absl::StatusOr<Progress> DiscriminatorRole::Boundary(absl::Time deadline) {
   }
 }
 
-absl::Status DiscriminatorRole::PublishDue(absl::Time deadline) {
-  if (!exact()) return ServeNewest();
-  while (!to_publish_.empty()) {
-    GANDEM_FAILPOINT("discriminator.before_publish");
-    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kFeedback, [&] {
-      return exchange_->PublishCritic(to_publish_.front(), deadline);
-    }));
-    to_publish_.pop_front();
-  }
-  return absl::OkStatus();
-}
-
-int64_t DiscriminatorRole::FeedbackDue() const {
-  // Rounds after the last one are never asked for. At lag 0 nothing is due
-  // before the first round.
-  return std::min(options_.schedule.LastRoundJudgedBy(round_),
-                  services_.gate->last_round());
-}
-
-absl::Status DiscriminatorRole::AnswerDue(absl::Time deadline) {
-  const Schedule& schedule = options_.schedule;
-  if (schedule.feedback == FeedbackMode::kSnapshot) return absl::OkStatus();
-  if (!exact()) return ServeNewest();
-  const int64_t slice =
-      RankSlice(schedule.generator_batch, options_.rank, options_.fleet_size)
-          .count;
-  while (true) {
-    // Looked up each time: a cut lowers what is due.
-    const int64_t due_round = FeedbackDue();
-    if (answered_images_ >= (due_round + 1 - options_.first_round) * slice) {
-      return absl::OkStatus();
-    }
-    absl::StatusOr<ImageBatch> request = timer_.Timed(RoundTimer::kImages, [&] {
-      return exchange_->NextFeedbackRequest(due_round, deadline);
-    });
-    GANDEM_RETURN_IF_ERROR(request.status());
-    GANDEM_RETURN_IF_ERROR(Answer(*request));
-  }
-}
-
-absl::Status DiscriminatorRole::Answer(const ImageBatch& images) {
-  GANDEM_FAILPOINT("discriminator.before_answer");
-  const Schedule& schedule = options_.schedule;
-  Discriminator* critic = parts_.network.get();
-  int64_t version = version_;
-  if (exact() && schedule.CriticVersion(images.round) != version_) {
-    // After a restart the generator repeats rounds judged by older versions.
-    const auto older = older_.find(schedule.CriticBoundary(images.round));
-    if (older == older_.end()) {
-      return absl::InternalError(absl::StrCat(
-          "no critic for round ", images.round, " before round ", round_));
-    }
-    GANDEM_RETURN_IF_ERROR(
-        UnpackModule(older->second.bytes, *parts_.older_critic));
-    critic = parts_.older_critic.get();
-    version = older->second.version;
-  }
-  const Judgment judgment =
-      JudgeImages(*critic,
-                  UnpackImages(images.pixels, images.count, images.format,
-                               options_.compute),
-                  options_.loss, schedule.generator_batch, options_.compute);
-  answered_images_ += images.count;
-  return exchange_->AnswerFeedback(
-      {.round = images.round,
-       .first_index = images.first_index,
-       .count = images.count,
-       .critic_version = version,
-       .loss = judgment.loss,
-       .format = options_.feedback_format,
-       .gradient =
-           PackImages(judgment.gradient_NCHW, options_.feedback_format)});
-}
-
-absl::Status DiscriminatorRole::ServeNewest() {
-  if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
-    if (published_version_ == version_) return absl::OkStatus();
-    if (to_publish_.empty() || to_publish_.back().version != version_) {
-      to_publish_.clear();
-      to_publish_.push_back(
-          {.version = version_, .bytes = PackModule(*parts_.network)});
-    }
-    const absl::Status published =
-        exchange_->PublishCritic(to_publish_.back(), absl::InfinitePast());
-    if (absl::IsDeadlineExceeded(published)) return absl::OkStatus();
-    if (published.ok()) published_version_ = version_;
-    return published;
-  }
-  while (true) {
-    absl::StatusOr<ImageBatch> request = exchange_->NextFeedbackRequest(
-        services_.gate->last_round(), absl::InfinitePast());
-    if (absl::IsDeadlineExceeded(request.status())) return absl::OkStatus();
-    GANDEM_RETURN_IF_ERROR(request.status());
-    GANDEM_RETURN_IF_ERROR(Answer(*request));
-  }
-}
-
 absl::StatusOr<Progress> DiscriminatorRole::StartRound(absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(SaveIfDue());
   if (!exact()) {
-    GANDEM_RETURN_IF_ERROR(ServeNewest());
+    GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
     deadline = std::min(deadline, absl::Now() + kServeInterval);
   }
   switch (services_.gate->Start(round_, deadline)) {
@@ -279,7 +133,6 @@ absl::StatusOr<Progress> DiscriminatorRole::StartRound(absl::Time deadline) {
   ops_ =
       DiscriminatorRound(options_.schedule, options_.rank, options_.fleet_size);
   next_op_ = 0;
-  timer_.StartRound();
   loss_sum_ = logit_real_sum_ = logit_generated_sum_ = 0;
   parts_.optimizer->ZeroGradients();
   return Progress::kAdvanced;
@@ -340,7 +193,7 @@ absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
     });
   } else {
     // The network is at a version here, before the step's first forward.
-    GANDEM_RETURN_IF_ERROR(ServeNewest());
+    GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
     deadline = std::min(deadline, absl::Now() + kServeInterval);
     images = timer_.Timed(RoundTimer::kImages, [&] {
       return exchange_->TakeNextImages(round_, op.range.count, deadline);
@@ -381,7 +234,9 @@ void DiscriminatorRole::EndRound() {
   exchange_->FinishRound(round_);
   ReportRound();
   ++round_;
-  EnterBoundary();
+  phase_ = Phase::kDuties;
+  duties_.EnterBoundary(round_);
+  timer_.StartRound();
 }
 
 absl::Status DiscriminatorRole::SaveIfDue() {
@@ -392,13 +247,7 @@ absl::Status DiscriminatorRole::SaveIfDue() {
   std::vector<NamedTensor> tensors;
   AppendTensors("model.", StateOf(*parts_.network), tensors);
   AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
-  for (const auto& [boundary, critic] : older_) {
-    if (boundary == round_) continue;  // it is the model
-    tensors.push_back({.name = absl::StrCat("critic.", boundary),
-                       .dtype = DType::kU8,
-                       .shape = {static_cast<int64_t>(critic.bytes.size())},
-                       .bytes = critic.bytes});
-  }
+  duties_.SaveOlderCritics(tensors);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
       round_, absl::StrCat("discriminator-", options_.rank, ".safetensors"),

@@ -3,14 +3,14 @@
 // The discriminator's side of a run: trains on real and generated images and
 // gives the generator its feedback, as critics or as image gradients.
 //
-// Between rounds the network is a version phi_rR (a boundary); duties towards
-// the generator are done there, before the next training forward.
+// Between rounds the network is a version phi_rR (a boundary); its duties
+// towards the generators (critic_duties.h) are done there, before the next
+// training forward.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: Status of the exchange or of a check; Torch exceptions.
 #pragma once
 
-#include <deque>
 #include <limits>
 #include <map>
 #include <memory>
@@ -20,6 +20,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/critic_duties.h"
 #include "training/losses.h"
 #include "training/module_state.h"
 #include "training/optimizer.h"
@@ -61,9 +62,8 @@ class DiscriminatorRole : public RoleLoop {
   std::string Position() const override;
 
  private:
-  enum class Phase { kPublish, kAnswer, kGate, kTrain, kLeave };
+  enum class Phase { kDuties, kGate, kTrain, kLeave };
 
-  void EnterBoundary();
   absl::StatusOr<Progress> Boundary(absl::Time deadline);
   absl::StatusOr<Progress> StartRound(absl::Time deadline);
   absl::Status Train(const DiscriminatorOp& op, absl::Time deadline);
@@ -73,16 +73,9 @@ class DiscriminatorRole : public RoleLoop {
   absl::Status Update(const DiscriminatorOp& op);
   void EndRound();
 
-  // EXACT: publishes what is due / answers all that is due at this boundary.
-  absl::Status PublishDue(absl::Time deadline);
-  absl::Status AnswerDue(absl::Time deadline);
-  absl::Status Answer(const ImageBatch& images);
-  // BOUNDED: offers the present version to whoever wants it; never waits.
-  absl::Status ServeNewest();
   bool exact() const {
     return options_.schedule.consistency == Consistency::kExact;
   }
-  int64_t FeedbackDue() const;
   absl::Status SaveIfDue();
   void ReportRound();
 
@@ -91,25 +84,20 @@ class DiscriminatorRole : public RoleLoop {
   DiscriminatorExchange* const exchange_;
   const RoleServices services_;
 
-  Phase phase_ = Phase::kPublish;
+  RoundTimer timer_;  // a round begins with the duties before it
+  CriticDuties duties_;
+
+  Phase phase_ = Phase::kDuties;
   int64_t round_;    // rounds completed: the boundary, or the round in progress
   int64_t version_;  // discriminator steps completed
   std::vector<DiscriminatorOp> ops_;
   size_t next_op_ = 0;
   int64_t saved_rounds_;
 
-  // Critics of boundaries before `round_` that a checkpoint needs (lag >= 2),
-  // by boundary.
-  std::map<int64_t, CriticState> older_;
-  std::deque<CriticState> to_publish_;
-  int64_t published_version_ = -1;
-  int64_t answered_images_ = 0;  // since first_round
-
   at::Tensor real_NCHW_;  // this rank's real images of the step
   int64_t real_step_ = -1;
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 
-  RoundTimer timer_;
   double loss_sum_ = 0;
   double logit_real_sum_ = 0;
   double logit_generated_sum_ = 0;
