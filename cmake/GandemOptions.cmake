@@ -4,7 +4,7 @@
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
-set(GANDEM_CUDA OFF CACHE STRING
+set(GANDEM_CUDA AUTO CACHE STRING
     "Link LibTorch's CUDA half: ON, OFF, or AUTO (where it and a toolkit are)")
 set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
