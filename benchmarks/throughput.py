@@ -29,7 +29,7 @@ RECIPES = {
     "fashion_mnist_dcgan": {"size": 32, "noise_dim": 64, "widths": (32, 24),
                             "rounds": 150},
 }
-WARM_UP = 5  # rounds
+WARM_UP = 3  # rounds
 
 
 def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):

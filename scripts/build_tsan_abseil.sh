@@ -11,8 +11,10 @@
 fetch_source() {  # fetch_source DIR
   local dir=$1 mirror
   mirror=$(apt-get indextargets --format '$(SITE)' 'Created-By: Packages' \
-           'Codename: bookworm' 2>/dev/null | grep -m 1 debian) ||
-    mirror=$(apt_mirror_of_this_machine)
+           'Codename: bookworm' 2>/dev/null | grep -m 1 debian) || {
+    echo "apt knows no mirror of bookworm: run apt-get update"
+    return 1
+  }
   mkdir -p "$dir"/{lists,cache,etc}
   local keyring=/usr/share/keyrings/debian-archive-keyring.gpg suite
   for suite in bookworm bookworm-updates; do
