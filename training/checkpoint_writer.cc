@@ -80,7 +80,14 @@ void CheckpointWriter::Run() {
       jobs_.pop_front();
       busy_ = true;
     }
-    absl::StatusOr<std::vector<CheckpointFile>> files = Write(job);
+    // A checkpoint that was given up gets no further files: its folder is gone.
+    absl::StatusOr<std::vector<CheckpointFile>> files =
+        std::vector<CheckpointFile>();
+    if (!given_up_.contains(job.completed_rounds)) files = Write(job);
+    if (!files.ok()) {
+      given_up_.insert(job.completed_rounds);
+      written_.erase(job.completed_rounds);
+    }
     if (!files.ok() || !files->empty()) {
       report_(job.completed_rounds, std::move(files));
     }

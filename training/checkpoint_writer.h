@@ -15,6 +15,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -83,6 +84,7 @@ class CheckpointWriter : public CheckpointSink {
   // by completed rounds. With both roles in one process the generator may be
   // some checkpoints ahead.
   std::map<int64_t, std::vector<CheckpointFile>> written_;
+  std::set<int64_t> given_up_;  // by completed rounds
 
   Thread thread_;  // last: joins before the rest goes
 };

@@ -125,7 +125,7 @@ absl::Status CriticDuties::AnswerDue(absl::Time deadline) {
       return absl::OkStatus();
     }
     absl::StatusOr<ImageBatch> request = timer_->Timed(
-        RoundTimer::kImages,
+        RoundTimer::kFeedback,
         [&] { return exchange_->NextFeedbackRequest(due_round, deadline); });
     GANDEM_RETURN_IF_ERROR(request.status());
     GANDEM_RETURN_IF_ERROR(Answer(*request));

@@ -134,6 +134,7 @@ absl::StatusOr<Progress> DiscriminatorRole::StartRound(absl::Time deadline) {
       DiscriminatorRound(options_.schedule, options_.rank, options_.fleet_size);
   next_op_ = 0;
   loss_sum_ = logit_real_sum_ = logit_generated_sum_ = 0;
+  image_age_ = 0;
   parts_.optimizer->ZeroGradients();
   return Progress::kAdvanced;
 }
@@ -201,7 +202,9 @@ absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
   }
   GANDEM_RETURN_IF_ERROR(images.status());
   GANDEM_FAILPOINT("discriminator.after_take");
-  image_age_ = round_ - images->front().round;
+  for (const ImageBatch& piece : *images) {
+    image_age_ = std::max(image_age_, round_ - piece.round);
+  }
   taken_[op.range.first] = *std::move(images);
   return absl::OkStatus();
 }

@@ -62,17 +62,19 @@ class GeneratorEnds : public ExchangeEnds {
 class DiscriminatorEnds : public ExchangeEnds {
  public:
   static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Make(
-      const ExchangeOptions& options, const std::string& listen_address) {
+      const ExchangeOptions& options, const ExchangeListen& listen) {
     auto ends = std::make_unique<DiscriminatorEnds>();
     GANDEM_ASSIGN_OR_RETURN(ends->end_, DiscriminatorEnd::Create(options));
-    std::string address = listen_address;
+    std::string address = listen.address;
     if (address.empty()) {
       GANDEM_ASSIGN_OR_RETURN(ends->folder_, SocketFolder::Create());
       address = ends->folder_->AddressOf("exchange");
     }
     GANDEM_ASSIGN_OR_RETURN(
         ends->server_,
-        ExchangeServer::Start({.address = address, .exchange = options},
+        ExchangeServer::Start({.address = address,
+                               .insecure_network = listen.insecure_network,
+                               .exchange = options},
                               ends->end_.get()));
     return ends;
   }
@@ -122,13 +124,12 @@ class ColocatedEnds : public ExchangeEnds {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ExchangeEnds>> MakeExchangeEnds(
-    Role role, const ExchangeOptions& options,
-    const std::string& listen_address) {
+    Role role, const ExchangeOptions& options, const ExchangeListen& listen) {
   switch (role) {
     case GENERATOR:
       return std::make_unique<GeneratorEnds>(options);
     case DISCRIMINATOR:
-      return DiscriminatorEnds::Make(options, listen_address);
+      return DiscriminatorEnds::Make(options, listen);
     case COLOCATED:
       return ColocatedEnds::Make(options);
     default:

@@ -38,9 +38,13 @@ class ExchangeEnds {
   virtual void Close(const absl::Status& reason) = 0;
 };
 
-// `listen_address`: discriminator only; empty: a unix socket of its own.
+// Where a discriminator's exchange listens.
+struct ExchangeListen {
+  std::string address = {};       // empty: a unix socket of its own
+  bool insecure_network = false;  // see CheckListenAddress
+};
+
 absl::StatusOr<std::unique_ptr<ExchangeEnds>> MakeExchangeEnds(
-    Role role, const ExchangeOptions& options,
-    const std::string& listen_address);
+    Role role, const ExchangeOptions& options, const ExchangeListen& listen);
 
 }  // namespace gandem

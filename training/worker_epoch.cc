@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/exit_code.h"
 #include "common/log.h"
 #include "common/status.h"
 #include "training/catch_torch.h"
@@ -45,6 +46,7 @@ WorkerEpoch::~WorkerEpoch() {
   {
     absl::MutexLock lock(&mu_);
     beating_ = nullptr;
+    writing_ = nullptr;
   }
   writer_.reset();  // completes what it is writing, and reports it
   heartbeats_.reset();
@@ -67,11 +69,8 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
-  GANDEM_ASSIGN_OR_RETURN(
-      ends_,
-      MakeExchangeEnds(options_.role, ExchangeOptionsFrom(config_, place_),
-                       options_.listen_address));
-  GANDEM_ASSIGN_OR_RETURN(const JoinReply joined, JoinOthers());
+  JoinReply joined;
+  GANDEM_RETURN_IF_ERROR(Prepare(joined));
   StartHeartbeats();
   if (joined.epoch_superseded() || joined.leave()) {
     absl::MutexLock lock(&mu_);
@@ -136,9 +135,39 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
 }
 
 absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
-  return client_->Join(
+  {
+    absl::MutexLock lock(&mu_);
+    joining_ = true;
+  }
+  absl::StatusOr<JoinReply> joined = client_->Join(
       ends_->address(),
       absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
+  absl::MutexLock lock(&mu_);
+  joining_ = false;
+  if (join_cancelled_) return absl::CancelledError("stopped before the start");
+  return joined;
+}
+
+absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
+  const auto tell = [this](absl::Status failure) {
+    // There are no heartbeats yet; without this the coordinator would learn of
+    // it by a timeout.
+    HeartbeatRequest request;
+    request.set_started_round(place_.first_round - 1);
+    request.set_completed_rounds(place_.first_round);
+    request.set_failure(failure.ToString());
+    request.set_failure_exit_code(ExitCodeOf(failure));
+    if (const auto told = client_->Heartbeat(request); !told.ok()) {
+      GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
+    }
+    return failure;
+  };
+  auto ends = MakeExchangeEnds(
+      options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
+  if (!ends.ok()) return tell(ends.status());
+  ends_ = *std::move(ends);
+  GANDEM_ASSIGN_OR_RETURN(joined, JoinOthers());
+  return absl::OkStatus();
 }
 
 void WorkerEpoch::StartHeartbeats() {
@@ -164,6 +193,7 @@ void WorkerEpoch::StartHeartbeats() {
       });
   absl::MutexLock lock(&mu_);
   beating_ = heartbeats_.get();
+  writing_ = writer_.get();
 }
 
 Heartbeats::Progress WorkerEpoch::CurrentProgress() const {
@@ -205,7 +235,8 @@ void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   }
   const int64_t every = config_.control().metrics_every_rounds();
   if (heartbeats != nullptr && ((metrics.round() + 1) % every == 0 ||
-                                metrics.round() + 1 == config_.rounds())) {
+                                metrics.round() >= gate_.last_round() ||
+                                !metrics.sample_grid().empty())) {
     heartbeats->AddMetrics(std::move(metrics));
   }
 }
@@ -227,7 +258,12 @@ void WorkerEpoch::ReportShard(
 
 void WorkerEpoch::Wake() {
   absl::MutexLock lock(&mu_);
-  if (beating_ != nullptr) beating_->Wake();
+  if (beating_ != nullptr) {
+    beating_->Wake();
+  } else if (joining_) {
+    join_cancelled_ = true;
+    client_->Cancel();
+  }
 }
 
 void WorkerEpoch::End(absl::Status reason) {
@@ -235,6 +271,7 @@ void WorkerEpoch::End(absl::Status reason) {
     absl::MutexLock lock(&mu_);
     if (!ended_.ok()) return;
     ended_ = reason;
+    if (writing_ != nullptr) writing_->Close(reason);
   }
   if (ends_) ends_->Close(reason);
 }

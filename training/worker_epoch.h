@@ -43,7 +43,7 @@ class WorkerEpoch {
   struct Options {
     Role role = ROLE_UNKNOWN;
     int rank = 0;
-    std::string listen_address;  // discriminator: where its exchange listens
+    ExchangeListen listen = {};  // discriminator only
   };
 
   // `client` has registered and outlives this; `stop` is set by SIGTERM.
@@ -62,6 +62,8 @@ class WorkerEpoch {
   absl::Status RunRoundLoop();
   absl::Status RunAllRounds(const JoinReply& joined);
   absl::Status FlushCheckpoints();
+  // Opens the exchange and waits for the others.
+  absl::Status Prepare(JoinReply& joined);
   absl::StatusOr<JoinReply> JoinOthers();
   void StartHeartbeats();
   Heartbeats::Progress CurrentProgress() const;
@@ -91,7 +93,11 @@ class WorkerEpoch {
   bool leave_ ABSL_GUARDED_BY(mu_) = false;
   bool superseded_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
+  bool joining_ ABSL_GUARDED_BY(mu_) = false;
+  bool join_cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  // While they exist.
   Heartbeats* beating_ ABSL_GUARDED_BY(mu_) = nullptr;
+  CheckpointWriter* writing_ ABSL_GUARDED_BY(mu_) = nullptr;
 
   std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses the above
   std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_

@@ -31,7 +31,7 @@ struct Flags {
   std::string control;
   int rank = 0;
   std::string run_dir;
-  std::string listen;
+  ExchangeListen listen;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
 };
@@ -51,9 +51,11 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
                  "Where this machine sees the run folder, if elsewhere than "
                  "the coordinator");
   if (role == DISCRIMINATOR) {
-    app.add_option("--listen", flags.listen,
+    app.add_option("--listen", flags.listen.address,
                    "HOST:PORT for the exchange; default: a unix socket, for "
                    "generators on this machine");
+    app.add_flag("--insecure_network", flags.listen.insecure_network,
+                 "Let --listen be reached from other hosts, unencrypted");
   }
   app.add_option("--register_timeout_seconds", flags.register_timeout_seconds,
                  "How long to look for the coordinator")
@@ -104,6 +106,7 @@ class Worker {
     if (epoch_ != nullptr) {
       epoch_->Wake();
     } else {
+      cancelled_ = true;
       client_->Cancel();
     }
   }
@@ -124,17 +127,23 @@ class Worker {
   absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
                                                 const RunConfig& config) {
     WorkerEpoch epoch(
-        {.role = role_, .rank = flags_.rank, .listen_address = flags_.listen},
+        {.role = role_, .rank = flags_.rank, .listen = flags_.listen},
         client_.get(), assignment, config, &stop_);
-    SetEpoch(&epoch);
+    if (!SetEpoch(&epoch)) {
+      return absl::CancelledError("stopped before the start");
+    }
     absl::StatusOr<WorkerEpoch::Outcome> outcome = epoch.Run();
-    SetEpoch(nullptr);
+    if (!SetEpoch(nullptr)) {
+      return absl::CancelledError("stopped between two run epochs");
+    }
     return outcome;
   }
 
-  void SetEpoch(WorkerEpoch* epoch) {
+  // False: Stop() has cancelled the client, when there was no epoch.
+  bool SetEpoch(WorkerEpoch* epoch) {
     absl::MutexLock lock(&mu_);
-    epoch_ = epoch;
+    if (!cancelled_) epoch_ = epoch;
+    return !cancelled_;
   }
 
   const Role role_;
@@ -143,6 +152,7 @@ class Worker {
   std::atomic<bool> stop_ = false;
   absl::Mutex mu_;
   WorkerEpoch* epoch_ ABSL_GUARDED_BY(mu_) = nullptr;
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 absl::StatusOr<ExitCode> RunWorker(Role role, const Flags& flags) {
