@@ -41,7 +41,7 @@ absl::StatusOr<std::optional<CriticState>> CriticQueue::Take(int64_t version,
   wanted_ = version;
   // Older ones take the room of the one that is awaited.
   while (!queue_.empty() && queue_.front().version < version) {
-    queue_.pop_front();
+    queue_.erase(queue_.begin());
   }
   if (queue_.empty() && newest_ < version) return std::optional<CriticState>();
   if (queue_.empty() || queue_.front().version != version) {
@@ -50,7 +50,7 @@ absl::StatusOr<std::optional<CriticState>> CriticQueue::Take(int64_t version,
         queue_.empty() ? newest_ : queue_.front().version, " was"));
   }
   in_use_ = std::move(queue_.front());
-  queue_.pop_front();
+  queue_.erase(queue_.begin());
   return in_use_;
 }
 

@@ -10,8 +10,8 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "exchange/exchange.h"
@@ -44,7 +44,7 @@ class CriticQueue {
   int64_t newest_ = -1;  // received
   int64_t wanted_ = -1;  // exact: older ones are not needed any more
   std::optional<CriticState> in_use_;
-  std::deque<CriticState> queue_;  // ascending, later than in_use_
+  std::vector<CriticState> queue_;  // ascending, later than in_use_
 };
 
 }  // namespace gandem

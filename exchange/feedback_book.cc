@@ -51,7 +51,7 @@ std::optional<FeedbackBook::Numbered> FeedbackBook::NextAnswer(
 }
 
 void FeedbackBook::Acknowledge(int rank, int64_t round, int64_t first_index) {
-  std::deque<Numbered>& answers = answers_[rank];
+  std::vector<Numbered>& answers = answers_[rank];
   const auto it = std::find_if(
       answers.begin(), answers.end(), [&](const Numbered& numbered) {
         return numbered.answer.round == round &&

@@ -8,11 +8,9 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <map>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "exchange/exchange.h"
@@ -57,10 +55,10 @@ class FeedbackBook {
     ImageBatch images;
   };
 
-  std::deque<Request> requests_;
+  std::vector<Request> requests_;
   std::map<Key, Given> given_;
   int64_t last_number_ = 0;
-  std::vector<std::deque<Numbered>> answers_;  // by rank, unacknowledged
+  std::vector<std::vector<Numbered>> answers_;  // by rank, unacknowledged
 };
 
 }  // namespace gandem

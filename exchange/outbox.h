@@ -10,8 +10,8 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
-#include <deque>
 #include <optional>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "exchange/exchange.h"
@@ -54,7 +54,7 @@ class Outbox {
           "an ACK that is not of the oldest images sent");
     }
     images_ -= batches_.front().count;
-    batches_.pop_front();
+    batches_.erase(batches_.begin());
     --sent_;
     return absl::OkStatus();
   }
@@ -64,7 +64,7 @@ class Outbox {
  private:
   int64_t max_images_;
   int64_t images_ = 0;
-  std::deque<ImageBatch> batches_;
+  std::vector<ImageBatch> batches_;
   size_t sent_ = 0;  // of them, on this connection
 };
 

@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <deque>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -122,6 +122,24 @@ class State {
     }
   }
 
+  // False: it cannot happen, which is cheaper to know than a copy of a state.
+  bool MayAct(int action) const {
+    switch (action) {
+      case 2:
+        return !sent_.empty();
+      case 3:
+        return slot_.Next(0, critic_sent_).has_value();
+      case 4:
+        return !critics_.empty();
+      case 5:
+        return !critic_acks_.empty();
+      case 6:
+        return feedback_.NextAnswer(0, feedback_number_).has_value();
+      default:
+        return true;
+    }
+  }
+
   std::string Key() const;
 
  private:
@@ -131,15 +149,19 @@ class State {
   }
 
   void BeginGeneratorRound() {
-    generator_ops_ = OpsOfGenerator(*setting_, generator_round_);
+    generator_ops_ = std::make_shared<const std::vector<GeneratorOp>>(
+        OpsOfGenerator(*setting_, generator_round_));
     generator_op_ = 0;
   }
   void BeginDiscriminatorRound() {
-    discriminator_ops_ = DiscriminatorRound(setting_->schedule, 0, 1);
-    std::erase_if(discriminator_ops_, [](const DiscriminatorOp& op) {
+    std::vector<DiscriminatorOp> ops =
+        DiscriminatorRound(setting_->schedule, 0, 1);
+    std::erase_if(ops, [](const DiscriminatorOp& op) {
       return op.kind == DiscriminatorOp::Kind::kReal ||
              op.kind == DiscriminatorOp::Kind::kGenerated;
     });
+    discriminator_ops_ =
+        std::make_shared<const std::vector<DiscriminatorOp>>(std::move(ops));
     discriminator_op_ = 0;
   }
 
@@ -167,13 +189,14 @@ class State {
 
   const Setting* setting_;
   int64_t generator_round_;
-  std::vector<GeneratorOp> generator_ops_;
+  // Copies of a state share what they will do.
+  std::shared_ptr<const std::vector<GeneratorOp>> generator_ops_;
   size_t generator_op_ = 0;
   bool generator_waits_ = false;
   int64_t critic_taken_ = -1;
 
   int64_t discriminator_round_;
-  std::vector<DiscriminatorOp> discriminator_ops_;
+  std::shared_ptr<const std::vector<DiscriminatorOp>> discriminator_ops_;
   size_t discriminator_op_ = 0;
   bool discriminator_waits_ = false;
   int64_t next_boundary_;        // to publish
@@ -188,18 +211,18 @@ class State {
   CriticQueue queue_;
   Outbox outbox_;
 
-  std::deque<ImageBatch> sent_;      // the link up
-  int64_t critic_sent_ = -1;         // last on the link down
-  std::deque<CriticState> critics_;  // on the link down
-  std::deque<int64_t> critic_acks_;  // on the link up
-  int64_t feedback_number_ = 0;      // last delivered
+  std::vector<ImageBatch> sent_;      // the link up
+  int64_t critic_sent_ = -1;          // last on the link down
+  std::vector<CriticState> critics_;  // on the link down
+  std::vector<int64_t> critic_acks_;  // on the link up
+  int64_t feedback_number_ = 0;       // last delivered
   std::set<std::pair<int64_t, int64_t>> feedback_here_;
 };
 
 bool State::StepGenerator() {
   using Kind = GeneratorOp::Kind;
   if (generator_round_ > setting_->last_round) return false;
-  const GeneratorOp& op = generator_ops_[generator_op_];
+  const GeneratorOp op = (*generator_ops_)[generator_op_];
   bool done = true;
   switch (op.kind) {
     case Kind::kSendImages:
@@ -223,7 +246,7 @@ bool State::StepGenerator() {
     return !std::exchange(generator_waits_, true);
   }
   generator_waits_ = false;
-  if (++generator_op_ == generator_ops_.size()) {
+  if (++generator_op_ == generator_ops_->size()) {
     ++generator_round_;
     BeginGeneratorRound();
     if (generator_round_ > setting_->last_round) slot_.Release(0);
@@ -244,7 +267,7 @@ bool State::DeliverImages() {
   const ImageBatch& batch = sent_.front();
   EXPECT_TRUE(
       outbox_.Acknowledge(batch.use, batch.round, batch.first_index).ok());
-  sent_.pop_front();
+  sent_.erase(sent_.begin());
   return true;
 }
 
@@ -283,14 +306,14 @@ bool State::SendCritic() {
 bool State::DeliverCritic() {
   if (critics_.empty() || !queue_.Offer(critics_.front())) return false;
   critic_acks_.push_back(critics_.front().version);
-  critics_.pop_front();
+  critics_.erase(critics_.begin());
   return true;
 }
 
 bool State::DeliverCriticAck() {
   if (critic_acks_.empty()) return false;
   slot_.Acknowledge(0, critic_acks_.front());
-  critic_acks_.pop_front();
+  critic_acks_.erase(critic_acks_.begin());
   return true;
 }
 
@@ -315,12 +338,12 @@ bool State::StepDiscriminator() {
     return !std::exchange(discriminator_waits_, true);
   }
   if (discriminator_round_ > setting_->last_round) return false;
-  const DiscriminatorOp& op = discriminator_ops_[discriminator_op_];
+  const DiscriminatorOp op = (*discriminator_ops_)[discriminator_op_];
   if (op.kind == DiscriminatorOp::Kind::kTake && !Take(op)) {
     return !std::exchange(discriminator_waits_, true);
   }
   discriminator_waits_ = false;
-  if (++discriminator_op_ == discriminator_ops_.size()) {
+  if (++discriminator_op_ == discriminator_ops_->size()) {
     FinishRound(discriminator_round_++);
     BeginDiscriminatorRound();
   }
@@ -434,6 +457,7 @@ Result Search(const Setting& setting) {
     ++result.states;
     bool stuck = true;
     for (int action = 0; action < State::kNumActions; ++action) {
+      if (!state.MayAct(action)) continue;
       State next = state;
       if (!next.Act(action)) continue;
       stuck = false;
