@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The discriminator's end with several generators, through its transport face;
+// the contract suite covers one.
+#include "exchange/discriminator_end.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "tests/exchange/exchange_testing.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using testing::Critic;
+using testing::Feedback;
+using testing::Images;
+using testing::Places;
+using testing::StatusIs;
+constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
+constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
+constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+const absl::Time kPast = absl::InfinitePast();
+
+absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
+
+// Two generators, four images each, and a cache of one round.
+ExchangeOptions TwoGenerators(FeedbackMode feedback) {
+  ExchangeOptions options = testing::OptionsFor({.lag = 1,
+                                                 .feedback = feedback,
+                                                 .generator_batch = 8,
+                                                 .discriminator_batch = 8});
+  options.num_generators = 2;
+  options.cache_rounds = 1;
+  return options;
+}
+
+TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
+  EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4)));
+  // Full, and rank 1 has not sent what is needed first.
+  EXPECT_FALSE(*end->OfferImages(1, Images(0, 4, 4)));
+  EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
+  EXPECT_FALSE(*end->OfferImages(1, Images(1, 4, 4)));
+  EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4)));
+  ASSERT_OK_AND_ASSIGN(const auto taken, end->TakeImages(0, 0, 8, kPast));
+  EXPECT_EQ(Places(taken).size(), 8u);
+}
+
+// The transport holds a batch; it learns of the room while the worker waits.
+TEST(DiscriminatorEndTest, WaitingWakesTheTransportThatHoldsTheBatch) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
+  EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4)));
+  DiscriminatorEnd* const port = end.get();
+  end->SetListener([port] { (void)port->OfferImages(1, Images(0, 4, 4)); });
+  EXPECT_OK(end->TakeImages(0, 0, 8, Soon()));
+}
+
+TEST(DiscriminatorEndTest, ImagesToJudgeFirstNeedNoRoom) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kImageGradient));
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4, ImageUse::kBoth)));
+  EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4, ImageUse::kBoth)));
+  EXPECT_FALSE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
+  EXPECT_OK(end->NextFeedbackRequest(0, kPast));
+  EXPECT_THAT(end->NextFeedbackRequest(0, kPast), StatusIs(kDeadline));
+  EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
+  ASSERT_OK_AND_ASSIGN(const ImageBatch request,
+                       end->NextFeedbackRequest(0, kPast));
+  EXPECT_EQ(request.first_index, 4);
+}
+
+TEST(DiscriminatorEndTest, ImagesForFeedbackOnlyTakeNoRoom) {
+  ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
+  options.schedule.image_source = ImageSource::kFresh;
+  const auto end = *DiscriminatorEnd::Create(options);
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 8)));
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 8, ImageUse::kFeedback)));
+  EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 8, ImageUse::kFeedback)));
+  EXPECT_EQ(end->stats().cache_images, 8);
+  // The window of rounds bounds them.
+  EXPECT_THAT(end->OfferImages(0, Images(2, 0, 8, ImageUse::kFeedback)),
+              StatusIs(kPrecondition));
+}
+
+TEST(DiscriminatorEndTest, AnswersGoToTheRankThatAsked) {
+  const ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
+  const auto end = *DiscriminatorEnd::Create(options);
+  EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4, ImageUse::kBoth)));
+  ASSERT_OK(end->NextFeedbackRequest(0, kPast));
+  ASSERT_OK(end->AnswerFeedback(Feedback(options.schedule, 0, 4, 4)));
+  EXPECT_FALSE(end->NextAnswer(0, 0).has_value());
+  ASSERT_TRUE(end->NextAnswer(1, 0).has_value());
+  end->AcknowledgeAnswer(1, 0, 4);
+  EXPECT_FALSE(end->NextAnswer(1, 0).has_value());
+}
+
+TEST(DiscriminatorEndTest, AStateAfterARoundMovesTheWindow) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  EXPECT_THAT(end->OfferImages(0, Images(2, 0, 4)), StatusIs(kPrecondition));
+  // A generator with this critic may send round 2 before FinishRound is called.
+  ASSERT_OK(end->PublishCritic(Critic(1), kPast));
+  EXPECT_EQ(end->oldest_unfinished_round(), 1);
+  EXPECT_TRUE(*end->OfferImages(0, Images(2, 0, 4)));
+}
+
+TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  ASSERT_OK(end->PublishCritic(Critic(0), kPast));
+  end->AcknowledgeCritic(0, 0);
+  EXPECT_THAT(end->PublishCritic(Critic(1), kPast), StatusIs(kDeadline));
+  std::thread thread([&] { end->AcknowledgeCritic(1, 0); });
+  EXPECT_OK(end->PublishCritic(Critic(1), Soon()));
+  thread.join();
+  // One that has finished needs none.
+  end->AcknowledgeCritic(0, 1);
+  ASSERT_OK(end->FinishGenerator(1, /*is_confirmed=*/false));
+  EXPECT_OK(end->PublishCritic(Critic(2), Soon()));
+}
+
+TEST(DiscriminatorEndTest, EveryRankHasToFinish) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  ASSERT_OK(end->FinishGenerator(1, /*is_confirmed=*/true));
+  EXPECT_THAT(end->WaitForGenerators(kPast), StatusIs(kDeadline));
+  EXPECT_THAT(end->OfferImages(1, Images(0, 4, 4)), StatusIs(kPrecondition));
+  ASSERT_OK(end->FinishGenerator(0, /*is_confirmed=*/true));
+  EXPECT_OK(end->WaitForGenerators(kPast));
+}
+
+TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  EXPECT_THAT(end->OfferImages(2, Images(0, 0, 4)), StatusIs(kInvalid));
+  EXPECT_THAT(end->OfferImages(-1, Images(0, 0, 4)), StatusIs(kInvalid));
+  EXPECT_THAT(end->FinishGenerator(2, true), StatusIs(kInvalid));
+  EXPECT_THAT(end->TakeImages(0, -1, 4, kPast), StatusIs(kInvalid));
+  EXPECT_THAT(end->TakeImages(0, 5, 4, kPast), StatusIs(kInvalid));
+  EXPECT_THAT(end->TakeNextImages(0, 0, kPast), StatusIs(kInvalid));
+  EXPECT_THAT(end->TakeNextImages(0, 9, kPast), StatusIs(kInvalid));
+}
+
+TEST(DiscriminatorEndTest, BoundedStopsWaitingWhenItIsAskedForFeedback) {
+  ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
+  options.schedule.consistency = Consistency::kBounded;
+  const auto end = *DiscriminatorEnd::Create(options);
+  absl::Status status;
+  std::thread thread(
+      [&] { status = end->TakeNextImages(0, 8, Soon()).status(); });
+  const absl::Time begin = absl::Now();
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4, ImageUse::kBoth)));
+  thread.join();
+  EXPECT_THAT(status, StatusIs(kDeadline));
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
+  // Not before its lag allows it.
+  ASSERT_OK(end->NextFeedbackRequest(99, kPast));
+  EXPECT_TRUE(*end->OfferImages(0, Images(1, 0, 4, ImageUse::kBoth)));
+  EXPECT_THAT(end->NextFeedbackRequest(99, kPast), StatusIs(kDeadline));
+  end->FinishRound(0);
+  EXPECT_OK(end->NextFeedbackRequest(99, kPast));
+}
+
+}  // namespace
+}  // namespace gandem
