@@ -27,7 +27,7 @@ cat <<EOF
 Done. Where to look next:
   $run_dir/grid.png            64 images that the generator made
   $run_dir/samples/            the same while it trained
-  tensorboard --logdir $run_dir     losses, lags, waiting
+  tensorboard --logdir $run_dir/tensorboard   losses, lags, waiting
   $gandem status $run_dir      what the run is and how far it came
   recipes/                     other networks and settings; docs/ explains them
 EOF
