@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SHA-256 (FIPS 180-4) as 64 lower-case hexadecimal digits: what identifies a
+// network or a set of images to people.
+//
+// Owner: the function that hashes. Thread safety: one thread per object.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+class Sha256 {
+ public:
+  Sha256();
+
+  void Update(std::span<const std::byte> bytes);
+  void Update(absl::string_view text);
+
+  // Of all bytes so far. Nothing may be called after it.
+  std::string Finish();
+
+ private:
+  std::shared_ptr<void> context_;  // libcrypto's
+};
+
+// Of the whole file. Errors: those of file.h.
+absl::StatusOr<std::string> Sha256OfFile(const std::string& path);
+
+}  // namespace gandem

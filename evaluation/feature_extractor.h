@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network that turns images into the features that FID and its relatives
+// compare. Three kinds of file make one:
+//
+//   a TorchScript file            torchscript_extractor.h
+//   weights of the FID Inception  inception_extractor.h
+//   what train-features wrote     classifier_extractor.h
+//
+//   auto extractor = *OpenFeatureExtractor(path, {.image_shape = shape});
+//   const Features features = *extractor->Extract(images_NCHW);
+//
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Status only; Torch's exceptions end here.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/image_shape.h"
+
+namespace gandem {
+
+// What a metric card says about the network.
+struct FeatureNet {
+  std::string name;
+  std::string sha256;  // of the file, 64 lower-case hexadecimal digits
+  int64_t feature_dim = 0;
+  int64_t num_classes = 0;    // 0: no logits
+  std::string resize;         // how images get the size that the network wants
+  bool is_inception = false;  // the file is known to be the Inception of FID
+};
+
+// "FID" for the Inception that the word stands for, else "FD(<name>)".
+std::string DistanceName(const FeatureNet& net);
+
+struct Features {
+  at::Tensor features_ND;  // float64, contiguous, on the CPU
+  // The same; undefined where num_classes is 0. Up to a constant of each row,
+  // and without the bias of the last layer where that is an Inception's.
+  at::Tensor logits_NK;
+};
+
+// How the Inception's input of 299 x 299 pixels is made.
+enum class ResizeKernel {
+  // TensorFlow 1's bilinear: pixel i of the output is at i * in / out. That is
+  // what the FID of the papers, torch-fidelity and the TorchScript file use.
+  kTf1Bilinear,
+  // Pixel centers at half-integer positions: what pytorch-fid does.
+  kHalfPixelBilinear,
+};
+
+struct ExtractorOptions {
+  // Of the images that Extract() will get.
+  ImageShape image_shape = {.channels = 3, .height = 299, .width = 299};
+  // For weights of the FID Inception only.
+  ResizeKernel resize = ResizeKernel::kTf1Bilinear;
+};
+
+class FeatureExtractor {
+ public:
+  virtual ~FeatureExtractor() = default;
+
+  virtual const FeatureNet& net() const = 0;
+
+  // images_NCHW: uint8 on the CPU, N >= 1; 3 channels, or 1 that stands for
+  // three equal ones where the network wants RGB. Features of an image do not
+  // depend on the others but for rounding: for the same bits pass the same
+  // batches.
+  //   INVALID_ARGUMENT     not such images, or of a size that the network
+  //                        does not take.
+  //   FAILED_PRECONDITION  the network returned another shape than net() says.
+  //   DATA_LOSS            it returned NaN or infinity; names the first image.
+  absl::StatusOr<Features> Extract(const at::Tensor& images_NCHW);
+
+ protected:
+  // The network's output, of any floating-point type. May throw.
+  virtual absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) = 0;
+};
+
+// Tells the kind by the file's content.
+//   NOT_FOUND ...     the file cannot be read.
+//   INVALID_ARGUMENT  it is none of the three, or the network does not take
+//                     images of options.image_shape.
+//   DATA_LOSS         it is damaged.
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
+    const std::string& path, const ExtractorOptions& options = {});
+
+}  // namespace gandem
