@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every metric asks of the features that it gets.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+// `what` names them in messages: "generated features".
+//   INVALID_ARGUMENT  not float64 [N, D] on the CPU with N >= min_rows and
+//                     D >= 1; says what it is.
+//   DATA_LOSS         NaN or infinity; names the first row that has one.
+absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
+                           int64_t min_rows);
+
+// Both, and that they have the same D.
+absl::Status CheckFeaturePair(const at::Tensor& reference_ND,
+                              const at::Tensor& generated_MD, int64_t min_rows);
+
+}  // namespace gandem

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mean and covariance of features, added up in float64 one chunk at a time.
+//
+// Each chunk's sums are about its own mean, and two sets of n_a and n_b rows
+// merge by Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm
+// for computing sample variances", 1979, equation 2.1: with
+// delta = mean_b - mean_a,
+//   mean    = mean_a + delta * n_b / n
+//   scatter = scatter_a + scatter_b + delta delta' * n_a n_b / n
+// Nothing cancels, however far the mean is from zero. Adding a chunk and
+// merging its moments are the same operation: the bits depend on the chunks
+// and their order, not on who computed them.
+//
+// Owner: values. Thread safety: one thread at a time.
+// Errors: Status, and then nothing has changed; Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+// How many rows make a chunk wherever the bits matter: rows 0 to 63, 64 to
+// 127, and so on by index.
+inline constexpr int64_t kChunkRows = 64;
+
+struct Moments {
+  int64_t count = 0;  // rows; 0: not known (a file that does not say)
+  at::Tensor mean_D;
+  at::Tensor covariance_DD;  // divided by count - 1; exactly symmetric
+  // (row - mean) / sqrt(count - 1): its transpose times itself is the
+  // covariance. Where count <= D, of which the covariance alone would lose
+  // half of the digits; else undefined.
+  at::Tensor root_ND;
+
+  int64_t dim() const { return mean_D.numel(); }
+};
+
+class FeatureMoments {
+ public:
+  explicit FeatureMoments(int64_t dim);  // >= 1
+
+  // One chunk: float64, on the CPU, 1 row or more.
+  //   INVALID_ARGUMENT  another shape or type.
+  //   DATA_LOSS         NaN or infinity; names the row.
+  absl::Status Add(const at::Tensor& features_ND);
+
+  //   INVALID_ARGUMENT  another dimension.
+  absl::Status Merge(const FeatureMoments& other);
+
+  int64_t dim() const { return dim_; }
+  int64_t count() const { return count_; }
+
+  //   FAILED_PRECONDITION  fewer than 2 rows.
+  absl::StatusOr<Moments> Finish() const;
+
+ private:
+  int64_t dim_;
+  int64_t count_ = 0;
+  at::Tensor mean_D_;
+  at::Tensor scatter_DD_;
+  // All rows, while there are at most dim_.
+  std::vector<at::Tensor> rows_;
+};
+
+// Of all rows, in chunks of kChunkRows.
+absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND);
+
+}  // namespace gandem
