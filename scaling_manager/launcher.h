@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scaling_manager/child_process.h"
+#include "common/child_process.h"
 #include "scaling_manager/coordinator.h"
 
 namespace gandem {

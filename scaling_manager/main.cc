@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/time/clock.h"
+#include "common/binary_folder.h"
 #include "common/exit_code.h"
 #include "common/explain.h"
 #include "common/failpoint.h"
 #include "common/file.h"
 #include "common/signals.h"
-#include "scaling_manager/binary_folder.h"
 #include "scaling_manager/command_line.h"
 #include "scaling_manager/run_status.h"
 #include "scaling_manager/train_command.h"

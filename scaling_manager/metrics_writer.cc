@@ -2,19 +2,18 @@
 #include "scaling_manager/metrics_writer.h"
 
 #include <fcntl.h>
-#include <google/protobuf/descriptor.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/proto_json.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -83,37 +82,6 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
 }
 
 }  // namespace
-
-std::string MetricsJson(const RoundMetrics& metrics) {
-  using google::protobuf::FieldDescriptor;
-  nlohmann::ordered_json json;
-  const auto& reflection = *metrics.GetReflection();
-  for (int i = 0; i < metrics.GetDescriptor()->field_count(); ++i) {
-    const FieldDescriptor* const field = metrics.GetDescriptor()->field(i);
-    switch (field->cpp_type()) {
-      case FieldDescriptor::CPPTYPE_INT32:
-        json[field->name()] = reflection.GetInt32(metrics, field);
-        break;
-      case FieldDescriptor::CPPTYPE_INT64:
-        json[field->name()] = reflection.GetInt64(metrics, field);
-        break;
-      case FieldDescriptor::CPPTYPE_DOUBLE:
-        json[field->name()] = reflection.GetDouble(metrics, field);
-        break;
-      case FieldDescriptor::CPPTYPE_STRING:
-        json[field->name()] = reflection.GetString(metrics, field);
-        break;
-      case FieldDescriptor::CPPTYPE_ENUM:
-        json[field->name()] =
-            absl::AsciiStrToLower(reflection.GetEnum(metrics, field)->name());
-        break;
-      default:
-        break;  // MetricsWriterTest.EveryFieldIsWritten watches for new types
-    }
-  }
-  using Json = nlohmann::ordered_json;
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
 
 absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
     const std::string& run_dir) {
@@ -196,7 +164,7 @@ absl::Status MetricsWriter::Write(const Item& item) {
 }
 
 absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
-  const std::string line = MetricsJson(metrics) + "\n";
+  const std::string line = ProtoJson(metrics) + "\n";
   const ssize_t written = pwrite(fd_, line.data(), line.size(), size_);
   if (written == static_cast<ssize_t>(line.size())) {
     size_ += written;

@@ -74,8 +74,4 @@ class MetricsWriter {
   Thread thread_;  // last: it uses all of the above
 };
 
-// The record as one JSON object without a line end. All fields stand in it;
-// a number that is not finite is null.
-std::string MetricsJson(const RoundMetrics& metrics);
-
 }  // namespace gandem

@@ -63,34 +63,6 @@ class MetricsWriterTest : public ::testing::Test {
   TempDir run_dir_;
 };
 
-TEST_F(MetricsWriterTest, EveryFieldIsWritten) {
-  RoundMetrics metrics = MetricsOf(GENERATOR, 1, 7);
-  metrics.set_sample_grid("samples/7.png");
-  const Json json = Json::parse(MetricsJson(metrics));
-  EXPECT_EQ(json.size(), RoundMetrics::descriptor()->field_count());
-  EXPECT_EQ(json.at("role"), "generator");
-  EXPECT_EQ(json.at("round"), 7);
-  EXPECT_EQ(json.at("loss"), 0.5);
-  EXPECT_EQ(json.at("sample_grid"), "samples/7.png");
-}
-
-TEST_F(MetricsWriterTest, NumbersThatAreNotFiniteAreNull) {
-  RoundMetrics metrics = MetricsOf(GENERATOR, 1, 7);
-  metrics.set_loss(std::numeric_limits<double>::quiet_NaN());
-  metrics.set_gradient_norm(std::numeric_limits<double>::infinity());
-  const Json json = Json::parse(MetricsJson(metrics));
-  EXPECT_TRUE(json.at("loss").is_null());
-  EXPECT_TRUE(json.at("gradient_norm").is_null());
-}
-
-TEST_F(MetricsWriterTest, TextThatIsNotUtf8DoesNotSpoilTheLine) {
-  RoundMetrics metrics = MetricsOf(GENERATOR, 1, 7);
-  metrics.set_sample_grid("\xff\n");
-  const std::string line = MetricsJson(metrics);
-  EXPECT_TRUE(Json::accept(line));
-  EXPECT_EQ(line.find('\n'), std::string::npos);
-}
-
 TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
   {
     auto writer = Open();

@@ -24,9 +24,9 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint_files.h"
+#include "common/child_process.h"
 #include "common/exit_code.h"
 #include "common/file.h"
-#include "scaling_manager/child_process.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/file_tail.h"
+#include "common/file_tail.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/child_process.h"
+#include "common/child_process.h"
 
 #include <fcntl.h>
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -17,8 +18,8 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
+#include "common/file_tail.h"
 #include "common/signals.h"
-#include "scaling_manager/file_tail.h"
 
 namespace gandem {
 namespace {
@@ -28,22 +29,36 @@ constexpr int64_t kMaxTailBytes = 16 << 10;
 
 // Everything here runs between fork and exec in a process that had other
 // threads: system calls only, no memory. `error_fd` takes errno.
-[[noreturn]] void RunChild(char* const* arguments, pid_t parent, int null_fd,
-                           int log_fd, int error_fd) {
+struct Startup {
+  char* const* arguments;
+  pid_t parent;
+  int null_fd;
+  int log_fd;
+  int error_fd;
+  const cpu_set_t* cores;  // null: as they are
+  int niceness;
+};
+
+[[noreturn]] void RunChild(const Startup& start) {
   setsid();
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   // The parent may have died before the line above.
-  if (getppid() != parent) _exit(127);
+  if (getppid() != start.parent) _exit(127);
   UnblockAllSignals();
   signal(SIGPIPE, SIG_DFL);
-  if (dup2(null_fd, STDIN_FILENO) >= 0 && dup2(log_fd, STDOUT_FILENO) >= 0 &&
-      dup2(log_fd, STDERR_FILENO) >= 0) {
+  // Fails only where the limit is reached already.
+  (void)!nice(start.niceness);
+  if ((start.cores == nullptr ||
+       sched_setaffinity(0, sizeof(*start.cores), start.cores) == 0) &&
+      dup2(start.null_fd, STDIN_FILENO) >= 0 &&
+      dup2(start.log_fd, STDOUT_FILENO) >= 0 &&
+      dup2(start.log_fd, STDERR_FILENO) >= 0) {
     // Descriptors that some library opened without O_CLOEXEC.
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    execv(arguments[0], arguments);
+    execv(start.arguments[0], start.arguments);
   }
   const int error = errno;
-  const ssize_t ignored = write(error_fd, &error, sizeof(error));
+  const ssize_t ignored = write(start.error_fd, &error, sizeof(error));
   (void)ignored;
   _exit(127);
 }
@@ -99,11 +114,20 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
     arguments.push_back(const_cast<char*>(argument.c_str()));
   }
   arguments.push_back(nullptr);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (const int core : options.cores) CPU_SET(core, &cores);
   const pid_t parent = getpid();
   const pid_t pid = fork();
   if (pid < 0) return FileError(errno, "cannot start", binary);
   if (pid == 0) {
-    RunChild(arguments.data(), parent, null_fd, log_fd, pipe_fds[1]);
+    RunChild({.arguments = arguments.data(),
+              .parent = parent,
+              .null_fd = null_fd,
+              .log_fd = log_fd,
+              .error_fd = pipe_fds[1],
+              .cores = options.cores.empty() ? nullptr : &cores,
+              .niceness = options.niceness});
   }
   ChildProcess child(pid, options.log_path, log_stat.st_size);
   close(std::exchange(pipe_fds[1], -1));

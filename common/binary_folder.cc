@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/binary_folder.h"
+#include "common/binary_folder.h"
 
 #include <limits.h>
 #include <unistd.h>

@@ -4,7 +4,8 @@
 // that started it ends, however that happens. It has a session of its own, so
 // the terminal's Ctrl-C does not reach it, and writes into a log file.
 //
-// Owner: the launcher. Start it from a thread that lives as long as it may.
+// Owner: whoever needs its work. Start it from a thread that lives as long as
+// it may.
 // Thread safety: one thread.
 #pragma once
 
@@ -29,10 +30,13 @@ class ChildProcess {
   struct Options {
     std::vector<std::string> arguments;  // required; [0] is the binary's path
     std::string log_path;                // appended to; required
+    std::vector<int> cores = {};         // empty: those of the parent
+    int niceness = 0;                    // added to the parent's; 0 to 19
   };
 
   //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed, or the
   //   log cannot be opened; the message names it.
+  //   INVALID_ARGUMENT ...              it cannot run on these cores.
   static absl::StatusOr<ChildProcess> Start(const Options& options);
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&& other) = delete;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/child_process.h"
+#include "common/child_process.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -11,8 +12,10 @@
 #include <cerrno>
 
 #include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/cores.h"
 #include "common/file.h"
 #include "common/signals.h"
 #include "tests/testing/status_matchers.h"
@@ -121,6 +124,26 @@ TEST_F(ChildProcessTest, InheritsNeitherSignalMaskNorDescriptors) {
   close(leaked);
   UnblockAllSignals();
   EXPECT_EQ(child.LogTail(2), "SIGTERM is open\n3 open files\n");
+}
+
+TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
+  const std::vector<int> last = {AllowedCores().back()};
+  ASSERT_OK_AND_ASSIGN(ChildProcess child,
+                       ChildProcess::Start({.arguments = {TEST_CHILD, "cores"},
+                                            .log_path = log_,
+                                            .cores = last,
+                                            .niceness = 3}));
+  WaitForEnd(child);
+  EXPECT_EQ(child.LogTail(1), absl::StrCat("cores ", CoresText(last),
+                                           ", niceness ", nice(0) + 3, "\n"));
+}
+
+TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {
+  EXPECT_THAT(
+      ChildProcess::Start({.arguments = {TEST_CHILD},
+                           .log_path = log_,
+                           .cores = {CPU_SETSIZE - 1}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test_child")));
 }
 
 TEST_F(ChildProcessTest, HasASessionOfItsOwn) {

@@ -8,6 +8,7 @@
 //   ignore_term   ignores SIGTERM
 //   signal=N      sends itself signal N
 //   mask          prints whether SIGTERM is blocked
+//   cores         prints the cores that it may run on, and its niceness
 //   descriptors   prints the number of its open files
 //   wait          sleeps until a signal ends it
 // Other arguments (--control ...) are printed. Ends by itself after a minute.
@@ -20,6 +21,7 @@
 #include <string>
 
 #include "common/check.h"
+#include "common/cores.h"
 #include "common/file.h"
 
 namespace {
@@ -57,6 +59,9 @@ void Do(const std::string& argument) {
     printf("SIGTERM is %s\n", IsBlocked(SIGTERM) ? "blocked" : "open");
   } else if (verb == "descriptors") {
     printf("%d open files\n", OpenFiles());
+  } else if (verb == "cores") {
+    printf("cores %s, niceness %d\n",
+           gandem::CoresText(gandem::AllowedCores()).c_str(), nice(0));
   } else if (verb == "wait") {
     fflush(stdout);
     pause();
