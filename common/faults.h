@@ -53,6 +53,19 @@ class Faults {
     return true;
   }
 
+  // [0, 1)
+  bool CheckFraction(absl::string_view field, double value) {
+    if (value >= 0 && value < 1) return true;
+    Add(absl::StrCat(field, " ", value, " is not in [0, 1)"));
+    return false;
+  }
+  // (0, high]
+  bool CheckPositive(absl::string_view field, double value, double high) {
+    if (value > 0 && value <= high) return true;
+    Add(absl::StrCat(field, " ", value, " is not in (0, ", high, "]"));
+    return false;
+  }
+
   void Add(std::string fault) { faults_.push_back(std::move(fault)); }
 
   bool empty() const { return faults_.empty(); }

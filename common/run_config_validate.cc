@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/faults.h"
+#include "common/optimizer_validate.h"
 #include "common/run_config.h"
 
 namespace gandem {
@@ -25,21 +26,6 @@ constexpr double kDay = 86400;
 constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
 // A frame's header and what gRPC puts around it.
 constexpr int64_t kHeaderRoom = 64 << 10;
-
-// [0, 1)
-void CheckFraction(absl::string_view field, double value, Faults& faults) {
-  if (!(value >= 0 && value < 1)) {
-    faults.Add(absl::StrCat(field, " ", value, " is not in [0, 1)"));
-  }
-}
-
-// (0, high]
-void CheckPositive(absl::string_view field, double value, double high,
-                   Faults& faults) {
-  if (!(value > 0 && value <= high)) {
-    faults.Add(absl::StrCat(field, " ", value, " is not in (0, ", high, "]"));
-  }
-}
 
 void CheckNoControlCharacters(absl::string_view field, absl::string_view text,
                               Faults& faults) {
@@ -132,16 +118,6 @@ void CheckNetwork(const std::string& role, const NetworkConfig& network,
   }
 }
 
-void CheckAdam(const std::string& path, const AdamConfig& adam,
-               Faults& faults) {
-  CheckPositive(path + "learning_rate", adam.learning_rate(), 10, faults);
-  CheckFraction(path + "beta1", adam.beta1(), faults);
-  CheckFraction(path + "beta2", adam.beta2(), faults);
-  // At 0 a parameter without gradient would become 0 / 0.
-  CheckPositive(path + "eps", adam.eps(), 1, faults);
-  faults.CheckRange(path + "weight_decay", adam.weight_decay(), 0, 1);
-}
-
 void CheckRole(const std::string& name, const RoleConfig& role,
                int64_t image_size, Faults& faults) {
   faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
@@ -156,7 +132,7 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             ": fleets are not supported yet, set it to 1"));
   }
   CheckNetwork(name, role.network(), image_size, faults);
-  CheckAdam(name + ".optimizer.adam.", role.optimizer().adam(), faults);
+  CheckOptimizer(name + ".optimizer.", role.optimizer(), faults);
 }
 
 void CheckControl(const ControlConfig& control, Faults& faults) {
@@ -318,7 +294,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             faults);
   CheckRole("discriminator", config.discriminator(), config.data().image_size(),
             faults);
-  CheckFraction("ema.decay", config.ema().decay(), faults);
+  faults.CheckFraction("ema.decay", config.ema().decay());
   faults.CheckRange("ema.start_round", config.ema().start_round(), 0,
                     kMaxRounds);
   faults.CheckRange("checkpoint.every_rounds",

@@ -23,7 +23,7 @@
 #include "training/critic_duties.h"
 #include "training/losses.h"
 #include "training/module_state.h"
-#include "training/optimizer.h"
+#include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
 #include "training/sources.h"
 #include "training/tensor_bytes.h"

@@ -13,6 +13,7 @@
 #include "models/registry.h"
 #include "pipeline/open_dataset.h"
 #include "pipeline/prefetcher.h"
+#include "training/optimizers/make_optimizer.h"
 #include "training/sample_writer.h"
 
 namespace gandem {
@@ -132,9 +133,9 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
     GANDEM_ASSIGN_OR_RETURN(parts.critic, NewDiscriminator(config, compute));
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.optimizer,
-      MakeOptimizer(config.generator().optimizer(), *parts.network));
+  GANDEM_ASSIGN_OR_RETURN(parts.optimizer,
+                          MakeOptimizer(config.generator().optimizer(),
+                                        ParametersOf(*parts.network)));
   parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
     parts.write_samples = SampleWriter(config, setup.run_dir, compute);
@@ -173,9 +174,9 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
     GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
                             NewDiscriminator(config, compute));
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.optimizer,
-      MakeOptimizer(config.discriminator().optimizer(), *parts.network));
+  GANDEM_ASSIGN_OR_RETURN(parts.optimizer,
+                          MakeOptimizer(config.discriminator().optimizer(),
+                                        ParametersOf(*parts.network)));
   GANDEM_ASSIGN_OR_RETURN(parts.real_images,
                           OpenRealImages(config, setup, compute));
   const ExchangeOptions exchange_options =

@@ -37,11 +37,16 @@ at::Tensor OnHost(const at::Tensor& tensor) {
 
 }  // namespace
 
-TensorsByName StateOf(const torch::nn::Module& module) {
-  TensorsByName state;
+TensorsByName ParametersOf(const torch::nn::Module& module) {
+  TensorsByName parameters;
   for (const auto& item : module.named_parameters()) {
-    state.emplace_back(item.key(), item.value());
+    parameters.emplace_back(item.key(), item.value());
   }
+  return parameters;
+}
+
+TensorsByName StateOf(const torch::nn::Module& module) {
+  TensorsByName state = ParametersOf(module);
   for (const auto& item : module.named_buffers()) {
     state.emplace_back(item.key(), item.value());
   }

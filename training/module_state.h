@@ -18,11 +18,12 @@
 #include "absl/status/statusor.h"
 #include "common/safetensors.h"
 #include "common/shared_bytes.h"
+#include "training/tensors_by_name.h"
 
 namespace gandem {
 
-using TensorsByName = std::vector<std::pair<std::string, at::Tensor>>;
-
+// In order of registration.
+TensorsByName ParametersOf(const torch::nn::Module& module);
 // Parameters, then buffers, in order of registration.
 TensorsByName StateOf(const torch::nn::Module& module);
 

@@ -157,6 +157,8 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"generator.optimizer.adam.beta2=-0.1", "adam.beta2 -0.1"},
       {"discriminator.optimizer.adam.eps=0", "adam.eps 0"},
       {"discriminator.optimizer.adam.weight_decay=-1", "adam.weight_decay -1"},
+      {"generator.optimizer.optimism=-1",
+       "generator.optimizer.optimism -1 is not in [0, 10]"},
       {"ema.decay=1", "ema.decay 1"},
       {"ema.start_round=-1", "ema.start_round -1"},
       {"checkpoint.every_rounds=-1", "checkpoint.every_rounds -1"},

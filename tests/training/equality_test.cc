@@ -23,19 +23,20 @@ using testing::PairOptions;
 using testing::RunPair;
 using testing::SavedStates;
 
-// family, L, R, fresh, micro-batches
-using Cell = std::tuple<std::string, int, int, bool, int>;
+// family, L, R, fresh, micro-batches, optimism
+using Cell = std::tuple<std::string, int, int, bool, int, bool>;
 
 std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
-  const auto& [family, lag, steps, fresh, micro] = info.param;
+  const auto& [family, lag, steps, fresh, micro, optimism] = info.param;
   return absl::StrCat(family, "_L", lag, "_R", steps,
-                      fresh ? "_FRESH" : "_REUSED", "_micro", micro);
+                      fresh ? "_FRESH" : "_REUSED", "_micro", micro,
+                      optimism ? "_optimism" : "");
 }
 
 class EqualityTest : public ::testing::TestWithParam<Cell> {
  protected:
   RunConfig Config(ScheduleConfig::FeedbackMode feedback) {
-    const auto& [family, lag, steps, fresh, micro] = GetParam();
+    const auto& [family, lag, steps, fresh, micro, optimism] = GetParam();
     RunConfig config = testing::SmallConfig(family, folder_.path());
     config.set_rounds(5);
     config.mutable_checkpoint()->set_every_rounds(0);
@@ -51,6 +52,10 @@ class EqualityTest : public ::testing::TestWithParam<Cell> {
     if (micro == 2) {
       config.mutable_generator()->set_micro_batch(3);
       config.mutable_discriminator()->set_micro_batch(2);
+    }
+    if (optimism) {
+      config.mutable_generator()->mutable_optimizer()->set_optimism(1);
+      config.mutable_discriminator()->mutable_optimizer()->set_optimism(0.5);
     }
     return config;
   }
@@ -89,15 +94,24 @@ INSTANTIATE_TEST_SUITE_P(Grid, EqualityTest,
                                             ::testing::Values(0, 1, 2, 3),
                                             ::testing::Values(1, 2),
                                             ::testing::Bool(),
-                                            ::testing::Values(1, 2)),
+                                            ::testing::Values(1, 2),
+                                            ::testing::Values(false)),
                          CellName);
 // Spectral norm's vectors and batch norm on the other side of the table.
-INSTANTIATE_TEST_SUITE_P(SpectralNorm, EqualityTest,
-                         ::testing::Combine(::testing::Values("sndcgan"),
-                                            ::testing::Values(0, 2),
+INSTANTIATE_TEST_SUITE_P(
+    SpectralNorm, EqualityTest,
+    ::testing::Combine(::testing::Values("sndcgan"), ::testing::Values(0, 2),
+                       ::testing::Values(1, 2), ::testing::Bool(),
+                       ::testing::Values(2), ::testing::Values(false)),
+    CellName);
+// Optimism makes up for a lag in both kinds of run alike.
+INSTANTIATE_TEST_SUITE_P(Optimism, EqualityTest,
+                         ::testing::Combine(::testing::Values("mlp", "dcgan"),
+                                            ::testing::Values(0, 1, 2),
                                             ::testing::Values(1, 2),
-                                            ::testing::Bool(),
-                                            ::testing::Values(2)),
+                                            ::testing::Values(false),
+                                            ::testing::Values(2),
+                                            ::testing::Values(true)),
                          CellName);
 
 }  // namespace

@@ -20,6 +20,7 @@
 #include "tests/testing/status_matchers.h"
 #include "training/discriminator_role.h"
 #include "training/generator_role.h"
+#include "training/optimizers/make_optimizer.h"
 #include "training/run_roles.h"
 #include "training/run_setup.h"
 
@@ -123,7 +124,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       }};
   ASSERT_OK_AND_ASSIGN(
       auto generator_adam,
-      MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5), *generator));
+      MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5), ParametersOf(*generator)));
   GeneratorRole generator_role(
       {.schedule = schedule,
        .loss = test.loss,
@@ -142,9 +143,9 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
                  .to(at::kDouble);
            }},
       generator_end.get(), services);
-  ASSERT_OK_AND_ASSIGN(
-      auto discriminator_adam,
-      MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6), *discriminator));
+  ASSERT_OK_AND_ASSIGN(auto discriminator_adam,
+                       MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6),
+                                     ParametersOf(*discriminator)));
   DiscriminatorRole discriminator_role(
       {.schedule = schedule,
        .loss = test.loss,

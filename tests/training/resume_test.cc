@@ -5,10 +5,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <string>
 #include <tuple>
 
 #include "absl/strings/str_cat.h"
+#include "common/text_proto.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/training/pair.h"
@@ -24,22 +26,43 @@ using testing::TempDir;
 
 constexpr int64_t kRounds = 8;
 
-// family, L, feedback
-using Cell = std::tuple<std::string, int, ScheduleConfig::FeedbackMode>;
+// family, L, feedback, optimizer
+using Cell =
+    std::tuple<std::string, int, ScheduleConfig::FeedbackMode, std::string>;
+
+const std::map<std::string, std::string>& Optimizers() {
+  static const auto& optimizers = *new std::map<std::string, std::string>{
+      {"Adam", "adam { learning_rate: 1e-3 }"},
+      {"Optimistic", "adam { learning_rate: 1e-3 } optimism: 1"},
+  };
+  return optimizers;
+}
 
 class ResumeTest : public ::testing::TestWithParam<Cell> {
  protected:
   RunConfig Config() {
-    const auto& [family, lag, feedback] = GetParam();
+    const auto& [family, lag, feedback, optimizer] = GetParam();
     RunConfig config = testing::SmallConfig(family, folder_.path());
     config.set_rounds(kRounds);
     config.mutable_schedule()->set_lag(lag);
     config.mutable_schedule()->set_feedback(feedback);
+    for (RoleConfig* role :
+         {config.mutable_generator(), config.mutable_discriminator()}) {
+      OptimizerConfig& chosen = *role->mutable_optimizer();
+      EXPECT_OK(ParseTextProto(Optimizers().at(optimizer), optimizer, chosen));
+    }
     return config;
   }
 
   TempDir folder_;
 };
+
+std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
+  const auto& [family, lag, feedback, optimizer] = info.param;
+  return absl::StrCat(family, "_L", lag, "_",
+                      ScheduleConfig::FeedbackMode_Name(feedback), "_",
+                      optimizer);
+}
 
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
@@ -78,12 +101,16 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Combine(::testing::Values("mlp", "sndcgan"),
                        ::testing::Values(0, 1, 3),
                        ::testing::Values(ScheduleConfig::SNAPSHOT,
-                                         ScheduleConfig::IMAGE_GRADIENT)),
-    [](const auto& info) {
-      return absl::StrCat(
-          std::get<0>(info.param), "_L", std::get<1>(info.param), "_",
-          ScheduleConfig::FeedbackMode_Name(std::get<2>(info.param)));
-    });
+                                         ScheduleConfig::IMAGE_GRADIENT),
+                       ::testing::Values("Adam")),
+    CellName);
+// State of the optimizer beyond Adam's.
+INSTANTIATE_TEST_SUITE_P(
+    Optimizers, ResumeTest,
+    ::testing::Combine(::testing::Values("mlp"), ::testing::Values(2),
+                       ::testing::Values(ScheduleConfig::SNAPSHOT),
+                       ::testing::Values("Optimistic")),
+    CellName);
 
 TEST(ResumeErrorsTest, ACheckpointOfASmallerLagLacksCritics) {
   const TempDir folder;

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// 100 steps of every optimizer in float64 against PyTorch, or against a NumPy
+// script straight from the paper (tests/oracles/optimizer_goldens.py).
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+
+#include "common/text_proto.h"
+#include "tests/models/golden.h"
+#include "tests/testing/status_matchers.h"
+#include "training/optimizers/make_optimizer.h"
+
+namespace gandem {
+namespace {
+
+using testing::Golden;
+using testing::RelativeError;
+
+class OptimizerGoldenTest : public ::testing::TestWithParam<const char*> {
+ protected:
+  OptimizerConfig Config() const {
+    const at::Tensor bytes = golden_.Get(Name("config"));
+    std::string text;
+    for (int64_t i = 0; i < bytes.numel(); ++i) {
+      text.push_back(static_cast<char>(bytes[i].item<double>()));
+    }
+    OptimizerConfig config;
+    EXPECT_OK(ParseTextProto(text, GetParam(), config));
+    return config;
+  }
+
+  // Trains `parameters` from the golden's start and compares.
+  void Check(TensorsByName parameters) {
+    const torch::NoGradGuard no_grad;
+    at::set_num_threads(1);
+    for (auto& [name, parameter] : parameters) {
+      parameter.copy_(golden_.Get("initial." + name));
+    }
+    ASSERT_OK_AND_ASSIGN(const auto optimizer,
+                         MakeOptimizer(Config(), parameters));
+    for (int step = 0; step < 100; ++step) {
+      for (auto& [name, parameter] : parameters) {
+        parameter.mutable_grad() =
+            golden_.Get("noise." + name)[step] + 0.3 * parameter;
+      }
+      ASSERT_OK(optimizer->Step());
+    }
+    for (auto& [name, parameter] : parameters) {
+      EXPECT_LE(RelativeError(parameter, golden_.Get(Name(name))), 1e-9)
+          << name;
+    }
+  }
+
+  at::Tensor Zeros(const std::string& name) const {
+    return at::zeros_like(golden_.Get("initial." + name));
+  }
+  std::string Name(const std::string& tensor) const {
+    return std::string(GetParam()) + "." + tensor;
+  }
+
+  const Golden golden_{"optimizers.safetensors"};
+};
+
+TEST_P(OptimizerGoldenTest, Equals100Steps) {
+  Check({{"kernel", Zeros("kernel")}, {"scale", Zeros("scale")}});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, OptimizerGoldenTest,
+                         ::testing::Values("adam", "adam_no_momentum",
+                                           "adam_l2", "optimistic_adam",
+                                           "half_optimistic_adam"),
+                         [](const auto& info) { return info.param; });
+
+}  // namespace
+}  // namespace gandem

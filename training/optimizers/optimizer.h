@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What turns a network's gradients into an update. One per role:
+//
+//   optimizer->ZeroGradients();
+//   loss.backward();            // as often as there are micro-batches
+//   GANDEM_RETURN_IF_ERROR(optimizer->Step());
+//
+// make_optimizer.h makes it from a config. The arithmetic is an UpdateRule's.
+//
+// Owner: the role's worker loop, together with the network whose parameters it
+// updates. Thread safety: one compute thread.
+// Errors: Status below, else Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "training/optimizers/update_rule.h"
+#include "training/tensors_by_name.h"
+
+namespace gandem {
+
+class Optimizer {
+ public:
+  // The learning rate of update number `step`, counted from 1.
+  using LearningRate = std::function<double(int64_t step)>;
+
+  // At least one parameter; they have their final type, device and layout.
+  // `rule` is one of these parameters.
+  Optimizer(TensorsByName parameters, std::unique_ptr<UpdateRule> rule,
+            LearningRate learning_rate);
+
+  // One update.
+  //   FAILED_PRECONDITION  a parameter has no gradient; names the first one and
+  //                        has changed nothing.
+  absl::Status Step();
+
+  // Forgets all gradients: a parameter that the next backward passes do not
+  // reach has none.
+  void ZeroGradients();
+
+  // Everything that a later Step() depends on besides parameters and gradients,
+  // as "<state>.<parameter>", and "step", the updates so far (int64). The
+  // tensors share the optimizer's memory: a checkpoint is saved by reading and
+  // loaded by writing them.
+  TensorsByName State() const;
+
+ private:
+  // Each in the strides of its parameter.
+  absl::StatusOr<Tensors> Gradients() const;
+
+  TensorsByName parameters_;
+  const std::unique_ptr<UpdateRule> rule_;
+  const LearningRate learning_rate_;
+  at::Tensor step_;
+};
+
+}  // namespace gandem
