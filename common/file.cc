@@ -78,11 +78,16 @@ absl::Status WriteFileDurably(const std::string& path,
   GANDEM_RETURN_IF_ERROR(writer.Append(contents));
   GANDEM_RETURN_IF_ERROR(writer.Sync());
   GANDEM_RETURN_IF_ERROR(writer.Close());
-  if (rename(temporary.c_str(), path.c_str()) != 0) {
-    return FileError(errno, "cannot rename a new file to", path);
-  }
+  GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, path));
   std::move(remove_temporary).Cancel();
-  return FsyncDirectory(ParentOf(path));
+  return absl::OkStatus();
+}
+
+absl::Status RenameDurably(const std::string& from, const std::string& to) {
+  if (rename(from.c_str(), to.c_str()) != 0) {
+    return FileError(errno, "cannot rename a new file to", to);
+  }
+  return FsyncDirectory(ParentOf(to));
 }
 
 absl::Status FsyncDirectory(const std::string& path) {

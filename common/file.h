@@ -35,6 +35,10 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents);
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents);
 
+// Puts a file that was synced in the place of `to`, so that a crash leaves the
+// old or the new one: rename, fsync of the folder.
+absl::Status RenameDurably(const std::string& from, const std::string& to);
+
 // Makes names that were created, renamed or removed in `path` survive a crash.
 absl::Status FsyncDirectory(const std::string& path);
 

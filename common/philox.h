@@ -33,6 +33,7 @@ enum class Purpose : uint32_t {
   kDropout = 6,
   kInit = 7,
   kSample = 8,
+  kResampling = 9,
 };
 
 // The numbers of one (seed, purpose, step, index). Streams never overlap: the

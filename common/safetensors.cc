@@ -199,14 +199,46 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
   return entry;
 }
 
-absl::Status CheckMetadata(const Json& json) {
+absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
+    const Json& json) {
   if (!json.is_object()) return Corrupt("__metadata__ is no JSON object");
+  std::map<std::string, std::string> metadata;
   for (const auto& [key, value] : json.items()) {
     if (!value.is_string()) {
       return Corrupt(absl::StrCat("metadata '", key, "' is no text"));
     }
+    metadata[key] = value.get<std::string>();
   }
-  return absl::OkStatus();
+  return metadata;
+}
+
+struct Parts {
+  Json header;
+  SharedBytes data;  // of the tensors
+};
+
+absl::StatusOr<Parts> Split(const SharedBytes& file) {
+  if (file.size() < kPrefix) return Corrupt("it has less than 8 bytes");
+  uint64_t header_size = 0;
+  std::memcpy(&header_size, file.data(), kPrefix);
+  if (header_size > kMaxHeader || header_size > file.size() - kPrefix) {
+    return Corrupt(absl::StrCat("a header of ", header_size,
+                                " bytes does not fit a file of ", file.size(),
+                                " bytes or the limit of ", kMaxHeader));
+  }
+  const absl::string_view header_text(
+      reinterpret_cast<const char*>(file.data()) + kPrefix, header_size);
+  GANDEM_ASSIGN_OR_RETURN(Json header, ParseHeader(header_text));
+  return Parts{.header = std::move(header),
+               .data = file.Slice(kPrefix + header_size,
+                                  file.size() - kPrefix - header_size)};
+}
+
+absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
+  const auto held = std::make_shared<const std::string>(std::move(contents));
+  return SharedBytes(held,
+                     std::as_bytes(std::span(held->data(), held->size())));
 }
 
 SharedBytes Aligned(const SharedBytes& bytes, int64_t alignment) {
@@ -251,32 +283,31 @@ absl::StatusOr<FileSummary> WriteSafetensors(
 
 absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
     const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
-  const auto held = std::make_shared<const std::string>(std::move(contents));
-  const SharedBytes file(held,
-                         std::as_bytes(std::span(held->data(), held->size())));
+  GANDEM_ASSIGN_OR_RETURN(const SharedBytes file, ReadWhole(path));
   auto tensors = ParseSafetensors(file);
   if (!tensors.ok()) return Annotate(tensors.status(), path);
   return tensors;
 }
 
+absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
+    const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const SharedBytes file, ReadWhole(path));
+  const absl::StatusOr<Parts> parts = Split(file);
+  if (!parts.ok()) return Annotate(parts.status(), path);
+  const auto found = parts->header.find(kMetadata);
+  if (found == parts->header.end()) return std::map<std::string, std::string>();
+  auto metadata = ParseMetadata(*found);
+  if (!metadata.ok()) return Annotate(metadata.status(), path);
+  return metadata;
+}
+
 absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     const SharedBytes& file) {
-  if (file.size() < kPrefix) return Corrupt("it has less than 8 bytes");
-  uint64_t header_size = 0;
-  std::memcpy(&header_size, file.data(), kPrefix);
-  if (header_size > kMaxHeader || header_size > file.size() - kPrefix) {
-    return Corrupt(absl::StrCat("a header of ", header_size,
-                                " bytes does not fit a file of ", file.size(),
-                                " bytes or the limit of ", kMaxHeader));
-  }
-  const absl::string_view header_text(
-      reinterpret_cast<const char*>(file.data()) + kPrefix, header_size);
-  GANDEM_ASSIGN_OR_RETURN(const Json header, ParseHeader(header_text));
+  GANDEM_ASSIGN_OR_RETURN(const Parts parts, Split(file));
   std::vector<Entry> entries;
-  for (const auto& [name, json] : header.items()) {
+  for (const auto& [name, json] : parts.header.items()) {
     if (name == kMetadata) {
-      GANDEM_RETURN_IF_ERROR(CheckMetadata(json));
+      GANDEM_RETURN_IF_ERROR(ParseMetadata(json));
       continue;
     }
     GANDEM_ASSIGN_OR_RETURN(Entry entry, ParseEntry(name, json));
@@ -286,8 +317,6 @@ absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     return std::pair(entry.begin, entry.end);
   });
 
-  const SharedBytes data =
-      file.Slice(kPrefix + header_size, file.size() - kPrefix - header_size);
   std::vector<NamedTensor> tensors;
   int64_t position = 0;
   for (Entry& entry : entries) {
@@ -296,21 +325,22 @@ absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
                                   "' begins at byte ", entry.begin,
                                   ", the one before ends at ", position));
     }
-    if (entry.end > static_cast<int64_t>(data.size())) {
+    if (entry.end > static_cast<int64_t>(parts.data.size())) {
       return Corrupt(absl::StrCat("tensor '", entry.tensor.name,
                                   "' ends at byte ", entry.end,
-                                  ", the file has ", data.size()));
+                                  ", the file has ", parts.data.size()));
     }
     position = entry.end;
     entry.tensor.bytes =
-        Aligned(data.Slice(static_cast<size_t>(entry.begin),
-                           static_cast<size_t>(entry.end - entry.begin)),
+        Aligned(parts.data.Slice(static_cast<size_t>(entry.begin),
+                                 static_cast<size_t>(entry.end - entry.begin)),
                 BytesPerElement(entry.tensor.dtype));
     tensors.push_back(std::move(entry.tensor));
   }
-  if (position != static_cast<int64_t>(data.size())) {
-    return Corrupt(absl::StrCat(data.size() - static_cast<size_t>(position),
-                                " bytes at the end belong to no tensor"));
+  if (position != static_cast<int64_t>(parts.data.size())) {
+    return Corrupt(
+        absl::StrCat(parts.data.size() - static_cast<size_t>(position),
+                     " bytes at the end belong to no tensor"));
   }
   return tensors;
 }

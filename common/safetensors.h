@@ -53,7 +53,11 @@ absl::StatusOr<FileSummary> WriteSafetensors(
 absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
     const std::string& path);
 
-// The same of bytes in memory; tensors share their ownership where they can.
+// The metadata of the header; empty where there is none. Errors as above.
+absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
+    const std::string& path);
+
+// The tensors of bytes in memory, whose ownership they share where they can.
 absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     const SharedBytes& file);
 

@@ -21,13 +21,13 @@ namespace gandem {
 
 struct KernelDistanceOptions {
   int64_t num_subsets = 100;
-  // Of both sets; sets of fewer rows are used whole.
-  int64_t subset_rows = 1000;
+  int64_t subset_rows = 1000;  // >= 2, of both sets
   uint64_t seed = 0;  // of the choice, which is keyed by (seed, subset, place)
 };
 
 // sd is that of the subsets, divided by their number.
-//   INVALID_ARGUMENT  not float64 [N, D], fewer than 2 rows, other dimensions.
+//   INVALID_ARGUMENT  not float64 [N, D], other dimensions, or fewer rows than
+//                     a subset has.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<MeanAndSd> KernelDistance(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,

@@ -29,13 +29,10 @@ bool LooksLikeNpz(const std::string& path);
 
 class NpzReader {
  public:
-  struct Options {
-    int64_t max_array_bytes = int64_t{16} << 30;
-  };
-
   // Reads the table of contents.
   static absl::StatusOr<NpzReader> Open(const std::string& path,
-                                        Options options = {});
+                                        int64_t max_array_bytes = int64_t{16}
+                                                                  << 30);
   NpzReader(NpzReader&& other) noexcept;
   NpzReader& operator=(NpzReader&&) = delete;
   ~NpzReader();
@@ -60,14 +57,14 @@ class NpzReader {
     int64_t bytes = 0;
     int64_t header_offset = 0;
   };
-  NpzReader(std::string path, int fd, Options options);
+  NpzReader(std::string path, int fd, int64_t max_array_bytes);
 
   absl::Status ReadDirectory();
   absl::StatusOr<std::string> Unpack(const Member& member) const;
 
   std::string path_;
   int fd_;  // -1: moved from
-  Options options_;
+  int64_t max_array_bytes_;
   int64_t file_bytes_ = 0;
   std::map<std::string, Member> members_;
 };

@@ -33,6 +33,17 @@ TEST(FileTest, WritesAndReadsBack) {
   EXPECT_THAT(*ListDirectory(dir.path()), ElementsAre("durable", "plain"));
 }
 
+TEST(FileTest, RenameReplaces) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "new", "b"));
+  ASSERT_OK(WriteFile(dir / "f", "a"));
+  ASSERT_OK(RenameDurably(dir / "new", dir / "f"));
+  EXPECT_EQ(*ReadFile(dir / "f"), "b");
+  EXPECT_THAT(*ListDirectory(dir.path()), ElementsAre("f"));
+  EXPECT_THAT(RenameDurably(dir / "new", dir / "f"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir / "f")));
+}
+
 TEST(FileTest, ReadFileKeepsItsLimit) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "f", "12345"));

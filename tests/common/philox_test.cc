@@ -48,6 +48,7 @@ TEST(PhiloxTest, PurposesAreFrozen) {
       {Purpose::kDropout, {0xf26ea4db, 0xc43f19a5, 0x0893f22d, 0xb77bfcc6}},
       {Purpose::kInit, {0x3d263334, 0x1cbe3a18, 0xa7b8a140, 0x1a74e228}},
       {Purpose::kSample, {0xede4d8a1, 0xaaf480f4, 0x0284d361, 0x438b33f0}},
+      {Purpose::kResampling, {0x84429cf8, 0x3bb6c5db, 0xfc0a937c, 0x7925406b}},
   };
   for (const auto& frozen : kFrozen) {
     EXPECT_THAT(

@@ -87,6 +87,21 @@ TEST(SafetensorsTest, ReadsBackWhatItWrote) {
   }
 }
 
+TEST(SafetensorsTest, ReadsTheMetadata) {
+  const TempDir dir;
+  const std::map<std::string, std::string> metadata = {{"step", "7"},
+                                                       {"a", "\u00e9"}};
+  ASSERT_OK(WriteSafetensors(dir / "f", {}, metadata));
+  ASSERT_OK_AND_ASSIGN(const auto read, ReadSafetensorsMetadata(dir / "f"));
+  EXPECT_EQ(read, metadata);
+  ASSERT_OK(WriteSafetensors(dir / "f", {}, {}));
+  ASSERT_OK_AND_ASSIGN(const auto nothing, ReadSafetensorsMetadata(dir / "f"));
+  EXPECT_THAT(nothing, IsEmpty());
+  ASSERT_OK(WriteFile(dir / "f", "12345678"));
+  EXPECT_THAT(ReadSafetensorsMetadata(dir / "f"),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("/f: ")));
+}
+
 TEST(SafetensorsTest, LayoutIsThatOfTheFormat) {
   const TempDir dir;
   const std::vector<NamedTensor> tensors = {
