@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 #include <stdio.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -45,20 +46,6 @@ std::optional<int64_t> StepOfName(absl::string_view name) {
     return std::nullopt;
   }
   return step;
-}
-
-// Newest first.
-absl::StatusOr<std::vector<int64_t>> ListSteps(const std::string& run_dir) {
-  std::vector<int64_t> steps;
-  const auto names = ListDirectory(CheckpointsDir(run_dir));
-  if (absl::IsNotFound(names.status())) return steps;
-  if (!names.ok()) return names.status();
-  for (const std::string& name : *names) {
-    const std::optional<int64_t> step = StepOfName(name);
-    if (step.has_value()) steps.push_back(*step);
-  }
-  std::ranges::sort(steps, std::greater<>());
-  return steps;
 }
 
 // A manifest may come from elsewhere: its names must stay inside the folder.
@@ -134,6 +121,13 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   return RemoveAll(doomed);
 }
 
+absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
+  if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
+  if (errno == ENOENT) return FileError(errno, "cannot link", from);
+  GANDEM_ASSIGN_OR_RETURN(const std::string contents, ReadFile(from));
+  return WriteFile(to, contents);
+}
+
 bool IsCompleteFor(const std::string& path, const CheckpointManifest& wanted) {
   const auto manifest = VerifyCheckpoint(path);
   return manifest.ok() && manifest->step() == wanted.step() &&
@@ -180,9 +174,24 @@ absl::Status CommitCheckpoint(const std::string& run_dir,
   return FsyncDirectory(run_dir);
 }
 
+absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
+    const std::string& run_dir) {
+  std::vector<int64_t> steps;
+  const auto names = ListDirectory(CheckpointsDir(run_dir));
+  if (absl::IsNotFound(names.status())) return steps;
+  if (!names.ok()) return names.status();
+  for (const std::string& name : *names) {
+    const std::optional<int64_t> step = StepOfName(name);
+    if (step.has_value()) steps.push_back(*step);
+  }
+  std::ranges::sort(steps, std::greater<>());
+  return steps;
+}
+
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
     const std::string& run_dir) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                          ListCheckpoints(run_dir));
   FoundCheckpoint found;
   for (const int64_t step : steps) {
     found.path = CheckpointPath(run_dir, step);
@@ -224,6 +233,31 @@ absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path) {
   return manifest;
 }
 
+absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
+                                           const std::string& folder) {
+  const std::string kept = folder + path.substr(path.find_last_of('/'));
+  if (PathExists(kept)) return kept;
+  // Several processes may keep one checkpoint: a temporary name of our own.
+  const std::string pending = absl::StrCat(kept, ".", getpid(), kPendingSuffix);
+  absl::Cleanup remove_pending = [&pending] {
+    RemoveAll(pending).IgnoreError();
+  };
+  GANDEM_RETURN_IF_ERROR(RemoveAll(pending));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(pending));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          ListDirectory(path));
+  for (const std::string& name : names) {
+    GANDEM_RETURN_IF_ERROR(LinkOrCopy(path + "/" + name, pending + "/" + name));
+  }
+  if (!PathExists(pending + "/" + kManifestName)) {
+    return absl::NotFoundError(
+        absl::StrCat("'", path, "' is no checkpoint, or no more"));
+  }
+  const absl::Status renamed = Rename(pending, kept);
+  if (!renamed.ok() && !PathExists(kept)) return renamed;
+  return kept;
+}
+
 absl::Status RemovePending(const std::string& run_dir) {
   const std::string folder = CheckpointsDir(run_dir);
   const auto names = ListDirectory(folder);
@@ -239,7 +273,8 @@ absl::Status RemovePending(const std::string& run_dir) {
 absl::Status PruneCheckpoints(const std::string& run_dir, int64_t keep_last,
                               int64_t keep_every) {
   GANDEM_CHECK(keep_last >= 1);
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps, ListSteps(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                          ListCheckpoints(run_dir));
   int64_t complete = 0;
   for (const int64_t step : steps) {
     if (complete >= keep_last) {

@@ -40,6 +40,11 @@ std::string CheckpointPath(const std::string& run_dir, int64_t step);
 absl::Status CommitCheckpoint(const std::string& run_dir,
                               const CheckpointManifest& manifest);
 
+// Steps of all checkpoints, complete or not, newest first; none where there is
+// no such folder.
+absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
+    const std::string& run_dir);
+
 struct FoundCheckpoint {
   std::string path;
   int64_t step = 0;
@@ -57,6 +62,13 @@ absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
 // The manifest of the folder, once every file was read and compared with it.
 //   DATA_LOSS  the first thing that does not fit.
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
+
+// Makes folder/step-N, the same checkpoint as `path` and safe from pruning: its
+// files are hard links (copies where the file system has none). Returns it.
+// Nothing changes when it is there.
+//   NOT_FOUND  `path` is no checkpoint, or was pruned meanwhile.
+absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
+                                           const std::string& folder);
 
 // Removes what crashed processes left. Only while no worker writes.
 absl::Status RemovePending(const std::string& run_dir);

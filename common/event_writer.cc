@@ -53,7 +53,8 @@ std::string HostName() {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
-    const std::string& folder, int64_t first_step, absl::Time now) {
+    const std::string& folder, std::optional<int64_t> first_step,
+    absl::Time now) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
   // TensorBoard reads the files of a folder in the order of their names.
   for (int number = 0;; ++number) {
@@ -72,14 +73,16 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
 
 EventWriter::~EventWriter() { close(fd_); }
 
-absl::Status EventWriter::WriteStart(int64_t first_step, absl::Time now) {
+absl::Status EventWriter::WriteStart(std::optional<int64_t> first_step,
+                                     absl::Time now) {
   tensorboard::Event version;
   version.set_wall_time(UnixSeconds(now));
   version.set_file_version("brain.Event:2");
   GANDEM_RETURN_IF_ERROR(Write(version));
+  if (!first_step.has_value()) return absl::OkStatus();
   tensorboard::Event start;
   start.set_wall_time(UnixSeconds(now));
-  start.set_step(first_step);
+  start.set_step(*first_step);
   start.mutable_session_log()->set_status(tensorboard::SessionLog::START);
   return Write(start);
 }

@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -33,11 +34,12 @@ class EventWriter {
     double value = 0;
   };
 
-  // Starts a new file in `folder`, which it creates if need be. TensorBoard
-  // drops what earlier files of the folder say about `first_step` and later
-  // steps: a resumed run does these again.
+  // Starts a new file in `folder`, which it creates if need be. With a
+  // `first_step` TensorBoard drops what earlier files of the folder say about
+  // it and later steps: a resumed run does these again.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Open(
-      const std::string& folder, int64_t first_step, absl::Time now);
+      const std::string& folder, std::optional<int64_t> first_step,
+      absl::Time now);
   EventWriter(const EventWriter&) = delete;
   EventWriter& operator=(const EventWriter&) = delete;
   ~EventWriter();
@@ -53,7 +55,7 @@ class EventWriter {
 
  private:
   EventWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}
-  absl::Status WriteStart(int64_t first_step, absl::Time now);
+  absl::Status WriteStart(std::optional<int64_t> first_step, absl::Time now);
   absl::Status Write(const tensorboard::Event& event);
 
   const std::string path_;  // never changes after construction

@@ -34,7 +34,8 @@ uint8_t QuantizePixel(float value) {
   return scaled >= 255.0f ? 255 : static_cast<uint8_t>(scaled);
 }
 
-PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape) {
+PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
+                      int64_t columns) {
   const auto [channels, height, width] = shape;
   GANDEM_CHECK(channels == 1 || channels == 3);
   GANDEM_CHECK(height >= 1 && width >= 1);
@@ -42,8 +43,10 @@ PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape) {
   const auto num_values = static_cast<int64_t>(images_NCHW.size());
   GANDEM_CHECK(num_values >= 1 && num_values % shape.NumValues() == 0);
   const int64_t num_images = num_values / shape.NumValues();
-  const auto columns = static_cast<int64_t>(
-      std::ceil(std::sqrt(static_cast<double>(num_images))));
+  if (columns == 0) {
+    columns = static_cast<int64_t>(
+        std::ceil(std::sqrt(static_cast<double>(num_images))));
+  }
   const int64_t rows = (num_images + columns - 1) / columns;
   PixelImage grid = {.channels = channels,
                      .height = rows * (height + kGap) - kGap,

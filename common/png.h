@@ -32,9 +32,10 @@ struct PixelImage {
 // 6.4). NaN becomes 0.
 uint8_t QuantizePixel(float value);
 
-// The images of `images_NCHW`, of `shape` with 1 or 3 channels, in a
-// near-square grid, row by row, 2 white pixels apart.
-PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape);
+// The images of `images_NCHW`, of `shape` with 1 or 3 channels, in a grid of
+// `columns` (0: near-square), row by row, 2 white pixels apart.
+PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
+                      int64_t columns = 0);
 
 absl::StatusOr<std::string> EncodePng(const PixelImage& image);
 

@@ -16,6 +16,7 @@ constexpr char kExamples[] =
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
     "  gandem status runs/a\n"
     "  gandem sample runs/a -n 64 -o grid.png\n"
+    "  gandem evaluate runs/a --metric fid\n"
     "  gandem explain schedule.lag\n";
 
 constexpr char kTrainExamples[] =
@@ -29,16 +30,36 @@ constexpr char kTrainExamples[] =
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/b \\\n"
     "      --set rounds=200 --set schedule.lag=0\n"
-    "  gandem train recipes/mlp_smoke.textproto --run_dir runs/c --colocated\n";
+    "  gandem train recipes/mlp_smoke.textproto --run_dir runs/c --colocated\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/d \\\n"
+    "      --evaluate_every 1000 --evaluate_args \"--num 10000\"\n";
 
 constexpr char kStatusExamples[] =
     "Example:\n"
     "  gandem status runs/a\n";
 
+constexpr char kWatchExamples[] =
+    "Arguments behind -- are those of `gandem evaluate`. Ends when the last\n"
+    "round of the run is judged; started again it goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem watch-eval runs/a\n"
+    "  gandem watch-eval runs/a --every 1000 -- --metric fid,kid --num 10000\n";
+
 constexpr char kExplainExamples[] =
     "Examples:\n"
     "  gandem explain                  lists all fields of a recipe\n"
     "  gandem explain schedule.lag\n";
+
+// Commands whose arguments are evaluation_job's.
+struct EvaluationCommand {
+  const char* name;
+  const char* description;
+};
+constexpr EvaluationCommand kEvaluationCommands[] = {
+    {"sample", "Make images with the generator of a run"},
+    {"evaluate", "Judge a generator, or images, by FID and its like"},
+};
 
 // All commands with the places that their arguments go to.
 struct Parser {
@@ -48,9 +69,11 @@ struct Parser {
     app.require_subcommand(1);
     AddTrain();
     AddStatus();
-    // Its arguments are evaluation_job's; ParseCommandLine hands them on.
-    sample_command =
-        app.add_subcommand("sample", "Make images with the generator of a run");
+    AddWatch();
+    // ParseCommandLine hands their arguments on.
+    for (const auto& [name, description] : kEvaluationCommands) {
+      app.add_subcommand(name, description);
+    }
     explain_command =
         app.add_subcommand("explain", "Describe a field of a recipe");
     explain_command->footer(kExplainExamples);
@@ -87,6 +110,31 @@ struct Parser {
     train_command->add_flag(
         "--insecure_network", train.insecure_network,
         "Let --listen be reached from other hosts, unencrypted");
+    train_command
+        ->add_option("--evaluate_every", train.evaluate_every,
+                     "Judge a checkpoint every so many rounds, beside the "
+                     "training (`gandem watch-eval`)")
+        ->check(CLI::PositiveNumber);
+    train_command->add_option(
+        "--evaluate_cores", train.evaluate_cores,
+        "Cores for that alone, as in 0-3,6 [those that the training uses, at "
+        "low priority]");
+    train_command->add_option("--evaluate_args", train.evaluate_args,
+                              "Arguments of `gandem evaluate`, in quotes");
+  }
+
+  void AddWatch() {
+    watch_command = app.add_subcommand(
+        "watch-eval", "Judge a run's checkpoints as they appear");
+    watch_command->footer(kWatchExamples);
+    watch_command->add_option("RUN_DIR", watch.run_dir, "Folder of the run")
+        ->required();
+    watch_command
+        ->add_option("--every", watch.every,
+                     "Judge one checkpoint in so many rounds [all]")
+        ->check(CLI::PositiveNumber);
+    watch_command->add_flag("--once", watch.once,
+                            "Judge what there is, do not wait for more");
   }
 
   void AddStatus() {
@@ -104,10 +152,11 @@ struct Parser {
       "gandem"};
   CLI::App* train_command = nullptr;
   CLI::App* status_command = nullptr;
-  CLI::App* sample_command = nullptr;
+  CLI::App* watch_command = nullptr;
   CLI::App* explain_command = nullptr;
   TrainOptions train;
   StatusOptions status;
+  WatchOptions watch;
   ExplainOptions explain;
 };
 
@@ -115,18 +164,28 @@ struct Parser {
 
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
                          std::ostream& err) {
-  if (argc >= 2 && absl::string_view(argv[1]) == "sample") {
-    return SampleOptions{{argv + 2, argv + argc}};
+  for (const EvaluationCommand& command : kEvaluationCommands) {
+    if (argc >= 2 && absl::string_view(argv[1]) == command.name) {
+      return EvaluationOptions{{argv + 1, argv + argc}};
+    }
   }
+  const char* const* const end = argv + argc;
+  const char* const* const split =
+      std::find(argv, end, absl::string_view("--"));
   Parser parser;
+  if (split != end) parser.watch.evaluate_arguments.assign(split + 1, end);
   try {
-    parser.app.parse(argc, argv);
+    parser.app.parse(static_cast<int>(split - argv), argv);
+    if (split != end && !parser.watch_command->parsed()) {
+      throw CLI::ArgumentMismatch("only watch-eval takes arguments behind --");
+    }
   } catch (const CLI::ParseError& error) {
     const int code = parser.app.exit(error, out, err);
     return NoCommand{code == 0 ? kExitOk : kExitUsage};
   }
   if (parser.train_command->parsed()) return parser.train;
   if (parser.status_command->parsed()) return parser.status;
+  if (parser.watch_command->parsed()) return parser.watch;
   return parser.explain;
 }
 

@@ -6,6 +6,7 @@
 // Thread safety: one thread.
 #pragma once
 
+#include <cstdint>
 #include <iosfwd>
 #include <string>
 #include <variant>
@@ -21,6 +22,9 @@ struct TrainOptions {
   bool external = false;
   std::string listen;  // empty: a unix socket
   bool insecure_network = false;
+  int64_t evaluate_every = 0;  // rounds; 0: no evaluation
+  std::string evaluate_cores;  // empty: those of the training
+  std::string evaluate_args;   // for `gandem evaluate`
 };
 
 struct StatusOptions {
@@ -28,9 +32,17 @@ struct StatusOptions {
   bool json = false;
 };
 
-// `gandem sample ...`: what evaluation_job gets to see.
-struct SampleOptions {
-  std::vector<std::string> arguments;
+// `gandem watch-eval RUN_DIR ... -- ARGUMENTS OF EVALUATE`
+struct WatchOptions {
+  std::string run_dir;
+  int64_t every = 1;  // rounds
+  bool once = false;
+  std::vector<std::string> evaluate_arguments;
+};
+
+// `gandem sample ...` and the like: what evaluation_job gets to see.
+struct EvaluationOptions {
+  std::vector<std::string> arguments;  // the command is the first
 };
 
 struct ExplainOptions {
@@ -43,7 +55,7 @@ struct NoCommand {
 };
 
 using Command = std::variant<NoCommand, TrainOptions, StatusOptions,
-                             SampleOptions, ExplainOptions>;
+                             WatchOptions, EvaluationOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

@@ -21,6 +21,7 @@
 #include "scaling_manager/command_line.h"
 #include "scaling_manager/run_status.h"
 #include "scaling_manager/train_command.h"
+#include "scaling_manager/watch_command.h"
 
 namespace gandem {
 namespace {
@@ -50,11 +51,13 @@ int Run(const StatusOptions& options) {
   return kExitOk;
 }
 
-int Run(const SampleOptions& options) {
+int Run(const WatchOptions& options) { return RunWatch(options, stdout); }
+
+int Run(const EvaluationOptions& options) {
   const auto folder = BinaryFolder();
   if (!folder.ok()) return Fail(folder.status());
   const std::string binary = *folder + "/evaluation_job";
-  std::vector<std::string> arguments = {binary, "sample"};
+  std::vector<std::string> arguments = {binary};
   arguments.insert(arguments.end(), options.arguments.begin(),
                    options.arguments.end());
   std::vector<char*> pointers;

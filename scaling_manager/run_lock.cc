@@ -30,18 +30,31 @@ std::string Holder() {
 }  // namespace
 
 absl::StatusOr<RunLock> RunLock::Take(const std::string& run_dir) {
+  return TakeFile(run_dir, LockPath(run_dir), "gandem train",
+                  "wait for its end, stop it, or choose another --run_dir");
+}
+
+absl::StatusOr<RunLock> RunLock::TakeForWatch(const std::string& run_dir) {
+  return TakeFile(run_dir, run_dir + "/state/watch-eval.lock",
+                  "gandem watch-eval",
+                  "it judges all checkpoints; stop it "
+                  "first to do that in another way");
+}
+
+absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
+                                          const std::string& path,
+                                          absl::string_view command,
+                                          absl::string_view advice) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
-  const std::string path = LockPath(run_dir);
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError(errno, "cannot open", path);
   RunLock lock(fd);
   if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
     if (errno != EWOULDBLOCK) return FileError(errno, "cannot lock", path);
     const std::string holder = ReadFile(path, 4096).value_or("");
-    return absl::AlreadyExistsError(absl::StrCat(
-        "'", run_dir, "' is in use by another `gandem train` (",
-        absl::StripSuffix(holder, "\n"),
-        "); wait for its end, stop it, or choose another --run_dir"));
+    return absl::AlreadyExistsError(
+        absl::StrCat("'", run_dir, "' is in use by another `", command, "` (",
+                     absl::StripSuffix(holder, "\n"), "); ", advice));
   }
   const std::string holder = Holder();
   if (ftruncate(fd, 0) != 0 || pwrite(fd, holder.data(), holder.size(), 0) !=

@@ -9,6 +9,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/checkpoint_files.h"
+#include "common/cores.h"
 #include "common/faults.h"
 #include "common/file.h"
 #include "common/run_config.h"
@@ -24,7 +25,24 @@ absl::Status CheckFlags(const TrainOptions& options) {
   if (options.insecure_network && options.listen.empty()) {
     faults.Add("--insecure_network needs --listen HOST:PORT");
   }
+  if (options.evaluate_every == 0 &&
+      (!options.evaluate_cores.empty() || !options.evaluate_args.empty())) {
+    faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
+  }
   return faults.ToStatus();
+}
+
+absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
+  if (options.evaluate_cores.empty()) return std::vector<int>();
+  const std::vector<int> allowed = AllowedCores();
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> cores,
+                          ParseCores(options.evaluate_cores, allowed));
+  if (cores.size() == allowed.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--evaluate_cores ", options.evaluate_cores,
+                     " leaves no core to the training"));
+  }
+  return cores;
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
@@ -57,6 +75,8 @@ absl::Status CheckResume(const std::string& run_dir, const RunConfig& config) {
 
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckFlags(options));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
+                          EvaluateCores(options));
   GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
                           LoadRunConfig(options.recipe, options.sets));
   RunConfig config = EffectiveConfig(given);
@@ -68,7 +88,7 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_RETURN_IF_ERROR(WriteFileDurably(run_dir + "/config.textproto", text));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
   return RunSetup{std::move(lock), std::move(run_dir), std::move(config),
-                  std::move(text)};
+                  std::move(text), std::move(evaluate_cores)};
 }
 
 Coordinator::Options CoordinatorOptions(const RunSetup& setup,

@@ -20,9 +20,10 @@ namespace gandem {
 
 struct RunSetup {
   RunLock lock;
-  std::string run_dir;      // absolute
-  RunConfig config;         // effective
-  std::string config_text;  // of it, also in run_dir/config.textproto
+  std::string run_dir;              // absolute
+  RunConfig config;                 // effective
+  std::string config_text;          // of it, also in run_dir/config.textproto
+  std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
 };
 
 //   INVALID_ARGUMENT     the recipe, or flags that do not fit each other.

@@ -16,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/binary_folder.h"
+#include "common/cores.h"
 #include "common/exit_code.h"
 #include "common/log.h"
 #include "common/rpc/address.h"
@@ -30,6 +31,7 @@
 #include "scaling_manager/progress.h"
 #include "scaling_manager/run_setup.h"
 #include "scaling_manager/run_status.h"
+#include "scaling_manager/training_watcher.h"
 
 namespace gandem {
 namespace {
@@ -108,6 +110,10 @@ class TrainCommand {
   void OnMetrics(const HeartbeatRequest& request);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
+  absl::Status StartWatcher(const std::string& binaries);
+  void ShowEvaluations();
+  // Until the last checkpoint is judged; false: the user wants to leave.
+  bool LetWatcherFinish();
   // Until the workers are gone; false: the user wants to leave at once.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
@@ -131,7 +137,8 @@ class TrainCommand {
   std::optional<ControlService> service_;
   std::unique_ptr<SocketFolder> socket_folder_;
   std::unique_ptr<RpcServer> server_;
-  std::optional<Launcher> launcher_;  // not with --external
+  std::optional<Launcher> launcher_;        // not with --external
+  std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
   std::optional<SignalThread> signals_;
 };
 
@@ -174,6 +181,8 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
 
 absl::Status TrainCommand::Start() {
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
+  GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
   GANDEM_ASSIGN_OR_RETURN(
       coordinator_, Coordinator::Create(CoordinatorOptions(setup_, options_)));
   if (coordinator_->outcome().has_value()) return absl::OkStatus();
@@ -191,7 +200,6 @@ absl::Status TrainCommand::Start() {
           &*service_));
   GANDEM_RETURN_IF_ERROR(
       WriteControlAddress(setup_.run_dir, server_->address()));
-  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   if (!options_.external) {
     launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
                                         .run_dir = setup_.run_dir,
@@ -207,6 +215,36 @@ absl::Status TrainCommand::Start() {
                      worker.rank()));
   }
   return absl::OkStatus();
+}
+
+absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
+  if (options_.evaluate_every == 0) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      TrainingWatcher watcher,
+      TrainingWatcher::Start({.binary_folder = binaries,
+                              .run_dir = setup_.run_dir,
+                              .every = options_.evaluate_every,
+                              .cores = setup_.evaluate_cores,
+                              .arguments = options_.evaluate_args}));
+  watcher_.emplace(std::move(watcher));
+  return absl::OkStatus();
+}
+
+void TrainCommand::ShowEvaluations() {
+  if (!watcher_.has_value()) return;
+  for (const std::string& line : watcher_->Poll()) Say(line);
+}
+
+bool TrainCommand::LetWatcherFinish() {
+  if (!watcher_.has_value() || !watcher_->running()) return true;
+  Say("waiting for the evaluation of the last checkpoints; Ctrl-C leaves them "
+      "to `gandem watch-eval`");
+  while (watcher_->running()) {
+    if (!wishes_.stop_reason().empty()) return false;
+    ShowEvaluations();
+    wishes_.Wait(absl::Now() + kLoopInterval);
+  }
+  return true;
 }
 
 void TrainCommand::ShowEvents() {
@@ -240,6 +278,7 @@ void TrainCommand::Turn() {
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
   for (const Launcher::Failure& failure : failures) ShowFailure(failure);
   ShowEvents();
+  ShowEvaluations();
   ShowMetricsError();
   StatusReply status = coordinator_->Status();
   const absl::Time now = absl::Now();
@@ -290,6 +329,9 @@ absl::StatusOr<int> TrainCommand::Run() {
   ShowEvents();
   if (server_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   RemoveControlAddress(setup_.run_dir);
+  if (outcome.exit_code == kExitOk && !LetWatcherFinish()) {
+    return outcome.exit_code;
+  }
   if (outcome.exit_code == kExitOk) {
     console_.PrintLine(absl::StrCat("see ", setup_.run_dir, "/samples and ",
                                     "tensorboard --logdir ", setup_.run_dir,
@@ -310,6 +352,12 @@ int RunTrain(const TrainOptions& options, FILE* out) {
   };
   auto setup = PrepareRun(options);
   if (!setup.ok()) return fail(setup.status());
+  // Before threads start; the workers inherit it.
+  if (!setup->evaluate_cores.empty()) {
+    const absl::Status placed =
+        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores));
+    if (!placed.ok()) return fail(placed);
+  }
   const absl::Status logging =
       InitLogging({.role = "gandem",
                    .file = setup->run_dir + "/logs/gandem.log",

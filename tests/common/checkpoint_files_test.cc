@@ -285,5 +285,44 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
   }
 }
 
+TEST(CheckpointFilesTest, ListsStepsNewestFirst) {
+  const TempDir dir;
+  ASSERT_OK_AND_ASSIGN(std::vector<int64_t> steps, ListCheckpoints(dir.path()));
+  EXPECT_THAT(steps, IsEmpty());
+  for (const int64_t step : {9, 10, 8}) Commit(dir.path(), step);
+  WriteShard(dir.path(), 11, 1, "pending");
+  ASSERT_OK_AND_ASSIGN(steps, ListCheckpoints(dir.path()));
+  EXPECT_THAT(steps, ElementsAre(10, 9, 8));
+}
+
+TEST(CheckpointFilesTest, AKeptCheckpointSurvivesPruning) {
+  const TempDir dir;
+  for (const int64_t step : {1, 2}) Commit(dir.path(), step);
+  const std::string folder = dir / "kept/here";
+  ASSERT_OK_AND_ASSIGN(const std::string kept,
+                       KeepCheckpoint(CheckpointPath(dir.path(), 1), folder));
+  EXPECT_EQ(kept, folder + "/step-000000001");
+  ASSERT_OK(PruneCheckpoints(dir.path(), /*keep_last=*/1, /*keep_every=*/0));
+  EXPECT_FALSE(PathExists(CheckpointPath(dir.path(), 1)));
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest,
+                       VerifyCheckpoint(kept));
+  EXPECT_EQ(manifest.step(), 1);
+  // The run's own is gone: what is kept stays as it is.
+  EXPECT_OK(KeepCheckpoint(CheckpointPath(dir.path(), 1), folder));
+  EXPECT_OK(VerifyCheckpoint(kept));
+  EXPECT_THAT(*ListDirectory(folder), ElementsAre("step-000000001"));
+}
+
+TEST(CheckpointFilesTest, WhatWasPrunedCannotBeKept) {
+  const TempDir dir;
+  Commit(dir.path(), 1);
+  EXPECT_THAT(KeepCheckpoint(CheckpointPath(dir.path(), 2), dir / "kept"),
+              StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(RemoveAll(CheckpointPath(dir.path(), 1) + "/" + kManifestName));
+  EXPECT_THAT(KeepCheckpoint(CheckpointPath(dir.path(), 1), dir / "kept"),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(*ListDirectory(dir / "kept"), IsEmpty());
+}
+
 }  // namespace
 }  // namespace gandem

@@ -63,6 +63,15 @@ TEST(EventWriterTest, StartsWithVersionAndFirstStep) {
   EXPECT_EQ(events[1].session_log().status(), tensorboard::SessionLog::START);
 }
 
+TEST(EventWriterTest, WithoutAFirstStepNothingIsDropped) {
+  testing::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(const auto writer,
+                       EventWriter::Open(dir.path(), std::nullopt, kTime));
+  const auto events = ReadEvents(writer->path());
+  ASSERT_EQ(events.size(), 1u);
+  EXPECT_EQ(events[0].file_version(), "brain.Event:2");
+}
+
 TEST(EventWriterTest, EveryRecordIsVisibleAtOnce) {
   testing::TempDir dir;
   ASSERT_OK_AND_ASSIGN(const auto writer,

@@ -38,9 +38,12 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
       ElementsAre("gandem -h,--help", "gandem --version", "train -h,--help",
                   "train RECIPE", "train --run_dir", "train --set",
                   "train --colocated", "train --external", "train --listen",
-                  "train --insecure_network", "status -h,--help",
-                  "status RUN_DIR", "status --json", "sample -h,--help",
-                  "explain -h,--help", "explain FIELD"));
+                  "train --insecure_network", "train --evaluate_every",
+                  "train --evaluate_cores", "train --evaluate_args",
+                  "status -h,--help", "status RUN_DIR", "status --json",
+                  "watch-eval -h,--help", "watch-eval RUN_DIR",
+                  "watch-eval --every", "watch-eval --once", "sample -h,--help",
+                  "evaluate -h,--help", "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Train) {
@@ -61,10 +64,41 @@ TEST_F(CommandLineTest, ASetTakesOneValue) {
   EXPECT_EQ(std::get<TrainOptions>(command).recipe, "a.textproto");
 }
 
-TEST_F(CommandLineTest, SampleHandsItsArgumentsOn) {
-  const Command command = Parse({"sample", "runs/a", "-n", "64", "--help"});
-  EXPECT_THAT(std::get<SampleOptions>(command).arguments,
-              ElementsAre("runs/a", "-n", "64", "--help"));
+TEST_F(CommandLineTest, EvaluationCommandsHandTheirArgumentsOn) {
+  const Command sample = Parse({"sample", "runs/a", "-n", "64", "--help"});
+  EXPECT_THAT(std::get<EvaluationOptions>(sample).arguments,
+              ElementsAre("sample", "runs/a", "-n", "64", "--help"));
+  const Command evaluate = Parse({"evaluate", "runs/a", "--metric", "kid"});
+  EXPECT_THAT(std::get<EvaluationOptions>(evaluate).arguments,
+              ElementsAre("evaluate", "runs/a", "--metric", "kid"));
+}
+
+TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
+  const Command command = Parse({"watch-eval", "runs/a", "--every", "500",
+                                 "--once", "--", "--num", "10"});
+  const auto& options = std::get<WatchOptions>(command);
+  EXPECT_EQ(options.run_dir, "runs/a");
+  EXPECT_EQ(options.every, 500);
+  EXPECT_TRUE(options.once);
+  EXPECT_THAT(options.evaluate_arguments, ElementsAre("--num", "10"));
+  const auto all = std::get<WatchOptions>(Parse({"watch-eval", "runs/a"}));
+  EXPECT_EQ(all.every, 1);
+  EXPECT_FALSE(all.once);
+  EXPECT_THAT(all.evaluate_arguments, IsEmpty());
+  EXPECT_EQ(ExitCode(Parse({"status", "runs/a", "--", "--num", "10"})),
+            kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"watch-eval", "runs/a", "--every", "0"})),
+            kExitUsage);
+}
+
+TEST_F(CommandLineTest, TrainWithEvaluation) {
+  const Command command =
+      Parse({"train", "a.textproto", "--run_dir", "runs/a", "--evaluate_every",
+             "500", "--evaluate_cores", "1", "--evaluate_args", "--num 10"});
+  const auto& options = std::get<TrainOptions>(command);
+  EXPECT_EQ(options.evaluate_every, 500);
+  EXPECT_EQ(options.evaluate_cores, "1");
+  EXPECT_EQ(options.evaluate_args, "--num 10");
 }
 
 TEST_F(CommandLineTest, Explain) {

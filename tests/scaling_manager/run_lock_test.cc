@@ -31,6 +31,17 @@ TEST(RunLockTest, IsForOneHolder) {
   EXPECT_OK(RunLock::Take(run_dir.path()));
 }
 
+TEST(RunLockTest, AWatcherDoesNotDisturbATraining) {
+  const TempDir run_dir;
+  ASSERT_OK_AND_ASSIGN(const RunLock watch,
+                       RunLock::TakeForWatch(run_dir.path()));
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+  EXPECT_OK(RunLock::Take(run_dir.path()));
+  EXPECT_THAT(RunLock::TakeForWatch(run_dir.path()),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("another `gandem watch-eval`")));
+}
+
 TEST(RunLockTest, AskingDoesNotTakeIt) {
   const TempDir run_dir;
   { ASSERT_OK(RunLock::Take(run_dir.path())); }

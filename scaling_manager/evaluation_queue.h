@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which checkpoints of a run get judged, and in which order: the first at or
+// after each multiple of `every` rounds, and that of the last round. It knows
+// no files and no processes.
+//
+// Owner: `gandem watch-eval`. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+
+namespace gandem {
+
+class EvaluationQueue {
+ public:
+  // Tries of one checkpoint before it is given up.
+  static constexpr int kTries = 3;
+
+  // every >= 1; `rounds` of the whole run.
+  EvaluationQueue(int64_t every, int64_t rounds)
+      : every_(every), rounds_(rounds) {}
+
+  // A card of this step is there, made in this way or in another: of its
+  // multiple no later step is judged.
+  void Know(int64_t step);
+
+  // Those of `steps` (any order) that are to be judged and were not seen yet,
+  // ascending. The caller keeps them, then calls Add for each that it got.
+  std::set<int64_t> Due(std::span<const int64_t> steps) const;
+  void Add(int64_t step);
+
+  // The oldest that waits; none: nothing to do.
+  std::optional<int64_t> Next() const;
+  // Next() was judged, or is not to be tried again.
+  void Finish(int64_t step);
+  // Next() failed for a reason that may pass. Whether it stays in the queue.
+  bool Retry(int64_t step);
+
+  // The checkpoint of the last round is finished.
+  bool complete() const { return finished_.contains(rounds_); }
+
+ private:
+  const int64_t every_;
+  const int64_t rounds_;
+  std::map<int64_t, int64_t> first_of_multiple_;  // step
+  std::set<int64_t> waiting_;
+  std::set<int64_t> finished_;
+  std::map<int64_t, int> failures_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/watch_command.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/binary_folder.h"
+#include "common/checkpoint_files.h"
+#include "common/child_process.h"
+#include "common/exit_code.h"
+#include "common/file.h"
+#include "common/metric_card.h"
+#include "common/run_config.h"
+#include "common/status.h"
+#include "scaling_manager/evaluation_queue.h"
+#include "scaling_manager/run_lock.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr int kTailLines = 10;
+constexpr int kStepColumns = 9;
+constexpr size_t kMetricColumns = 18;
+
+class WatchCommand {
+ public:
+  WatchCommand(const WatchOptions& options, std::string binary, int64_t rounds,
+               FILE* out)
+      : options_(options),
+        binary_(std::move(binary)),
+        evaluation_dir_(options.run_dir + "/evaluation"),
+        snapshots_(evaluation_dir_ + "/snapshots"),
+        log_(options.run_dir + "/logs/evaluation.log"),
+        queue_(options.every, rounds),
+        out_(out) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status KnowCards();
+  // Keeps the checkpoints that are due.
+  absl::Status Keep();
+  absl::Status Start(int64_t step);
+  absl::Status OnEnd(int64_t step, const ProcessEnd& end);
+  absl::Status ShowCard(int64_t step);
+  std::string KeptPath(int64_t step) const {
+    return snapshots_ + CheckpointPath("", step).substr(kCheckpoints);
+  }
+  void Say(const std::string& line) {
+    absl::FPrintF(out_, "%s\n", line);
+    std::fflush(out_);
+  }
+
+  static constexpr size_t kCheckpoints = sizeof("/checkpoints") - 1;
+
+  const WatchOptions options_;
+  const std::string binary_;
+  const std::string evaluation_dir_;
+  const std::string snapshots_;
+  const std::string log_;
+  EvaluationQueue queue_;
+  FILE* const out_;
+  std::string header_;
+  std::optional<ChildProcess> child_;
+};
+
+absl::Status WatchCommand::KnowCards() {
+  const auto names = ListDirectory(evaluation_dir_);
+  if (!names.ok()) return absl::OkStatus();  // nothing was judged yet
+  for (const std::string& name : *names) {
+    if (!absl::EndsWith(name, ".textproto")) continue;
+    const auto card = ReadMetricCard(evaluation_dir_ + "/" + name);
+    if (card.ok() && card->images().has_generator()) {
+      queue_.Know(card->images().generator().step());
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::Keep() {
+  // What was kept before a crash, and what the run has.
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
+                          ListCheckpoints(options_.run_dir));
+  const auto kept = ListDirectory(snapshots_);
+  for (const std::string& name : kept.value_or(std::vector<std::string>())) {
+    int64_t step = 0;
+    absl::string_view digits = name;
+    if (absl::ConsumePrefix(&digits, "step-") &&
+        absl::SimpleAtoi(digits, &step)) {
+      steps.push_back(step);
+    }
+  }
+  for (const int64_t step : queue_.Due(steps)) {
+    const absl::Status status =
+        PathExists(KeptPath(step))
+            ? absl::OkStatus()
+            : KeepCheckpoint(CheckpointPath(options_.run_dir, step), snapshots_)
+                  .status();
+    if (status.ok()) {
+      queue_.Add(step);
+    } else if (!absl::IsNotFound(status)) {  // pruned: the next one, then
+      return status;
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::Start(int64_t step) {
+  std::vector<std::string> arguments = {binary_, "evaluate", KeptPath(step)};
+  arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
+                   options_.evaluate_arguments.end());
+  auto child = ChildProcess::Start(
+      {.arguments = std::move(arguments), .log_path = log_});
+  GANDEM_RETURN_IF_ERROR(child);
+  child_.emplace(*std::move(child));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::ShowCard(int64_t step) {
+  // The last line that the job has written: "card: PATH".
+  std::string path = child_->LogTail(1);
+  path =
+      std::string(absl::StripSuffix(absl::StripPrefix(path, "card: "), "\n"));
+  const auto card = ReadMetricCard(path);
+  if (!card.ok()) {
+    return Annotate(card.status(), absl::StrCat("the card of step ", step,
+                                                " (see ", log_, ")"));
+  }
+  const std::string header = TableHeader(*card);
+  if (std::exchange(header_, header) != header) Say(header);
+  Say(TableRow(*card));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
+  const std::string text = absl::StrCat(
+      "the evaluation of step ", step, " ", end.description, "; its log is ",
+      log_, " and ends with\n", child_->LogTail(kTailLines));
+  // The same arguments would fail with the next checkpoint, too.
+  if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
+  if (end.exit_code == kExitOk) {
+    GANDEM_RETURN_IF_ERROR(ShowCard(step));
+    queue_.Finish(step);
+  } else if (queue_.Retry(step)) {
+    Say(text);
+    return absl::OkStatus();
+  } else {
+    Say(absl::StrCat(text, "\nstep ", step, " is left out"));
+  }
+  return RemoveAll(KeptPath(step));
+}
+
+absl::Status WatchCommand::Run() {
+  GANDEM_ASSIGN_OR_RETURN(const RunLock lock,
+                          RunLock::TakeForWatch(options_.run_dir));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/logs"));
+  GANDEM_RETURN_IF_ERROR(KnowCards());
+  while (true) {
+    GANDEM_RETURN_IF_ERROR(Keep());
+    const std::optional<int64_t> next = queue_.Next();
+    if (child_.has_value()) {
+      const std::optional<ProcessEnd> end = child_->Poll();
+      if (end.has_value()) {
+        GANDEM_RETURN_IF_ERROR(OnEnd(*next, *end));
+        child_.reset();
+        continue;
+      }
+    } else if (next.has_value()) {
+      GANDEM_RETURN_IF_ERROR(Start(*next));
+    } else if (options_.once || queue_.complete()) {
+      return absl::OkStatus();
+    }
+    absl::SleepFor(kLookInterval);
+  }
+}
+
+absl::Status Watch(const WatchOptions& options, FILE* out) {
+  const std::string config_path = options.run_dir + "/config.textproto";
+  if (!PathExists(config_path)) {
+    return absl::NotFoundError(absl::StrCat(
+        options.run_dir, ": not the folder of a run: expected ", config_path));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          LoadRunConfig(config_path, {}));
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+  return WatchCommand(options, folder + "/evaluation_job", config.rounds(), out)
+      .Run();
+}
+
+}  // namespace
+
+std::string TableHeader(const MetricCard& card) {
+  std::string header = absl::StrFormat("%*s", kStepColumns, "round");
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &header, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        metric.name());
+  }
+  absl::StripTrailingAsciiWhitespace(&header);
+  return header;
+}
+
+std::string TableRow(const MetricCard& card) {
+  std::string row =
+      absl::StrFormat("%*d", kStepColumns, card.images().generator().step());
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &row, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        MetricValueText(metric));
+  }
+  absl::StripTrailingAsciiWhitespace(&row);
+  return row;
+}
+
+int RunWatch(const WatchOptions& options, FILE* out) {
+  const absl::Status status = Watch(options, out);
+  if (status.ok()) return kExitOk;
+  absl::FPrintF(stderr, "gandem watch-eval: %s\n", status.message());
+  return ExitCodeOf(status);
+}
+
+}  // namespace gandem
