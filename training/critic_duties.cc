@@ -12,7 +12,7 @@
 
 namespace gandem {
 
-CriticDuties::CriticDuties(Options options,
+CriticDuties::CriticDuties(RoleOptions options,
                            std::shared_ptr<Discriminator> network,
                            std::shared_ptr<Discriminator> older_critic,
                            DiscriminatorExchange* exchange,
@@ -160,9 +160,8 @@ absl::Status CriticDuties::Answer(const ImageBatch& images) {
        .count = images.count,
        .critic_version = version,
        .loss = judgment.loss,
-       .format = options_.feedback_format,
-       .gradient =
-           PackImages(judgment.gradient_NCHW, options_.feedback_format)});
+       .format = options_.sent_format,
+       .gradient = PackImages(judgment.gradient_NCHW, options_.sent_format)});
 }
 
 absl::Status CriticDuties::ServeNewest(int64_t steps) {

@@ -21,29 +21,17 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
-#include "training/losses.h"
 #include "training/module_state.h"
 #include "training/role_loop.h"
-#include "training/tensor_bytes.h"
 
 namespace gandem {
 
 class CriticDuties {
  public:
-  struct Options {
-    Schedule schedule;
-    int rank = 0;
-    int fleet_size = 1;
-    int64_t first_round = 0;
-    AdversarialLoss loss = AdversarialLoss::kNonSaturating;
-    Compute compute;
-    TensorFormat feedback_format;  // of the image gradients
-  };
-
   // `network` is the one in training. `older_critic` judges in its place while
   // an older version is asked for; IMAGE_GRADIENT with a lag of 2 or more.
   // `exchange`, `gate` and `timer` outlive this.
-  CriticDuties(Options options, std::shared_ptr<Discriminator> network,
+  CriticDuties(RoleOptions options, std::shared_ptr<Discriminator> network,
                std::shared_ptr<Discriminator> older_critic,
                DiscriminatorExchange* exchange, const RoundGate* gate,
                RoundTimer* timer);
@@ -73,7 +61,7 @@ class CriticDuties {
   absl::Status AnswerDue(absl::Time deadline);
   absl::Status Answer(const ImageBatch& images);
 
-  const Options options_;
+  const RoleOptions options_;
   const std::shared_ptr<Discriminator> network_;
   const std::shared_ptr<Discriminator> older_critic_;
   DiscriminatorExchange* const exchange_;

@@ -22,22 +22,15 @@ constexpr absl::Duration kServeInterval = absl::Milliseconds(5);
 
 using Kind = DiscriminatorOp::Kind;
 
-DiscriminatorRole::DiscriminatorRole(Options options, Parts parts,
+DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
                                      DiscriminatorExchange* exchange,
                                      RoleServices services)
     : options_(std::move(options)),
       parts_(std::move(parts)),
       exchange_(exchange),
       services_(std::move(services)),
-      duties_({.schedule = options_.schedule,
-               .rank = options_.rank,
-               .fleet_size = options_.fleet_size,
-               .first_round = options_.first_round,
-               .loss = options_.loss,
-               .compute = options_.compute,
-               .feedback_format = options_.feedback_format},
-              parts_.network, parts_.older_critic, exchange_, services_.gate,
-              &timer_),
+      duties_(options_, parts_.network, parts_.older_critic, exchange_,
+              services_.gate, &timer_),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
       saved_rounds_(round_) {

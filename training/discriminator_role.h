@@ -11,7 +11,6 @@
 // Errors: Status of the exchange or of a check; Torch exceptions.
 #pragma once
 
-#include <limits>
 #include <map>
 #include <memory>
 #include <string>
@@ -21,7 +20,6 @@
 #include "exchange/schedule.h"
 #include "models/network.h"
 #include "training/critic_duties.h"
-#include "training/losses.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -32,17 +30,6 @@ namespace gandem {
 
 class DiscriminatorRole : public RoleLoop {
  public:
-  struct Options {
-    Schedule schedule;
-    int rank = 0;
-    int fleet_size = 1;
-    int64_t first_round = 0;
-    CheckpointPlan checkpoints = {};
-    AdversarialLoss loss = AdversarialLoss::kNonSaturating;
-    double clip_gradient_norm = std::numeric_limits<double>::infinity();
-    Compute compute;
-    TensorFormat feedback_format;  // of the image gradients that it sends
-  };
   struct Parts {
     std::shared_ptr<Discriminator> network;
     // Holds an older critic while it is judging; IMAGE_GRADIENT only.
@@ -52,7 +39,7 @@ class DiscriminatorRole : public RoleLoop {
   };
 
   // `exchange` outlives the role.
-  DiscriminatorRole(Options options, Parts parts,
+  DiscriminatorRole(RoleOptions options, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
   // Replaces all state with that of a checkpoint file.
@@ -79,7 +66,7 @@ class DiscriminatorRole : public RoleLoop {
   absl::Status SaveIfDue();
   void ReportRound();
 
-  const Options options_;
+  const RoleOptions options_;
   const Parts parts_;
   DiscriminatorExchange* const exchange_;
   const RoleServices services_;

@@ -17,7 +17,7 @@ namespace gandem {
 
 using Kind = GeneratorOp::Kind;
 
-GeneratorRole::GeneratorRole(Options options, Parts parts,
+GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
                              GeneratorExchange* exchange, RoleServices services)
     : options_(std::move(options)),
       parts_(std::move(parts)),
@@ -135,7 +135,7 @@ void GeneratorRole::MakeImages(const GeneratorOp& op) {
       parts_.noise(Purpose::kDiscriminatorNoise, step, range);
   outgoing_ =
       PackImages(parts_.network->forward(noise_NZ, ForwardMode::kFrozen),
-                 options_.image_format);
+                 options_.sent_format);
 }
 
 void GeneratorRole::Forward(const GeneratorOp& op) {
@@ -144,7 +144,7 @@ void GeneratorRole::Forward(const GeneratorOp& op) {
   at::Tensor images_NCHW =
       parts_.network->forward(noise_NZ, ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {
-    outgoing_ = PackImages(images_NCHW, options_.image_format);
+    outgoing_ = PackImages(images_NCHW, options_.sent_format);
   }
   micro_batches_.push_back(
       {.range = op.range, .images_NCHW = std::move(images_NCHW)});
@@ -158,7 +158,7 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
                          .first_index = range.first,
                          .count = range.count,
                          .generator_version = round_,
-                         .format = options_.image_format,
+                         .format = options_.sent_format,
                          .pixels = outgoing_};
   GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kCache, [&] {
     return exchange_->PutImages(batch, deadline);

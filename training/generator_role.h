@@ -8,7 +8,6 @@
 #pragma once
 
 #include <functional>
-#include <limits>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,7 +16,6 @@
 #include "exchange/schedule.h"
 #include "models/network.h"
 #include "training/ema.h"
-#include "training/losses.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -28,17 +26,6 @@ namespace gandem {
 
 class GeneratorRole : public RoleLoop {
  public:
-  struct Options {
-    Schedule schedule;
-    int rank = 0;
-    int fleet_size = 1;
-    int64_t first_round = 0;
-    CheckpointPlan checkpoints = {};
-    AdversarialLoss loss = AdversarialLoss::kNonSaturating;
-    double clip_gradient_norm = std::numeric_limits<double>::infinity();
-    Compute compute;
-    TensorFormat image_format;  // of the images that it sends
-  };
   struct Parts {
     std::shared_ptr<Generator> network;
     std::shared_ptr<Generator> average;               // EMA of network
@@ -53,7 +40,7 @@ class GeneratorRole : public RoleLoop {
   };
 
   // `exchange` outlives the role.
-  GeneratorRole(Options options, Parts parts, GeneratorExchange* exchange,
+  GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
                 RoleServices services);
 
   // Replaces all state with that of a checkpoint file.
@@ -80,7 +67,7 @@ class GeneratorRole : public RoleLoop {
   absl::Status SaveIfDue();
   void ReportRound();
 
-  const Options options_;
+  const RoleOptions options_;
   const Parts parts_;
   GeneratorExchange* const exchange_;
   const RoleServices services_;

@@ -35,6 +35,20 @@ double ClipNorm(const RoleConfig& role) {
              : std::numeric_limits<double>::infinity();
 }
 
+RoleOptions OptionsOf(const RunConfig& config, const RoleConfig& role,
+                      const EpochPlace& place, const Compute& compute,
+                      const TensorFormat& sent_format) {
+  return {.schedule = ScheduleFrom(config),
+          .rank = place.rank,
+          .fleet_size = role.workers(),
+          .first_round = place.first_round,
+          .checkpoints = PlanFrom(config),
+          .loss = AdversarialLossOf(config.loss()),
+          .clip_gradient_norm = ClipNorm(role),
+          .compute = compute,
+          .sent_format = sent_format};
+}
+
 // To device, type and layout of the computation, weights included.
 template <typename Network>
 std::shared_ptr<Network> Place(std::shared_ptr<Network> network,
@@ -140,18 +154,9 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
     parts.write_samples = SampleWriter(config, setup.run_dir, compute);
   }
-  const ExchangeOptions exchange_options =
-      ExchangeOptionsFrom(config, setup.place);
   auto role = std::make_unique<GeneratorRole>(
-      GeneratorRole::Options{.schedule = exchange_options.schedule,
-                             .rank = setup.place.rank,
-                             .fleet_size = config.generator().workers(),
-                             .first_round = setup.place.first_round,
-                             .checkpoints = PlanFrom(config),
-                             .loss = AdversarialLossOf(config.loss()),
-                             .clip_gradient_norm = ClipNorm(config.generator()),
-                             .compute = compute,
-                             .image_format = exchange_options.image_format},
+      OptionsOf(config, config.generator(), setup.place, compute,
+                ExchangeOptionsFrom(config, setup.place).image_format),
       std::move(parts), exchange, setup.services);
   if (!setup.resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const TensorReader state,
@@ -179,19 +184,9 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
                                         ParametersOf(*parts.network)));
   GANDEM_ASSIGN_OR_RETURN(parts.real_images,
                           OpenRealImages(config, setup, compute));
-  const ExchangeOptions exchange_options =
-      ExchangeOptionsFrom(config, setup.place);
   auto role = std::make_unique<DiscriminatorRole>(
-      DiscriminatorRole::Options{
-          .schedule = exchange_options.schedule,
-          .rank = setup.place.rank,
-          .fleet_size = config.discriminator().workers(),
-          .first_round = setup.place.first_round,
-          .checkpoints = PlanFrom(config),
-          .loss = AdversarialLossOf(config.loss()),
-          .clip_gradient_norm = ClipNorm(config.discriminator()),
-          .compute = compute,
-          .feedback_format = exchange_options.feedback_format},
+      OptionsOf(config, config.discriminator(), setup.place, compute,
+                ExchangeOptionsFrom(config, setup.place).feedback_format),
       std::move(parts), exchange, setup.services);
   if (!setup.resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const TensorReader state,

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -18,8 +19,12 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/safetensors.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
+#include "training/losses.h"
 #include "training/round_gate.h"
+#include "training/tensor_bytes.h"
 
 namespace gandem {
 
@@ -66,6 +71,20 @@ struct CheckpointPlan {
            (every_rounds > 0 && completed_rounds % every_rounds == 0) ||
            (gate.has_cut() && completed_rounds == gate.last_round() + 1);
   }
+};
+
+// What a role is told about the run and its place in it; the same for both.
+struct RoleOptions {
+  Schedule schedule;
+  int rank = 0;  // in the fleet of its role
+  int fleet_size = 1;
+  int64_t first_round = 0;
+  CheckpointPlan checkpoints = {};
+  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  double clip_gradient_norm = std::numeric_limits<double>::infinity();
+  Compute compute;
+  // Of what it sends: a generator's images, a discriminator's image gradients.
+  TensorFormat sent_format;
 };
 
 // Measures a round and the parts of it that were spent waiting.
