@@ -62,8 +62,8 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
         static_cast<double>(m.images()) / m.round_seconds());
   }
   add("round_seconds", m.round_seconds());
+  add("wait_feedback_seconds", m.wait_feedback_seconds());
   if (m.role() == GENERATOR) {
-    add("wait_feedback_seconds", m.wait_feedback_seconds());
     add("wait_cache_seconds", m.wait_cache_seconds());
   }
   if (m.role() == DISCRIMINATOR) {

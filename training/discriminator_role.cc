@@ -33,9 +33,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
               services_.gate, &timer_),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
-      saved_rounds_(round_) {
-  timer_.StartRound();
-}
+      saved_rounds_(round_) {}
 
 absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
@@ -232,7 +230,6 @@ void DiscriminatorRole::EndRound() {
   ++round_;
   phase_ = Phase::kDuties;
   duties_.EnterBoundary(round_);
-  timer_.StartRound();
 }
 
 absl::Status DiscriminatorRole::SaveIfDue() {
@@ -272,7 +269,7 @@ void DiscriminatorRole::ReportRound() {
   metrics.set_cache_capacity(stats.cache_capacity);
   metrics.set_images_dropped(stats.images_dropped);
   metrics.set_images_replayed(stats.images_replayed);
-  timer_.Report(metrics);
+  timer_.EndRound(metrics);
   if (services_.report) services_.report(metrics);
 }
 

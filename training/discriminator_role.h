@@ -71,7 +71,7 @@ class DiscriminatorRole : public RoleLoop {
   DiscriminatorExchange* const exchange_;
   const RoleServices services_;
 
-  RoundTimer timer_;  // a round begins with the duties before it
+  RoundTimer timer_;
   CriticDuties duties_;
 
   Phase phase_ = Phase::kDuties;

@@ -86,7 +86,6 @@ absl::StatusOr<Progress> GeneratorRole::BetweenRounds(absl::Time deadline) {
   next_op_ = 0;
   micro_batches_.clear();
   loss_sum_ = 0;
-  timer_.StartRound();
   parts_.optimizer->ZeroGradients();
   return Progress::kAdvanced;
 }
@@ -267,7 +266,7 @@ void GeneratorRole::ReportRound() {
   if (parts_.write_samples) {
     metrics.set_sample_grid(parts_.write_samples(round_ + 1, *parts_.average));
   }
-  timer_.Report(metrics);
+  timer_.EndRound(metrics);
   if (services_.report) services_.report(metrics);
 }
 

@@ -7,12 +7,7 @@
 
 namespace gandem {
 
-void RoundTimer::StartRound() {
-  start_ = absl::Now();
-  std::fill(std::begin(waits_), std::end(waits_), absl::ZeroDuration());
-}
-
-void RoundTimer::Report(RoundMetrics& metrics) const {
+void RoundTimer::EndRound(RoundMetrics& metrics) {
   const absl::Time now = absl::Now();
   metrics.set_unix_seconds(absl::ToUnixMicros(now) * 1e-6);
   metrics.set_round_seconds(absl::ToDoubleSeconds(now - start_));
@@ -20,6 +15,8 @@ void RoundTimer::Report(RoundMetrics& metrics) const {
   metrics.set_wait_feedback_seconds(absl::ToDoubleSeconds(waits_[kFeedback]));
   metrics.set_wait_data_seconds(absl::ToDoubleSeconds(waits_[kData]));
   metrics.set_wait_cache_seconds(absl::ToDoubleSeconds(waits_[kCache]));
+  start_ = now;
+  std::fill(std::begin(waits_), std::end(waits_), absl::ZeroDuration());
 }
 
 }  // namespace gandem

@@ -87,12 +87,13 @@ struct RoleOptions {
   TensorFormat sent_format;
 };
 
-// Measures a round and the parts of it that were spent waiting.
+// Measures a round and the parts of it that were spent waiting. A round begins
+// where the one before it ended: what lies between them (checkpoints, the gate,
+// a critic's duties) is part of the later one, and the sum is the whole time.
 class RoundTimer {
  public:
   enum Wait { kImages, kFeedback, kData, kCache, kNumWaits };
 
-  void StartRound();
   // Runs `call` and books its time.
   template <typename Call>
   auto Timed(Wait wait, Call&& call) {
@@ -101,11 +102,11 @@ class RoundTimer {
     waits_[wait] += absl::Now() - begin;
     return result;
   }
-  // Fills the time fields.
-  void Report(RoundMetrics& metrics) const;
+  // Fills the time fields; the next round begins.
+  void EndRound(RoundMetrics& metrics);
 
  private:
-  absl::Time start_;
+  absl::Time start_ = absl::Now();
   absl::Duration waits_[kNumWaits] = {};
 };
 

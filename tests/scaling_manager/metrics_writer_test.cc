@@ -10,6 +10,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/file.h"
 #include "tests/testing/status_matchers.h"
@@ -75,6 +76,10 @@ TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
   EXPECT_THAT(Events(), HasSubstr("generator/loss"));
   EXPECT_THAT(Events(), HasSubstr("generator/images_per_second"));
   EXPECT_THAT(Events(), HasSubstr("discriminator/logit_real"));
+  for (const char* const role : {"generator", "discriminator"}) {
+    EXPECT_THAT(Events(),
+                HasSubstr(absl::StrCat(role, "/wait_feedback_seconds")));
+  }
 }
 
 TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {

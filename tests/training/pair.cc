@@ -111,9 +111,11 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
-  const RoleSetup setup{.place = {.first_round = options.first_round},
-                        .resume_from = options.resume_from,
-                        .services = {.gate = &gate, .checkpoints = &sink}};
+  const RoleSetup setup{
+      .place = {.first_round = options.first_round},
+      .resume_from = options.resume_from,
+      .services = {
+          .gate = &gate, .checkpoints = &sink, .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled
                              ? RunDecoupled(config, setup, options.delay_seed)
                              : RunColocated(config, setup));

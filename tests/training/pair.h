@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
@@ -13,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/safetensors.h"
 #include "proto/config.pb.h"
+#include "proto/metrics.pb.h"
 
 namespace gandem::testing {
 
@@ -29,6 +31,8 @@ struct PairOptions {
   std::string resume_from = {};
   // At least 0: stop after this round, as at a cut.
   int64_t cut = -1;
+  // Called at the end of each round of a role; decoupled: on its thread.
+  std::function<void(const RoundMetrics&)> report = {};
 };
 
 absl::StatusOr<SavedStates> RunPair(const RunConfig& config,

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/role_loop.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/training/pair.h"
+
+namespace gandem {
+namespace {
+
+constexpr double kMicroseconds = 1e-6;
+
+// Busy, so that a gap between two rounds would be seen.
+void LetTimePass() {
+  const absl::Time end = absl::Now() + absl::Milliseconds(1);
+  while (absl::Now() < end) {
+  }
+}
+
+void ExpectNoGap(const RoundMetrics& before, const RoundMetrics& after) {
+  EXPECT_NEAR(after.unix_seconds() - before.unix_seconds(),
+              after.round_seconds(), 5 * kMicroseconds)
+      << "round " << after.round() << " of role " << after.role();
+}
+
+TEST(RoundTimerTest, WaitsBelongToTheRoundThatTheyAreIn) {
+  RoundTimer timer;
+  timer.Timed(RoundTimer::kData, [] { return LetTimePass(), 0; });
+  RoundMetrics first;
+  timer.EndRound(first);
+  LetTimePass();
+  RoundMetrics second;
+  timer.EndRound(second);
+  EXPECT_GE(first.wait_data_seconds(), 1e-3);
+  EXPECT_GE(first.round_seconds(), first.wait_data_seconds());
+  EXPECT_EQ(second.wait_data_seconds(), 0);
+  ExpectNoGap(first, second);
+}
+
+// Checkpoints, the gate and reporting itself are between the rounds.
+TEST(RoleLoopTest, NoTimeOfARoleIsLeftOut) {
+  const testing::TempDir folder;
+  const RunConfig config = testing::SmallConfig("mlp", folder.path());
+  std::map<Role, std::vector<RoundMetrics>> rounds;
+  ASSERT_OK(testing::RunPair(config, {.report = [&](const RoundMetrics& m) {
+                               rounds[m.role()].push_back(m);
+                               LetTimePass();
+                             }}));
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    ASSERT_EQ(rounds[role].size(), static_cast<size_t>(config.rounds()));
+    for (size_t i = 1; i < rounds[role].size(); ++i) {
+      ExpectNoGap(rounds[role][i - 1], rounds[role][i]);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace gandem
