@@ -12,13 +12,6 @@
 #include "training/gradients.h"
 
 namespace gandem {
-namespace {
-
-// How long a waiting BOUNDED discriminator sleeps before it looks whether
-// somebody wants its present version.
-constexpr absl::Duration kServeInterval = absl::Milliseconds(5);
-
-}  // namespace
 
 using Kind = DiscriminatorOp::Kind;
 
@@ -95,10 +88,7 @@ absl::StatusOr<Progress> DiscriminatorRole::Boundary(absl::Time deadline) {
     case Phase::kGate:
       return StartRound(deadline);
     default:
-      if (!exact()) {
-        GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-        deadline = std::min(deadline, absl::Now() + kServeInterval);
-      }
+      if (!exact()) GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
       GANDEM_RETURN_IF_ERROR(exchange_->WaitForGenerators(deadline));
       return Progress::kFinished;
   }
@@ -106,10 +96,8 @@ absl::StatusOr<Progress> DiscriminatorRole::Boundary(absl::Time deadline) {
 
 absl::StatusOr<Progress> DiscriminatorRole::StartRound(absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(SaveIfDue());
-  if (!exact()) {
-    GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-    deadline = std::min(deadline, absl::Now() + kServeInterval);
-  }
+  // A held gate opens when the cut is known, for which no feedback is needed.
+  if (!exact()) GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
   switch (services_.gate->Start(round_, deadline)) {
     case RoundGate::Answer::kHold:
       return Progress::kWaiting;
@@ -184,9 +172,9 @@ absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
                                    deadline);
     });
   } else {
-    // The network is at a version here, before the step's first forward.
+    // The network is at a version here, before the step's first forward; the
+    // wait below ends when somebody wants it.
     GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-    deadline = std::min(deadline, absl::Now() + kServeInterval);
     images = timer_.Timed(RoundTimer::kImages, [&] {
       return exchange_->TakeNextImages(round_, op.range.count, deadline);
     });

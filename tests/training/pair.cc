@@ -58,7 +58,7 @@ absl::Status RunColocated(const RunConfig& config, const RoleSetup& setup) {
 
 // As two workers would: a compute thread each, gRPC between them.
 absl::Status RunDecoupled(const RunConfig& config, const RoleSetup& setup,
-                          uint64_t delay_seed) {
+                          const PairOptions& pair) {
   const ExchangeOptions options = ExchangeOptionsFrom(config, setup.place);
   const TempDir folder;
   GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
@@ -70,13 +70,16 @@ absl::Status RunDecoupled(const RunConfig& config, const RoleSetup& setup,
   GANDEM_ASSIGN_OR_RETURN(const auto client,
                           CreateExchangeClient({.address = server->address(),
                                                 .exchange = options}));
-  const auto slow_end = DelayDiscriminator(
-      end.get(), {.seed = delay_seed, .max_wait = absl::Milliseconds(3)});
-  const auto slow_client = DelayGenerator(
-      client.get(),
-      {.seed = delay_seed + 1, .max_wait = absl::Milliseconds(3)});
+  const auto delays = [&](uint64_t seed) {
+    return pair.delay_seed == 0
+               ? DelayOptions{.max_refusals = 0}
+               : DelayOptions{.seed = seed, .max_wait = absl::Milliseconds(3)};
+  };
+  const auto slow_end = DelayDiscriminator(end.get(), delays(pair.delay_seed));
+  const auto slow_client =
+      DelayGenerator(client.get(), delays(pair.delay_seed + 1));
 
-  const RunRolesOptions run{.poll = absl::Milliseconds(100)};
+  const RunRolesOptions run{.poll = pair.poll};
   absl::Status generator_done;
   {
     Thread generator("generator", [&] {
@@ -117,7 +120,7 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
       .services = {
           .gate = &gate, .checkpoints = &sink, .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled
-                             ? RunDecoupled(config, setup, options.delay_seed)
+                             ? RunDecoupled(config, setup, options)
                              : RunColocated(config, setup));
   return sink.Release();
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/safetensors.h"
 #include "proto/config.pb.h"
 #include "proto/metrics.pb.h"
@@ -24,8 +25,10 @@ using SavedStates =
 
 struct PairOptions {
   bool decoupled = false;
-  // Decoupled: seed of the delays in the exchange.
+  // Decoupled: seed of the delays in the exchange; 0: no delays.
   uint64_t delay_seed = 1;
+  // Decoupled: how long one wait lasts before a role looks around.
+  absl::Duration poll = absl::Milliseconds(100);
   // Start after so many rounds from the files in this folder.
   int64_t first_round = 0;
   std::string resume_from = {};

@@ -59,5 +59,26 @@ TEST(RoleLoopTest, NoTimeOfARoleIsLeftOut) {
   }
 }
 
+// A discriminator that waits for images or for the end notices at once when a
+// generator wants its present version.
+TEST(RoleLoopTest, ABoundedRunWaitsForNoPoll) {
+  const testing::TempDir folder;
+  for (const auto feedback :
+       {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT}) {
+    for (const int lag : {1, 3}) {
+      RunConfig config = testing::SmallConfig("mlp", folder.path());
+      config.mutable_schedule()->set_consistency(ScheduleConfig::BOUNDED);
+      config.mutable_schedule()->set_feedback(feedback);
+      config.mutable_schedule()->set_lag(lag);
+      config.mutable_generator()->set_micro_batch(3);
+      constexpr absl::Duration kPoll = absl::Minutes(1);
+      const absl::Time begin = absl::Now();
+      ASSERT_OK(testing::RunPair(
+          config, {.decoupled = true, .delay_seed = 0, .poll = kPoll}));
+      EXPECT_LT(absl::Now() - begin, kPoll) << feedback << " lag " << lag;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gandem
