@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "common/log.h"
 #include "common/rpc/channel.h"
@@ -37,6 +38,23 @@ bool IsWorthRetrying(const absl::Status& status) {
     default:
       return false;
   }
+}
+
+// As the discriminator refuses an old epoch or incarnation.
+absl::Status Superseded(absl::string_view message) {
+  ErrorDetail detail;
+  detail.set_reason("superseded");
+  return WithErrorDetail(absl::FailedPreconditionError(message), detail);
+}
+
+// What trying again cannot cure. An old epoch or incarnation is nobody's fault:
+// the worker may have a place in the next epoch.
+absl::Status FinalError(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
+  const bool is_superseded =
+      detail.has_value() &&
+      (detail->reason() == "superseded" || detail->reason() == "wrong_epoch");
+  return is_superseded ? absl::AbortedError(status.message()) : status;
 }
 
 class ExchangeClient : public GeneratorExchange {
@@ -121,8 +139,9 @@ class ExchangeClient : public GeneratorExchange {
     while (!core_->WaitForFailure(absl::InfinitePast())) {
       const absl::Status ended = Connect(lost);
       if (!IsWorthRetrying(ended)) {
-        core_->Fail(Annotate(
-            ended, absl::StrCat("exchange with discriminator ", address_)));
+        core_->Fail(
+            Annotate(FinalError(ended),
+                     absl::StrCat("exchange with discriminator ", address_)));
         return;
       }
       if (core_->has_progressed()) backoff = kFirstBackoff;
@@ -140,7 +159,7 @@ class ExchangeClient : public GeneratorExchange {
   absl::Status Connect(bool& lost) {
     GANDEM_ASSIGN_OR_RETURN(const ServerIdentity server, Greet());
     if (server_.has_value() && server.incarnation != server_->incarnation) {
-      return absl::FailedPreconditionError(absl::StrCat(
+      return Superseded(absl::StrCat(
           "incarnation ", server_->incarnation, " was replaced by ",
           server.incarnation, ", which does not know this run's images"));
     }
@@ -187,9 +206,9 @@ class ExchangeClient : public GeneratorExchange {
     SetHello(nullptr);
     GANDEM_RETURN_IF_ERROR(FromGrpcStatus(status));
     if (reply.run_epoch() != options.run_epoch) {
-      return absl::FailedPreconditionError(
-          absl::StrCat("the discriminator is in run epoch ", reply.run_epoch(),
-                       ", this is ", options.run_epoch));
+      return Superseded(absl::StrCat("the discriminator is in run epoch ",
+                                     reply.run_epoch(), ", this is ",
+                                     options.run_epoch));
     }
     return ServerIdentity{.incarnation = reply.incarnation(),
                           .rank = reply.rank()};

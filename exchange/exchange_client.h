@@ -8,8 +8,11 @@
 // Owner: the generator's run epoch. The destructor closes it and returns when
 // its thread and all of its gRPC handlers have ended.
 // Thread safety: as GeneratorExchange.
-// Errors: exchange.h. Up to one round of images waits here for the
-// discriminator before PutImages waits. Nothing may be put after Finish.
+// Errors: exchange.h, and
+//   ABORTED  the run has gone on without this process: a newer run epoch, or
+//            another incarnation of one of the two. Register again.
+// Up to one round of images waits here for the discriminator before PutImages
+// waits. Nothing may be put after Finish.
 #pragma once
 
 #include <memory>

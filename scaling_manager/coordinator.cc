@@ -246,14 +246,6 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   absl::MutexLock lock(&mu_);
   GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(request.incarnation()));
   GANDEM_RETURN_IF_ERROR(CheckHeartbeat(request, options_.rounds));
-  if (!request.failure().empty()) {
-    HandleDeath(*worker, {.why = request.failure(),
-                          .exit_code = request.failure_exit_code(),
-                          .kill_after = absl::Seconds(5)});
-    HeartbeatReply reply;
-    reply.set_leave(true);
-    return reply;
-  }
   if (request.stop_requested() && stop_reason_.empty()) {
     Stop(absl::StrCat(ToString(worker->key), " was asked to stop"));
   }
@@ -261,6 +253,13 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   if (phase_ != Phase::kOver && (request.run_epoch() != counters_.run_epoch() ||
                                  worker->epoch != counters_.run_epoch())) {
     reply.set_epoch_superseded(true);
+    return reply;
+  }
+  if (!request.failure().empty()) {
+    HandleDeath(*worker, {.why = request.failure(),
+                          .exit_code = request.failure_exit_code(),
+                          .kill_after = absl::Seconds(5)});
+    reply.set_leave(true);
     return reply;
   }
   if (phase_ != Phase::kOver && worker->joined) {

@@ -157,9 +157,13 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
     request.set_completed_rounds(place_.first_round);
     request.set_failure(failure.ToString());
     request.set_failure_exit_code(ExitCodeOf(failure));
-    if (const auto told = client_->Heartbeat(request); !told.ok()) {
+    const auto told = client_->Heartbeat(request);
+    if (!told.ok()) {
       GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
+      return failure;
     }
+    absl::MutexLock lock(&mu_);
+    superseded_ |= told->epoch_superseded();
     return failure;
   };
   auto ends = MakeExchangeEnds(

@@ -67,7 +67,7 @@ void Heartbeats::ReportFailure(const absl::Status& failure,
   if (failure_.ok()) failure_ = failure;
   wake_ = true;
   const auto done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return failure_sent_ || ended_;
+    return failure_settled_ || ended_;
   };
   mu_.AwaitWithDeadline(absl::Condition(&done), deadline);
 }
@@ -79,7 +79,7 @@ void Heartbeats::Run() {
     const absl::Time next = absl::Now() + options_.interval;
     end = Beat();
     absl::MutexLock lock(&mu_);
-    if (!end.ok() || stop_ || failure_sent_) break;
+    if (!end.ok() || stop_ || failure_settled_) break;
     const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return wake_ || stop_;
     };
@@ -168,14 +168,17 @@ absl::Status Heartbeats::SendHeartbeat(const Progress& progress) {
   {
     absl::MutexLock lock(&mu_);
     metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
-    failure_sent_ = is_last;
     while (!unsettled_shards_.empty() &&
            unsettled_shards_.front().step() <= reply->committed_step()) {
       unsettled_shards_.pop_front();
     }
   }
   pause_seen_ = pause_seen_ || reply->pause();
-  if (!is_last) options_.on_reply(*reply);
+  // Before ReportFailure returns. What else a failed worker is told (to leave)
+  // it does anyway.
+  if (!is_last || reply->epoch_superseded()) options_.on_reply(*reply);
+  absl::MutexLock lock(&mu_);
+  failure_settled_ = is_last;
   return absl::OkStatus();
 }
 
@@ -208,6 +211,8 @@ void Heartbeats::ResumeUnder(bool goes_on) {
     HeartbeatReply superseded;
     superseded.set_epoch_superseded(true);
     options_.on_reply(superseded);
+    absl::MutexLock lock(&mu_);
+    failure_settled_ = !failure_.ok();
     return;
   }
   GANDEM_LOG_INFO("a new coordinator lets this worker go on");

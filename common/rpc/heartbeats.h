@@ -64,7 +64,9 @@ class Heartbeats {
   // Sends now: others wait for what progress() says.
   void Wake();
   // Tells the first failure of a process that is about to leave, after all that
-  // is queued. Returns when it has arrived or at the deadline.
+  // is queued. Returns when it has arrived or at the deadline. If the run epoch
+  // was over before, on_reply has heard so by then: the failure does not count,
+  // and the process registers again.
   void ReportFailure(const absl::Status& failure, absl::Time deadline);
 
  private:
@@ -85,7 +87,8 @@ class Heartbeats {
   std::deque<ShardReport> unsent_shards_ ABSL_GUARDED_BY(mu_);
   std::deque<ShardReport> unsettled_shards_ ABSL_GUARDED_BY(mu_);
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
-  bool failure_sent_ ABSL_GUARDED_BY(mu_) = false;
+  // Told, or it is of an epoch that is over.
+  bool failure_settled_ ABSL_GUARDED_BY(mu_) = false;
   bool wake_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;

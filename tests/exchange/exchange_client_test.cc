@@ -26,6 +26,7 @@ using ::testing::HasSubstr;
 using testing::Images;
 using testing::SocketProxy;
 using testing::StatusIs;
+constexpr auto kAborted = absl::StatusCode::kAborted;
 constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 const absl::Time kPast = absl::InfinitePast();
 
@@ -144,7 +145,7 @@ TEST_F(ExchangeClientTest, GoesOnWithARestartedServerOfTheSameProcess) {
   EXPECT_OK(discriminator_->TakeImages(0, 2, 2, Soon()));
 }
 
-TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochIsAnError) {
+TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochAborts) {
   ExchangeOptions options = testing::OptionsFor(kSchedule);
   StartServer(options);
   StartClient(options, "server");
@@ -155,7 +156,35 @@ TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochIsAnError) {
   options.incarnation = 6;
   StartServer(options);
   EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
-              StatusIs(kPrecondition, HasSubstr("replaced by 6")));
+              StatusIs(kAborted, HasSubstr("replaced by 6")));
+}
+
+// A discriminator that was restarted at the same address.
+TEST_F(ExchangeClientTest, AnOldRunEpochAborts) {
+  ExchangeOptions options = testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  server_.reset();
+  discriminator_.reset();
+  ++options.run_epoch;
+  StartServer(options);
+  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+              StatusIs(kAborted, HasSubstr("run epoch 3 is over")));
+}
+
+TEST_F(ExchangeClientTest, AnOldIncarnationOfTheGeneratorAborts) {
+  ExchangeOptions options = testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  ++options.incarnation;
+  const auto newer = *CreateExchangeClient(
+      {.address = server_->address(), .exchange = options});
+  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+              StatusIs(kAborted, HasSubstr("was superseded by 6")));
 }
 
 TEST_F(ExchangeClientTest, RefusalsAreSticky) {

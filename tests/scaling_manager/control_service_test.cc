@@ -46,10 +46,11 @@ class Worker {
   ControlClient& client() { return *client_; }
   Heartbeats& heartbeats() { return *heartbeats_; }
 
-  void StartHeartbeats(absl::Duration give_up_after = absl::Hours(1)) {
+  void StartHeartbeats(absl::Duration give_up_after = absl::Hours(1),
+                       absl::Duration interval = absl::Milliseconds(5)) {
     heartbeats_.emplace(
         client_.get(),
-        Heartbeats::Options{.interval = absl::Milliseconds(5),
+        Heartbeats::Options{.interval = interval,
                             .give_up_after = give_up_after,
                             .max_queued_metrics = 3,
                             .progress =
@@ -85,6 +86,11 @@ class Worker {
       return num_replies_ > 0 && condition(reply_);
     };
     return mu_.AwaitWithTimeout(absl::Condition(&seen), kLong);
+  }
+  template <typename Condition>
+  bool HasSeen(Condition condition) {
+    absl::MutexLock lock(&mu_);
+    return num_replies_ > 0 && condition(reply_);
   }
   absl::Status End() {
     absl::MutexLock lock(&mu_);
@@ -148,7 +154,7 @@ class ControlServiceTest : public ::testing::Test {
     coordinator_.reset();
   }
   // Both workers register and join, as two processes would.
-  void StartRun() {
+  void StartRun(absl::Duration interval = absl::Milliseconds(5)) {
     const absl::Time deadline = absl::Now() + kLong;
     ASSERT_OK(generator_->client().Register(deadline));
     ASSERT_OK(discriminator_->client().Register(deadline));
@@ -162,8 +168,8 @@ class ControlServiceTest : public ::testing::Test {
     ASSERT_OK(generator_joined);
     ASSERT_TRUE(generator_joined->all_joined());
     ASSERT_EQ(generator_joined->discriminator_addresses(0), "unix:/tmp/x");
-    generator_->StartHeartbeats();
-    discriminator_->StartHeartbeats();
+    generator_->StartHeartbeats(absl::Hours(1), interval);
+    discriminator_->StartHeartbeats(absl::Hours(1), interval);
   }
   ShardReport WriteShard(const std::string& name, int64_t step) {
     const std::string folder = PendingCheckpointPath(
@@ -331,6 +337,34 @@ TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("no CUDA here"));
   EXPECT_THAT(MetricRounds(), ::testing::ElementsAre(0, 1, 2));
+}
+
+TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
+  StartRun(/*interval=*/absl::Hours(1));
+  ASSERT_TRUE(generator_->Sees([](const HeartbeatReply&) { return true; }));
+  Worker fresh(address_, DISCRIMINATOR);
+  ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
+  // The generator hears of it by the answer to its failure.
+  generator_->heartbeats().ReportFailure(absl::AbortedError("refused"),
+                                         absl::Now() + kLong);
+  EXPECT_TRUE(generator_->HasSeen(
+      [](const HeartbeatReply& reply) { return reply.epoch_superseded(); }));
+  EXPECT_FALSE(coordinator_->outcome().has_value());
+}
+
+TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsSettled) {
+  StartRun();
+  StopCoordinator();
+  discriminator_->StopHeartbeats();
+  StartCoordinator();
+  Worker fresh(address_, DISCRIMINATOR);  // begins a new epoch
+  ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
+  const absl::Time begin = absl::Now();
+  generator_->heartbeats().ReportFailure(absl::AbortedError("refused"),
+                                         begin + kLong);
+  EXPECT_LT(absl::Now() - begin, kLong);
+  EXPECT_TRUE(generator_->HasSeen(
+      [](const HeartbeatReply& reply) { return reply.epoch_superseded(); }));
 }
 
 TEST_F(ControlServiceTest, AWorkerThatFindsNobodyGivesUpInTheEnd) {

@@ -135,6 +135,29 @@ TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
   EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
 }
 
+// Its peer was restarted, and refused it before the coordinator told it.
+TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
+  options_.external = true;
+  StartRun();
+  CommitStep(4);
+  ASSERT_OK(Register(discriminator_));  // by hand, in mid-run
+  ASSERT_EQ(coordinator_->Status().run_epoch(), 2);
+  HeartbeatRequest request = Beat(generator_, 6, 6);
+  request.set_failure("FAILED_PRECONDITION: run epoch 1 is over, this is 2");
+  request.set_failure_exit_code(kExitUsage);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
+                       coordinator_->Heartbeat(request));
+  EXPECT_TRUE(reply.epoch_superseded());
+  EXPECT_FALSE(reply.leave());
+  EXPECT_FALSE(coordinator_->outcome().has_value());
+  ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
+  EXPECT_EQ(registered.first_round(), 4);
+  ASSERT_OK(Join(generator_));
+  ASSERT_OK(Join(discriminator_));
+  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);
+}
+
 TEST_F(CoordinatorEpochsTest, AFailedWorkerThatDoesNotLeaveIsKilled) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
