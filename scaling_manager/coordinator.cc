@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint_files.h"
@@ -138,6 +139,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   worker->incarnation = next.incarnation();
   worker->epoch = next.run_epoch();
   worker->joined = false;
+  worker->exchange_address.clear();
   worker->host = request.host();
   worker->reported_pid = request.pid();
   worker->progress = HeartbeatRequest();
@@ -200,6 +202,24 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   return reply;
 }
 
+absl::Status Coordinator::CheckReach(const Worker& discriminator) const {
+  if (!absl::StartsWith(discriminator.exchange_address, "unix:")) {
+    return absl::OkStatus();
+  }
+  for (const Worker& other : workers_) {
+    const bool is_here = other.key.role == GENERATOR &&
+                         other.incarnation != 0 &&
+                         other.epoch == counters_.run_epoch();
+    if (!is_here || other.host == discriminator.host) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(discriminator.key), " on ", discriminator.host,
+        " serves a unix socket, which ", ToString(other.key), " on ",
+        other.host,
+        " cannot reach: pass --listen HOST:PORT to the discriminator worker"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   absl::MutexLock lock(&mu_);
   GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(request.incarnation()));
@@ -224,6 +244,12 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   if (phase_ == Phase::kGathering) {
     worker->joined = true;
     worker->exchange_address = request.exchange_address();
+    // A generator that came later makes a discriminator unfit: that one learns
+    // it when it asks again.
+    for (Worker& other : workers_) {
+      if (!CheckReach(other).ok()) other.joined = false;
+    }
+    GANDEM_RETURN_IF_ERROR(CheckReach(*worker));
     if (AllJoined()) {
       phase_ = Phase::kRunning;
       AddEvent(absl::StrCat("all workers are ready; run epoch ",

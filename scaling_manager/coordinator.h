@@ -148,6 +148,9 @@ class Coordinator {
   absl::StatusOr<RegisterReply> ContinueWorker(Worker& worker,
                                                const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A unix socket serves its own host only.
+  absl::Status CheckReach(const Worker& discriminator) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckPlace(const Worker& worker, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

@@ -170,7 +170,11 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
       options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
   if (!ends.ok()) return tell(ends.status());
   ends_ = *std::move(ends);
-  GANDEM_ASSIGN_OR_RETURN(joined, JoinOthers());
+  absl::StatusOr<JoinReply> reply = JoinOthers();
+  // The coordinator refused this worker, and the others need not wait for it.
+  if (absl::IsInvalidArgument(reply.status())) return tell(reply.status());
+  GANDEM_RETURN_IF_ERROR(reply);
+  joined = *std::move(reply);
   return absl::OkStatus();
 }
 

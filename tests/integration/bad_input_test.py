@@ -10,6 +10,14 @@ import unittest
 import harness
 
 
+def unshare(what):
+    """A command that runs its arguments in a namespace of their own."""
+    command = ["unshare", what]
+    if os.geteuid() != 0:
+        command += ["--user", "--map-root-user"]
+    return command
+
+
 class BadConfigTest(harness.RunTest):
     def refused(self, *parts, recipe=harness.SMOKE, sets=(), flags=()):
         """The run is refused with exit code 2; the message holds all parts."""
@@ -82,6 +90,20 @@ class BadConfigTest(harness.RunTest):
             self.assertIn(str(port), run.text())
 
 
+    def test_unix_socket_for_another_host(self):
+        run = self.start("hosts", flags=["--external"])
+        elsewhere = unshare("--uts") + ["sh", "-c",
+                                        'hostname elsewhere && exec "$@"', "sh"]
+        generator = run.start_worker("generator", under=elsewhere)
+        discriminator = run.start_worker("discriminator")
+        self.assertEqual(discriminator.wait(), 2, discriminator.text())
+        self.assertEqual(run.wait(), 2, run.text())
+        self.assertEqual(generator.wait(), 75, generator.text())
+        for process in (discriminator, run):
+            self.assertIn("generator 0 on elsewhere", process.text())
+            self.assertIn("--listen HOST:PORT", process.text())
+
+
 class BadStateTest(harness.RunTest):
     def test_run_folder_in_use(self):
         first = self.start("run", sets=["rounds=100000"])
@@ -118,9 +140,7 @@ class BadStateTest(harness.RunTest):
     def test_disk_full_while_checkpointing(self):
         # A file system of its own that holds the first checkpoint and no more.
         (self.folder / "run" / "checkpoints").mkdir(parents=True)
-        in_namespace = ["unshare", "--mount"]
-        if os.geteuid() != 0:
-            in_namespace += ["--user", "--map-root-user"]
+        in_namespace = unshare("--mount")
         gandem = " ".join(str(part) for part in [
             harness.BIN / "gandem", "train", harness.SMOKE, "--run_dir",
             self.folder / "run", "--set", "rounds=30"])

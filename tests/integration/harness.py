@@ -11,6 +11,7 @@ import os
 import pathlib
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -63,6 +64,35 @@ def wait_for(condition, what, seconds=DEADLINE):
     raise AssertionError(f"waited {seconds} s for {what}")
 
 
+def free_port():
+    """A TCP port of 127.0.0.1 that nobody uses at the moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Worker:
+    """A worker that the test starts by hand, for a run with --external."""
+
+    def __init__(self, command, output, env):
+        self.output = output
+        with open(output, "ab") as out:
+            self.process = subprocess.Popen(
+                [str(part) for part in command], stdin=subprocess.DEVNULL,
+                stdout=out, stderr=out, env={**os.environ, **(env or {})})
+
+    def text(self):
+        return self.output.read_text(errors="replace")
+
+    def wait(self, seconds=DEADLINE):
+        """The exit code."""
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"still running after {seconds} s:\n"
+                                 + self.text()[-4000:]) from None
+
+
 class Run:
     """One `gandem train` and its run folder."""
 
@@ -78,6 +108,7 @@ class Run:
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out,
                 env={**os.environ, **(env or {})})
         self.seen = set()
+        self.by_hand = []
 
     def text(self):
         return self.output.read_text(errors="replace")
@@ -91,6 +122,21 @@ class Run:
                     return pid
             return None
         return wait_for(find, name)
+
+    def control_address(self):
+        """Waits until workers can register."""
+        path = self.dir / "state" / "control.addr"
+        wait_for(path.exists, "the address of gandem")
+        return path.read_text().strip()
+
+    def start_worker(self, role, flags=(), under=(), env=None):
+        """With --external: what its user would start, as arguments of the
+        command `under` if there is one."""
+        command = [*under, BIN / f"{role}_worker", "--control",
+                   self.control_address(), "--rank", 0, *flags]
+        worker = Worker(command, self.dir.with_suffix(f".{role}"), env)
+        self.by_hand.append(worker)
+        return worker
 
     def wait(self, seconds=DEADLINE):
         """The exit code; the whole family is gone by then."""
@@ -146,6 +192,9 @@ class RunTest(unittest.TestCase):
         for run in self.runs:
             if run.process.poll() is None:
                 run.kill()
+            for worker in run.by_hand:
+                worker.process.kill()
+                worker.process.wait()
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def start(self, name, **options):

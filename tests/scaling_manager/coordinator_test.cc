@@ -121,6 +121,67 @@ TEST_F(CoordinatorTest, JoinChecksTheExchangeAddress) {
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
 
+class CoordinatorHostsTest : public CoordinatorTest {
+ protected:
+  CoordinatorHostsTest() { options_.external = true; }
+  void RegisterAt(PlayedWorker& worker, const std::string& host) {
+    RegisterRequest request = Registration(worker);
+    request.set_host(host);
+    ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
+                         coordinator_->Register(request));
+    worker.incarnation = reply.incarnation();
+    worker.run_epoch = reply.run_epoch();
+  }
+  absl::StatusOr<JoinReply> JoinWithAddress(const std::string& address) {
+    JoinRequest request;
+    request.set_incarnation(discriminator_.incarnation);
+    request.set_run_epoch(discriminator_.run_epoch);
+    request.set_exchange_address(address);
+    return coordinator_->Join(request);
+  }
+  static auto IsRefused() {
+    return StatusIs(
+        absl::StatusCode::kInvalidArgument,
+        "discriminator 0 on b serves a unix socket, which generator 0 on a "
+        "cannot reach: pass --listen HOST:PORT to the discriminator worker");
+  }
+};
+
+TEST_F(CoordinatorHostsTest, AUnixSocketDoesNotServeAnotherHost) {
+  Open();
+  RegisterAt(generator_, "a");
+  RegisterAt(discriminator_, "b");
+  EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
+  ASSERT_OK(Join(generator_));
+  EXPECT_EQ(State(), "starting");
+  RegisterAt(discriminator_, "b");  // started again
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, JoinWithAddress("b:7000"));
+  EXPECT_TRUE(reply.all_joined());
+}
+
+TEST_F(CoordinatorHostsTest, AGeneratorOnAnotherHostMayComeLater) {
+  Open();
+  RegisterAt(discriminator_, "b");
+  ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));
+  RegisterAt(generator_, "a");
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
+  EXPECT_FALSE(reply.all_joined());
+  EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
+}
+
+TEST_F(CoordinatorHostsTest, WhereAGeneratorWasDoesNotMatter) {
+  Open();
+  RegisterAt(generator_, "a");
+  RegisterAt(discriminator_, "b");
+  ASSERT_OK(JoinWithAddress("b:7000"));
+  ASSERT_OK(Join(generator_));
+  RegisterAt(discriminator_, "b");  // a new epoch
+  ASSERT_OK(JoinWithAddress("unix:/tmp/exchange"));
+  RegisterAt(generator_, "b");
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
+  EXPECT_TRUE(reply.all_joined());
+}
+
 TEST_F(CoordinatorTest, ALostReplyToRegisterIsNoDeath) {
   Open();
   Launch(generator_);
