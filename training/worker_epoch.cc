@@ -35,7 +35,8 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
               .run_epoch = assignment.run_epoch(),
               .incarnation = assignment.incarnation(),
               .first_round = assignment.first_round()}),
-      gate_(place_.first_round, config.rounds()) {
+      gate_(place_.first_round, config.rounds()),
+      committed_step_(place_.first_round) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     if (Has(options_.role, role)) completed_[role] = place_.first_round;
   }
@@ -56,16 +57,24 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
   absl::Status done = RunRoundLoop();
   absl::MutexLock lock(&mu_);
   if (superseded_) return Outcome::kSuperseded;
-  if (done.ok() || leave_) {
-    const auto [role, completed] = *std::min_element(
-        completed_.begin(), completed_.end(),
-        [](const auto& a, const auto& b) { return a.second < b.second; });
-    return completed == config_.rounds() ? Outcome::kRunComplete
-                                         : Outcome::kStopped;
-  }
+  if (done.ok() || leave_) return OutcomeOfLeaving();
   // What ended the loop explains what the loop then ran into.
   if (!ended_.ok()) return ended_;
   return done;
+}
+
+WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
+  if (committed_step_ >= config_.rounds()) return Outcome::kRunComplete;
+  const bool has_more_rounds = std::any_of(
+      completed_.begin(), completed_.end(),
+      [&](const auto& role) { return role.second < config_.rounds(); });
+  if (!has_more_rounds) {
+    GANDEM_LOG_WARN(
+        "all {} rounds are done, but their checkpoint is not complete; the "
+        "newest one has {} rounds, and a new start goes on from there",
+        config_.rounds(), committed_step_);
+  }
+  return Outcome::kStopped;
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
@@ -223,6 +232,10 @@ void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
     Wake();
   }
   if (reply.has_cut() && !gate_.has_cut()) gate_.SetCut(reply.cut());
+  {
+    absl::MutexLock lock(&mu_);
+    committed_step_ = std::max(committed_step_, reply.committed_step());
+  }
   if (!reply.epoch_superseded() && !reply.leave()) return;
   {
     absl::MutexLock lock(&mu_);

@@ -36,8 +36,8 @@ namespace gandem {
 class WorkerEpoch {
  public:
   enum class Outcome {
-    kRunComplete,  // all rounds are done and committed
-    kStopped,      // at a cut; a new start resumes
+    kRunComplete,  // all rounds are done and in a complete checkpoint
+    kStopped,      // at a cut, or without the last checkpoint; a start resumes
     kSuperseded,   // register again
   };
   struct Options {
@@ -60,6 +60,7 @@ class WorkerEpoch {
 
  private:
   absl::Status RunRoundLoop();
+  Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
   absl::Status FlushCheckpoints();
   // Opens the exchange and waits for the others.
@@ -90,6 +91,8 @@ class WorkerEpoch {
   mutable absl::Mutex mu_;
   // Rounds completed, by role; a colocated worker has two.
   std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
+  // Of the newest complete checkpoint that this worker knows of.
+  int64_t committed_step_ ABSL_GUARDED_BY(mu_);
   bool leave_ ABSL_GUARDED_BY(mu_) = false;
   bool superseded_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);

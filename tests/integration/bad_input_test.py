@@ -137,6 +137,20 @@ class BadStateTest(harness.RunTest):
         refused = self.train("run", code=2, sets=["rounds=60"])
         self.assertIn("generator-0.safetensors", refused.text())
 
+    def test_last_checkpoint_cannot_be_written(self):
+        run = self.start("run", flags=["--external"],
+                         sets=["rounds=12", "checkpoint.every_rounds=0"])
+        run.control_address()  # the run epoch has begun
+        # A file where the workers need a folder.
+        (run.dir / "checkpoints").mkdir()
+        (run.dir / "checkpoints" / "step-000000012.1.tmp").write_text("")
+        workers = [run.start_worker(role)
+                   for role in ("generator", "discriminator")]
+        self.assertEqual(run.wait(), 75, run.text())
+        for worker in workers:
+            self.assertEqual(worker.wait(), 75, worker.text())
+            self.assertIn("checkpoint is not complete", worker.text())
+
     def test_disk_full_while_checkpointing(self):
         # A file system of its own that holds the first checkpoint and no more.
         (self.folder / "run" / "checkpoints").mkdir(parents=True)
@@ -153,6 +167,7 @@ class BadStateTest(harness.RunTest):
         text = done.stdout + done.stderr
         self.assertIn("round 30/30", text)   # training went on
         self.assertIn("No space left", text)
+        self.assertIn("exit 75", text.splitlines())
         self.assertIn("step-000000010", text.splitlines()[-1])
 
 
