@@ -32,13 +32,21 @@ bool IsSilence(const absl::Status& status) {
 }
 
 // The wire's FAILED_PRECONDITION (proto/control.proto) is the end of this
-// process, and not a fault that its user could repair.
+// process, and not a fault that its user could repair. CANCELLED comes from a
+// coordinator that shuts down, or from CancelCalls().
 absl::Status FromCoordinator(const grpc::Status& status) {
   absl::Status result = FromGrpcStatus(status);
   if (absl::IsFailedPrecondition(result)) {
     return absl::AbortedError(result.message());
   }
+  if (absl::IsCancelled(result)) {
+    return absl::UnavailableError("the call was cut off");
+  }
   return result;
+}
+
+absl::Status Cancelled() {
+  return absl::CancelledError("the worker is shutting down");
 }
 
 }  // namespace
@@ -47,7 +55,7 @@ struct ControlClient::Rpc {
   explicit Rpc(std::shared_ptr<grpc::Channel> channel)
       : stub(Control::NewStub(std::move(channel))) {}
 
-  // One call that CancelCalls() can reach.
+  // One call that Cancel() and CancelCalls() can reach.
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(grpc::Status (Control::Stub::*method)(
                                  grpc::ClientContext*, const Request&, Reply*),
@@ -59,6 +67,7 @@ struct ControlClient::Rpc {
     context.set_wait_for_ready(true);
     {
       absl::MutexLock lock(&mu);
+      if (cancelled) return Cancelled();
       waiting.insert(&context);
     }
     Reply reply;
@@ -67,14 +76,28 @@ struct ControlClient::Rpc {
     {
       absl::MutexLock lock(&mu);
       waiting.erase(&context);
+      if (cancelled) return Cancelled();
     }
     if (!status.ok()) return FromCoordinator(status);
     return reply;
   }
 
+  // False: cancelled before `time`.
+  bool WaitUntil(absl::Time time) {
+    absl::MutexLock lock(&mu);
+    return !mu.AwaitWithDeadline(absl::Condition(&cancelled), time);
+  }
+
+  void Cancel(bool for_good) {
+    absl::MutexLock lock(&mu);
+    cancelled = cancelled || for_good;
+    for (grpc::ClientContext* context : waiting) context->TryCancel();
+  }
+
   const std::unique_ptr<Control::Stub> stub;
   absl::Mutex mu;
   std::set<grpc::ClientContext*> waiting ABSL_GUARDED_BY(mu);
+  bool cancelled ABSL_GUARDED_BY(mu) = false;
 };
 
 absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
@@ -113,10 +136,8 @@ RegisterRequest ControlClient::NewRegistration() const {
 
 absl::Status ControlClient::WaitToRetry(absl::Time deadline,
                                         const absl::Status& last) {
-  absl::MutexLock lock(&mu_);
   const absl::Time next = absl::Now() + options_.retry_interval;
-  mu_.AwaitWithDeadline(absl::Condition(&cancelled_), std::min(next, deadline));
-  if (cancelled_) return absl::CancelledError("the worker is shutting down");
+  if (!rpc_->WaitUntil(std::min(next, deadline))) return Cancelled();
   if (next < deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(
       absl::StrCat("no coordinator at ", options_.address,
@@ -182,7 +203,6 @@ absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
     HeartbeatRequest request) {
   {
     absl::MutexLock lock(&mu_);
-    if (cancelled_) return absl::CancelledError("cancelled");
     request.set_incarnation(incarnation_);
     request.set_run_epoch(run_epoch_);
   }
@@ -193,7 +213,6 @@ absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
 absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
   {
     absl::MutexLock lock(&mu_);
-    if (cancelled_) return absl::CancelledError("cancelled");
     report.set_incarnation(incarnation_);
     report.set_run_epoch(run_epoch_);
   }
@@ -207,7 +226,6 @@ absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
   request.set_round(completed_rounds);
   {
     absl::MutexLock lock(&mu_);
-    if (cancelled_) return absl::CancelledError("cancelled");
     request.set_run_epoch(run_epoch_);
     request.set_config_crc32c(config_crc32c_);
   }
@@ -217,17 +235,8 @@ absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
   return reply->continue_running();
 }
 
-void ControlClient::Cancel() {
-  {
-    absl::MutexLock lock(&mu_);
-    cancelled_ = true;
-  }
-  CancelCalls();
-}
+void ControlClient::Cancel() { rpc_->Cancel(/*for_good=*/true); }
 
-void ControlClient::CancelCalls() {
-  absl::MutexLock lock(&rpc_->mu);
-  for (grpc::ClientContext* context : rpc_->waiting) context->TryCancel();
-}
+void ControlClient::CancelCalls() { rpc_->Cancel(/*for_good=*/false); }
 
 }  // namespace gandem

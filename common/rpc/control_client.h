@@ -66,9 +66,10 @@ class ControlClient {
   // worker's epoch is over, register again.
   absl::StatusOr<bool> Continue(int64_t completed_rounds);
 
-  // Fails all waiting and all later calls.
+  // Fails all waiting and all later calls with CANCELLED; nothing else does.
   void Cancel();
-  // Fails the calls that wait for an answer now.
+  // Fails the calls that wait for an answer now, as if the coordinator had been
+  // lost.
   void CancelCalls();
 
  private:
@@ -89,7 +90,6 @@ class ControlClient {
   int64_t incarnation_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   uint32_t config_crc32c_ ABSL_GUARDED_BY(mu_) = 0;
-  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace gandem

@@ -194,9 +194,7 @@ absl::Status Heartbeats::Recover(const absl::Status& error,
     }
     last = goes_on.status();
   }
-  // A server that shuts down cancels its calls.
-  if (!absl::IsUnavailable(last) && !absl::IsDeadlineExceeded(last) &&
-      !absl::IsCancelled(last)) {
+  if (!absl::IsUnavailable(last) && !absl::IsDeadlineExceeded(last)) {
     return last;
   }
   const absl::Duration silence = absl::Now() - last_answer_;

@@ -48,6 +48,7 @@ class Heartbeats {
     // The last call of all; its ExitCodeOf() is the worker's.
     //   ABORTED      superseded, or the run is over.
     //   UNAVAILABLE  nobody answered for give_up_after.
+    //   CANCELLED    the client was cancelled.
     std::function<void(const absl::Status&)> on_end;  // required
   };
 

@@ -419,6 +419,59 @@ TEST_F(ControlServiceTest, CancelEndsAWaitingCall) {
   EXPECT_LT(absl::Now(), deadline);
 }
 
+TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
+  const absl::Time deadline = absl::Now() + kLong;
+  ASSERT_OK_AND_ASSIGN(const RegisterReply before,
+                       generator_->client().Register(deadline));
+  generator_->client().Cancel();
+  const auto is_cancelled = StatusIs(absl::StatusCode::kCancelled);
+  EXPECT_THAT(generator_->client().Register(deadline), is_cancelled);
+  EXPECT_THAT(generator_->client().Join("", deadline), is_cancelled);
+  EXPECT_THAT(generator_->client().Heartbeat({}), is_cancelled);
+  EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
+  EXPECT_THAT(generator_->client().Continue(0), is_cancelled);
+  EXPECT_EQ(coordinator_->Status().workers(0).incarnation(),
+            before.incarnation());
+}
+
+TEST_F(ControlServiceTest, HeartbeatsEndWithACancelledClient) {
+  StartRun();
+  generator_->client().Cancel();
+  EXPECT_THAT(generator_->End(), StatusIs(absl::StatusCode::kCancelled));
+}
+
+// Cancels its calls, like a server that is about to go.
+class LeavingControl final : public Control::Service {
+ public:
+  absl::Notification called;
+
+ private:
+  grpc::Status Register(grpc::ServerContext*, const RegisterRequest*,
+                        RegisterReply*) override {
+    if (!called.HasBeenNotified()) called.Notify();
+    return grpc::Status::CANCELLED;
+  }
+};
+
+TEST_F(ControlServiceTest, AShutdownOfTheCoordinatorIsNoCancellation) {
+  StopCoordinator();
+  LeavingControl leaving;
+  ASSERT_OK_AND_ASSIGN(
+      auto server, RpcServer::Start({.address = address_}, [&](auto& builder) {
+        builder.RegisterService(&leaving);
+      }));
+  absl::StatusOr<RegisterReply> reply;
+  {
+    const Thread early("early", [&] {
+      reply = generator_->client().Register(absl::Now() + kLong);
+    });
+    leaving.called.WaitForNotification();
+    server.reset();
+    StartCoordinator();
+  }
+  EXPECT_OK(reply);
+}
+
 TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
   StartRun();
   const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
