@@ -5,12 +5,17 @@
 // or /tmp/gandem-XXXXXX where $TMPDIR is too long. Only the same user can
 // connect: its mode is 0700.
 //
+// A process that is killed leaves its folder behind, but not the lock on the
+// file `.lock` in it: whoever creates the next folder there removes those of
+// the same user whose lock is free.
+//
 // Owner: the process that listens; the folder goes with the object.
 // Thread safety: one thread.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -30,8 +35,11 @@ class SocketFolder {
   std::string AddressOf(absl::string_view name) const;
 
  private:
-  explicit SocketFolder(std::string path) : path_(std::move(path)) {}
+  SocketFolder(std::string path, int lock)
+      : path_(std::move(path)), lock_(lock) {}
+
   const std::string path_;
+  const int lock_;  // -1: the file system has no locks
 };
 
 }  // namespace gandem

@@ -265,6 +265,8 @@ TEST_F(TrainCommandTest, AKilledWorkerIsRestarted) {
 
 TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
   Set("PLAY_ROUND_MS", "5");
+  Set("TMPDIR", folder_ / "tmp");
+  ASSERT_OK(CreateDirectories(folder_ / "tmp"));
   {
     ChildProcess child = StartTrain({"--set", "rounds=4000"});
     WaitForStep(10);
@@ -277,6 +279,9 @@ TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").rbegin()->second.front(), step);
+  // Sockets neither.
+  ASSERT_OK_AND_ASSIGN(const auto left, ListDirectory(folder_ / "tmp"));
+  EXPECT_THAT(left, ::testing::IsEmpty());
 }
 
 TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyOfItsFailpoints) {

@@ -245,34 +245,5 @@ TEST(ChannelTest, APastDeadlineFailsAtOnce) {
   }
 }
 
-TEST(SocketFolderTest, IsPrivateAndGoesWithTheObject) {
-  std::string path;
-  {
-    ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
-    path = folder->path();
-    EXPECT_TRUE(PathExists(path));
-    EXPECT_EQ(folder->AddressOf("x"), "unix:" + path + "/x");
-    EXPECT_OK(WriteFile(path + "/left", ""));
-  }
-  EXPECT_FALSE(PathExists(path));
-}
-
-TEST(SocketFolderTest, ALongTmpdirIsAvoided) {
-  const TempDir dir;
-  const std::string long_folder = dir / std::string(80, 'x');
-  ASSERT_OK(CreateDirectories(long_folder));
-  const char* const before = std::getenv("TMPDIR");
-  const std::string saved = before == nullptr ? "" : before;
-  setenv("TMPDIR", dir.path().c_str(), 1);
-  EXPECT_THAT((*SocketFolder::Create())->path(), StartsWith(dir.path()));
-  setenv("TMPDIR", long_folder.c_str(), 1);
-  EXPECT_THAT((*SocketFolder::Create())->path(), StartsWith("/tmp/gandem-"));
-  if (before == nullptr) {
-    unsetenv("TMPDIR");
-  } else {
-    setenv("TMPDIR", saved.c_str(), 1);
-  }
-}
-
 }  // namespace
 }  // namespace gandem
