@@ -81,6 +81,25 @@ class CrashTest(harness.RunTest):
                 again = self.train(point.replace(".", "-"), sets=SETS)
                 self.assert_same_state(again, reference)
 
+    def test_discriminator_started_again_at_its_port(self):
+        # Heartbeats are rare, so the generator meets the new process before it
+        # hears that its run epoch is over.
+        sets = SETS + ["control.heartbeat_seconds=5"]
+        reference = self.train("reference-tcp", sets=SETS)
+        run = self.start("tcp", sets=sets, flags=["--external"])
+        listen = ["--listen", f"127.0.0.1:{harness.free_port()}"]
+        marker = self.folder / "killed"
+        generator = run.start_worker("generator")
+        killed = run.start_worker("discriminator", listen, env={
+            "GANDEM_FAILPOINT": f"discriminator.before_update:14:{marker}"})
+        self.assertEqual(killed.wait(), -signal.SIGKILL, killed.text())
+        again = run.start_worker("discriminator", listen)
+        self.assertEqual(run.wait(), 0, run.text())
+        for worker in (generator, again):
+            self.assertEqual(worker.wait(), 0, worker.text())
+        self.assertIn("run epoch 1 is over", generator.text())
+        self.assert_same_state(run, reference)
+
     def test_killed_workers_and_coordinator_at_any_moment(self):
         sets = ["rounds=3000", "checkpoint.every_rounds=200",
                 "schedule.lag=1", "samples.every_rounds=0"]

@@ -33,6 +33,22 @@ class TrainTest(harness.RunTest):
                 apart = self.train(cell + "-two", sets=self.sets(cell))
                 self.assert_same_state(apart, together)
 
+    def test_workers_started_by_hand_over_tcp(self):
+        for cell in ("default", "gradients"):
+            with self.subTest(cell):
+                together = self.train(cell + "-one", sets=self.sets(cell),
+                                      flags=["--colocated"])
+                apart = self.start(cell + "-tcp", sets=self.sets(cell),
+                                   flags=["--external"])
+                workers = [
+                    apart.start_worker("generator"),
+                    apart.start_worker("discriminator",
+                                       ["--listen", "127.0.0.1:0"])]
+                self.assertEqual(apart.wait(), 0, apart.text())
+                for worker in workers:
+                    self.assertEqual(worker.wait(), 0, worker.text())
+                self.assert_same_state(apart, together)
+
     def test_both_workers_run_and_outputs_are_there(self):
         run = self.start("outputs", sets=["rounds=400"])
         pids = {run.worker("generator_worker"),
