@@ -64,6 +64,23 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
 }
 
+absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::string prefix(size, '\0');
+  size_t done = 0;
+  while (done < size) {
+    const ssize_t got = read(fd, prefix.data() + done, size - done);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return FileError(errno, "cannot read", path);
+    if (got == 0) break;
+    done += static_cast<size_t>(got);
+  }
+  prefix.resize(done);
+  return prefix;
+}
+
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   GANDEM_RETURN_IF_ERROR(writer.Append(contents));

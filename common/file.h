@@ -27,6 +27,9 @@ absl::Status FileError(int error_number, absl::string_view action,
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes = INT64_MAX);
 
+// The first bytes: `size`, or fewer where the file is shorter.
+absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size);
+
 // Creates or replaces. A crash may leave a part of it.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);
 

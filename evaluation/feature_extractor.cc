@@ -7,7 +7,15 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/file.h"
+#include "common/safetensors.h"
+#include "common/sha256.h"
 #include "common/status.h"
+#include "evaluation/classifier.h"
+#include "evaluation/classifier_extractor.h"
+#include "evaluation/inception_extractor.h"
+#include "evaluation/state_dict_file.h"
+#include "evaluation/torchscript_extractor.h"
 #include "training/catch_torch.h"
 
 namespace gandem {
@@ -53,6 +61,41 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
   return result;
 }
 
+// The header of a safetensors file comes after its size, 8 bytes.
+bool IsSafetensors(absl::string_view prefix) {
+  return prefix.size() > 8 && prefix[8] == '{';
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeFromTensors(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options) {
+  return HoldsClassifier(tensors)
+             ? MakeClassifierExtractor(std::move(tensors), sha256, options)
+             : MakeInceptionExtractor(std::move(tensors), sha256, options);
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
+    const std::string& path, const ExtractorOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));
+  GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
+  bool is_script = false;
+  if (IsZip(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(is_script, HoldsTorchScript(path));
+  }
+  if (is_script) return OpenTorchScriptExtractor(path, sha256, options);
+  std::vector<NamedTensor> tensors;
+  if (IsZip(prefix) || IsPickleStream(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(tensors, ReadStateDict(path));
+  } else if (IsSafetensors(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(tensors, ReadSafetensors(path));
+  } else {
+    return absl::InvalidArgumentError(
+        "neither TorchScript, nor a state dict that torch.save() has written, "
+        "nor safetensors");
+  }
+  return MakeFromTensors(std::move(tensors), sha256, options);
+}
+
 }  // namespace
 
 std::string DistanceName(const FeatureNet& net) {
@@ -78,6 +121,23 @@ absl::StatusOr<Features> FeatureExtractor::Extract(
     return absl::OkStatus();
   }));
   return result;
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
+    const std::string& path, const ExtractorOptions& options) {
+  const auto& [channels, height, width] = options.image_shape;
+  if ((channels != 1 && channels != 3) || height < 1 || width < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("features need gray or RGB images, not such of ", channels,
+                     " x ", height, " x ", width));
+  }
+  std::unique_ptr<FeatureExtractor> extractor;
+  const absl::Status status = CatchTorch([&]() -> absl::Status {
+    GANDEM_ASSIGN_OR_RETURN(extractor, Open(path, options));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return Annotate(status, path);
+  return extractor;
 }
 
 }  // namespace gandem

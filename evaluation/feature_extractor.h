@@ -40,10 +40,10 @@ struct FeatureNet {
 std::string DistanceName(const FeatureNet& net);
 
 struct Features {
-  at::Tensor features_ND;  // float64, contiguous, on the CPU
+  at::Tensor features_ND = {};  // float64, contiguous, on the CPU
   // The same; undefined where num_classes is 0. Up to a constant of each row,
   // and without the bias of the last layer where that is an Inception's.
-  at::Tensor logits_NK;
+  at::Tensor logits_NK = {};
 };
 
 // How the Inception's input of 299 x 299 pixels is made.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// evaluation_job: `gandem sample` runs it with the same arguments.
+// evaluation_job: `gandem sample` and the like run it with the same arguments.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "common/exit_code.h"
 #include "evaluation/sample_command.h"
+#include "evaluation/train_features_command.h"
 
 namespace gandem {
 namespace {
@@ -98,11 +99,15 @@ int Main(int argc, char** argv) {
   app.require_subcommand(1);
   SampleFlags flags;
   const CLI::App* sample = AddSampleCommand(app, flags);
+  TrainFeaturesFlags train_features_flags;
+  const CLI::App* train_features =
+      AddTrainFeaturesCommand(app, train_features_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  if (train_features->parsed()) return RunTrainFeatures(train_features_flags);
   return RunSample(*sample, flags);
 }
 

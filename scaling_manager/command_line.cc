@@ -59,6 +59,8 @@ struct EvaluationCommand {
 constexpr EvaluationCommand kEvaluationCommands[] = {
     {"sample", "Make images with the generator of a run"},
     {"evaluate", "Judge a generator, or images, by FID and its like"},
+    {"train-features",
+     "Train a small classifier whose features stand in for an Inception's"},
 };
 
 // All commands with the places that their arguments go to.

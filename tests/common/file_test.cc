@@ -44,6 +44,15 @@ TEST(FileTest, RenameReplaces) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir / "f")));
 }
 
+TEST(FileTest, ReadPrefixReadsNoMore) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "f", "12345"));
+  EXPECT_EQ(*ReadPrefix(dir / "f", 3), "123");
+  EXPECT_EQ(*ReadPrefix(dir / "f", 9), "12345");
+  EXPECT_THAT(ReadPrefix(dir / "none", 3),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
 TEST(FileTest, ReadFileKeepsItsLimit) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "f", "12345"));

@@ -43,7 +43,8 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
                   "status -h,--help", "status RUN_DIR", "status --json",
                   "watch-eval -h,--help", "watch-eval RUN_DIR",
                   "watch-eval --every", "watch-eval --once", "sample -h,--help",
-                  "evaluate -h,--help", "explain -h,--help", "explain FIELD"));
+                  "evaluate -h,--help", "train-features -h,--help",
+                  "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Train) {
@@ -71,6 +72,9 @@ TEST_F(CommandLineTest, EvaluationCommandsHandTheirArgumentsOn) {
   const Command evaluate = Parse({"evaluate", "runs/a", "--metric", "kid"});
   EXPECT_THAT(std::get<EvaluationOptions>(evaluate).arguments,
               ElementsAre("evaluate", "runs/a", "--metric", "kid"));
+  const Command train = Parse({"train-features", "--dataset", "d"});
+  EXPECT_THAT(std::get<EvaluationOptions>(train).arguments,
+              ElementsAre("train-features", "--dataset", "d"));
 }
 
 TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {

@@ -1,0 +1,309 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/train_features.h"
+
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numbers>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/faults.h"
+#include "common/file.h"
+#include "common/png.h"
+#include "common/safetensors.h"
+#include "common/sha256.h"
+#include "common/status.h"
+#include "evaluation/classifier.h"
+#include "evaluation/classifier_extractor.h"
+#include "pipeline/data_order.h"
+#include "pipeline/open_dataset.h"
+#include "training/catch_torch.h"
+#include "training/tensor_bytes.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kBatch = 128;
+constexpr double kPeakRate = 3e-3;
+constexpr double kWarmup = 0.1;  // part of the steps
+constexpr int64_t kMaxBytes = int64_t{4} << 30;
+constexpr char kTestTensor[] = "gandem.test";  // int64 [right, images]
+constexpr absl::Duration kProgressInterval = absl::Seconds(5);
+
+struct LabeledImages {
+  at::Tensor images_NCHW;  // uint8
+  at::Tensor labels_N;     // int64
+
+  int64_t size() const { return labels_N.size(0); }
+  LabeledImages Select(const at::Tensor& indices) const {
+    return {.images_NCHW = images_NCHW.index_select(0, indices),
+            .labels_N = labels_N.index_select(0, indices)};
+  }
+};
+
+struct Split {
+  LabeledImages train;
+  LabeledImages test;
+  int64_t num_classes = 0;
+};
+
+absl::StatusOr<LabeledImages> ReadImages(const DataConfig& data) {
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          OpenDataset(data));
+  const ImageShape shape = dataset->shape();
+  if (dataset->size() > kMaxBytes / shape.NumValues()) {
+    return absl::ResourceExhaustedError(
+        absl::StrCat(dataset->size(), " images of ", shape.NumValues(),
+                     " bytes do not fit into 4 GiB: lower data.max_images"));
+  }
+  LabeledImages all = {
+      .images_NCHW = torch::empty(
+          {dataset->size(), shape.channels, shape.height, shape.width},
+          torch::kByte),
+      .labels_N = torch::empty({dataset->size()}, torch::kLong)};
+  uint8_t* pixels = all.images_NCHW.mutable_data_ptr<uint8_t>();
+  int64_t* labels = all.labels_N.mutable_data_ptr<int64_t>();
+  std::vector<float> image(shape.NumValues());
+  for (int64_t i = 0; i < dataset->size(); ++i) {
+    GANDEM_ASSIGN_OR_RETURN(labels[i], dataset->Read(i, image));
+    if (labels[i] < 0 || labels[i] >= Classifier::kMaxClasses) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a classifier needs labels of [0, ",
+                       Classifier::kMaxClasses, "), image ", i, " has ",
+                       labels[i] == kNoLabel ? "none: set data.idx_labels"
+                                             : absl::StrCat(labels[i])));
+    }
+    pixels = std::transform(image.begin(), image.end(), pixels, QuantizePixel);
+  }
+  return all;
+}
+
+absl::StatusOr<Split> ReadSplit(const TrainFeaturesRequest& request) {
+  Split split;
+  GANDEM_ASSIGN_OR_RETURN(split.train, ReadImages(request.data));
+  if (request.test_images.empty()) {
+    const at::Tensor index = torch::arange(split.train.size());
+    const at::Tensor held_out = index.remainder(10).eq(9);
+    split.test = split.train.Select(held_out.nonzero().flatten());
+    split.train =
+        split.train.Select(held_out.logical_not().nonzero().flatten());
+  } else {
+    DataConfig data = request.data;
+    data.set_idx_images(request.test_images);
+    data.set_idx_labels(request.test_labels);
+    data.clear_max_images();
+    GANDEM_ASSIGN_OR_RETURN(split.test, ReadImages(data));
+  }
+  split.num_classes = split.train.labels_N.max().item<int64_t>() + 1;
+  if (split.num_classes < 2 || split.test.size() == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a classifier needs images of two classes or more and one to test on; "
+        "there are ",
+        split.train.size(), " of ", split.num_classes, " classes, and ",
+        split.test.size(), " to test on"));
+  }
+  return split;
+}
+
+ImageShape ShapeOf(const LabeledImages& images) {
+  return {.channels = images.images_NCHW.size(1),
+          .height = images.images_NCHW.size(2),
+          .width = images.images_NCHW.size(3)};
+}
+
+absl::Status CheckShape(ImageShape shape) {
+  Faults faults("images");
+  faults.CheckRange("channels", shape.channels, 1, 3);
+  faults.CheckRange("height", shape.height, Classifier::kMinSize,
+                    Classifier::kMaxSize);
+  faults.CheckRange("width", shape.width, Classifier::kMinSize,
+                    Classifier::kMaxSize);
+  return faults.ToStatus();
+}
+
+std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.const_data_ptr()),
+          static_cast<size_t>(tensor.nbytes())};
+}
+
+// Of everything that the result depends on.
+std::string CacheKey(const TrainFeaturesRequest& request, const Split& split) {
+  Sha256 hash;
+  const ImageShape shape = ShapeOf(split.train);
+  hash.Update(absl::StrCat("classifier 1 batch ", kBatch, " rate ", kPeakRate,
+                           " warm-up ", kWarmup, " epochs ", request.epochs,
+                           " seed ", request.seed, " shape ", shape.channels,
+                           " ", shape.height, " ", shape.width, " test ",
+                           split.test.size(), "\n"));
+  for (const LabeledImages* part : {&split.train, &split.test}) {
+    hash.Update(BytesOf(part->images_NCHW));
+    hash.Update(BytesOf(part->labels_N));
+  }
+  return hash.Finish();
+}
+
+// Of step `step` of `steps`.
+double LearningRate(int64_t step, int64_t steps) {
+  const double done =
+      static_cast<double>(step + 1) / static_cast<double>(steps + 1);
+  if (done < kWarmup) return kPeakRate * done / kWarmup;
+  const double phase = (done - kWarmup) / (1 - kWarmup);
+  return kPeakRate * 0.5 * (1 + std::cos(std::numbers::pi * phase));
+}
+
+at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
+  at::Tensor indices = torch::empty({kBatch}, torch::kLong);
+  int64_t* out = indices.mutable_data_ptr<int64_t>();
+  for (int64_t j = 0; j < kBatch; ++j) {
+    out[j] = order.ImageOfSample(step * kBatch + j);
+  }
+  return indices;
+}
+
+void Train(Classifier& classifier, const LabeledImages& images,
+           const TrainFeaturesRequest& request) {
+  const DataOrder order(request.seed, images.size());
+  const int64_t steps =
+      std::max<int64_t>(1, request.epochs * images.size() / kBatch);
+  torch::optim::Adam adam(classifier.parameters());
+  absl::Time next_line = absl::Now() + kProgressInterval;
+  for (int64_t step = 0; step < steps; ++step) {
+    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
+        .lr(LearningRate(step, steps));
+    const LabeledImages batch = images.Select(BatchIndices(order, step));
+    const at::Tensor logits_NK =
+        classifier.Classify(batch.images_NCHW, ForwardMode::kTrain).logits_NK;
+    const at::Tensor loss = at::cross_entropy_loss(logits_NK, batch.labels_N);
+    adam.zero_grad();
+    loss.backward();
+    adam.step();
+    if (request.progress && absl::Now() >= next_line) {
+      next_line = absl::Now() + kProgressInterval;
+      request.progress(absl::StrFormat("step %d/%d, loss %.3f", step + 1, steps,
+                                       loss.item<double>()));
+    }
+  }
+}
+
+int64_t CountRight(Classifier& classifier, const LabeledImages& images) {
+  const torch::NoGradGuard no_grad;
+  int64_t right = 0;
+  for (int64_t first = 0; first < images.size(); first += kBatch) {
+    const int64_t last = std::min(first + kBatch, images.size());
+    const at::Tensor logits_NK =
+        classifier
+            .Classify(images.images_NCHW.slice(0, first, last),
+                      ForwardMode::kEvaluate)
+            .logits_NK;
+    right += logits_NK.argmax(1)
+                 .eq(images.labels_N.slice(0, first, last))
+                 .sum()
+                 .item<int64_t>();
+  }
+  return right;
+}
+
+// What a file of the cache says about itself.
+absl::Status Describe(TrainFeaturesReport& report, ImageShape shape) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(report.path));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
+                          ReadSafetensors(report.path));
+  for (const NamedTensor& tensor : tensors) {
+    std::array<int64_t, 2> test = {};
+    if (tensor.name != kTestTensor || tensor.dtype != DType::kI64 ||
+        tensor.bytes.size() != sizeof(test)) {
+      continue;
+    }
+    std::memcpy(test.data(), tensor.bytes.data(), sizeof(test));
+    report.num_test_images = test[1];
+    report.test_accuracy = static_cast<double>(test[0]) /
+                           static_cast<double>(std::max<int64_t>(1, test[1]));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
+                          MakeClassifierExtractor(std::move(tensors), sha256,
+                                                  {.image_shape = shape}));
+  report.name = extractor->net().name;
+  return absl::OkStatus();
+}
+
+// Of two processes that train the same at a time the first one's file stays.
+absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
+                       int64_t num_images, const std::string& path) {
+  const std::array<int64_t, 2> test = {num_right, num_images};
+  std::vector<NamedTensor> tensors = PackClassifier(classifier);
+  tensors.push_back({.name = kTestTensor,
+                     .dtype = DType::kI64,
+                     .shape = {std::ssize(test)},
+                     .bytes = SharedBytes::Copy(
+                         std::as_bytes(std::span<const int64_t>(test)))});
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  const absl::Cleanup remove = [&temporary] { unlink(temporary.c_str()); };
+  GANDEM_RETURN_IF_ERROR(WriteSafetensors(temporary, tensors, {}));
+  if (link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    return FileError(errno, "cannot create", path);
+  }
+  return FsyncDirectory(path.substr(0, path.rfind('/')));
+}
+
+absl::Status TrainOrFind(const TrainFeaturesRequest& request,
+                         TrainFeaturesReport& report) {
+  const absl::Time start = absl::Now();
+  UseThreads({.threads = request.threads});
+  GANDEM_ASSIGN_OR_RETURN(const Split split, ReadSplit(request));
+  const ImageShape shape = ShapeOf(split.train);
+  GANDEM_RETURN_IF_ERROR(CheckShape(shape));
+  const std::string folder =
+      request.cache_dir.empty() ? DefaultFeatureCache() : request.cache_dir;
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  report.path =
+      absl::StrCat(folder, "/classifier-",
+                   CacheKey(request, split).substr(0, 16), ".safetensors");
+  report.cached = PathExists(report.path);
+  if (!report.cached) {
+    Classifier classifier(shape, split.num_classes, request.seed);
+    Train(classifier, split.train, request);
+    GANDEM_RETURN_IF_ERROR(WriteOnce(classifier,
+                                     CountRight(classifier, split.test),
+                                     split.test.size(), report.path));
+  }
+  GANDEM_RETURN_IF_ERROR(Describe(report, shape));
+  report.elapsed = absl::Now() - start;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string DefaultFeatureCache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME");
+      cache != nullptr && *cache != '\0') {
+    return absl::StrCat(cache, "/gandem/features");
+  }
+  const char* const home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.cache/gandem/features");
+}
+
+absl::StatusOr<TrainFeaturesReport> TrainFeatures(
+    const TrainFeaturesRequest& request) {
+  Faults faults("train-features");
+  faults.CheckRange("epochs", request.epochs, 1, 1000);
+  faults.CheckRange("threads", request.threads, 1, 1024);
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  TrainFeaturesReport report;
+  GANDEM_RETURN_IF_ERROR(
+      CatchTorch([&] { return TrainOrFind(request, report); }));
+  return report;
+}
+
+}  // namespace gandem

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command line of `gandem train-features`.
+//
+// Owner: main. Thread safety: one thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+namespace gandem {
+
+struct TrainFeaturesFlags {
+  std::string dataset = "/usr/share/datasets/fashion-mnist";
+  std::string cache_dir = {};
+  int64_t epochs = 5;
+  uint64_t seed = 1;
+  int threads = 0;  // 0: as many as this process may use
+};
+
+CLI::App* AddTrainFeaturesCommand(CLI::App& app, TrainFeaturesFlags& flags);
+
+// Returns the exit code.
+int RunTrainFeatures(const TrainFeaturesFlags& flags);
+
+}  // namespace gandem
