@@ -144,14 +144,14 @@ absl::StatusOr<InceptionV3> InceptionV3::Load(
       tensors.begin(), tensors.end(),
       [](const NamedTensor& tensor) { return tensor.name == "fc.weight"; });
   const TensorReader reader(std::move(tensors));
-  for (const auto& [name, out, in, height, width] : AllShapes()) {
-    GANDEM_RETURN_IF_ERROR(
-        network.LoadConvolution(name, {out, in, height, width}, reader));
-  }
   if (has_output) {
     network.output_weight_ = torch::empty({kNumClasses, kFeatureDim});
     GANDEM_RETURN_IF_ERROR(
         reader.Load("fc.", {{"weight", network.output_weight_}}));
+  }
+  for (const auto& [name, out, in, height, width] : AllShapes()) {
+    GANDEM_RETURN_IF_ERROR(
+        network.LoadConvolution(name, {out, in, height, width}, reader));
   }
   return network;
 }

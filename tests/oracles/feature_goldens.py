@@ -1,0 +1,178 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Features and resized images of pytorch-fid and torch-fidelity.
+
+    python tests/oracles/feature_goldens.py tests/goldens
+
+Needs torch==2.11.0 with a torchvision that fits it, numpy, safetensors,
+pytorch-fid==0.3.0 and torch-fidelity==0.4.0. Downloads nothing: weights and images are
+drawn from Philox streams, and tests/evaluation/inception_testing.cc draws them
+again, because 24 million numbers are no golden. Writes features.safetensors:
+
+    tf1.<case>             torch-fidelity's resized input, [N, 3, 299, 299] at
+                           every ROW_STRIDE-th row and COLUMN_STRIDE-th column
+    half_pixel.<case>      the same of pytorch-fid
+    fidelity.features.<case>, fidelity.logits.<case>
+                           torch-fidelity's 2048 and logits_unbiased
+    fid.features.<case>    pytorch-fid's 2048
+    classes                the weights drawn for fc, summed over the inputs: they
+                           tell a wrong weight from a wrong network
+and state_dict_zip.pth and state_dict_stream.pth, one small state dict in both
+layouts of torch.save().
+"""
+import collections
+import sys
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from safetensors.torch import save_file
+
+SEED = 20151205
+INIT = 7  # Purpose::kInit
+ROW_STRIDE, COLUMN_STRIDE = 23, 13
+# N, C, H, W: smaller, larger and exactly as large as the network's input.
+CASES = {"small": (2, 3, 32, 40), "gray": (2, 1, 28, 28),
+         "large": (1, 3, 352, 310), "exact": (1, 3, 299, 299)}
+
+
+def philox_words(seed, purpose, step, index, count):
+    """The first `count` words of a stream (common/philox.h), vectorized."""
+    blocks = (count + 3) // 4
+    c = [np.arange(blocks, dtype=np.uint64)]
+    for word in (index & 0xFFFFFFFF, step & 0xFFFFFFFF,
+                 purpose | (index >> 32) << 8 | (step >> 32) << 20):
+        c.append(np.full(blocks, word, dtype=np.uint64))
+    k0, k1 = seed & 0xFFFFFFFF, seed >> 32
+    mask, shift = np.uint64(0xFFFFFFFF), np.uint64(32)
+    for _ in range(10):
+        p0, p1 = np.uint64(0xD2511F53) * c[0], np.uint64(0xCD9E8D57) * c[2]
+        c = [(p1 >> shift) ^ c[1] ^ np.uint64(k0), p1 & mask,
+             (p0 >> shift) ^ c[3] ^ np.uint64(k1), p0 & mask]
+        k0 = (k0 + 0x9E3779B9) & 0xFFFFFFFF
+        k1 = (k1 + 0xBB67AE85) & 0xFFFFFFFF
+    return np.stack(c, axis=1).reshape(-1)[:count]
+
+
+def uniform(tensor, low, high, shape):
+    """float32 in [low, high), exactly as the C++ side computes it."""
+    count = int(np.prod(shape))
+    unit = philox_words(SEED, INIT, tensor, 0, count).astype(np.float64) / 2**32
+    return torch.from_numpy(
+        (low + (high - low) * unit).astype(np.float32).reshape(shape))
+
+
+def draw(state):
+    """Values of every tensor of a FID Inception's state dict, by its place
+    among the sorted names. Bounds keep activations of all layers near 1."""
+    drawn = collections.OrderedDict()
+    for place, name in enumerate(sorted(state)):
+        shape = tuple(state[name].shape)
+        if name.endswith("num_batches_tracked"):
+            drawn[name] = torch.zeros((), dtype=torch.int64)
+        elif name.endswith("running_var"):
+            drawn[name] = uniform(place, 0.5, 1.5, shape)
+        elif name.endswith("bn.weight"):
+            drawn[name] = uniform(place, 0.6, 1.25, shape)
+        elif len(shape) == 1:
+            drawn[name] = uniform(place, -0.25, 0.25, shape)
+        else:
+            # He's bound; a power of two would do as well.
+            bound = float(np.sqrt(6.0 / np.prod(shape[1:])))
+            drawn[name] = uniform(place, -bound, bound, shape)
+    return drawn
+
+
+def make_images(shape, place):
+    count = int(np.prod(shape))
+    words = philox_words(SEED, INIT, 1000 + place, 0, count)
+    noise = torch.from_numpy((words >> np.uint64(25)).astype(np.int64))
+    n, c, h, w = shape
+    ramp = torch.arange(h).view(h, 1) * 64 // h + torch.arange(w) * 64 // w
+    return (noise.view(shape) + ramp).to(torch.uint8)
+
+
+def fidelity_network(weights, path):
+    from torch_fidelity.feature_extractor_inceptionv3 import (
+        FeatureExtractorInceptionV3)
+    torch.save(weights, path)
+    return FeatureExtractorInceptionV3(
+        "inception", ["2048", "logits_unbiased"],
+        feature_extractor_weights_path=path)
+
+
+def fid_network(weights):
+    """pytorch-fid's network without the download of its weights."""
+    from pytorch_fid import inception
+    inception.load_state_dict_from_url = lambda *args, **kwargs: weights
+    return inception.InceptionV3([3]).eval()
+
+
+def thin(resized):
+    return resized[:, :, ::ROW_STRIDE, ::COLUMN_STRIDE].contiguous()
+
+
+def small_state():
+    rng = torch.Generator().manual_seed(3)
+    base = torch.randn(4, 6, generator=rng)
+    state = collections.OrderedDict()
+    state["plain.weight"] = torch.randn(3, 2, 1, 2, generator=rng)
+    state["transposed"] = base.t()      # strides other than by rows
+    state["part"] = base[1:3, 2:5]      # an offset, of the same storage
+    state["double"] = torch.randn(5, generator=rng, dtype=torch.float64)
+    state["half"] = torch.randn(3, generator=rng).half()
+    state["bfloat"] = torch.randn(3, generator=rng).bfloat16()
+    state["long"] = torch.tensor(1 << 40)
+    state["int"] = torch.tensor([-7, 7], dtype=torch.int32)
+    state["byte"] = torch.tensor([0, 255], dtype=torch.uint8)
+    state["bool"] = torch.tensor([True, False])
+    state["empty"] = torch.zeros(0, 4)
+    state["parameter"] = torch.nn.Parameter(torch.randn(2, generator=rng))
+    state._metadata = {"": {"version": 1}}  # as Module.state_dict() adds
+    return state
+
+
+def main(folder):
+    from torch_fidelity.interpolate_compat_tensorflow import (
+        interpolate_bilinear_2d_like_tensorflow1x as tf1_resize)
+    from torch_fidelity.feature_extractor_inceptionv3 import (
+        FeatureExtractorInceptionV3)
+    torch.set_num_threads(2)
+    # The layout of the state dict, from a network whose weights do not matter.
+    FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
+    torch.save({}, "/tmp/feature_goldens.pth")
+    empty = FeatureExtractorInceptionV3(
+        "inception", ["2048"],
+        feature_extractor_weights_path="/tmp/feature_goldens.pth")
+    del FeatureExtractorInceptionV3.load_state_dict
+    weights = draw(empty.state_dict())
+    fidelity = fidelity_network(weights, "/tmp/feature_goldens.pth")
+    fid = fid_network(weights)
+    out = {"classes": weights["fc.weight"].double().sum(1)}
+    with torch.no_grad():
+        for place, (case, shape) in enumerate(CASES.items()):
+            images = make_images(shape, place)
+            rgb = images.expand(-1, 3, -1, -1).contiguous()
+            out[f"tf1.{case}"] = thin(
+                (tf1_resize(rgb.float(), (299, 299), align_corners=False) - 128)
+                / 128)
+            out[f"half_pixel.{case}"] = thin(
+                2 * F.interpolate(rgb.float() / 255, size=(299, 299),
+                                  mode="bilinear", align_corners=False) - 1)
+            features, logits = fidelity(rgb)
+            out[f"fidelity.features.{case}"] = features
+            out[f"fidelity.logits.{case}"] = logits
+            out[f"fid.features.{case}"] = fid(rgb.float() / 255)[0].flatten(1)
+            print(case, "features: mean", features.mean().item(), "largest",
+                  features.abs().max().item(), "logits: largest",
+                  logits.abs().max().item())
+    save_file(out, f"{folder}/features.safetensors")
+    state = small_state()
+    save_file({n: t.detach().contiguous().clone() for n, t in state.items()},
+              f"{folder}/state_dict.safetensors")
+    torch.save(state, f"{folder}/state_dict_zip.pth")
+    torch.save(state, f"{folder}/state_dict_stream.pth",
+               _use_new_zipfile_serialization=False)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
