@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <numbers>
 #include <vector>
@@ -17,11 +18,12 @@
 namespace gandem {
 namespace {
 
-// The integral's variable is y with s = exp(2 y) / l_max^2. The integrand
-// falls like exp(3 y) to the left and exp(-3 y), from the smallest l_i on, to
-// the right: the trapezoid rule converges quickly.
+// The integrals' variable is y with s = exp(2 y) / l_max^2. The integrands
+// fall like exp(3 y) to the left and, from the smallest eigenvalue on, like
+// exp(-3 y) to the right.
 constexpr double kStep = 0.02;
 constexpr double kLeft = -14;
+constexpr double kBeyondSmallest = 14;
 
 // Independent rows of a sample: its mean takes one. Infinite for 0.
 double DegreesOfFreedom(int64_t n) {
@@ -30,36 +32,71 @@ double DegreesOfFreedom(int64_t n) {
                 : static_cast<double>(n - 1);
 }
 
-// 2 (tr C - E tr (A B)^(1/2)) without the last term of the header. Here
-// sum_i p(s) / D * D / (n - 1) needs no D, so zero eigenvalues may be missing.
+// P(s) of the header at root_s = s^(1/2).
+double EffectiveDimensions(std::span<const double> eigenvalues, double root_s) {
+  double sum = 0;
+  for (const double value : eigenvalues) {
+    const double x = value * root_s * value * root_s;
+    sum += x / (1 + x);
+  }
+  return sum;
+}
+
+// The same after a sample of dof + 1 rows: Silverstein's fixed point, which
+// contracts. `e` is where to begin, and the solution.
+double SampledEffectiveDimensions(std::span<const double> eigenvalues,
+                                  double root_s, double dof,
+                                  std::complex<double>& e) {
+  constexpr int kMaxIterations = 200;
+  constexpr double kEnough = 1e-9;
+  for (int i = 0; i < kMaxIterations; ++i) {
+    std::complex<double> sum = 0;
+    for (const double value : eigenvalues) {
+      // t l / (1 + t l e) with t l = i x, by real arithmetic.
+      const double x = value * root_s;
+      const double real = 1 - x * e.imag();
+      const double imaginary = x * e.real();
+      const double factor = x / (real * real + imaginary * imaginary);
+      sum += std::complex<double>(factor * imaginary, factor * real);
+    }
+    const std::complex<double> next = 1.0 / (1.0 + sum / dof);
+    const bool done = std::abs(next - e) < kEnough;
+    e = next;
+    if (done) break;
+  }
+  return dof * (1 - e.real());
+}
+
+// 2 (tr C - E tr (A B)^(1/2)) without its last term, of a Gaussian with these
+// eigenvalues, or with those of a sample of dof + 1 rows of it.
 double CovarianceBias(std::span<const double> eigenvalues, double dof_n,
-                      double dof_m) {
+                      double dof_m, double dof) {
   const double largest = *std::ranges::max_element(eigenvalues);
   const double smallest = *std::ranges::min_element(eigenvalues);
-  const double right = std::log(largest / smallest) + 15;
+  const double right = std::log(largest / smallest) + kBeyondSmallest;
+  std::complex<double> e = 1;
+  double before = 0;
   double sum = 0;
   for (double y = kLeft; y < right; y += kStep) {
-    double effective = 0;  // D p(s)
-    double density = 0;
-    const double factor = std::exp(y) / largest;
-    for (const double value : eigenvalues) {
-      const double scaled = value * factor;
-      const double a = scaled * scaled;
-      effective += a / (1 + a);
-      density += value * scaled / ((1 + a) * (1 + a));
-    }
-    const double left = std::max(1 - effective / dof_n, 0.0) *
-                        std::max(1 - effective / dof_m, 0.0);
-    sum += (1 - std::sqrt(left)) * density;
+    const double root_s = std::exp(y) / largest;
+    const double now =
+        std::isinf(dof)
+            ? EffectiveDimensions(eigenvalues, root_s)
+            : SampledEffectiveDimensions(eigenvalues, root_s, dof, e);
+    const double middle = (before + now) / 2;
+    const double left =
+        std::max(1 - middle / dof_n, 0.0) * std::max(1 - middle / dof_m, 0.0);
+    sum +=
+        (1 - std::sqrt(left)) * (now - before) * std::exp(kStep / 2) / root_s;
+    before = now;
   }
-  // 2 * 2 / pi * integral of s^(-1/2) ... ds, and s^(-1/2) ds = 2 e^y / l dy.
-  return 8 / std::numbers::pi * kStep * sum;
+  return 4 / std::numbers::pi * sum;
 }
 
 }  // namespace
 
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
-                             int64_t m) {
+                             int64_t m, int64_t rows) {
   std::vector<double> positive;
   double trace = 0;
   for (const double value : eigenvalues) {
@@ -70,9 +107,16 @@ double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
   if (positive.empty()) return 0;
   const double dof_n = DegreesOfFreedom(n);
   const double dof_m = DegreesOfFreedom(m);
-  const double means = trace * (1 / (dof_n + 1) + 1 / (dof_m + 1));
-  return means + CovarianceBias(positive, dof_n, dof_m) +
-         trace / 4 * (1 / dof_n + 1 / dof_m);
+  const double exact = std::numeric_limits<double>::infinity();
+  double bias = trace * (1 / (dof_n + 1) + 1 / (dof_m + 1)) +
+                trace / 4 * (1 / dof_n + 1 / dof_m);
+  const double covariance = CovarianceBias(positive, dof_n, dof_m, exact);
+  bias += covariance;
+  if (rows != 0) {
+    bias += covariance -
+            CovarianceBias(positive, dof_n, dof_m, DegreesOfFreedom(rows));
+  }
+  return bias;
 }
 
 absl::StatusOr<double> BootstrapSd(

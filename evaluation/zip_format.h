@@ -46,6 +46,7 @@ std::string Pack(Values... values) {
 }
 
 inline uint32_t Crc32(uint32_t so_far, absl::string_view bytes) {
+  if (bytes.empty()) return so_far;  // to zlib a null pointer means a new CRC
   return static_cast<uint32_t>(crc32_z(
       so_far, reinterpret_cast<const Bytef*>(bytes.data()), bytes.size()));
 }
