@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Seconds that the metrics take once the features are there, each the median
-// of a few repetitions.
+// of a few repetitions; and of CPU time, all threads together, which says more
+// on a machine that does other things too.
 #include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
 #include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
@@ -40,6 +42,7 @@ class Timer {
 
   void Measure(const std::string& name, absl::FunctionRef<absl::Status()> run) {
     std::vector<double> seconds;
+    std::vector<double> cpu;
     for (int64_t i = 0; i < repetitions_; ++i) {
       const absl::Time begin = absl::Now();
       GANDEM_CHECK_OK(run());

@@ -38,6 +38,7 @@ FeatureMoments::FeatureMoments(int64_t dim) : dim_(dim) {
   GANDEM_CHECK(dim >= 1);
   mean_D_ = torch::zeros({dim}, at::kDouble);
   scatter_DD_ = torch::zeros({dim, dim}, at::kDouble);
+  chunk_scatter_DD_ = torch::empty({0}, at::kDouble);
 }
 
 absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
@@ -47,13 +48,14 @@ absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
         absl::StrCat("features have ", features_ND.size(1),
                      " dimensions, those before have ", dim_));
   }
-  FeatureMoments chunk(dim_);
-  chunk.count_ = features_ND.size(0);
-  chunk.mean_D_ = features_ND.mean(0);
-  const at::Tensor centered_ND = features_ND - chunk.mean_D_;
-  chunk.scatter_DD_ = centered_ND.t().mm(centered_ND);
-  if (count_ + chunk.count_ <= dim_) chunk.rows_ = {features_ND.clone()};
-  return Merge(chunk);
+  const int64_t count = features_ND.size(0);
+  const at::Tensor mean_D = features_ND.mean(0);
+  const at::Tensor centered_ND = features_ND - mean_D;
+  at::mm_out(chunk_scatter_DD_, centered_ND.t(), centered_ND);
+  std::vector<at::Tensor> rows;
+  if (count_ + count <= dim_) rows.push_back(features_ND.clone());
+  MergeParts(count, mean_D, chunk_scatter_DD_, rows);
+  return absl::OkStatus();
 }
 
 absl::Status FeatureMoments::Merge(const FeatureMoments& other) {
@@ -62,20 +64,26 @@ absl::Status FeatureMoments::Merge(const FeatureMoments& other) {
         absl::StrCat("moments of ", other.dim_,
                      " dimensions cannot be merged with those of ", dim_));
   }
-  if (other.count_ == 0) return absl::OkStatus();
+  if (other.count_ > 0) {
+    MergeParts(other.count_, other.mean_D_, other.scatter_DD_, other.rows_);
+  }
+  return absl::OkStatus();
+}
+
+void FeatureMoments::MergeParts(int64_t count, const at::Tensor& mean_D,
+                                const at::Tensor& scatter_DD,
+                                const std::vector<at::Tensor>& rows) {
   const auto n_a = static_cast<double>(count_);
-  const auto n_b = static_cast<double>(other.count_);
-  const at::Tensor delta_D = other.mean_D_ - mean_D_;
-  AddScatter(scatter_DD_, other.scatter_DD_, delta_D, n_a * n_b / (n_a + n_b));
-  mean_D_ =
-      count_ == 0 ? other.mean_D_ : mean_D_ + delta_D * (n_b / (n_a + n_b));
-  count_ += other.count_;
+  const auto n_b = static_cast<double>(count);
+  const at::Tensor delta_D = mean_D - mean_D_;
+  AddScatter(scatter_DD_, scatter_DD, delta_D, n_a * n_b / (n_a + n_b));
+  mean_D_ = count_ == 0 ? mean_D : mean_D_ + delta_D * (n_b / (n_a + n_b));
+  count_ += count;
   if (count_ <= dim_) {
-    rows_.insert(rows_.end(), other.rows_.begin(), other.rows_.end());
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
   } else {
     rows_.clear();
   }
-  return absl::OkStatus();
 }
 
 absl::StatusOr<Moments> FeatureMoments::Finish() const {

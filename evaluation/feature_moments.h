@@ -12,7 +12,7 @@
 // merging its moments are the same operation: the bits depend on the chunks
 // and their order, not on who computed them.
 //
-// Owner: values. Thread safety: one thread at a time.
+// Owner: values, which move. Thread safety: one thread at a time.
 // Errors: Status, and then nothing has changed; Torch exceptions.
 #pragma once
 
@@ -45,6 +45,8 @@ struct Moments {
 class FeatureMoments {
  public:
   explicit FeatureMoments(int64_t dim);  // >= 1
+  FeatureMoments(FeatureMoments&&) = default;
+  FeatureMoments& operator=(FeatureMoments&&) = default;
 
   // One chunk: float64, on the CPU, 1 row or more.
   //   INVALID_ARGUMENT  another shape or type.
@@ -61,12 +63,17 @@ class FeatureMoments {
   absl::StatusOr<Moments> Finish() const;
 
  private:
+  void MergeParts(int64_t count, const at::Tensor& mean_D,
+                  const at::Tensor& scatter_DD,
+                  const std::vector<at::Tensor>& rows);
+
   int64_t dim_;
   int64_t count_ = 0;
   at::Tensor mean_D_;
   at::Tensor scatter_DD_;
   // All rows, while there are at most dim_.
   std::vector<at::Tensor> rows_;
+  at::Tensor chunk_scatter_DD_;  // memory that every Add() uses again
 };
 
 // Of all rows, in chunks of kChunkRows.

@@ -59,39 +59,32 @@ absl::StatusOr<at::Tensor> Largest(const at::Tensor& values, int64_t rank) {
   return values.slice(0, values.numel() - rank).clamp_min(0);
 }
 
-struct Decomposition {
-  at::Tensor root_RD;
-  at::Tensor eigenvalues_R;
-};
-
-absl::StatusOr<Decomposition> Decompose(const Moments& moments) {
-  if (moments.root_ND.defined()) {
-    return Decomposition{
-        .root_RD = moments.root_ND,
-        .eigenvalues_R = at::linalg_svdvals(moments.root_ND).square()};
-  }
+// Rows whose transpose times themselves is the covariance, mutually
+// orthogonal; their squared lengths are its eigenvalues.
+absl::StatusOr<at::Tensor> EigenRoot(const Moments& moments) {
   const auto [values, vectors] = at::linalg_eigh(moments.covariance_DD);
   const int64_t rank = RankBound(moments);
   GANDEM_ASSIGN_OR_RETURN(const at::Tensor eigenvalues, Largest(values, rank));
-  return Decomposition{
-      .root_RD = (vectors.slice(1, values.numel() - rank) * eigenvalues.sqrt())
-                     .t()
-                     .contiguous(),
-      .eigenvalues_R = eigenvalues};
+  const at::Tensor kept_DR = vectors.slice(1, values.numel() - rank);
+  return (kept_DR * eigenvalues.sqrt()).t().contiguous();
 }
 
 }  // namespace
 
 absl::StatusOr<FrechetReference> FrechetReference::Create(Moments reference) {
   GANDEM_RETURN_IF_ERROR(CheckMoments(reference));
-  GANDEM_ASSIGN_OR_RETURN(const Decomposition decomposition,
-                          Decompose(reference));
   FrechetReference result;
+  at::Tensor eigenvalues_R;
+  if (reference.root_ND.defined()) {
+    result.root_RD_ = reference.root_ND;
+    eigenvalues_R = at::linalg_svdvals(reference.root_ND).square();
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(result.root_RD_, EigenRoot(reference));
+    eigenvalues_R = result.root_RD_.square().sum(1);
+  }
   result.moments_ = std::move(reference);
-  result.root_RD_ = decomposition.root_RD;
-  const at::Tensor values = decomposition.eigenvalues_R.contiguous();
-  result.eigenvalues_.assign(values.const_data_ptr<double>(),
-                             values.const_data_ptr<double>() + values.numel());
+  const auto* const values = eigenvalues_R.const_data_ptr<double>();
+  result.eigenvalues_.assign(values, values + eigenvalues_R.numel());
   return result;
 }
 
@@ -116,11 +109,12 @@ absl::StatusOr<double> FrechetReference::DistanceTo(
       root_trace = values.sqrt().sum().item<double>();
     }
   } else {
-    GANDEM_ASSIGN_OR_RETURN(const Decomposition decomposition,
-                            Decompose(other));
-    root_trace = at::linalg_svdvals(root_RD_.mm(decomposition.root_RD.t()))
-                     .sum()
-                     .item<double>();
+    at::Tensor root_SD = other.root_ND;
+    if (!root_SD.defined()) {
+      GANDEM_ASSIGN_OR_RETURN(root_SD, EigenRoot(other));
+    }
+    root_trace =
+        at::linalg_svdvals(root_RD_.mm(root_SD.t())).sum().item<double>();
   }
   const double distance =
       (moments_.mean_D - other.mean_D).square().sum().item<double>() +
