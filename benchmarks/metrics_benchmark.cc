@@ -45,15 +45,22 @@ class Timer {
     std::vector<double> cpu;
     for (int64_t i = 0; i < repetitions_; ++i) {
       const absl::Time begin = absl::Now();
+      const std::clock_t cpu_begin = std::clock();
       GANDEM_CHECK_OK(run());
+      cpu.push_back(static_cast<double>(std::clock() - cpu_begin) /
+                    CLOCKS_PER_SEC);
       seconds.push_back(absl::ToDoubleSeconds(absl::Now() - begin));
     }
     std::sort(seconds.begin(), seconds.end());
+    std::sort(cpu.begin(), cpu.end());
     const double median = seconds[seconds.size() / 2];
-    result_["seconds"][name] = {
-        {"median", median}, {"min", seconds.front()}, {"max", seconds.back()}};
-    std::printf("%-44s %8.3f s  (%.3f to %.3f)\n", name.c_str(), median,
-                seconds.front(), seconds.back());
+    const double cpu_median = cpu[cpu.size() / 2];
+    result_["seconds"][name] = {{"median", median},
+                                {"min", seconds.front()},
+                                {"max", seconds.back()},
+                                {"cpu", cpu_median}};
+    std::printf("%-39s %7.3f s (%.3f to %.3f), CPU %7.3f s\n", name.c_str(),
+                median, seconds.front(), seconds.back(), cpu_median);
   }
 
   nlohmann::json& result() { return result_; }
