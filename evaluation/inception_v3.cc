@@ -6,6 +6,9 @@
 #include <algorithm>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/status.h"
 #include "training/module_state.h"
 
@@ -96,6 +99,25 @@ Shapes AllShapes() {
   return shapes;
 }
 
+// What pytorch-fid's own module calls the layers of torchvision's, by prefix.
+constexpr std::pair<absl::string_view, absl::string_view> kBlockNames[] = {
+    {"blocks.0.0.", "Conv2d_1a_3x3."}, {"blocks.0.1.", "Conv2d_2a_3x3."},
+    {"blocks.0.2.", "Conv2d_2b_3x3."}, {"blocks.1.0.", "Conv2d_3b_1x1."},
+    {"blocks.1.1.", "Conv2d_4a_3x3."}, {"blocks.2.0.", "Mixed_5b."},
+    {"blocks.2.1.", "Mixed_5c."},      {"blocks.2.2.", "Mixed_5d."},
+    {"blocks.2.3.", "Mixed_6a."},      {"blocks.2.4.", "Mixed_6b."},
+    {"blocks.2.5.", "Mixed_6c."},      {"blocks.2.6.", "Mixed_6d."},
+    {"blocks.2.7.", "Mixed_6e."},      {"blocks.3.0.", "Mixed_7a."},
+    {"blocks.3.1.", "Mixed_7b."},      {"blocks.3.2.", "Mixed_7c."},
+};
+
+std::string TorchvisionName(absl::string_view name) {
+  for (const auto& [block, layer] : kBlockNames) {
+    if (absl::ConsumePrefix(&name, block)) return absl::StrCat(layer, name);
+  }
+  return std::string(name);
+}
+
 at::Tensor MaxPool(const at::Tensor& x) {
   return at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/2);
 }
@@ -109,10 +131,10 @@ at::Tensor AveragePool(const at::Tensor& x) {
 }  // namespace
 
 bool InceptionV3::HoldsWeights(const std::vector<NamedTensor>& tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const NamedTensor& tensor) {
-                       return tensor.name == "Conv2d_1a_3x3.conv.weight";
-                     });
+  return std::any_of(
+      tensors.begin(), tensors.end(), [](const NamedTensor& tensor) {
+        return TorchvisionName(tensor.name) == "Conv2d_1a_3x3.conv.weight";
+      });
 }
 
 absl::Status InceptionV3::LoadConvolution(const std::string& name,
@@ -140,6 +162,8 @@ absl::StatusOr<InceptionV3> InceptionV3::Load(
     std::vector<NamedTensor> tensors) {
   const torch::NoGradGuard no_grad;
   InceptionV3 network;
+  for (NamedTensor& tensor : tensors)
+    tensor.name = TorchvisionName(tensor.name);
   const bool has_output = std::any_of(
       tensors.begin(), tensors.end(),
       [](const NamedTensor& tensor) { return tensor.name == "fc.weight"; });

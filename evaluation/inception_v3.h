@@ -6,8 +6,9 @@
 // classes, averages that leave out padding, and a maximum in place of the
 // average in the last block's pool branch.
 //
-// Weights are those of pytorch-fid and torch-fidelity, by torchvision's names.
-// Batch norm is folded into the convolutions when they are loaded.
+// Weights are those of pytorch-fid and torch-fidelity, by torchvision's names
+// or those of pytorch-fid's own module (blocks.0.0.conv.weight ...). Batch norm
+// is folded into the convolutions when they are loaded.
 //
 // Owner: the extractor. Thread safety: one compute thread.
 // Errors: Torch exceptions; Status where weights are loaded.

@@ -21,14 +21,13 @@
 #include "absl/time/clock.h"
 #include "common/faults.h"
 #include "common/file.h"
-#include "common/png.h"
 #include "common/safetensors.h"
 #include "common/sha256.h"
 #include "common/status.h"
 #include "evaluation/classifier.h"
 #include "evaluation/classifier_extractor.h"
+#include "evaluation/labeled_images.h"
 #include "pipeline/data_order.h"
-#include "pipeline/open_dataset.h"
 #include "training/catch_torch.h"
 #include "training/tensor_bytes.h"
 
@@ -37,91 +36,9 @@ namespace {
 
 constexpr int64_t kBatch = 128;
 constexpr double kPeakRate = 3e-3;
-constexpr double kWarmup = 0.1;  // part of the steps
-constexpr int64_t kMaxBytes = int64_t{4} << 30;
+constexpr double kWarmup = 0.1;                // part of the steps
 constexpr char kTestTensor[] = "gandem.test";  // int64 [right, images]
 constexpr absl::Duration kProgressInterval = absl::Seconds(5);
-
-struct LabeledImages {
-  at::Tensor images_NCHW;  // uint8
-  at::Tensor labels_N;     // int64
-
-  int64_t size() const { return labels_N.size(0); }
-  LabeledImages Select(const at::Tensor& indices) const {
-    return {.images_NCHW = images_NCHW.index_select(0, indices),
-            .labels_N = labels_N.index_select(0, indices)};
-  }
-};
-
-struct Split {
-  LabeledImages train;
-  LabeledImages test;
-  int64_t num_classes = 0;
-};
-
-absl::StatusOr<LabeledImages> ReadImages(const DataConfig& data) {
-  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(data));
-  const ImageShape shape = dataset->shape();
-  if (dataset->size() > kMaxBytes / shape.NumValues()) {
-    return absl::ResourceExhaustedError(
-        absl::StrCat(dataset->size(), " images of ", shape.NumValues(),
-                     " bytes do not fit into 4 GiB: lower data.max_images"));
-  }
-  LabeledImages all = {
-      .images_NCHW = torch::empty(
-          {dataset->size(), shape.channels, shape.height, shape.width},
-          torch::kByte),
-      .labels_N = torch::empty({dataset->size()}, torch::kLong)};
-  uint8_t* pixels = all.images_NCHW.mutable_data_ptr<uint8_t>();
-  int64_t* labels = all.labels_N.mutable_data_ptr<int64_t>();
-  std::vector<float> image(shape.NumValues());
-  for (int64_t i = 0; i < dataset->size(); ++i) {
-    GANDEM_ASSIGN_OR_RETURN(labels[i], dataset->Read(i, image));
-    if (labels[i] < 0 || labels[i] >= Classifier::kMaxClasses) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("a classifier needs labels of [0, ",
-                       Classifier::kMaxClasses, "), image ", i, " has ",
-                       labels[i] == kNoLabel ? "none: set data.idx_labels"
-                                             : absl::StrCat(labels[i])));
-    }
-    pixels = std::transform(image.begin(), image.end(), pixels, QuantizePixel);
-  }
-  return all;
-}
-
-absl::StatusOr<Split> ReadSplit(const TrainFeaturesRequest& request) {
-  Split split;
-  GANDEM_ASSIGN_OR_RETURN(split.train, ReadImages(request.data));
-  if (request.test_images.empty()) {
-    const at::Tensor index = torch::arange(split.train.size());
-    const at::Tensor held_out = index.remainder(10).eq(9);
-    split.test = split.train.Select(held_out.nonzero().flatten());
-    split.train =
-        split.train.Select(held_out.logical_not().nonzero().flatten());
-  } else {
-    DataConfig data = request.data;
-    data.set_idx_images(request.test_images);
-    data.set_idx_labels(request.test_labels);
-    data.clear_max_images();
-    GANDEM_ASSIGN_OR_RETURN(split.test, ReadImages(data));
-  }
-  split.num_classes = split.train.labels_N.max().item<int64_t>() + 1;
-  if (split.num_classes < 2 || split.test.size() == 0) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier needs images of two classes or more and one to test on; "
-        "there are ",
-        split.train.size(), " of ", split.num_classes, " classes, and ",
-        split.test.size(), " to test on"));
-  }
-  return split;
-}
-
-ImageShape ShapeOf(const LabeledImages& images) {
-  return {.channels = images.images_NCHW.size(1),
-          .height = images.images_NCHW.size(2),
-          .width = images.images_NCHW.size(3)};
-}
 
 absl::Status CheckShape(ImageShape shape) {
   Faults faults("images");
@@ -139,9 +56,10 @@ std::span<const std::byte> BytesOf(const at::Tensor& tensor) {
 }
 
 // Of everything that the result depends on.
-std::string CacheKey(const TrainFeaturesRequest& request, const Split& split) {
+std::string CacheKey(const TrainFeaturesRequest& request,
+                     const LabeledSplit& split) {
   Sha256 hash;
-  const ImageShape shape = ShapeOf(split.train);
+  const ImageShape shape = split.train.shape();
   hash.Update(absl::StrCat("classifier 1 batch ", kBatch, " rate ", kPeakRate,
                            " warm-up ", kWarmup, " epochs ", request.epochs,
                            " seed ", request.seed, " shape ", shape.channels,
@@ -261,8 +179,11 @@ absl::Status TrainOrFind(const TrainFeaturesRequest& request,
                          TrainFeaturesReport& report) {
   const absl::Time start = absl::Now();
   UseThreads({.threads = request.threads});
-  GANDEM_ASSIGN_OR_RETURN(const Split split, ReadSplit(request));
-  const ImageShape shape = ShapeOf(split.train);
+  GANDEM_ASSIGN_OR_RETURN(
+      const LabeledSplit split,
+      ReadLabeledSplit(request.data, request.test_images, request.test_labels,
+                       Classifier::kMaxClasses));
+  const ImageShape shape = split.train.shape();
   GANDEM_RETURN_IF_ERROR(CheckShape(shape));
   const std::string folder =
       request.cache_dir.empty() ? DefaultFeatureCache() : request.cache_dir;
@@ -278,7 +199,11 @@ absl::Status TrainOrFind(const TrainFeaturesRequest& request,
                                      CountRight(classifier, split.test),
                                      split.test.size(), report.path));
   }
-  GANDEM_RETURN_IF_ERROR(Describe(report, shape));
+  const absl::Status described = Describe(report, shape);
+  if (!described.ok()) {
+    return Annotate(described,
+                    absl::StrCat("remove ", report.path, " and train again"));
+  }
   report.elapsed = absl::Now() - start;
   return absl::OkStatus();
 }

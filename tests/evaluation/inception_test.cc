@@ -138,6 +138,58 @@ TEST_F(InceptionTest, OnlyPublishedFilesAreCalledFid) {
             "FID");
 }
 
+// state_dict() of pytorch-fid's module has other names and no classes.
+TEST_F(InceptionTest, NamesOfPyTorchFid) {
+  const std::string layers[] = {"Conv2d_1a_3x3.",
+                                "Conv2d_2a_3x3.",
+                                "Conv2d_2b_3x3.",
+                                "",
+                                "Conv2d_3b_1x1.",
+                                "Conv2d_4a_3x3.",
+                                "",
+                                "Mixed_5b.",
+                                "Mixed_5c.",
+                                "Mixed_5d.",
+                                "Mixed_6a.",
+                                "Mixed_6b.",
+                                "Mixed_6c.",
+                                "Mixed_6d.",
+                                "Mixed_6e.",
+                                "",
+                                "Mixed_7a.",
+                                "Mixed_7b.",
+                                "Mixed_7c."};
+  std::vector<NamedTensor> weights = DrawInceptionWeights();
+  std::erase_if(weights, [](const NamedTensor& tensor) {
+    return tensor.name.substr(0, 3) == "fc.";
+  });
+  const at::Tensor images_NCHW = torch::zeros({1, 3, 299, 299});
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 original, InceptionV3::Load(weights));
+  for (NamedTensor& tensor : weights) {
+    int block = 0;
+    int place = 0;
+    for (const std::string& layer : layers) {
+      if (layer.empty()) {
+        ++block;
+        place = 0;
+        continue;
+      }
+      if (tensor.name.substr(0, layer.size()) == layer) {
+        tensor.name = "blocks." + std::to_string(block) + "." +
+                      std::to_string(place) + "." +
+                      tensor.name.substr(layer.size());
+        break;
+      }
+      ++place;
+    }
+  }
+  EXPECT_TRUE(InceptionV3::HoldsWeights(weights));
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 renamed, InceptionV3::Load(weights));
+  EXPECT_TRUE(
+      renamed.Forward(images_NCHW)
+          .features_ND.equal(original.Forward(images_NCHW).features_ND));
+}
+
 TEST_F(InceptionTest, WeightsThatDoNotFit) {
   std::vector<NamedTensor> weights = DrawInceptionWeights();
   const auto named = [&weights](const std::string& name) {

@@ -117,6 +117,16 @@ TEST_F(TrainFeaturesTest, TrainingIsAPureFunction) {
   EXPECT_EQ(*Sha256OfFile(first.path), *Sha256OfFile(second.path));
 }
 
+TEST_F(TrainFeaturesTest, ADamagedFileOfTheCacheIsNamed) {
+  ASSERT_OK_AND_ASSIGN(const TrainFeaturesReport report,
+                       TrainFeatures(Request()));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(report.path));
+  ASSERT_OK(WriteFile(report.path, bytes.substr(0, bytes.size() / 2)));
+  EXPECT_THAT(TrainFeatures(Request()),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("remove " + report.path)));
+}
+
 TEST_F(TrainFeaturesTest, WithoutTestFilesATenthIsHeldOut) {
   ASSERT_OK(RemoveAll(dir_ / "t10k-images-idx3-ubyte"));
   ASSERT_OK_AND_ASSIGN(const TrainFeaturesReport report,

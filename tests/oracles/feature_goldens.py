@@ -21,6 +21,7 @@ layouts of torch.save().
 """
 import collections
 import sys
+import tempfile
 
 import numpy as np
 import torch
@@ -76,7 +77,7 @@ def draw(state):
         elif len(shape) == 1:
             drawn[name] = uniform(place, -0.25, 0.25, shape)
         else:
-            # He's bound; a power of two would do as well.
+            # He's bound.
             bound = float(np.sqrt(6.0 / np.prod(shape[1:])))
             drawn[name] = uniform(place, -bound, bound, shape)
     return drawn
@@ -139,13 +140,14 @@ def main(folder):
     torch.set_num_threads(2)
     # The layout of the state dict, from a network whose weights do not matter.
     FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
-    torch.save({}, "/tmp/feature_goldens.pth")
-    empty = FeatureExtractorInceptionV3(
-        "inception", ["2048"],
-        feature_extractor_weights_path="/tmp/feature_goldens.pth")
-    del FeatureExtractorInceptionV3.load_state_dict
-    weights = draw(empty.state_dict())
-    fidelity = fidelity_network(weights, "/tmp/feature_goldens.pth")
+    with tempfile.TemporaryDirectory() as scratch:
+        path = f"{scratch}/weights.pth"
+        torch.save({}, path)
+        empty = FeatureExtractorInceptionV3(
+            "inception", ["2048"], feature_extractor_weights_path=path)
+        del FeatureExtractorInceptionV3.load_state_dict
+        weights = draw(empty.state_dict())
+        fidelity = fidelity_network(weights, path)
     fid = fid_network(weights)
     out = {"classes": weights["fc.weight"].double().sum(1)}
     with torch.no_grad():

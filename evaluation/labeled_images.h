@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A labeled dataset in memory, as a classifier is trained on it.
+//
+// Owner: values; tensors are shared. Thread safety: one compute thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "common/image_shape.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+struct LabeledImages {
+  at::Tensor images_NCHW;  // uint8
+  at::Tensor labels_N;     // int64
+
+  int64_t size() const { return labels_N.size(0); }
+  ImageShape shape() const;
+  LabeledImages Select(const at::Tensor& indices) const;
+};
+
+struct LabeledSplit {
+  LabeledImages train;
+  LabeledImages test;
+  int64_t num_classes = 0;
+};
+
+// `test_images` and `test_labels` are IDX files, fitted as `data` says; without
+// them every tenth image of `data` is held out.
+//   INVALID_ARGUMENT    a label is missing or not in [0, max_classes); images
+//                       of one class only, or none to test on.
+//   RESOURCE_EXHAUSTED  the images do not fit into 4 GiB.
+//   and those of OpenDataset and of reading images.
+absl::StatusOr<LabeledSplit> ReadLabeledSplit(const DataConfig& data,
+                                              const std::string& test_images,
+                                              const std::string& test_labels,
+                                              int64_t max_classes);
+
+}  // namespace gandem
