@@ -6,6 +6,7 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/faults.h"
@@ -14,8 +15,8 @@
 namespace gandem {
 
 // Adds every fault, its field named prefix + "family.field". A config without
-// a family counts as Adam with its defaults.
+// a family counts as Adam with its defaults. `rounds` are those of the run.
 void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,
-                    Faults& faults);
+                    int64_t rounds, Faults& faults);
 
 }  // namespace gandem

@@ -119,7 +119,7 @@ void CheckNetwork(const std::string& role, const NetworkConfig& network,
 }
 
 void CheckRole(const std::string& name, const RoleConfig& role,
-               int64_t image_size, Faults& faults) {
+               int64_t image_size, int64_t rounds, Faults& faults) {
   faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
                     1e9);
   if (!IsDevice(role.device())) {
@@ -132,7 +132,17 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             ": fleets are not supported yet, set it to 1"));
   }
   CheckNetwork(name, role.network(), image_size, faults);
-  CheckOptimizer(name + ".optimizer.", role.optimizer(), faults);
+  CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
+}
+
+void CheckEma(const EmaConfig& ema, Faults& faults) {
+  faults.CheckFraction("ema.decay", ema.decay());
+  faults.CheckRange("ema.start_round", ema.start_round(), 0, kMaxRounds);
+  faults.CheckRange("ema.half_life_images", ema.half_life_images(), 0, 1e12);
+  faults.CheckRange("ema.ramp_up", ema.ramp_up(), 0, 1e6);
+  if (ema.ramp_up() > 0 && ema.half_life_images() == 0) {
+    faults.Add("ema.ramp_up shortens ema.half_life_images: set that as well");
+  }
 }
 
 void CheckControl(const ControlConfig& control, Faults& faults) {
@@ -291,12 +301,10 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
                     0.001, 60);
   CheckEncodings(config, faults);
   CheckRole("generator", config.generator(), config.data().image_size(),
-            faults);
+            config.rounds(), faults);
   CheckRole("discriminator", config.discriminator(), config.data().image_size(),
-            faults);
-  faults.CheckFraction("ema.decay", config.ema().decay());
-  faults.CheckRange("ema.start_round", config.ema().start_round(), 0,
-                    kMaxRounds);
+            config.rounds(), faults);
+  CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",
                     config.checkpoint().every_rounds(), 0, kMaxRounds);
   faults.CheckRange("checkpoint.keep_last", config.checkpoint().keep_last(), 1,

@@ -56,6 +56,7 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   };
   add("loss", m.loss());
   add("gradient_norm", m.gradient_norm());
+  add("learning_rate", m.learning_rate());
   add("lag", static_cast<double>(m.lag()));
   if (m.round_seconds() > 0) {
     add("images_per_second",

@@ -250,6 +250,7 @@ void DiscriminatorRole::ReportRound() {
   metrics.set_logit_real(logit_real_sum_ / images);
   metrics.set_logit_generated(logit_generated_sum_ / images);
   metrics.set_gradient_norm(gradient_norm_);
+  metrics.set_learning_rate(parts_.optimizer->learning_rate());
   metrics.set_images(static_cast<int64_t>(images));
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();

@@ -3,6 +3,9 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cmath>
+
 #include "common/check.h"
 
 namespace gandem {
@@ -10,19 +13,21 @@ namespace {
 
 using Tensors = torch::OrderedDict<std::string, at::Tensor>;
 
-// Calls `act(source tensor, target tensor)` for every parameter and buffer.
+// Calls `act(source tensor, target tensor, whether it is a buffer)` for every
+// parameter and buffer.
 template <typename Act>
 void ForEachPair(const torch::nn::Module& source,
                  const torch::nn::Module& target, Act act) {
-  const auto visit = [&](const Tensors& sources, const Tensors& targets) {
+  const auto visit = [&](const Tensors& sources, const Tensors& targets,
+                         bool buffers) {
     GANDEM_CHECK(sources.size() == targets.size());
     for (size_t i = 0; i < sources.size(); ++i) {
       GANDEM_CHECK(sources[i].key() == targets[i].key());
-      act(sources[i].value(), targets[i].value());
+      act(sources[i].value(), targets[i].value(), buffers);
     }
   };
-  visit(source.named_parameters(), target.named_parameters());
-  visit(source.named_buffers(), target.named_buffers());
+  visit(source.named_parameters(), target.named_parameters(), false);
+  visit(source.named_buffers(), target.named_buffers(), true);
 }
 
 }  // namespace
@@ -32,28 +37,44 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
     : options_(options) {
   CopyNetwork(network, average);
   ForEachPair(network, average,
-              [this](const at::Tensor& source, const at::Tensor& target) {
-                pairs_.push_back({source, target});
+              [this](const at::Tensor& source, const at::Tensor& target,
+                     bool is_buffer) {
+                pairs_.push_back({source, target,
+                                  !source.is_floating_point() ||
+                                      (is_buffer && options_.copy_buffers)});
               });
+}
+
+double Ema::Decay(int64_t round) const {
+  if (round < options_.start_round) return 0;
+  if (options_.half_life_images == 0) return options_.decay;
+  double half_life = options_.half_life_images;
+  const double batch = static_cast<double>(options_.batch_size);
+  if (options_.ramp_up > 0) {
+    half_life = std::min(half_life,
+                         options_.ramp_up * batch * static_cast<double>(round));
+  }
+  return half_life > 0 ? std::exp2(-batch / half_life) : 0;
 }
 
 void Ema::Update(int64_t round) {
   const torch::NoGradGuard no_grad;
-  const bool copy = options_.decay == 0 || round < options_.start_round;
+  const double decay = Decay(round);
   for (Pair& pair : pairs_) {
-    if (copy || !pair.source.is_floating_point()) {
+    if (decay == 0 || pair.copied) {
       pair.average.copy_(pair.source);
     } else {
-      pair.average.lerp_(pair.source, 1 - options_.decay);
+      pair.average.lerp_(pair.source, 1 - decay);
     }
   }
 }
 
 void CopyNetwork(const torch::nn::Module& source, torch::nn::Module& target) {
   const torch::NoGradGuard no_grad;
-  ForEachPair(source, target, [](const at::Tensor& from, const at::Tensor& to) {
-    to.copy_(from);
-  });
+  ForEachPair(source, target,
+              [](const at::Tensor& from, const at::Tensor& to, bool) {
+                to.copy_(from);
+              });
 }
 
 }  // namespace gandem

@@ -11,7 +11,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
-#include <utility>
+#include <cstdint>
 #include <vector>
 
 namespace gandem {
@@ -19,8 +19,16 @@ namespace gandem {
 class Ema {
  public:
   struct Options {
-    double decay = 0.999;     // [0, 1); 0: a plain copy
-    int64_t start_round = 0;  // before it a plain copy
+    double decay = 0.999;  // [0, 1); 0: a plain copy
+    // Images after which a network has half its weight left (StyleGAN); then
+    // decay is 0.5^(batch_size / half-life). 0: `decay` counts.
+    double half_life_images = 0;
+    // The half-life is at most this times the images before the round, so that
+    // the random start is forgotten soon. 0: no such limit.
+    double ramp_up = 0;
+    int64_t batch_size = 1;     // images per round, for half_life_images
+    int64_t start_round = 0;    // before it a plain copy
+    bool copy_buffers = false;  // float buffers are copied, as in StyleGAN2
   };
 
   // `average` is a twin of `network` from the registry, with the same type and
@@ -28,13 +36,17 @@ class Ema {
   Ema(const Options& options, const torch::nn::Module& network,
       torch::nn::Module& average);
 
-  // After the generator step of `round`.
+  // Weight of the old average in `round`.
+  double Decay(int64_t round) const;
+
+  // After the generator step of `round`, counted from 0.
   void Update(int64_t round);
 
  private:
   struct Pair {
     at::Tensor source;
     at::Tensor average;
+    bool copied = false;  // always
   };
   const Options options_;
   std::vector<Pair> pairs_;

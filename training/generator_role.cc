@@ -255,6 +255,7 @@ void GeneratorRole::ReportRound() {
   metrics.set_round(round_);
   metrics.set_loss(loss_sum_);
   metrics.set_gradient_norm(gradient_norm_);
+  metrics.set_learning_rate(parts_.optimizer->learning_rate());
   int64_t images = 0;
   for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
   metrics.set_images(images);

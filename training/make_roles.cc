@@ -142,14 +142,21 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   GANDEM_ASSIGN_OR_RETURN(parts.average, NewGenerator(config, compute));
   parts.ema = std::make_unique<Ema>(
       Ema::Options{.decay = config.ema().decay(),
-                   .start_round = config.ema().start_round()},
+                   .half_life_images = config.ema().half_life_images(),
+                   .ramp_up = config.ema().ramp_up(),
+                   .batch_size = config.generator().batch_size(),
+                   .start_round = config.ema().start_round(),
+                   .copy_buffers = config.ema().buffers() == EmaConfig::COPIED},
       *parts.network, *parts.average);
   if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
     GANDEM_ASSIGN_OR_RETURN(parts.critic, NewDiscriminator(config, compute));
   }
-  GANDEM_ASSIGN_OR_RETURN(parts.optimizer,
-                          MakeOptimizer(config.generator().optimizer(),
-                                        ParametersOf(*parts.network)));
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.optimizer,
+      MakeOptimizer(config.generator().optimizer(),
+                    ParametersOf(*parts.network),
+                    {.rounds = config.rounds(),
+                     .batch_size = config.generator().batch_size()}));
   parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
     parts.write_samples = SampleWriter(config, setup.run_dir, compute);
@@ -179,9 +186,13 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
     GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
                             NewDiscriminator(config, compute));
   }
-  GANDEM_ASSIGN_OR_RETURN(parts.optimizer,
-                          MakeOptimizer(config.discriminator().optimizer(),
-                                        ParametersOf(*parts.network)));
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.optimizer,
+      MakeOptimizer(
+          config.discriminator().optimizer(), ParametersOf(*parts.network),
+          {.rounds = config.rounds(),
+           .steps_per_round = config.schedule().discriminator_steps_per_round(),
+           .batch_size = config.discriminator().batch_size()}));
   GANDEM_ASSIGN_OR_RETURN(parts.real_images,
                           OpenRealImages(config, setup, compute));
   auto role = std::make_unique<DiscriminatorRole>(

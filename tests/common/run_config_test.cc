@@ -159,7 +159,13 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"discriminator.optimizer.adam.weight_decay=-1", "adam.weight_decay -1"},
       {"generator.optimizer.optimism=-1",
        "generator.optimizer.optimism -1 is not in [0, 10]"},
+      {"discriminator.optimizer.rate_schedule={shape: LINEAR "
+       "decay_from_round: 1000000000}",
+       "discriminator.optimizer.rate_schedule.decay_from_round 1000000000 is "
+       "not before the end"},
       {"ema.decay=1", "ema.decay 1"},
+      {"ema.half_life_images=-1", "ema.half_life_images -1"},
+      {"ema.ramp_up=0.05", "ema.ramp_up shortens ema.half_life_images"},
       {"ema.start_round=-1", "ema.start_round -1"},
       {"checkpoint.every_rounds=-1", "checkpoint.every_rounds -1"},
       {"checkpoint.keep_last=0", "checkpoint.keep_last 0"},

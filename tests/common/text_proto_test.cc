@@ -60,11 +60,17 @@ TEST(TextProtoTest, UnknownFieldsWithoutANearNameGetTheList) {
 }
 
 TEST(TextProtoTest, AFieldInTheWrongPlaceIsPointedAt) {
-  EXPECT_THAT(
-      Parse("learning_rate: 1"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("there is generator.optimizer.adam.learning_rate and "
-                         "discriminator.optimizer.adam.learning_rate")));
+  EXPECT_THAT(Parse("optimism: 1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("there is generator.optimizer.optimism and "
+                                 "discriminator.optimizer.optimism")));
+}
+
+TEST(TextProtoTest, AMisspeltOptimizerComesWithTheNearest) {
+  EXPECT_THAT(Parse("generator { optimizer { adabelive {} } }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("OptimizerConfig has no field 'adabelive' "
+                                 "(did you mean 'adabelief'?)")));
 }
 
 TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
@@ -218,7 +224,7 @@ TEST_F(SetFieldTest, ErrorsNameTheTextAndWhatWouldBeRight) {
       {"schedule=7", "7"},
       {"name=\"unfinished", "Unexpected end of string"},
       {"name=\xff", "not UTF-8"},
-      {"beta1=1", "there is generator.optimizer.adam.beta1 and"},
+      {"optimism=1", "there is generator.optimizer.optimism and"},
   };
   for (const auto& [assignment, what] : cases) {
     RunConfig config;

@@ -115,6 +115,147 @@ class Optimistic(Rule):
         return step
 
 
+class AdaBelief(Rule):
+    """Zhuang et al. 2020, algorithm 2; eps inside at every step and outside."""
+
+    def __init__(self, rate, beta1, beta2, eps, eps_root, correct=True, l2=0.0,
+                 decoupled=0.0):
+        self.rate, self.beta1, self.beta2 = rate, beta1, beta2
+        self.eps, self.eps_root, self.correct = eps, eps_root, correct
+        self.l2, self.decoupled = l2, decoupled
+        self.m = self.s = 0.0
+
+    def update(self, t, w, g):
+        g = g + self.l2 * w
+        self.m = self.beta1 * self.m + (1 - self.beta1) * g
+        self.s = (self.beta2 * self.s + (1 - self.beta2) * (g - self.m)**2
+                  + self.eps_root)
+        m_hat = self.m / (1 - self.beta1**t) if self.correct else self.m
+        s_hat = self.s / (1 - self.beta2**t) if self.correct else self.s
+        return (-self.rate * self.decoupled * w
+                - self.rate * m_hat / (np.sqrt(s_hat) + self.eps))
+
+
+class RmspropInside(Rule):
+    """Hinton 2012 with eps under the root, as TensorFlow has it."""
+
+    def __init__(self, rate, alpha, eps_root):
+        self.rate, self.alpha, self.eps_root, self.s = rate, alpha, eps_root, 0.0
+
+    def update(self, t, w, g):
+        self.s = self.alpha * self.s + (1 - self.alpha) * g**2
+        return -self.rate * g / np.sqrt(self.s + self.eps_root)
+
+
+def norm(x):
+    return math.sqrt(float(np.sum(x**2)))
+
+
+class Lars(Rule):
+    """You et al. 2017, algorithm 1."""
+
+    def __init__(self, rate, momentum, trust, decay, skip_vectors):
+        self.rate, self.momentum, self.trust = rate, momentum, trust
+        self.decay, self.skip_vectors, self.v = decay, skip_vectors, 0.0
+
+    def update(self, t, w, g):
+        decay, ratio = self.decay, None
+        if self.skip_vectors and w.ndim <= 1:
+            decay, ratio = 0.0, 1.0
+        else:
+            ratio = self.trust * norm(w) / (norm(g) + decay * norm(w))
+        self.v = self.momentum * self.v + self.rate * ratio * (g + decay * w)
+        return -self.v
+
+
+class Lamb(Rule):
+    """You et al. 2020, algorithm 2, phi the identity."""
+
+    def __init__(self, rate, beta1, beta2, eps, decay, correct=True,
+                 skip_vectors=False):
+        self.rate, self.beta1, self.beta2, self.eps = rate, beta1, beta2, eps
+        self.decay, self.correct, self.skip = decay, correct, skip_vectors
+        self.m = self.v = 0.0
+
+    def update(self, t, w, g):
+        self.m = self.beta1 * self.m + (1 - self.beta1) * g
+        self.v = self.beta2 * self.v + (1 - self.beta2) * g**2
+        m_hat = self.m / (1 - self.beta1**t) if self.correct else self.m
+        v_hat = self.v / (1 - self.beta2**t) if self.correct else self.v
+        ratio = m_hat / (np.sqrt(v_hat) + self.eps)
+        if self.skip and w.ndim <= 1:
+            return -self.rate * ratio
+        r = ratio + self.decay * w
+        return -self.rate * norm(w) / norm(r) * r
+
+
+class Lion(Rule):
+    """Chen et al. 2023, algorithm 2."""
+
+    def __init__(self, rate, beta1, beta2, decay):
+        self.rate, self.beta1, self.beta2 = rate, beta1, beta2
+        self.decay, self.m = decay, 0.0
+
+    def update(self, t, w, g):
+        c = np.sign(self.beta1 * self.m + (1 - self.beta1) * g)
+        self.m = self.beta2 * self.m + (1 - self.beta2) * g
+        return -self.rate * (c + self.decay * w)
+
+
+class Adafactor(Rule):
+    """Shazeer and Stern 2018, algorithms 4 (matrices) and 5 (vectors), with the
+    decay of section 7.2, the step sizes of section 8 and, for beta1, the
+    averaging of steps of the authors' code."""
+
+    def __init__(self, rate, relative=True, scale=True, beta1=0.0, d=1.0,
+                 decay=0.0, eps1=1e-30, eps2=1e-3, exponent=0.8):
+        self.rate, self.relative, self.scale = rate, relative, scale
+        self.beta1, self.d, self.decay = beta1, d, decay
+        self.eps1, self.eps2, self.exponent = eps1, eps2, exponent
+        self.R = self.C = self.V = self.m = 0.0
+
+    def second_moment(self, g, b):
+        if g.ndim == 1:
+            self.V = b * self.V + (1 - b) * (g**2 + self.eps1)
+            return self.V
+        matrix = (g**2 + self.eps1).reshape(g.shape[0], -1)
+        n, m = matrix.shape
+        self.R = b * self.R + (1 - b) * matrix @ np.ones((m, 1))
+        self.C = b * self.C + (1 - b) * np.ones((1, n)) @ matrix
+        return (self.R @ self.C / (np.ones((1, n)) @ self.R)).reshape(g.shape)
+
+    def update(self, t, w, g):
+        rho = min(self.rate, 1 / math.sqrt(t)) if self.relative else self.rate
+        alpha = rho
+        if self.scale:
+            alpha *= max(self.eps2, norm(w) / math.sqrt(w.size))
+        u = g / np.sqrt(self.second_moment(g, 1 - t**-self.exponent))
+        u = u / max(1.0, norm(u) / math.sqrt(u.size) / self.d)
+        step = alpha * u
+        if self.beta1:
+            self.m = self.beta1 * self.m + (1 - self.beta1) * step
+            step = self.m
+        return -step - rho * self.decay * w
+
+
+class Lookahead(Rule):
+    """Zhang et al. 2019, algorithm 1, around another rule."""
+
+    def __init__(self, k, alpha, inner):
+        self.k, self.alpha, self.inner = k, alpha, inner
+
+    def start(self, w):
+        self.slow = w.copy()
+        self.inner.start(w)
+
+    def update(self, t, w, g):
+        fast = w + self.inner.update(t, w, g)
+        if t % self.k != 0:
+            return fast - w
+        self.slow = self.slow + self.alpha * (fast - self.slow)
+        return self.slow - w
+
+
 # --- The cases: config of ours, and who computes it ---
 
 CASES = {
@@ -129,6 +270,116 @@ CASES = {
         " weight_decay: 0.1 }",
         pytorch("Adam", lr=1e-2, betas=(0.5, 0.99), eps=1e-3,
                 weight_decay=0.1)),
+    "adamw": (
+        "adamw { learning_rate: 1e-2 beta1: 0.9 beta2: 0.99 eps: 1e-6"
+        " weight_decay: 0.1 }",
+        pytorch("AdamW", lr=1e-2, betas=(0.9, 0.99), eps=1e-6,
+                weight_decay=0.1)),
+    "sgd": ("sgd { learning_rate: 1e-2 weight_decay: 0.1 }",
+            pytorch("SGD", lr=1e-2, weight_decay=0.1)),
+    "sgd_momentum": (
+        "sgd { learning_rate: 1e-3 momentum: 0.9 dampening: 0.3 }",
+        pytorch("SGD", lr=1e-3, momentum=0.9, dampening=0.3)),
+    "sgd_nesterov": (
+        "sgd { learning_rate: 1e-3 momentum: 0.8 nesterov: true"
+        " weight_decay: 0.01 }",
+        pytorch("SGD", lr=1e-3, momentum=0.8, nesterov=True,
+                weight_decay=0.01)),
+    "rmsprop": (
+        "rmsprop { learning_rate: 1e-3 alpha: 0.9 eps: 1e-4 }",
+        pytorch("RMSprop", lr=1e-3, alpha=0.9, eps=1e-4)),
+    "rmsprop_l2_momentum": (
+        "rmsprop { learning_rate: 1e-3 alpha: 0.95 momentum: 0.7"
+        " weight_decay: 0.1 }",
+        pytorch("RMSprop", lr=1e-3, alpha=0.95, eps=1e-8, momentum=0.7,
+                weight_decay=0.1)),
+    "rmsprop_centered": (
+        "rmsprop { learning_rate: 1e-3 alpha: 0.9 eps: 1e-3 centered: true }",
+        pytorch("RMSprop", lr=1e-3, alpha=0.9, eps=1e-3, centered=True)),
+    "rmsprop_centered_momentum": (
+        "rmsprop { learning_rate: 1e-3 alpha: 0.9 eps: 1e-3 centered: true"
+        " momentum: 0.5 }",
+        pytorch("RMSprop", lr=1e-3, alpha=0.9, eps=1e-3, centered=True,
+                momentum=0.5)),
+    "rmsprop_eps_inside": (
+        "rmsprop { learning_rate: 1e-3 alpha: 0.9 eps: 0 eps_root: 1e-6 }",
+        numpy(lambda: RmspropInside(1e-3, 0.9, 1e-6))),
+    "radam": (
+        "radam { learning_rate: 1e-2 beta1: 0.9 beta2: 0.99 eps: 1e-6 }",
+        pytorch("RAdam", lr=1e-2, betas=(0.9, 0.99), eps=1e-6)),
+    "radam_l2": (
+        "radam { learning_rate: 1e-2 beta1: 0.5 beta2: 0.9 weight_decay: 0.1 }",
+        pytorch("RAdam", lr=1e-2, betas=(0.5, 0.9), eps=1e-8,
+                weight_decay=0.1)),
+    "radam_decoupled": (
+        "radam { learning_rate: 1e-2 beta1: 0 beta2: 0.999 eps: 1e-3"
+        " weight_decay: 0.1 decoupled_weight_decay: true }",
+        pytorch("RAdam", lr=1e-2, betas=(0.0, 0.999), eps=1e-3,
+                weight_decay=0.1, decoupled_weight_decay=True)),
+    "adabelief": (
+        "adabelief { learning_rate: 1e-3 beta1: 0.9 beta2: 0.99 }",
+        numpy(lambda: AdaBelief(1e-3, 0.9, 0.99, 1e-12, 1e-12))),
+    "adabelief_eps_outside": (
+        "adabelief { learning_rate: 1e-3 beta1: 0.5 beta2: 0.9 eps: 1e-4"
+        " eps_root: 0 }",
+        numpy(lambda: AdaBelief(1e-3, 0.5, 0.9, 1e-4, 0.0))),
+    "adabelief_eps_inside": (
+        "adabelief { learning_rate: 1e-3 beta1: 0.5 beta2: 0.9 eps: 0"
+        " eps_root: 1e-6 }",
+        numpy(lambda: AdaBelief(1e-3, 0.5, 0.9, 0.0, 1e-6))),
+    "adabelief_uncorrected": (
+        "adabelief { learning_rate: 1e-3 beta1: 0.5 beta2: 0.99 eps: 1e-6"
+        " bias_correction: false }",
+        numpy(lambda: AdaBelief(1e-3, 0.5, 0.99, 1e-6, 1e-12, correct=False))),
+    "adabelief_decoupled": (
+        "adabelief { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-6"
+        " weight_decay: 0.1 }",
+        numpy(lambda: AdaBelief(1e-2, 0.5, 0.99, 1e-6, 1e-12, decoupled=0.1))),
+    "adabelief_l2": (
+        "adabelief { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-6"
+        " weight_decay: 0.1 decoupled_weight_decay: false }",
+        numpy(lambda: AdaBelief(1e-2, 0.5, 0.99, 1e-6, 1e-12, l2=0.1))),
+    "lars": (
+        "lars { learning_rate: 0.5 momentum: 0.9 trust: 0.01"
+        " weight_decay: 0.1 skip_vectors: false }",
+        numpy(lambda: Lars(0.5, 0.9, 0.01, 0.1, False))),
+    "lars_skip_vectors": (
+        "lars { learning_rate: 1e-3 momentum: 0.5 trust: 0.1"
+        " weight_decay: 0.1 }",
+        numpy(lambda: Lars(1e-3, 0.5, 0.1, 0.1, True))),
+    "lamb": (
+        "lamb { learning_rate: 1e-2 beta1: 0.9 beta2: 0.99 eps: 1e-6"
+        " weight_decay: 0.1 skip_vectors: false }",
+        numpy(lambda: Lamb(1e-2, 0.9, 0.99, 1e-6, 0.1))),
+    "lamb_uncorrected": (
+        "lamb { learning_rate: 1e-2 beta1: 0.5 beta2: 0.9 eps: 1e-3"
+        " bias_correction: false skip_vectors: false }",
+        numpy(lambda: Lamb(1e-2, 0.5, 0.9, 1e-3, 0.0, correct=False))),
+    "lamb_skip_vectors": (
+        "lamb { learning_rate: 1e-2 beta1: 0.5 beta2: 0.9 eps: 1e-6"
+        " weight_decay: 0.1 }",
+        numpy(lambda: Lamb(1e-2, 0.5, 0.9, 1e-6, 0.1, skip_vectors=True))),
+    "lion": (
+        "lion { learning_rate: 1e-3 beta1: 0.9 beta2: 0.99 weight_decay: 0.1 }",
+        numpy(lambda: Lion(1e-3, 0.9, 0.99, 0.1))),
+    "adafactor": ("adafactor {}", numpy(lambda: Adafactor(1e-2))),
+    "adafactor_absolute": (
+        "adafactor { learning_rate: 1e-3 relative_step: false"
+        " scale_by_parameter: false clip_threshold: 2 weight_decay: 0.1 }",
+        numpy(lambda: Adafactor(1e-3, False, False, d=2.0, decay=0.1))),
+    "adafactor_momentum": (
+        "adafactor { learning_rate: 0.2 beta1: 0.9 decay_exponent: 0.5"
+        " eps_square: 1e-8 eps_scale: 0.5 }",
+        numpy(lambda: Adafactor(0.2, beta1=0.9, exponent=0.5, eps1=1e-8,
+                                eps2=0.5))),
+    "lookahead_adam": (
+        "adam { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-6 }"
+        " lookahead { period: 6 rate: 0.4 }",
+        numpy(lambda: Lookahead(6, 0.4, Adam(1e-2, 0.5, 0.99, 1e-6)))),
+    "lookahead_optimistic_sgd": (
+        "sgd { learning_rate: 1e-2 weight_decay: 0.1 } optimism: 1"
+        " lookahead { period: 5 rate: 0.5 }",
+        numpy(lambda: Lookahead(5, 0.5, Optimistic(1.0, Sgd(1e-2, 0.1))))),
     "optimistic_adam": (
         "adam { learning_rate: 2e-3 beta1: 0.5 beta2: 0.99 eps: 1e-8 }"
         " optimism: 1",

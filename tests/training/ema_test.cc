@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
 #include <vector>
 
 #include "models/layers/batch_norm.h"
@@ -88,6 +89,43 @@ TEST_F(EmaTest, DecayZeroIsACopyToTheBit) {
   SetNetwork(0.7, 6);
   ema.Update(/*round=*/1);
   EXPECT_TRUE(at::equal(average_.parameters()[0], network_.parameters()[0]));
+}
+
+TEST_F(EmaTest, HalfLifeCountsImages) {
+  const Ema ema({.decay = 0.1, .half_life_images = 10000, .batch_size = 32},
+                network_, average_);
+  // models.md 3: half-life 10 kimg at batch 32.
+  EXPECT_NEAR(ema.Decay(/*round=*/7), 0.997784, 5e-7);
+  SetNetwork(0, 0);
+  Ema half({.half_life_images = 64, .batch_size = 64}, network_, average_);
+  SetNetwork(1, 1);
+  half.Update(/*round=*/0);
+  ExpectAverage(0.5, 1);
+}
+
+TEST_F(EmaTest, RampUpShortensTheHalfLifeAtFirst) {
+  SetNetwork(1, 5);
+  Ema ema({.half_life_images = 10000, .ramp_up = 0.05, .batch_size = 100},
+          network_, average_);
+  // No images before round 0: a plain copy.
+  EXPECT_EQ(ema.Decay(0), 0);
+  SetNetwork(3, 6);
+  ema.Update(/*round=*/0);
+  ExpectAverage(3, 6);
+  // 0.05 * 40 * 100 images, two batches.
+  EXPECT_NEAR(ema.Decay(40), std::exp2(-0.5), 1e-15);
+  EXPECT_NEAR(ema.Decay(2000), std::exp2(-0.01), 1e-15);
+  EXPECT_NEAR(ema.Decay(9000), std::exp2(-0.01), 1e-15);
+}
+
+TEST_F(EmaTest, BuffersMayBeCopied) {
+  SetNetwork(1, 5);
+  Ema ema({.decay = 0.75, .copy_buffers = true}, network_, average_);
+  SetNetwork(2, 6);
+  ema.Update(/*round=*/0);
+  EXPECT_NEAR(average_.parameters()[0].min().item<double>(), 1.25, 1e-15);
+  EXPECT_EQ(average_.named_buffers()["running_mean"].min().item<double>(), 2);
+  EXPECT_EQ(average_.named_buffers()["num_batches_tracked"].item<int64_t>(), 6);
 }
 
 TEST_F(EmaTest, TheNetworkIsLeftAlone) {

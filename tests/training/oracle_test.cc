@@ -122,9 +122,9 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
         (metrics.role() == GENERATOR ? generator_losses : discriminator_losses)
             .push_back(metrics.loss());
       }};
-  ASSERT_OK_AND_ASSIGN(
-      auto generator_adam,
-      MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5), ParametersOf(*generator)));
+  ASSERT_OK_AND_ASSIGN(auto generator_adam,
+                       MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5),
+                                     ParametersOf(*generator), {}));
   GeneratorRole generator_role(
       {.schedule = schedule,
        .loss = test.loss,
@@ -145,7 +145,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       generator_end.get(), services);
   ASSERT_OK_AND_ASSIGN(auto discriminator_adam,
                        MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6),
-                                     ParametersOf(*discriminator)));
+                                     ParametersOf(*discriminator), {}));
   DiscriminatorRole discriminator_role(
       {.schedule = schedule,
        .loss = test.loss,

@@ -34,6 +34,11 @@ const std::map<std::string, std::string>& Optimizers() {
   static const auto& optimizers = *new std::map<std::string, std::string>{
       {"Adam", "adam { learning_rate: 1e-3 }"},
       {"Optimistic", "adam { learning_rate: 1e-3 } optimism: 1"},
+      {"Lookahead",
+       "adabelief {} lookahead { period: 3 } "
+       "rate_schedule { shape: LINEAR warmup_rounds: 3 }"},
+      {"Both", "sgd { momentum: 0.5 } optimism: 1 lookahead { period: 2 }"},
+      {"Adafactor", "adafactor { beta1: 0.5 }"},
   };
   return optimizers;
 }
@@ -109,7 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
     Optimizers, ResumeTest,
     ::testing::Combine(::testing::Values("mlp"), ::testing::Values(2),
                        ::testing::Values(ScheduleConfig::SNAPSHOT),
-                       ::testing::Values("Optimistic")),
+                       ::testing::Values("Optimistic", "Lookahead", "Both",
+                                         "Adafactor")),
     CellName);
 
 TEST(ResumeErrorsTest, ACheckpointOfASmallerLagLacksCritics) {

@@ -18,10 +18,10 @@
 namespace gandem {
 
 struct AdaBeliefOptions {
-  double beta1 = 0;
+  double beta1 = 0.5;  // above 0: see config.proto
   double beta2 = 0.999;
-  double eps = 1e-16;           // added to the root
-  double eps_root = 1e-16;      // added under the root, at every step
+  double eps = 1e-12;           // added to the root
+  double eps_root = 1e-12;      // added under the root, at every step
   bool bias_correction = true;  // m^ = m / (1 - beta1^t), s^ likewise
   double weight_decay = 0;
   // Parameters shrink by learning rate * weight_decay; otherwise weight_decay *

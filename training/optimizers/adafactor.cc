@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/adafactor.h"
 
+#include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
 

@@ -62,7 +62,10 @@ bool HaveOneLoop(std::span<const at::Tensor* const> tensors) {
 void ForEachRow(std::span<const at::Tensor* const> tensors, int num_written,
                 Row row) {
   at::TensorIteratorConfig config;
-  config.set_check_mem_overlap(false).resize_outputs(false);
+  // HaveOneLoop() has checked all that.
+  config.set_check_mem_overlap(false)
+      .resize_outputs(false)
+      .check_all_same_dtype(false);
   for (size_t i = 0; i < tensors.size(); ++i) {
     if (static_cast<int>(i) < num_written) {
       config.add_borrowed_output(*tensors[i]);

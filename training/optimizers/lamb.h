@@ -19,7 +19,7 @@
 namespace gandem {
 
 struct LambOptions {
-  double beta1 = 0.9;
+  double beta1 = 0;
   double beta2 = 0.999;
   double eps = 1e-6;
   bool bias_correction = true;  // m^ = m / (1 - beta1^t), v^ likewise

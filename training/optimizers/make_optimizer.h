@@ -6,6 +6,7 @@
 // Thread safety: the compute thread. Errors: below; Torch exceptions.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 
 #include "absl/status/statusor.h"
@@ -15,10 +16,18 @@
 
 namespace gandem {
 
+// What the learning rate depends on besides its own config.
+struct OptimizerUse {
+  int64_t rounds = 1;           // of the run
+  int64_t steps_per_round = 1;  // updates in a round
+  int64_t batch_size = 64;      // images per update, over the whole fleet
+};
+
 // Updates `parameters`, which must have their final type, device and memory
 // layout. Without a family in `config` it is Adam with its defaults.
 //   INVALID_ARGUMENT  lists every option that is out of range.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
-    const OptimizerConfig& config, const TensorsByName& parameters);
+    const OptimizerConfig& config, const TensorsByName& parameters,
+    const OptimizerUse& use);
 
 }  // namespace gandem

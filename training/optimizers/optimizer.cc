@@ -45,7 +45,8 @@ absl::Status Optimizer::Step() {
   GANDEM_ASSIGN_OR_RETURN(const Tensors gradients, Gradients());
   step_.add_(1);
   const int64_t step = step_.item<int64_t>();
-  rule_->Apply(gradients, learning_rate_(step), step);
+  last_rate_ = learning_rate_(step);
+  rule_->Apply(gradients, last_rate_, step);
   return absl::OkStatus();
 }
 

@@ -40,6 +40,9 @@ class Optimizer {
   //                        has changed nothing.
   absl::Status Step();
 
+  // The one of the last Step(); 0 before the first.
+  double learning_rate() const { return last_rate_; }
+
   // Forgets all gradients: a parameter that the next backward passes do not
   // reach has none.
   void ZeroGradients();
@@ -58,6 +61,7 @@ class Optimizer {
   const std::unique_ptr<UpdateRule> rule_;
   const LearningRate learning_rate_;
   at::Tensor step_;
+  double last_rate_ = 0;  // for reports only
 };
 
 }  // namespace gandem

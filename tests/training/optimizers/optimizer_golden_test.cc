@@ -40,7 +40,7 @@ class OptimizerGoldenTest : public ::testing::TestWithParam<const char*> {
       parameter.copy_(golden_.Get("initial." + name));
     }
     ASSERT_OK_AND_ASSIGN(const auto optimizer,
-                         MakeOptimizer(Config(), parameters));
+                         MakeOptimizer(Config(), parameters, {}));
     for (int step = 0; step < 100; ++step) {
       for (auto& [name, parameter] : parameters) {
         parameter.mutable_grad() =
@@ -68,11 +68,19 @@ TEST_P(OptimizerGoldenTest, Equals100Steps) {
   Check({{"kernel", Zeros("kernel")}, {"scale", Zeros("scale")}});
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, OptimizerGoldenTest,
-                         ::testing::Values("adam", "adam_no_momentum",
-                                           "adam_l2", "optimistic_adam",
-                                           "half_optimistic_adam"),
-                         [](const auto& info) { return info.param; });
+INSTANTIATE_TEST_SUITE_P(
+    Cases, OptimizerGoldenTest,
+    ::testing::Values(
+        "adam", "adam_no_momentum", "adam_l2", "adamw", "sgd", "sgd_momentum",
+        "sgd_nesterov", "rmsprop", "rmsprop_l2_momentum", "rmsprop_centered",
+        "rmsprop_centered_momentum", "rmsprop_eps_inside", "radam", "radam_l2",
+        "radam_decoupled", "adabelief", "adabelief_eps_outside",
+        "adabelief_eps_inside", "adabelief_uncorrected", "adabelief_decoupled",
+        "adabelief_l2", "lars", "lars_skip_vectors", "lamb", "lamb_uncorrected",
+        "lamb_skip_vectors", "lion", "adafactor", "adafactor_absolute",
+        "adafactor_momentum", "optimistic_adam", "half_optimistic_adam",
+        "lookahead_adam", "lookahead_optimistic_sgd"),
+    [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace gandem

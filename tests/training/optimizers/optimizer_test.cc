@@ -11,6 +11,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "common/text_proto.h"
 #include "tests/testing/status_matchers.h"
@@ -41,7 +42,7 @@ struct Toy {
     at::set_num_threads(1);
   }
   void Make() {
-    auto made = MakeOptimizer(config, Parameters());
+    auto made = MakeOptimizer(config, Parameters(), use);
     ASSERT_OK(made);
     optimizer = *std::move(made);
   }
@@ -67,6 +68,7 @@ struct Toy {
   }
 
   OptimizerConfig config;
+  OptimizerUse use;
   at::Tensor kernel;
   at::Tensor scale;
   std::unique_ptr<Optimizer> optimizer;
@@ -130,9 +132,121 @@ TEST_P(EveryOptimizerTest, MissingGradientNamesTheParameterAndChangesNothing) {
   EXPECT_EQ(toy.State()["step"].item<int64_t>(), 0);
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, EveryOptimizerTest,
-                         ::testing::Values("adam { beta1: 0.5 }",
-                                           "adam { beta1: 0.5 } optimism: 1"));
+INSTANTIATE_TEST_SUITE_P(
+    Families, EveryOptimizerTest,
+    ::testing::Values("adam { beta1: 0.5 }", "adamw { beta1: 0.5 }", "sgd {}",
+                      "sgd { momentum: 0.9 dampening: 0.5 }", "rmsprop {}",
+                      "rmsprop { momentum: 0.5 centered: true eps: 0.01 }",
+                      "adabelief {}", "radam { beta2: 0.9 }", "lars {}",
+                      "lamb { beta1: 0.5 }", "adafactor { beta1: 0.5 }",
+                      "lion {}", "adam { beta1: 0.5 } optimism: 1",
+                      "adabelief {} optimism: 1 lookahead { period: 2 }"));
+
+// What LibTorch's foreach operations compute elsewhere than on the CPU equals
+// the fused loop. Parameters with gaps in memory take that way here as well.
+class BothWaysTest : public ::testing::TestWithParam<const char*> {};
+
+TEST_P(BothWaysTest, ForeachEqualsTheLoop) {
+  Toy loop(GetParam(), torch::kFloat64);
+  Toy foreach (GetParam(), torch::kFloat64);
+  for (at::Tensor* tensor : {&foreach.kernel, &foreach.scale}) {
+    *tensor = at::stack({*tensor, *tensor}, -1).select(-1, 0);
+    ASSERT_FALSE(tensor->is_non_overlapping_and_dense());
+  }
+  loop.Make();
+  foreach
+    .Make();
+  loop.Train(0, 8);
+  foreach
+    .Train(0, 8);
+  EXPECT_TRUE(at::allclose(loop.kernel, foreach.kernel, 1e-12, 1e-14));
+  EXPECT_TRUE(at::allclose(loop.scale, foreach.scale, 1e-12, 1e-14));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, BothWaysTest,
+    ::testing::Values("rmsprop {}",
+                      "rmsprop { momentum: 0.5 centered: true eps: 0.01 }",
+                      "adabelief { weight_decay: 0.1 }", "radam { beta2: 0.9 }",
+                      "lars {}", "lamb { beta1: 0.5 }",
+                      "lion { weight_decay: 0.1 }",
+                      "rmsprop {} optimism: 1 lookahead { period: 2 }"));
+
+// The loops leave no number out and none to two threads, whatever their count.
+TEST(ThreadsTest, TheLoopGivesTheSameBitsOnAnyNumberOfThreads) {
+  const auto train = [](int threads) {
+    at::set_num_threads(threads);
+    at::Tensor numbers = Ramp({300'001}, 7).to(torch::kFloat32);
+    OptimizerConfig config;
+    config.mutable_adabelief();
+    const auto optimizer = *MakeOptimizer(config, {{"x", numbers}}, {});
+    for (int64_t step = 0; step < 3; ++step) {
+      numbers.mutable_grad() = Ramp({300'001}, step + 2).to(torch::kFloat32);
+      EXPECT_OK(optimizer->Step());
+    }
+    at::set_num_threads(1);
+    return numbers;
+  };
+  const at::Tensor alone = train(1);
+  EXPECT_FALSE(at::equal(alone, Ramp({300'001}, 7).to(torch::kFloat32)));
+  EXPECT_TRUE(at::equal(train(3), alone));
+}
+
+// The step of plain gradient descent is the learning rate.
+double RateAtStep(const std::string& config, const OptimizerUse& use,
+                  int64_t step) {
+  Toy toy(config, torch::kFloat64);
+  toy.use = use;
+  toy.Make();
+  toy.Train(0, step - 1);
+  toy.SetGradients(step);
+  toy.kernel.mutable_grad() = at::ones_like(toy.kernel);
+  const at::Tensor before = toy.kernel.clone();
+  EXPECT_OK(toy.optimizer->Step());
+  EXPECT_NEAR((before - toy.kernel).mean().item<double>(),
+              toy.optimizer->learning_rate(), 1e-12);
+  return (before - toy.kernel).mean().item<double>();
+}
+
+TEST(OptimizerTest, TheRateFollowsTheScheduleByRounds) {
+  const std::string config =
+      "sgd { learning_rate: 2 } rate_schedule { shape: LINEAR warmup_rounds: 2 "
+      "}";
+  const OptimizerUse use{.rounds = 10, .steps_per_round = 3};
+  EXPECT_NEAR(RateAtStep(config, use, 1), 2 * 0.5, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 3), 2 * 0.5, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 4), 2 * 0.9, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 30), 2 * 0.1, 1e-12);
+}
+
+TEST(OptimizerTest, TheRateFollowsTheBatchSize) {
+  const OptimizerUse use{.batch_size = 256};
+  EXPECT_NEAR(
+      RateAtStep("sgd { learning_rate: 1 } batch_scaling: BATCH_SQRT", use, 1),
+      2, 1e-12);
+  EXPECT_NEAR(RateAtStep("sgd { learning_rate: 1 } batch_scaling: BATCH_LINEAR "
+                         "base_batch_size: 128",
+                         use, 1),
+              2, 1e-12);
+}
+
+// Of a resumed run as well: the schedule counts all updates.
+TEST(OptimizerTest, AResumedScheduleGoesOn) {
+  const std::string config =
+      "adam { beta1: 0.5 } rate_schedule { shape: COSINE }";
+  Toy straight(config);
+  Toy resumed(config);
+  straight.use = resumed.use = {.rounds = 8};
+  straight.Make();
+  resumed.Make();
+  straight.Train(0, 4);
+  resumed.kernel.copy_(straight.kernel);
+  const auto saved = straight.State();
+  for (auto& [name, tensor] : resumed.State()) tensor.copy_(saved.at(name));
+  straight.Train(4, 8);
+  resumed.Train(4, 8);
+  EXPECT_TRUE(at::equal(straight.kernel, resumed.kernel));
+}
 
 TEST(OptimizerTest, ZeroGradientsForgets) {
   Toy toy("");
@@ -155,12 +269,81 @@ TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
 
 TEST(OptimizerTest, MakeNamesEveryFault) {
   const Toy toy("adam { learning_rate: -1 beta1: 1 eps: 0 } optimism: -1");
-  EXPECT_THAT(MakeOptimizer(toy.config, toy.Parameters()),
+  EXPECT_THAT(MakeOptimizer(toy.config, toy.Parameters(), {}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        ::testing::AllOf(
                            HasSubstr("adam.learning_rate -1"),
                            HasSubstr("adam.beta1 1 "), HasSubstr("adam.eps 0 "),
                            HasSubstr("optimism -1 is not in [0, 10]"))));
+}
+
+// Layer-wise rates of a parameter that starts at 0 or has no gradient.
+TEST(LayerwiseTest, TensorsAndGradientsOfZerosHaveTheRatioOne) {
+  for (const std::string family :
+       {"lars { learning_rate: 0.5 skip_vectors: false }",
+        "lamb { learning_rate: 0.5 skip_vectors: false }"}) {
+    Toy toy(family, torch::kFloat64);
+    toy.kernel.zero_();
+    const at::Tensor scale = toy.scale.clone();
+    toy.Make();
+    toy.kernel.mutable_grad() = at::ones_like(toy.kernel);
+    toy.scale.mutable_grad() = at::zeros_like(toy.scale);
+    ASSERT_OK(toy.optimizer->Step());
+    EXPECT_NEAR(toy.kernel.min().item<double>(), -0.5, 1e-5) << family;
+    EXPECT_NEAR(toy.kernel.max().item<double>(), -0.5, 1e-5) << family;
+    EXPECT_TRUE(at::equal(toy.scale, scale)) << family;
+  }
+}
+
+TEST(LookaheadTest, SlowWeightsStartAtTheFirstStep) {
+  const std::string config = "sgd {} lookahead { period: 2 rate: 0.1 }";
+  Toy loaded(config);
+  loaded.kernel.add_(1);
+  loaded.Make();
+  loaded.kernel.sub_(1);  // as a checkpoint would
+  Toy straight(config);
+  straight.kernel.add_(1);
+  straight.kernel.sub_(1);
+  straight.Make();
+  loaded.Train(0, 4);
+  straight.Train(0, 4);
+  EXPECT_TRUE(at::equal(loaded.kernel, straight.kernel));
+}
+
+// Autograd refuses a backward pass through numbers that have changed since.
+TEST(OptimizerTest, AFusedLoopCountsAsAChangeInPlace) {
+  Toy toy("adabelief {}");
+  toy.Make();
+  const auto before = toy.kernel._version();
+  toy.Train(0, 1);
+  EXPECT_GT(toy.kernel._version(), before);
+}
+
+// A bilinear game min_x max_y x * y: gradient steps spiral outwards, optimistic
+// ones to the solution (Daskalakis et al. 2018, section 2), and so do those of
+// Lookahead (Chavdarova et al. 2021).
+TEST(GameTest, OptimismAndLookaheadConvergeWhereGradientsDoNot) {
+  const auto distance_after = [](const std::string& more) {
+    const std::string config = "sgd { learning_rate: 0.1 } " + more;
+    Toy x(config, torch::kFloat64);
+    Toy y(config, torch::kFloat64);
+    x.Make();
+    y.Make();
+    for (int step = 0; step < 600; ++step) {
+      for (const auto& [own, other, sign] :
+           {std::tuple(&x, &y, 1.0), std::tuple(&y, &x, -1.0)}) {
+        own->kernel.mutable_grad() = sign * other->kernel;
+        own->scale.mutable_grad() = sign * other->scale;
+      }
+      EXPECT_OK(x.optimizer->Step());
+      EXPECT_OK(y.optimizer->Step());
+    }
+    return (x.kernel.norm() + y.kernel.norm()).item<double>();
+  };
+  const double start = 2 * Toy("").kernel.norm().item<double>();
+  EXPECT_GT(distance_after(""), 10 * start);
+  EXPECT_LT(distance_after("optimism: 1"), 0.2 * start);
+  EXPECT_LT(distance_after("lookahead { period: 5 rate: 0.5 }"), 0.8 * start);
 }
 
 }  // namespace
