@@ -92,13 +92,28 @@ def make_images(shape, place):
     return (noise.view(shape) + ramp).to(torch.uint8)
 
 
-def fidelity_network(weights, path):
+def draw_weights():
+    """Of all tensors of torch-fidelity's network; nothing is downloaded."""
     from torch_fidelity.feature_extractor_inceptionv3 import (
         FeatureExtractorInceptionV3)
-    torch.save(weights, path)
-    return FeatureExtractorInceptionV3(
-        "inception", ["2048", "logits_unbiased"],
-        feature_extractor_weights_path=path)
+    # The names and shapes, from a network whose own weights do not matter.
+    FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
+    with tempfile.NamedTemporaryFile() as empty:
+        torch.save({}, empty.name)
+        network = FeatureExtractorInceptionV3(
+            "inception", ["2048"], feature_extractor_weights_path=empty.name)
+    del FeatureExtractorInceptionV3.load_state_dict
+    return draw(network.state_dict())
+
+
+def fidelity_network(weights):
+    from torch_fidelity.feature_extractor_inceptionv3 import (
+        FeatureExtractorInceptionV3)
+    with tempfile.NamedTemporaryFile() as file:
+        torch.save(weights, file.name)
+        return FeatureExtractorInceptionV3(
+            "inception", ["2048", "logits_unbiased"],
+            feature_extractor_weights_path=file.name)
 
 
 def fid_network(weights):
@@ -135,19 +150,9 @@ def small_state():
 def main(folder):
     from torch_fidelity.interpolate_compat_tensorflow import (
         interpolate_bilinear_2d_like_tensorflow1x as tf1_resize)
-    from torch_fidelity.feature_extractor_inceptionv3 import (
-        FeatureExtractorInceptionV3)
     torch.set_num_threads(2)
-    # The layout of the state dict, from a network whose weights do not matter.
-    FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
-    with tempfile.TemporaryDirectory() as scratch:
-        path = f"{scratch}/weights.pth"
-        torch.save({}, path)
-        empty = FeatureExtractorInceptionV3(
-            "inception", ["2048"], feature_extractor_weights_path=path)
-        del FeatureExtractorInceptionV3.load_state_dict
-        weights = draw(empty.state_dict())
-        fidelity = fidelity_network(weights, path)
+    weights = draw_weights()
+    fidelity = fidelity_network(weights)
     fid = fid_network(weights)
     out = {"classes": weights["fc.weight"].double().sum(1)}
     with torch.no_grad():
