@@ -30,9 +30,29 @@ std::optional<DType> ToDType(at::ScalarType type) {
   }
 }
 
+at::ScalarType ToTorch(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kI64:
+      return at::kLong;
+    case DType::kU8:
+      return at::kByte;
+    default:
+      return at::ScalarType::Undefined;
+  }
+}
+
 // Contiguous and on the CPU; not a copy when it already is.
 at::Tensor OnHost(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU).contiguous();
+}
+
+// A count may be of another type: the optimizers' was float32 once.
+bool IsNumber(const NamedTensor& tensor) {
+  return tensor.shape.empty() && ToTorch(tensor.dtype) != at::ScalarType::Undefined;
 }
 
 }  // namespace
@@ -123,7 +143,8 @@ absl::Status TensorReader::Load(const std::string& prefix,
     if (found == by_name_.end()) {
       faults.push_back(absl::StrCat(prefix, name, " is missing"));
     } else if (found->second.shape != tensor.sizes().vec() ||
-               found->second.dtype != ToDType(tensor.scalar_type())) {
+               (found->second.dtype != ToDType(tensor.scalar_type()) &&
+                !IsNumber(found->second))) {
       faults.push_back(absl::StrCat(
           prefix, name, " has shape [",
           absl::StrJoin(found->second.shape, ", "), "], the network wants [",
@@ -140,7 +161,7 @@ absl::Status TensorReader::Load(const std::string& prefix,
   for (auto& [source, tensor] : plan) {
     tensor.copy_(torch::from_blob(
         const_cast<std::byte*>(source->bytes.data()), tensor.sizes(),
-        torch::TensorOptions().dtype(tensor.scalar_type())));
+        torch::TensorOptions().dtype(ToTorch(source->dtype))));
   }
   return absl::OkStatus();
 }

@@ -41,7 +41,8 @@ class TensorReader {
  public:
   explicit TensorReader(std::vector<NamedTensor> tensors);
 
-  // Copies prefix + name into each of `into`.
+  // Copies prefix + name into each of `into`; the type of single numbers is
+  // converted.
   //   INVALID_ARGUMENT  a name is missing, or its shape or type differs.
   absl::Status Load(const std::string& prefix, const TensorsByName& into) const;
   // All whose names start with `prefix`, without it.

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <span>
 #include <string>
 #include <tuple>
 
@@ -117,6 +118,29 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values("Optimistic", "Lookahead", "Both",
                                          "Adafactor")),
     CellName);
+
+// Earlier versions counted an optimizer's steps in float32.
+TEST(ResumeOldTest, ACheckpointWithAFloatStepGoesOn) {
+  const TempDir folder;
+  const RunConfig config = testing::SmallConfig("mlp", folder.path());
+  ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));
+  auto states = whole.at(3);
+  for (auto& [file, tensors] : states) {
+    for (NamedTensor& tensor : tensors) {
+      if (tensor.name != "optimizer.step") continue;
+      const float steps = 3;
+      tensor.dtype = DType::kF32;
+      tensor.bytes =
+          SharedBytes::Copy(std::as_bytes(std::span<const float>(&steps, 1)));
+    }
+  }
+  const TempDir checkpoint;
+  testing::WriteStates(states, checkpoint.path());
+  ASSERT_OK_AND_ASSIGN(
+      const SavedStates resumed,
+      RunPair(config, {.first_round = 3, .resume_from = checkpoint.path()}));
+  ExpectSame(resumed.at(config.rounds()), whole.at(config.rounds()), "float");
+}
 
 TEST(ResumeErrorsTest, ACheckpointOfASmallerLagLacksCritics) {
   const TempDir folder;
