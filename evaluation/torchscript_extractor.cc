@@ -38,16 +38,22 @@ c10::IValue Call(torch::jit::Module& module, const at::Tensor& images_NCHW,
   return module.forward({images_NCHW}, flags);
 }
 
-// The weight of a linear layer `output` that takes `feature_dim` numbers.
+// The weight of a linear layer `output` that takes `feature_dim` numbers; some
+// exports make buffers of parameters.
 at::Tensor FindOutputWeight(const torch::jit::Module& module,
                             int64_t feature_dim) {
-  for (const auto& parameter : module.named_parameters()) {
-    if (parameter.name == "output.weight" && parameter.value.dim() == 2 &&
-        parameter.value.size(1) == feature_dim) {
-      return parameter.value;
+  at::Tensor weight;
+  const auto look_through = [&](const auto& named_tensors) {
+    for (const auto& item : named_tensors) {
+      if (item.name == "output.weight" && item.value.dim() == 2 &&
+          item.value.size(1) == feature_dim) {
+        weight = item.value;
+      }
     }
-  }
-  return {};
+  };
+  look_through(module.named_parameters());
+  look_through(module.named_buffers());
+  return weight;
 }
 
 class TorchScriptExtractor : public FeatureExtractor {

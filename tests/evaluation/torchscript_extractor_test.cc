@@ -42,9 +42,10 @@ class TorchScriptTest : public ::testing::Test {
       std::string code, const std::string& name = "weight",
       ImageShape shape = kImages) {
     torch::jit::Module module("net");
+    module.register_parameter("calls", torch::zeros({}), /*is_buffer=*/true);
     if (name == "output.weight") {
       torch::jit::Module output("output");
-      output.register_parameter("weight", weight_, /*is_buffer=*/false);
+      output.register_parameter("weight", weight_, weight_is_buffer_);
       module.register_module("output", output);
     } else {
       module.register_parameter(name, weight_, /*is_buffer=*/false);
@@ -80,6 +81,7 @@ class TorchScriptTest : public ::testing::Test {
     EXPECT_TRUE(result.logits_NK.softmax(1).allclose(expected, 0, 1e-5));
   }
 
+  bool weight_is_buffer_ = false;
   const at::Tensor weight_ =
       torch::linspace(-1, 1, kClasses* kDim).sin().view({kClasses, kDim});
   testing::TempDir dir_;
@@ -90,9 +92,25 @@ TEST_F(TorchScriptTest, CallsAsTheInceptionFileWants) {
   ExpectStyleGanFeatures(*extractor);
 }
 
+// The module is asked for probabilities when it is opened, and then never
+// again.
 TEST_F(TorchScriptTest, SparesTheSecondCall) {
-  ASSERT_OK_AND_ASSIGN(const auto extractor, Open(kStyleGan, "output.weight"));
-  ExpectStyleGanFeatures(*extractor);
+  std::string code = kStyleGan;
+  const std::string last = "    return torch.softmax(logits, 1)";
+  code.replace(code.find(last), last.size(), R"(
+    self.calls.add_(1)
+    if int(self.calls) > 1:
+        logits = torch.log(logits - logits - 1)
+    return torch.softmax(logits, 1)
+)");
+  for (const bool is_buffer : {false, true}) {
+    weight_is_buffer_ = is_buffer;
+    ASSERT_OK_AND_ASSIGN(const auto extractor, Open(code, "output.weight"));
+    ExpectStyleGanFeatures(*extractor);
+  }
+  ASSERT_OK_AND_ASSIGN(const auto asks_again, Open(code));
+  EXPECT_THAT(asks_again->Extract(Images(2)),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("logits")));
 }
 
 // A layer `output` that does something else is not taken for the last one.
