@@ -52,7 +52,8 @@ at::Tensor OnHost(const at::Tensor& tensor) {
 
 // A count may be of another type: the optimizers' was float32 once.
 bool IsNumber(const NamedTensor& tensor) {
-  return tensor.shape.empty() && ToTorch(tensor.dtype) != at::ScalarType::Undefined;
+  return tensor.shape.empty() &&
+         ToTorch(tensor.dtype) != at::ScalarType::Undefined;
 }
 
 }  // namespace
