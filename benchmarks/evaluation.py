@@ -1,0 +1,139 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Seconds of `gandem evaluate` and of torch-fidelity for the same work.
+
+    VENV/bin/python benchmarks/evaluation.py --bin build/bin
+
+Both judge the same two folders of PNG files by FID and inception score with the
+same Inception (weights drawn at random: their values do not change the time),
+each in a process of its own from its start to its end, in turns, without a
+cache. Prints the median and the spread of each, the CPU time of all its
+threads, ratios, the figures that must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
+safetensors, torch-fidelity==0.4.0 and a torchvision that fits.
+"""
+import argparse
+import json
+import os
+import pathlib
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = pathlib.Path(__file__).resolve().parent.parent
+
+THEIRS = """
+import json, sys, torch, torch_fidelity
+one, two, weights, threads = sys.argv[1:]
+torch.set_num_threads(int(threads))
+figures = torch_fidelity.calculate_metrics(
+    input1=one, input2=two, fid=True, isc=True, cuda=False, cache=False,
+    feature_extractor_weights_path=weights, verbose=False)
+print(json.dumps({"fid": figures["frechet_inception_distance"]}))
+"""
+
+
+def make_weights(path):
+    """A state dict of the layout that torch-fidelity and we read."""
+    import torch
+    sys.path.insert(0, str(SOURCE / "tests/oracles"))
+    import feature_goldens
+    from torch_fidelity.feature_extractor_inceptionv3 import (
+        FeatureExtractorInceptionV3)
+    FeatureExtractorInceptionV3.load_state_dict = lambda *a, **k: None
+    torch.save({}, path)
+    layout = FeatureExtractorInceptionV3(
+        "inception", ["2048"], feature_extractor_weights_path=path).state_dict()
+    torch.save(feature_goldens.draw(layout), path)
+
+
+def make_images(folder, count, size, seed):
+    import numpy as np
+    from PIL import Image
+    folder.mkdir()
+    rng = np.random.RandomState(seed)
+    for i in range(count):
+        # Smooth and different, so that features differ as those of images do.
+        coarse = rng.randint(0, 256, (4, 4, 3), dtype=np.uint8)
+        image = Image.fromarray(coarse).resize((size, size), Image.BICUBIC)
+        image.save(folder / f"{i:06d}.png")
+
+
+def run(command, environment):
+    """(Seconds, of CPU time), and what it printed."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    begin = time.monotonic()
+    done = subprocess.run(command, capture_output=True, text=True,
+                          env=environment, timeout=7200)
+    seconds = time.monotonic() - begin
+    if done.returncode != 0:
+        sys.exit(f"{command[0]} ended with {done.returncode}:\n{done.stderr}")
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    cpu = sum(getattr(after, kind) - getattr(before, kind)
+              for kind in ("ru_utime", "ru_stime"))
+    return (seconds, cpu), done.stdout
+
+
+def measure(options, folder):
+    weights = str(folder / "weights.pth")
+    make_weights(weights)
+    images = [folder / "judged", folder / "reference"]
+    for seed, path in enumerate(images):
+        make_images(path, options.images, options.size, seed)
+    seconds = {"gandem": [], "torch-fidelity": []}
+    figures = {}
+    for repetition in range(options.repetitions):
+        # Its features of a reference are cached there: a new place each time.
+        environment = os.environ | {
+            "XDG_CACHE_HOME": str(folder / f"cache-{repetition}"),
+            "OMP_NUM_THREADS": str(options.threads)}
+        taken, text = run(
+            [f"{options.bin}/gandem", "evaluate", str(images[0]),
+             "--reference", str(images[1]), "--features", weights, "--metric",
+             "fid,is", "--bootstrap", "0", "--quiet", "--output",
+             str(folder / f"cards-{repetition}")], environment)
+        seconds["gandem"].append(taken)
+        figures["gandem"] = text
+        taken, text = run([sys.executable, "-c", THEIRS, *map(str, images),
+                           weights, str(options.threads)], environment)
+        seconds["torch-fidelity"].append(taken)
+        figures["torch-fidelity"] = json.loads(text)["fid"]
+    return seconds, figures
+
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--bin", required=True, help="folder of gandem")
+    parser.add_argument("--images", type=int, default=1000, help="a folder")
+    parser.add_argument("--size", type=int, default=32, help="in pixels")
+    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--json", help="file for the result")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        seconds, figures = measure(options, pathlib.Path(folder))
+    medians = {}
+    for name, taken in seconds.items():
+        wall, cpu = zip(*taken)
+        medians[name] = statistics.median(wall), statistics.median(cpu)
+        each = 1000 * medians[name][0] / (2 * options.images)
+        print(f"{name:15} {medians[name][0]:8.1f} s ({min(wall):.1f} to "
+              f"{max(wall):.1f}), {each:.1f} ms an image, CPU "
+              f"{medians[name][1]:.1f} s")
+    ratios = [theirs / ours for theirs, ours in
+              zip(medians["torch-fidelity"], medians["gandem"])]
+    print("torch-fidelity / gandem: {:.2f}, CPU {:.2f}".format(*ratios))
+    print(f"torch-fidelity's distance: {figures['torch-fidelity']:.6g}\n"
+          f"{figures['gandem']}")
+    if options.json:
+        pathlib.Path(options.json).write_text(json.dumps(
+            {"images": options.images, "size": options.size,
+             "threads": options.threads, "seconds": seconds, "ratios": ratios},
+            indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main()
