@@ -235,7 +235,8 @@ absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path) {
 
 absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
                                            const std::string& folder) {
-  const std::string kept = folder + path.substr(path.find_last_of('/'));
+  const std::string kept =
+      folder + "/" + path.substr(path.find_last_of('/') + 1);
   if (PathExists(kept)) return kept;
   // Several processes may keep one checkpoint: a temporary name of our own.
   const std::string pending = absl::StrCat(kept, ".", getpid(), kPendingSuffix);

@@ -35,6 +35,8 @@ constexpr absl::string_view kNames[] = {
     "discriminator.before_answer",
     "discriminator.before_publish",
     "discriminator.before_update",
+    "evaluation.after_slice",
+    "evaluation.before_card",
     "exchange.after_answer",
     "exchange.after_publish",
     "exchange.before_answer",

@@ -17,15 +17,6 @@
 #include "common/status.h"
 
 namespace gandem {
-namespace {
-
-std::string ParentOf(const std::string& path) {
-  const std::filesystem::path parent =
-      std::filesystem::path(path).parent_path();
-  return parent.empty() ? "." : parent.string();
-}
-
-}  // namespace
 
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path) {
@@ -107,6 +98,10 @@ absl::Status RenameDurably(const std::string& from, const std::string& to) {
   return FsyncDirectory(ParentOf(to));
 }
 
+std::string TemporaryName(const std::string& path) {
+  return absl::StrCat(path, ".", getpid(), ".tmp");
+}
+
 absl::Status FsyncDirectory(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open folder", path);
@@ -144,6 +139,12 @@ absl::Status RemoveAll(const std::string& path) {
   std::filesystem::remove_all(path, error);
   if (error) return FileError(error.value(), "cannot remove", path);
   return absl::OkStatus();
+}
+
+std::string ParentOf(const std::string& path) {
+  const size_t slash = path.find_last_of('/');
+  if (slash == std::string::npos) return ".";
+  return slash == 0 ? "/" : path.substr(0, slash);
 }
 
 bool PathExists(const std::string& path) {

@@ -42,6 +42,10 @@ absl::Status WriteFileDurably(const std::string& path,
 // old or the new one: rename, fsync of the folder.
 absl::Status RenameDurably(const std::string& from, const std::string& to);
 
+// `path`.PID.tmp, for a file that several processes may write at the same time:
+// write it under this name, then RenameDurably.
+std::string TemporaryName(const std::string& path);
+
 // Makes names that were created, renamed or removed in `path` survive a crash.
 absl::Status FsyncDirectory(const std::string& path);
 
@@ -53,6 +57,9 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
 // A file, or a folder with all that is in it; OK when there is nothing.
 absl::Status RemoveAll(const std::string& path);
+
+// The folder that `path` lies in: "a" of "a/b", "." of "b", "/" of "/b".
+std::string ParentOf(const std::string& path);
 
 bool PathExists(const std::string& path);
 

@@ -38,14 +38,21 @@ std::string ImagesText(const ImagesCard& images) {
   return text;
 }
 
+// Two jobs may end with the same card at the same time.
+absl::Status WriteShared(const std::string& path, const std::string& contents) {
+  const std::string temporary = TemporaryName(path);
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(temporary, contents));
+  return RenameDurably(temporary, path);
+}
+
 }  // namespace
 
 absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card) {
   std::string text;
   GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(card, &text));
   GANDEM_RETURN_IF_ERROR(
-      WriteFileDurably(stem + ".json", ProtoJson(card, 2) + "\n"));
-  return WriteFileDurably(stem + ".textproto", text);
+      WriteShared(stem + ".json", ProtoJson(card, 2) + "\n"));
+  return WriteShared(stem + ".textproto", text);
 }
 
 absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path) {

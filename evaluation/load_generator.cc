@@ -13,6 +13,7 @@
 #include "common/safetensors.h"
 #include "common/status.h"
 #include "models/registry.h"
+#include "training/catch_torch.h"
 #include "training/module_state.h"
 
 namespace gandem {
@@ -35,22 +36,6 @@ absl::Status CheckIsRun(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
-                                               std::optional<int64_t> step) {
-  GANDEM_RETURN_IF_ERROR(CheckIsRun(run_dir));
-  if (!step.has_value()) return FindNewestCheckpoint(run_dir);
-  const std::string path = CheckpointPath(run_dir, *step);
-  if (!PathExists(path)) {
-    return absl::NotFoundError(absl::StrCat("no checkpoint of step ", *step,
-                                            ": ", path, " does not exist"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(CheckpointManifest manifest, VerifyCheckpoint(path));
-  return FoundCheckpoint{.path = path,
-                         .step = *step,
-                         .manifest = std::move(manifest),
-                         .skipped_with_reason = {}};
-}
-
 absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
     const RunConfig& config, const Compute& compute, const std::string& path) {
   const int64_t size = config.data().image_size();
@@ -67,15 +52,30 @@ absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
   return network;
 }
 
-}  // namespace
+absl::StatusOr<at::Device> ParseDevice(const std::string& text) {
+  at::Device device = at::kCPU;
+  const absl::Status parsed = CatchTorch([&] {
+    device = at::Device(text);
+    return absl::OkStatus();
+  });
+  if (!parsed.ok() || (!device.is_cpu() && !device.is_cuda())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no device '", text, "'; expected cpu or cuda:N"));
+  }
+  if (device.is_cuda() && !torch::cuda::is_available()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", text, ": this machine or this LibTorch has no CUDA"));
+  }
+  return device;
+}
 
-absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
-                                              std::optional<int64_t> step) {
-  GANDEM_ASSIGN_OR_RETURN(FoundCheckpoint found, FindCheckpoint(run_dir, step));
+absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
+                                     const std::string& device) {
   LoadedGenerator result;
   result.checkpoint = found.path;
   result.step = found.step;
-  result.skipped = std::move(found.skipped_with_reason);
+  result.skipped = found.skipped_with_reason;
+  GANDEM_ASSIGN_OR_RETURN(result.compute.device, ParseDevice(device));
   GANDEM_ASSIGN_OR_RETURN(result.config,
                           LoadRunConfig(found.path + "/config.textproto", {}));
   if (result.config.precision() == PRECISION_FLOAT64) {
@@ -83,8 +83,48 @@ absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
   }
   GANDEM_ASSIGN_OR_RETURN(result.network,
                           LoadAverage(result.config, result.compute,
-                                      found.path + "/generator-0.safetensors"));
+                                      found.path + "/" + kGeneratorFile));
   return result;
+}
+
+absl::StatusOr<FoundCheckpoint> VerifiedCheckpoint(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(CheckpointManifest manifest, VerifyCheckpoint(path));
+  const int64_t step = manifest.step();
+  return FoundCheckpoint{.path = path,
+                         .step = step,
+                         .manifest = std::move(manifest),
+                         .skipped_with_reason = {}};
+}
+
+}  // namespace
+
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
+                                               std::optional<int64_t> step) {
+  GANDEM_RETURN_IF_ERROR(CheckIsRun(run_dir));
+  if (!step.has_value()) return FindNewestCheckpoint(run_dir);
+  const std::string path = CheckpointPath(run_dir, *step);
+  if (!PathExists(path)) {
+    return absl::NotFoundError(absl::StrCat("no checkpoint of step ", *step,
+                                            ": ", path, " does not exist"));
+  }
+  return VerifiedCheckpoint(path);
+}
+
+absl::StatusOr<LoadedGenerator> LoadCheckpoint(const std::string& folder,
+                                               const std::string& device) {
+  if (!PathExists(folder)) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no such folder"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                          VerifiedCheckpoint(folder));
+  return Load(found, device);
+}
+
+absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
+                                              std::optional<int64_t> step) {
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                          FindCheckpoint(run_dir, step));
+  return Load(found, "cpu");
 }
 
 }  // namespace gandem

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/checkpoint_files.h"
 #include "models/network.h"
 #include "proto/config.pb.h"
 #include "training/tensor_bytes.h"
@@ -26,8 +27,23 @@ struct LoadedGenerator {
   // Newer checkpoints that are not complete: "path: why". Tell the user.
   std::vector<std::string> skipped;
   std::shared_ptr<Generator> network;  // the average
-  Compute compute;                     // where `network` is: the CPU
+  Compute compute;                     // where `network` is
 };
+
+inline constexpr char kGeneratorFile[] = "generator-0.safetensors";
+
+// From the folder of a complete checkpoint, for `device` ("cpu", "cuda:N").
+//   NOT_FOUND         there is no such folder.
+//   DATA_LOSS         files are damaged; says which.
+//   INVALID_ARGUMENT  the files do not fit this version's networks, or there is
+//                     no such device.
+absl::StatusOr<LoadedGenerator> LoadCheckpoint(
+    const std::string& folder, const std::string& device = "cpu");
+
+// The folder of the newest complete checkpoint of a run, or that of `step`.
+// Errors: NOT_FOUND and DATA_LOSS as below.
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
+                                               std::optional<int64_t> step);
 
 // From the newest complete checkpoint, or from that of `step`.
 //   NOT_FOUND         `run_dir` is no run, or has no (such) checkpoint.

@@ -9,6 +9,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/exit_code.h"
+#include "common/failpoint.h"
+#include "evaluation/evaluate_flags.h"
 #include "evaluation/sample_command.h"
 #include "evaluation/train_features_command.h"
 
@@ -19,6 +21,8 @@ constexpr int kExitAboveThreshold = 1;
 
 constexpr char kSampleHelp[] = R"(Example:
   gandem sample runs/demo -n 64 -o grid.png
+  gandem sample runs/demo -n 8 --interpolate 10 -o ways.png
+  gandem sample runs/demo -n 50000 -o samples.npz
   gandem sample runs/demo --check --threshold 0.5
 
 Exit codes: 0 done, 1 --check is above --threshold, 2 the arguments or the run
@@ -33,16 +37,22 @@ struct SampleFlags {
 
 CLI::App* AddSampleCommand(CLI::App& app, SampleFlags& flags) {
   CLI::App* command = app.add_subcommand(
-      "sample", "Write a grid of images made by a run's newest checkpoint");
+      "sample", "Write images made by a run's newest checkpoint");
   command->add_option("RUN_DIR", flags.request.run_dir, "Folder of the run")
       ->required();
   command
       ->add_option("-n,--num_images", flags.request.num_images,
-                   "Images in the grid")
-      ->check(CLI::Range(int64_t{1}, SampleRequest::kMaxImages))
+                   "Images, or rows of --interpolate")
+      ->check(CLI::Range(int64_t{1}, SampleRequest::kMaxExported))
       ->capture_default_str();
   command->add_option("-o,--output", flags.request.output,
-                      "PNG file [RUN_DIR/samples/sample-STEP.png]");
+                      "A grid as .png, or single images: .tar, .npz, or a "
+                      "folder (ends with /) [RUN_DIR/samples/sample-STEP.png]");
+  command->add_option("--interpolate", flags.request.interpolate,
+                      "A grid whose rows lead from one sample to another in "
+                      "so many steps");
+  command->add_option("--truncation", flags.request.truncation,
+                      "Draw noise values above this again [0: never]");
   command
       ->add_option("--checkpoint", flags.checkpoint,
                    "Step of the checkpoint [the newest complete one]")
@@ -66,7 +76,7 @@ int PrintReport(const SampleReport& report, const SampleFlags& flags) {
     absl::FPrintF(stderr, "skipped %s\n", skipped);
   }
   absl::PrintF("checkpoint of step %d: %s\n", report.step, report.checkpoint);
-  absl::PrintF("%d images: %s\n", flags.request.num_images, report.grid);
+  absl::PrintF("%d images: %s\n", report.num_images, report.output);
   if (!report.distance.has_value()) return kExitOk;
   const SampleDistance& distance = *report.distance;
   absl::PrintF("check %.4f = structure %.4f + histogram %.4f + roughness %.4f",
@@ -97,10 +107,14 @@ int RunSample(const CLI::App& command, SampleFlags flags) {
 int Main(int argc, char** argv) {
   CLI::App app("Judges what a run has made.", "evaluation_job");
   app.require_subcommand(1);
-  SampleFlags flags;
-  const CLI::App* sample = AddSampleCommand(app, flags);
+  SampleFlags sample_flags;
+  const CLI::App* const sample = AddSampleCommand(app, sample_flags);
+  EvaluateFlags evaluate_flags;
+  const CLI::App* const evaluate = AddEvaluateCommand(app, evaluate_flags);
+  ExtractFlags extract_flags;
+  const CLI::App* const extract = AddExtractCommand(app, extract_flags);
   TrainFeaturesFlags train_features_flags;
-  const CLI::App* train_features =
+  const CLI::App* const train_features =
       AddTrainFeaturesCommand(app, train_features_flags);
   try {
     app.parse(argc, argv);
@@ -108,10 +122,19 @@ int Main(int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (train_features->parsed()) return RunTrainFeatures(train_features_flags);
-  return RunSample(*sample, flags);
+  if (evaluate->parsed()) return RunEvaluate(*evaluate, evaluate_flags);
+  if (extract->parsed()) return RunExtract(extract_flags);
+  return RunSample(*sample, sample_flags);
 }
 
 }  // namespace
 }  // namespace gandem
 
-int main(int argc, char** argv) { return gandem::Main(argc, argv); }
+int main(int argc, char** argv) {
+  const absl::Status armed = gandem::ArmFailpointFromEnvironment();
+  if (!armed.ok()) {
+    absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
+    return gandem::ExitCodeOf(armed);
+  }
+  return gandem::Main(argc, argv);
+}

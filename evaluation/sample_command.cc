@@ -12,10 +12,12 @@
 #include "common/file.h"
 #include "common/png.h"
 #include "common/status.h"
+#include "evaluation/export_images.h"
+#include "evaluation/generated_images.h"
 #include "evaluation/load_generator.h"
+#include "evaluation/sample_noise.h"
 #include "pipeline/open_dataset.h"
 #include "training/catch_torch.h"
-#include "training/sources.h"
 
 namespace gandem {
 namespace {
@@ -24,20 +26,18 @@ constexpr int64_t kBatch = 64;
 constexpr int64_t kCheckedSamples = 2048;
 constexpr int64_t kCheckedRealImages = 10240;
 
-// Calls `use` with each of the first `count` images, batch by batch:
+// Calls `use` with the image of each row of noise, batch by batch:
 // use(values_NCHW, shape).
 template <typename Use>
-void MakeSamples(LoadedGenerator& generator, uint64_t seed, int64_t count,
+void MakeSamples(LoadedGenerator& generator, const at::Tensor& noise_NZ,
                  const Use& use) {
   torch::NoGradGuard no_grad;
-  const NoiseSource noise =
-      KeyedNoise(seed, generator.network->noise_dim(), generator.compute);
-  for (int64_t first = 0; first < count; first += kBatch) {
-    const IndexRange range = {.first = first,
-                              .count = std::min(kBatch, count - first)};
+  for (const at::Tensor& batch_NZ : noise_NZ.split(kBatch)) {
     const at::Tensor images_NCHW =
         generator.network
-            ->forward(noise(Purpose::kSample, 0, range), ForwardMode::kEvaluate)
+            ->forward(
+                batch_NZ.to(generator.compute.device, generator.compute.dtype),
+                ForwardMode::kEvaluate)
             .to(at::kCPU, at::kFloat)
             .contiguous();
     use(std::span(images_NCHW.const_data_ptr<float>(),
@@ -48,16 +48,27 @@ void MakeSamples(LoadedGenerator& generator, uint64_t seed, int64_t count,
   }
 }
 
-absl::Status WriteGrid(LoadedGenerator& generator, uint64_t seed,
-                       int64_t num_images, const std::string& path) {
+absl::Status WriteGrid(LoadedGenerator& generator, const at::Tensor& noise_NZ,
+                       int64_t columns, const std::string& path) {
   std::vector<float> grid;
   ImageShape grid_shape;
-  MakeSamples(generator, seed, num_images,
+  MakeSamples(generator, noise_NZ,
               [&](std::span<const float> values, ImageShape shape) {
                 grid.insert(grid.end(), values.begin(), values.end());
                 grid_shape = shape;
               });
-  return WritePng(path, TileImages(grid, grid_shape));
+  return WritePng(path, TileImages(grid, grid_shape, columns));
+}
+
+absl::Status Export(const SampleRequest& request, const SampleReport& report,
+                    uint64_t seed) {
+  ImagesSpec::Generated spec;
+  spec.set_checkpoint(report.checkpoint);
+  spec.set_seed(seed);
+  spec.set_truncation(request.truncation);
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> images,
+                          GeneratedImages::Open(spec));
+  return ExportImages(*images, request.num_images, report.output);
 }
 
 absl::StatusOr<PixelStatistics> RealStatistics(const DataConfig& config) {
@@ -78,14 +89,17 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
                           RealStatistics(generator.config.data()));
   std::optional<PixelAccumulator> accumulator;
-  MakeSamples(generator, seed, kCheckedSamples,
-              [&](std::span<const float> values, ImageShape shape) {
-                if (!accumulator.has_value()) accumulator.emplace(shape);
-                const size_t size = static_cast<size_t>(shape.NumValues());
-                for (; !values.empty(); values = values.subspan(size)) {
-                  accumulator->Add(values.first(size));
-                }
-              });
+  MakeSamples(
+      generator,
+      SampleNoise(seed, /*truncation=*/0, generator.network->noise_dim(),
+                  {.first = 0, .count = kCheckedSamples}),
+      [&](std::span<const float> values, ImageShape shape) {
+        if (!accumulator.has_value()) accumulator.emplace(shape);
+        const size_t size = static_cast<size_t>(shape.NumValues());
+        for (; !values.empty(); values = values.subspan(size)) {
+          accumulator->Add(values.first(size));
+        }
+      });
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics generated,
                           accumulator->Finish());
   return ComputeSampleDistance(real, generated);
@@ -98,14 +112,30 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
   report.step = generator.step;
   report.skipped = generator.skipped;
   const uint64_t seed = request.seed.value_or(generator.config.seed());
-  report.grid = request.output;
-  if (report.grid.empty()) {
+  report.output = request.output;
+  if (report.output.empty()) {
     const std::string folder = request.run_dir + "/samples";
     GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
-    report.grid = absl::StrCat(folder, "/sample-", generator.step, ".png");
+    report.output = absl::StrCat(folder, "/sample-", generator.step, ".png");
   }
-  GANDEM_RETURN_IF_ERROR(
-      WriteGrid(generator, seed, request.num_images, report.grid));
+  report.num_images = request.num_images;
+  const int64_t noise_dim = generator.network->noise_dim();
+  if (IsExportPath(report.output)) {
+    GANDEM_RETURN_IF_ERROR(Export(request, report, seed));
+  } else if (request.interpolate > 0) {
+    report.num_images *= request.interpolate;
+    GANDEM_RETURN_IF_ERROR(
+        WriteGrid(generator,
+                  InterpolatedNoise(seed, request.truncation, noise_dim,
+                                    request.num_images, request.interpolate),
+                  request.interpolate, report.output));
+  } else {
+    GANDEM_RETURN_IF_ERROR(
+        WriteGrid(generator,
+                  SampleNoise(seed, request.truncation, noise_dim,
+                              {.first = 0, .count = request.num_images}),
+                  /*columns=*/0, report.output));
+  }
   if (request.check) {
     GANDEM_ASSIGN_OR_RETURN(report.distance, Check(generator, seed));
   }
@@ -116,7 +146,17 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
 
 absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
   Faults faults("sample");
-  faults.CheckRange("n", request.num_images, 1, SampleRequest::kMaxImages);
+  const bool exports = IsExportPath(request.output);
+  faults.CheckRange("n", request.num_images, 1,
+                    exports ? SampleRequest::kMaxExported
+                            : SampleRequest::kMaxImages /
+                                  std::max<int64_t>(1, request.interpolate));
+  if (request.interpolate != 0) {
+    faults.CheckRange("interpolate", request.interpolate, 2,
+                      SampleRequest::kMaxSteps);
+    if (exports) faults.Add("interpolate makes a grid: name a .png file");
+  }
+  CheckTruncation(request.truncation, faults);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
   SampleReport report;
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return Sample(request, report); }));

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem sample`: a grid of images from a run's newest checkpoint and, when
-// asked, their distance from the real ones (docs/sample_check.md). Image i
-// comes from the noise stream (seed, kSample, 0, i), as in the grids that the
-// run itself writes.
+// `gandem sample`: images from a run's newest checkpoint as a grid, as a grid
+// of interpolations, or one by one (export_images.h); and, when asked, their
+// distance from the real ones (docs/sample_check.md). Image i comes from the
+// noise stream (seed, kSample, 0, i), as in the grids that the run itself
+// writes.
 //
 // Thread safety: one compute thread.
 // Errors: a Status whose message says what to do; nothing escapes.
@@ -20,11 +21,19 @@
 namespace gandem {
 
 struct SampleRequest {
-  static constexpr int64_t kMaxImages = 10000;
+  static constexpr int64_t kMaxImages = 10000;  // of a grid
+  static constexpr int64_t kMaxExported = 10'000'000;
+  static constexpr int64_t kMaxSteps = 1000;
 
   std::string run_dir;      // required
-  int64_t num_images = 64;  // of the grid, 1 to kMaxImages
-  std::string output = {};  // empty: run_dir/samples/sample-N.png
+  int64_t num_images = 64;  // 1 to kMaxImages, exported 1 to kMaxExported
+  // A PNG file for a grid, else what IsExportPath says. Empty:
+  // run_dir/samples/sample-N.png.
+  std::string output = {};
+  // Above 0: a grid of num_images rows, each the way from one sample to another
+  // in so many steps.
+  int64_t interpolate = 0;
+  double truncation = 0;  // of the noise (sample_noise.h); 0: none
   std::optional<int64_t> checkpoint = {};  // step; none: the newest
   std::optional<uint64_t> seed = {};       // none: that of the run
   bool check = false;
@@ -34,7 +43,8 @@ struct SampleReport {
   std::string checkpoint;  // folder
   int64_t step = 0;
   std::vector<std::string> skipped;  // checkpoints: "path: why"
-  std::string grid;                  // path of the PNG
+  std::string output;                // path of what was written
+  int64_t num_images = 0;            // in it
   std::optional<SampleDistance> distance;
 };
 

@@ -152,8 +152,8 @@ TEST_F(SampleCommandTest, WritesTheAverageOfTheNewestCheckpoint) {
   EXPECT_EQ(report.checkpoint, CheckpointPath(run_, 20));
   EXPECT_THAT(report.skipped, IsEmpty());
   EXPECT_FALSE(report.distance.has_value());
-  EXPECT_EQ(report.grid, run_ + "/samples/sample-20.png");
-  ExpectGrid(report.grid, ExpectedGrid(SmallConfig(), 20, kRunSeed, 70));
+  EXPECT_EQ(report.output, run_ + "/samples/sample-20.png");
+  ExpectGrid(report.output, ExpectedGrid(SmallConfig(), 20, kRunSeed, 70));
 }
 
 TEST_F(SampleCommandTest, CheckpointSeedAndOutputCanBeChosen) {
@@ -167,7 +167,7 @@ TEST_F(SampleCommandTest, CheckpointSeedAndOutputCanBeChosen) {
                                          .checkpoint = 10,
                                          .seed = 77}));
   EXPECT_EQ(report.step, 10);
-  EXPECT_EQ(report.grid, output);
+  EXPECT_EQ(report.output, output);
   ExpectGrid(output, ExpectedGrid(SmallConfig(), 10, 77, 2));
 }
 
@@ -179,7 +179,7 @@ TEST_F(SampleCommandTest, Float64Run) {
   WriteCheckpoint(run_, config, 10);
   ASSERT_OK_AND_ASSIGN(const SampleReport report,
                        RunSampleCommand({.run_dir = run_, .num_images = 4}));
-  ExpectGrid(report.grid, ExpectedGrid(config, 10, kRunSeed, 4));
+  ExpectGrid(report.output, ExpectedGrid(config, 10, kRunSeed, 4));
 }
 
 TEST_F(SampleCommandTest, FallsBackFromADamagedCheckpointAndSaysSo) {

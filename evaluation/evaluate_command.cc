@@ -1,0 +1,323 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/evaluate_command.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/checkpoint_files.h"
+#include "common/failpoint.h"
+#include "common/faults.h"
+#include "common/file.h"
+#include "common/metric_card.h"
+#include "common/status.h"
+#include "evaluation/evaluation_reference.h"
+#include "evaluation/extract_features.h"
+#include "evaluation/image_set.h"
+#include "evaluation/metrics_self_test.h"
+#include "evaluation/statistics_file.h"
+#include "evaluation/work_folder.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kDefaultGenerated = 50000;
+// Below it, papers do not compute an FID: the covariance of an Inception's
+// features has no full rank.
+constexpr int64_t kFewImages = 2048;
+constexpr absl::Duration kProgressInterval = absl::Seconds(2);
+
+class EvaluateCommand {
+ public:
+  explicit EvaluateCommand(const EvaluateRequest& request)
+      : request_(request), started_(absl::Now()) {}
+
+  absl::StatusOr<EvaluateReport> Run();
+
+ private:
+  absl::Status CheckRequest();
+  // What is judged, by what, with what; and that they fit.
+  absl::Status OpenAll();
+  absl::Status KeepSubject();
+  std::string CardStem() const;
+  absl::Status Extract();
+  absl::Status Compute();
+  absl::Status SaveStatistics();
+  absl::Status AddWarnings();
+  absl::Status WriteCard();
+  std::function<void(int64_t)> ProgressOf(absl::string_view what,
+                                          int64_t num_images) const;
+  void Say(const std::string& line) const {
+    if (request_.say) request_.say(line);
+  }
+
+  const EvaluateRequest request_;
+  const absl::Time started_;
+  MetricSet metrics_;
+  Subject subject_;
+  std::string output_;
+  std::string network_path_;
+  FeatureNet net_;
+  int64_t num_images_ = 0;
+  MetricCard card_;
+  std::optional<WorkFolder> work_;
+  std::optional<FeatureStore> images_;
+  std::optional<EvaluationReference> reference_;  // where a metric needs one
+};
+
+absl::Status EvaluateCommand::CheckRequest() {
+  Faults faults("evaluate");
+  const absl::StatusOr<MetricSet> metrics = ParseMetrics(request_.metrics);
+  if (metrics.ok()) {
+    metrics_ = *metrics;
+  } else {
+    faults.Add(std::string(metrics.status().message()));
+  }
+  if (request_.num.has_value()) {
+    faults.CheckRange("num", *request_.num, 2, EvaluateRequest::kMaxImages);
+  }
+  faults.CheckRange("splits", request_.splits, 1, 1000);
+  faults.CheckRange("workers", request_.workers, 1,
+                    EvaluateRequest::kMaxWorkers);
+  if (request_.bootstrap != 0) {
+    faults.CheckRange("bootstrap", request_.bootstrap, 2, 10000);
+  }
+  return faults.ToStatus();
+}
+
+absl::Status EvaluateCommand::KeepSubject() {
+  std::string identity;
+  if (subject_.images.has_generated()) {
+    const ImagesSpec::Generated& generated = subject_.images.generated();
+    identity = absl::StrCat(subject_.manifest, " ", generated.seed(), " ",
+                            generated.truncation(), " ", generated.device());
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
+    GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());
+    identity = card.sha256();
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      WorkFolder work, WorkFolder::Take(output_ + "/work", ShortKey(identity)));
+  work_.emplace(std::move(work));
+  if (!subject_.images.has_generated()) return absl::OkStatus();
+  // Before anything of the checkpoint is read: it may be pruned at any time.
+  ImagesSpec::Generated& generated = *subject_.images.mutable_generated();
+  GANDEM_ASSIGN_OR_RETURN(
+      *generated.mutable_checkpoint(),
+      KeepCheckpoint(generated.checkpoint(), work_->path()));
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateCommand::OpenAll() {
+  GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
+  output_ = request_.output.empty() ? subject_.output : request_.output;
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(output_));
+  GANDEM_RETURN_IF_ERROR(KeepSubject());
+  Reference reference;
+  if (metrics_.needs_reference()) {
+    GANDEM_ASSIGN_OR_RETURN(reference,
+                            FindReference(request_.reference, subject_));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenImageSet(subject_.images));
+  num_images_ = request_.num.value_or(
+      std::min(source->size(), subject_.images.has_generated()
+                                   ? kDefaultGenerated
+                                   : EvaluateRequest::kMaxImages));
+  if (num_images_ > source->size() || num_images_ < 2) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(request_.subject.source, " holds ", source->size(),
+                     " images; --num ", num_images_, " cannot be had"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
+  card_.mutable_images()->set_name(subject_.name);
+  card_.mutable_images()->set_num_images(num_images_);
+  GANDEM_ASSIGN_OR_RETURN(network_path_,
+                          FindNetwork(request_.features, subject_, reference,
+                                      [this](const auto& line) { Say(line); }));
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FeatureExtractor> extractor,
+      OpenFeatureExtractor(network_path_, {.image_shape = source->shape()}));
+  net_ = extractor->net();
+  FeaturesCard& features = *card_.mutable_features();
+  features.set_network(net_.name);
+  features.set_sha256(net_.sha256);
+  features.set_dim(net_.feature_dim);
+  features.set_num_classes(net_.num_classes);
+  features.set_resize(net_.resize);
+  if (!metrics_.needs_reference()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      EvaluationReference opened,
+      EvaluationReference::Open(reference, net_, network_path_, card_.images(),
+                                metrics_));
+  reference_.emplace(std::move(opened));
+  *card_.mutable_reference() = reference_->card();
+  for (const std::string& warning : reference_->warnings()) {
+    card_.add_warnings(warning);
+  }
+  return absl::OkStatus();
+}
+
+std::string EvaluateCommand::CardStem() const {
+  const std::string all = absl::StrCat(
+      MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
+      request_.bootstrap, " ", card_.images().sha256(), " ",
+      card_.reference().sha256(), " ", card_.reference().num_images(), " ",
+      net_.sha256, " ", net_.resize);
+  return absl::StrCat(output_, "/", subject_.stem, "-", MetricSetText(metrics_),
+                      "-", ShortKey(all));
+}
+
+std::function<void(int64_t)> EvaluateCommand::ProgressOf(
+    absl::string_view what, int64_t num_images) const {
+  // Images that were there before say nothing about the speed.
+  struct State {
+    absl::Time first_time;
+    int64_t first = -1;
+    absl::Time last_said = absl::Now();
+  };
+  const auto state = std::make_shared<State>();
+  return [this, state, num_images, what = std::string(what)](int64_t present) {
+    const absl::Time now = absl::Now();
+    if (state->first < 0) {
+      state->first = present;
+      state->first_time = now;
+    }
+    if (present < num_images && now - state->last_said < kProgressInterval) {
+      return;
+    }
+    state->last_said = now;
+    const double seconds = absl::ToDoubleSeconds(now - state->first_time);
+    const double rate =
+        seconds > 0 ? static_cast<double>(present - state->first) / seconds : 0;
+    Say(absl::StrFormat("features of %s: %d/%d images | %.0f images/s", what,
+                        present, num_images, rate));
+  };
+}
+
+absl::Status EvaluateCommand::Extract() {
+  FeatureJob job;
+  *job.mutable_images() = subject_.images;
+  job.set_network(network_path_);
+  job.set_network_sha256(net_.sha256);
+  // Features of another network go to another folder.
+  GANDEM_ASSIGN_OR_RETURN(
+      images_,
+      FeatureStore::Create(work_->path() + "/" + NetworkKey(net_), job));
+  if (reference_.has_value()) {
+    GANDEM_RETURN_IF_ERROR(reference_->Extract(
+        request_.workers,
+        ProgressOf("the reference", card_.reference().num_images())));
+  }
+  return ExtractFeatures(*images_,
+                         {.num_images = num_images_,
+                          .workers = request_.workers,
+                          .progress = ProgressOf("the images", num_images_)});
+}
+
+absl::Status EvaluateCommand::Compute() {
+  std::optional<FeatureSide> reference;
+  std::optional<Moments> moments;
+  if (reference_.has_value()) reference = reference_->features();
+  if (metrics_.frechet) {
+    GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::vector<Metric> metrics,
+      ComputeMetrics(net_, {.store = &*images_, .num_images = num_images_},
+                     reference, moments,
+                     {.metrics = metrics_,
+                      .splits = request_.splits,
+                      .bootstrap = request_.bootstrap}));
+  for (const Metric& metric : metrics) *card_.add_metrics() = metric;
+  return AddWarnings();
+}
+
+absl::Status EvaluateCommand::SaveStatistics() {
+  const std::string& path = request_.save_statistics;
+  if (path.empty()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(Moments moments,
+                          ReadMoments(*images_, net_, num_images_));
+  return WriteStatistics(path,
+                         {.moments = std::move(moments),
+                          .net_name = net_.name,
+                          .net_sha256 = net_.sha256,
+                          .resize = net_.resize,
+                          .reference_name = card_.images().name(),
+                          .reference_split = card_.images().split(),
+                          .reference_hash = card_.images().sha256()},
+                         absl::EndsWith(path, ".npz")
+                             ? StatisticsFormat::kPytorchFid
+                             : StatisticsFormat::kSafetensors);
+}
+
+absl::Status EvaluateCommand::AddWarnings() {
+  if (!metrics_.frechet) return absl::OkStatus();
+  const Metric& distance = card_.metrics(0);
+  for (const auto& [count, what] :
+       {std::pair(num_images_, "the images"),
+        std::pair(card_.reference().num_images(), "the reference")}) {
+    if (count == 0 || count >= kFewImages) continue;
+    card_.add_warnings(absl::StrFormat(
+        "%s of %d images of %s: below %d it depends on their number more than "
+        "on their quality; about %.3g of it is sampling bias",
+        distance.name(), count, what, kFewImages, distance.predicted_bias()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status EvaluateCommand::WriteCard() {
+  card_.set_version(GANDEM_VERSION);
+  const absl::Time now = absl::Now();
+  card_.set_unix_seconds(absl::ToDoubleSeconds(now - absl::UnixEpoch()));
+  card_.set_seconds(absl::ToDoubleSeconds(now - started_));
+  if (!subject_.tensorboard.empty()) {
+    GANDEM_RETURN_IF_ERROR(AddCardScalars(subject_.tensorboard, card_));
+  }
+  GANDEM_FAILPOINT("evaluation.before_card");
+  return WriteMetricCard(CardStem(), card_);
+}
+
+absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
+  at::set_num_threads(1);
+  GANDEM_RETURN_IF_ERROR(CheckRequest());
+  GANDEM_RETURN_IF_ERROR(MetricsSelfTest());
+  const absl::Status opened = OpenAll();
+  if (!opened.ok()) {
+    // What has computed nothing leaves nothing.
+    if (work_.has_value()) work_->Remove().IgnoreError();
+    return opened;
+  }
+  EvaluateReport report;
+  report.path = CardStem() + ".textproto";
+  const absl::StatusOr<MetricCard> there = ReadMetricCard(report.path);
+  report.was_there = there.ok();
+  if (there.ok() && request_.save_statistics.empty()) {
+    report.card = *there;
+    GANDEM_RETURN_IF_ERROR(work_->Remove());
+    return report;
+  }
+  GANDEM_RETURN_IF_ERROR(Extract());
+  GANDEM_RETURN_IF_ERROR(SaveStatistics());
+  GANDEM_RETURN_IF_ERROR(Compute());
+  GANDEM_RETURN_IF_ERROR(WriteCard());
+  GANDEM_RETURN_IF_ERROR(work_->Remove());
+  report.card = card_;
+  return report;
+}
+
+}  // namespace
+
+absl::StatusOr<EvaluateReport> RunEvaluateCommand(
+    const EvaluateRequest& request) {
+  return EvaluateCommand(request).Run();
+}
+
+}  // namespace gandem

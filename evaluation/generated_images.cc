@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/generated_images.h"
+
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+#include "common/sha256.h"
+#include "common/status.h"
+#include "evaluation/sample_noise.h"
+#include "training/catch_torch.h"
+
+namespace gandem {
+absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
+    const ImagesSpec::Generated& spec) {
+  Faults faults("generated images");
+  CheckTruncation(spec.truncation(), faults);
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  GANDEM_ASSIGN_OR_RETURN(
+      LoadedGenerator loaded,
+      LoadCheckpoint(spec.checkpoint(),
+                     spec.device().empty() ? "cpu" : spec.device()));
+  std::unique_ptr<GeneratedImages> source(
+      new GeneratedImages(spec, std::move(loaded)));
+  // One image tells the shape, and whether the device works.
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    const torch::NoGradGuard no_grad;
+    GANDEM_ASSIGN_OR_RETURN(const at::Tensor image,
+                            source->ReadImages({.first = 0, .count = 1}));
+    source->shape_ = {.channels = image.size(1),
+                      .height = image.size(2),
+                      .width = image.size(3)};
+    return absl::OkStatus();
+  }));
+  return source;
+}
+
+absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
+  const Compute& compute = generator_.compute;
+  const at::Tensor noise_NZ =
+      SampleNoise(spec_.seed(), spec_.truncation(),
+                  generator_.network->noise_dim(), range)
+          .to(compute.device, compute.dtype);
+  const at::Tensor images_NCHW =
+      generator_.network->forward(noise_NZ, ForwardMode::kEvaluate);
+  if (!images_NCHW.isfinite().all().item<bool>()) {
+    return absl::DataLossError(absl::StrCat(
+        spec_.checkpoint(),
+        ": the generator makes NaN or infinite pixels: its training has "
+        "diverged; judge an older checkpoint (--checkpoint)"));
+  }
+  return QuantizeImages(images_NCHW);
+}
+
+absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::string weights,
+      Sha256OfFile(generator_.checkpoint + "/" + kGeneratorFile));
+  const RunConfig& config = generator_.config;
+  ImagesCard card;
+  card.set_kind("generated");
+  card.set_channels(shape_.channels);
+  card.set_height(shape_.height);
+  card.set_width(shape_.width);
+  card.set_quantization(kQuantization);
+  GeneratorCard& generator = *card.mutable_generator();
+  generator.set_step(generator_.step);
+  generator.set_seed(spec_.seed());
+  generator.set_truncation(spec_.truncation());
+  generator.set_standing_statistics("running averages of the training");
+  generator.set_weights(
+      absl::StrCat("exponential moving average, decay ", config.ema().decay()));
+  Sha256 hash;
+  hash.Update(absl::StrCat("generated ", weights, " ", spec_.seed(), " ",
+                           spec_.truncation(), " ", spec_.device(), " ",
+                           config.data().image_size(), " ", config.precision(),
+                           " "));
+  hash.Update(config.generator().network().SerializeAsString());
+  card.set_sha256(hash.Finish());
+  return card;
+}
+
+}  // namespace gandem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images of the averaged generator of a checkpoint. Image i is made of the
+// noise stream (seed, kSample, 0, i), as in the grids of `gandem sample`.
+//
+// Owner, thread safety, errors: see image_set.h.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "evaluation/image_set.h"
+#include "evaluation/load_generator.h"
+#include "proto/evaluation.pb.h"
+
+namespace gandem {
+
+class GeneratedImages : public ImageSet {
+ public:
+  // Errors of LoadCheckpoint (load_generator.h), and
+  //   INVALID_ARGUMENT  the truncation is negative, so small that noise is not
+  //                     found in reasonable time, or not a number; there is no
+  //                     such device.
+  static absl::StatusOr<std::unique_ptr<ImageSet>> Open(
+      const ImagesSpec::Generated& spec);
+
+  int64_t size() const override { return std::numeric_limits<int64_t>::max(); }
+  ImageShape shape() const override { return shape_; }
+  absl::StatusOr<ImagesCard> Describe() const override;
+
+ protected:
+  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override;
+
+ private:
+  GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
+      : spec_(spec), generator_(std::move(generator)) {}
+
+  const ImagesSpec::Generated spec_;
+  LoadedGenerator generator_;
+  ImageShape shape_;
+};
+
+}  // namespace gandem

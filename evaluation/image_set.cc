@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/image_set.h"
+
+#include <torch/torch.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/png.h"
+#include "common/status.h"
+#include "evaluation/dataset_images.h"
+#include "evaluation/file_images.h"
+#include "evaluation/generated_images.h"
+#include "training/catch_torch.h"
+
+namespace gandem {
+
+absl::StatusOr<at::Tensor> ImageSet::Read(IndexRange range) {
+  if (range.first < 0 || range.count < 1 || range.count > size() ||
+      range.first > size() - range.count) {
+    return absl::OutOfRangeError(absl::StrCat("images [", range.first, ", ",
+                                              range.end(), ") of ", size()));
+  }
+  at::Tensor images_NCHW;
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    const torch::NoGradGuard no_grad;
+    GANDEM_ASSIGN_OR_RETURN(images_NCHW, ReadImages(range));
+    return absl::OkStatus();
+  }));
+  return images_NCHW;
+}
+
+at::Tensor QuantizeImages(const at::Tensor& images_NCHW) {
+  const at::Tensor values_NCHW =
+      images_NCHW.to(at::kCPU, at::kFloat).contiguous();
+  at::Tensor bytes_NCHW = torch::empty(values_NCHW.sizes(), torch::kByte);
+  const float* const values = values_NCHW.const_data_ptr<float>();
+  uint8_t* const bytes = bytes_NCHW.mutable_data_ptr<uint8_t>();
+  for (int64_t i = 0; i < values_NCHW.numel(); ++i) {
+    bytes[i] = QuantizePixel(values[i]);
+  }
+  return bytes_NCHW;
+}
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
+  switch (spec.kind_case()) {
+    case ImagesSpec::kGenerated:
+      return GeneratedImages::Open(spec.generated());
+    case ImagesSpec::kDataset:
+      return DatasetImages::Open(spec.dataset());
+    case ImagesSpec::kFiles:
+      return OpenFileImages(spec.files());
+    case ImagesSpec::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the images' spec is of no kind");
+}
+
+}  // namespace gandem

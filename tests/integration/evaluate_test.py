@@ -1,0 +1,293 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Evaluation jobs as processes: any number of workers gives the same figures,
+kill -9 loses nothing, two jobs at a time do not disturb each other."""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import unittest
+
+import harness
+
+METRICS = ["--metric", "fid,is,kid,prdc"]
+NUM = 1100  # five slices, the last one small
+
+
+def slices(output):
+    """Inodes of all slices of features in the work folders, by name."""
+    return {path.name: path.stat().st_ino
+            for path in pathlib.Path(output).glob("work/*/*/features-*")}
+
+
+class EvaluateTest(harness.RunTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="gandem-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.env = {**os.environ, "XDG_CACHE_HOME": str(cls.shared / "cache")}
+        run = harness.Run(cls.shared / "run", sets=["checkpoint.keep_last=9"])
+        assert run.wait() == 0, run.text()[-4000:]
+        cls.run_dir = run.dir
+        # Trains the classifier, and computes the reference's features.
+        cls.card = cls.judge(cls.run_dir, *METRICS, "--num", NUM)
+
+    @classmethod
+    def command(cls, *arguments):
+        return [str(part) for part in [harness.BIN / "gandem", *arguments]]
+
+    @classmethod
+    def evaluate(cls, *arguments, failpoint=""):
+        return subprocess.run(
+            cls.command("evaluate", *arguments), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=harness.DEADLINE,
+            env={**cls.env, "GANDEM_FAILPOINT": failpoint})
+
+    @classmethod
+    def judge(cls, *arguments):
+        """The card of a job that succeeds."""
+        done = cls.evaluate(*arguments)
+        assert done.returncode == 0, done.stderr
+        path = done.stdout.splitlines()[-1].removeprefix("card: ")
+        return json.loads(pathlib.Path(path).with_suffix(".json").read_text())
+
+    def own_run(self, *steps):
+        """A run folder of this test, with some of the checkpoints."""
+        own = self.folder / "run"
+        for step in steps:
+            name = f"checkpoints/step-{step:09}"
+            shutil.copytree(self.run_dir / name, own / name)
+        shutil.copy(self.run_dir / "config.textproto", own)
+        return own
+
+    def test_the_card_has_the_facts(self):
+        card = self.card
+        names = [metric["name"] for metric in card["metrics"]]
+        net = card["features"]["network"]
+        self.assertEqual(names, [f"{name}({net})" for name in (
+            "FD", "IS", "KID", "precision", "recall", "density", "coverage")])
+        distance = card["metrics"][0]
+        self.assertGreater(distance["value"], distance["predicted_bias"])
+        self.assertGreater(distance["sd"], 0)
+        self.assertEqual(distance["num_images"], NUM)
+        self.assertEqual(distance["num_reference_images"], 2048)
+        self.assertEqual(card["images"]["generator"]["step"], 40)
+        self.assertEqual(card["images"]["generator"]["seed"], 1)
+        self.assertEqual(card["reference"]["split"], "train")
+        self.assertEqual(len(card["reference"]["sha256"]), 64)
+        self.assertEqual(len(card["features"]["sha256"]), 64)
+        self.assertIn("below 2048", card["warnings"][0])
+        events = list(self.run_dir.glob("tensorboard/evaluation/events*"))
+        self.assertTrue(any(f"evaluation/FD({net})".encode() in
+                            path.read_bytes() for path in events))
+        self.assertFalse(slices(self.run_dir / "evaluation"))
+
+    def test_any_number_of_workers_gives_the_same_bits(self):
+        for workers in (2, 3):
+            card = self.judge(self.run_dir, *METRICS, "--num", NUM,
+                              "--workers", workers, "--output",
+                              self.folder / str(workers))
+            self.assertEqual(card["metrics"], self.card["metrics"])
+
+    def test_images_of_files_get_the_same_figures(self):
+        expected = self.card["metrics"]
+        for name in ("samples.npz", "samples.tar", "samples/"):
+            exported = self.folder / name
+            done = subprocess.run(
+                self.command("sample", self.run_dir, "-n", NUM, "-o",
+                             f"{exported}{'/' if name[-1] == '/' else ''}"),
+                capture_output=True, text=True, timeout=harness.DEADLINE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            card = self.judge(
+                exported, *METRICS, "--reference",
+                self.run_dir / "config.textproto", "--output",
+                self.folder / "cards")
+            self.assertEqual(card["metrics"], expected, name)
+
+    def test_statistics_files(self):
+        for name in ("own.safetensors", "own.npz"):
+            own = self.folder / name
+            self.judge(self.run_dir, "--num", NUM, "--save_statistics", own)
+            card = self.judge(self.run_dir, "--num", NUM, "--reference", own,
+                              "--bootstrap", 0, "--output", self.folder / "b")
+            self.assertLess(card["metrics"][0]["value"],
+                            1e-6 * self.card["metrics"][0]["value"])
+            self.assertEqual(card["reference"]["kind"], "statistics")
+        # pytorch-fid's format does not say what made it.
+        self.assertIn("does not say which network", card["warnings"][0])
+        refused = self.evaluate(self.run_dir, "--num", NUM, "--metric", "kid",
+                                "--reference", own)
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("need the images themselves", refused.stderr)
+
+    def test_kill_loses_nothing(self):
+        own = self.own_run(20, 40)
+        output = own / "evaluation"
+        what = [own, "--checkpoint", 20, "--num", NUM]
+        killed = self.evaluate(*what, failpoint="evaluation.after_slice:2")
+        self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
+        first = slices(output)
+        self.assertEqual(len(first), 2)
+        # The training prunes meanwhile; the job has what it needs.
+        shutil.rmtree(own / "checkpoints/step-000000020")
+        killed = self.evaluate(*what, failpoint="evaluation.before_card:1")
+        self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
+        second = slices(output)
+        self.assertEqual(len(second), 5)
+        self.assertEqual(first, {name: second[name] for name in first})
+        card = self.judge(*what)
+        self.assertFalse(slices(output))
+        undisturbed = self.judge(self.run_dir, "--checkpoint", 20, "--num",
+                                 NUM, "--output", self.folder / "undisturbed")
+        self.assertEqual(card["metrics"], undisturbed["metrics"])
+
+    def test_a_killed_worker_is_started_again(self):
+        marker = self.folder / "killed"
+        done = self.evaluate(
+            self.run_dir, *METRICS, "--num", NUM, "--workers", 2, "--output",
+            self.folder / "cards",
+            failpoint=f"evaluation.after_slice:2:{marker}")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(marker.exists())
+        card = json.loads(next(self.folder.glob("cards/*.json")).read_text())
+        self.assertEqual(card["metrics"], self.card["metrics"])
+
+    def test_two_jobs_do_not_disturb_each_other(self):
+        output = self.folder / "cards"
+        command = self.command("evaluate", self.run_dir, *METRICS, "--num",
+                               NUM, "--output", output)
+        jobs = [subprocess.Popen(command, env=self.env, text=True,
+                                 stdin=subprocess.DEVNULL,
+                                 stdout=subprocess.PIPE,
+                                 stderr=subprocess.PIPE) for _ in range(2)]
+        for job in jobs:
+            _, errors = job.communicate(timeout=harness.DEADLINE)
+            self.assertEqual(job.returncode, 0, errors)
+        cards = list(output.glob("*.json"))
+        self.assertEqual(len(cards), 1)
+        self.assertEqual(json.loads(cards[0].read_text())["metrics"],
+                         self.card["metrics"])
+        self.assertEqual(list(output.glob("work/*")), [])
+
+    def test_what_was_judged_is_not_judged_again(self):
+        done = self.evaluate(self.run_dir, *METRICS, "--num", NUM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertTrue(done.stdout.startswith("judged before:"))
+        self.assertEqual(done.stderr, "")
+
+    def watch(self, *arguments, env=None):
+        return subprocess.run(
+            self.command("watch-eval", *arguments), capture_output=True,
+            text=True, timeout=harness.DEADLINE, env=env or self.env)
+
+    def test_the_watcher_goes_on_after_a_crash(self):
+        own = self.own_run(10, 20, 30)
+        arguments = [own, "--every", 20, "--once", "--", "--num", 300]
+        marker = self.folder / "killed"
+        done = self.watch(*arguments, env={
+            **self.env,
+            "GANDEM_FAILPOINT": f"evaluation.before_card:1:{marker}"})
+        self.assertTrue(marker.exists())
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split()[0] for line in done.stdout.splitlines()]
+        self.assertEqual(rows, ["round", "20"])
+        cards = {path.name: path.stat().st_mtime_ns
+                 for path in own.glob("evaluation/*.textproto")}
+        self.assertEqual(len(cards), 1)
+        # A new checkpoint; the old one is only looked up.
+        name = "checkpoints/step-000000040"
+        shutil.copytree(self.run_dir / name, own / name)
+        shutil.rmtree(own / "checkpoints/step-000000010")
+        done = self.watch(own, "--every", 20, "--", "--num", 300)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = [line.split()[0] for line in done.stdout.splitlines()]
+        self.assertEqual(rows, ["round", "20", "40"])
+        after = {path.name: path.stat().st_mtime_ns
+                 for path in own.glob("evaluation/*.textproto")}
+        self.assertEqual(len(after), 2)
+        self.assertEqual(cards, {name: after[name] for name in cards})
+        self.assertEqual(list(own.glob("evaluation/snapshots/*")), [])
+
+    def test_the_watcher_is_killed(self):
+        own = self.own_run(40)
+        watcher = subprocess.Popen(
+            self.command("watch-eval", own, "--", "--num", 200000,
+                         "--bootstrap", 0),
+            env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.addCleanup(watcher.stdout.close)
+        self.addCleanup(watcher.wait)
+        self.addCleanup(watcher.kill)
+        harness.wait_for(lambda: slices(own / "evaluation"), "a slice")
+        job, = harness.descendants(watcher.pid)
+        self.assertEqual(harness.command_of(job), "evaluation_job")
+        watcher.kill()
+        watcher.wait()
+        harness.wait_for(lambda: not harness.command_of(job),
+                         "the job to die with its watcher")
+        self.assertTrue(
+            list(own.glob("evaluation/snapshots/step-000000040")))
+
+    def test_training_with_an_evaluation_beside_it(self):
+        run = self.start(
+            "train", sets=["checkpoint.keep_last=1", "rounds=45"],
+            flags=["--evaluate_every", "20", "--evaluate_args", "--num 300"],
+            env=self.env)
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        steps = sorted(
+            json.loads(card.read_text())["images"]["generator"]["step"]
+            for card in run.dir.glob("evaluation/*.json"))
+        self.assertEqual(steps, [20, 40, 45])
+        self.assertIn("\n       45  ", run.text())
+        self.assertEqual(len(list(run.dir.glob("checkpoints/*"))), 1)
+
+    def test_a_failing_evaluation_does_not_stop_the_training(self):
+        run = self.start(
+            "train", flags=["--evaluate_every", "20", "--evaluate_args",
+                            "--features /no/such/file"], env=self.env)
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertIn("the training goes on", run.text())
+        self.assertIn("/no/such/file",
+                      (run.dir / "logs/watch-eval.log").read_text())
+
+    def test_bad_input_is_explained(self):
+        other = self.folder / "other.npz"
+        done = subprocess.run(
+            self.command("sample", self.run_dir, "-n", 3, "-o", other),
+            capture_output=True, text=True, timeout=harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        pending = self.folder / "run/checkpoints/step-000000050.1.tmp"
+        pending.mkdir(parents=True)
+        cases = [
+            (["/no/such/run"], "no such file or folder"),
+            ([pending], "is being written"),
+            ([self.run_dir, "--metric", "fud"], "none of fid, is, kid, prdc"),
+            ([self.run_dir, "--num", 1, "--workers", 0],
+             "num 1 is not in [2, 10000000]; workers 0"),
+            ([self.run_dir, "--checkpoint", 33], "no checkpoint of step 33"),
+            ([self.run_dir, "--device", "tpu"], "expected cpu or cuda:N"),
+            ([self.run_dir, "--truncation", "-1"], "truncation -1"),
+            ([self.run_dir, "--features", harness.SMOKE], "mlp_smoke"),
+            ([self.run_dir, "--reference", "/no/such"], "no such file"),
+            ([self.run_dir, "--cores", "999"], "core 999"),
+            ([other], "need a --reference"),
+            ([other, "--num", 5, "--reference", self.run_dir /
+              "config.textproto"], "holds 3 images; --num 5"),
+            ([other, "--seed", 5], "are for runs and checkpoints"),
+            ([self.run_dir, "--reference",
+              "/usr/share/datasets/fashion-mnist"],
+             "the images are 8 x 8 gray, those of the reference "
+             "/usr/share/datasets/fashion-mnist are 32 x 32 gray"),
+        ]
+        for arguments, message in cases:
+            with self.subTest(message):
+                done = self.evaluate(*arguments, "--output",
+                                     self.folder / "cards")
+                self.assertEqual(done.returncode, 2, done.stderr)
+                self.assertIn(message, done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
