@@ -74,7 +74,8 @@ class Computation {
     Metric& metric = Add(DistanceName(net_), distance);
     metric.set_num_reference_images(reference_moments.count);
     metric.set_predicted_bias(PredictedSamplingBias(
-        reference.eigenvalues(), moments.count, reference_moments.count));
+        reference.eigenvalues(), moments.count, reference_moments.count,
+        /*rows=*/reference_moments.count));
     if (options_.bootstrap == 0) return absl::OkStatus();
     GANDEM_ASSIGN_OR_RETURN(
         const double sd,

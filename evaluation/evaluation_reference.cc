@@ -145,7 +145,9 @@ absl::StatusOr<Moments> EvaluationReference::ReadMomentsOnce() const {
   GANDEM_ASSIGN_OR_RETURN(Moments moments, ReadMoments(*store_, net_, count));
   // The file would not have what the distance needs of few images.
   if (moments.root_ND.defined()) return moments;
-  GANDEM_RETURN_IF_ERROR(WriteStatistics(path,
+  // Other jobs may write the same.
+  const std::string temporary = TemporaryName(path);
+  GANDEM_RETURN_IF_ERROR(WriteStatistics(temporary,
                                          {.moments = moments,
                                           .net_name = net_.name,
                                           .net_sha256 = net_.sha256,

@@ -51,7 +51,12 @@ std::string ToString(WorkerKey key) {
 
 Coordinator::Coordinator(Options options)
     : options_(std::move(options)),
-      config_crc32c_(TextCrc32c(options_.config_text)) {}
+      config_crc32c_(TextCrc32c(options_.config_text)) {
+  if (options_.evaluate_every > 0) {
+    snapshots_.emplace(options_.run_dir, options_.evaluate_every,
+                       options_.rounds);
+  }
+}
 
 Coordinator::Worker* Coordinator::Find(WorkerKey key) {
   for (Worker& worker : workers_) {
@@ -346,6 +351,13 @@ void Coordinator::Commit(int64_t step) {
   committed_step_ = settled_step_ = step;
   shards_.Settle(step);
   AddEvent(absl::StrCat("checkpoint of ", step, " rounds is complete"));
+  if (snapshots_.has_value()) {
+    const absl::Status kept = snapshots_->KeepDue();
+    if (!kept.ok()) {
+      AddEvent(absl::StrCat("the checkpoint cannot be kept to be judged: ",
+                            std::string(kept.message())));
+    }
+  }
   const absl::Status pruned = PruneCheckpoints(
       options_.run_dir, options_.keep_last, options_.keep_every);
   if (!pruned.ok()) {

@@ -34,6 +34,7 @@
 #include "common/exit_code.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
+#include "scaling_manager/evaluation_snapshots.h"
 #include "scaling_manager/shard_collector.h"
 
 namespace gandem {
@@ -70,6 +71,9 @@ class Coordinator {
     int restart_budget = 5;
     int64_t keep_last = 2;
     int64_t keep_every = 0;
+    // Above 0: checkpoints that are due to be judged are kept before they may
+    // be pruned (evaluation_snapshots.h).
+    int64_t evaluate_every = 0;
     Clock* clock = Clock::Real();
   };
   // What the launcher is to do now.
@@ -179,6 +183,7 @@ class Coordinator {
   // Incarnations up to this one were given by earlier coordinators.
   int64_t earlier_incarnations_ ABSL_GUARDED_BY(mu_) = 0;
   ShardCollector shards_ ABSL_GUARDED_BY(mu_);
+  std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(mu_);
   int64_t committed_step_ ABSL_GUARDED_BY(mu_) = 0;  // 0: none
   int64_t settled_step_ ABSL_GUARDED_BY(mu_) = 0;    // committed or given up
   std::string resume_from_ ABSL_GUARDED_BY(mu_);

@@ -33,6 +33,7 @@ class EvaluationQueue {
   std::set<int64_t> Due(std::span<const int64_t> steps) const;
   void Add(int64_t step);
 
+  bool IsWaiting(int64_t step) const { return waiting_.contains(step); }
   // The oldest that waits; none: nothing to do.
   std::optional<int64_t> Next() const;
   // Next() was judged, or is not to be tried again.

@@ -107,7 +107,8 @@ Coordinator::Options CoordinatorOptions(const RunSetup& setup,
       .grace = absl::Seconds(control.grace_seconds()),
       .restart_budget = control.restart_budget(),
       .keep_last = config.checkpoint().keep_last(),
-      .keep_every = config.checkpoint().keep_every()};
+      .keep_every = config.checkpoint().keep_every(),
+      .evaluate_every = options.evaluate_every};
   if (options.colocated) {
     result.workers.push_back({COLOCATED, 0});
     return result;

@@ -6,22 +6,19 @@
 #include <utility>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/binary_folder.h"
-#include "common/checkpoint_files.h"
 #include "common/child_process.h"
 #include "common/exit_code.h"
 #include "common/file.h"
 #include "common/metric_card.h"
 #include "common/run_config.h"
 #include "common/status.h"
-#include "scaling_manager/evaluation_queue.h"
+#include "scaling_manager/evaluation_snapshots.h"
 #include "scaling_manager/run_lock.h"
 
 namespace gandem {
@@ -38,85 +35,36 @@ class WatchCommand {
                FILE* out)
       : options_(options),
         binary_(std::move(binary)),
-        evaluation_dir_(options.run_dir + "/evaluation"),
-        snapshots_(evaluation_dir_ + "/snapshots"),
         log_(options.run_dir + "/logs/evaluation.log"),
-        queue_(options.every, rounds),
+        snapshots_(options.run_dir, options.every, rounds),
         out_(out) {}
 
   absl::Status Run();
 
  private:
-  absl::Status KnowCards();
-  // Keeps the checkpoints that are due.
-  absl::Status Keep();
   absl::Status Start(int64_t step);
   absl::Status OnEnd(int64_t step, const ProcessEnd& end);
   absl::Status ShowCard(int64_t step);
-  std::string KeptPath(int64_t step) const {
-    return snapshots_ + CheckpointPath("", step).substr(kCheckpoints);
+  static void Complain(const std::string& line) {
+    absl::FPrintF(stderr, "gandem watch-eval: %s\n", line);
   }
   void Say(const std::string& line) {
     absl::FPrintF(out_, "%s\n", line);
     std::fflush(out_);
   }
 
-  static constexpr size_t kCheckpoints = sizeof("/checkpoints") - 1;
-
   const WatchOptions options_;
   const std::string binary_;
-  const std::string evaluation_dir_;
-  const std::string snapshots_;
   const std::string log_;
-  EvaluationQueue queue_;
+  EvaluationSnapshots snapshots_;
   FILE* const out_;
   std::string header_;
   std::optional<ChildProcess> child_;
 };
 
-absl::Status WatchCommand::KnowCards() {
-  const auto names = ListDirectory(evaluation_dir_);
-  if (!names.ok()) return absl::OkStatus();  // nothing was judged yet
-  for (const std::string& name : *names) {
-    if (!absl::EndsWith(name, ".textproto")) continue;
-    const auto card = ReadMetricCard(evaluation_dir_ + "/" + name);
-    if (card.ok() && card->images().has_generator()) {
-      queue_.Know(card->images().generator().step());
-    }
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WatchCommand::Keep() {
-  // What was kept before a crash, and what the run has.
-  GANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
-                          ListCheckpoints(options_.run_dir));
-  const auto kept = ListDirectory(snapshots_);
-  for (const std::string& name : kept.value_or(std::vector<std::string>())) {
-    int64_t step = 0;
-    absl::string_view digits = name;
-    if (absl::ConsumePrefix(&digits, "step-") &&
-        absl::SimpleAtoi(digits, &step)) {
-      steps.push_back(step);
-    }
-  }
-  for (const int64_t step : queue_.Due(steps)) {
-    const absl::Status status =
-        PathExists(KeptPath(step))
-            ? absl::OkStatus()
-            : KeepCheckpoint(CheckpointPath(options_.run_dir, step), snapshots_)
-                  .status();
-    if (status.ok()) {
-      queue_.Add(step);
-    } else if (!absl::IsNotFound(status)) {  // pruned: the next one, then
-      return status;
-    }
-  }
-  return absl::OkStatus();
-}
-
 absl::Status WatchCommand::Start(int64_t step) {
-  std::vector<std::string> arguments = {binary_, "evaluate", KeptPath(step)};
+  std::vector<std::string> arguments = {binary_, "evaluate",
+                                        snapshots_.PathOf(step)};
   arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
                    options_.evaluate_arguments.end());
   auto child = ChildProcess::Start(
@@ -150,24 +98,24 @@ absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
   if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
   if (end.exit_code == kExitOk) {
     GANDEM_RETURN_IF_ERROR(ShowCard(step));
-    queue_.Finish(step);
-  } else if (queue_.Retry(step)) {
-    Say(text);
+    snapshots_.queue().Finish(step);
+  } else if (snapshots_.queue().Retry(step)) {
+    Complain(text);
     return absl::OkStatus();
   } else {
-    Say(absl::StrCat(text, "\nstep ", step, " is left out"));
+    Complain(absl::StrCat(text, "\nstep ", step, " is left out"));
   }
-  return RemoveAll(KeptPath(step));
+  return snapshots_.Remove(step);
 }
 
 absl::Status WatchCommand::Run() {
   GANDEM_ASSIGN_OR_RETURN(const RunLock lock,
                           RunLock::TakeForWatch(options_.run_dir));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/logs"));
-  GANDEM_RETURN_IF_ERROR(KnowCards());
   while (true) {
-    GANDEM_RETURN_IF_ERROR(Keep());
-    const std::optional<int64_t> next = queue_.Next();
+    GANDEM_RETURN_IF_ERROR(snapshots_.KeepDue());
+    GANDEM_RETURN_IF_ERROR(snapshots_.RemoveStale());
+    const std::optional<int64_t> next = snapshots_.queue().Next();
     if (child_.has_value()) {
       const std::optional<ProcessEnd> end = child_->Poll();
       if (end.has_value()) {
@@ -177,7 +125,7 @@ absl::Status WatchCommand::Run() {
       }
     } else if (next.has_value()) {
       GANDEM_RETURN_IF_ERROR(Start(*next));
-    } else if (options_.once || queue_.complete()) {
+    } else if (options_.once || snapshots_.queue().complete()) {
       return absl::OkStatus();
     }
     absl::SleepFor(kLookInterval);
