@@ -19,7 +19,14 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-const FeatureNet kNet = {.name = "net", .feature_dim = 5, .num_classes = 3};
+FeatureNet MakeNet() {
+  FeatureNet net;
+  net.name = "net";
+  net.feature_dim = 5;
+  net.num_classes = 3;
+  return net;
+}
+const FeatureNet kNet = MakeNet();
 
 // Values that no float32 holds.
 Features MakeFeatures(IndexRange slice) {
