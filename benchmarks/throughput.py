@@ -26,7 +26,7 @@ BATCH = 64
 RECIPES = {
     "dcgan_64": {"size": 64, "noise_dim": 100, "widths": (64, 64),
                  "rounds": 30},
-    "fashion_mnist_dcgan": {"size": 32, "noise_dim": 64, "widths": (32, 24),
+    "fashion_mnist_dcgan": {"size": 32, "noise_dim": 64, "widths": (32, 32),
                             "rounds": 150},
 }
 WARM_UP = 3  # rounds
