@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/evaluate_flags.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -22,7 +23,7 @@ folder of PNG files, a .tar of them, or an .npz (docs/evaluation.md).
 
 Examples:
   gandem evaluate runs/a
-  gandem evaluate runs/a --metric fid,is,kid,prdc --num 10000 --workers 2
+  gandem evaluate runs/a --metric fid,is,kid,prdc --num 10000 --cores 2-3
   gandem evaluate runs/a --features inception-2015-12-05.pt
   gandem evaluate images/ --reference other.tar --features net.pt
 
@@ -90,11 +91,9 @@ CLI::App* AddEvaluateCommand(CLI::App& app, EvaluateFlags& flags) {
       ->add_option("--bootstrap", request.bootstrap,
                    "Replicates for the distance's standard deviation; 0: none")
       ->capture_default_str();
-  command
-      ->add_option("--workers", request.workers,
-                   "Processes that share the images; the figures do not "
-                   "depend on it")
-      ->capture_default_str();
+  command->add_option("--workers", request.workers,
+                      "Processes that share the images; the figures do not "
+                      "depend on it [one a core, at most 16]");
   command->add_option("--cores", flags.cores,
                       "Cores to run on, as in 0-3,6 [all]");
   command->add_flag("--quiet", flags.quiet, "Print no progress");
@@ -111,6 +110,12 @@ int RunEvaluate(const CLI::App& command, EvaluateFlags flags) {
   }
   if (command.count("--seed") > 0) request.subject.seed = flags.seed;
   if (command.count("--num") > 0) request.num = flags.num;
+  if (command.count("--workers") == 0) {
+    // Each holds a network of its own in memory.
+    constexpr size_t kMostUnasked = 16;
+    request.workers =
+        static_cast<int>(std::min(AllowedCores().size(), kMostUnasked));
+  }
   if (!flags.quiet) {
     request.say = [](const std::string& line) {
       absl::FPrintF(stderr, "%s\n", line);

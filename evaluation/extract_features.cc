@@ -198,8 +198,15 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
 
 absl::Status ExtractFeatures(const FeatureStore& store,
                              const ExtractOptions& options) {
-  if (store.Missing(options.num_images).empty()) return absl::OkStatus();
-  if (options.workers > 1) return ExtractInChildren(store, options);
+  const auto missing =
+      static_cast<int>(store.Missing(options.num_images).size());
+  if (missing == 0) return absl::OkStatus();
+  const int workers = std::min(options.workers, missing);
+  if (workers > 1) {
+    return ExtractInChildren(store, {.num_images = options.num_images,
+                                     .workers = workers,
+                                     .progress = options.progress});
+  }
   int64_t present = NumPresent(store, options.num_images);
   return ExtractShare(store, options.num_images, {.index = 0, .size = 1},
                       [&](IndexRange slice) {

@@ -25,7 +25,7 @@ struct WorkerShare {
 
 struct ExtractOptions {
   int64_t num_images = 0;  // required, >= 1
-  // Above 1: that many child processes; each is pinned to one of this
+  // Above 1: that many child processes at most; each is pinned to one of this
   // process's cores where there are enough.
   int workers = 1;
   // How many images there are features of; called now and then.
