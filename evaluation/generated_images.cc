@@ -43,8 +43,8 @@ absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
       SampleNoise(spec_.seed(), spec_.truncation(),
                   generator_.network->noise_dim(), range)
           .to(compute.device, compute.dtype);
-  const at::Tensor images_NCHW =
-      generator_.network->forward(noise_NZ, ForwardMode::kEvaluate);
+  const at::Tensor images_NCHW = generator_.network->forward(
+      noise_NZ, Condition(), ForwardMode::kEvaluate);
   if (!images_NCHW.isfinite().all().item<bool>()) {
     return absl::DataLossError(absl::StrCat(
         spec_.checkpoint(),

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_files.h"
+#include "common/data_shape.h"
 #include "common/file.h"
 #include "common/run_config.h"
 #include "common/safetensors.h"
@@ -38,11 +39,9 @@ absl::Status CheckIsRun(const std::string& run_dir) {
 
 absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
     const RunConfig& config, const Compute& compute, const std::string& path) {
-  const int64_t size = config.data().image_size();
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Generator> network,
-      MakeGenerator(config.generator().network(),
-                    {.channels = 1, .height = size, .width = size}));
+      MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
   network->to(compute.device, compute.dtype);
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
                           ReadSafetensors(path));

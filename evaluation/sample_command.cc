@@ -37,7 +37,7 @@ void MakeSamples(LoadedGenerator& generator, const at::Tensor& noise_NZ,
         generator.network
             ->forward(
                 batch_NZ.to(generator.compute.device, generator.compute.dtype),
-                ForwardMode::kEvaluate)
+                Condition(), ForwardMode::kEvaluate)
             .to(at::kCPU, at::kFloat)
             .contiguous();
     use(std::span(images_NCHW.const_data_ptr<float>(),

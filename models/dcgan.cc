@@ -56,7 +56,8 @@ class DcganGenerator : public Generator {
         .Add(&Tanh);
   }
 
-  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
     return main_->forward(noise_NZ.view({-1, noise_dim_, 1, 1}), mode);
   }
 
@@ -87,8 +88,9 @@ class DcganDiscriminator : public Discriminator {
                                        /*one_pixel=*/true));
   }
 
-  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
-    return main_->forward(images_NCHW, mode).flatten();
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
+    return {.logits_N = main_->forward(images_NCHW, mode).flatten()};
   }
 
  private:

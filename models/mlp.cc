@@ -34,7 +34,8 @@ class MlpGenerator : public Generator {
     register_module("main", main_);
   }
 
-  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
     const ImageShape& image = options_.image;
     return main_->forward(noise_NZ, mode)
         .view({-1, image.channels, image.height, image.width});
@@ -55,8 +56,10 @@ class MlpDiscriminator : public Discriminator {
     register_module("main", main_);
   }
 
-  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
-    return main_->forward(images_NCHW.flatten(1), mode).squeeze(1);
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
+    return {.logits_N =
+                main_->forward(images_NCHW.flatten(1), mode).squeeze(1)};
   }
 
  private:

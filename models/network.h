@@ -25,18 +25,34 @@ enum class ForwardMode {
   kEvaluate,
 };
 
+// What a network is told besides noise or an image. A network takes from it
+// what it was made for (registry.h) and ignores the rest.
+struct Condition {
+  at::Tensor labels_N = {};     // int64, in [0, num_classes)
+  at::Tensor images_NCHW = {};  // paired images: the input that is translated
+};
+
 class Generator : public torch::nn::Module {
  public:
   // noise_NZ: [N, noise_dim()]; returns images_NCHW in (-1, 1).
-  virtual at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) = 0;
+  virtual at::Tensor forward(const at::Tensor& noise_NZ,
+                             const Condition& condition, ForwardMode mode) = 0;
   virtual int64_t noise_dim() const = 0;
+};
+
+// What a discriminator says of a batch.
+struct Verdict {
+  // Patch discriminators: of any shape with N first.
+  at::Tensor logits_N;
+  // Unit length; only of networks with a class head (ContraGAN, ReACGAN).
+  at::Tensor embeddings_NE = {};
+  at::Tensor proxies_KE = {};  // one for each class
 };
 
 class Discriminator : public torch::nn::Module {
  public:
-  // images_NCHW -> logits_N.
-  virtual at::Tensor forward(const at::Tensor& images_NCHW,
-                             ForwardMode mode) = 0;
+  virtual Verdict forward(const at::Tensor& images_NCHW,
+                          const Condition& condition, ForwardMode mode) = 0;
 };
 
 }  // namespace gandem

@@ -96,26 +96,26 @@ absl::Status NoFamily() {
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
-    const NetworkConfig& config, const ImageShape& image) {
+    const NetworkConfig& config, const DataShape& data) {
   switch (config.family_case()) {
     case NetworkConfig::kMlp: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.mlp(), image));
+                              ToOptions(config.mlp(), data.image));
       return MakeMlpGenerator(options);
     }
     case NetworkConfig::kDcgan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.dcgan(), image));
+                              ToOptions(config.dcgan(), data.image));
       return MakeDcganGenerator(options);
     }
     case NetworkConfig::kSndcgan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.sndcgan(), image));
+                              ToOptions(config.sndcgan(), data.image));
       return MakeSndcganGenerator(options);
     }
     case NetworkConfig::kSngan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.sngan(), image));
+                              ToOptions(config.sngan(), data.image));
       return MakeSnganGenerator(options);
     }
     case NetworkConfig::FAMILY_NOT_SET:
@@ -125,26 +125,26 @@ absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
 }
 
 absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
-    const NetworkConfig& config, const ImageShape& image) {
+    const NetworkConfig& config, const DataShape& data) {
   switch (config.family_case()) {
     case NetworkConfig::kMlp: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.mlp(), image));
+                              ToOptions(config.mlp(), data.image));
       return MakeMlpDiscriminator(options);
     }
     case NetworkConfig::kDcgan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.dcgan(), image));
+                              ToOptions(config.dcgan(), data.image));
       return MakeDcganDiscriminator(options);
     }
     case NetworkConfig::kSndcgan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.sndcgan(), image));
+                              ToOptions(config.sndcgan(), data.image));
       return MakeSndcganDiscriminator(options);
     }
     case NetworkConfig::kSngan: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.sngan(), image));
+                              ToOptions(config.sngan(), data.image));
       return MakeSnganDiscriminator(options);
     }
     case NetworkConfig::FAMILY_NOT_SET:

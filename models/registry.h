@@ -6,13 +6,13 @@
 //
 // Owner: the caller. Thread safety: any thread.
 // Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
-// the family is missing or does not make images of this size.
+// the family is missing or does not make such images.
 #pragma once
 
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "common/image_shape.h"
+#include "common/data_shape.h"
 #include "models/network.h"
 
 namespace gandem {
@@ -20,8 +20,8 @@ namespace gandem {
 class NetworkConfig;  // proto/config.proto
 
 absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
-    const NetworkConfig& config, const ImageShape& image);
+    const NetworkConfig& config, const DataShape& data);
 absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
-    const NetworkConfig& config, const ImageShape& image);
+    const NetworkConfig& config, const DataShape& data);
 
 }  // namespace gandem

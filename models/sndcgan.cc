@@ -48,7 +48,8 @@ class SndcganGenerator : public Generator {
         .Add(&Tanh);
   }
 
-  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
     const at::Tensor x = linear_->forward(noise_NZ, mode);
     return main_->forward(x.view({-1, widest_, kSmallest, kSmallest}), mode);
   }
@@ -83,9 +84,10 @@ class SndcganDiscriminator : public Discriminator {
                                       .spectral_norm_eps = kSpectralNormEps}));
   }
 
-  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
     const at::Tensor features_NC = SumPool(main_->forward(images_NCHW, mode));
-    return linear_->forward(features_NC, mode).squeeze(1);
+    return {.logits_N = linear_->forward(features_NC, mode).squeeze(1)};
   }
 
  private:

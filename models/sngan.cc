@@ -80,7 +80,8 @@ class SnganGenerator : public Generator {
                                             /*spectral_norm=*/false));
   }
 
-  at::Tensor forward(const at::Tensor& noise_NZ, ForwardMode mode) override {
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
     at::Tensor x = linear_->forward(noise_NZ, mode);
     x = x.view({-1, channels_, kSmallest, kSmallest});
     x = blocks_->forward(x, mode);
@@ -168,10 +169,11 @@ class SnganDiscriminator : public Discriminator {
                                                  .spectral_norm = true}));
   }
 
-  at::Tensor forward(const at::Tensor& images_NCHW, ForwardMode mode) override {
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
     const at::Tensor features_NC =
         SumPool(Relu(blocks_->forward(images_NCHW, mode)));
-    return linear_->forward(features_NC, mode).squeeze(1);
+    return {.logits_N = linear_->forward(features_NC, mode).squeeze(1)};
   }
 
  private:

@@ -30,15 +30,15 @@ class FrozenParameters {
 }  // namespace
 
 Judgment JudgeImages(Discriminator& critic, const at::Tensor& images_NCHW,
-                     AdversarialLoss loss, int64_t batch_size,
-                     const Compute& compute) {
+                     const Condition& condition, AdversarialLoss loss,
+                     int64_t batch_size, const Compute& compute) {
   FrozenParameters frozen(critic);
   torch::AutoGradMode with_gradient(true);
   // Always a fresh leaf with canonical strides, wherever the images come from.
   at::Tensor leaf = InLayout(images_NCHW.detach(), compute);
   leaf.set_requires_grad(true);
-  const at::Tensor value = GeneratorLoss(
-      loss, critic.forward(leaf, ForwardMode::kFrozen), batch_size);
+  const Verdict verdict = critic.forward(leaf, condition, ForwardMode::kFrozen);
+  const at::Tensor value = GeneratorLoss(loss, verdict.logits_N, batch_size);
   const at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
   return {.gradient_NCHW = InLayout(gradient, compute),
           .loss = value.item<double>()};

@@ -20,10 +20,10 @@ struct Judgment {
   double loss = 0;           // this micro-batch's share of the step's loss
 };
 
-// Judges a micro-batch of a generator step over `batch_size` images. Changes no
-// state of `critic`.
+// Judges a micro-batch of a generator step over `batch_size` images that were
+// made under `condition`. Changes no state of `critic`.
 Judgment JudgeImages(Discriminator& critic, const at::Tensor& images_NCHW,
-                     AdversarialLoss loss, int64_t batch_size,
-                     const Compute& compute);
+                     const Condition& condition, AdversarialLoss loss,
+                     int64_t batch_size, const Compute& compute);
 
 }  // namespace gandem

@@ -148,11 +148,11 @@ absl::Status CriticDuties::Answer(const ImageBatch& images) {
     critic = older_critic_.get();
     version = older->second.version;
   }
-  const Judgment judgment =
-      JudgeImages(*critic,
-                  UnpackImages(images.pixels, images.count, images.format,
-                               options_.compute),
-                  options_.loss, schedule.generator_batch, options_.compute);
+  const Judgment judgment = JudgeImages(
+      *critic,
+      UnpackImages(images.pixels, images.count, images.format,
+                   options_.compute),
+      Condition(), options_.loss, schedule.generator_batch, options_.compute);
   answered_images_ += images.count;
   return exchange_->AnswerFeedback(
       {.round = images.round,

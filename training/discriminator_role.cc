@@ -153,13 +153,13 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   const at::Tensor images_NCHW = InLayout(
       real_NCHW_.narrow(0, op.range.first - slice_first, op.range.count),
       options_.compute);
-  const at::Tensor logits_N =
-      parts_.network->forward(images_NCHW, ForwardMode::kTrain);
+  const Verdict verdict =
+      parts_.network->forward(images_NCHW, Condition(), ForwardMode::kTrain);
   const at::Tensor loss =
-      RealLoss(options_.loss, logits_N, schedule.discriminator_batch);
+      RealLoss(options_.loss, verdict.logits_N, schedule.discriminator_batch);
   loss.backward();
   loss_sum_ += loss.item<double>();
-  logit_real_sum_ += logits_N.sum().item<double>();
+  logit_real_sum_ += verdict.logits_N.sum().item<double>();
   return absl::OkStatus();
 }
 
@@ -192,13 +192,13 @@ void DiscriminatorRole::Generated(const DiscriminatorOp& op) {
   const auto taken = taken_.find(op.range.first);
   const at::Tensor images_NCHW = UnpackImages(taken->second, options_.compute);
   taken_.erase(taken);
-  const at::Tensor logits_N =
-      parts_.network->forward(images_NCHW, ForwardMode::kTrain);
-  const at::Tensor loss = GeneratedLoss(options_.loss, logits_N,
+  const Verdict verdict =
+      parts_.network->forward(images_NCHW, Condition(), ForwardMode::kTrain);
+  const at::Tensor loss = GeneratedLoss(options_.loss, verdict.logits_N,
                                         options_.schedule.discriminator_batch);
   loss.backward();
   loss_sum_ += loss.item<double>();
-  logit_generated_sum_ += logits_N.sum().item<double>();
+  logit_generated_sum_ += verdict.logits_N.sum().item<double>();
 }
 
 absl::Status DiscriminatorRole::Update(const DiscriminatorOp&) {

@@ -132,16 +132,16 @@ void GeneratorRole::MakeImages(const GeneratorOp& op) {
   range.first -= op.step * options_.schedule.discriminator_batch;
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kDiscriminatorNoise, step, range);
-  outgoing_ =
-      PackImages(parts_.network->forward(noise_NZ, ForwardMode::kFrozen),
-                 options_.sent_format);
+  outgoing_ = PackImages(
+      parts_.network->forward(noise_NZ, Condition(), ForwardMode::kFrozen),
+      options_.sent_format);
 }
 
 void GeneratorRole::Forward(const GeneratorOp& op) {
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
   at::Tensor images_NCHW =
-      parts_.network->forward(noise_NZ, ForwardMode::kTrain);
+      parts_.network->forward(noise_NZ, Condition(), ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {
     outgoing_ = PackImages(images_NCHW, options_.sent_format);
   }
@@ -210,9 +210,9 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
       *std::find_if(micro_batches_.begin(), micro_batches_.end(),
                     [&](const MicroBatch& b) { return b.range == op.range; });
   if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
-    Judgment judgment =
-        JudgeImages(*parts_.critic, batch.images_NCHW, options_.loss,
-                    options_.schedule.generator_batch, options_.compute);
+    Judgment judgment = JudgeImages(
+        *parts_.critic, batch.images_NCHW, Condition(), options_.loss,
+        options_.schedule.generator_batch, options_.compute);
     loss_sum_ += judgment.loss;
     feedback_NCHW_ = std::move(judgment.gradient_NCHW);
   }

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/data_shape.h"
 #include "common/safetensors.h"
 #include "common/status.h"
 #include "models/initialize.h"
@@ -18,11 +19,6 @@
 
 namespace gandem {
 namespace {
-
-ImageShape ShapeFrom(const RunConfig& config) {
-  const int64_t size = config.data().image_size();
-  return {.channels = 1, .height = size, .width = size};
-}
 
 CheckpointPlan PlanFrom(const RunConfig& config) {
   return {.rounds = config.rounds(),
@@ -70,16 +66,16 @@ absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
     const RunConfig& config, const Compute& compute) {
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Generator> network,
-      MakeGenerator(config.generator().network(), ShapeFrom(config)));
+      MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
   InitializeParameters(*network, config.generator().network(), config.seed());
   return Place(std::move(network), compute);
 }
 
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
     const RunConfig& config, const Compute& compute) {
-  GANDEM_ASSIGN_OR_RETURN(
-      std::shared_ptr<Discriminator> network,
-      MakeDiscriminator(config.discriminator().network(), ShapeFrom(config)));
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Discriminator> network,
+                          MakeDiscriminator(config.discriminator().network(),
+                                            DataShapeOf(config.data())));
   InitializeParameters(*network, config.discriminator().network(),
                        config.seed());
   return Place(std::move(network), compute);

@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/data_shape.h"
 #include "common/run_config.h"
 
 namespace gandem {
@@ -78,11 +79,11 @@ absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
 ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
                                     const EpochPlace& place) {
   const ExchangeConfig& exchange = config.exchange();
-  const int64_t size = config.data().image_size();
+  const ImageShape image = DataShapeOf(config.data()).image;
   const TensorFormat format{.layout = ToLayout(config.generator().layout()),
-                            .channels = 1,
-                            .height = size,
-                            .width = size};
+                            .channels = image.channels,
+                            .height = image.height,
+                            .width = image.width};
   ExchangeOptions options{
       .schedule = ScheduleFrom(config),
       .max_samples_per_image = config.schedule().max_samples_per_image(),

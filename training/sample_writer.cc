@@ -18,7 +18,7 @@ absl::Status WriteGrid(Generator& average, int64_t num_images, uint64_t seed,
   const at::Tensor noise_NZ = KeyedNoise(seed, average.noise_dim(), compute)(
       Purpose::kSample, 0, {.first = 0, .count = num_images});
   const at::Tensor images_NCHW =
-      average.forward(noise_NZ, ForwardMode::kEvaluate)
+      average.forward(noise_NZ, Condition(), ForwardMode::kEvaluate)
           .to(at::kCPU, at::kFloat)
           .contiguous();
   return WritePng(path, TileImages({images_NCHW.const_data_ptr<float>(),

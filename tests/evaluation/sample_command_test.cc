@@ -53,8 +53,8 @@ RunConfig SmallConfig() {
 
 // The average that the checkpoint of `step` holds: another one at each step.
 std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step) {
-  const std::shared_ptr<Generator> network = *MakeGenerator(
-      config.generator().network(), {.channels = 1, .height = 32, .width = 32});
+  const std::shared_ptr<Generator> network =
+      *MakeGenerator(config.generator().network(), DataShapeOf(config.data()));
   InitializeParameters(*network, config.generator().network(),
                        static_cast<uint64_t>(step));
   if (config.precision() == PRECISION_FLOAT64) network->to(at::kDouble);
@@ -107,7 +107,7 @@ PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
     const at::ScalarType dtype =
         config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
     const at::Tensor image =
-        network->forward(noise_NZ.to(dtype), ForwardMode::kEvaluate)
+        network->forward(noise_NZ.to(dtype), {}, ForwardMode::kEvaluate)
             .to(at::kFloat)
             .contiguous();
     const float* values = image.const_data_ptr<float>();

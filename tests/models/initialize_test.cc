@@ -16,7 +16,8 @@
 namespace gandem {
 namespace {
 
-constexpr ImageShape kImage = {.channels = 1, .height = 32, .width = 32};
+constexpr DataShape kData = {
+    .image = {.channels = 1, .height = 32, .width = 32}};
 constexpr uint64_t kDiscriminator = uint64_t{1} << 32;
 
 NetworkConfig Parse(const std::string& text) {
@@ -28,7 +29,7 @@ NetworkConfig Parse(const std::string& text) {
 std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
                                                 uint64_t seed) {
   const NetworkConfig config = Parse(text);
-  const auto network = MakeGenerator(config, kImage);
+  const auto network = MakeGenerator(config, kData);
   EXPECT_OK(network);
   InitializeParameters(**network, config, seed);
   return *network;
@@ -37,7 +38,7 @@ std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
 std::shared_ptr<Discriminator> InitializedDiscriminator(const std::string& text,
                                                         uint64_t seed) {
   const NetworkConfig config = Parse(text);
-  const auto network = MakeDiscriminator(config, kImage);
+  const auto network = MakeDiscriminator(config, kData);
   EXPECT_OK(network);
   InitializeParameters(**network, config, seed);
   return *network;
@@ -117,7 +118,7 @@ TEST(InitializeTest, SpectralNormVectorsFitTheWeights) {
 
 TEST(InitializeTest, DoubleAndFloatNetworksAgree) {
   const NetworkConfig config = Parse("sngan { width: 2 }");
-  const auto wide = MakeDiscriminator(config, kImage);
+  const auto wide = MakeDiscriminator(config, kData);
   ASSERT_OK(wide);
   (*wide)->to(torch::kFloat64);
   InitializeParameters(**wide, config, 7);
@@ -171,10 +172,10 @@ TEST(InitializeTest, MlpIsUniformInItsFanIn) {
 
 TEST(InitializeTest, ResetsStatistics) {
   const NetworkConfig config = Parse("dcgan { width: 4 }");
-  const auto network = MakeGenerator(config, kImage);
+  const auto network = MakeGenerator(config, kData);
   ASSERT_OK(network);
   InitializeParameters(**network, config, 7);
-  (*network)->forward(torch::ones({2, 100}), ForwardMode::kTrain);
+  (*network)->forward(torch::ones({2, 100}), {}, ForwardMode::kTrain);
   InitializeParameters(**network, config, 7);
   const auto buffers = (*network)->named_buffers();
   EXPECT_EQ(buffers["main.1.running_mean"].abs().max().item<float>(), 0);

@@ -26,10 +26,15 @@ constexpr double kTolerance = 1e-4;
 struct Case {
   std::string file;
   std::string config;
-  ImageShape image;
+  DataShape data;
 };
 
 void PrintTo(const Case& c, std::ostream* out) { *out << c.file; }
+
+const at::Tensor& OutputOf(const at::Tensor& images_NCHW) {
+  return images_NCHW;
+}
+const at::Tensor& OutputOf(const Verdict& verdict) { return verdict.logits_N; }
 
 class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
  protected:
@@ -44,7 +49,8 @@ class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
     golden_.LoadNetwork(role + ".state.", network);
     const at::Tensor input = golden_.Get(role + ".input");
     const at::Tensor leaf = input.clone().requires_grad_();
-    const at::Tensor output = network.forward(leaf, ForwardMode::kTrain);
+    const at::Tensor output =
+        OutputOf(network.forward(leaf, {}, ForwardMode::kTrain));
     ExpectNear(output, role + ".train");
     (output * golden_.Get(role + ".probe")).sum().backward();
     if (role == "discriminator") {
@@ -54,8 +60,9 @@ class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
     for (const auto& item : network.named_buffers()) {
       ExpectNear(item.value(), role + ".after." + item.key());
     }
-    ExpectNear(network.forward(input, ForwardMode::kFrozen), role + ".frozen");
-    ExpectNear(network.forward(input, ForwardMode::kEvaluate),
+    ExpectNear(OutputOf(network.forward(input, {}, ForwardMode::kFrozen)),
+               role + ".frozen");
+    ExpectNear(OutputOf(network.forward(input, {}, ForwardMode::kEvaluate)),
                role + ".evaluate");
   }
 
@@ -85,19 +92,19 @@ class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
 
 TEST_P(NetworkGoldenTest, Generator) {
   ASSERT_OK_AND_ASSIGN(const auto network,
-                       MakeGenerator(config_, GetParam().image));
+                       MakeGenerator(config_, GetParam().data));
   ExpectEqual("generator", *network);
 }
 
 TEST_P(NetworkGoldenTest, Discriminator) {
   ASSERT_OK_AND_ASSIGN(const auto network,
-                       MakeDiscriminator(config_, GetParam().image));
+                       MakeDiscriminator(config_, GetParam().data));
   ExpectEqual("discriminator", *network);
 }
 
 TEST_P(NetworkGoldenTest, ChannelsLast) {
   ASSERT_OK_AND_ASSIGN(const auto network,
-                       MakeDiscriminator(config_, GetParam().image));
+                       MakeDiscriminator(config_, GetParam().data));
   golden_.LoadNetwork("discriminator.state.", *network);
   for (at::Tensor& parameter : network->parameters()) {
     if (parameter.dim() != 4) continue;
@@ -105,7 +112,8 @@ TEST_P(NetworkGoldenTest, ChannelsLast) {
   }
   const at::Tensor input = golden_.Get("discriminator.input")
                                .contiguous(at::MemoryFormat::ChannelsLast);
-  const at::Tensor output = network->forward(input, ForwardMode::kTrain);
+  const at::Tensor output =
+      network->forward(input, {}, ForwardMode::kTrain).logits_N;
   ExpectNear(output, "discriminator.train");
   (output * golden_.Get("discriminator.probe")).sum().backward();
   ExpectGradients("discriminator", *network);
@@ -114,14 +122,14 @@ TEST_P(NetworkGoldenTest, ChannelsLast) {
 INSTANTIATE_TEST_SUITE_P(
     Networks, NetworkGoldenTest,
     ::testing::Values(
-        Case{"mlp", "mlp { hidden: 6 hidden: 4 noise_dim: 5 }", {1, 32, 32}},
-        Case{"dcgan_32", "dcgan { width: 4 noise_dim: 6 }", {3, 32, 32}},
-        Case{"dcgan_64", "dcgan { width: 4 noise_dim: 6 }", {1, 64, 64}},
-        Case{"sndcgan", "sndcgan { width: 4 noise_dim: 6 }", {3, 32, 32}},
+        Case{"mlp", "mlp { hidden: 6 hidden: 4 noise_dim: 5 }", {{1, 32, 32}}},
+        Case{"dcgan_32", "dcgan { width: 4 noise_dim: 6 }", {{3, 32, 32}}},
+        Case{"dcgan_64", "dcgan { width: 4 noise_dim: 6 }", {{1, 64, 64}}},
+        Case{"sndcgan", "sndcgan { width: 4 noise_dim: 6 }", {{3, 32, 32}}},
         Case{"sndcgan_batch_norm",
              "sndcgan { width: 4 noise_dim: 6 spectral_norm: false }",
-             {1, 32, 32}},
-        Case{"sngan", "sngan { width: 4 noise_dim: 6 }", {3, 32, 32}}));
+             {{1, 32, 32}}},
+        Case{"sngan", "sngan { width: 4 noise_dim: 6 }", {{3, 32, 32}}}));
 
 }  // namespace
 }  // namespace gandem

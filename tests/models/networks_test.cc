@@ -16,7 +16,8 @@
 namespace gandem {
 namespace {
 
-constexpr ImageShape kImage = {.channels = 1, .height = 32, .width = 32};
+constexpr DataShape kData = {
+    .image = {.channels = 1, .height = 32, .width = 32}};
 
 at::Tensor Ramp(at::IntArrayRef shape) {
   int64_t count = 1;
@@ -51,8 +52,8 @@ class NetworksTest : public ::testing::TestWithParam<const char*> {
     NetworkConfig config;
     ASSERT_TRUE(
         google::protobuf::TextFormat::ParseFromString(GetParam(), &config));
-    ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, kImage));
-    ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, kImage));
+    ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, kData));
+    ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, kData));
     for (torch::nn::Module* network :
          {static_cast<torch::nn::Module*>(generator_.get()),
           static_cast<torch::nn::Module*>(discriminator_.get())}) {
@@ -62,8 +63,8 @@ class NetworksTest : public ::testing::TestWithParam<const char*> {
     InitializeParameters(*discriminator_, config, 7);
     noise_ = Ramp({3, generator_->noise_dim()});
     images_ = Ramp({3, 1, 32, 32});
-    generator_->forward(noise_, ForwardMode::kTrain);
-    discriminator_->forward(images_, ForwardMode::kTrain);
+    generator_->forward(noise_, {}, ForwardMode::kTrain);
+    discriminator_->forward(images_, {}, ForwardMode::kTrain);
   }
 
   std::shared_ptr<Generator> generator_;
@@ -76,8 +77,8 @@ TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
   const State generator = StateOf(*generator_);
   const State discriminator = StateOf(*discriminator_);
   for (const auto mode : {ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
-    generator_->forward(noise_, mode).sum().backward();
-    discriminator_->forward(images_, mode).sum().backward();
+    generator_->forward(noise_, {}, mode).sum().backward();
+    discriminator_->forward(images_, {}, mode).logits_N.sum().backward();
     EXPECT_TRUE(Equal(StateOf(*generator_), generator));
     EXPECT_TRUE(Equal(StateOf(*discriminator_), discriminator));
   }
@@ -86,14 +87,15 @@ TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
 TEST_P(NetworksTest, ForwardsLeaveTheirInputAlone) {
   const at::Tensor noise = noise_.clone();
   const at::Tensor images = images_.clone();
-  generator_->forward(noise_, ForwardMode::kTrain);
-  discriminator_->forward(images_, ForwardMode::kTrain);
+  generator_->forward(noise_, {}, ForwardMode::kTrain);
+  discriminator_->forward(images_, {}, ForwardMode::kTrain);
   EXPECT_TRUE(at::equal(noise_, noise));
   EXPECT_TRUE(at::equal(images_, images));
 }
 
 TEST_P(NetworksTest, ImagesAreInRange) {
-  const at::Tensor images = generator_->forward(noise_, ForwardMode::kTrain);
+  const at::Tensor images =
+      generator_->forward(noise_, {}, ForwardMode::kTrain);
   EXPECT_LT(images.abs().max().item<double>(), 1);
   EXPECT_GT(images.std().item<double>(), 0);
 }
@@ -104,7 +106,7 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
   const auto gradient = [this] {
     const at::Tensor leaf = images_.clone().requires_grad_();
     const at::Tensor logits =
-        discriminator_->forward(leaf, ForwardMode::kFrozen);
+        discriminator_->forward(leaf, {}, ForwardMode::kFrozen).logits_N;
     return torch::autograd::grad({logits.square().sum()}, {leaf})[0];
   };
   const at::Tensor live = gradient();

@@ -22,8 +22,8 @@ NetworkConfig Parse(const std::string& text) {
   return config;
 }
 
-ImageShape Square(int64_t channels, int64_t size) {
-  return {.channels = channels, .height = size, .width = size};
+DataShape Square(int64_t channels, int64_t size) {
+  return {.image = {.channels = channels, .height = size, .width = size}};
 }
 
 int64_t CountParameters(const torch::nn::Module& module) {
@@ -64,12 +64,12 @@ class RegistryCountTest : public testing::TestWithParam<Counts> {};
 TEST_P(RegistryCountTest, ParametersAndBuffers) {
   const Counts& want = GetParam();
   const NetworkConfig config = Parse(want.config);
-  const ImageShape image = Square(want.channels, want.size);
-  const auto generator = MakeGenerator(config, image);
+  const DataShape data = Square(want.channels, want.size);
+  const auto generator = MakeGenerator(config, data);
   ASSERT_TRUE(generator.ok()) << generator.status();
   EXPECT_EQ(CountParameters(**generator), want.generator);
   EXPECT_EQ(CountBuffers(**generator), want.generator_buffers);
-  const auto discriminator = MakeDiscriminator(config, image);
+  const auto discriminator = MakeDiscriminator(config, data);
   ASSERT_TRUE(discriminator.ok()) << discriminator.status();
   EXPECT_EQ(CountParameters(**discriminator), want.discriminator);
   EXPECT_EQ(CountBuffers(**discriminator), want.discriminator_buffers);
@@ -77,19 +77,20 @@ TEST_P(RegistryCountTest, ParametersAndBuffers) {
 
 TEST_P(RegistryCountTest, MakesAndJudgesImages) {
   const NetworkConfig config = Parse(GetParam().config);
-  const ImageShape image = Square(GetParam().channels, GetParam().size);
-  const auto generator = MakeGenerator(config, image);
-  const auto discriminator = MakeDiscriminator(config, image);
+  const DataShape data = Square(GetParam().channels, GetParam().size);
+  const ImageShape& image = data.image;
+  const auto generator = MakeGenerator(config, data);
+  const auto discriminator = MakeDiscriminator(config, data);
   ASSERT_TRUE(generator.ok() && discriminator.ok());
   const torch::NoGradGuard no_grad;
   for (const ForwardMode mode :
        {ForwardMode::kTrain, ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
     const at::Tensor images =
         (*generator)
-            ->forward(torch::ones({2, (*generator)->noise_dim()}), mode);
+            ->forward(torch::ones({2, (*generator)->noise_dim()}), {}, mode);
     EXPECT_EQ(images.sizes(),
               (at::IntArrayRef{2, image.channels, image.height, image.width}));
-    EXPECT_EQ((*discriminator)->forward(images, mode).sizes(),
+    EXPECT_EQ((*discriminator)->forward(images, {}, mode).logits_N.sizes(),
               at::IntArrayRef{2});
   }
 }
@@ -131,7 +132,7 @@ TEST(RegistryTest, SpectralNormBuffersByKind) {
 TEST(RegistryTest, NamesEveryFault) {
   const auto network =
       MakeGenerator(Parse("dcgan { width: 0 noise_dim: -1 }"),
-                    {.channels = 0, .height = 48, .width = 32});
+                    {.image = {.channels = 0, .height = 48, .width = 32}});
   EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(network.status().message(),
             "network.dcgan: image channels 0 is not in [1, 1024]; images of 48 "

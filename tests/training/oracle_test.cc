@@ -99,13 +99,13 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
 
   const NetworkConfig network = NetworkOf(test.network);
   const auto make_generator = [&] {
-    auto made = *MakeGenerator(network, shape);
+    auto made = *MakeGenerator(network, {.image = shape});
     made->to(at::kDouble);
     golden.LoadNetwork("initial.generator.", *made);
     return made;
   };
   const auto make_discriminator = [&] {
-    auto made = *MakeDiscriminator(network, shape);
+    auto made = *MakeDiscriminator(network, {.image = shape});
     made->to(at::kDouble);
     golden.LoadNetwork("initial.discriminator.", *made);
     return made;

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/data_shape.h"
+
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+DataShape DataShapeOf(const DataConfig& data) {
+  // IDX images have one channel.
+  return {.image = {.channels = 1,
+                    .height = data.image_size(),
+                    .width = data.image_size()}};
+}
+
+}  // namespace gandem

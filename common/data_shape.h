@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What networks must fit: the images of a run and the classes that they have.
+//
+// Owner: values; copy freely. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "common/image_shape.h"
+
+namespace gandem {
+
+class DataConfig;  // proto/config.proto
+
+struct DataShape {
+  ImageShape image;
+  int64_t num_classes = 0;  // 0: no labels
+
+  bool operator==(const DataShape&) const = default;
+};
+
+// Of the images as the networks see them.
+DataShape DataShapeOf(const DataConfig& data);
+
+}  // namespace gandem
