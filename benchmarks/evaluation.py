@@ -6,9 +6,9 @@
 
 Both judge the same two folders of PNG files by FID and inception score with the
 same Inception (weights drawn at random: their values do not change the time),
-each in a process of its own from its start to its end, in turns, without a
-cache. Prints the median and the spread of each, the CPU time of all its
-threads, ratios, the figures that must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
+each from its start to its end, in turns, without a cache. Prints the median and
+the spread of each, the CPU time of all its threads, ratios, the figures that
+must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
 safetensors, torch-fidelity==0.4.0 and a torchvision that fits.
 """
 import argparse
@@ -92,7 +92,8 @@ def measure(options, folder):
         taken, text = run(
             [f"{options.bin}/gandem", "evaluate", str(images[0]),
              "--reference", str(images[1]), "--features", weights, "--metric",
-             "fid,is", "--bootstrap", "0", "--quiet", "--output",
+             "fid,is", "--workers", str(options.threads), "--bootstrap", "0",
+             "--quiet", "--output",
              str(folder / f"cards-{repetition}")], environment)
         seconds["gandem"].append(taken)
         figures["gandem"] = text
@@ -109,7 +110,8 @@ def main():
     parser.add_argument("--bin", required=True, help="folder of gandem")
     parser.add_argument("--images", type=int, default=1000, help="a folder")
     parser.add_argument("--size", type=int, default=32, help="in pixels")
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, default=2,
+                        help="torch-fidelity's threads, gandem's workers")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--json", help="file for the result")
     options = parser.parse_args()

@@ -13,6 +13,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/checkpoint_files.h"
+#include "common/cores.h"
 #include "common/failpoint.h"
 #include "common/faults.h"
 #include "common/file.h"
@@ -47,6 +48,7 @@ class EvaluateCommand {
   absl::Status OpenAll();
   absl::Status KeepSubject();
   std::string CardStem() const;
+  int Workers(int64_t num_images) const;
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
@@ -84,8 +86,10 @@ absl::Status EvaluateCommand::CheckRequest() {
     faults.CheckRange("num", *request_.num, 2, EvaluateRequest::kMaxImages);
   }
   faults.CheckRange("splits", request_.splits, 1, 1000);
-  faults.CheckRange("workers", request_.workers, 1,
-                    EvaluateRequest::kMaxWorkers);
+  if (request_.workers.has_value()) {
+    faults.CheckRange("workers", *request_.workers, 1,
+                      EvaluateRequest::kMaxWorkers);
+  }
   if (request_.bootstrap != 0) {
     faults.CheckRange("bootstrap", request_.bootstrap, 2, 10000);
   }
@@ -202,6 +206,17 @@ std::function<void(int64_t)> EvaluateCommand::ProgressOf(
   };
 }
 
+// Unless asked for: one a core, if it has enough to do for its start to pay.
+int EvaluateCommand::Workers(int64_t num_images) const {
+  constexpr int64_t kImagesOfOne = 1024;
+  // Each holds a network of its own in memory.
+  constexpr int64_t kMost = 16;
+  const auto cores = static_cast<int64_t>(AllowedCores().size());
+  const int64_t unasked =
+      std::clamp(num_images / kImagesOfOne, int64_t{1}, std::min(cores, kMost));
+  return request_.workers.value_or(static_cast<int>(unasked));
+}
+
 absl::Status EvaluateCommand::Extract() {
   FeatureJob job;
   *job.mutable_images() = subject_.images;
@@ -212,13 +227,13 @@ absl::Status EvaluateCommand::Extract() {
       images_,
       FeatureStore::Create(work_->path() + "/" + NetworkKey(net_), job));
   if (reference_.has_value()) {
+    const int64_t num_reference = card_.reference().num_images();
     GANDEM_RETURN_IF_ERROR(reference_->Extract(
-        request_.workers,
-        ProgressOf("the reference", card_.reference().num_images())));
+        Workers(num_reference), ProgressOf("the reference", num_reference)));
   }
   return ExtractFeatures(*images_,
                          {.num_images = num_images_,
-                          .workers = request_.workers,
+                          .workers = Workers(num_images_),
                           .progress = ProgressOf("the images", num_images_)});
 }
 

@@ -41,7 +41,7 @@ struct EvaluateRequest {
   std::string save_statistics = {};  // of the judged images, for others
   int64_t splits = 10;
   int64_t bootstrap = 20;
-  int workers = 1;
+  std::optional<int> workers = {};  // by cores and images if not given
   // Lines for the user, now and then.
   std::function<void(const std::string&)> say = {};
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/evaluate_flags.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <vector>
 
@@ -91,9 +90,10 @@ CLI::App* AddEvaluateCommand(CLI::App& app, EvaluateFlags& flags) {
       ->add_option("--bootstrap", request.bootstrap,
                    "Replicates for the distance's standard deviation; 0: none")
       ->capture_default_str();
-  command->add_option("--workers", request.workers,
+  command->add_option("--workers", flags.workers,
                       "Processes that share the images; the figures do not "
-                      "depend on it [one a core, at most 16]");
+                      "depend on it [one a core, at most 16, and one in 1,024 "
+                      "images]");
   command->add_option("--cores", flags.cores,
                       "Cores to run on, as in 0-3,6 [all]");
   command->add_flag("--quiet", flags.quiet, "Print no progress");
@@ -110,12 +110,7 @@ int RunEvaluate(const CLI::App& command, EvaluateFlags flags) {
   }
   if (command.count("--seed") > 0) request.subject.seed = flags.seed;
   if (command.count("--num") > 0) request.num = flags.num;
-  if (command.count("--workers") == 0) {
-    // Each holds a network of its own in memory.
-    constexpr size_t kMostUnasked = 16;
-    request.workers =
-        static_cast<int>(std::min(AllowedCores().size(), kMostUnasked));
-  }
+  if (command.count("--workers") > 0) request.workers = flags.workers;
   if (!flags.quiet) {
     request.say = [](const std::string& line) {
       absl::FPrintF(stderr, "%s\n", line);

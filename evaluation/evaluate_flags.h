@@ -18,6 +18,7 @@ struct EvaluateFlags {
   int64_t checkpoint = 0;
   uint64_t seed = 0;
   int64_t num = 0;
+  int workers = 0;
   std::string cores = {};
   bool quiet = false;
 };

@@ -215,7 +215,7 @@ class EvaluateTest(harness.RunTest):
         own = self.own_run(40)
         watcher = subprocess.Popen(
             self.command("watch-eval", own, "--", "--num", 200000,
-                         "--bootstrap", 0),
+                         "--bootstrap", 0, "--workers", 1),
             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(watcher.stdout.close)
         self.addCleanup(watcher.wait)
