@@ -9,7 +9,8 @@ DataShape DataShapeOf(const DataConfig& data) {
   // IDX images have one channel.
   return {.image = {.channels = 1,
                     .height = data.image_size(),
-                    .width = data.image_size()}};
+                    .width = data.image_size()},
+          .num_classes = data.num_classes()};
 }
 
 }  // namespace gandem

@@ -27,13 +27,15 @@ PhiloxCounter Philox4x32_10(PhiloxCounter counter, PhiloxKey key);
 enum class Purpose : uint32_t {
   kGeneratorNoise = 1,
   kDiscriminatorNoise = 2,
-  kLabels = 3,
+  kGeneratorLabels = 3,
   kDataOrder = 4,
   kAugmentation = 5,
   kDropout = 6,
   kInit = 7,
   kSample = 8,
   kResampling = 9,
+  kDiscriminatorLabels = 10,
+  kSampleLabels = 11,
 };
 
 // The numbers of one (seed, purpose, step, index). Streams never overlap: the

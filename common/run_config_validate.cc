@@ -20,6 +20,7 @@ constexpr int64_t kMaxStepsPerRound = 1000;
 constexpr int64_t kMaxBatch = 65536;
 constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxImageSize = 4096;
+constexpr int64_t kMaxClasses = 1 << 20;
 constexpr int64_t kMaxLag = 64;
 constexpr double kDay = 86400;
 // gRPC counts bytes of a message in int.
@@ -49,6 +50,13 @@ void CheckData(const DataConfig& data, Faults& faults) {
   faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
   faults.CheckRange("data.max_images", data.max_images(), 0,
                     std::numeric_limits<int64_t>::max());
+  faults.CheckRange("data.num_classes", data.num_classes(), 0, kMaxClasses);
+  if (data.num_classes() > 0 && data.idx_labels().empty()) {
+    faults.Add(absl::StrCat("data.num_classes ", data.num_classes(),
+                            " needs the labels of the images: set "
+                            "data.idx_labels, or data.num_classes=0 for "
+                            "networks that are not told them"));
+  }
 }
 
 void CheckSchedule(const ScheduleConfig& schedule, Faults& faults) {
@@ -79,7 +87,8 @@ void CheckHidden(absl::string_view field, const MlpConfig& mlp,
 
 // Fields and image sizes of the chosen family; models/registry.h makes it.
 void CheckNetwork(const std::string& role, const NetworkConfig& network,
-                  int64_t image_size, Faults& faults) {
+                  const DataConfig& data, Faults& faults) {
+  const int64_t image_size = data.image_size();
   const std::string path = role + ".network.";
   const auto check = [&](absl::string_view family, int64_t width,
                          int64_t noise_dim, bool size_fits,
@@ -91,6 +100,11 @@ void CheckNetwork(const std::string& role, const NetworkConfig& network,
     if (!size_fits) {
       faults.Add(absl::StrCat(path, family, " is for data.image_size ", sizes,
                               ", not ", image_size));
+    }
+    if (data.num_classes() > 0) {
+      faults.Add(absl::StrCat(path, family,
+                              " cannot be told labels: set data.num_classes=0 "
+                              "or choose a network that can, as mlp"));
     }
   };
   switch (network.family_case()) {
@@ -119,7 +133,7 @@ void CheckNetwork(const std::string& role, const NetworkConfig& network,
 }
 
 void CheckRole(const std::string& name, const RoleConfig& role,
-               int64_t image_size, int64_t rounds, Faults& faults) {
+               const DataConfig& data, int64_t rounds, Faults& faults) {
   faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
                     1e9);
   if (!IsDevice(role.device())) {
@@ -131,7 +145,7 @@ void CheckRole(const std::string& name, const RoleConfig& role,
     faults.Add(absl::StrCat(name, ".workers ", role.workers(),
                             ": fleets are not supported yet, set it to 1"));
   }
-  CheckNetwork(name, role.network(), image_size, faults);
+  CheckNetwork(name, role.network(), data, faults);
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
 }
 
@@ -300,9 +314,9 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
   faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
                     0.001, 60);
   CheckEncodings(config, faults);
-  CheckRole("generator", config.generator(), config.data().image_size(),
-            config.rounds(), faults);
-  CheckRole("discriminator", config.discriminator(), config.data().image_size(),
+  CheckRole("generator", config.generator(), config.data(), config.rounds(),
+            faults);
+  CheckRole("discriminator", config.discriminator(), config.data(),
             config.rounds(), faults);
   CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",

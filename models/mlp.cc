@@ -24,20 +24,30 @@ std::shared_ptr<Sequence> MakeStack(int64_t in_features,
   return stack;
 }
 
+// rows_NF with the one-hot label behind each row.
+at::Tensor AppendLabels(const at::Tensor& rows_NF, const Condition& condition,
+                        int64_t num_classes) {
+  if (num_classes == 0) return rows_NF;
+  const at::Tensor one_hot_NK = at::one_hot(condition.labels_N, num_classes);
+  return at::cat({rows_NF, one_hot_NK.to(rows_NF.scalar_type())}, 1);
+}
+
 class MlpGenerator : public Generator {
  public:
   explicit MlpGenerator(const MlpOptions& options)
       : options_(options),
-        main_(MakeStack(options.noise_dim, options.hidden,
+        main_(MakeStack(options.noise_dim + options.num_classes, options.hidden,
                         options.image.NumValues())) {
     main_->Add(&Tanh);
     register_module("main", main_);
   }
 
-  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
     const ImageShape& image = options_.image;
-    return main_->forward(noise_NZ, mode)
+    const at::Tensor input =
+        AppendLabels(noise_NZ, condition, options_.num_classes);
+    return main_->forward(input, mode)
         .view({-1, image.channels, image.height, image.width});
   }
 
@@ -51,18 +61,21 @@ class MlpGenerator : public Generator {
 class MlpDiscriminator : public Discriminator {
  public:
   explicit MlpDiscriminator(const MlpOptions& options)
-      : main_(MakeStack(options.image.NumValues(), options.hidden,
-                        /*out_features=*/1)) {
+      : num_classes_(options.num_classes),
+        main_(MakeStack(options.image.NumValues() + num_classes_,
+                        options.hidden, /*out_features=*/1)) {
     register_module("main", main_);
   }
 
-  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
                   ForwardMode mode) override {
-    return {.logits_N =
-                main_->forward(images_NCHW.flatten(1), mode).squeeze(1)};
+    const at::Tensor input =
+        AppendLabels(images_NCHW.flatten(1), condition, num_classes_);
+    return {.logits_N = main_->forward(input, mode).squeeze(1)};
   }
 
  private:
+  const int64_t num_classes_;
   const std::shared_ptr<Sequence> main_;
 };
 

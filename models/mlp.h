@@ -2,7 +2,9 @@
 //
 // Fully connected networks on flattened images, without normalization: linear
 // layers with LeakyReLU 0.2 between them; the generator ends in tanh
-// (Goodfellow et al. 2014, with the slope of later practice).
+// (Goodfellow et al. 2014, with the slope of later practice). With classes the
+// label is appended to the noise and to the image as a one-hot vector (Mirza
+// and Osindero 2014, "Conditional generative adversarial nets", section 3.1).
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Torch exceptions.
@@ -20,6 +22,7 @@ struct MlpOptions {
   std::vector<int64_t> hidden;  // widths, input side first; each >= 1
   int64_t noise_dim = 64;       // generator only; >= 1
   ImageShape image;             // required
+  int64_t num_classes = 0;      // 0: labels are ignored
 };
 
 std::shared_ptr<Generator> MakeMlpGenerator(const MlpOptions& options);

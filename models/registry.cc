@@ -36,7 +36,8 @@ void CheckImage(const ImageShape& image, const std::vector<int64_t>& sizes,
 }
 
 absl::StatusOr<MlpOptions> ToOptions(const MlpConfig& config,
-                                     const ImageShape& image) {
+                                     const DataShape& data) {
+  const ImageShape& image = data.image;
   Faults faults("network.mlp");
   faults.CheckRange("image values", image.NumValues(), 1, int64_t{1} << 24);
   for (int i = 0; i < config.hidden_size(); ++i) {
@@ -47,7 +48,8 @@ absl::StatusOr<MlpOptions> ToOptions(const MlpConfig& config,
   if (!faults.empty()) return faults.ToStatus();
   return MlpOptions{.hidden = {config.hidden().begin(), config.hidden().end()},
                     .noise_dim = config.noise_dim(),
-                    .image = image};
+                    .image = image,
+                    .num_classes = data.num_classes};
 }
 
 absl::StatusOr<DcganOptions> ToOptions(const DcganConfig& config,
@@ -100,7 +102,7 @@ absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
   switch (config.family_case()) {
     case NetworkConfig::kMlp: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.mlp(), data.image));
+                              ToOptions(config.mlp(), data));
       return MakeMlpGenerator(options);
     }
     case NetworkConfig::kDcgan: {
@@ -129,7 +131,7 @@ absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
   switch (config.family_case()) {
     case NetworkConfig::kMlp: {
       GANDEM_ASSIGN_OR_RETURN(const auto options,
-                              ToOptions(config.mlp(), data.image));
+                              ToOptions(config.mlp(), data));
       return MakeMlpDiscriminator(options);
     }
     case NetworkConfig::kDcgan: {

@@ -24,11 +24,23 @@ constexpr std::array<float, 256> MakeValueOfByte() {
 }
 constexpr std::array<float, 256> kValueOfByte = MakeValueOfByte();
 
+absl::Status CheckLabels(const std::vector<uint8_t>& labels,
+                         int64_t num_classes, const std::string& path) {
+  if (num_classes == 0) return absl::OkStatus();
+  const auto wrong = std::ranges::find_if(
+      labels, [&](uint8_t label) { return label >= num_classes; });
+  if (wrong == labels.end()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(path, ": image ", wrong - labels.begin(), " has label ",
+                   int{*wrong}, ", data.num_classes is ", num_classes,
+                   ": set it to the number of classes", " of the file"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> IdxDataset::Open(
     const std::string& images_path, const std::string& labels_path,
-    int64_t max_images) {
+    int64_t max_images, int64_t num_classes) {
   GANDEM_ASSIGN_OR_RETURN(IdxArray images,
                           ReadIdx(images_path, /*num_dimensions=*/3));
   IdxArray labels;
@@ -39,6 +51,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> IdxDataset::Open(
           labels_path, ": expected one label for each of the ", images.shape[0],
           " images of ", images_path, ", found ", labels.shape[0]));
     }
+    GANDEM_RETURN_IF_ERROR(
+        CheckLabels(labels.values, num_classes, labels_path));
   }
   const ImageShape shape = {
       .channels = 1, .height = images.shape[1], .width = images.shape[2]};

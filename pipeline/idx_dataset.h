@@ -18,11 +18,13 @@ namespace gandem {
 class IdxDataset : public Dataset {
  public:
   // An empty `labels_path` means no labels. `max_images` 0: all, else the first
-  // of the file at most that many. Errors of ReadIdx, and
-  //   INVALID_ARGUMENT  the number of labels is not that of images.
+  // of the file at most that many. `num_classes` 0: any label. Errors of
+  // ReadIdx, and
+  //   INVALID_ARGUMENT  the number of labels is not that of images, or one is
+  //                     not below num_classes.
   static absl::StatusOr<std::unique_ptr<Dataset>> Open(
       const std::string& images_path, const std::string& labels_path,
-      int64_t max_images = 0);
+      int64_t max_images = 0, int64_t num_classes = 0);
 
   int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }

@@ -15,7 +15,7 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<Dataset> dataset,
       IdxDataset::Open(config.idx_images(), config.idx_labels(),
-                       config.max_images()));
+                       config.max_images(), config.num_classes()));
   if (config.fit() == PAD) {
     GANDEM_ASSIGN_OR_RETURN(dataset,
                             PadTo(std::move(dataset), config.image_size()));

@@ -15,11 +15,13 @@ namespace gandem {
 CriticDuties::CriticDuties(RoleOptions options,
                            std::shared_ptr<Discriminator> network,
                            std::shared_ptr<Discriminator> older_critic,
+                           ConditionSource condition,
                            DiscriminatorExchange* exchange,
                            const RoundGate* gate, RoundTimer* timer)
     : options_(std::move(options)),
       network_(std::move(network)),
       older_critic_(std::move(older_critic)),
+      condition_(std::move(condition)),
       exchange_(exchange),
       gate_(gate),
       timer_(timer) {
@@ -148,11 +150,12 @@ absl::Status CriticDuties::Answer(const ImageBatch& images) {
     critic = older_critic_.get();
     version = older->second.version;
   }
-  const Judgment judgment = JudgeImages(
-      *critic,
-      UnpackImages(images.pixels, images.count, images.format,
-                   options_.compute),
-      Condition(), options_.loss, schedule.generator_batch, options_.compute);
+  const Judgment judgment =
+      JudgeImages(*critic,
+                  UnpackImages(images.pixels, images.count, images.format,
+                               options_.compute),
+                  ConditionOf(condition_, schedule, images), options_.loss,
+                  schedule.generator_batch, options_.compute);
   answered_images_ += images.count;
   return exchange_->AnswerFeedback(
       {.round = images.round,

@@ -21,6 +21,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/conditions.h"
 #include "training/module_state.h"
 #include "training/role_loop.h"
 
@@ -33,8 +34,8 @@ class CriticDuties {
   // `exchange`, `gate` and `timer` outlive this.
   CriticDuties(RoleOptions options, std::shared_ptr<Discriminator> network,
                std::shared_ptr<Discriminator> older_critic,
-               DiscriminatorExchange* exchange, const RoundGate* gate,
-               RoundTimer* timer);
+               ConditionSource condition, DiscriminatorExchange* exchange,
+               const RoundGate* gate, RoundTimer* timer);
 
   // Reads the older critics of a checkpoint.
   //   INVALID_ARGUMENT  one is missing or unknown.
@@ -64,6 +65,7 @@ class CriticDuties {
   const RoleOptions options_;
   const std::shared_ptr<Discriminator> network_;
   const std::shared_ptr<Discriminator> older_critic_;
+  const ConditionSource condition_;
   DiscriminatorExchange* const exchange_;
   const RoundGate* const gate_;
   RoundTimer* const timer_;

@@ -22,8 +22,8 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
       parts_(std::move(parts)),
       exchange_(exchange),
       services_(std::move(services)),
-      duties_(options_, parts_.network, parts_.older_critic, exchange_,
-              services_.gate, &timer_),
+      duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
+              exchange_, services_.gate, &timer_),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
       saved_rounds_(round_) {}
@@ -139,22 +139,23 @@ absl::Status DiscriminatorRole::Train(const DiscriminatorOp& op,
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
   if (real_step_ != version_) {
-    absl::StatusOr<at::Tensor> images = timer_.Timed(RoundTimer::kData, [&] {
+    absl::StatusOr<RealImages> images = timer_.Timed(RoundTimer::kData, [&] {
       return parts_.real_images(version_, deadline);
     });
     GANDEM_RETURN_IF_ERROR(images.status());
-    real_NCHW_ = *std::move(images);
+    real_ = *std::move(images);
     real_step_ = version_;
   }
   const Schedule& schedule = options_.schedule;
-  const int64_t slice_first = RankSlice(schedule.discriminator_batch,
-                                        options_.rank, options_.fleet_size)
-                                  .first;
+  const int64_t first =
+      op.range.first - RankSlice(schedule.discriminator_batch, options_.rank,
+                                 options_.fleet_size)
+                           .first;
   const at::Tensor images_NCHW = InLayout(
-      real_NCHW_.narrow(0, op.range.first - slice_first, op.range.count),
-      options_.compute);
+      real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
+  const Condition condition = Narrow(real_.condition, first, op.range.count);
   const Verdict verdict =
-      parts_.network->forward(images_NCHW, Condition(), ForwardMode::kTrain);
+      parts_.network->forward(images_NCHW, condition, ForwardMode::kTrain);
   const at::Tensor loss =
       RealLoss(options_.loss, verdict.logits_N, schedule.discriminator_batch);
   loss.backward();
@@ -191,9 +192,11 @@ absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
 void DiscriminatorRole::Generated(const DiscriminatorOp& op) {
   const auto taken = taken_.find(op.range.first);
   const at::Tensor images_NCHW = UnpackImages(taken->second, options_.compute);
+  const Condition condition =
+      ConditionOf(parts_.condition, options_.schedule, taken->second);
   taken_.erase(taken);
   const Verdict verdict =
-      parts_.network->forward(images_NCHW, Condition(), ForwardMode::kTrain);
+      parts_.network->forward(images_NCHW, condition, ForwardMode::kTrain);
   const at::Tensor loss = GeneratedLoss(options_.loss, verdict.logits_N,
                                         options_.schedule.discriminator_batch);
   loss.backward();

@@ -19,6 +19,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/conditions.h"
 #include "training/critic_duties.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
@@ -36,6 +37,7 @@ class DiscriminatorRole : public RoleLoop {
     std::shared_ptr<Discriminator> older_critic = nullptr;
     std::unique_ptr<Optimizer> optimizer;  // of network
     RealImageSource real_images;
+    ConditionSource condition = NoCondition;  // of generated images
   };
 
   // `exchange` outlives the role.
@@ -81,7 +83,7 @@ class DiscriminatorRole : public RoleLoop {
   size_t next_op_ = 0;
   int64_t saved_rounds_;
 
-  at::Tensor real_NCHW_;  // this rank's real images of the step
+  RealImages real_;  // this rank's, of the step
   int64_t real_step_ = -1;
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 

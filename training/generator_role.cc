@@ -127,26 +127,31 @@ void GeneratorRole::MakeImages(const GeneratorOp& op) {
   torch::NoGradGuard no_grad;
   const int64_t step =
       round_ * options_.schedule.discriminator_steps_per_round + op.step;
-  // The noise index counts within the discriminator step.
+  // The index of noise and condition counts within the discriminator step.
   IndexRange range = op.range;
   range.first -= op.step * options_.schedule.discriminator_batch;
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kDiscriminatorNoise, step, range);
+  const Condition condition =
+      parts_.condition(Purpose::kDiscriminatorNoise, step, range);
   outgoing_ = PackImages(
-      parts_.network->forward(noise_NZ, Condition(), ForwardMode::kFrozen),
+      parts_.network->forward(noise_NZ, condition, ForwardMode::kFrozen),
       options_.sent_format);
 }
 
 void GeneratorRole::Forward(const GeneratorOp& op) {
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
+  Condition condition =
+      parts_.condition(Purpose::kGeneratorNoise, round_, op.range);
   at::Tensor images_NCHW =
-      parts_.network->forward(noise_NZ, Condition(), ForwardMode::kTrain);
+      parts_.network->forward(noise_NZ, condition, ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {
     outgoing_ = PackImages(images_NCHW, options_.sent_format);
   }
-  micro_batches_.push_back(
-      {.range = op.range, .images_NCHW = std::move(images_NCHW)});
+  micro_batches_.push_back({.range = op.range,
+                            .condition = std::move(condition),
+                            .images_NCHW = std::move(images_NCHW)});
 }
 
 absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
@@ -211,7 +216,7 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                     [&](const MicroBatch& b) { return b.range == op.range; });
   if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
     Judgment judgment = JudgeImages(
-        *parts_.critic, batch.images_NCHW, Condition(), options_.loss,
+        *parts_.critic, batch.images_NCHW, batch.condition, options_.loss,
         options_.schedule.generator_batch, options_.compute);
     loss_sum_ += judgment.loss;
     feedback_NCHW_ = std::move(judgment.gradient_NCHW);

@@ -15,6 +15,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/conditions.h"
 #include "training/ema.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
@@ -33,6 +34,7 @@ class GeneratorRole : public RoleLoop {
     std::unique_ptr<Ema> ema;                         // from network to average
     std::unique_ptr<Optimizer> optimizer;             // of network
     NoiseSource noise;
+    ConditionSource condition = NoCondition;
     // Writes a grid when one is due after `completed_rounds`; returns its path
     // for the metrics, or "".
     std::function<std::string(int64_t completed_rounds, Generator& average)>
@@ -52,6 +54,7 @@ class GeneratorRole : public RoleLoop {
  private:
   struct MicroBatch {
     IndexRange range;
+    Condition condition;
     at::Tensor images_NCHW;  // with its graph until kBackward
   };
 

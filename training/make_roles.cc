@@ -14,6 +14,7 @@
 #include "models/registry.h"
 #include "pipeline/open_dataset.h"
 #include "pipeline/prefetcher.h"
+#include "training/conditions.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/sample_writer.h"
 
@@ -81,6 +82,12 @@ absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
   return Place(std::move(network), compute);
 }
 
+// Labels of generated images.
+ConditionSource LabelsOf(const RunConfig& config, const Compute& compute) {
+  return KeyedLabels(config.seed(), config.data().num_classes(),
+                     compute.device);
+}
+
 absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
                                        const std::string& role) {
   const std::string path = absl::StrCat(setup.resume_from, "/", role, "-",
@@ -110,8 +117,9 @@ absl::StatusOr<RealImageSource> OpenRealImages(const RunConfig& config,
            .num_images = slice.count,
            .depth = config.data().prefetch_batches()}));
   const ImageShape shape = dataset->shape();
+  const bool has_classes = config.data().num_classes() > 0;
   return RealImageSource(
-      [=](int64_t step, absl::Time deadline) -> absl::StatusOr<at::Tensor> {
+      [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
                                 prefetcher->Next(deadline));
         if (batch.step != step) {
@@ -121,7 +129,13 @@ absl::StatusOr<RealImageSource> OpenRealImages(const RunConfig& config,
         const TensorFormat format{.channels = shape.channels,
                                   .height = shape.height,
                                   .width = shape.width};
-        return UnpackImages(batch.pixels, slice.count, format, compute);
+        RealImages real = {.images_NCHW = UnpackImages(
+                               batch.pixels, slice.count, format, compute)};
+        if (has_classes) {
+          real.condition.labels_N =
+              torch::tensor(batch.labels, at::kLong).to(compute.device);
+        }
+        return real;
       });
 }
 
@@ -154,6 +168,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
                     {.rounds = config.rounds(),
                      .batch_size = config.generator().batch_size()}));
   parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
+  parts.condition = LabelsOf(config, compute);
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
     parts.write_samples = SampleWriter(config, setup.run_dir, compute);
   }
@@ -191,6 +206,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
            .batch_size = config.discriminator().batch_size()}));
   GANDEM_ASSIGN_OR_RETURN(parts.real_images,
                           OpenRealImages(config, setup, compute));
+  parts.condition = LabelsOf(config, compute);
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute,
                 ExchangeOptionsFrom(config, setup.place).feedback_format),

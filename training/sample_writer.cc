@@ -7,18 +7,24 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/png.h"
+#include "training/conditions.h"
 #include "training/sources.h"
 
 namespace gandem {
 namespace {
 
-absl::Status WriteGrid(Generator& average, int64_t num_images, uint64_t seed,
+absl::Status WriteGrid(Generator& average, const RunConfig& config,
                        const Compute& compute, const std::string& path) {
   torch::NoGradGuard no_grad;
-  const at::Tensor noise_NZ = KeyedNoise(seed, average.noise_dim(), compute)(
-      Purpose::kSample, 0, {.first = 0, .count = num_images});
+  const uint64_t seed = config.seed();
+  const IndexRange all = {.first = 0, .count = config.samples().num_images()};
+  const at::Tensor noise_NZ =
+      KeyedNoise(seed, average.noise_dim(), compute)(Purpose::kSample, 0, all);
+  const Condition condition =
+      KeyedLabels(seed, config.data().num_classes(), compute.device)(
+          Purpose::kSample, 0, all);
   const at::Tensor images_NCHW =
-      average.forward(noise_NZ, Condition(), ForwardMode::kEvaluate)
+      average.forward(noise_NZ, condition, ForwardMode::kEvaluate)
           .to(at::kCPU, at::kFloat)
           .contiguous();
   return WritePng(path, TileImages({images_NCHW.const_data_ptr<float>(),
@@ -33,17 +39,14 @@ absl::Status WriteGrid(Generator& average, int64_t num_images, uint64_t seed,
 std::function<std::string(int64_t, Generator&)> SampleWriter(
     const RunConfig& config, const std::string& run_dir,
     const Compute& compute) {
-  const SampleConfig samples = config.samples();
-  const uint64_t seed = config.seed();
   return [=](int64_t completed_rounds, Generator& average) -> std::string {
-    const int64_t every = samples.every_rounds();
+    const int64_t every = config.samples().every_rounds();
     if (every == 0 || completed_rounds % every != 0) return "";
     const std::string name =
         absl::StrFormat("samples/round-%06d.png", completed_rounds);
     absl::Status done = CreateDirectories(run_dir + "/samples");
     if (done.ok()) {
-      done = WriteGrid(average, samples.num_images(), seed, compute,
-                       run_dir + "/" + name);
+      done = WriteGrid(average, config, compute, run_dir + "/" + name);
     }
     if (done.ok()) return name;
     GANDEM_LOG_WARN("no sample grid after {} rounds: {}", completed_rounds,

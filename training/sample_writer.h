@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Grids of the averaged generator's images while a run trains. The noise is
-// fixed (Purpose::kSample, step 0), so the grids of a run show the same images
-// growing better.
+// Grids of the averaged generator's images while a run trains. Noise and labels
+// are fixed (Purpose::kSample, step 0), so the grids of a run show the same
+// images growing better.
 //
 // Thread safety: the compute thread. Errors: a grid that cannot be written is
 // logged and left out; training goes on.

@@ -15,6 +15,7 @@
 #include "absl/time/time.h"
 #include "common/philox.h"
 #include "exchange/schedule.h"
+#include "models/network.h"
 #include "training/tensor_bytes.h"
 
 namespace gandem {
@@ -23,10 +24,15 @@ namespace gandem {
 using NoiseSource =
     std::function<at::Tensor(Purpose purpose, int64_t step, IndexRange range)>;
 
-// The real images_NCHW of discriminator step `step` for this rank; called once
-// for each step, in order.
+struct RealImages {
+  at::Tensor images_NCHW;
+  Condition condition = {};
+};
+
+// The real images of discriminator step `step` for this rank; called once for
+// each step, in order.
 //   DEADLINE_EXCEEDED  not ready yet; call again.
-using RealImageSource = std::function<absl::StatusOr<at::Tensor>(
+using RealImageSource = std::function<absl::StatusOr<RealImages>(
     int64_t step, absl::Time deadline)>;
 
 // Standard normal noise.

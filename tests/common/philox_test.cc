@@ -41,7 +41,8 @@ TEST(PhiloxTest, PurposesAreFrozen) {
        {0x9ab0afba, 0x9fd38cf6, 0x17147a3a, 0x99833827}},
       {Purpose::kDiscriminatorNoise,
        {0x281a18af, 0x9ad66a37, 0x71e81215, 0xe247ef09}},
-      {Purpose::kLabels, {0xc996b6b3, 0x88a1aaa6, 0x6ab8b15a, 0xc5e6b2d1}},
+      {Purpose::kGeneratorLabels,
+       {0xc996b6b3, 0x88a1aaa6, 0x6ab8b15a, 0xc5e6b2d1}},
       {Purpose::kDataOrder, {0xd7894f7a, 0x266a8062, 0xb5135d9d, 0xeba42e07}},
       {Purpose::kAugmentation,
        {0x281c7ae5, 0x64a8b4fc, 0x33dc5654, 0x1a73f278}},
@@ -49,6 +50,10 @@ TEST(PhiloxTest, PurposesAreFrozen) {
       {Purpose::kInit, {0x3d263334, 0x1cbe3a18, 0xa7b8a140, 0x1a74e228}},
       {Purpose::kSample, {0xede4d8a1, 0xaaf480f4, 0x0284d361, 0x438b33f0}},
       {Purpose::kResampling, {0x84429cf8, 0x3bb6c5db, 0xfc0a937c, 0x7925406b}},
+      {Purpose::kDiscriminatorLabels,
+       {0xea5f23a5, 0x88a8911a, 0x27a2c078, 0x25ecca35}},
+      {Purpose::kSampleLabels,
+       {0xa2b6e86f, 0xcf189543, 0xbd13a1a7, 0x75017cf3}},
   };
   for (const auto& frozen : kFrozen) {
     EXPECT_THAT(
@@ -83,7 +88,8 @@ TEST(PhiloxTest, EveryPartOfTheNameChangesTheStream) {
   std::set<std::vector<uint32_t>> streams;
   int made = 0;
   for (const uint64_t seed : {uint64_t{0}, uint64_t{1}, uint64_t{1} << 32}) {
-    for (const Purpose purpose : {Purpose::kLabels, Purpose::kSample}) {
+    for (const Purpose purpose :
+         {Purpose::kGeneratorLabels, Purpose::kSample}) {
       // Powers of 4096 catch bits that would spill into a neighboring field.
       for (const uint64_t step : {0ull, 1ull, 1ull << 32, 1ull << 43}) {
         for (const uint64_t index : {0ull, 1ull, 1ull << 32, 1ull << 43}) {

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string>
 
+#include "models/initialize.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -127,6 +128,33 @@ TEST(RegistryTest, SpectralNormBuffersByKind) {
   ASSERT_TRUE(sngan.ok());
   EXPECT_EQ(CountBuffers(**sngan, "weight_u"), 1281);
   EXPECT_EQ(CountBuffers(**sngan, "weight_v"), 8350);
+}
+
+TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
+  const NetworkConfig config = Parse("mlp { hidden: 6 noise_dim: 5 }");
+  const DataShape data = {.image = Square(1, 4).image, .num_classes = 3};
+  const auto generator = MakeGenerator(config, data);
+  const auto discriminator = MakeDiscriminator(config, data);
+  ASSERT_TRUE(generator.ok() && discriminator.ok());
+  EXPECT_EQ(CountParameters(**generator), (5 + 3) * 6 + 6 + 6 * 16 + 16);
+  EXPECT_EQ(CountParameters(**discriminator), (16 + 3) * 6 + 6 + 6 + 1);
+  InitializeParameters(**generator, config, 7);
+  InitializeParameters(**discriminator, config, 7);
+  const torch::NoGradGuard no_grad;
+  const at::Tensor zeros_N = torch::zeros({2}, at::kLong);
+  const auto differ = [&](const auto& forward) {
+    return !at::equal(forward(Condition{.labels_N = zeros_N}),
+                      forward(Condition{.labels_N = zeros_N + 2}));
+  };
+  EXPECT_TRUE(differ([&](const Condition& condition) {
+    return (*generator)
+        ->forward(torch::ones({2, 5}), condition, ForwardMode::kTrain);
+  }));
+  EXPECT_TRUE(differ([&](const Condition& condition) {
+    return (*discriminator)
+        ->forward(torch::ones({2, 1, 4, 4}), condition, ForwardMode::kTrain)
+        .logits_N;
+  }));
 }
 
 TEST(RegistryTest, NamesEveryFault) {

@@ -70,6 +70,15 @@ TEST_F(IdxDatasetTest, LabelCountMustEqualImageCount) {
                              HasSubstr("the 3 images"), HasSubstr("found 2"))));
 }
 
+TEST_F(IdxDatasetTest, LabelsMustBeBelowTheNumberOfClasses) {
+  EXPECT_OK(IdxDataset::Open(images_, labels_, 0, /*num_classes=*/10));
+  EXPECT_THAT(IdxDataset::Open(images_, labels_, 0, /*num_classes=*/8),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(labels_),
+                             HasSubstr("image 1 has label 8, data.num_classes "
+                                       "is 8"))));
+}
+
 TEST_F(IdxDatasetTest, SwappedFilesAreNoticed) {
   EXPECT_THAT(IdxDataset::Open(labels_, images_),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(labels_)));
@@ -107,6 +116,11 @@ TEST_F(IdxDatasetTest, OpenDatasetFollowsTheConfig) {
   EXPECT_EQ(pixels[0], -1.0f);  // padding
   EXPECT_EQ(pixels[6], 1.0f);
 
+  config.set_num_classes(9);
+  EXPECT_THAT(OpenDataset(config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("image 2 has label 9")));
+
+  config.clear_num_classes();
   config.set_fit(RESIZE);
   ASSERT_OK_AND_ASSIGN(const auto resized, OpenDataset(config));
   EXPECT_EQ(*resized->Read(0, pixels), 7);

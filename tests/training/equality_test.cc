@@ -104,6 +104,15 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(1, 2), ::testing::Bool(),
                        ::testing::Values(2), ::testing::Values(false)),
     CellName);
+// Each side draws the labels of generated images for itself.
+INSTANTIATE_TEST_SUITE_P(Classes, EqualityTest,
+                         ::testing::Combine(::testing::Values("mlp_classes"),
+                                            ::testing::Values(0, 1, 2),
+                                            ::testing::Values(1, 2),
+                                            ::testing::Bool(),
+                                            ::testing::Values(1, 2),
+                                            ::testing::Values(false)),
+                         CellName);
 // Optimism makes up for a lag in both kinds of run alike.
 INSTANTIATE_TEST_SUITE_P(Optimism, EqualityTest,
                          ::testing::Combine(::testing::Values("mlp", "dcgan"),

@@ -154,11 +154,12 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       {.network = discriminator,
        .optimizer = std::move(discriminator_adam),
        .real_images = [&](int64_t step,
-                          absl::Time) -> absl::StatusOr<at::Tensor> {
+                          absl::Time) -> absl::StatusOr<RealImages> {
          const at::Tensor real = golden.Get("real").to(at::kDouble);
-         return real.index_select(
-             0, torch::arange(step * kBatch, (step + 1) * kBatch)
-                    .remainder(real.size(0)));
+         return RealImages{
+             .images_NCHW = real.index_select(
+                 0, torch::arange(step * kBatch, (step + 1) * kBatch)
+                        .remainder(real.size(0)))};
        }},
       end.get(), services);
 

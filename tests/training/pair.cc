@@ -134,9 +134,11 @@ void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
 }
 
 RunConfig SmallConfig(const std::string& family, const std::string& folder) {
-  const bool mlp = family == "mlp";
+  const bool classes = family == "mlp_classes";
+  const bool mlp = classes || family == "mlp";
   const int size = mlp ? 8 : 32;
   constexpr int kImages = 40;
+  constexpr int kClasses = 3;
   std::vector<uint8_t> pixels(kImages * size * size);
   for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = (i * i / 7 + i) % 251;
   const uint32_t side = size;
@@ -145,6 +147,13 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
   config.mutable_data()->set_idx_images(
       WritePlain(folder + "/images", IdxBytes({kImages, side, side}, pixels)));
   config.mutable_data()->set_idx_labels("");
+  if (classes) {
+    std::vector<uint8_t> labels(kImages);
+    for (size_t i = 0; i < labels.size(); ++i) labels[i] = i % kClasses;
+    config.mutable_data()->set_idx_labels(
+        WritePlain(folder + "/labels", IdxBytes({kImages}, labels)));
+    config.mutable_data()->set_num_classes(kClasses);
+  }
   config.mutable_data()->set_image_size(size);
   config.mutable_checkpoint()->set_every_rounds(1);
   config.mutable_samples()->set_every_rounds(0);
