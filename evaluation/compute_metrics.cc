@@ -11,6 +11,7 @@
 #include "absl/strings/str_split.h"
 #include "common/status.h"
 #include "evaluation/inception_score.h"
+#include "evaluation/intra_class_distance.h"
 #include "evaluation/kernel_distance.h"
 #include "evaluation/precision_recall.h"
 #include "evaluation/sampling_bias.h"
@@ -30,7 +31,8 @@ struct NamedMetric {
 constexpr NamedMetric kMetrics[] = {{"fid", &MetricSet::frechet},
                                     {"is", &MetricSet::inception_score},
                                     {"kid", &MetricSet::kernel_distance},
-                                    {"prdc", &MetricSet::precision_recall}};
+                                    {"prdc", &MetricSet::precision_recall},
+                                    {"intra_fid", &MetricSet::intra_class}};
 
 // "KID" where the features are those that the name stands for.
 std::string NameOf(absl::string_view metric, const FeatureNet& net) {
@@ -61,6 +63,8 @@ class Computation {
     }
     GANDEM_ASSIGN_OR_RETURN(reference_, ReadAllFeatures(*reference->store, net_,
                                                         reference->num_images));
+    labels_N_ = images.labels_N;
+    reference_labels_N_ = reference->labels_N;
     return absl::OkStatus();
   }
 
@@ -144,6 +148,28 @@ class Computation {
     return absl::OkStatus();
   }
 
+  // The mean, then each class.
+  absl::Status AddIntraClass() {
+    GANDEM_ASSIGN_OR_RETURN(
+        const IntraClassDistance distance,
+        ComputeIntraClassDistance(reference_.features_ND, reference_labels_N_,
+                                  images_.features_ND, labels_N_,
+                                  options_.num_classes));
+    const std::string name = absl::StrCat("intra-", DistanceName(net_));
+    Add(name, distance.mean)
+        .set_num_reference_images(reference_.features_ND.size(0));
+    const auto count = [](const at::Tensor& labels_N, int64_t label) {
+      return labels_N.eq(label).sum().item<int64_t>();
+    };
+    for (int64_t label = 0; label < options_.num_classes; ++label) {
+      Metric& metric = Add(absl::StrCat(name, " class ", label),
+                           distance.of_class[static_cast<size_t>(label)]);
+      metric.set_num_images(count(labels_N_, label));
+      metric.set_num_reference_images(count(reference_labels_N_, label));
+    }
+    return absl::OkStatus();
+  }
+
   std::vector<Metric> Take() { return std::move(metrics_); }
 
  private:
@@ -159,6 +185,8 @@ class Computation {
   const MetricOptions& options_;
   Features images_;
   Features reference_;
+  at::Tensor labels_N_;
+  at::Tensor reference_labels_N_;
   std::vector<Metric> metrics_;
 };
 
@@ -169,8 +197,9 @@ absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text) {
   for (const absl::string_view name : absl::StrSplit(text, ',')) {
     const auto found = std::ranges::find(kMetrics, name, &NamedMetric::name);
     if (found == std::end(kMetrics)) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          "'", name, "' of --metric ", text, " is none of fid, is, kid, prdc"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("'", name, "' of --metric ", text,
+                       " is none of fid, is, kid, prdc, intra_fid"));
     }
     metrics.*(found->member) = true;
   }
@@ -207,6 +236,9 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     }
     if (metrics.precision_recall) {
       GANDEM_RETURN_IF_ERROR(computation.AddPrecisionRecall());
+    }
+    if (metrics.intra_class) {
+      GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
     }
     return absl::OkStatus();
   }));

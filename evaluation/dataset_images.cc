@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -48,6 +49,17 @@ absl::StatusOr<at::Tensor> DatasetImages::ReadImages(IndexRange range) {
     GANDEM_RETURN_IF_ERROR(dataset_->Read(i, {image, size}));
   }
   return QuantizeImages(images_NCHW);
+}
+
+absl::StatusOr<at::Tensor> DatasetImages::ReadLabels(IndexRange range) {
+  if (config_.idx_labels().empty()) return ImageSet::ReadLabels(range);
+  const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
+  int64_t* label = labels_N.mutable_data_ptr<int64_t>();
+  std::vector<float> image(shape().NumValues());
+  for (int64_t i = range.first; i < range.end(); ++i, ++label) {
+    GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
+  }
+  return labels_N;
 }
 
 absl::StatusOr<ImagesCard> DatasetImages::Describe() const {

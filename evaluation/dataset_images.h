@@ -22,6 +22,7 @@ class DatasetImages : public ImageSet {
 
   int64_t size() const override { return dataset_->size(); }
   ImageShape shape() const override { return dataset_->shape(); }
+  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override;
   absl::StatusOr<ImagesCard> Describe() const override;
 
  protected:

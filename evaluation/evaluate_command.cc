@@ -35,6 +35,11 @@ constexpr int64_t kDefaultGenerated = 50000;
 constexpr int64_t kFewImages = 2048;
 constexpr absl::Duration kProgressInterval = absl::Seconds(2);
 
+absl::string_view BytesOf(const at::Tensor& labels_N) {
+  return {static_cast<const char*>(labels_N.const_data_ptr()),
+          labels_N.nbytes()};
+}
+
 class EvaluateCommand {
  public:
   explicit EvaluateCommand(const EvaluateRequest& request)
@@ -47,12 +52,15 @@ class EvaluateCommand {
   // What is judged, by what, with what; and that they fit.
   absl::Status OpenAll();
   absl::Status KeepSubject();
+  absl::Status ReadLabels(ImageSet& source);
   std::string CardStem() const;
   int Workers(int64_t num_images) const;
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
-  absl::Status AddWarnings();
+  void AddWarnings();
+  void WarnOfFewImages(const Metric& distance);
+  void WarnOfSmallClasses();
   absl::Status WriteCard();
   std::function<void(int64_t)> ProgressOf(absl::string_view what,
                                           int64_t num_images) const;
@@ -68,6 +76,8 @@ class EvaluateCommand {
   std::string network_path_;
   FeatureNet net_;
   int64_t num_images_ = 0;
+  at::Tensor labels_N_;  // where a metric needs them
+  int64_t num_classes_ = 0;
   MetricCard card_;
   std::optional<WorkFolder> work_;
   std::optional<FeatureStore> images_;
@@ -119,6 +129,18 @@ absl::Status EvaluateCommand::KeepSubject() {
   return absl::OkStatus();
 }
 
+absl::Status EvaluateCommand::ReadLabels(ImageSet& source) {
+  num_classes_ = source.num_classes();
+  absl::StatusOr<at::Tensor> labels =
+      source.ReadLabels({.first = 0, .count = num_images_});
+  if (!labels.ok()) {
+    return Annotate(labels.status(),
+                    absl::StrCat("intra_fid, ", request_.subject.source));
+  }
+  labels_N_ = *std::move(labels);
+  return absl::OkStatus();
+}
+
 absl::Status EvaluateCommand::OpenAll() {
   GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
   output_ = request_.output.empty() ? subject_.output : request_.output;
@@ -143,6 +165,7 @@ absl::Status EvaluateCommand::OpenAll() {
   GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
   card_.mutable_images()->set_name(subject_.name);
   card_.mutable_images()->set_num_images(num_images_);
+  if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
   GANDEM_ASSIGN_OR_RETURN(network_path_,
                           FindNetwork(request_.features, subject_, reference,
                                       [this](const auto& line) { Say(line); }));
@@ -170,11 +193,16 @@ absl::Status EvaluateCommand::OpenAll() {
 }
 
 std::string EvaluateCommand::CardStem() const {
-  const std::string all = absl::StrCat(
+  std::string all = absl::StrCat(
       MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
       request_.bootstrap, " ", card_.images().sha256(), " ",
       card_.reference().sha256(), " ", card_.reference().num_images(), " ",
       net_.sha256, " ", net_.resize);
+  if (metrics_.intra_class) {
+    // The hashes above say nothing of labels.
+    absl::StrAppend(&all, " ", ShortKey(BytesOf(labels_N_)), " ",
+                    ShortKey(BytesOf(reference_->labels_N())));
+  }
   return absl::StrCat(output_, "/", subject_.stem, "-", MetricSetText(metrics_),
                       "-", ShortKey(all));
 }
@@ -244,15 +272,19 @@ absl::Status EvaluateCommand::Compute() {
   if (metrics_.frechet) {
     GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::vector<Metric> metrics,
-      ComputeMetrics(net_, {.store = &*images_, .num_images = num_images_},
-                     reference, moments,
-                     {.metrics = metrics_,
-                      .splits = request_.splits,
-                      .bootstrap = request_.bootstrap}));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
+                          ComputeMetrics(net_,
+                                         {.store = &*images_,
+                                          .num_images = num_images_,
+                                          .labels_N = labels_N_},
+                                         reference, moments,
+                                         {.metrics = metrics_,
+                                          .splits = request_.splits,
+                                          .bootstrap = request_.bootstrap,
+                                          .num_classes = num_classes_}));
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
-  return AddWarnings();
+  AddWarnings();
+  return absl::OkStatus();
 }
 
 absl::Status EvaluateCommand::SaveStatistics() {
@@ -273,9 +305,12 @@ absl::Status EvaluateCommand::SaveStatistics() {
                              : StatisticsFormat::kSafetensors);
 }
 
-absl::Status EvaluateCommand::AddWarnings() {
-  if (!metrics_.frechet) return absl::OkStatus();
-  const Metric& distance = card_.metrics(0);
+void EvaluateCommand::AddWarnings() {
+  if (metrics_.frechet) WarnOfFewImages(card_.metrics(0));
+  if (metrics_.intra_class) WarnOfSmallClasses();
+}
+
+void EvaluateCommand::WarnOfFewImages(const Metric& distance) {
   for (const auto& [count, what] :
        {std::pair(num_images_, "the images"),
         std::pair(card_.reference().num_images(), "the reference")}) {
@@ -285,7 +320,21 @@ absl::Status EvaluateCommand::AddWarnings() {
         "on their quality; about %.3g of it is sampling bias",
         distance.name(), count, what, kFewImages, distance.predicted_bias()));
   }
-  return absl::OkStatus();
+}
+
+void EvaluateCommand::WarnOfSmallClasses() {
+  for (const auto& [labels_N, what] :
+       {std::pair(labels_N_, "the images"),
+        std::pair(reference_->labels_N(), "the reference")}) {
+    const auto fewest =
+        at::bincount(labels_N, {}, num_classes_).min().item<int64_t>();
+    if (fewest >= kFewImages) continue;
+    card_.add_warnings(absl::StrFormat(
+        "a class has only %d of %s: distances within classes of fewer than %d "
+        "depend on the number more than on the quality; compare them for equal "
+        "numbers only",
+        fewest, what, kFewImages));
+  }
 }
 
 absl::Status EvaluateCommand::WriteCard() {

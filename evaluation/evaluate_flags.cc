@@ -71,7 +71,7 @@ CLI::App* AddEvaluateCommand(CLI::App& app, EvaluateFlags& flags) {
   command
       ->add_option("--metric", request.metrics,
                    "Any of fid, is, kid, prdc (precision, recall, density, "
-                   "coverage), with commas between")
+                   "coverage), intra_fid (of each class), with commas between")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
                       "Dataset (recipe or folder of IDX files), statistics "

@@ -44,7 +44,7 @@ absl::StatusOr<EvaluationReference> EvaluationReference::Open(
   EvaluationReference result(net, network);
   GANDEM_RETURN_IF_ERROR(reference.statistics.has_value()
                              ? result.UseStatistics(reference, metrics)
-                             : result.UseImages(reference, images));
+                             : result.UseImages(reference, images, metrics));
   return result;
 }
 
@@ -55,8 +55,8 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
   if (metrics.needs_reference_features()) {
     return absl::InvalidArgumentError(absl::StrCat(
         name,
-        " holds a mean and a covariance: kid and prdc need the images "
-        "themselves as --reference"));
+        " holds a mean and a covariance: kid, prdc and intra_fid need the "
+        "images themselves as --reference"));
   }
   if (!statistics.net_sha256.empty() && statistics.net_sha256 != net_.sha256) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -95,7 +95,8 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
 }
 
 absl::Status EvaluationReference::UseImages(const Reference& reference,
-                                            const ImagesCard& images) {
+                                            const ImagesCard& images,
+                                            const MetricSet& metrics) {
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
                           OpenImageSet(*reference.images));
   GANDEM_ASSIGN_OR_RETURN(card_, source->Describe());
@@ -106,6 +107,15 @@ absl::Status EvaluationReference::UseImages(const Reference& reference,
         absl::StrCat("the images are ", SizeText(images),
                      ", those of the reference ", reference.name, " are ",
                      SizeText(card_), ": sizes and channels must agree"));
+  }
+  if (metrics.intra_class) {
+    absl::StatusOr<at::Tensor> labels =
+        source->ReadLabels({.first = 0, .count = source->size()});
+    if (!labels.ok()) {
+      return Annotate(labels.status(),
+                      absl::StrCat("intra_fid, reference ", reference.name));
+    }
+    labels_N_ = *std::move(labels);
   }
   FeatureJob job;
   *job.mutable_images() = *reference.images;
@@ -130,7 +140,9 @@ absl::Status EvaluationReference::Extract(
 
 std::optional<FeatureSide> EvaluationReference::features() const {
   if (!store_.has_value()) return std::nullopt;
-  return FeatureSide{.store = &*store_, .num_images = card_.num_images()};
+  return FeatureSide{.store = &*store_,
+                     .num_images = card_.num_images(),
+                     .labels_N = labels_N_};
 }
 
 absl::StatusOr<Moments> EvaluationReference::ReadMomentsOnce() const {

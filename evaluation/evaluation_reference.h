@@ -26,7 +26,8 @@ class EvaluationReference {
  public:
   // `network` is the file of `net`; `images` are what will be compared.
   //   INVALID_ARGUMENT  sizes or channels differ, the statistics are of another
-  //                     network, or the metrics need more than statistics.
+  //                     network, or the metrics need more than statistics, or
+  //                     labels where there are none.
   static absl::StatusOr<EvaluationReference> Open(const Reference& reference,
                                                   const FeatureNet& net,
                                                   const std::string& network,
@@ -35,6 +36,8 @@ class EvaluationReference {
 
   const ImagesCard& card() const { return card_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
+  // Undefined where no metric needs them.
+  const at::Tensor& labels_N() const { return labels_N_; }
 
   // Computes what the cache lacks. Errors of ExtractFeatures.
   absl::Status Extract(int workers,
@@ -50,7 +53,8 @@ class EvaluationReference {
       : net_(net), network_(std::move(network)) {}
   absl::Status UseStatistics(const Reference& reference,
                              const MetricSet& metrics);
-  absl::Status UseImages(const Reference& reference, const ImagesCard& images);
+  absl::Status UseImages(const Reference& reference, const ImagesCard& images,
+                         const MetricSet& metrics);
 
   FeatureNet net_;
   std::string network_;
@@ -58,6 +62,7 @@ class EvaluationReference {
   std::vector<std::string> warnings_;
   std::optional<Moments> statistics_;
   std::optional<FeatureStore> store_;
+  at::Tensor labels_N_;
 };
 
 // The folder's name for features of one network: its file and resize.

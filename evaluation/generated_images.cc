@@ -3,12 +3,14 @@
 
 #include <torch/torch.h>
 
+#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/sha256.h"
 #include "common/status.h"
+#include "evaluation/sample_labels.h"
 #include "evaluation/sample_noise.h"
 #include "training/catch_torch.h"
 
@@ -22,6 +24,9 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
       LoadedGenerator loaded,
       LoadCheckpoint(spec.checkpoint(),
                      spec.device().empty() ? "cpu" : spec.device()));
+  if (spec.has_only_class()) {
+    GANDEM_RETURN_IF_ERROR(CheckClass(loaded.config, spec.only_class()));
+  }
   std::unique_ptr<GeneratedImages> source(
       new GeneratedImages(spec, std::move(loaded)));
   // One image tells the shape, and whether the device works.
@@ -37,6 +42,18 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
   return source;
 }
 
+Condition GeneratedImages::ConditionOf(IndexRange range) const {
+  return SampleCondition(
+      generator_.config, spec_.seed(),
+      spec_.has_only_class() ? std::optional(spec_.only_class()) : std::nullopt,
+      range, generator_.compute.device);
+}
+
+absl::StatusOr<at::Tensor> GeneratedImages::ReadLabels(IndexRange range) {
+  if (num_classes() == 0) return ImageSet::ReadLabels(range);
+  return ConditionOf(range).labels_N.to(at::kCPU);
+}
+
 absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
   const Compute& compute = generator_.compute;
   const at::Tensor noise_NZ =
@@ -44,7 +61,7 @@ absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
                   generator_.network->noise_dim(), range)
           .to(compute.device, compute.dtype);
   const at::Tensor images_NCHW = generator_.network->forward(
-      noise_NZ, Condition(), ForwardMode::kEvaluate);
+      noise_NZ, ConditionOf(range), ForwardMode::kEvaluate);
   if (!images_NCHW.isfinite().all().item<bool>()) {
     return absl::DataLossError(absl::StrCat(
         spec_.checkpoint(),
@@ -72,12 +89,19 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
   generator.set_standing_statistics("running averages of the training");
   generator.set_weights(
       absl::StrCat("exponential moving average, decay ", config.ema().decay()));
+  if (num_classes() > 0) {
+    generator.set_labels(
+        spec_.has_only_class()
+            ? absl::StrCat("class ", spec_.only_class(), " of ", num_classes())
+            : absl::StrCat("uniform over ", num_classes(), " classes"));
+  }
   Sha256 hash;
   hash.Update(absl::StrCat("generated ", weights, " ", spec_.seed(), " ",
                            spec_.truncation(), " ", spec_.device(), " ",
                            config.data().image_size(), " ", config.precision(),
                            " "));
   hash.Update(config.generator().network().SerializeAsString());
+  hash.Update(generator.labels());
   card.set_sha256(hash.Finish());
   return card;
 }

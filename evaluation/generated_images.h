@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images of the averaged generator of a checkpoint. Image i is made of the
-// noise stream (seed, kSample, 0, i), as in the grids of `gandem sample`.
+// noise stream (seed, kSample, 0, i) and of its label (sample_labels.h), as in
+// the grids of `gandem sample`.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -23,18 +24,23 @@ class GeneratedImages : public ImageSet {
   // Errors of LoadCheckpoint (load_generator.h), and
   //   INVALID_ARGUMENT  the truncation is negative, so small that noise is not
   //                     found in reasonable time, or not a number; there is no
-  //                     such device.
+  //                     such device or class.
   static absl::StatusOr<std::unique_ptr<ImageSet>> Open(
       const ImagesSpec::Generated& spec);
 
   int64_t size() const override { return std::numeric_limits<int64_t>::max(); }
   ImageShape shape() const override { return shape_; }
+  int64_t num_classes() const override {
+    return generator_.config.data().num_classes();
+  }
+  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override;
   absl::StatusOr<ImagesCard> Describe() const override;
 
  protected:
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override;
 
  private:
+  Condition ConditionOf(IndexRange range) const;
   GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
       : spec_(spec), generator_(std::move(generator)) {}
 

@@ -28,6 +28,12 @@ absl::StatusOr<at::Tensor> ImageSet::Read(IndexRange range) {
   return images_NCHW;
 }
 
+absl::StatusOr<at::Tensor> ImageSet::ReadLabels(IndexRange) {
+  return absl::InvalidArgumentError(
+      "the images have no labels: those of a dataset with data.idx_labels have "
+      "some, and those that a run with data.num_classes generates");
+}
+
 at::Tensor QuantizeImages(const at::Tensor& images_NCHW) {
   const at::Tensor values_NCHW =
       images_NCHW.to(at::kCPU, at::kFloat).contiguous();

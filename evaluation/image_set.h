@@ -30,11 +30,17 @@ class ImageSet {
   // INT64_MAX: as many as are wanted.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
+  // That labels may be of; 0: nothing tells, or there are no labels.
+  virtual int64_t num_classes() const { return 0; }
 
   // uint8 [range.count, channels, height, width] on the CPU, contiguous.
   //   OUT_OF_RANGE  the range is empty or does not lie within [0, size()).
   //   DATA_LOSS     an image cannot be read, or holds NaN; names it.
   absl::StatusOr<at::Tensor> Read(IndexRange range);
+
+  // int64 [range.count], on the CPU.
+  //   INVALID_ARGUMENT  the images have no labels; says what has.
+  virtual absl::StatusOr<at::Tensor> ReadLabels(IndexRange range);
 
   // What a metric card says of the images, but for their number and name.
   // Reads everything that they are made of to hash it.

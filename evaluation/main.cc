@@ -22,6 +22,7 @@ constexpr int kExitAboveThreshold = 1;
 constexpr char kSampleHelp[] = R"(Example:
   gandem sample runs/demo -n 64 -o grid.png
   gandem sample runs/demo -n 8 --interpolate 10 -o ways.png
+  gandem sample runs/cgan --per_class 10 -o classes.png
   gandem sample runs/demo -n 50000 -o samples.npz
   gandem sample runs/demo --check --threshold 0.5
 
@@ -31,6 +32,7 @@ folder must be repaired, 70 internal.)";
 struct SampleFlags {
   SampleRequest request;
   int64_t checkpoint = 0;
+  int64_t only_class = 0;
   uint64_t seed = 0;
   double threshold = std::numeric_limits<double>::infinity();
 };
@@ -51,6 +53,10 @@ CLI::App* AddSampleCommand(CLI::App& app, SampleFlags& flags) {
   command->add_option("--interpolate", flags.request.interpolate,
                       "A grid whose rows lead from one sample to another in "
                       "so many steps");
+  command->add_option("--per_class", flags.request.per_class,
+                      "A grid with a row of so many images for each class");
+  command->add_option("--class", flags.only_class,
+                      "Only images of this class [labels are drawn]");
   command->add_option("--truncation", flags.request.truncation,
                       "Draw noise values above this again [0: never]");
   command
@@ -96,6 +102,9 @@ int RunSample(const CLI::App& command, SampleFlags flags) {
     flags.request.checkpoint = flags.checkpoint;
   }
   if (command.count("--seed") > 0) flags.request.seed = flags.seed;
+  if (command.count("--class") > 0) {
+    flags.request.only_class = flags.only_class;
+  }
   const absl::StatusOr<SampleReport> report = RunSampleCommand(flags.request);
   if (!report.ok()) {
     absl::FPrintF(stderr, "gandem sample: %s\n", report.status().message());

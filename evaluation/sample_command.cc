@@ -15,9 +15,11 @@
 #include "evaluation/export_images.h"
 #include "evaluation/generated_images.h"
 #include "evaluation/load_generator.h"
+#include "evaluation/sample_labels.h"
 #include "evaluation/sample_noise.h"
 #include "pipeline/open_dataset.h"
 #include "training/catch_torch.h"
+#include "training/conditions.h"
 
 namespace gandem {
 namespace {
@@ -26,18 +28,27 @@ constexpr int64_t kBatch = 64;
 constexpr int64_t kCheckedSamples = 2048;
 constexpr int64_t kCheckedRealImages = 10240;
 
-// Calls `use` with the image of each row of noise, batch by batch:
-// use(values_NCHW, shape).
+// What images are made of.
+struct Ingredients {
+  at::Tensor noise_NZ;
+  Condition condition;
+};
+
+// Calls `use` with the images, batch by batch: use(values_NCHW, shape).
 template <typename Use>
-void MakeSamples(LoadedGenerator& generator, const at::Tensor& noise_NZ,
+void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
                  const Use& use) {
   torch::NoGradGuard no_grad;
-  for (const at::Tensor& batch_NZ : noise_NZ.split(kBatch)) {
+  const at::Tensor& noise_NZ = ingredients.noise_NZ;
+  for (int64_t first = 0; first < noise_NZ.size(0); first += kBatch) {
+    const int64_t count = std::min(kBatch, noise_NZ.size(0) - first);
     const at::Tensor images_NCHW =
         generator.network
             ->forward(
-                batch_NZ.to(generator.compute.device, generator.compute.dtype),
-                Condition(), ForwardMode::kEvaluate)
+                noise_NZ.narrow(0, first, count)
+                    .to(generator.compute.device, generator.compute.dtype),
+                Narrow(ingredients.condition, first, count),
+                ForwardMode::kEvaluate)
             .to(at::kCPU, at::kFloat)
             .contiguous();
     use(std::span(images_NCHW.const_data_ptr<float>(),
@@ -48,16 +59,66 @@ void MakeSamples(LoadedGenerator& generator, const at::Tensor& noise_NZ,
   }
 }
 
-absl::Status WriteGrid(LoadedGenerator& generator, const at::Tensor& noise_NZ,
-                       int64_t columns, const std::string& path) {
+absl::Status WriteGrid(LoadedGenerator& generator,
+                       const Ingredients& ingredients, int64_t columns,
+                       const std::string& path) {
   std::vector<float> grid;
   ImageShape grid_shape;
-  MakeSamples(generator, noise_NZ,
+  MakeSamples(generator, ingredients,
               [&](std::span<const float> values, ImageShape shape) {
                 grid.insert(grid.end(), values.begin(), values.end());
                 grid_shape = shape;
               });
   return WritePng(path, TileImages(grid, grid_shape, columns));
+}
+
+// Of samples `range`.
+Ingredients DrawSamples(const SampleRequest& request,
+                        const LoadedGenerator& generator, uint64_t seed,
+                        IndexRange range) {
+  return {
+      .noise_NZ = SampleNoise(seed, request.truncation,
+                              generator.network->noise_dim(), range),
+      .condition = SampleCondition(generator.config, seed, request.only_class,
+                                   range, generator.compute.device)};
+}
+
+// A way keeps the label of the sample that it starts at.
+Ingredients DrawWays(const SampleRequest& request,
+                     const LoadedGenerator& generator, uint64_t seed) {
+  const int64_t rows = request.num_images;
+  const int64_t steps = request.interpolate;
+  Ingredients ways =
+      DrawSamples(request, generator, seed, {.first = 0, .count = 2 * rows});
+  ways.noise_NZ = InterpolatedNoise(
+      seed, request.truncation, generator.network->noise_dim(), rows, steps);
+  at::Tensor& labels_N = ways.condition.labels_N;
+  if (labels_N.defined()) {
+    labels_N = labels_N.slice(0, 0, 2 * rows, 2).repeat_interleave(steps);
+  }
+  return ways;
+}
+
+// Row by row the classes.
+absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
+                                        const LoadedGenerator& generator,
+                                        uint64_t seed) {
+  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, 0));
+  const int64_t num_classes = generator.config.data().num_classes();
+  if (num_classes * request.per_class > SampleRequest::kMaxImages) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(num_classes, " classes of ", request.per_class,
+                     " images are more than ", SampleRequest::kMaxImages,
+                     ": lower --per_class, or choose one --class"));
+  }
+  Ingredients ingredients = DrawSamples(
+      request, generator, seed, {.first = 0, .count = request.per_class});
+  ingredients.noise_NZ = ingredients.noise_NZ.repeat({num_classes, 1});
+  ingredients.condition.labels_N =
+      torch::arange(num_classes, torch::TensorOptions().dtype(at::kLong).device(
+                                     generator.compute.device))
+          .repeat_interleave(request.per_class);
+  return ingredients;
 }
 
 absl::Status Export(const SampleRequest& request, const SampleReport& report,
@@ -66,6 +127,7 @@ absl::Status Export(const SampleRequest& request, const SampleReport& report,
   spec.set_checkpoint(report.checkpoint);
   spec.set_seed(seed);
   spec.set_truncation(request.truncation);
+  if (request.only_class.has_value()) spec.set_only_class(*request.only_class);
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> images,
                           GeneratedImages::Open(spec));
   return ExportImages(*images, request.num_images, report.output);
@@ -91,8 +153,7 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
   std::optional<PixelAccumulator> accumulator;
   MakeSamples(
       generator,
-      SampleNoise(seed, /*truncation=*/0, generator.network->noise_dim(),
-                  {.first = 0, .count = kCheckedSamples}),
+      DrawSamples({}, generator, seed, {.first = 0, .count = kCheckedSamples}),
       [&](std::span<const float> values, ImageShape shape) {
         if (!accumulator.has_value()) accumulator.emplace(shape);
         const size_t size = static_cast<size_t>(shape.NumValues());
@@ -103,6 +164,25 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics generated,
                           accumulator->Finish());
   return ComputeSampleDistance(real, generated);
+}
+
+absl::Status WriteGridOf(const SampleRequest& request,
+                         LoadedGenerator& generator, uint64_t seed,
+                         SampleReport& report) {
+  Ingredients ingredients;
+  int64_t columns = 0;
+  if (request.per_class > 0) {
+    GANDEM_ASSIGN_OR_RETURN(ingredients, DrawClasses(request, generator, seed));
+    columns = request.per_class;
+  } else if (request.interpolate > 0) {
+    ingredients = DrawWays(request, generator, seed);
+    columns = request.interpolate;
+  } else {
+    ingredients = DrawSamples(request, generator, seed,
+                              {.first = 0, .count = request.num_images});
+  }
+  report.num_images = ingredients.noise_NZ.size(0);
+  return WriteGrid(generator, ingredients, columns, report.output);
 }
 
 absl::Status Sample(const SampleRequest& request, SampleReport& report) {
@@ -119,22 +199,11 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
     report.output = absl::StrCat(folder, "/sample-", generator.step, ".png");
   }
   report.num_images = request.num_images;
-  const int64_t noise_dim = generator.network->noise_dim();
+  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, request.only_class));
   if (IsExportPath(report.output)) {
     GANDEM_RETURN_IF_ERROR(Export(request, report, seed));
-  } else if (request.interpolate > 0) {
-    report.num_images *= request.interpolate;
-    GANDEM_RETURN_IF_ERROR(
-        WriteGrid(generator,
-                  InterpolatedNoise(seed, request.truncation, noise_dim,
-                                    request.num_images, request.interpolate),
-                  request.interpolate, report.output));
   } else {
-    GANDEM_RETURN_IF_ERROR(
-        WriteGrid(generator,
-                  SampleNoise(seed, request.truncation, noise_dim,
-                              {.first = 0, .count = request.num_images}),
-                  /*columns=*/0, report.output));
+    GANDEM_RETURN_IF_ERROR(WriteGridOf(request, generator, seed, report));
   }
   if (request.check) {
     GANDEM_ASSIGN_OR_RETURN(report.distance, Check(generator, seed));
@@ -155,6 +224,14 @@ absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
     faults.CheckRange("interpolate", request.interpolate, 2,
                       SampleRequest::kMaxSteps);
     if (exports) faults.Add("interpolate makes a grid: name a .png file");
+  }
+  if (request.per_class != 0) {
+    faults.CheckRange("per_class", request.per_class, 1,
+                      SampleRequest::kMaxImages);
+    if (exports) faults.Add("per_class makes a grid: name a .png file");
+    if (request.interpolate != 0 || request.only_class.has_value()) {
+      faults.Add("per_class goes with neither interpolate nor class");
+    }
   }
   CheckTruncation(request.truncation, faults);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());

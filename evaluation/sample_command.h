@@ -33,6 +33,10 @@ struct SampleRequest {
   // Above 0: a grid of num_images rows, each the way from one sample to another
   // in so many steps.
   int64_t interpolate = 0;
+  // Above 0: a grid of one row for each class with so many images, the same
+  // noise in all rows; num_images is not used.
+  int64_t per_class = 0;
+  std::optional<int64_t> only_class = {};  // none: labels are drawn
   double truncation = 0;  // of the noise (sample_noise.h); 0: none
   std::optional<int64_t> checkpoint = {};  // step; none: the newest
   std::optional<uint64_t> seed = {};       // none: that of the run

@@ -8,6 +8,8 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -94,26 +96,41 @@ void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,
   WriteCheckpoint(run_dir, config, step, config);
 }
 
+// What an image of a grid is made of: the number of its noise and its label.
+struct Cell {
+  int64_t noise = 0;
+  int64_t label = 0;
+};
+
 // The grid of that average, made one image at a time.
 PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
-                        int64_t num_images) {
+                        const std::vector<Cell>& cells, int64_t columns = 0) {
   torch::NoGradGuard no_grad;
   const std::shared_ptr<Generator> network = MakeAverage(config, step);
   std::vector<float> images;
-  for (int64_t i = 0; i < num_images; ++i) {
+  for (const Cell& cell : cells) {
     const at::Tensor noise_NZ = torch::empty({1, 6});
-    PhiloxStream(seed, Purpose::kSample, 0, static_cast<uint64_t>(i))
+    PhiloxStream(seed, Purpose::kSample, 0, static_cast<uint64_t>(cell.noise))
         .FillNormal({noise_NZ.mutable_data_ptr<float>(), 6});
+    const Condition condition = {.labels_N = torch::tensor({cell.label})};
     const at::ScalarType dtype =
         config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
     const at::Tensor image =
-        network->forward(noise_NZ.to(dtype), {}, ForwardMode::kEvaluate)
+        network->forward(noise_NZ.to(dtype), condition, ForwardMode::kEvaluate)
             .to(at::kFloat)
             .contiguous();
     const float* values = image.const_data_ptr<float>();
     images.insert(images.end(), values, values + image.numel());
   }
-  return TileImages(images, {.channels = 1, .height = 32, .width = 32});
+  return TileImages(images, {.channels = 1, .height = 32, .width = 32},
+                    columns);
+}
+
+PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
+                        int64_t num_images) {
+  std::vector<Cell> cells;
+  for (int64_t i = 0; i < num_images; ++i) cells.push_back({.noise = i});
+  return ExpectedGrid(config, step, seed, cells);
 }
 
 // Batched and single forwards may round differently: one gray level.
@@ -169,6 +186,110 @@ TEST_F(SampleCommandTest, CheckpointSeedAndOutputCanBeChosen) {
   EXPECT_EQ(report.step, 10);
   EXPECT_EQ(report.output, output);
   ExpectGrid(output, ExpectedGrid(SmallConfig(), 10, 77, 2));
+}
+
+class SampleClassesTest : public SampleCommandTest {
+ protected:
+  static constexpr int64_t kClasses = 10;
+
+  void SetUp() override {
+    config_ = SmallConfig();
+    config_.mutable_data()->set_num_classes(kClasses);
+    WriteCheckpoint(run_, config_, 10);
+  }
+  // Of image `i` where labels are drawn.
+  static int64_t DrawnLabel(int64_t i) {
+    return PhiloxStream(kRunSeed, Purpose::kSampleLabels, 0,
+                        static_cast<uint64_t>(i))
+        .NextBelow(kClasses);
+  }
+  void ExpectCells(const SampleReport& report, const std::vector<Cell>& cells,
+                   int64_t columns = 0) {
+    EXPECT_EQ(report.num_images, std::ssize(cells));
+    ExpectGrid(report.output,
+               ExpectedGrid(config_, 10, kRunSeed, cells, columns));
+  }
+
+  RunConfig config_;
+};
+
+TEST_F(SampleClassesTest, LabelsAreDrawn) {
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_, .num_images = 70}));
+  std::vector<Cell> cells;
+  for (int64_t i = 0; i < 70; ++i) {
+    cells.push_back({.noise = i, .label = DrawnLabel(i)});
+  }
+  ExpectCells(report, cells);
+}
+
+TEST_F(SampleClassesTest, OneClass) {
+  ASSERT_OK_AND_ASSIGN(
+      const SampleReport report,
+      RunSampleCommand({.run_dir = run_, .num_images = 3, .only_class = 4}));
+  ExpectCells(report, {{0, 4}, {1, 4}, {2, 4}});
+}
+
+TEST_F(SampleClassesTest, ARowForEachClass) {
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_, .per_class = 7}));
+  std::vector<Cell> cells;
+  for (int64_t label = 0; label < kClasses; ++label) {
+    for (int64_t i = 0; i < 7; ++i) {
+      cells.push_back({.noise = i, .label = label});
+    }
+  }
+  ExpectCells(report, cells, /*columns=*/7);
+}
+
+TEST_F(SampleClassesTest, AWayKeepsTheLabelOfItsStart) {
+  ASSERT_OK_AND_ASSIGN(
+      const SampleReport report,
+      RunSampleCommand({.run_dir = run_, .num_images = 3, .interpolate = 2}));
+  std::vector<Cell> cells;
+  for (int64_t i = 0; i < 6; ++i) {
+    cells.push_back({.noise = i, .label = DrawnLabel(i - i % 2)});
+  }
+  ExpectCells(report, cells, /*columns=*/2);
+}
+
+TEST_F(SampleClassesTest, ExportsAreTheImagesOfTheGrid) {
+  for (const std::optional<int64_t> only_class :
+       {std::optional<int64_t>(), std::optional<int64_t>(4)}) {
+    ASSERT_OK(RunSampleCommand({.run_dir = run_,
+                                .num_images = 3,
+                                .output = dir_ / "images/",
+                                .only_class = only_class}));
+    for (int64_t i = 0; i < 3; ++i) {
+      const int64_t label = only_class.value_or(DrawnLabel(i));
+      ExpectGrid(dir_ / absl::StrFormat("images/%06d.png", i),
+                 ExpectedGrid(config_, 10, kRunSeed,
+                              {{.noise = i, .label = label}}));
+    }
+    ASSERT_OK(RemoveAll(dir_ / "images"));
+  }
+}
+
+TEST_F(SampleClassesTest, WhatCannotBeSampledIsExplained) {
+  WriteCheckpoint(dir_ / "plain", SmallConfig(), 10);
+  const std::pair<SampleRequest, std::string> cases[] = {
+      {{.run_dir = run_, .only_class = kClasses},
+       "there is no class 10: the run has classes 0 to 9"},
+      {{.run_dir = run_, .only_class = -1}, "there is no class -1"},
+      {{.run_dir = dir_ / "plain", .only_class = 0}, "is not told a class"},
+      {{.run_dir = dir_ / "plain", .per_class = 1}, "is not told a class"},
+      {{.run_dir = run_, .per_class = 1001}, "lower --per_class"},
+      {{.run_dir = run_, .per_class = -1}, "per_class -1 is not in"},
+      {{.run_dir = run_, .output = "a.npz", .per_class = 1},
+       "name a .png file"},
+      {{.run_dir = run_, .per_class = 1, .only_class = 1},
+       "neither interpolate nor class"},
+  };
+  for (const auto& [request, message] : cases) {
+    EXPECT_THAT(
+        RunSampleCommand(request).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
+  }
 }
 
 TEST_F(SampleCommandTest, Float64Run) {

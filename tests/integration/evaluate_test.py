@@ -92,6 +92,29 @@ class EvaluateTest(harness.RunTest):
                               self.folder / str(workers))
             self.assertEqual(card["metrics"], self.card["metrics"])
 
+    def test_a_run_with_classes(self):
+        run = harness.Run(self.folder / "run", sets=["data.num_classes=10"])
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        card = self.judge(run.dir, "--metric", "fid,intra_fid", "--num", NUM)
+        net = card["features"]["network"]
+        metrics = {m["name"]: m for m in card["metrics"]}
+        mean = metrics.pop(f"intra-FD({net})")
+        metrics.pop(f"FD({net})")
+        self.assertEqual(list(metrics),
+                         [f"intra-FD({net}) class {k}" for k in range(10)])
+        classes = metrics.values()
+        self.assertAlmostEqual(sum(m["value"] for m in classes) / 10,
+                               mean["value"], places=6)
+        self.assertEqual(sum(m["num_images"] for m in classes), NUM)
+        self.assertEqual(sum(m["num_reference_images"] for m in classes),
+                         2048)
+        self.assertEqual(card["images"]["generator"]["labels"],
+                         "uniform over 10 classes")
+        self.assertIn("a class has only", card["warnings"][-1])
+        again = self.judge(run.dir, "--metric", "fid,intra_fid", "--num", NUM,
+                           "--workers", 2, "--output", self.folder / "again")
+        self.assertEqual(again["metrics"], card["metrics"])
+
     def test_images_of_files_get_the_same_figures(self):
         expected = self.card["metrics"]
         for name in ("samples.npz", "samples.tar", "samples/"):
@@ -263,7 +286,9 @@ class EvaluateTest(harness.RunTest):
         cases = [
             (["/no/such/run"], "no such file or folder"),
             ([pending], "is being written"),
-            ([self.run_dir, "--metric", "fud"], "none of fid, is, kid, prdc"),
+            ([self.run_dir, "--metric", "fud"], "none of fid, is, kid, prdc, "),
+            ([self.run_dir, "--metric", "intra_fid"],
+             "the images have no labels"),
             ([self.run_dir, "--num", 1, "--workers", 0],
              "num 1 is not in [2, 10000000]; workers 0"),
             ([self.run_dir, "--checkpoint", 33], "no checkpoint of step 33"),
