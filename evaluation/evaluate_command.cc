@@ -23,6 +23,7 @@
 #include "evaluation/extract_features.h"
 #include "evaluation/image_set.h"
 #include "evaluation/metrics_self_test.h"
+#include "evaluation/resized_images.h"
 #include "evaluation/statistics_file.h"
 #include "evaluation/work_folder.h"
 
@@ -53,6 +54,7 @@ class EvaluateCommand {
   absl::Status OpenAll();
   absl::Status KeepSubject();
   absl::Status ReadLabels(ImageSet& source);
+  absl::Status ResizeLike(const Reference& reference);
   std::string CardStem() const;
   int Workers(int64_t num_images) const;
   absl::Status Extract();
@@ -91,6 +93,13 @@ absl::Status EvaluateCommand::CheckRequest() {
     metrics_ = *metrics;
   } else {
     faults.Add(std::string(metrics.status().message()));
+  }
+  if (!request_.resize.empty()) {
+    const absl::Status kernel = CheckResizeKernel(request_.resize);
+    if (!kernel.ok()) faults.Add(std::string(kernel.message()));
+    if (metrics.ok() && !metrics_.needs_reference()) {
+      faults.Add("resize needs a metric that compares with a reference");
+    }
   }
   if (request_.num.has_value()) {
     faults.CheckRange("num", *request_.num, 2, EvaluateRequest::kMaxImages);
@@ -141,6 +150,27 @@ absl::Status EvaluateCommand::ReadLabels(ImageSet& source) {
   return absl::OkStatus();
 }
 
+absl::Status EvaluateCommand::ResizeLike(const Reference& reference) {
+  if (!reference.images.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        reference.name,
+        " holds statistics, which do not tell the size of images: --resize "
+        "needs the images themselves as --reference"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const auto target, OpenImageSet(*reference.images));
+  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
+  const ImageShape from = source->shape();
+  const ImageShape to = target->shape();
+  if (from.height == to.height && from.width == to.width) {
+    return absl::OkStatus();
+  }
+  ImagesSpec::Resize& resize = *subject_.images.mutable_resize();
+  resize.set_kernel(request_.resize);
+  resize.set_height(to.height);
+  resize.set_width(to.width);
+  return absl::OkStatus();
+}
+
 absl::Status EvaluateCommand::OpenAll() {
   GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
   output_ = request_.output.empty() ? subject_.output : request_.output;
@@ -151,6 +181,7 @@ absl::Status EvaluateCommand::OpenAll() {
     GANDEM_ASSIGN_OR_RETURN(reference,
                             FindReference(request_.reference, subject_));
   }
+  if (!request_.resize.empty()) GANDEM_RETURN_IF_ERROR(ResizeLike(reference));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
                           OpenImageSet(subject_.images));
   num_images_ = request_.num.value_or(
@@ -250,10 +281,12 @@ absl::Status EvaluateCommand::Extract() {
   *job.mutable_images() = subject_.images;
   job.set_network(network_path_);
   job.set_network_sha256(net_.sha256);
-  // Features of another network go to another folder.
-  GANDEM_ASSIGN_OR_RETURN(
-      images_,
-      FeatureStore::Create(work_->path() + "/" + NetworkKey(net_), job));
+  // Features of another network, or of resized images, go to another folder.
+  std::string folder = work_->path() + "/" + NetworkKey(net_);
+  if (subject_.images.has_resize()) {
+    absl::StrAppend(&folder, "-", ShortKey(card_.images().sha256()));
+  }
+  GANDEM_ASSIGN_OR_RETURN(images_, FeatureStore::Create(folder, job));
   if (reference_.has_value()) {
     const int64_t num_reference = card_.reference().num_images();
     GANDEM_RETURN_IF_ERROR(reference_->Extract(

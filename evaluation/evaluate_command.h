@@ -36,6 +36,9 @@ struct EvaluateRequest {
   // Generated images: 50,000 if not given; of files: all.
   std::optional<int64_t> num = {};
   std::string reference = {};
+  // Kernel (resized_images.h) that brings images to the size of the
+  // reference's; empty: other sizes are refused.
+  std::string resize = {};
   std::string features = {};
   std::string output = {};           // empty: the subject's
   std::string save_statistics = {};  // of the judged images, for others

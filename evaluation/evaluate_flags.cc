@@ -76,6 +76,9 @@ CLI::App* AddEvaluateCommand(CLI::App& app, EvaluateFlags& flags) {
   command->add_option("--reference", request.reference,
                       "Dataset (recipe or folder of IDX files), statistics "
                       "file or images [what the run trains on]");
+  command->add_option("--resize", request.resize,
+                      "Kernel that brings images of another size to that of "
+                      "the reference: area, bilinear or bicubic [refuse them]");
   command->add_option("--features", request.features,
                       "File of the network that sees the images [a classifier "
                       "of the dataset; `gandem train-features`]");

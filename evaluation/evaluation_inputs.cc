@@ -206,7 +206,8 @@ absl::StatusOr<std::string> FindNetwork(
   TrainFeaturesRequest request;
   request.progress = say;
   request.threads = std::max<int>(1, std::ssize(AllowedCores()));
-  if (subject.images.has_generated()) {
+  // Resized images have the size of the reference's.
+  if (subject.images.has_generated() && !subject.images.has_resize()) {
     GANDEM_ASSIGN_OR_RETURN(
         const NamedDataset dataset,
         FindDataset(subject.images.generated().checkpoint() + kConfigName));

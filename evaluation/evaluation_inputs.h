@@ -60,7 +60,8 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
                                         const Subject& subject);
 
 // The file of the features' network. `path` empty: the classifier of the
-// dataset that the subject was trained on, else that of the reference; trained
+// dataset that the subject was trained on, else (or where the subject's images
+// are resized) that of the reference; trained
 // first where the cache has none, with lines for the user to `say`.
 absl::StatusOr<std::string> FindNetwork(
     const std::string& path, const Subject& subject, const Reference& reference,

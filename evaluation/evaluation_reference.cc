@@ -103,10 +103,11 @@ absl::Status EvaluationReference::UseImages(const Reference& reference,
   card_.set_name(reference.name);
   card_.set_num_images(source->size());
   if (SizeText(card_) != SizeText(images)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("the images are ", SizeText(images),
-                     ", those of the reference ", reference.name, " are ",
-                     SizeText(card_), ": sizes and channels must agree"));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the images are ", SizeText(images), ", those of the reference ",
+        reference.name, " are ", SizeText(card_),
+        ": sizes and channels must agree (--resize brings images "
+        "to the size of the reference)"));
   }
   if (metrics.intra_class) {
     absl::StatusOr<at::Tensor> labels =

@@ -3,12 +3,15 @@
 
 #include <torch/torch.h>
 
+#include <utility>
+
 #include "absl/strings/str_cat.h"
 #include "common/png.h"
 #include "common/status.h"
 #include "evaluation/dataset_images.h"
 #include "evaluation/file_images.h"
 #include "evaluation/generated_images.h"
+#include "evaluation/resized_images.h"
 #include "training/catch_torch.h"
 
 namespace gandem {
@@ -46,7 +49,10 @@ at::Tensor QuantizeImages(const at::Tensor& images_NCHW) {
   return bytes_NCHW;
 }
 
-absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
+namespace {
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenInStoredSize(
+    const ImagesSpec& spec) {
   switch (spec.kind_case()) {
     case ImagesSpec::kGenerated:
       return GeneratedImages::Open(spec.generated());
@@ -58,6 +64,15 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
       break;
   }
   return absl::InvalidArgumentError("the images' spec is of no kind");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images,
+                          OpenInStoredSize(spec));
+  if (!spec.has_resize()) return images;
+  return ResizedImages::Open(std::move(images), spec.resize());
 }
 
 }  // namespace gandem

@@ -65,11 +65,9 @@ TEST_F(IntraClassTest, GivesTheMeanAndEachClass) {
   ASSERT_OK_AND_ASSIGN(
       const std::vector<Metric> metrics,
       ComputeMetrics(
-          net_,
-          {.store = &images, .num_images = 100, .labels_N = Labels(100)},
-          FeatureSide{.store = &reference,
-                      .num_images = 121,
-                      .labels_N = Labels(121)},
+          net_, {.store = &images, .num_images = 100, .labels_N = Labels(100)},
+          FeatureSide{
+              .store = &reference, .num_images = 121, .labels_N = Labels(121)},
           std::nullopt,
           {.metrics = {.intra_class = true}, .num_classes = kClasses}));
   ASSERT_EQ(metrics.size(), 1u + kClasses);
@@ -90,16 +88,15 @@ TEST_F(IntraClassTest, AClassWithoutImagesIsNamed) {
   const FeatureStore images =
       Store("images", testing::RandomNormal(4, kDim, 1));
   EXPECT_THAT(
-      ComputeMetrics(net_,
-                     {.store = &images,
+      ComputeMetrics(
+          net_,
+          {.store = &images,
+           .num_images = 4,
+           .labels_N = torch::tensor({0, 0, 2, 2}, at::kLong)},
+          FeatureSide{.store = &images,
                       .num_images = 4,
-                      .labels_N = torch::tensor({0, 0, 2, 2}, at::kLong)},
-                     FeatureSide{.store = &images,
-                                 .num_images = 4,
-                                 .labels_N = torch::tensor({0, 0, 1, 1},
-                                                           at::kLong)},
-                     std::nullopt,
-                     {.metrics = {.intra_class = true}, .num_classes = 3})
+                      .labels_N = torch::tensor({0, 0, 1, 1}, at::kLong)},
+          std::nullopt, {.metrics = {.intra_class = true}, .num_classes = 3})
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("class 1 has 0 generated images")));

@@ -262,9 +262,9 @@ TEST_F(SampleClassesTest, ExportsAreTheImagesOfTheGrid) {
                                 .only_class = only_class}));
     for (int64_t i = 0; i < 3; ++i) {
       const int64_t label = only_class.value_or(DrawnLabel(i));
-      ExpectGrid(dir_ / absl::StrFormat("images/%06d.png", i),
-                 ExpectedGrid(config_, 10, kRunSeed,
-                              {{.noise = i, .label = label}}));
+      ExpectGrid(
+          dir_ / absl::StrFormat("images/%06d.png", i),
+          ExpectedGrid(config_, 10, kRunSeed, {{.noise = i, .label = label}}));
     }
     ASSERT_OK(RemoveAll(dir_ / "images"));
   }

@@ -115,6 +115,25 @@ class EvaluateTest(harness.RunTest):
                            "--workers", 2, "--output", self.folder / "again")
         self.assertEqual(again["metrics"], card["metrics"])
 
+    def test_images_of_another_size(self):
+        """Those of the run are 8 x 8, those of the reference 10 x 10."""
+        config = self.folder / "other.textproto"
+        config.write_text(harness.SMOKE.read_text().replace(
+            "image_size: 8", "image_size: 10"))
+        what = [self.run_dir, "--num", 300, "--reference", config,
+                "--bootstrap", 0, "--output", self.folder / "cards"]
+        values = set()
+        for kernel in ("area", "bilinear", "bicubic"):
+            card = self.judge(*what, "--resize", kernel)
+            self.assertEqual(card["images"]["fit"], f"{kernel} to 10 x 10")
+            self.assertEqual(card["images"]["height"], 10)
+            values.add(card["metrics"][0]["value"])
+        # Shrinking alone would tell area and bicubic apart.
+        self.assertGreaterEqual(len(values), 2)
+        refused = self.evaluate(*what, "--resize", "lanczos")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("none of area, bilinear, bicubic", refused.stderr)
+
     def test_images_of_files_get_the_same_figures(self):
         expected = self.card["metrics"]
         for name in ("samples.npz", "samples.tar", "samples/"):
