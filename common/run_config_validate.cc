@@ -8,7 +8,9 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "common/data_shape.h"
 #include "common/faults.h"
+#include "common/network_check.h"
 #include "common/optimizer_validate.h"
 #include "common/run_config.h"
 
@@ -18,7 +20,6 @@ namespace {
 constexpr int64_t kMaxRounds = 1'000'000'000;
 constexpr int64_t kMaxStepsPerRound = 1000;
 constexpr int64_t kMaxBatch = 65536;
-constexpr int64_t kMaxWidth = 65536;
 constexpr int64_t kMaxImageSize = 4096;
 constexpr int64_t kMaxClasses = 1 << 20;
 constexpr int64_t kMaxLag = 64;
@@ -75,63 +76,6 @@ void CheckSchedule(const ScheduleConfig& schedule, Faults& faults) {
   }
 }
 
-void CheckHidden(absl::string_view field, const MlpConfig& mlp,
-                 Faults& faults) {
-  faults.CheckRange(absl::StrCat("the length of ", field), mlp.hidden_size(), 0,
-                    64);
-  for (int i = 0; i < mlp.hidden_size(); ++i) {
-    faults.CheckRange(absl::StrCat(field, "[", i, "]"), mlp.hidden(i), 1,
-                      kMaxWidth);
-  }
-}
-
-// Fields and image sizes of the chosen family; models/registry.h makes it.
-void CheckNetwork(const std::string& role, const NetworkConfig& network,
-                  const DataConfig& data, Faults& faults) {
-  const int64_t image_size = data.image_size();
-  const std::string path = role + ".network.";
-  const auto check = [&](absl::string_view family, int64_t width,
-                         int64_t noise_dim, bool size_fits,
-                         absl::string_view sizes) {
-    faults.CheckRange(absl::StrCat(path, family, ".width"), width, 1,
-                      kMaxWidth);
-    faults.CheckRange(absl::StrCat(path, family, ".noise_dim"), noise_dim, 1,
-                      kMaxWidth);
-    if (!size_fits) {
-      faults.Add(absl::StrCat(path, family, " is for data.image_size ", sizes,
-                              ", not ", image_size));
-    }
-    if (data.num_classes() > 0) {
-      faults.Add(absl::StrCat(path, family,
-                              " cannot be told labels: set data.num_classes=0 "
-                              "or choose a network that can, as mlp"));
-    }
-  };
-  switch (network.family_case()) {
-    case NetworkConfig::kMlp:
-      CheckHidden(path + "mlp.hidden", network.mlp(), faults);
-      faults.CheckRange(path + "mlp.noise_dim", network.mlp().noise_dim(), 1,
-                        kMaxWidth);
-      return;
-    case NetworkConfig::kDcgan:
-      check("dcgan", network.dcgan().width(), network.dcgan().noise_dim(),
-            image_size == 32 || image_size == 64, "32 or 64");
-      return;
-    case NetworkConfig::kSndcgan:
-      check("sndcgan", network.sndcgan().width(), network.sndcgan().noise_dim(),
-            image_size == 32, "32");
-      return;
-    case NetworkConfig::kSngan:
-      check("sngan", network.sngan().width(), network.sngan().noise_dim(),
-            image_size == 32, "32");
-      return;
-    case NetworkConfig::FAMILY_NOT_SET:
-      faults.Add(absl::StrCat(role, ".network is missing: set one of ", path,
-                              "mlp, dcgan, sndcgan, sngan"));
-      return;
-  }
-}
-
 void CheckRole(const std::string& name, const RoleConfig& role,
                const DataConfig& data, int64_t rounds, Faults& faults) {
   faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
@@ -145,7 +89,13 @@ void CheckRole(const std::string& name, const RoleConfig& role,
     faults.Add(absl::StrCat(name, ".workers ", role.workers(),
                             ": fleets are not supported yet, set it to 1"));
   }
-  CheckNetwork(name, role.network(), data, faults);
+  CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
+  const auto* const family = FamilyFieldOf(role.network());
+  if (family != nullptr && family->options().GetExtension(paired_images)) {
+    faults.Add(absl::StrCat(name, ".network.", family->name(),
+                            " translates images, and data has no pairs of "
+                            "them: choose another network"));
+  }
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
 }
 

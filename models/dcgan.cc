@@ -4,14 +4,30 @@
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
+#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
+struct Options {
+  int64_t width = 0;
+  int64_t noise_dim = 0;
+  int64_t image_size = 0;
+  int64_t image_channels = 0;
+};
+
+absl::StatusOr<Options> OptionsFrom(const NetworkConfig& network,
+                                    const DataShape& data) {
+  return Options{.width = network.dcgan().width(),
+                 .noise_dim = network.dcgan().noise_dim(),
+                 .image_size = data.image.height,
+                 .image_channels = data.image.channels};
+}
+
 constexpr int64_t kSmallest = 4;  // height and width of the widest layer
 
 // Channels of the kSmallest x kSmallest layer: doubled with each halving.
-int64_t WidestLayer(const DcganOptions& options) {
+int64_t WidestLayer(const Options& options) {
   return options.width * options.image_size / (2 * kSmallest);
 }
 
@@ -34,7 +50,7 @@ std::shared_ptr<Layer> MakeNorm(int64_t channels) {
 
 class DcganGenerator : public Generator {
  public:
-  explicit DcganGenerator(const DcganOptions& options)
+  explicit DcganGenerator(const Options& options)
       : noise_dim_(options.noise_dim),
         main_(register_module("main", std::make_shared<Sequence>())) {
     int64_t channels = WidestLayer(options);
@@ -70,7 +86,7 @@ class DcganGenerator : public Generator {
 
 class DcganDiscriminator : public Discriminator {
  public:
-  explicit DcganDiscriminator(const DcganOptions& options)
+  explicit DcganDiscriminator(const Options& options)
       : main_(register_module("main", std::make_shared<Sequence>())) {
     int64_t channels = options.width;
     main_
@@ -99,13 +115,9 @@ class DcganDiscriminator : public Discriminator {
 
 }  // namespace
 
-std::shared_ptr<Generator> MakeDcganGenerator(const DcganOptions& options) {
-  return std::make_shared<DcganGenerator>(options);
-}
-
-std::shared_ptr<Discriminator> MakeDcganDiscriminator(
-    const DcganOptions& options) {
-  return std::make_shared<DcganDiscriminator>(options);
+NetworkFamily DcganFamily() {
+  return MakeFamily<DcganGenerator, DcganDiscriminator>(
+      {.name = "dcgan", .init = WeightInit::kNormal}, &OptionsFrom);
 }
 
 }  // namespace gandem

@@ -10,24 +10,13 @@
 //   G 32: noise -> 4w@4 -> 2w@8 -> w@16 -> image; D 32 alike
 //
 // Owner: the caller. Thread safety: one compute thread.
-// Errors: Torch exceptions.
+// Errors: none.
 #pragma once
 
-#include <memory>
-
-#include "models/network.h"
+#include "models/family.h"
 
 namespace gandem {
 
-struct DcganOptions {
-  int64_t width = 64;       // w; >= 1
-  int64_t noise_dim = 100;  // generator only; >= 1
-  int64_t image_size = 64;  // 32 or 64
-  int64_t image_channels = 3;
-};
-
-std::shared_ptr<Generator> MakeDcganGenerator(const DcganOptions& options);
-std::shared_ptr<Discriminator> MakeDcganDiscriminator(
-    const DcganOptions& options);
+NetworkFamily DcganFamily();
 
 }  // namespace gandem

@@ -7,30 +7,20 @@
 
 #include "common/check.h"
 #include "common/philox.h"
-#include "models/layers/batch_norm.h"
 #include "models/layers/weighted.h"
+#include "models/registry.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
-enum class WeightInit { kUniformFanIn, kNormal, kOrthogonal };
-
 constexpr double kNormalStddev = 0.02;
 constexpr int kPowerIterations = 15;
 
 WeightInit InitOf(const NetworkConfig& config) {
-  switch (config.family_case()) {
-    case NetworkConfig::kMlp:
-      return WeightInit::kUniformFanIn;
-    case NetworkConfig::kDcgan:
-      return WeightInit::kNormal;
-    case NetworkConfig::kSndcgan:
-    case NetworkConfig::kSngan:
-    case NetworkConfig::FAMILY_NOT_SET:
-      break;
-  }
-  return WeightInit::kOrthogonal;
+  const NetworkFamily* const family = FamilyOf(config);
+  GANDEM_CHECK(family != nullptr);
+  return family->init;
 }
 
 // Draws the tensors of one network, in order.
@@ -58,17 +48,17 @@ class Initializer {
  private:
   void SetParameter(const torch::nn::Module& module, const std::string& name,
                     at::Tensor& parameter) {
-    const bool of_norm = dynamic_cast<const BatchNorm*>(&module) != nullptr;
-    if (of_norm) {
+    const auto own = module.named_parameters(/*recurse=*/false);
+    const at::Tensor* const weight = own.find("weight");
+    if (weight != nullptr && weight->dim() == 1) {  // of normalization
       parameter.fill_(name == "weight" ? 1 : 0);
       if (name == "weight" && init_ == WeightInit::kNormal) {
         parameter.add_(Normal(parameter.sizes()), kNormalStddev);
       }
     } else if (name == "weight") {
       SetWeight(parameter);
-    } else if (init_ == WeightInit::kUniformFanIn) {
-      const at::Tensor weight = module.named_parameters(false)["weight"];
-      parameter.copy_(Uniform(parameter.sizes(), FanIn(weight)));
+    } else if (init_ == WeightInit::kUniformFanIn && weight != nullptr) {
+      parameter.copy_(Uniform(parameter.sizes(), FanInBound(*weight)));
     } else {
       parameter.zero_();
     }
@@ -77,13 +67,20 @@ class Initializer {
   void SetWeight(at::Tensor& weight) {
     switch (init_) {
       case WeightInit::kUniformFanIn:
-        weight.copy_(Uniform(weight.sizes(), FanIn(weight)));
+        weight.copy_(Uniform(weight.sizes(), FanInBound(weight)));
         break;
       case WeightInit::kNormal:
         weight.copy_(Normal(weight.sizes()) * kNormalStddev);
         break;
       case WeightInit::kOrthogonal:
         weight.copy_(Orthogonal(weight.sizes()));
+        break;
+      case WeightInit::kGlorot:
+        weight.copy_(Glorot(weight));
+        break;
+      case WeightInit::kKeras:
+        weight.copy_(weight.dim() == 4 ? Normal(weight.sizes()) * kNormalStddev
+                                       : Glorot(weight));
         break;
     }
   }
@@ -95,6 +92,11 @@ class Initializer {
       const at::Tensor vector = Normal({1, buffer.numel()});
       buffer.copy_(vector.view({-1}) / vector.norm());
       ++tensor_;
+    } else if (name == "mask_key") {
+      PhiloxStream stream(seed_, Purpose::kInit, tensor_, /*index=*/0);
+      const int64_t high = stream.NextUint32() >> 2;
+      buffer.fill_(high << 32 | stream.NextUint32());
+      ++tensor_;
     } else {
       buffer.zero_();
     }
@@ -104,11 +106,16 @@ class Initializer {
     return Draw(shape, [](PhiloxStream& s) { return s.NextNormal(); });
   }
 
-  at::Tensor Uniform(at::IntArrayRef shape, int64_t fan_in) {
-    const double bound = 1.0 / std::sqrt(static_cast<double>(fan_in));
+  at::Tensor Uniform(at::IntArrayRef shape, double bound) {
     return Draw(shape, [bound](PhiloxStream& s) {
       return bound * (2 * s.NextUniform() - 1);
     });
+  }
+
+  // Fans of a transposed convolution are those of its gradient: the same sum.
+  at::Tensor Glorot(const at::Tensor& weight) {
+    const int64_t fans = FanIn(weight) + weight.select(1, 0).numel();
+    return Uniform(weight.sizes(), std::sqrt(6.0 / static_cast<double>(fans)));
   }
 
   // Orthonormal rows or columns, whichever are fewer, of the weight as a matrix
@@ -135,6 +142,10 @@ class Initializer {
   }
 
   static int64_t FanIn(const at::Tensor& weight) { return weight[0].numel(); }
+
+  static double FanInBound(const at::Tensor& weight) {
+    return 1.0 / std::sqrt(static_cast<double>(FanIn(weight)));
+  }
 
   const WeightInit init_;
   const uint64_t seed_;

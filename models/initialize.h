@@ -7,14 +7,16 @@
 // i of a generator's tensor comes from the stream (seed, kInit, n, i), and of a
 // discriminator's from (seed, kInit, 2^32 + n, i).
 //
-//   mlp             PyTorch's default: uniform in +-1/sqrt(fan in), biases too
-//   dcgan           N(0, 0.02); batch norm's weight N(1, 0.02), bias 0
-//   sndcgan, sngan  orthogonal; batch norm's weight 1; biases 0
+// What the values are is the family's choice (WeightInit in family.h): fans
+// count a weight as [size(0), rest], orthogonal means orthonormal rows or
+// columns of that matrix, biases are 0 unless said, normalization starts with
+// weight 1 and bias 0. A one-dimensional weight is normalization's.
 //
 // Spectral norm's u and v are random unit vectors, then iterated 15 times as in
 // torch.nn.utils.parametrizations: where lag >= 1 the first critic is phi_0,
 // frozen, and with random vectors its gradients are off by orders of magnitude.
-// Batch norm's running mean and variance are 0 and 1.
+// Batch norm's running mean and variance are 0 and 1. Dropout's mask_key is
+// drawn, and counts among the tensors.
 //
 // Thread safety: one thread per network. Errors: Torch exceptions.
 #pragma once

@@ -1,23 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/mlp.h"
 
+#include <vector>
+
+#include "common/faults.h"
+#include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
+#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
+// PyTorch-GAN's: it passes its 0.8, meant as a momentum, in the place of eps.
+constexpr double kBatchNormEps = 0.8;
+
+struct Options {
+  std::vector<int64_t> hidden;  // widths, input side first
+  int64_t noise_dim = 0;
+  bool batch_norm = false;  // generator only
+  ImageShape image = {};
+  int64_t num_classes = 0;
+};
+
+absl::StatusOr<Options> OptionsFrom(const NetworkConfig& network,
+                                    const DataShape& data) {
+  const MlpConfig& config = network.mlp();
+  Faults faults("network.mlp");
+  faults.CheckRange("image values", data.image.NumValues(), 1,
+                    int64_t{1} << 24);
+  if (!faults.empty()) return faults.ToStatus();
+  return Options{.hidden = {config.hidden().begin(), config.hidden().end()},
+                 .noise_dim = config.noise_dim(),
+                 .batch_norm = config.batch_norm(),
+                 .image = data.image,
+                 .num_classes = data.num_classes};
+}
+
 // in_features -> hidden... -> out_features.
 std::shared_ptr<Sequence> MakeStack(int64_t in_features,
                                     const std::vector<int64_t>& hidden,
-                                    int64_t out_features) {
+                                    int64_t out_features, bool batch_norm) {
   auto stack = std::make_shared<Sequence>();
-  for (const int64_t width : hidden) {
-    stack
-        ->Add(std::make_shared<Linear>(
-            Linear::Options{.in_features = in_features, .out_features = width}))
-        .Add(&LeakyRelu);
-    in_features = width;
+  for (size_t i = 0; i < hidden.size(); ++i) {
+    stack->Add(std::make_shared<Linear>(Linear::Options{
+        .in_features = in_features, .out_features = hidden[i]}));
+    if (batch_norm && i > 0) {
+      stack->Add(std::make_shared<BatchNorm>(
+          BatchNorm::Options{.num_features = hidden[i], .eps = kBatchNormEps}));
+    }
+    stack->Add(&LeakyRelu);
+    in_features = hidden[i];
   }
   stack->Add(std::make_shared<Linear>(Linear::Options{
       .in_features = in_features, .out_features = out_features}));
@@ -34,10 +67,10 @@ at::Tensor AppendLabels(const at::Tensor& rows_NF, const Condition& condition,
 
 class MlpGenerator : public Generator {
  public:
-  explicit MlpGenerator(const MlpOptions& options)
+  explicit MlpGenerator(const Options& options)
       : options_(options),
         main_(MakeStack(options.noise_dim + options.num_classes, options.hidden,
-                        options.image.NumValues())) {
+                        options.image.NumValues(), options.batch_norm)) {
     main_->Add(&Tanh);
     register_module("main", main_);
   }
@@ -54,16 +87,17 @@ class MlpGenerator : public Generator {
   int64_t noise_dim() const override { return options_.noise_dim; }
 
  private:
-  const MlpOptions options_;
+  const Options options_;
   const std::shared_ptr<Sequence> main_;
 };
 
 class MlpDiscriminator : public Discriminator {
  public:
-  explicit MlpDiscriminator(const MlpOptions& options)
+  explicit MlpDiscriminator(const Options& options)
       : num_classes_(options.num_classes),
         main_(MakeStack(options.image.NumValues() + num_classes_,
-                        options.hidden, /*out_features=*/1)) {
+                        options.hidden, /*out_features=*/1,
+                        /*batch_norm=*/false)) {
     register_module("main", main_);
   }
 
@@ -81,12 +115,9 @@ class MlpDiscriminator : public Discriminator {
 
 }  // namespace
 
-std::shared_ptr<Generator> MakeMlpGenerator(const MlpOptions& options) {
-  return std::make_shared<MlpGenerator>(options);
-}
-
-std::shared_ptr<Discriminator> MakeMlpDiscriminator(const MlpOptions& options) {
-  return std::make_shared<MlpDiscriminator>(options);
+NetworkFamily MlpFamily() {
+  return MakeFamily<MlpGenerator, MlpDiscriminator>(
+      {.name = "mlp", .init = WeightInit::kUniformFanIn}, &OptionsFrom);
 }
 
 }  // namespace gandem

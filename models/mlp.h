@@ -1,31 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fully connected networks on flattened images, without normalization: linear
-// layers with LeakyReLU 0.2 between them; the generator ends in tanh
-// (Goodfellow et al. 2014, with the slope of later practice). With classes the
-// label is appended to the noise and to the image as a one-hot vector (Mirza
-// and Osindero 2014, "Conditional generative adversarial nets", section 3.1).
+// Fully connected networks on flattened images: linear layers with LeakyReLU
+// 0.2 between them; the generator ends in tanh (Goodfellow et al. 2014, with
+// the slope of later practice). With batch_norm the generator is PyTorch-GAN's:
+// batch norm before every activation but the first (models.md 3.13).
 //
 // Owner: the caller. Thread safety: one compute thread.
-// Errors: Torch exceptions.
+// Errors: INVALID_ARGUMENT for images of more than 2^24 values.
 #pragma once
 
-#include <memory>
-#include <vector>
-
-#include "common/image_shape.h"
-#include "models/network.h"
+#include "models/family.h"
 
 namespace gandem {
 
-struct MlpOptions {
-  std::vector<int64_t> hidden;  // widths, input side first; each >= 1
-  int64_t noise_dim = 64;       // generator only; >= 1
-  ImageShape image;             // required
-  int64_t num_classes = 0;      // 0: labels are ignored
-};
-
-std::shared_ptr<Generator> MakeMlpGenerator(const MlpOptions& options);
-std::shared_ptr<Discriminator> MakeMlpDiscriminator(const MlpOptions& options);
+NetworkFamily MlpFamily();
 
 }  // namespace gandem

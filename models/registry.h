@@ -6,18 +6,26 @@
 //
 // Owner: the caller. Thread safety: any thread.
 // Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
-// the family is missing or does not make such images.
+// the family is missing, does not make images of this size or wants labels.
 #pragma once
 
 #include <memory>
+#include <span>
 
 #include "absl/status/statusor.h"
 #include "common/data_shape.h"
+#include "models/family.h"
 #include "models/network.h"
 
 namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
+
+// In the order of NetworkConfig's fields.
+std::span<const NetworkFamily> AllFamilies();
+
+// Null: `config` has no family.
+const NetworkFamily* FamilyOf(const NetworkConfig& config);
 
 absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
     const NetworkConfig& config, const DataShape& data);

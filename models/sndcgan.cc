@@ -4,9 +4,25 @@
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
+#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
+
+struct Options {
+  int64_t width = 0;
+  int64_t noise_dim = 0;
+  bool spectral_norm = true;  // discriminator only; false: batch norm
+  int64_t image_channels = 0;
+};
+
+absl::StatusOr<Options> OptionsFrom(const NetworkConfig& network,
+                                    const DataShape& data) {
+  return Options{.width = network.sndcgan().width(),
+                 .noise_dim = network.sndcgan().noise_dim(),
+                 .spectral_norm = network.sndcgan().spectral_norm(),
+                 .image_channels = data.image.channels};
+}
 
 // StudioGAN's constants (models.md 2.1).
 constexpr double kBatchNormEps = 1e-4;
@@ -20,7 +36,7 @@ std::shared_ptr<Layer> MakeNorm(int64_t channels) {
 
 class SndcganGenerator : public Generator {
  public:
-  explicit SndcganGenerator(const SndcganOptions& options)
+  explicit SndcganGenerator(const Options& options)
       : noise_dim_(options.noise_dim), widest_(8 * options.width) {
     linear_ = register_module(
         "linear", std::make_shared<Linear>(Linear::Options{
@@ -65,7 +81,7 @@ class SndcganGenerator : public Generator {
 
 class SndcganDiscriminator : public Discriminator {
  public:
-  explicit SndcganDiscriminator(const SndcganOptions& options)
+  explicit SndcganDiscriminator(const Options& options)
       : spectral_norm_(options.spectral_norm),
         main_(register_module("main", std::make_shared<Sequence>())) {
     const int64_t width = options.width;
@@ -111,13 +127,9 @@ class SndcganDiscriminator : public Discriminator {
 
 }  // namespace
 
-std::shared_ptr<Generator> MakeSndcganGenerator(const SndcganOptions& options) {
-  return std::make_shared<SndcganGenerator>(options);
-}
-
-std::shared_ptr<Discriminator> MakeSndcganDiscriminator(
-    const SndcganOptions& options) {
-  return std::make_shared<SndcganDiscriminator>(options);
+NetworkFamily SndcganFamily() {
+  return MakeFamily<SndcganGenerator, SndcganDiscriminator>(
+      {.name = "sndcgan", .init = WeightInit::kOrthogonal}, &OptionsFrom);
 }
 
 }  // namespace gandem

@@ -8,24 +8,13 @@
 //      spectral norm in every layer, or batch norm after every convolution
 //
 // Owner: the caller. Thread safety: one compute thread.
-// Errors: Torch exceptions.
+// Errors: none.
 #pragma once
 
-#include <memory>
-
-#include "models/network.h"
+#include "models/family.h"
 
 namespace gandem {
 
-struct SndcganOptions {
-  int64_t width = 64;         // w; >= 1
-  int64_t noise_dim = 128;    // generator only; >= 1
-  bool spectral_norm = true;  // discriminator only; false: batch norm
-  int64_t image_channels = 3;
-};
-
-std::shared_ptr<Generator> MakeSndcganGenerator(const SndcganOptions& options);
-std::shared_ptr<Discriminator> MakeSndcganDiscriminator(
-    const SndcganOptions& options);
+NetworkFamily SndcganFamily();
 
 }  // namespace gandem

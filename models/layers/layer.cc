@@ -44,6 +44,12 @@ at::Tensor Upsample(at::Tensor input_NCHW) {
       input_NCHW, {2 * input_NCHW.size(2), 2 * input_NCHW.size(3)});
 }
 
+at::Tensor UpsampleBilinear(at::Tensor input_NCHW) {
+  return at::upsample_bilinear2d(
+      input_NCHW, {2 * input_NCHW.size(2), 2 * input_NCHW.size(3)},
+      /*align_corners=*/false);
+}
+
 at::Tensor Downsample(at::Tensor input_NCHW) {
   return at::avg_pool2d(input_NCHW, /*kernel_size=*/2);
 }

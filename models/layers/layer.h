@@ -53,6 +53,8 @@ at::Tensor LeakyRelu(at::Tensor input);  // slope 0.2
 at::Tensor Tanh(at::Tensor input);
 // Nearest neighbor, twice the height and width.
 at::Tensor Upsample(at::Tensor input_NCHW);
+// Bilinear, with half-pixel centers.
+at::Tensor UpsampleBilinear(at::Tensor input_NCHW);
 // Mean over 2 x 2.
 at::Tensor Downsample(at::Tensor input_NCHW);
 // Sum over height and width: NCHW -> NC.

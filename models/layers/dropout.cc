@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/dropout.h"
+
+#include <torch/torch.h>
+
+#include <cmath>
+
+#include "common/philox.h"
+
+namespace gandem {
+namespace {
+
+// Of the shape of `input`: 0 with probability `rate`, else 1 / (1 - rate).
+at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key) {
+  at::Tensor mask = torch::empty(input.sizes(), torch::kFloat32);
+  const int64_t rows = input.size(0);
+  const int64_t row_size = rows == 0 ? 0 : mask.numel() / rows;
+  const auto dropped = static_cast<uint32_t>(std::ldexp(rate, 32));
+  const auto kept = static_cast<float>(1 / (1 - rate));
+  float* out = mask.mutable_data_ptr<float>();
+  for (int64_t row = 0; row < rows; ++row) {
+    PhiloxStream stream(key, Purpose::kDropout, /*step=*/0, row);
+    for (int64_t i = 0; i < row_size; ++i) {
+      *out++ = stream.NextUint32() < dropped ? 0 : kept;
+    }
+  }
+  return mask.to(input.device(), input.scalar_type());
+}
+
+}  // namespace
+
+Dropout::Dropout(double rate)
+    : rate_(rate),
+      mask_key_(register_buffer("mask_key", torch::zeros({}, torch::kInt64))) {}
+
+at::Tensor Dropout::forward(const at::Tensor& input, ForwardMode mode) {
+  if (rate_ == 0 || mode == ForwardMode::kEvaluate) return input;
+  if (mode == ForwardMode::kTrain) mask_key_.add_(1);
+  const auto key = static_cast<uint64_t>(mask_key_.item<int64_t>());
+  return input * DrawMask(input, rate_, key);
+}
+
+void Dropout::to(torch::Dtype dtype, bool non_blocking) {
+  const at::Tensor key = mask_key_.clone();
+  Layer::to(dtype, non_blocking);
+  mask_key_.set_data(key);
+}
+
+void Dropout::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
+  const at::Tensor key = mask_key_.to(device, /*dtype=*/torch::kInt64);
+  Layer::to(device, dtype, non_blocking);
+  mask_key_.set_data(key);
+}
+
+}  // namespace gandem

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/residual_block.h"
+
+#include <torch/torch.h>
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/layer_norm.h"
+#include "models/layers/weighted.h"
+
+namespace gandem {
+namespace {
+
+std::shared_ptr<Layer> MakeBatchNorm(int64_t channels, double eps) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = channels, .eps = eps});
+}
+
+at::Tensor Normalized(const std::shared_ptr<Layer>& norm,
+                      const at::Tensor& input, ForwardMode mode) {
+  return norm ? norm->forward(input, mode) : input;
+}
+
+}  // namespace
+
+GeneratorBlock::GeneratorBlock(const Options& options) : options_(options) {
+  const int64_t in = options.in_channels;
+  const int64_t out = options.out_channels;
+  const auto convolution = [](int64_t from, int64_t to, int64_t kernel,
+                              bool bias) {
+    return std::make_shared<Conv2d>(ConvOptions{.in_channels = from,
+                                                .out_channels = to,
+                                                .kernel = kernel,
+                                                .padding = kernel / 2,
+                                                .bias = bias});
+  };
+  norm1_ = register_module("norm1", MakeBatchNorm(in, options.batch_norm_eps));
+  conv1_ =
+      register_module("conv1", convolution(in, out, 3, options.first_bias));
+  norm2_ = register_module("norm2", MakeBatchNorm(out, options.batch_norm_eps));
+  conv2_ = register_module("conv2", convolution(out, out, 3, true));
+  shortcut_ = register_module("shortcut", convolution(in, out, 1, true));
+}
+
+at::Tensor GeneratorBlock::forward(const at::Tensor& input_NCHW,
+                                   ForwardMode mode) {
+  at::Tensor x = Relu(norm1_->forward(input_NCHW, mode));
+  x = conv1_->forward(options_.upsample(x), mode);
+  x = Relu(norm2_->forward(x, mode));
+  x = conv2_->forward(x, mode);
+  return x + shortcut_->forward(options_.upsample(input_NCHW), mode);
+}
+
+DiscriminatorBlock::DiscriminatorBlock(const Options& options)
+    : options_(options) {
+  const int64_t in = options.in_channels;
+  const int64_t hidden = options.hidden_channels;
+  const int64_t out = options.out_channels;
+  if (!options.first) norm1_ = MakeNorm(in);
+  if (norm1_) register_module("norm1", norm1_);
+  conv1_ = register_module("conv1",
+                           MakeConvolution(in, hidden, 3, options.first_bias));
+  norm2_ = MakeNorm(hidden);
+  if (norm2_) register_module("norm2", norm2_);
+  conv2_ = register_module("conv2", MakeConvolution(hidden, out, 3, true));
+  if (!options.halve && in == out) return;
+  if (options.norm == Norm::kBatch) {
+    shortcut_norm_ = register_module("shortcut_norm", MakeNorm(in));
+  }
+  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, true));
+}
+
+at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
+                                       ForwardMode mode) {
+  at::Tensor x = input_NCHW;
+  // Not in place: the shortcut reads the input.
+  if (!options_.first) x = at::relu(Normalized(norm1_, x, mode));
+  const bool rectified = options_.rectified_shortcut && !options_.first;
+  const at::Tensor shortcut = Shortcut(rectified ? x : input_NCHW, mode);
+  x = conv1_->forward(x, mode);
+  x = Relu(Normalized(norm2_, x, mode));
+  x = conv2_->forward(x, mode);
+  return (options_.halve ? Downsample(x) : x) + shortcut;
+}
+
+std::shared_ptr<Layer> DiscriminatorBlock::MakeConvolution(int64_t in_channels,
+                                                           int64_t out_channels,
+                                                           int64_t kernel,
+                                                           bool bias) const {
+  return std::make_shared<Conv2d>(
+      ConvOptions{.in_channels = in_channels,
+                  .out_channels = out_channels,
+                  .kernel = kernel,
+                  .padding = kernel / 2,
+                  .bias = bias,
+                  .spectral_norm = options_.norm == Norm::kSpectral,
+                  .spectral_norm_eps = options_.spectral_norm_eps});
+}
+
+std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
+  switch (options_.norm) {
+    case Norm::kBatch:
+      return MakeBatchNorm(channels, options_.batch_norm_eps);
+    case Norm::kLayer:
+      return std::make_shared<LayerNorm>(
+          LayerNorm::Options{.num_channels = channels});
+    case Norm::kSpectral:
+    case Norm::kNone:
+      break;
+  }
+  return nullptr;
+}
+
+at::Tensor DiscriminatorBlock::Shortcut(const at::Tensor& input_NCHW,
+                                        ForwardMode mode) {
+  if (!shortcut_) return input_NCHW;
+  const bool early =
+      options_.halve && (options_.first || options_.average_first);
+  const bool late = options_.halve && !early;
+  at::Tensor x = early ? Downsample(input_NCHW) : input_NCHW;
+  x = shortcut_->forward(Normalized(shortcut_norm_, x, mode), mode);
+  return late ? Downsample(x) : x;
+}
+
+}  // namespace gandem
