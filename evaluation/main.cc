@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// evaluation_job: `gandem sample` and the like run it with the same arguments.
+// evaluation_job: `gandem sample`, `gandem models` and the like run it with the
+// same arguments.
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <limits>
@@ -11,6 +12,7 @@
 #include "common/exit_code.h"
 #include "common/failpoint.h"
 #include "evaluation/evaluate_flags.h"
+#include "evaluation/models_command.h"
 #include "evaluation/sample_command.h"
 #include "evaluation/train_features_command.h"
 
@@ -125,12 +127,15 @@ int Main(int argc, char** argv) {
   TrainFeaturesFlags train_features_flags;
   const CLI::App* const train_features =
       AddTrainFeaturesCommand(app, train_features_flags);
+  ModelsFlags models_flags;
+  const CLI::App* const models = AddModelsCommand(app, models_flags);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   if (train_features->parsed()) return RunTrainFeatures(train_features_flags);
+  if (models->parsed()) return RunModels(models_flags);
   if (evaluate->parsed()) return RunEvaluate(*evaluate, evaluate_flags);
   if (extract->parsed()) return RunExtract(extract_flags);
   return RunSample(*sample, sample_flags);

@@ -17,6 +17,7 @@ constexpr char kExamples[] =
     "  gandem status runs/a\n"
     "  gandem sample runs/a -n 64 -o grid.png\n"
     "  gandem evaluate runs/a --metric fid\n"
+    "  gandem models sngan --summary\n"
     "  gandem explain schedule.lag\n";
 
 constexpr char kTrainExamples[] =
@@ -61,6 +62,7 @@ constexpr EvaluationCommand kEvaluationCommands[] = {
     {"evaluate", "Judge a generator, or images, by FID and its like"},
     {"train-features",
      "Train a small classifier whose features stand in for an Inception's"},
+    {"models", "List the networks with what they cost, or the layers of one"},
 };
 
 // All commands with the places that their arguments go to.

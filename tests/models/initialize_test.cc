@@ -18,6 +18,7 @@ namespace {
 
 constexpr DataShape kData = {
     .image = {.channels = 1, .height = 32, .width = 32}};
+constexpr DataShape k64 = {.image = {.channels = 1, .height = 64, .width = 64}};
 constexpr uint64_t kDiscriminator = uint64_t{1} << 32;
 
 NetworkConfig Parse(const std::string& text) {
@@ -35,10 +36,10 @@ std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
   return *network;
 }
 
-std::shared_ptr<Discriminator> InitializedDiscriminator(const std::string& text,
-                                                        uint64_t seed) {
+std::shared_ptr<Discriminator> InitializedDiscriminator(
+    const std::string& text, uint64_t seed, const DataShape& data = kData) {
   const NetworkConfig config = Parse(text);
-  const auto network = MakeDiscriminator(config, kData);
+  const auto network = MakeDiscriminator(config, data);
   EXPECT_OK(network);
   InitializeParameters(**network, config, seed);
   return *network;
@@ -168,6 +169,49 @@ TEST(InitializeTest, MlpIsUniformInItsFanIn) {
     EXPECT_GE(values.abs().max().item<double>(), 0.98 * bound) << name;
     EXPECT_NEAR(values.mean().item<double>(), 0, 0.1 * bound) << name;
   }
+}
+
+// Convolutions N(0, 0.02), fully connected layers uniform in +-sqrt(6 / fans).
+TEST(InitializeTest, KerasNetworks) {
+  const auto network =
+      InitializedDiscriminator("keras_dcgan { width: 32 }", 7, k64);
+  const auto parameters = network->named_parameters();
+  EXPECT_NEAR(parameters["main.8.weight"].std().item<double>(), 0.02, 2e-4);
+  EXPECT_EQ(parameters["main.8.bias"].abs().max().item<float>(), 0);
+  EXPECT_TRUE(at::equal(parameters["main.9.weight"], torch::ones({256})));
+  const at::Tensor& linear = parameters["linear.weight"];  // 4096 -> 1
+  const double bound = std::sqrt(6.0 / 4097);
+  EXPECT_LE(linear.abs().max().item<double>(), bound);
+  EXPECT_GE(linear.abs().max().item<double>(), 0.99 * bound);
+  EXPECT_NEAR(linear.std().item<double>(), bound / std::sqrt(3.0),
+              0.03 * bound);
+}
+
+TEST(InitializeTest, GlorotCountsTheKernelInBothFans) {
+  const auto network =
+      InitializedDiscriminator("wgan_gp { width: 16 }", 7, k64);
+  const at::Tensor weight =
+      network->named_parameters()["main.1.conv2.weight"];  // 16 -> 32, 3 x 3
+  const double bound = std::sqrt(6.0 / (9 * (16 + 32)));
+  EXPECT_LE(weight.abs().max().item<double>(), bound);
+  EXPECT_GE(weight.abs().max().item<double>(), 0.99 * bound);
+  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0),
+              0.03 * bound);
+  EXPECT_EQ(
+      network->named_parameters()["main.1.norm1.weight"].min().item<float>(),
+      1);
+}
+
+// Dropout's masks are the run's: they come from its seed.
+TEST(InitializeTest, DropoutKeysDependOnTheSeed) {
+  const auto key = [](uint64_t seed) {
+    return InitializedDiscriminator("keras_dcgan { width: 1 }", seed, k64)
+        ->named_buffers()["dropout.mask_key"]
+        .item<int64_t>();
+  };
+  EXPECT_GT(key(7), 0);
+  EXPECT_EQ(key(7), key(7));
+  EXPECT_NE(key(7), key(8));
 }
 
 TEST(InitializeTest, ResetsStatistics) {

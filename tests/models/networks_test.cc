@@ -6,6 +6,7 @@
 #include <torch/torch.h>
 
 #include <map>
+#include <ostream>
 #include <string>
 
 #include "models/initialize.h"
@@ -16,8 +17,14 @@
 namespace gandem {
 namespace {
 
-constexpr DataShape kData = {
-    .image = {.channels = 1, .height = 32, .width = 32}};
+struct Case {
+  const char* config;
+  int64_t size = 32;
+};
+
+void PrintTo(const Case& c, std::ostream* out) {
+  *out << c.config << " " << c.size;
+}
 
 at::Tensor Ramp(at::IntArrayRef shape) {
   int64_t count = 1;
@@ -45,15 +52,18 @@ bool Equal(const State& a, const State& b) {
   return true;
 }
 
-class NetworksTest : public ::testing::TestWithParam<const char*> {
+class NetworksTest : public ::testing::TestWithParam<Case> {
  protected:
   void SetUp() override {
     torch::set_num_threads(1);
     NetworkConfig config;
-    ASSERT_TRUE(
-        google::protobuf::TextFormat::ParseFromString(GetParam(), &config));
-    ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, kData));
-    ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, kData));
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().config,
+                                                              &config));
+    const int64_t size = GetParam().size;
+    const DataShape data = {
+        .image = {.channels = 1, .height = size, .width = size}};
+    ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, data));
+    ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, data));
     for (torch::nn::Module* network :
          {static_cast<torch::nn::Module*>(generator_.get()),
           static_cast<torch::nn::Module*>(discriminator_.get())}) {
@@ -62,23 +72,27 @@ class NetworksTest : public ::testing::TestWithParam<const char*> {
     InitializeParameters(*generator_, config, 7);
     InitializeParameters(*discriminator_, config, 7);
     noise_ = Ramp({3, generator_->noise_dim()});
-    images_ = Ramp({3, 1, 32, 32});
-    generator_->forward(noise_, {}, ForwardMode::kTrain);
-    discriminator_->forward(images_, {}, ForwardMode::kTrain);
+    images_ = Ramp({3, 1, size, size});
+    condition_ = {.images_NCHW = images_.flip(3)};
+    generator_->forward(noise_, condition_, ForwardMode::kTrain);
+    discriminator_->forward(images_, condition_, ForwardMode::kTrain);
   }
 
   std::shared_ptr<Generator> generator_;
   std::shared_ptr<Discriminator> discriminator_;
   at::Tensor noise_;
   at::Tensor images_;
+  Condition condition_;  // ignored by all but the networks that translate
 };
 
 TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
   const State generator = StateOf(*generator_);
   const State discriminator = StateOf(*discriminator_);
   for (const auto mode : {ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
-    generator_->forward(noise_, {}, mode).sum().backward();
-    discriminator_->forward(images_, {}, mode).logits_N.sum().backward();
+    generator_->forward(noise_, condition_, mode).sum().backward();
+    discriminator_->forward(images_, condition_, mode)
+        .logits_N.sum()
+        .backward();
     EXPECT_TRUE(Equal(StateOf(*generator_), generator));
     EXPECT_TRUE(Equal(StateOf(*discriminator_), discriminator));
   }
@@ -87,15 +101,15 @@ TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
 TEST_P(NetworksTest, ForwardsLeaveTheirInputAlone) {
   const at::Tensor noise = noise_.clone();
   const at::Tensor images = images_.clone();
-  generator_->forward(noise_, {}, ForwardMode::kTrain);
-  discriminator_->forward(images_, {}, ForwardMode::kTrain);
+  generator_->forward(noise_, condition_, ForwardMode::kTrain);
+  discriminator_->forward(images_, condition_, ForwardMode::kTrain);
   EXPECT_TRUE(at::equal(noise_, noise));
   EXPECT_TRUE(at::equal(images_, images));
 }
 
 TEST_P(NetworksTest, ImagesAreInRange) {
   const at::Tensor images =
-      generator_->forward(noise_, {}, ForwardMode::kTrain);
+      generator_->forward(noise_, condition_, ForwardMode::kTrain);
   EXPECT_LT(images.abs().max().item<double>(), 1);
   EXPECT_GT(images.std().item<double>(), 0);
 }
@@ -106,7 +120,8 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
   const auto gradient = [this] {
     const at::Tensor leaf = images_.clone().requires_grad_();
     const at::Tensor logits =
-        discriminator_->forward(leaf, {}, ForwardMode::kFrozen).logits_N;
+        discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
+            .logits_N;
     return torch::autograd::grad({logits.square().sum()}, {leaf})[0];
   };
   const at::Tensor live = gradient();
@@ -119,10 +134,18 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
 
 INSTANTIATE_TEST_SUITE_P(
     Families, NetworksTest,
-    ::testing::Values("mlp { hidden: 8 hidden: 6 }", "dcgan { width: 4 }",
-                      "sndcgan { width: 4 }",
-                      "sndcgan { width: 4 spectral_norm: false }",
-                      "sngan { width: 4 }"));
+    ::testing::Values(Case{"mlp { hidden: 8 hidden: 6 }"},
+                      Case{"mlp { hidden: [8, 6] batch_norm: true }"},
+                      Case{"dcgan { width: 4 }"}, Case{"sndcgan { width: 4 }"},
+                      Case{"sndcgan { width: 4 spectral_norm: false }"},
+                      Case{"sngan { width: 4 }"},
+                      Case{"sngan { width: 1 norm: BATCH pool: MEAN }", 48},
+                      Case{"sngan { width: 1 thin: true }", 64},
+                      Case{"keras_dcgan { width: 2 }", 64},
+                      Case{"keras_dcgan { width: 2 form: SNGAN }", 64},
+                      Case{"keras_dcgan { width: 2 form: WGAN_GP }", 64},
+                      Case{"wgan_gp { width: 1 }", 64},
+                      Case{"pix2pix { width: 2 }", 64}));
 
 }  // namespace
 }  // namespace gandem

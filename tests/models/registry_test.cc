@@ -3,6 +3,7 @@
 // Counts are those of the reference implementations that the comments name.
 #include "models/registry.h"
 
+#include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -10,11 +11,16 @@
 #include <ostream>
 #include <string>
 
+#include "common/network_check.h"
 #include "models/initialize.h"
 #include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
 
 NetworkConfig Parse(const std::string& text) {
   NetworkConfig config;
@@ -60,7 +66,7 @@ void PrintTo(const Counts& counts, std::ostream* out) {
   *out << counts.config << " " << counts.channels << "@" << counts.size;
 }
 
-class RegistryCountTest : public testing::TestWithParam<Counts> {};
+class RegistryCountTest : public ::testing::TestWithParam<Counts> {};
 
 TEST_P(RegistryCountTest, ParametersAndBuffers) {
   const Counts& want = GetParam();
@@ -98,7 +104,7 @@ TEST_P(RegistryCountTest, MakesAndJudgesImages) {
 
 INSTANTIATE_TEST_SUITE_P(
     Networks, RegistryCountTest,
-    testing::Values(
+    ::testing::Values(
         // pytorch/examples dcgan, nz 100.
         Counts{"dcgan {}", 3, 64, 3576704, 1924, 2765568, 1795},
         Counts{"dcgan {}", 1, 64, 3574656, 1924, 2763520, 1795},
@@ -157,32 +163,72 @@ TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
   }));
 }
 
+TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
+  std::vector<std::string> fields;
+  for (const auto* const field : NetworkFamilies()) {
+    fields.push_back(field->name());
+  }
+  std::vector<std::string> lines;
+  for (const NetworkFamily& family : AllFamilies()) {
+    lines.push_back(family.name);
+  }
+  EXPECT_EQ(lines, fields);
+}
+
 TEST(RegistryTest, NamesEveryFault) {
   const auto network =
       MakeGenerator(Parse("dcgan { width: 0 noise_dim: -1 }"),
                     {.image = {.channels = 0, .height = 48, .width = 32}});
   EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(network.status().message(),
-            "network.dcgan: image channels 0 is not in [1, 1024]; images of 48 "
-            "x 32 are not possible, it makes 32 x 32 or 64 x 64; width 0 is "
-            "not in [1, 65536]; noise_dim -1 is not in [1, 65536]");
+            "models: network.dcgan.width 0 is not in [1, 65536]; "
+            "network.dcgan.noise_dim -1 is not in [1, 65536]; image channels 0 "
+            "is not in [1, 1024]; network.dcgan is for images of 32 x 32 or 64 "
+            "x 64, not 48 x 32 (data.image_size)");
 }
 
 TEST(RegistryTest, FamilyIsRequired) {
   for (const absl::Status& status :
        {MakeGenerator(NetworkConfig(), Square(1, 32)).status(),
         MakeDiscriminator(NetworkConfig(), Square(1, 32)).status()}) {
-    EXPECT_EQ(status.code(), absl::StatusCode::kInvalidArgument);
-    EXPECT_EQ(status.message(),
-              "network: set one of mlp, dcgan, sndcgan, sngan");
+    EXPECT_THAT(
+        status,
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("network is missing: set one of mlp, dcgan")));
   }
 }
 
-TEST(RegistryTest, ResNetsRefuseOtherSizes) {
-  for (const char* config : {"sndcgan {}", "sngan {}"}) {
-    EXPECT_EQ(MakeDiscriminator(Parse(config), Square(3, 64)).status().code(),
-              absl::StatusCode::kInvalidArgument);
+// What only the family itself can tell.
+TEST(RegistryTest, FamiliesCheckTheirOptions) {
+  const struct {
+    const char* config;
+    int64_t size;
+    const char* fault;
+  } kCases[] = {
+      {"sngan {}", 256, "sngan is for images of 32 x 32 or 48 x 48"},
+      {"sndcgan {}", 64, "sndcgan is for images of 32 x 32, not 64 x 64"},
+      {"sngan { batch_norm_eps: 0 }", 32, "batch_norm_eps 0 is not in (0, 1]"},
+      {"sngan { spectral_norm_eps: 0 }", 32,
+       "spectral_norm_eps 0 is not in (0, 1]"},
+      {"sngan { norm: BATCH shortcut: RECTIFIED }", 32,
+       "shortcut RECTIFIED is not defined with norm BATCH"},
+      {"keras_dcgan { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
+      {"pix2pix { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
+      {"mlp {}", 4096, "image values"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_THAT(
+        MakeDiscriminator(Parse(c.config), Square(3, c.size)).status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.fault)))
+        << c.config;
   }
+}
+
+TEST(RegistryTest, LabelsOnlyForFamiliesThatTakeThem) {
+  const DataShape data = {.image = Square(3, 64).image, .num_classes = 10};
+  EXPECT_THAT(MakeGenerator(Parse("dcgan {}"), data).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("network.dcgan cannot be told labels")));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
                   "watch-eval -h,--help", "watch-eval RUN_DIR",
                   "watch-eval --every", "watch-eval --once", "sample -h,--help",
                   "evaluate -h,--help", "train-features -h,--help",
-                  "explain -h,--help", "explain FIELD"));
+                  "models -h,--help", "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Train) {

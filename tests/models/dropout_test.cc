@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/dropout.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+namespace gandem {
+namespace {
+
+constexpr double kRate = 0.3;
+
+TEST(DropoutTest, DropsItsShareAndKeepsTheMean) {
+  Dropout dropout(kRate);
+  const at::Tensor out =
+      dropout.forward(torch::ones({20, 50, 100}), ForwardMode::kTrain);
+  const double kept = (out != 0).to(torch::kFloat64).mean().item<double>();
+  EXPECT_NEAR(kept, 1 - kRate, 0.01);  // seven standard deviations
+  EXPECT_NEAR(out.max().item<double>(), 1 / (1 - kRate), 1e-6);
+  EXPECT_NEAR(out.mean().item<double>(), 1, 0.01);
+}
+
+TEST(DropoutTest, ModesUseTheMasksThatTheySay) {
+  Dropout dropout(kRate);
+  const at::Tensor ones = torch::ones({4, 64});
+  const at::Tensor first = dropout.forward(ones, ForwardMode::kTrain);
+  EXPECT_FALSE(at::equal(first[0], first[1]));
+  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kFrozen), first));
+  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kEvaluate), ones));
+  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kFrozen), first));
+  EXPECT_FALSE(at::equal(dropout.forward(ones, ForwardMode::kTrain), first));
+}
+
+// A critic, or a run that goes on, has the masks of the original.
+TEST(DropoutTest, TheBufferIsAllThatMasksDependOn) {
+  Dropout one(kRate);
+  Dropout other(kRate);
+  one.named_buffers()["mask_key"].fill_((int64_t{1} << 61) + 12345);
+  other.named_buffers()["mask_key"].fill_((int64_t{1} << 61) + 12345);
+  const at::Tensor ones = torch::ones({2, 64});
+  torch::manual_seed(1);
+  const at::Tensor want = one.forward(ones, ForwardMode::kTrain);
+  torch::manual_seed(2);
+  EXPECT_TRUE(at::equal(other.forward(ones, ForwardMode::kTrain), want));
+  other.named_buffers()["mask_key"].fill_(7);
+  EXPECT_FALSE(at::equal(other.forward(ones, ForwardMode::kTrain), want));
+}
+
+TEST(DropoutTest, ConversionKeepsEveryBitOfTheKey) {
+  Dropout dropout(kRate);
+  const int64_t key = (int64_t{1} << 61) + 12345;  // no float32, no float64
+  dropout.named_buffers()["mask_key"].fill_(key);
+  dropout.to(torch::kFloat64);
+  EXPECT_EQ(dropout.named_buffers()["mask_key"].item<int64_t>(), key);
+  dropout.to(torch::kCPU, torch::kFloat32);
+  EXPECT_EQ(dropout.named_buffers()["mask_key"].item<int64_t>(), key);
+}
+
+TEST(DropoutTest, GradientsPassThroughTheSameMask) {
+  Dropout dropout(kRate);
+  const at::Tensor x = torch::ones({2, 64}, torch::requires_grad());
+  const at::Tensor out = dropout.forward(x, ForwardMode::kTrain);
+  out.sum().backward();
+  EXPECT_TRUE(at::equal(x.grad(), out.detach()));
+}
+
+}  // namespace
+}  // namespace gandem
