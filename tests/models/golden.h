@@ -21,6 +21,8 @@ class Golden {
   // A missing name fails the test and gives an undefined tensor.
   at::Tensor Get(const std::string& name) const;
 
+  bool Has(const std::string& name) const { return tensors_.contains(name); }
+
   // Sets parameters and buffers to prefix + name, converting their type.
   void LoadNetwork(const std::string& prefix, torch::nn::Module& network) const;
 

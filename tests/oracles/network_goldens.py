@@ -7,6 +7,7 @@ Needs torch==2.11.0, numpy and safetensors. Writes network_<name>.safetensors,
 each with, for role in (generator, discriminator) and x the role's input:
 
     <role>.input               x
+    <role>.image               for networks that translate: that image
     <role>.probe               p, of the shape of the output
     <role>.state.<tensor>      parameters and buffers before any pass
     <role>.train               output of a training pass
@@ -21,7 +22,10 @@ import sys
 import torch
 from safetensors.torch import save_file
 
+import keras_networks as keras
 import networks as nets
+import residual_networks as residual
+import translation_networks as translation
 
 # name: (channels, size, batch, generator, discriminator)
 CASES = {
@@ -37,17 +41,46 @@ CASES = {
                            lambda: nets.SndcganDiscriminator(4, 1, False)),
     "sngan": (3, 32, 2, lambda: nets.SnganGenerator(6, 4, 3),
               lambda: nets.SnganDiscriminator(4, 3)),
+    "sngan_48": (1, 48, 2,
+                 lambda: residual.SnganGenerator(4, [8, 4, 2, 1], 1, 6,
+                                                 "nearest"),
+                 lambda: residual.SnganDiscriminator(
+                     [1, 2, 4, 8, 16], 1, 4, "batch", False, False, True)),
+    "sngan_64": (1, 64, 2,
+                 lambda: residual.SnganGenerator(4, [16, 8, 4, 2, 1], 1, 4,
+                                                 "bilinear"),
+                 lambda: residual.SnganDiscriminator(
+                     [1, 2, 4, 8, 16], 1, 5, "spectral", True, True, False)),
+    "wgan_gp": (1, 64, 2, lambda: residual.WganGpGenerator(4, 1, 1),
+                lambda: residual.WganGpDiscriminator(1, 1)),
+    "keras_dcgan": (1, 64, 1, lambda: keras.KerasGenerator("DCGAN", 5, 2, 1),
+                    lambda: keras.KerasDiscriminator("DCGAN", 2, 1)),
+    "keras_sngan": (1, 64, 1, lambda: keras.KerasGenerator("SNGAN", 5, 2, 1),
+                    lambda: keras.KerasDiscriminator("SNGAN", 2, 1)),
+    "keras_wgan_gp": (1, 64, 2,
+                      lambda: keras.KerasGenerator("WGAN_GP", 5, 2, 1),
+                      lambda: keras.KerasDiscriminator("WGAN_GP", 2, 1)),
+    "mlp_batch_norm": (1, 16, 3,
+                       lambda: keras.PytorchGanGenerator(5, [6, 4], 1, 16),
+                       lambda: nets.MlpDiscriminator([6, 4], 1, 16)),
+    "pix2pix": (2, 32, 2, lambda: translation.UnetGenerator(2, 5, 1, 2),
+                lambda: translation.PatchDiscriminator(2, 1, 2)),
 }
+# Channels of the image that the networks translate.
+TRANSLATED = {"pix2pix": 1}
 
 
-def passes(role, make, x, seed):
+def passes(role, make, x, seed, image=None):
     network = make()
     nets.randomize(network, seed)
     out = {f"{role}.input": x}
+    given = () if image is None else (image,)
+    if image is not None:
+        out[f"{role}.image"] = image.clone()
     for name, tensor in nets.state(network).items():
         out[f"{role}.state.{name}"] = tensor
     leaf = x.clone().requires_grad_()
-    y = network.train()(leaf)
+    y = network.train()(leaf, *given)
     probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
     (y * probe).sum().backward()
     out[f"{role}.probe"] = probe
@@ -60,8 +93,8 @@ def passes(role, make, x, seed):
     for name, tensor in nets.state(network).items():
         if name not in parameters:
             out[f"{role}.after.{name}"] = tensor
-    out[f"{role}.frozen"] = nets.frozen(make, network)(x)
-    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x)
+    out[f"{role}.frozen"] = nets.frozen(make, network)(x, *given)
+    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x, *given)
     return out
 
 
@@ -73,8 +106,12 @@ def main(folder):
         noise_dim = generator().noise_dim
         noise = torch.randn(batch, noise_dim, generator=rng)
         images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
-        tensors = passes("generator", generator, noise, 1)
-        tensors |= passes("discriminator", discriminator, images, 2)
+        image = None
+        if name in TRANSLATED:
+            image = torch.rand(batch, TRANSLATED[name], size, size,
+                               generator=rng) * 2 - 1
+        tensors = passes("generator", generator, noise, 1, image)
+        tensors |= passes("discriminator", discriminator, images, 2, image)
         save_file({k: v.contiguous()
                    for k, v in tensors.items()},
                   f"{folder}/network_{name}.safetensors")

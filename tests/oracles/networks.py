@@ -3,7 +3,7 @@
 
 Written from the papers and from PyTorch's own modules, so that a mistake in
 models/ is not repeated here: torch.nn for all layers, torch.nn.utils'
-spectral_norm for spectral normalization.
+spectral_norm for spectral normalization. More families are in *_networks.py.
 
 state() and load() use gandem's tensor names: those of the modules below, with
 the raw weight under spectral norm called "weight" instead of "weight_orig".
