@@ -55,13 +55,18 @@ class Initializer {
       if (name == "weight" && init_ == WeightInit::kNormal) {
         parameter.add_(Normal(parameter.sizes()), kNormalStddev);
       }
-    } else if (name == "weight") {
+    } else if (name == "weight" && !StartsAtZero(module)) {
       SetWeight(parameter);
     } else if (init_ == WeightInit::kUniformFanIn && weight != nullptr) {
       parameter.copy_(Uniform(parameter.sizes(), FanInBound(*weight)));
     } else {
       parameter.zero_();
     }
+  }
+
+  static bool StartsAtZero(const torch::nn::Module& module) {
+    const auto* const embedding = dynamic_cast<const Embedding*>(&module);
+    return embedding != nullptr && embedding->starts_at_zero();
   }
 
   void SetWeight(at::Tensor& weight) {

@@ -7,10 +7,12 @@
 #include "common/faults.h"
 #include "common/network_check.h"
 #include "common/status.h"
+#include "models/biggan.h"
 #include "models/dcgan.h"
 #include "models/keras_dcgan.h"
 #include "models/mlp.h"
 #include "models/pix2pix.h"
+#include "models/sagan.h"
 #include "models/sndcgan.h"
 #include "models/sngan.h"
 #include "models/wgan_gp.h"
@@ -29,6 +31,8 @@ const auto& Families() {
       KerasDcganFamily(),  //
       WganGpFamily(),      //
       Pix2pixFamily(),     //
+      SaganFamily(),       //
+      BigganFamily(),      //
   };
   return families;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The unconditional ResNet of the SNGAN paper (Miyato et al. 2018, tables 4 and
+// The ResNet of the SNGAN paper (Miyato et al. 2018, tables 4 and
 // 5), with the options in which later code differs from the authors' own
 // (models.md 2.1, 3.0, 3.4 to 3.6). In multiples of the width:
 //

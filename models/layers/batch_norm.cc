@@ -7,8 +7,10 @@ namespace gandem {
 
 BatchNorm::BatchNorm(Options options) : options_(options) {
   const int64_t n = options_.num_features;
-  weight_ = register_parameter("weight", torch::ones({n}));
-  bias_ = register_parameter("bias", torch::zeros({n}));
+  if (options_.affine) {
+    weight_ = register_parameter("weight", torch::ones({n}));
+    bias_ = register_parameter("bias", torch::zeros({n}));
+  }
   running_mean_ = register_buffer("running_mean", torch::zeros({n}));
   running_var_ = register_buffer("running_var", torch::ones({n}));
   num_batches_tracked_ =
@@ -26,6 +28,13 @@ at::Tensor BatchNorm::forward(const at::Tensor& input, ForwardMode mode) {
                         /*training=*/mode != ForwardMode::kEvaluate,
                         options_.momentum, options_.eps,
                         /*cudnn_enabled=*/true);
+}
+
+void BatchNorm::ResetStatistics() {
+  const torch::NoGradGuard no_grad;
+  running_mean_.zero_();
+  running_var_.fill_(1);
+  num_batches_tracked_.zero_();
 }
 
 void BatchNorm::to(torch::Dtype dtype, bool non_blocking) {

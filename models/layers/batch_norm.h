@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Batch normalization (Ioffe and Szegedy 2015) with an affine map, for NC and
-// NCHW input. Tensors and their names are those of torch.nn.BatchNorm2d:
-// parameters weight and bias; buffers running_mean, running_var and
-// num_batches_tracked (int64, whatever the module is converted to).
+// Batch normalization (Ioffe and Szegedy 2015), for NC and NCHW input. Tensors
+// and their names are those of torch.nn.BatchNorm2d: parameters weight and
+// bias; buffers running_mean, running_var and num_batches_tracked (int64,
+// whatever the module is converted to).
 //
 //   kTrain     normalizes by the batch and records its statistics
 //   kFrozen    normalizes by the batch, records nothing
@@ -23,11 +23,15 @@ class BatchNorm : public Layer {
     int64_t num_features = 0;  // required, >= 1
     double eps = 1e-5;
     double momentum = 0.1;  // weight of the new statistics, as in PyTorch
+    bool affine = true;     // false: no weight and no bias
   };
 
   explicit BatchNorm(Options options);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+
+  // Mean 0, variance 1, no batch seen.
+  void ResetStatistics();
 
   using torch::nn::Module::to;
   void to(torch::Dtype dtype, bool non_blocking = false) override;

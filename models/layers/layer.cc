@@ -23,10 +23,23 @@ Sequence& Sequence::Add(Function function) {
 }
 
 at::Tensor Sequence::forward(const at::Tensor& input, ForwardMode mode) {
+  return ForwardEach(input, {}, mode);
+}
+
+at::Tensor Sequence::ForwardEach(const at::Tensor& input,
+                                 std::span<const at::Tensor> conditions,
+                                 ForwardMode mode) {
+  GANDEM_CHECK(conditions.empty() || conditions.size() == entries_.size());
   at::Tensor x = input;
-  for (const Entry& entry : entries_) {
-    x = entry.layer ? entry.layer->forward(x, mode)
-                    : entry.function(std::move(x));
+  for (size_t i = 0; i < entries_.size(); ++i) {
+    const Entry& entry = entries_[i];
+    if (!entry.layer) {
+      x = entry.function(std::move(x));
+    } else if (conditions.empty()) {
+      x = entry.layer->forward(x, mode);
+    } else {
+      x = entry.layer->ForwardGiven(x, conditions[i], mode);
+    }
   }
   return x;
 }

@@ -12,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "models/network.h"
@@ -21,6 +22,14 @@ namespace gandem {
 class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input, ForwardMode mode) = 0;
+
+  // With what a conditional layer is told of each image: [N, A], or labels_N.
+  // Layers that are not conditional ignore it.
+  virtual at::Tensor ForwardGiven(const at::Tensor& input,
+                                  const at::Tensor& /*condition*/,
+                                  ForwardMode mode) {
+    return forward(input, mode);
+  }
 };
 
 // Layers one after the other. Entries are named by their position, functions
@@ -38,6 +47,11 @@ class Sequence : public Layer {
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+
+  // ForwardGiven of every entry with its own condition; none: forward.
+  at::Tensor ForwardEach(const at::Tensor& input,
+                         std::span<const at::Tensor> conditions,
+                         ForwardMode mode);
 
  private:
   struct Entry {

@@ -25,27 +25,26 @@ at::Tensor Normalized(const std::shared_ptr<Layer>& norm,
 GeneratorBlock::GeneratorBlock(const Options& options) : options_(options) {
   const int64_t in = options.in_channels;
   const int64_t out = options.out_channels;
-  const auto convolution = [](int64_t from, int64_t to, int64_t kernel,
-                              bool bias) {
-    return std::make_shared<Conv2d>(ConvOptions{.in_channels = from,
-                                                .out_channels = to,
-                                                .kernel = kernel,
-                                                .padding = kernel / 2,
-                                                .bias = bias});
-  };
-  norm1_ = register_module("norm1", MakeBatchNorm(in, options.batch_norm_eps));
-  conv1_ =
-      register_module("conv1", convolution(in, out, 3, options.first_bias));
-  norm2_ = register_module("norm2", MakeBatchNorm(out, options.batch_norm_eps));
-  conv2_ = register_module("conv2", convolution(out, out, 3, true));
-  shortcut_ = register_module("shortcut", convolution(in, out, 1, true));
+  const LayerStyle& style = options.style;
+  norm1_ = register_module("norm1", MakeNorm(in, style));
+  conv1_ = register_module(
+      "conv1", MakeConvolution(in, out, 3, style, options.first_bias));
+  norm2_ = register_module("norm2", MakeNorm(out, style));
+  conv2_ = register_module("conv2", MakeConvolution(out, out, 3, style));
+  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, style));
 }
 
 at::Tensor GeneratorBlock::forward(const at::Tensor& input_NCHW,
                                    ForwardMode mode) {
-  at::Tensor x = Relu(norm1_->forward(input_NCHW, mode));
+  return ForwardGiven(input_NCHW, at::Tensor(), mode);
+}
+
+at::Tensor GeneratorBlock::ForwardGiven(const at::Tensor& input_NCHW,
+                                        const at::Tensor& condition,
+                                        ForwardMode mode) {
+  at::Tensor x = Relu(norm1_->ForwardGiven(input_NCHW, condition, mode));
   x = conv1_->forward(options_.upsample(x), mode);
-  x = Relu(norm2_->forward(x, mode));
+  x = Relu(norm2_->ForwardGiven(x, condition, mode));
   x = conv2_->forward(x, mode);
   return x + shortcut_->forward(options_.upsample(input_NCHW), mode);
 }

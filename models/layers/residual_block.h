@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Residual blocks of SNGAN (Miyato et al. 2018) and WGAN-GP (Gulrajani et al.
-// 2017), unconditional (models.md 2.2, 2.3, 3.11).
+// Residual blocks of SNGAN (Miyato et al. 2018), SAGAN and BigGAN (Brock et al.
+// 2019, figure 15) and WGAN-GP (Gulrajani et al. 2017; models.md 2.2, 2.3,
+// 3.11). A generator's blocks are conditional if their style is.
 //
 //   GeneratorBlock      norm, ReLU, up, conv3x3, norm, ReLU, conv3x3;
 //                       shortcut: up, conv1x1
@@ -18,6 +19,7 @@
 #include <memory>
 
 #include "models/layers/layer.h"
+#include "models/layers/layer_style.h"
 
 namespace gandem {
 
@@ -27,7 +29,7 @@ class GeneratorBlock : public Layer {
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, >= 1
-    double batch_norm_eps = 1e-5;
+    LayerStyle style = {};
     bool first_bias = true;  // of the first convolution
     Sequence::Function upsample = &Upsample;
   };
@@ -35,6 +37,9 @@ class GeneratorBlock : public Layer {
   explicit GeneratorBlock(const Options& options);
 
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;
+  at::Tensor ForwardGiven(const at::Tensor& input_NCHW,
+                          const at::Tensor& condition,
+                          ForwardMode mode) override;
 
  private:
   const Options options_;

@@ -36,6 +36,16 @@ at::Tensor Linear::forward(const at::Tensor& input, ForwardMode mode) {
   return at::linear(input, EffectiveWeight(mode), bias());
 }
 
+Embedding::Embedding(const Options& options)
+    : WeightedLayer({options.num_classes, options.dim}, /*row_dim=*/0,
+                    /*bias=*/false, options.spectral_norm,
+                    options.spectral_norm_eps),
+      options_(options) {}
+
+at::Tensor Embedding::forward(const at::Tensor& labels_N, ForwardMode mode) {
+  return at::embedding(EffectiveWeight(mode), labels_N);
+}
+
 Conv2d::Conv2d(const ConvOptions& options)
     : WeightedLayer({options.out_channels, options.in_channels, options.kernel,
                      options.kernel},

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Layers with a weight: fully connected, convolution, transposed convolution.
+// Layers with a weight: fully connected, embedding, convolution, transposed
+// convolution.
 // With spectral norm they compute with weight / sigma; the parameter is always
 // the raw weight. Tensors and names are those of torch.nn, plus spectral norm's
 // buffers.
@@ -50,6 +51,27 @@ class Linear : public WeightedLayer {
   explicit Linear(const Options& options);
   // NI -> NO
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+};
+
+// A row of the weight [classes, dim] for each label.
+class Embedding : public WeightedLayer {
+ public:
+  struct Options {
+    int64_t num_classes = 0;  // required, >= 1
+    int64_t dim = 0;          // required, >= 1
+    bool spectral_norm = false;
+    double spectral_norm_eps = 1e-12;
+    bool starts_at_zero = false;  // whatever the network's initialization
+  };
+  explicit Embedding(const Options& options);
+  // int64 N -> ND
+  at::Tensor forward(const at::Tensor& labels_N, ForwardMode mode) override;
+  // All rows: [classes, dim]. In place of forward: each counts as a pass.
+  at::Tensor Table(ForwardMode mode) { return EffectiveWeight(mode); }
+  bool starts_at_zero() const { return options_.starts_at_zero; }
+
+ private:
+  const Options options_;
 };
 
 struct ConvOptions {

@@ -34,7 +34,12 @@ void PrintTo(const Case& c, std::ostream* out) { *out << c.file; }
 const at::Tensor& OutputOf(const at::Tensor& images_NCHW) {
   return images_NCHW;
 }
-const at::Tensor& OutputOf(const Verdict& verdict) { return verdict.logits_N; }
+
+at::Tensor OutputOf(const Verdict& verdict) {
+  if (!verdict.embeddings_NE.defined()) return verdict.logits_N;
+  return at::cat({verdict.logits_N, verdict.embeddings_NE.flatten(),
+                  verdict.proxies_KE.flatten()});
+}
 
 class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
  protected:
@@ -72,6 +77,9 @@ class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
 
   Condition ConditionOf(const std::string& role) const {
     Condition condition;
+    if (golden_.Has(role + ".labels")) {
+      condition.labels_N = golden_.Get(role + ".labels");
+    }
     if (golden_.Has(role + ".image")) {
       condition.images_NCHW = golden_.Get(role + ".image");
     }
@@ -90,8 +98,9 @@ class NetworkGoldenTest : public ::testing::TestWithParam<Case> {
     for (const auto& item : parameters) {
       const at::Tensor want = golden_.Get(role + ".gradient." + item.key());
       const std::string layer = item.key().substr(0, item.key().rfind('.'));
+      const at::Tensor* const weight = parameters.find(layer + ".weight");
       const double scale =
-          parameters[layer + ".weight"].grad().norm().item<double>();
+          weight == nullptr ? 0 : weight->grad().norm().item<double>();
       const double error = (item.value().grad() - want).norm().item<double>();
       EXPECT_LE(error, kTolerance * std::max(scale, want.norm().item<double>()))
           << item.key();
@@ -124,9 +133,8 @@ TEST_P(NetworkGoldenTest, ChannelsLast) {
   }
   const at::Tensor input = golden_.Get("discriminator.input")
                                .contiguous(at::MemoryFormat::ChannelsLast);
-  const at::Tensor output =
-      network->forward(input, ConditionOf("discriminator"), ForwardMode::kTrain)
-          .logits_N;
+  const at::Tensor output = OutputOf(network->forward(
+      input, ConditionOf("discriminator"), ForwardMode::kTrain));
   ExpectNear(output, "discriminator.train");
   (output * golden_.Get("discriminator.probe")).sum().backward();
   ExpectGradients("discriminator", *network);
@@ -165,7 +173,30 @@ INSTANTIATE_TEST_SUITE_P(
              {{1, 16, 16}}},
         Case{"pix2pix",
              "pix2pix { width: 2 input_channels: 1 dropout: 0 }",
-             {{2, 32, 32}}}));
+             {{2, 32, 32}}},
+        Case{"sngan_classes",
+             "sngan { width: 2 noise_dim: 6 }",
+             {{1, 32, 32}, 3}},
+        Case{"sagan", "sagan { width: 4 noise_dim: 6 }", {{1, 32, 32}, 3}},
+        Case{"biggan",
+             "biggan { width: 4 noise_dim: 8 class_dim: 5 }",
+             {{1, 32, 32}, 3}},
+        Case{"biggan_plain",
+             "biggan { form: PYTORCH width: 1 noise_dim: 10 attention: false }",
+             {{1, 64, 64}}},
+        Case{"contragan",
+             "biggan { width: 2 noise_dim: 8 class_dim: 5 attention: false "
+             "         head: CONTRASTIVE embedding_dim: 6 "
+             "         shortcut: RECTIFIED }",
+             {{1, 32, 32}, 3}},
+        Case{"biggan_deep",
+             "biggan { form: DEEP width: 2 noise_dim: 6 class_dim: 5 }",
+             {{1, 32, 32}, 3}},
+        Case{"biggan_deep_mixing",
+             "biggan { form: DEEP_MIXING width: 2 noise_dim: 6 class_dim: 5 "
+             "         head: CONTRASTIVE embedding_dim: 6 "
+             "         shortcut: RECTIFIED }",
+             {{1, 32, 32}, 3}}));
 
 }  // namespace
 }  // namespace gandem

@@ -60,8 +60,8 @@ class NetworksTest : public ::testing::TestWithParam<Case> {
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().config,
                                                               &config));
     const int64_t size = GetParam().size;
-    const DataShape data = {
-        .image = {.channels = 1, .height = size, .width = size}};
+    DataShape data = {.image = {.channels = 1, .height = size, .width = size}};
+    if (config.has_sagan() || config.has_biggan()) data.num_classes = 3;
     ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, data));
     ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, data));
     for (torch::nn::Module* network :
@@ -73,7 +73,8 @@ class NetworksTest : public ::testing::TestWithParam<Case> {
     InitializeParameters(*discriminator_, config, 7);
     noise_ = Ramp({3, generator_->noise_dim()});
     images_ = Ramp({3, 1, size, size});
-    condition_ = {.images_NCHW = images_.flip(3)};
+    condition_ = {.labels_N = torch::tensor({2, 0, 1}),
+                  .images_NCHW = images_.flip(3)};
     generator_->forward(noise_, condition_, ForwardMode::kTrain);
     discriminator_->forward(images_, condition_, ForwardMode::kTrain);
   }
@@ -82,7 +83,7 @@ class NetworksTest : public ::testing::TestWithParam<Case> {
   std::shared_ptr<Discriminator> discriminator_;
   at::Tensor noise_;
   at::Tensor images_;
-  Condition condition_;  // ignored by all but the networks that translate
+  Condition condition_;  // networks ignore what they are not made for
 };
 
 TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
@@ -145,7 +146,12 @@ INSTANTIATE_TEST_SUITE_P(
                       Case{"keras_dcgan { width: 2 form: SNGAN }", 64},
                       Case{"keras_dcgan { width: 2 form: WGAN_GP }", 64},
                       Case{"wgan_gp { width: 1 }", 64},
-                      Case{"pix2pix { width: 2 }", 64}));
+                      Case{"pix2pix { width: 2 }", 64},
+                      Case{"sagan { width: 4 }"},
+                      Case{"sagan { width: 4 class_norm: EMBEDDING }"},
+                      Case{"biggan { width: 4 }"},
+                      Case{"biggan { width: 4 head: CONTRASTIVE }"},
+                      Case{"biggan { width: 2 form: DEEP }"}));
 
 }  // namespace
 }  // namespace gandem

@@ -7,6 +7,7 @@ Needs torch==2.11.0, numpy and safetensors. Writes network_<name>.safetensors,
 each with, for role in (generator, discriminator) and x the role's input:
 
     <role>.input               x
+    <role>.labels              for conditional networks
     <role>.image               for networks that translate: that image
     <role>.probe               p, of the shape of the output
     <role>.state.<tensor>      parameters and buffers before any pass
@@ -22,6 +23,7 @@ import sys
 import torch
 from safetensors.torch import save_file
 
+import conditional_networks as conditional
 import keras_networks as keras
 import networks as nets
 import residual_networks as residual
@@ -70,17 +72,16 @@ CASES = {
 TRANSLATED = {"pix2pix": 1}
 
 
-def passes(role, make, x, seed, image=None):
+def passes(role, make, x, seed, given):
     network = make()
     nets.randomize(network, seed)
     out = {f"{role}.input": x}
-    given = () if image is None else (image,)
-    if image is not None:
-        out[f"{role}.image"] = image.clone()
+    for name, tensor in given.items():
+        out[f"{role}.{name}"] = tensor.clone()
     for name, tensor in nets.state(network).items():
         out[f"{role}.state.{name}"] = tensor
     leaf = x.clone().requires_grad_()
-    y = network.train()(leaf, *given)
+    y = network.train()(leaf, *given.values())
     probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
     (y * probe).sum().backward()
     out[f"{role}.probe"] = probe
@@ -93,28 +94,34 @@ def passes(role, make, x, seed, image=None):
     for name, tensor in nets.state(network).items():
         if name not in parameters:
             out[f"{role}.after.{name}"] = tensor
-    out[f"{role}.frozen"] = nets.frozen(make, network)(x, *given)
-    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x, *given)
+    out[f"{role}.frozen"] = nets.frozen(make, network)(x, *given.values())
+    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x, *given.values())
     return out
+
+
+def write(path, channels, size, batch, make, translated=0, classes=0):
+    rng = torch.Generator().manual_seed(3)
+    noise = torch.randn(batch, make[0]().noise_dim, generator=rng)
+    images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
+    given = {}
+    if translated:
+        given["image"] = torch.rand(batch, translated, size, size,
+                                    generator=rng) * 2 - 1
+    if classes:
+        given["labels"] = torch.arange(batch) * 2 % classes
+    tensors = passes("generator", make[0], noise, 1, given)
+    tensors |= passes("discriminator", make[1], images, 2, given)
+    save_file({k: v.contiguous() for k, v in tensors.items()}, path)
 
 
 def main(folder):
     torch.set_num_threads(1)
-    for name, (channels, size, batch, generator,
-               discriminator) in CASES.items():
-        rng = torch.Generator().manual_seed(3)
-        noise_dim = generator().noise_dim
-        noise = torch.randn(batch, noise_dim, generator=rng)
-        images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
-        image = None
-        if name in TRANSLATED:
-            image = torch.rand(batch, TRANSLATED[name], size, size,
-                               generator=rng) * 2 - 1
-        tensors = passes("generator", generator, noise, 1, image)
-        tensors |= passes("discriminator", discriminator, images, 2, image)
-        save_file({k: v.contiguous()
-                   for k, v in tensors.items()},
-                  f"{folder}/network_{name}.safetensors")
+    for name, (channels, size, batch, *make) in CASES.items():
+        write(f"{folder}/network_{name}.safetensors", channels, size, batch,
+              make, translated=TRANSLATED.get(name, 0))
+    for name, (classes, size, *make) in conditional.CASES.items():
+        write(f"{folder}/network_{name}.safetensors", 1, size, 3, make,
+              classes=classes)
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "models/layers/batch_norm.h"
+#include "models/layers/weighted.h"
 
 namespace gandem {
 namespace {
@@ -143,6 +144,39 @@ TEST_F(EmaTest, CopyNetworkConverts) {
   CopyNetwork(network_, narrow);
   EXPECT_EQ(narrow.parameters()[0].min().item<float>(), 0.1F);
   EXPECT_EQ(narrow.named_buffers()["num_batches_tracked"].item<int64_t>(), 5);
+}
+
+// models.md 6.2 and T17: averaged u and v are no unit vectors, so a pass that
+// used them as they are would divide by too small a sigma.
+TEST(EmaSpectralNormTest, EvaluationOfTheAverageUsesTheRightSigma) {
+  const Linear::Options options = {.in_features = 12,
+                                   .out_features = 10,
+                                   .bias = false,
+                                   .spectral_norm = true};
+  Linear network(options);
+  Linear average(options);
+  network.to(torch::kFloat64);
+  average.to(torch::kFloat64);
+  const torch::NoGradGuard no_grad;
+  at::Tensor weight = network.named_parameters()["weight"];
+  const at::Tensor ramp = torch::arange(120, torch::kFloat64).view({10, 12});
+  const at::Tensor input = torch::eye(12, torch::kFloat64);
+  Ema ema({.decay = 0.98}, network, average);
+  for (int round = 0; round < 400; ++round) {
+    // The largest singular value's direction turns, as in training.
+    weight.copy_((ramp * 0.7 + 0.05 * round).sin() + (ramp * ramp).cos());
+    network.forward(input, ForwardMode::kTrain);
+    ema.Update(round);
+  }
+  const at::Tensor averaged = average.named_parameters()["weight"];
+  const auto buffers = average.named_buffers();
+  const double truth = at::linalg_svdvals(averaged).max().item<double>();
+  const double stored =
+      buffers["weight_u"].dot(averaged.mv(buffers["weight_v"])).item<double>();
+  EXPECT_LT(stored, 0.9 * truth);
+  const at::Tensor used = average.forward(input, ForwardMode::kEvaluate).t();
+  const double sigma = (averaged.norm() / used.norm()).item<double>();
+  EXPECT_NEAR(sigma, truth, 0.01 * truth);
 }
 
 }  // namespace

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Conditional batch norm (Dumoulin et al. 2017, "A learned representation for
+// artistic style"; de Vries et al. 2017): batch norm without weight and bias,
+// then
+//   normalized * (1 + gain(c)) + bias(c)
+// Two forms of gain and bias:
+//   a linear map of the condition [N, A] without biases: of the one-hot label
+//   (A classes), or of BigGAN's label embedding and noise (Brock et al. 2019)
+//   per_class: an embedding of the label [N], which starts at 0, so that the
+//   layer starts as plain batch norm (SNGAN's and SAGAN's own code)
+//
+// Tensors: bn.running_mean ..., gain.weight, bias.weight.
+//
+// Owner: a network. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <memory>
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/layer.h"
+
+namespace gandem {
+
+class ConditionalBatchNorm : public Layer {
+ public:
+  struct Options {
+    int64_t num_features = 0;   // required, >= 1
+    int64_t condition_dim = 0;  // A, or the number of classes; required, >= 1
+    bool per_class = false;     // then there is no spectral norm
+    double eps = 1e-5;
+    bool spectral_norm = false;  // in gain and bias
+    double spectral_norm_eps = 1e-12;
+  };
+
+  explicit ConditionalBatchNorm(const Options& options);
+
+  // A bug: there is no output without a condition.
+  at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
+                          ForwardMode mode) override;
+
+ private:
+  std::shared_ptr<BatchNorm> bn_;
+  std::shared_ptr<Layer> gain_;
+  std::shared_ptr<Layer> bias_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/layer_style.h"
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/conditional_batch_norm.h"
+
+namespace gandem {
+
+std::shared_ptr<Layer> MakeNorm(int64_t channels, const LayerStyle& style) {
+  if (style.condition_dim == 0) {
+    return std::make_shared<BatchNorm>(
+        BatchNorm::Options{.num_features = channels, .eps = style.norm_eps});
+  }
+  return std::make_shared<ConditionalBatchNorm>(ConditionalBatchNorm::Options{
+      .num_features = channels,
+      .condition_dim = style.condition_dim,
+      .per_class = style.per_class,
+      .eps = style.norm_eps,
+      .spectral_norm = style.spectral_norm,
+      .spectral_norm_eps = style.spectral_norm_eps});
+}
+
+std::shared_ptr<Conv2d> MakeConvolution(int64_t in_channels,
+                                        int64_t out_channels, int64_t kernel,
+                                        const LayerStyle& style, bool bias) {
+  return std::make_shared<Conv2d>(
+      ConvOptions{.in_channels = in_channels,
+                  .out_channels = out_channels,
+                  .kernel = kernel,
+                  .padding = kernel / 2,
+                  .bias = bias,
+                  .spectral_norm = style.spectral_norm,
+                  .spectral_norm_eps = style.spectral_norm_eps});
+}
+
+std::shared_ptr<Linear> MakeLinear(int64_t in_features, int64_t out_features,
+                                   const LayerStyle& style, bool bias) {
+  return std::make_shared<Linear>(
+      Linear::Options{.in_features = in_features,
+                      .out_features = out_features,
+                      .bias = bias,
+                      .spectral_norm = style.spectral_norm,
+                      .spectral_norm_eps = style.spectral_norm_eps});
+}
+
+}  // namespace gandem

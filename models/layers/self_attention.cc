@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/self_attention.h"
+
+#include <torch/torch.h>
+
+namespace gandem {
+
+SelfAttention::SelfAttention(const Options& options) {
+  const auto convolution = [&](int64_t in_channels, int64_t out_channels) {
+    return std::make_shared<Conv2d>(
+        ConvOptions{.in_channels = in_channels,
+                    .out_channels = out_channels,
+                    .kernel = 1,
+                    .bias = false,
+                    .spectral_norm = options.spectral_norm,
+                    .spectral_norm_eps = options.spectral_norm_eps});
+  };
+  const int64_t channels = options.channels;
+  const int64_t key_channels = channels / kChannelDivisor;
+  theta_ = register_module("theta", convolution(channels, key_channels));
+  phi_ = register_module("phi", convolution(channels, key_channels));
+  g_ = register_module("g", convolution(channels, channels / 2));
+  o_ = register_module("o", convolution(channels / 2, channels));
+  sigma_ = register_parameter("sigma", torch::zeros({1}));
+}
+
+at::Tensor SelfAttention::forward(const at::Tensor& input_NCHW,
+                                  ForwardMode mode) {
+  // P pixels, K = P / 4 of them with a key; D = C / 8, V = C / 2.
+  const at::Tensor queries_NDP = theta_->forward(input_NCHW, mode).flatten(2);
+  const at::Tensor keys_NDK =
+      at::max_pool2d(phi_->forward(input_NCHW, mode), /*kernel_size=*/2)
+          .flatten(2);
+  const at::Tensor values_NVK =
+      at::max_pool2d(g_->forward(input_NCHW, mode), /*kernel_size=*/2)
+          .flatten(2);
+  const at::Tensor weights_NPK =
+      at::softmax(at::bmm(queries_NDP.transpose(1, 2), keys_NDK), /*dim=*/-1);
+  const at::Tensor attended_NVHW =
+      at::bmm(values_NVK, weights_NPK.transpose(1, 2))
+          .view(
+              {input_NCHW.size(0), -1, input_NCHW.size(2), input_NCHW.size(3)});
+  return input_NCHW + sigma_ * o_->forward(attended_NVHW, mode);
+}
+
+}  // namespace gandem
