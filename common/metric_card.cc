@@ -34,6 +34,9 @@ std::string ImagesText(const ImagesCard& images) {
     if (generator.truncation() > 0) {
       absl::StrAppend(&text, ", truncation ", generator.truncation());
     }
+    if (generator.has_noise_scale()) {
+      absl::StrAppend(&text, ", noise scale ", generator.noise_scale());
+    }
   }
   return text;
 }

@@ -36,6 +36,7 @@ enum class Purpose : uint32_t {
   kResampling = 9,
   kDiscriminatorLabels = 10,
   kSampleLabels = 11,
+  kStandingStatistics = 20,
 };
 
 // The numbers of one (seed, purpose, step, index). Streams never overlap: the

@@ -119,8 +119,10 @@ absl::Status EvaluateCommand::KeepSubject() {
   std::string identity;
   if (subject_.images.has_generated()) {
     const ImagesSpec::Generated& generated = subject_.images.generated();
-    identity = absl::StrCat(subject_.manifest, " ", generated.seed(), " ",
-                            generated.truncation(), " ", generated.device());
+    identity = absl::StrCat(
+        subject_.manifest, " ", generated.seed(), " ", generated.truncation(),
+        " ", generated.device(), " ", generated.noise_scale(), " ",
+        generated.standing_steps(), " ", generated.standing_batch());
   } else {
     GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
     GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());

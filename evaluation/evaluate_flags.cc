@@ -52,8 +52,15 @@ void AddSubjectOptions(CLI::App& command, EvaluateFlags& flags) {
                   "Step of the run's checkpoint [the newest complete one]")
       ->check(CLI::NonNegativeNumber);
   command.add_option("--seed", flags.seed, "Seed of the noise [the run's]");
-  command.add_option("--truncation", subject.truncation,
+  command.add_option("--truncation", subject.noise.truncation,
                      "Draw noise values above this again [0: never]");
+  command.add_option("--noise_scale", subject.noise.scale,
+                     "Standard deviation of the noise [1]");
+  command.add_option("--standing_steps", subject.standing.steps,
+                     "Gather batch norm's statistics afresh in so many passes "
+                     "[0: the averages of the training]");
+  command.add_option("--standing_batch", subject.standing.max_batch,
+                     "Largest batch of such a pass [64]");
   command.add_option("--device", subject.device,
                      "Where the generator runs: cpu or cuda:N [cpu]");
   command.add_option(

@@ -94,7 +94,7 @@ absl::StatusOr<Subject> SubjectOfCheckpoint(const SubjectRequest& request,
       subject.manifest, ReadFile(absl::StrCat(checkpoint, "/", kManifestName)));
   ImagesSpec::Generated& generated = *subject.images.mutable_generated();
   generated.set_checkpoint(checkpoint);
-  generated.set_truncation(request.truncation);
+  SetSampling(request.noise, request.standing, generated);
   generated.set_device(request.device);
   if (request.seed.has_value()) {
     generated.set_seed(*request.seed);
@@ -113,11 +113,12 @@ absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
         absl::StrCat("'", source, "': no such file or folder"));
   }
   if (request.checkpoint.has_value() || request.seed.has_value() ||
-      request.truncation != 0 || !request.device.empty()) {
+      request.noise.truncation != 0 || request.noise.scale != 1 ||
+      request.standing.steps != 0 || !request.device.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", source,
-        "' holds images: --checkpoint, --seed, --truncation and --device are "
-        "for runs and checkpoints"));
+        "' holds images: --checkpoint, --seed, --truncation, --noise_scale, "
+        "--standing_steps and --device are for runs and checkpoints"));
   }
   Subject subject;
   subject.images.set_files(source);

@@ -25,7 +25,8 @@ struct SubjectRequest {
   std::string source;  // run folder, checkpoint folder, or images
   std::optional<int64_t> checkpoint = {};  // step; runs only
   std::optional<uint64_t> seed = {};       // none: that of the run
-  double truncation = 0;
+  NoiseOptions noise = {};
+  StandingOptions standing = {};
   std::string device = {};  // of the generator
 };
 

@@ -15,10 +15,44 @@
 #include "training/catch_torch.h"
 
 namespace gandem {
+namespace {
+
+NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
+  return {.truncation = spec.truncation(),
+          .scale = spec.has_noise_scale() ? spec.noise_scale() : 1};
+}
+
+StandingOptions StandingOf(const ImagesSpec::Generated& spec) {
+  StandingOptions options;
+  if (spec.standing_steps() != 0) {
+    options = {.steps = spec.standing_steps(),
+               .max_batch = spec.standing_batch()};
+  }
+  return options;
+}
+
+std::string StatisticsText(const StandingOptions& options) {
+  if (options.steps == 0) return "running averages of the training";
+  return absl::StrCat("standing, ", options.steps, " batches of up to ",
+                      options.max_batch);
+}
+
+}  // namespace
+
+void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
+                 ImagesSpec::Generated& spec) {
+  spec.set_truncation(noise.truncation);
+  if (noise.scale != 1) spec.set_noise_scale(noise.scale);
+  if (standing.steps == 0) return;
+  spec.set_standing_steps(standing.steps);
+  spec.set_standing_batch(standing.max_batch);
+}
+
 absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
     const ImagesSpec::Generated& spec) {
   Faults faults("generated images");
-  CheckTruncation(spec.truncation(), faults);
+  CheckNoise(NoiseOf(spec), faults);
+  CheckStanding(StandingOf(spec), faults);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
   GANDEM_ASSIGN_OR_RETURN(
       LoadedGenerator loaded,
@@ -27,6 +61,9 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
   if (spec.has_only_class()) {
     GANDEM_RETURN_IF_ERROR(CheckClass(loaded.config, spec.only_class()));
   }
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&] {
+    return UseStandingStatistics(StandingOf(spec), spec.seed(), loaded);
+  }));
   std::unique_ptr<GeneratedImages> source(
       new GeneratedImages(spec, std::move(loaded)));
   // One image tells the shape, and whether the device works.
@@ -57,8 +94,8 @@ absl::StatusOr<at::Tensor> GeneratedImages::ReadLabels(IndexRange range) {
 absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
   const Compute& compute = generator_.compute;
   const at::Tensor noise_NZ =
-      SampleNoise(spec_.seed(), spec_.truncation(),
-                  generator_.network->noise_dim(), range)
+      SampleNoise(spec_.seed(), NoiseOf(spec_), generator_.network->noise_dim(),
+                  range)
           .to(compute.device, compute.dtype);
   const at::Tensor images_NCHW = generator_.network->forward(
       noise_NZ, ConditionOf(range), ForwardMode::kEvaluate);
@@ -86,7 +123,8 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
   generator.set_step(generator_.step);
   generator.set_seed(spec_.seed());
   generator.set_truncation(spec_.truncation());
-  generator.set_standing_statistics("running averages of the training");
+  if (spec_.has_noise_scale()) generator.set_noise_scale(spec_.noise_scale());
+  generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
   generator.set_weights(
       absl::StrCat("exponential moving average, decay ", config.ema().decay()));
   if (num_classes() > 0) {
@@ -102,6 +140,8 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
                            " "));
   hash.Update(config.generator().network().SerializeAsString());
   hash.Update(generator.labels());
+  hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
+                           generator.standing_statistics()));
   card.set_sha256(hash.Finish());
   return card;
 }

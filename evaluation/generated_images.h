@@ -15,16 +15,23 @@
 #include "absl/status/statusor.h"
 #include "evaluation/image_set.h"
 #include "evaluation/load_generator.h"
+#include "evaluation/sample_noise.h"
+#include "evaluation/standing_statistics.h"
 #include "proto/evaluation.pb.h"
 
 namespace gandem {
+
+// How images of `spec` are made.
+void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
+                 ImagesSpec::Generated& spec);
 
 class GeneratedImages : public ImageSet {
  public:
   // Errors of LoadCheckpoint (load_generator.h), and
   //   INVALID_ARGUMENT  the truncation is negative, so small that noise is not
-  //                     found in reasonable time, or not a number; there is no
-  //                     such device or class.
+  //                     found in reasonable time, or not a number; another
+  //                     option is out of range; there is no such device or
+  //                     class; standing statistics without batch norm.
   static absl::StatusOr<std::unique_ptr<ImageSet>> Open(
       const ImagesSpec::Generated& spec);
 

@@ -59,8 +59,15 @@ CLI::App* AddSampleCommand(CLI::App& app, SampleFlags& flags) {
                       "A grid with a row of so many images for each class");
   command->add_option("--class", flags.only_class,
                       "Only images of this class [labels are drawn]");
-  command->add_option("--truncation", flags.request.truncation,
+  command->add_option("--truncation", flags.request.noise.truncation,
                       "Draw noise values above this again [0: never]");
+  command->add_option("--noise_scale", flags.request.noise.scale,
+                      "Standard deviation of the noise [1]");
+  command->add_option("--standing_steps", flags.request.standing.steps,
+                      "Gather batch norm's statistics afresh in so many passes "
+                      "[0: the averages of the training]");
+  command->add_option("--standing_batch", flags.request.standing.max_batch,
+                      "Largest batch of such a pass [64]");
   command
       ->add_option("--checkpoint", flags.checkpoint,
                    "Step of the checkpoint [the newest complete one]")

@@ -77,7 +77,7 @@ Ingredients DrawSamples(const SampleRequest& request,
                         const LoadedGenerator& generator, uint64_t seed,
                         IndexRange range) {
   return {
-      .noise_NZ = SampleNoise(seed, request.truncation,
+      .noise_NZ = SampleNoise(seed, request.noise,
                               generator.network->noise_dim(), range),
       .condition = SampleCondition(generator.config, seed, request.only_class,
                                    range, generator.compute.device)};
@@ -91,7 +91,7 @@ Ingredients DrawWays(const SampleRequest& request,
   Ingredients ways =
       DrawSamples(request, generator, seed, {.first = 0, .count = 2 * rows});
   ways.noise_NZ = InterpolatedNoise(
-      seed, request.truncation, generator.network->noise_dim(), rows, steps);
+      seed, request.noise, generator.network->noise_dim(), rows, steps);
   at::Tensor& labels_N = ways.condition.labels_N;
   if (labels_N.defined()) {
     labels_N = labels_N.slice(0, 0, 2 * rows, 2).repeat_interleave(steps);
@@ -126,7 +126,7 @@ absl::Status Export(const SampleRequest& request, const SampleReport& report,
   ImagesSpec::Generated spec;
   spec.set_checkpoint(report.checkpoint);
   spec.set_seed(seed);
-  spec.set_truncation(request.truncation);
+  SetSampling(request.noise, request.standing, spec);
   if (request.only_class.has_value()) spec.set_only_class(*request.only_class);
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> images,
                           GeneratedImages::Open(spec));
@@ -200,6 +200,8 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
   }
   report.num_images = request.num_images;
   GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, request.only_class));
+  GANDEM_RETURN_IF_ERROR(
+      UseStandingStatistics(request.standing, seed, generator));
   if (IsExportPath(report.output)) {
     GANDEM_RETURN_IF_ERROR(Export(request, report, seed));
   } else {
@@ -233,7 +235,8 @@ absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
       faults.Add("per_class goes with neither interpolate nor class");
     }
   }
-  CheckTruncation(request.truncation, faults);
+  CheckNoise(request.noise, faults);
+  CheckStanding(request.standing, faults);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
   SampleReport report;
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return Sample(request, report); }));

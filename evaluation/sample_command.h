@@ -17,6 +17,8 @@
 
 #include "absl/status/statusor.h"
 #include "evaluation/pixel_statistics.h"
+#include "evaluation/sample_noise.h"
+#include "evaluation/standing_statistics.h"
 
 namespace gandem {
 
@@ -37,7 +39,8 @@ struct SampleRequest {
   // noise in all rows; num_images is not used.
   int64_t per_class = 0;
   std::optional<int64_t> only_class = {};  // none: labels are drawn
-  double truncation = 0;  // of the noise (sample_noise.h); 0: none
+  NoiseOptions noise = {};
+  StandingOptions standing = {};
   std::optional<int64_t> checkpoint = {};  // step; none: the newest
   std::optional<uint64_t> seed = {};       // none: that of the run
   bool check = false;

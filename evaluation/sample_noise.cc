@@ -18,6 +18,7 @@ constexpr double kMinSine = 1e-6;
 // At the lower bound one value takes more than a hundred draws on average.
 constexpr double kMinTruncation = 0.01;
 constexpr double kMaxTruncation = 7;
+constexpr double kMaxScale = 10;
 
 at::Tensor Slerp(const at::Tensor& a, const at::Tensor& b, double t) {
   const double cosine = (a.dot(b) / (a.norm() * b.norm())).item<double>();
@@ -30,8 +31,9 @@ at::Tensor Slerp(const at::Tensor& a, const at::Tensor& b, double t) {
 
 }  // namespace
 
-at::Tensor SampleNoise(uint64_t seed, double truncation, int64_t noise_dim,
-                       IndexRange range) {
+at::Tensor SampleNoise(uint64_t seed, const NoiseOptions& options,
+                       int64_t noise_dim, IndexRange range) {
+  const double truncation = options.truncation;
   const at::Tensor noise_NZ = torch::empty({range.count, noise_dim});
   float* value = noise_NZ.mutable_data_ptr<float>();
   for (int64_t i = range.first; i < range.end(); ++i) {
@@ -40,20 +42,23 @@ at::Tensor SampleNoise(uint64_t seed, double truncation, int64_t noise_dim,
       do {
         *value = static_cast<float>(stream.NextNormal());
       } while (truncation > 0 && std::abs(*value) > truncation);
+      if (options.scale != 1) *value *= static_cast<float>(options.scale);
     }
   }
   return noise_NZ;
 }
 
-void CheckTruncation(double truncation, Faults& faults) {
-  if (truncation == 0) return;
-  faults.CheckRange("truncation", truncation, kMinTruncation, kMaxTruncation);
+void CheckNoise(const NoiseOptions& options, Faults& faults) {
+  faults.CheckPositive("noise_scale", options.scale, kMaxScale);
+  if (options.truncation == 0) return;
+  faults.CheckRange("truncation", options.truncation, kMinTruncation,
+                    kMaxTruncation);
 }
 
-at::Tensor InterpolatedNoise(uint64_t seed, double truncation,
+at::Tensor InterpolatedNoise(uint64_t seed, const NoiseOptions& options,
                              int64_t noise_dim, int64_t rows, int64_t steps) {
   const at::Tensor ends =
-      SampleNoise(seed, truncation, noise_dim, {.first = 0, .count = 2 * rows})
+      SampleNoise(seed, options, noise_dim, {.first = 0, .count = 2 * rows})
           .to(at::kDouble);
   std::vector<at::Tensor> noise;
   for (int64_t row = 0; row < rows; ++row) {

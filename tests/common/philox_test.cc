@@ -54,6 +54,8 @@ TEST(PhiloxTest, PurposesAreFrozen) {
        {0xea5f23a5, 0x88a8911a, 0x27a2c078, 0x25ecca35}},
       {Purpose::kSampleLabels,
        {0xa2b6e86f, 0xcf189543, 0xbd13a1a7, 0x75017cf3}},
+      {Purpose::kStandingStatistics,
+       {0x3178c92d, 0x1faf0b3a, 0x480a12e2, 0x7b1a645d}},
   };
   for (const auto& frozen : kFrozen) {
     EXPECT_THAT(

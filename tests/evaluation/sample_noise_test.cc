@@ -11,7 +11,7 @@ namespace gandem {
 namespace {
 
 TEST(SampleNoiseTest, IsThatOfTheRunsGrids) {
-  const at::Tensor noise = SampleNoise(5, 0, 7, {.first = 3, .count = 2});
+  const at::Tensor noise = SampleNoise(5, {}, 7, {.first = 3, .count = 2});
   at::Tensor expected = torch::empty({2, 7});
   for (int64_t i = 0; i < 2; ++i) {
     PhiloxStream(5, Purpose::kSample, 0, static_cast<uint64_t>(3 + i))
@@ -21,9 +21,9 @@ TEST(SampleNoiseTest, IsThatOfTheRunsGrids) {
 }
 
 TEST(SampleNoiseTest, TruncationDrawsAgain) {
-  const at::Tensor all = SampleNoise(5, 0, 1000, {.first = 0, .count = 1});
+  const at::Tensor all = SampleNoise(5, {}, 1000, {.first = 0, .count = 1});
   const at::Tensor truncated =
-      SampleNoise(5, 0.5, 1000, {.first = 0, .count = 1});
+      SampleNoise(5, {.truncation = 0.5}, 1000, {.first = 0, .count = 1});
   EXPECT_LE(truncated.abs().max().item<double>(), 0.5);
   // What lies inside stays, in its order.
   const at::Tensor inside = all.masked_select(all.abs() <= 0.5);
@@ -32,23 +32,37 @@ TEST(SampleNoiseTest, TruncationDrawsAgain) {
   EXPECT_NEAR(truncated.std().item<double>(), 0.2841, 0.01);
 }
 
-TEST(SampleNoiseTest, TruncationIsChecked) {
+// Not the same trick: nothing is drawn again, and no value is out of reach.
+TEST(SampleNoiseTest, ScaleShrinksEveryValue) {
+  const at::Tensor all = SampleNoise(5, {}, 1000, {.first = 0, .count = 1});
+  const at::Tensor scaled =
+      SampleNoise(5, {.scale = 0.5}, 1000, {.first = 0, .count = 1});
+  EXPECT_TRUE(scaled.equal(0.5 * all));
+  EXPECT_GT(scaled.abs().max().item<double>(), 0.5);
+}
+
+TEST(SampleNoiseTest, OptionsAreChecked) {
   for (const double bad : {-1.0, 0.001, 8.0, std::nan("")}) {
     Faults faults("noise");
-    CheckTruncation(bad, faults);
+    CheckNoise({.truncation = bad}, faults);
+    EXPECT_FALSE(faults.empty()) << bad;
+  }
+  for (const double bad : {-1.0, 0.0, 11.0, std::nan("")}) {
+    Faults faults("noise");
+    CheckNoise({.scale = bad}, faults);
     EXPECT_FALSE(faults.empty()) << bad;
   }
   Faults faults("noise");
-  CheckTruncation(0, faults);
-  CheckTruncation(0.7, faults);
+  CheckNoise({}, faults);
+  CheckNoise({.truncation = 0.7, .scale = 0.5}, faults);
   EXPECT_TRUE(faults.empty());
 }
 
 TEST(SampleNoiseTest, InterpolationKeepsItsEndsAndItsLength) {
   const int64_t steps = 9;
-  const at::Tensor ways = InterpolatedNoise(5, 0, 512, /*rows=*/2, steps);
+  const at::Tensor ways = InterpolatedNoise(5, {}, 512, /*rows=*/2, steps);
   ASSERT_EQ(ways.size(0), 2 * steps);
-  const at::Tensor ends = SampleNoise(5, 0, 512, {.first = 0, .count = 4});
+  const at::Tensor ends = SampleNoise(5, {}, 512, {.first = 0, .count = 4});
   EXPECT_TRUE(ways[0].allclose(ends[0], 1e-6, 1e-6));
   EXPECT_TRUE(ways[steps - 1].allclose(ends[1], 1e-6, 1e-6));
   EXPECT_TRUE(ways[steps].allclose(ends[2], 1e-6, 1e-6));
@@ -67,7 +81,7 @@ TEST(SampleNoiseTest, InterpolationKeepsItsEndsAndItsLength) {
 
 TEST(SampleNoiseTest, FromASampleToItself) {
   // One dimension has two directions only: no great circle between equal ones.
-  const at::Tensor ways = InterpolatedNoise(5, 0, 1, /*rows=*/20, 3);
+  const at::Tensor ways = InterpolatedNoise(5, {}, 1, /*rows=*/20, 3);
   EXPECT_TRUE(ways.isfinite().all().item<bool>());
 }
 
