@@ -68,9 +68,10 @@ struct ResnetDiscriminatorOptions {
   int64_t attention_size = 0;  // as above
   bool bottleneck = false;
   bool mixing_shortcut = false;
-  bool mean_pool = false;             // otherwise sums (models.md T16)
-  DiscriminatorBlock::Options block;  // norm, eps and shortcut of all blocks
-  DiscriminatorHead::Options head;    // but for features and style
+  bool mean_pool = false;  // otherwise sums (models.md T16)
+  DiscriminatorBlock::Options block =
+      {};                                // norm, eps and shortcut of all blocks
+  DiscriminatorHead::Options head = {};  // but for features and style
 };
 
 struct ResnetOptions {
