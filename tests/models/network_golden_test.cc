@@ -182,8 +182,8 @@ INSTANTIATE_TEST_SUITE_P(
              "biggan { width: 4 noise_dim: 8 class_dim: 5 }",
              {{1, 32, 32}, 3}},
         Case{"biggan_plain",
-             "biggan { form: PYTORCH width: 1 noise_dim: 10 attention: false }",
-             {{1, 64, 64}}},
+             "biggan { form: PYTORCH width: 1 noise_dim: 8 attention: false }",
+             {{1, 32, 32}}},
         Case{"contragan",
              "biggan { width: 2 noise_dim: 8 class_dim: 5 attention: false "
              "         head: CONTRASTIVE embedding_dim: 6 "

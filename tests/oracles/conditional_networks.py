@@ -292,9 +292,9 @@ CASES = {
         lambda: Discriminator([8] * 4, 2, 32, 1, _sn(), 3,
                               attention_size=16)),
     "biggan_plain": (
-        0, 64,
-        lambda: Generator([16, 16, 8, 4, 2], 10, 1, _sn()),
-        lambda: Discriminator([1, 2, 4, 8, 16], 4, 64, 1, _sn())),
+        0, 32,
+        lambda: Generator([4] * 4, 8, 1, _sn()),
+        lambda: Discriminator([4] * 4, 2, 32, 1, _sn())),
     "contragan": (
         3, 32,
         lambda: Generator([8] * 4, 8, 1, _sn(), 3, 5),
