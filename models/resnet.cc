@@ -271,8 +271,8 @@ ResnetDiscriminator::ResnetDiscriminator(const ResnetOptions& options)
     }
     if (static_cast<int64_t>(stage) >= options_.num_halving) continue;
     size /= 2;
-    if (size == options_.attention_size)
-      blocks_->Add(MakeAttention(channels, style));
+    if (size != options_.attention_size) continue;
+    blocks_->Add(MakeAttention(channels, style));
   }
   DiscriminatorHead::Options head = options_.head;
   head.features = channels;

@@ -9,9 +9,7 @@
 namespace gandem {
 namespace {
 
-using Options = ConditionalBatchNorm::Options;
-
-std::shared_ptr<Layer> MakeMap(const Options& options) {
+std::shared_ptr<Layer> MakeMap(const ConditionalBatchNorm::Options& options) {
   if (options.per_class) {
     return std::make_shared<Embedding>(
         Embedding::Options{.num_classes = options.condition_dim,

@@ -301,7 +301,9 @@ TEST_F(ParamCountTest, EveryRowOfTheTable) {
         continue;
       }
       const std::optional<int64_t> want = Number(row, column.c_str());
-      if (want.has_value()) EXPECT_EQ(count, want) << key << " " << column;
+      if (want.has_value()) {
+        EXPECT_EQ(count, want) << key << " " << column;
+      }
     }
   }
   RecordProperty("rows", compared);
