@@ -36,6 +36,14 @@ enum class Purpose : uint32_t {
   kResampling = 9,
   kDiscriminatorLabels = 10,
   kSampleLabels = 11,
+  // Augmented for the discriminator's step, and for the generator's.
+  kAugmentReal = 12,
+  kAugmentGenerated = 13,
+  kAugmentJudged = 14,
+  kAugmentJudgedReal = 15,
+  kConsistencyReal = 16,
+  kConsistencyGenerated = 17,
+  kPenaltyPoint = 18,
   kStandingStatistics = 20,
 };
 

@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "common/data_shape.h"
 #include "common/faults.h"
+#include "common/loss_validate.h"
 #include "common/network_check.h"
 #include "common/optimizer_validate.h"
 #include "common/run_config.h"
@@ -268,6 +269,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             faults);
   CheckRole("discriminator", config.discriminator(), config.data(),
             config.rounds(), faults);
+  CheckLosses(config, faults);
   CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",
                     config.checkpoint().every_rounds(), 0, kMaxRounds);

@@ -27,18 +27,49 @@ class FrozenParameters {
   std::vector<at::Tensor> parameters_;
 };
 
+at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
+                      const ObjectiveOptions& objective, const DrawKey& key,
+                      const Compute& compute) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor real_NCHW = DiffAugment(InLayout(judged.real_NCHW, compute),
+                                           objective.augmentation, key);
+  return critic.forward(real_NCHW, judged.condition, ForwardMode::kFrozen)
+      .logits_N;
+}
+
 }  // namespace
 
-Judgment JudgeImages(Discriminator& critic, const at::Tensor& images_NCHW,
-                     const Condition& condition, AdversarialLoss loss,
-                     int64_t batch_size, const Compute& compute) {
+Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
+                     const ObjectiveOptions& objective, int64_t batch_size,
+                     const Compute& compute) {
   FrozenParameters frozen(critic);
   torch::AutoGradMode with_gradient(true);
+  const auto key = [&](Purpose purpose) {
+    return DrawKey{.seed = objective.seed,
+                   .purpose = purpose,
+                   .step = judged.round,
+                   .first_index = judged.first_index};
+  };
   // Always a fresh leaf with canonical strides, wherever the images come from.
-  at::Tensor leaf = InLayout(images_NCHW.detach(), compute);
+  at::Tensor leaf = InLayout(judged.images_NCHW.detach(), compute);
   leaf.set_requires_grad(true);
-  const Verdict verdict = critic.forward(leaf, condition, ForwardMode::kFrozen);
-  const at::Tensor value = GeneratorLoss(loss, verdict.logits_N, batch_size);
+  const Verdict verdict = critic.forward(
+      DiffAugment(leaf, objective.augmentation, key(Purpose::kAugmentJudged)),
+      judged.condition, ForwardMode::kFrozen);
+  at::Tensor value;
+  if (IsRelativistic(objective.loss)) {
+    value =
+        GeneratorPairLoss(objective.loss,
+                          RealLogits(critic, judged, objective,
+                                     key(Purpose::kAugmentJudgedReal), compute),
+                          verdict.logits_N);
+  } else {
+    value = GeneratorLoss(objective.loss, verdict.logits_N, batch_size);
+  }
+  if (objective.has_class_loss()) {
+    value = value +
+            ClassLoss(objective.class_loss, verdict, judged.condition.labels_N);
+  }
   const at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
   return {.gradient_NCHW = InLayout(gradient, compute),
           .loss = value.item<double>()};

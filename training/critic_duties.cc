@@ -16,15 +16,18 @@ CriticDuties::CriticDuties(RoleOptions options,
                            std::shared_ptr<Discriminator> network,
                            std::shared_ptr<Discriminator> older_critic,
                            ConditionSource condition,
+                           RealImageSource real_images,
                            DiscriminatorExchange* exchange,
                            const RoundGate* gate, RoundTimer* timer)
     : options_(std::move(options)),
       network_(std::move(network)),
       older_critic_(std::move(older_critic)),
       condition_(std::move(condition)),
+      real_images_(std::move(real_images)),
       exchange_(exchange),
       gate_(gate),
-      timer_(timer) {
+      timer_(timer),
+      real_round_(options_.first_round - 1) {
   EnterBoundary(options_.first_round);
 }
 
@@ -126,12 +129,39 @@ absl::Status CriticDuties::AnswerDue(absl::Time deadline) {
     if (answered_images_ >= (due_round + 1 - options_.first_round) * slice) {
       return absl::OkStatus();
     }
+    GANDEM_RETURN_IF_ERROR(AnswerNext(due_round, deadline));
+  }
+}
+
+absl::Status CriticDuties::AnswerNext(int64_t due_round, absl::Time deadline) {
+  if (!request_.has_value()) {
     absl::StatusOr<ImageBatch> request = timer_->Timed(
         RoundTimer::kFeedback,
         [&] { return exchange_->NextFeedbackRequest(due_round, deadline); });
     GANDEM_RETURN_IF_ERROR(request.status());
-    GANDEM_RETURN_IF_ERROR(Answer(*request));
+    request_ = *std::move(request);
   }
+  GANDEM_RETURN_IF_ERROR(TakeRealImages(request_->round, deadline));
+  const ImageBatch images = *std::move(request_);
+  request_.reset();
+  return Answer(images);
+}
+
+absl::Status CriticDuties::TakeRealImages(int64_t round, absl::Time deadline) {
+  if (!real_images_) return absl::OkStatus();
+  while (real_round_ < round) {
+    absl::StatusOr<RealImages> images = timer_->Timed(RoundTimer::kData, [&] {
+      return real_images_(real_round_ + 1, deadline);
+    });
+    GANDEM_RETURN_IF_ERROR(images.status());
+    real_ = *std::move(images);
+    ++real_round_;
+  }
+  if (real_round_ == round) return absl::OkStatus();
+  return absl::InternalError(absl::StrCat("images of round ", round,
+                                          " are to be judged after those "
+                                          "of round ",
+                                          real_round_));
 }
 
 absl::Status CriticDuties::Answer(const ImageBatch& images) {
@@ -150,12 +180,21 @@ absl::Status CriticDuties::Answer(const ImageBatch& images) {
     critic = older_critic_.get();
     version = older->second.version;
   }
+  JudgedImages judged = {
+      .images_NCHW = UnpackImages(images.pixels, images.count, images.format,
+                                  options_.compute),
+      .condition = ConditionOf(condition_, schedule, images),
+      .round = images.round,
+      .first_index = images.first_index};
+  if (real_images_) {
+    const IndexRange slice =
+        RankSlice(schedule.generator_batch, options_.rank, options_.fleet_size);
+    judged.real_NCHW = real_.images_NCHW.narrow(
+        0, images.first_index - slice.first, images.count);
+  }
   const Judgment judgment =
-      JudgeImages(*critic,
-                  UnpackImages(images.pixels, images.count, images.format,
-                               options_.compute),
-                  ConditionOf(condition_, schedule, images), options_.loss,
-                  schedule.generator_batch, options_.compute);
+      JudgeImages(*critic, judged, options_.objective, schedule.generator_batch,
+                  options_.compute);
   answered_images_ += images.count;
   return exchange_->AnswerFeedback(
       {.round = images.round,
@@ -183,11 +222,10 @@ absl::Status CriticDuties::ServeNewest(int64_t steps) {
     return published;
   }
   while (true) {
-    absl::StatusOr<ImageBatch> request = exchange_->NextFeedbackRequest(
-        gate_->last_round(), absl::InfinitePast());
-    if (absl::IsDeadlineExceeded(request.status())) return absl::OkStatus();
-    GANDEM_RETURN_IF_ERROR(request.status());
-    GANDEM_RETURN_IF_ERROR(Answer(*request));
+    const absl::Status answered =
+        AnswerNext(gate_->last_round(), absl::InfinitePast());
+    if (absl::IsDeadlineExceeded(answered)) return absl::OkStatus();
+    GANDEM_RETURN_IF_ERROR(answered);
   }
 }
 

@@ -13,6 +13,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -24,6 +25,7 @@
 #include "training/conditions.h"
 #include "training/module_state.h"
 #include "training/role_loop.h"
+#include "training/sources.h"
 
 namespace gandem {
 
@@ -31,11 +33,14 @@ class CriticDuties {
  public:
   // `network` is the one in training. `older_critic` judges in its place while
   // an older version is asked for; IMAGE_GRADIENT with a lag of 2 or more.
+  // `real_images` are those of the generator's rounds, for losses that compare
+  // with them when they judge (IMAGE_GRADIENT); else it is empty.
   // `exchange`, `gate` and `timer` outlive this.
   CriticDuties(RoleOptions options, std::shared_ptr<Discriminator> network,
                std::shared_ptr<Discriminator> older_critic,
-               ConditionSource condition, DiscriminatorExchange* exchange,
-               const RoundGate* gate, RoundTimer* timer);
+               ConditionSource condition, RealImageSource real_images,
+               DiscriminatorExchange* exchange, const RoundGate* gate,
+               RoundTimer* timer);
 
   // Reads the older critics of a checkpoint.
   //   INVALID_ARGUMENT  one is missing or unknown.
@@ -60,12 +65,15 @@ class CriticDuties {
   }
   absl::Status PublishDue(absl::Time deadline);
   absl::Status AnswerDue(absl::Time deadline);
+  absl::Status AnswerNext(int64_t due_round, absl::Time deadline);
+  absl::Status TakeRealImages(int64_t round, absl::Time deadline);
   absl::Status Answer(const ImageBatch& images);
 
   const RoleOptions options_;
   const std::shared_ptr<Discriminator> network_;
   const std::shared_ptr<Discriminator> older_critic_;
   const ConditionSource condition_;
+  const RealImageSource real_images_;
   DiscriminatorExchange* const exchange_;
   const RoundGate* const gate_;
   RoundTimer* const timer_;
@@ -78,6 +86,10 @@ class CriticDuties {
   std::deque<CriticState> to_publish_;
   int64_t published_version_ = -1;
   int64_t answered_images_ = 0;  // since first_round
+  // Taken from the exchange, not answered: its real images are not ready.
+  std::optional<ImageBatch> request_;
+  RealImages real_;     // of real_round_
+  int64_t real_round_;  // the last round whose real images were taken
 };
 
 }  // namespace gandem

@@ -23,7 +23,9 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
       exchange_(exchange),
       services_(std::move(services)),
       duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
-              exchange_, services_.gate, &timer_),
+              parts_.judging_images, exchange_, services_.gate, &timer_),
+      objective_(options_.objective, parts_.network,
+                 options_.schedule.discriminator_batch),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
       saved_rounds_(round_) {}
@@ -31,6 +33,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
 absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
   GANDEM_RETURN_IF_ERROR(state.Load("optimizer.", parts_.optimizer->State()));
+  GANDEM_RETURN_IF_ERROR(state.Load("objective.", objective_.State()));
   return duties_.Restore(state);
 }
 
@@ -145,6 +148,7 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
     GANDEM_RETURN_IF_ERROR(images.status());
     real_ = *std::move(images);
     real_step_ = version_;
+    objective_.BeginStep(version_, real_.images_NCHW);
   }
   const Schedule& schedule = options_.schedule;
   const int64_t first =
@@ -154,13 +158,10 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   const at::Tensor images_NCHW = InLayout(
       real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);
-  const Verdict verdict =
-      parts_.network->forward(images_NCHW, condition, ForwardMode::kTrain);
-  const at::Tensor loss =
-      RealLoss(options_.loss, verdict.logits_N, schedule.discriminator_batch);
-  loss.backward();
-  loss_sum_ += loss.item<double>();
-  logit_real_sum_ += verdict.logits_N.sum().item<double>();
+  const DiscriminatorObjective::Share share =
+      objective_.Real(images_NCHW, condition, op.range.first);
+  logit_real_sum_ += share.logit_sum;
+  Backward(share.loss);
   return absl::OkStatus();
 }
 
@@ -195,17 +196,22 @@ void DiscriminatorRole::Generated(const DiscriminatorOp& op) {
   const Condition condition =
       ConditionOf(parts_.condition, options_.schedule, taken->second);
   taken_.erase(taken);
-  const Verdict verdict =
-      parts_.network->forward(images_NCHW, condition, ForwardMode::kTrain);
-  const at::Tensor loss = GeneratedLoss(options_.loss, verdict.logits_N,
-                                        options_.schedule.discriminator_batch);
+  const DiscriminatorObjective::Share share = objective_.Generated(
+      images_NCHW, condition,
+      op.range.first - op.step * options_.schedule.discriminator_batch);
+  logit_generated_sum_ += share.logit_sum;
+  Backward(share.loss);
+}
+
+void DiscriminatorRole::Backward(const at::Tensor& loss) {
+  if (!loss.defined()) return;
   loss.backward();
   loss_sum_ += loss.item<double>();
-  logit_generated_sum_ += verdict.logits_N.sum().item<double>();
 }
 
 absl::Status DiscriminatorRole::Update(const DiscriminatorOp&) {
   GANDEM_FAILPOINT("discriminator.before_update");
+  objective_.EndStep();
   gradient_norm_ =
       ClipGradientNorm(*parts_.network, options_.clip_gradient_norm);
   GANDEM_RETURN_IF_ERROR(parts_.optimizer->Step());
@@ -231,6 +237,7 @@ absl::Status DiscriminatorRole::SaveIfDue() {
   std::vector<NamedTensor> tensors;
   AppendTensors("model.", StateOf(*parts_.network), tensors);
   AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
+  AppendTensors("objective.", objective_.State(), tensors);
   duties_.SaveOlderCritics(tensors);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(

@@ -21,6 +21,7 @@
 #include "models/network.h"
 #include "training/conditions.h"
 #include "training/critic_duties.h"
+#include "training/discriminator_objective.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -38,6 +39,8 @@ class DiscriminatorRole : public RoleLoop {
     std::unique_ptr<Optimizer> optimizer;  // of network
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
+    // By generator round; only losses that compare with them when they judge.
+    RealImageSource judging_images = {};
   };
 
   // `exchange` outlives the role.
@@ -59,6 +62,7 @@ class DiscriminatorRole : public RoleLoop {
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
   void Generated(const DiscriminatorOp& op);
+  void Backward(const at::Tensor& loss);
   absl::Status Update(const DiscriminatorOp& op);
   void EndRound();
 
@@ -75,6 +79,7 @@ class DiscriminatorRole : public RoleLoop {
 
   RoundTimer timer_;
   CriticDuties duties_;
+  DiscriminatorObjective objective_;
 
   Phase phase_ = Phase::kDuties;
   int64_t round_;    // rounds completed: the boundary, or the round in progress

@@ -215,9 +215,14 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
       *std::find_if(micro_batches_.begin(), micro_batches_.end(),
                     [&](const MicroBatch& b) { return b.range == op.range; });
   if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
-    Judgment judgment = JudgeImages(
-        *parts_.critic, batch.images_NCHW, batch.condition, options_.loss,
-        options_.schedule.generator_batch, options_.compute);
+    Judgment judgment =
+        JudgeImages(*parts_.critic,
+                    {.images_NCHW = batch.images_NCHW,
+                     .condition = batch.condition,
+                     .round = round_,
+                     .first_index = batch.range.first},
+                    options_.objective, options_.schedule.generator_batch,
+                    options_.compute);
     loss_sum_ += judgment.loss;
     feedback_NCHW_ = std::move(judgment.gradient_NCHW);
   }

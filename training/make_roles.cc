@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/data_shape.h"
+#include "common/loss_needs.h"
 #include "common/safetensors.h"
 #include "common/status.h"
 #include "models/initialize.h"
@@ -40,7 +41,7 @@ RoleOptions OptionsOf(const RunConfig& config, const RoleConfig& role,
           .fleet_size = role.workers(),
           .first_round = place.first_round,
           .checkpoints = PlanFrom(config),
-          .loss = AdversarialLossOf(config.loss()),
+          .objective = ObjectiveFrom(config),
           .clip_gradient_norm = ClipNorm(role),
           .compute = compute,
           .sent_format = sent_format};
@@ -97,25 +98,20 @@ absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
   return TensorReader(std::move(tensors));
 }
 
-absl::StatusOr<RealImageSource> OpenRealImages(const RunConfig& config,
-                                               const RoleSetup& setup,
-                                               const Compute& compute) {
-  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(config.data()));
+// The real images of steps of `batch_size` from `first_step` on.
+absl::StatusOr<RealImageSource> ReadRealImages(
+    const RunConfig& config, std::shared_ptr<const Dataset> dataset,
+    int64_t batch_size, int64_t first_step, int rank, const Compute& compute) {
   const IndexRange slice =
-      RankSlice(config.discriminator().batch_size(), setup.place.rank,
-                config.discriminator().workers());
+      RankSlice(batch_size, rank, config.discriminator().workers());
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Prefetcher> prefetcher,
-      Prefetcher::Create(
-          dataset,
-          {.seed = config.seed(),
-           .first_step = setup.place.first_round *
-                         config.schedule().discriminator_steps_per_round(),
-           .batch_size = config.discriminator().batch_size(),
-           .first_image = slice.first,
-           .num_images = slice.count,
-           .depth = config.data().prefetch_batches()}));
+      Prefetcher::Create(dataset, {.seed = config.seed(),
+                                   .first_step = first_step,
+                                   .batch_size = batch_size,
+                                   .first_image = slice.first,
+                                   .num_images = slice.count,
+                                   .depth = config.data().prefetch_batches()}));
   const ImageShape shape = dataset->shape();
   const bool has_classes = config.data().num_classes() > 0;
   return RealImageSource(
@@ -137,6 +133,29 @@ absl::StatusOr<RealImageSource> OpenRealImages(const RunConfig& config,
         }
         return real;
       });
+}
+
+absl::Status OpenRealImages(const RunConfig& config, const RoleSetup& setup,
+                            const Compute& compute,
+                            DiscriminatorRole::Parts& parts) {
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          OpenDataset(config.data()));
+  const int64_t first_round = setup.place.first_round;
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.real_images,
+      ReadRealImages(
+          config, dataset, config.discriminator().batch_size(),
+          first_round * config.schedule().discriminator_steps_per_round(),
+          setup.place.rank, compute));
+  if (!NeedsOf(config.loss()).real_images_in_generator_step) {
+    return absl::OkStatus();
+  }
+  // In the same order; with REUSED images also the same in each round.
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.judging_images,
+      ReadRealImages(config, dataset, config.generator().batch_size(),
+                     first_round, setup.place.rank, compute));
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -204,8 +223,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
           {.rounds = config.rounds(),
            .steps_per_round = config.schedule().discriminator_steps_per_round(),
            .batch_size = config.discriminator().batch_size()}));
-  GANDEM_ASSIGN_OR_RETURN(parts.real_images,
-                          OpenRealImages(config, setup, compute));
+  GANDEM_RETURN_IF_ERROR(OpenRealImages(config, setup, compute, parts));
   parts.condition = LabelsOf(config, compute);
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute,

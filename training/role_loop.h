@@ -22,7 +22,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
-#include "training/losses.h"
+#include "training/objective.h"
 #include "training/round_gate.h"
 #include "training/tensor_bytes.h"
 
@@ -80,7 +80,7 @@ struct RoleOptions {
   int fleet_size = 1;
   int64_t first_round = 0;
   CheckpointPlan checkpoints = {};
-  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  ObjectiveOptions objective = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
   Compute compute;
   // Of what it sends: a generator's images, a discriminator's image gradients.

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <vector>
 
+#include "common/loss_needs.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -31,6 +32,10 @@ TEST(LossesTest, ReferenceValues) {
       {AdversarialLoss::kNonSaturating, -0.5, 0.25, 1.800016, 0.575939},
       {AdversarialLoss::kHinge, 2, -2, 0, 2},
       {AdversarialLoss::kHinge, -0.5, 0.25, 2.75, -0.25},
+      {AdversarialLoss::kLeastSquares, 2, -2, 2.5, 4.5},
+      {AdversarialLoss::kLeastSquares, -0.5, 0.25, 1.15625, 0.28125},
+      {AdversarialLoss::kWasserstein, 2, -2, -4, 2},
+      {AdversarialLoss::kWasserstein, -0.5, 0.25, 0.75, -0.25},
   };
   for (const Values& row : rows) {
     const at::Tensor discriminator =
@@ -43,10 +48,55 @@ TEST(LossesTest, ReferenceValues) {
   }
 }
 
+TEST(LossesTest, ReferenceValuesOfPairs) {
+  constexpr auto kPaired = AdversarialLoss::kRelativisticPaired;
+  const auto discriminator = [](double real, double generated) {
+    return DiscriminatorPairLoss(kPaired, Logits({real}), Logits({generated}))
+        .item<double>();
+  };
+  const auto generator = [](double real, double generated) {
+    return GeneratorPairLoss(kPaired, Logits({real}), Logits({generated}))
+        .item<double>();
+  };
+  EXPECT_NEAR(discriminator(2, -2), 0.018150, 1e-6);
+  EXPECT_NEAR(generator(2, -2), 4.018150, 1e-6);
+  EXPECT_NEAR(discriminator(-0.5, 0.25), 1.136871, 1e-6);
+  EXPECT_NEAR(generator(-0.5, 0.25), 0.386871, 1e-6);
+}
+
+// A pair stays a pair: of all losses only these see who is next to whom.
+TEST(LossesTest, PairsAndAverages) {
+  const at::Tensor real = Logits({1, -2});
+  const at::Tensor generated = Logits({0.5, 3});
+  const at::Tensor swapped = Logits({3, 0.5});
+  const auto loss = [&](AdversarialLoss kind, const at::Tensor& other) {
+    return DiscriminatorPairLoss(kind, real, other).item<double>();
+  };
+  constexpr auto kPaired = AdversarialLoss::kRelativisticPaired;
+  constexpr auto kAverage = AdversarialLoss::kRelativisticAverage;
+  EXPECT_GT(std::abs(loss(kPaired, generated) - loss(kPaired, swapped)), 0.1);
+  EXPECT_NEAR(loss(kAverage, generated), loss(kAverage, swapped), 1e-12);
+}
+
+// A patch discriminator's image counts once, however many logits it has.
+TEST(LossesTest, LogitsOfAnImageAreAveraged) {
+  const at::Tensor patches =
+      Logits({3, -1, 0.5, 0.25, -0.5, 2, 1, -3}).view({2, 1, 2, 2});
+  for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
+    const double mean =
+        part(AdversarialLoss::kHinge, patches.flatten(), 8).item<double>();
+    EXPECT_NEAR(part(AdversarialLoss::kHinge, patches, 2).item<double>(), mean,
+                1e-14);
+  }
+  EXPECT_NEAR(LogitSum(patches).item<double>(), (2.75 - 0.5) / 4, 1e-14);
+}
+
 TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
   const std::vector<double> values = {-1.5, 0.25, 3, -0.5, 2};
   for (const auto loss :
-       {AdversarialLoss::kNonSaturating, AdversarialLoss::kHinge}) {
+       {AdversarialLoss::kNonSaturating, AdversarialLoss::kSaturating,
+        AdversarialLoss::kLeastSquares, AdversarialLoss::kHinge,
+        AdversarialLoss::kWasserstein}) {
     for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
       double mean = 0;
       for (const double value : values) {
@@ -88,9 +138,19 @@ TEST(LossesTest, LargeLogitsStayFinite) {
   }
 }
 
+// Every loss of the config is known, and what it declares is what it is.
 TEST(LossesTest, FromConfig) {
   EXPECT_EQ(AdversarialLossOf(NON_SATURATING), AdversarialLoss::kNonSaturating);
   EXPECT_EQ(AdversarialLossOf(HINGE), AdversarialLoss::kHinge);
+  EXPECT_EQ(AdversarialLossOf(SATURATING), AdversarialLoss::kSaturating);
+  EXPECT_EQ(AdversarialLossOf(LEAST_SQUARES), AdversarialLoss::kLeastSquares);
+  EXPECT_EQ(AdversarialLossOf(WASSERSTEIN), AdversarialLoss::kWasserstein);
+  for (int i = 0; i < Loss_descriptor()->value_count(); ++i) {
+    const Loss loss = static_cast<Loss>(Loss_descriptor()->value(i)->number());
+    const LossNeeds needs = NeedsOf(loss);
+    EXPECT_EQ(IsRelativistic(AdversarialLossOf(loss)), needs.whole_batch);
+    EXPECT_EQ(needs.whole_batch, needs.real_images_in_generator_step);
+  }
 }
 
 }  // namespace

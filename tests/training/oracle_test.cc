@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Colocated training against an independent PyTorch script
-// (tests/oracles/training_goldens.py): 20 rounds in float64 from the same
-// weights, noise and real images (design.md section 10.3).
+// (tests/oracles/training_goldens.py and, for more losses and for penalties,
+// objective_training_goldens.py): 20 rounds in float64 from the same weights,
+// noise and real images (design.md section 10.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -38,7 +39,7 @@ struct Case {
   std::string network;
   std::string name;
   int64_t lag = 0;
-  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  ObjectiveOptions objective = {};
   int64_t micro_batch = 0;
 };
 
@@ -50,7 +51,7 @@ void ExpectEqual(const Golden& golden, const std::string& prefix,
   }
 }
 
-NetworkConfig NetworkOf(const std::string& name) {
+NetworkConfig NetworkOf(const std::string& name, bool generator) {
   NetworkConfig network;
   if (name == "dcgan") {
     network.mutable_dcgan()->set_width(4);
@@ -58,6 +59,12 @@ NetworkConfig NetworkOf(const std::string& name) {
   } else if (name == "sndcgan") {
     network.mutable_sndcgan()->set_width(4);
     network.mutable_sndcgan()->set_noise_dim(6);
+  } else if (name == "mlp") {
+    for (const int64_t width :
+         generator ? std::vector<int64_t>{8, 6} : std::vector<int64_t>{7, 5}) {
+      network.mutable_mlp()->add_hidden(width);
+    }
+    network.mutable_mlp()->set_noise_dim(6);
   } else {
     network.mutable_sngan()->set_width(4);
     network.mutable_sngan()->set_noise_dim(6);
@@ -80,14 +87,19 @@ class OracleTest : public ::testing::TestWithParam<Case> {};
 TEST_P(OracleTest, TwentyRoundsInFloat64) {
   const Case& test = GetParam();
   const Golden golden(absl::StrCat("training_", test.network, ".safetensors"));
-  const ImageShape shape{
-      .channels = golden.Get("real").size(1), .height = 32, .width = 32};
+  const ImageShape shape{.channels = golden.Get("real").size(1),
+                         .height = golden.Get("real").size(2),
+                         .width = golden.Get("real").size(3)};
   const Compute compute{.dtype = at::kDouble};
   const TensorFormat format{.encoding = Encoding::kFloat64,
                             .channels = shape.channels,
-                            .height = 32,
-                            .width = 32};
+                            .height = shape.height,
+                            .width = shape.width};
+  const bool relativistic = IsRelativistic(test.objective.loss);
   const Schedule schedule{.lag = test.lag,
+                          .feedback = relativistic
+                                          ? FeedbackMode::kImageGradient
+                                          : FeedbackMode::kSnapshot,
                           .generator_batch = kBatch,
                           .discriminator_batch = kBatch,
                           .generator_micro_batch = test.micro_batch,
@@ -97,15 +109,15 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
   ASSERT_OK_AND_ASSIGN(const auto generator_end,
                        CreateInProcessGenerator(exchange, end.get()));
 
-  const NetworkConfig network = NetworkOf(test.network);
   const auto make_generator = [&] {
-    auto made = *MakeGenerator(network, {.image = shape});
+    auto made = *MakeGenerator(NetworkOf(test.network, true), {.image = shape});
     made->to(at::kDouble);
     golden.LoadNetwork("initial.generator.", *made);
     return made;
   };
   const auto make_discriminator = [&] {
-    auto made = *MakeDiscriminator(network, {.image = shape});
+    auto made =
+        *MakeDiscriminator(NetworkOf(test.network, false), {.image = shape});
     made->to(at::kDouble);
     golden.LoadNetwork("initial.discriminator.", *made);
     return made;
@@ -127,7 +139,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
                                      ParametersOf(*generator), {}));
   GeneratorRole generator_role(
       {.schedule = schedule,
-       .loss = test.loss,
+       .objective = test.objective,
        .compute = compute,
        .sent_format = format},
       {.network = generator,
@@ -146,21 +158,23 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
   ASSERT_OK_AND_ASSIGN(auto discriminator_adam,
                        MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6),
                                      ParametersOf(*discriminator), {}));
+  // Of a step of either role: their batches are of one size.
+  const RealImageSource real_images =
+      [&](int64_t step, absl::Time) -> absl::StatusOr<RealImages> {
+    const at::Tensor real = golden.Get("real").to(at::kDouble);
+    return RealImages{.images_NCHW = real.index_select(
+                          0, torch::arange(step * kBatch, (step + 1) * kBatch)
+                                 .remainder(real.size(0)))};
+  };
   DiscriminatorRole discriminator_role(
       {.schedule = schedule,
-       .loss = test.loss,
+       .objective = test.objective,
        .compute = compute,
        .sent_format = format},
       {.network = discriminator,
        .optimizer = std::move(discriminator_adam),
-       .real_images = [&](int64_t step,
-                          absl::Time) -> absl::StatusOr<RealImages> {
-         const at::Tensor real = golden.Get("real").to(at::kDouble);
-         return RealImages{
-             .images_NCHW = real.index_select(
-                 0, torch::arange(step * kBatch, (step + 1) * kBatch)
-                        .remainder(real.size(0)))};
-       }},
+       .real_images = real_images,
+       .judging_images = relativistic ? real_images : RealImageSource()},
       end.get(), services);
 
   RoleLoop* const roles[] = {&generator_role, &discriminator_role};
@@ -176,7 +190,9 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       return golden.Get(test.name + ".loss_" + part)[round].item<double>();
     };
     EXPECT_NEAR(generator_losses[round], loss("generator"), 1e-8);
-    EXPECT_NEAR(discriminator_losses[round], loss("real") + loss("generated"),
+    EXPECT_NEAR(discriminator_losses[round],
+                test.network == "mlp" ? loss("discriminator")
+                                      : loss("real") + loss("generated"),
                 1e-8);
   }
 }
@@ -189,18 +205,40 @@ INSTANTIATE_TEST_SUITE_P(
         Case{.network = "dcgan",
              .name = "lag1_hinge_micro_batches",
              .lag = 1,
-             .loss = AdversarialLoss::kHinge,
+             .objective = {.loss = AdversarialLoss::kHinge},
              .micro_batch = 2},
         Case{.network = "sndcgan",
              .name = "lag0_hinge",
              .lag = 0,
-             .loss = AdversarialLoss::kHinge},
+             .objective = {.loss = AdversarialLoss::kHinge}},
         Case{.network = "sndcgan", .name = "lag1_non_saturating", .lag = 1},
         Case{.network = "sngan", .name = "lag0_non_saturating", .lag = 0},
         Case{.network = "sngan",
              .name = "lag1_hinge",
              .lag = 1,
-             .loss = AdversarialLoss::kHinge}),
+             .objective = {.loss = AdversarialLoss::kHinge}},
+        Case{.network = "mlp",
+             .name = "lag0_least_squares_lecam",
+             .lag = 0,
+             .objective = {.loss = AdversarialLoss::kLeastSquares,
+                           .penalties = {.lecam = 0.3,
+                                         .lecam_decay = 0.9,
+                                         .lecam_start_step = 4}}},
+        Case{
+            .network = "mlp",
+            .name = "lag1_saturating_lazy_r1",
+            .lag = 1,
+            .objective = {.loss = AdversarialLoss::kSaturating,
+                          .penalties = {.r1 = 0.5, .gradient_every_steps = 3}}},
+        Case{.network = "mlp",
+             .name = "lag1_relativistic_paired_r1_r2",
+             .lag = 1,
+             .objective = {.loss = AdversarialLoss::kRelativisticPaired,
+                           .penalties = {.r1 = 0.5, .r2 = 0.25}}},
+        Case{.network = "mlp",
+             .name = "lag0_relativistic_average",
+             .lag = 0,
+             .objective = {.loss = AdversarialLoss::kRelativisticAverage}}),
     [](const auto& info) {
       return info.param.network + "_" + info.param.name;
     });

@@ -80,5 +80,51 @@ TEST(RoleLoopTest, ABoundedRunWaitsForNoPoll) {
   }
 }
 
+// Trap T18: whether a generated batch is used for both networks or drawn again
+// is an option, and images for the discriminator alone leave no trace in the
+// generator's statistics.
+TEST(RoleLoopTest, FreshImagesAreOthersAndRecordNothing) {
+  const testing::TempDir folder;
+  RunConfig config = testing::SmallConfig("dcgan", folder.path());
+  config.set_rounds(3);
+  std::map<bool, std::vector<NamedTensor>> generators;
+  for (const bool fresh : {false, true}) {
+    config.mutable_schedule()->set_image_source(fresh ? ScheduleConfig::FRESH
+                                                      : ScheduleConfig::REUSED);
+    ASSERT_OK_AND_ASSIGN(const auto states, testing::RunPair(config, {}));
+    generators[fresh] = states.at(3).at("generator-0.safetensors");
+    int counters = 0;
+    for (const NamedTensor& tensor : generators[fresh]) {
+      if (tensor.name.find("model.") != 0 ||
+          tensor.name.find("num_batches_tracked") == std::string::npos) {
+        continue;
+      }
+      ++counters;
+      EXPECT_EQ(*reinterpret_cast<const int64_t*>(tensor.bytes.data()), 3)
+          << tensor.name;
+    }
+    EXPECT_GT(counters, 0);
+  }
+  EXPECT_FALSE(
+      testing::Differences(generators[false], generators[true]).empty());
+}
+
+// Trap T15: Chainer's SNGAN and the WGAN-GP ResNet train the generator with
+// twice the images of a discriminator step.
+TEST(RoleLoopTest, TheGeneratorsBatchIsItsOwn) {
+  const testing::TempDir folder;
+  RunConfig config = testing::SmallConfig("mlp", folder.path());
+  config.mutable_schedule()->set_image_source(ScheduleConfig::FRESH);
+  config.mutable_schedule()->set_discriminator_steps_per_round(5);
+  config.mutable_discriminator()->set_batch_size(4);
+  config.mutable_generator()->set_batch_size(8);
+  std::map<Role, int64_t> images;
+  ASSERT_OK(testing::RunPair(config, {.report = [&](const RoundMetrics& m) {
+                               images[m.role()] = m.images();
+                             }}));
+  EXPECT_EQ(images[GENERATOR], 8);
+  EXPECT_EQ(images[DISCRIMINATOR], 5 * 4);
+}
+
 }  // namespace
 }  // namespace gandem

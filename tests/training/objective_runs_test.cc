@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whole runs with every kind of loss, penalty and augmentation: decoupled
+// equals colocated and both feedback modes agree, bit for bit; stop and resume
+// equals the uninterrupted run (design.md section 10.1 and 10.2).
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/run_config.h"
+#include "common/text_proto.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/training/pair.h"
+
+namespace gandem {
+namespace {
+
+using testing::Differences;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using testing::RunPair;
+using testing::SavedStates;
+using testing::TempDir;
+
+constexpr int64_t kRounds = 5;
+
+struct Objective {
+  std::string name;
+  std::string family;
+  std::string text;  // of a RunConfig
+  bool relativistic = false;
+};
+
+// objective, L, FRESH and micro-batches
+using Cell = std::tuple<Objective, int, bool>;
+
+std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
+  const auto& [objective, lag, fresh] = info.param;
+  return absl::StrCat(objective.name, "_L", lag,
+                      fresh ? "_FRESH_micro" : "_REUSED");
+}
+
+class ObjectiveRunsTest : public ::testing::TestWithParam<Cell> {
+ protected:
+  const Objective& objective() const { return std::get<0>(GetParam()); }
+
+  RunConfig Config(ScheduleConfig::FeedbackMode feedback,
+                   const std::string& text) {
+    const auto& [objective, lag, fresh] = GetParam();
+    RunConfig config = testing::SmallConfig(objective.family, folder_.path());
+    config.set_rounds(kRounds);
+    ScheduleConfig& schedule = *config.mutable_schedule();
+    schedule.set_lag(lag);
+    schedule.set_discriminator_steps_per_round(2);
+    schedule.set_feedback(feedback);
+    config.mutable_discriminator()->set_batch_size(4);
+    config.mutable_generator()->set_batch_size(8);
+    if (fresh) {
+      schedule.set_image_source(ScheduleConfig::FRESH);
+      config.mutable_generator()->set_batch_size(5);
+      if (!objective.relativistic) {
+        config.mutable_generator()->set_micro_batch(3);
+        config.mutable_discriminator()->set_micro_batch(3);
+      }
+    }
+    RunConfig more;
+    EXPECT_OK(ParseTextProto(text, "objective", more));
+    config.MergeFrom(more);
+    EXPECT_OK(ValidateRunConfig(config));
+    return config;
+  }
+
+  TempDir folder_;
+};
+
+void ExpectSame(const SavedStates& a, const SavedStates& b, int64_t rounds,
+                const std::string& what) {
+  ASSERT_EQ(a.at(rounds).size(), 2u) << what;
+  for (const auto& [file, tensors] : a.at(rounds)) {
+    EXPECT_THAT(Differences(tensors, b.at(rounds).at(file)), IsEmpty())
+        << file << ", " << what;
+  }
+}
+
+TEST_P(ObjectiveRunsTest, AllWaysOfRunningAgree) {
+  std::vector<ScheduleConfig::FeedbackMode> modes = {
+      ScheduleConfig::IMAGE_GRADIENT};
+  if (!objective().relativistic) modes.push_back(ScheduleConfig::SNAPSHOT);
+  SavedStates first;
+  for (const auto mode : modes) {
+    const RunConfig config = Config(mode, objective().text);
+    ASSERT_OK_AND_ASSIGN(SavedStates colocated, RunPair(config, {}));
+    ASSERT_OK_AND_ASSIGN(const SavedStates decoupled,
+                         RunPair(config, {.decoupled = true, .delay_seed = 7}));
+    for (int64_t rounds = 1; rounds <= kRounds; ++rounds) {
+      ExpectSame(colocated, decoupled, rounds, "decoupled");
+    }
+    if (first.empty()) {
+      first = std::move(colocated);
+    } else {
+      ExpectSame(first, colocated, kRounds, "the other feedback mode");
+    }
+  }
+  // And the objective is not without effect on either network.
+  ASSERT_OK_AND_ASSIGN(const SavedStates plain,
+                       RunPair(Config(modes.front(), ""), {}));
+  for (const auto& [file, tensors] : first.at(kRounds)) {
+    EXPECT_THAT(Differences(tensors, plain.at(kRounds).at(file)),
+                Not(IsEmpty()));
+  }
+}
+
+TEST_P(ObjectiveRunsTest, ResumeEqualsTheWholeRun) {
+  const RunConfig config =
+      Config(ScheduleConfig::IMAGE_GRADIENT, objective().text);
+  ASSERT_OK_AND_ASSIGN(const SavedStates whole, RunPair(config, {}));
+  for (const int64_t rounds : {1, 3}) {
+    const TempDir checkpoint;
+    testing::WriteStates(whole.at(rounds), checkpoint.path());
+    ASSERT_OK_AND_ASSIGN(const SavedStates resumed,
+                         RunPair(config, {.decoupled = true,
+                                          .first_round = rounds,
+                                          .resume_from = checkpoint.path()}));
+    ExpectSame(resumed, whole, kRounds, absl::StrCat("from round ", rounds));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Objectives, ObjectiveRunsTest,
+    ::testing::Combine(
+        ::testing::Values(
+            Objective{"saturating", "mlp", "loss: SATURATING"},
+            Objective{"least_squares", "mlp", "loss: LEAST_SQUARES"},
+            Objective{"relativistic_paired", "mlp",
+                      "loss: RELATIVISTIC_PAIRED penalties { r1: 1 r2: 1 }",
+                      true},
+            Objective{"relativistic_average", "mlp",
+                      "loss: RELATIVISTIC_AVERAGE augmentation { color: true }",
+                      true},
+            Objective{"wgan_gp", "mlp",
+                      "loss: WASSERSTEIN penalties { gradient_penalty: 10 }"},
+            Objective{"lazy_dragan", "mlp_classes",
+                      "penalties { dragan: 10 gradient_every_steps: 3 }"},
+            Objective{
+                "lecam", "mlp",
+                "loss: HINGE penalties { lecam: 0.3 lecam_start_step: 3 }"},
+            Objective{"consistency", "mlp",
+                      "penalties { consistency_real: 10 "
+                      "consistency_generated: 10 }"},
+            Objective{"augmented", "mlp",
+                      "augmentation { color: true translation: 0.125 "
+                      "cutout: 0.5 }"}),
+        ::testing::Values(0, 1, 2), ::testing::Bool()),
+    CellName);
+// A convolutional network: memory layouts, spectral norm.
+INSTANTIATE_TEST_SUITE_P(
+    Convolutional, ObjectiveRunsTest,
+    ::testing::Combine(
+        ::testing::Values(Objective{
+            "wgan_gp_augmented", "sndcgan",
+            "loss: WASSERSTEIN penalties { gradient_penalty: 10 } "
+            "augmentation { color: true translation: 0.125 } "
+            "generator { layout: CHANNELS_LAST } "
+            "discriminator { layout: CHANNELS_LAST }"}),
+        ::testing::Values(1), ::testing::Bool()),
+    CellName);
+
+// The generator's images are judged with the labels that were drawn for them.
+INSTANTIATE_TEST_SUITE_P(
+    Classes, ObjectiveRunsTest,
+    ::testing::Combine(
+        ::testing::Values(Objective{
+            "contragan", "mlp_classes",
+            "data { image_size: 32 } loss: HINGE "
+            "class_loss { family: CONTRASTIVE } "
+            "generator { network { biggan { width: 4 attention: false } } } "
+            "discriminator { network { biggan { width: 4 attention: false "
+            "head: CONTRASTIVE } } }"}),
+        ::testing::Values(1), ::testing::Values(false)),
+    CellName);
+
+}  // namespace
+}  // namespace gandem

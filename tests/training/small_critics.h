@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Discriminators whose gradients are known by hand, or are smooth.
+//
+// Owner: the test. Thread safety: one thread.
+#pragma once
+
+#include <torch/torch.h>
+
+#include <memory>
+
+#include "models/network.h"
+
+namespace gandem::testing {
+
+// D(x) = w . x
+class LinearCritic : public Discriminator {
+ public:
+  explicit LinearCritic(const at::Tensor& weight)
+      : weight_(register_parameter("weight", weight.clone())) {}
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode) override {
+    return {.logits_N = images_NCHW.flatten(1).mv(weight_)};
+  }
+
+ private:
+  at::Tensor weight_;
+};
+
+// D(x) = scale * |x|^2 / 2
+class QuadraticCritic : public Discriminator {
+ public:
+  QuadraticCritic()
+      : scale_(register_parameter("scale", torch::ones({}, torch::kFloat64))) {}
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode) override {
+    return {.logits_N = scale_ * 0.5 * images_NCHW.flatten(1).square().sum(1)};
+  }
+
+ private:
+  at::Tensor scale_;
+};
+
+// D(x) = weight . tanh(kernel * x), `*` a convolution without padding.
+class SmoothCritic : public Discriminator {
+ public:
+  SmoothCritic(const at::Tensor& kernel, const at::Tensor& weight)
+      : kernel_(register_parameter("kernel", kernel.clone())),
+        weight_(register_parameter("weight", weight.clone())) {}
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode) override {
+    return {
+        .logits_N =
+            at::tanh(at::conv2d(images_NCHW, kernel_)).flatten(1).mv(weight_)};
+  }
+
+ private:
+  at::Tensor kernel_;
+  at::Tensor weight_;
+};
+
+}  // namespace gandem::testing

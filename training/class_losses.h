@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Losses that teach the classes through embeddings of unit length (models.md
+// 4.2): of images e_i and of classes (proxies). The discriminator's are of real
+// images, the generator's of its own.
+//
+// They compare all images of a batch: they want it whole. On several workers
+// each would see its own part only, and a gather of the others' embeddings has
+// to sum gradients over the ranks (models.md T9).
+//
+// Thread safety: pure functions. Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace gandem {
+
+class ClassLossConfig;  // proto/config.proto
+struct Verdict;
+
+struct ClassLossOptions {
+  enum class Family { kNone, kContrastive, kD2dCe };
+  Family family = Family::kNone;
+  double weight = 1;
+  double temperature = 1;
+  double margin = 0.98;         // D2D-CE
+  bool shift_negatives = true;  // D2D-CE
+};
+
+ClassLossOptions ClassLossFrom(const ClassLossConfig& config);
+
+// 2C (Kang and Park 2020, ContraGAN, equation 8): losses_N. With
+// s_ij = e_i . e_j, p_i = e_i . (proxy of y_i), t = temperature:
+// -log((exp(p_i / t) + sum over j != i with y_j = y_i of exp(s_ij / t)) /
+//      (exp(p_i / t) + sum over j != i of exp(s_ij / t))).
+at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
+                             const at::Tensor& proxies_KE,
+                             const at::Tensor& labels_N, double temperature);
+
+// D2D-CE (Kang et al. 2021, ReACGAN, equation 6): losses_N. With m = margin,
+// a_i = relu((m - p_i) / t), b_ij = relu((s_ij + m - 1) / t):
+// a_i + log(exp(-a_i) + sum over j with y_j != y_i of exp(b_ij)).
+// `shift_negatives`, as the published program does, takes the constant
+// max over k != i of (s_ik + m - 1) / t off every b_ij; because a_i is not
+// shifted, the loss is another one.
+at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
+                                 const at::Tensor& proxies_KE,
+                                 const at::Tensor& labels_N, double temperature,
+                                 double margin, bool shift_negatives);
+
+// weight * mean of the chosen loss over the batch. A network without
+// embeddings, or images without labels, throw c10::Error.
+at::Tensor ClassLoss(const ClassLossOptions& options, const Verdict& verdict,
+                     const at::Tensor& labels_N);
+
+}  // namespace gandem

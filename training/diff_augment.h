@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Differentiable augmentation of everything that the discriminator sees (Zhao
+// et al. 2020, "Differentiable augmentation for data-efficient GAN training"),
+// and the augmented copies of consistency regularization (Zhang et al. 2020).
+//
+// Every draw is a pure function of (seed, purpose, step, index), so micro-
+// batches, feedback modes and restarts change nothing. An image takes the same
+// draws whatever is switched on.
+//
+// Thread safety: pure functions. Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "common/philox.h"
+
+namespace gandem {
+
+class AugmentationConfig;  // proto/config.proto
+
+struct AugmentOptions {
+  bool color = false;      // brightness, saturation, contrast
+  double translation = 0;  // largest shift as a part of the side; 0: none
+  double cutout = 0;       // side of the square as a part of the side; 0: none
+  bool any() const { return color || translation > 0 || cutout > 0; }
+};
+
+AugmentOptions AugmentFrom(const AugmentationConfig& config);
+
+// Images [first_index, first_index + count) of a step.
+struct DrawKey {
+  uint64_t seed = 0;
+  Purpose purpose = Purpose::kAugmentation;
+  int64_t step = 0;
+  int64_t first_index = 0;
+};
+
+// Uniform numbers in [0, 1), float64 on the CPU: row i is the beginning of the
+// stream of index first_index + i.
+at::Tensor UniformDraws(const DrawKey& key, int64_t count, int64_t per_image);
+
+// What DiffAugment takes per image: brightness, saturation, contrast, shift of
+// rows and columns, row and column of the cutout's center.
+constexpr int64_t kAugmentDraws = 7;
+
+// In this order: color, translation (zeros come in), cutout (zeros). The
+// gradient passes through.
+at::Tensor DiffAugment(const at::Tensor& images_NCHW,
+                       const AugmentOptions& options,
+                       const at::Tensor& draws_N7);
+at::Tensor DiffAugment(const at::Tensor& images_NCHW,
+                       const AugmentOptions& options, const DrawKey& key);
+
+// Flipped left to right, or not; shift of rows and columns.
+constexpr int64_t kConsistencyDraws = 3;
+
+// Flipped with probability 1/2, then shifted by up to 1/8 of the side; what
+// comes in is the image's reflection. Without gradient.
+at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
+                           const at::Tensor& draws_N3);
+
+}  // namespace gandem

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/objective.h"
+
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+ObjectiveOptions ObjectiveFrom(const RunConfig& config) {
+  return {.loss = AdversarialLossOf(config.loss()),
+          .class_loss = ClassLossFrom(config.class_loss()),
+          .penalties = PenaltiesFrom(config.penalties()),
+          .augmentation = AugmentFrom(config.augmentation()),
+          .seed = config.seed()};
+}
+
+}  // namespace gandem
