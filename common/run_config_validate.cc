@@ -13,6 +13,7 @@
 #include "common/loss_validate.h"
 #include "common/network_check.h"
 #include "common/optimizer_validate.h"
+#include "common/precision_validate.h"
 #include "common/run_config.h"
 
 namespace gandem {
@@ -144,27 +145,6 @@ int64_t BytesOf(ExchangeConfig::Encoding encoding) {
   return 8;
 }
 
-void CheckEncodings(const RunConfig& config, Faults& faults) {
-  const auto image = config.exchange().image_encoding();
-  const auto feedback = config.exchange().feedback_encoding();
-  if (feedback == ExchangeConfig::UINT8) {
-    faults.Add(
-        "exchange.feedback_encoding UINT8 cannot hold gradients: use FLOAT32 "
-        "or BFLOAT16");
-    return;
-  }
-  const bool both =
-      image == ExchangeConfig::FLOAT64 && feedback == ExchangeConfig::FLOAT64;
-  const bool none =
-      image != ExchangeConfig::FLOAT64 && feedback != ExchangeConfig::FLOAT64;
-  if (config.precision() == PRECISION_FLOAT64 ? !both : !none) {
-    faults.Add(
-        "precision PRECISION_FLOAT64 and the FLOAT64 of "
-        "exchange.image_encoding and exchange.feedback_encoding need each "
-        "other: set all three or none");
-  }
-}
-
 // Every field that enters one of the products of CheckSizes.
 bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
   const ScheduleConfig& schedule = config.schedule();
@@ -264,7 +244,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
   CheckSizes(config, faults);
   faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
                     0.001, 60);
-  CheckEncodings(config, faults);
+  CheckPrecision(config, faults);
   CheckRole("generator", config.generator(), config.data(), config.rounds(),
             faults);
   CheckRole("discriminator", config.discriminator(), config.data(),

@@ -134,10 +134,10 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
             : absl::StrCat("uniform over ", num_classes(), " classes"));
   }
   Sha256 hash;
-  hash.Update(absl::StrCat("generated ", weights, " ", spec_.seed(), " ",
-                           spec_.truncation(), " ", spec_.device(), " ",
-                           config.data().image_size(), " ", config.precision(),
-                           " "));
+  hash.Update(absl::StrCat(
+      "generated ", weights, " ", spec_.seed(), " ", spec_.truncation(), " ",
+      spec_.device(), " ", config.data().image_size(), " ",
+      generator_.compute.dtype == at::kDouble ? 1 : 0, " "));
   hash.Update(config.generator().network().SerializeAsString());
   hash.Update(generator.labels());
   hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",

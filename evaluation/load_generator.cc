@@ -77,7 +77,7 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   GANDEM_ASSIGN_OR_RETURN(result.compute.device, ParseDevice(device));
   GANDEM_ASSIGN_OR_RETURN(result.config,
                           LoadRunConfig(found.path + "/config.textproto", {}));
-  if (result.config.precision() == PRECISION_FLOAT64) {
+  if (result.config.generator().precision() == RoleConfig::FLOAT64) {
     result.compute.dtype = at::kDouble;
   }
   GANDEM_ASSIGN_OR_RETURN(result.network,

@@ -249,6 +249,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   if (phase_ == Phase::kGathering) {
     worker->joined = true;
     worker->exchange_address = request.exchange_address();
+    worker->compute = request.compute();
     // A generator that came later makes a discriminator unfit: that one learns
     // it when it asks again.
     for (Worker& other : workers_) {
@@ -266,6 +267,9 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   reply.set_all_joined(true);
   for (const Worker& other : workers_) {  // sorted by role and rank
     if (other.key.role == DISCRIMINATOR) {
+      if (!reply.has_discriminator_compute()) {
+        *reply.mutable_discriminator_compute() = other.compute;
+      }
       reply.add_discriminator_addresses(other.exchange_address);
     }
   }

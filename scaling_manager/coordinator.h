@@ -125,6 +125,7 @@ class Coordinator {
     std::string host;
     int64_t reported_pid = 0;
     std::string exchange_address;
+    ComputeChoice compute;      // as it has joined
     HeartbeatRequest progress;  // the newest one, without metrics
     RoundMetrics last_metrics;
     absl::Time waiting_since;  // to join the epoch

@@ -3,6 +3,7 @@
 
 #include <torch/torch.h>
 
+#include <bit>
 #include <vector>
 
 namespace gandem {
@@ -37,6 +38,34 @@ at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
       .logits_N;
 }
 
+// In float16 the gradient is computed of a scaled value and divided again, here
+// where it is judged: what leaves is float32 and needs no scale. The scale is a
+// power of 2, so that it changes no bit of what stays in range, and depends on
+// the arguments alone, not on the state of a trainer: every process that judges
+// these images with this critic gets the same bits. An image's share of the
+// value is about 1 / batch_size, so it begins with a slope of at most some
+// hundreds at the logits; where that overflows further down, it is halved as
+// often as needed.
+at::Tensor GradientOf(const at::Tensor& value, const at::Tensor& leaf,
+                      int64_t batch_size, const Compute& compute) {
+  if (!compute.NeedsLossScale()) {
+    return torch::autograd::grad({value}, {leaf}).front();
+  }
+  constexpr double kSlope = 256;
+  constexpr int kTries = 24;
+  double scale = kSlope * static_cast<double>(
+                              std::bit_ceil(static_cast<uint64_t>(batch_size)));
+  at::Tensor gradient;
+  for (int i = 0; i < kTries; ++i, scale /= 2) {
+    gradient = torch::autograd::grad({value * scale}, {leaf}, {},
+                                     /*retain_graph=*/true)
+                   .front();
+    if (gradient.isfinite().all().item<bool>()) break;
+    if (!value.isfinite().item<bool>()) break;  // no scale helps
+  }
+  return gradient / scale;
+}
+
 }  // namespace
 
 Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
@@ -44,6 +73,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const Compute& compute) {
   FrozenParameters frozen(critic);
   torch::AutoGradMode with_gradient(true);
+  const Tf32Scope tf32(compute);
   const auto key = [&](Purpose purpose) {
     return DrawKey{.seed = objective.seed,
                    .purpose = purpose,
@@ -70,7 +100,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
     value = value +
             ClassLoss(objective.class_loss, verdict, judged.condition.labels_N);
   }
-  const at::Tensor gradient = torch::autograd::grad({value}, {leaf}).front();
+  const at::Tensor gradient = GradientOf(value, leaf, batch_size, compute);
   return {.gradient_NCHW = InLayout(gradient, compute),
           .loss = value.item<double>()};
 }

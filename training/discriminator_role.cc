@@ -34,6 +34,9 @@ absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
   GANDEM_RETURN_IF_ERROR(state.Load("optimizer.", parts_.optimizer->State()));
   GANDEM_RETURN_IF_ERROR(state.Load("objective.", objective_.State()));
+  if (parts_.scaler) {
+    GANDEM_RETURN_IF_ERROR(state.Load("scaler.", parts_.scaler->State()));
+  }
   return duties_.Restore(state);
 }
 
@@ -56,6 +59,7 @@ std::string DiscriminatorRole::Position() const {
 
 absl::StatusOr<Progress> DiscriminatorRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
+  const Tf32Scope tf32(options_.compute);
   absl::Status done;
   switch (phase_) {
     case Phase::kDuties:
@@ -205,16 +209,17 @@ void DiscriminatorRole::Generated(const DiscriminatorOp& op) {
 
 void DiscriminatorRole::Backward(const at::Tensor& loss) {
   if (!loss.defined()) return;
-  loss.backward();
+  (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   loss_sum_ += loss.item<double>();
 }
 
 absl::Status DiscriminatorRole::Update(const DiscriminatorOp&) {
   GANDEM_FAILPOINT("discriminator.before_update");
   objective_.EndStep();
-  gradient_norm_ =
-      ClipGradientNorm(*parts_.network, options_.clip_gradient_norm);
-  GANDEM_RETURN_IF_ERROR(parts_.optimizer->Step());
+  GANDEM_ASSIGN_OR_RETURN(
+      gradient_norm_,
+      UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
+                    *parts_.optimizer, parts_.scaler.get()));
   parts_.optimizer->ZeroGradients();
   ++version_;
   GANDEM_FAILPOINT("discriminator.after_update");
@@ -238,6 +243,8 @@ absl::Status DiscriminatorRole::SaveIfDue() {
   AppendTensors("model.", StateOf(*parts_.network), tensors);
   AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
   AppendTensors("objective.", objective_.State(), tensors);
+  if (parts_.scaler) AppendTensors("scaler.", parts_.scaler->State(), tensors);
+  AppendTensors("", options_.compute_choice, tensors);
   duties_.SaveOlderCritics(tensors);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
@@ -261,6 +268,10 @@ void DiscriminatorRole::ReportRound() {
   metrics.set_logit_generated(logit_generated_sum_ / images);
   metrics.set_gradient_norm(gradient_norm_);
   metrics.set_learning_rate(parts_.optimizer->learning_rate());
+  if (parts_.scaler) {
+    metrics.set_loss_scale(parts_.scaler->scale());
+    metrics.set_updates_skipped(parts_.scaler->skipped());
+  }
   metrics.set_images(static_cast<int64_t>(images));
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();

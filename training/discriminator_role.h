@@ -22,6 +22,7 @@
 #include "training/conditions.h"
 #include "training/critic_duties.h"
 #include "training/discriminator_objective.h"
+#include "training/gradient_scaler.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -36,7 +37,8 @@ class DiscriminatorRole : public RoleLoop {
     std::shared_ptr<Discriminator> network;
     // Holds an older critic while it is judging; IMAGE_GRADIENT only.
     std::shared_ptr<Discriminator> older_critic = nullptr;
-    std::unique_ptr<Optimizer> optimizer;  // of network
+    std::unique_ptr<Optimizer> optimizer;              // of network
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
     // By generator round; only losses that compare with them when they judge.

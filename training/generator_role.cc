@@ -29,6 +29,9 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
 absl::Status GeneratorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
   GANDEM_RETURN_IF_ERROR(state.Load("ema.", StateOf(*parts_.average)));
+  if (parts_.scaler) {
+    GANDEM_RETURN_IF_ERROR(state.Load("scaler.", parts_.scaler->State()));
+  }
   return state.Load("optimizer.", parts_.optimizer->State());
 }
 
@@ -55,6 +58,7 @@ std::string GeneratorRole::Position() const {
 
 absl::StatusOr<Progress> GeneratorRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
+  const Tf32Scope tf32(options_.compute);
   if (finished_) return Progress::kFinished;
   if (next_op_ == ops_.size()) return BetweenRounds(deadline);
   const absl::Status done = Execute(ops_[next_op_], deadline);
@@ -222,20 +226,22 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                      .round = round_,
                      .first_index = batch.range.first},
                     options_.objective, options_.schedule.generator_batch,
-                    options_.compute);
+                    parts_.critic_compute);
     loss_sum_ += judgment.loss;
-    feedback_NCHW_ = std::move(judgment.gradient_NCHW);
+    feedback_NCHW_ = InLayout(judgment.gradient_NCHW, options_.compute);
   }
-  batch.images_NCHW.backward(feedback_NCHW_);
+  batch.images_NCHW.backward(
+      parts_.scaler ? parts_.scaler->Scale(feedback_NCHW_) : feedback_NCHW_);
   batch.images_NCHW = at::Tensor();  // frees the graph
   feedback_NCHW_ = at::Tensor();
 }
 
 absl::Status GeneratorRole::Update() {
   GANDEM_FAILPOINT("generator.before_update");
-  gradient_norm_ =
-      ClipGradientNorm(*parts_.network, options_.clip_gradient_norm);
-  GANDEM_RETURN_IF_ERROR(parts_.optimizer->Step());
+  GANDEM_ASSIGN_OR_RETURN(
+      gradient_norm_,
+      UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
+                    *parts_.optimizer, parts_.scaler.get()));
   parts_.ema->Update(round_);
   GANDEM_FAILPOINT("generator.after_update");
   ReportRound();
@@ -252,6 +258,8 @@ absl::Status GeneratorRole::SaveIfDue() {
   AppendTensors("model.", StateOf(*parts_.network), tensors);
   AppendTensors("ema.", StateOf(*parts_.average), tensors);
   AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
+  if (parts_.scaler) AppendTensors("scaler.", parts_.scaler->State(), tensors);
+  AppendTensors("", options_.compute_choice, tensors);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
       round_, absl::StrCat("generator-", options_.rank, ".safetensors"),
@@ -266,6 +274,10 @@ void GeneratorRole::ReportRound() {
   metrics.set_loss(loss_sum_);
   metrics.set_gradient_norm(gradient_norm_);
   metrics.set_learning_rate(parts_.optimizer->learning_rate());
+  if (parts_.scaler) {
+    metrics.set_loss_scale(parts_.scaler->scale());
+    metrics.set_updates_skipped(parts_.scaler->skipped());
+  }
   int64_t images = 0;
   for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
   metrics.set_images(images);

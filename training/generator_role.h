@@ -17,6 +17,7 @@
 #include "models/network.h"
 #include "training/conditions.h"
 #include "training/ema.h"
+#include "training/gradient_scaler.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -31,8 +32,12 @@ class GeneratorRole : public RoleLoop {
     std::shared_ptr<Generator> network;
     std::shared_ptr<Generator> average;               // EMA of network
     std::shared_ptr<Discriminator> critic = nullptr;  // SNAPSHOT only
-    std::unique_ptr<Ema> ema;                         // from network to average
-    std::unique_ptr<Optimizer> optimizer;             // of network
+    // The critic's precision and layout are those of the discriminator's role,
+    // here as there: both feedback modes compute the same.
+    Compute critic_compute = {};
+    std::unique_ptr<Ema> ema;              // from network to average
+    std::unique_ptr<Optimizer> optimizer;  // of network
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     NoiseSource noise;
     ConditionSource condition = NoCondition;
     // Writes a grid when one is due after `completed_rounds`; returns its path

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "common/status.h"
+
 namespace gandem {
 
 double GradientNorm(const torch::nn::Module& network) {
@@ -26,6 +28,20 @@ double ClipGradientNorm(const torch::nn::Module& network, double max_norm) {
   for (const at::Tensor& parameter : network.parameters()) {
     if (parameter.grad().defined()) parameter.grad().mul_(scale);
   }
+  return norm;
+}
+
+absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
+                                     double max_norm, Optimizer& optimizer,
+                                     GradientScaler* scaler) {
+  bool skip = false;
+  if (scaler != nullptr) {
+    GANDEM_ASSIGN_OR_RETURN(skip, scaler->Unscale(network.parameters()));
+    scaler->Update(skip);
+  }
+  if (skip) return 0.0;
+  const double norm = ClipGradientNorm(network, max_norm);
+  GANDEM_RETURN_IF_ERROR(optimizer.Step());
   return norm;
 }
 

@@ -15,8 +15,10 @@
 #include "models/registry.h"
 #include "pipeline/open_dataset.h"
 #include "pipeline/prefetcher.h"
+#include "training/choose_compute.h"
 #include "training/conditions.h"
 #include "training/optimizers/make_optimizer.h"
+#include "training/place_network.h"
 #include "training/sample_writer.h"
 
 namespace gandem {
@@ -35,6 +37,7 @@ double ClipNorm(const RoleConfig& role) {
 
 RoleOptions OptionsOf(const RunConfig& config, const RoleConfig& role,
                       const EpochPlace& place, const Compute& compute,
+                      const ComputeChoice& choice,
                       const TensorFormat& sent_format) {
   return {.schedule = ScheduleFrom(config),
           .rank = place.rank,
@@ -44,33 +47,17 @@ RoleOptions OptionsOf(const RunConfig& config, const RoleConfig& role,
           .objective = ObjectiveFrom(config),
           .clip_gradient_norm = ClipNorm(role),
           .compute = compute,
+          .compute_choice = ChoiceState(role, choice),
           .sent_format = sent_format};
 }
 
-// To device, type and layout of the computation, weights included.
-template <typename Network>
-std::shared_ptr<Network> Place(std::shared_ptr<Network> network,
-                               const Compute& compute) {
-  torch::NoGradGuard no_grad;
-  network->to(compute.device, compute.dtype);
-  if (compute.layout == Layout::kChannelsLast) {
-    for (at::Tensor& parameter : network->parameters()) {
-      if (parameter.dim() == 4) {
-        parameter.set_data(
-            parameter.contiguous(at::MemoryFormat::ChannelsLast));
-      }
-    }
-  }
-  return network;
-}
-
 absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
-    const RunConfig& config, const Compute& compute) {
+    const RunConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Generator> network,
       MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
   InitializeParameters(*network, config.generator().network(), config.seed());
-  return Place(std::move(network), compute);
+  return network;
 }
 
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
@@ -80,7 +67,29 @@ absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
                                             DataShapeOf(config.data())));
   InitializeParameters(*network, config.discriminator().network(),
                        config.seed());
-  return Place(std::move(network), compute);
+  return PlaceNetwork(std::move(network), config.discriminator(), compute);
+}
+
+std::unique_ptr<GradientScaler> NewScaler(const RoleConfig& role,
+                                          const Compute& compute) {
+  if (!compute.NeedsLossScale()) return nullptr;
+  const LossScaleConfig& scale = role.loss_scale();
+  return std::make_unique<GradientScaler>(
+      GradientScaler::Options{.initial_scale = scale.initial(),
+                              .growth_factor = scale.growth_factor(),
+                              .backoff_factor = scale.backoff_factor(),
+                              .growth_interval = scale.growth_interval()});
+}
+
+// Wherever it judges, the critic computes as the discriminator's role does; the
+// device and its threads are those of the process.
+absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
+                                          const RoleSetup& setup,
+                                          const Compute& process) {
+  RoleConfig role = config.discriminator();
+  role.set_device(config.generator().device());
+  role.set_threads(process.threads);
+  return ComputeFrom(role, Resolve(role, setup.discriminator_choice));
 }
 
 // Labels of generated images.
@@ -163,12 +172,18 @@ absl::Status OpenRealImages(const RunConfig& config, const RoleSetup& setup,
 absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
     const RunConfig& config, const RoleSetup& setup,
     GeneratorExchange* exchange) {
+  const RoleConfig& role_config = config.generator();
+  const ComputeChoice choice = Resolve(role_config, setup.generator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                          ComputeFrom(config, config.generator()));
+                          ComputeFrom(role_config, choice));
   UseThreads(compute);
   GeneratorRole::Parts parts;
-  GANDEM_ASSIGN_OR_RETURN(parts.network, NewGenerator(config, compute));
-  GANDEM_ASSIGN_OR_RETURN(parts.average, NewGenerator(config, compute));
+  GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(config));
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.network, PlaceNetwork(std::move(network), role_config, compute));
+  GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(config));
+  parts.average = PlaceAtRest(std::move(average), compute);
+  parts.scaler = NewScaler(role_config, compute);
   parts.ema = std::make_unique<Ema>(
       Ema::Options{.decay = config.ema().decay(),
                    .half_life_images = config.ema().half_life_images(),
@@ -178,7 +193,10 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
                    .copy_buffers = config.ema().buffers() == EmaConfig::COPIED},
       *parts.network, *parts.average);
   if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
-    GANDEM_ASSIGN_OR_RETURN(parts.critic, NewDiscriminator(config, compute));
+    GANDEM_ASSIGN_OR_RETURN(parts.critic_compute,
+                            CriticComputeFrom(config, setup, compute));
+    GANDEM_ASSIGN_OR_RETURN(parts.critic,
+                            NewDiscriminator(config, parts.critic_compute));
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
@@ -192,7 +210,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
     parts.write_samples = SampleWriter(config, setup.run_dir, compute);
   }
   auto role = std::make_unique<GeneratorRole>(
-      OptionsOf(config, config.generator(), setup.place, compute,
+      OptionsOf(config, config.generator(), setup.place, compute, choice,
                 ExchangeOptionsFrom(config, setup.place).image_format),
       std::move(parts), exchange, setup.services);
   if (!setup.resume_from.empty()) {
@@ -206,10 +224,13 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
 absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
     const RunConfig& config, const RoleSetup& setup,
     DiscriminatorExchange* exchange) {
+  const RoleConfig& role_config = config.discriminator();
+  const ComputeChoice choice = Resolve(role_config, setup.discriminator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                          ComputeFrom(config, config.discriminator()));
+                          ComputeFrom(role_config, choice));
   UseThreads(compute);
   DiscriminatorRole::Parts parts;
+  parts.scaler = NewScaler(role_config, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network, NewDiscriminator(config, compute));
   if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT &&
       config.schedule().lag() >= 2) {
@@ -226,7 +247,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
   GANDEM_RETURN_IF_ERROR(OpenRealImages(config, setup, compute, parts));
   parts.condition = LabelsOf(config, compute);
   auto role = std::make_unique<DiscriminatorRole>(
-      OptionsOf(config, config.discriminator(), setup.place, compute,
+      OptionsOf(config, config.discriminator(), setup.place, compute, choice,
                 ExchangeOptionsFrom(config, setup.place).feedback_format),
       std::move(parts), exchange, setup.services);
   if (!setup.resume_from.empty()) {

@@ -24,6 +24,9 @@ struct RoleSetup {
   EpochPlace place;
   std::string resume_from = {};  // folder of a checkpoint; empty: a new run
   std::string run_dir = {};      // for samples/; empty: no sample grids
+  // What AUTO has become in each role; a generator needs both, for its critic.
+  ComputeChoice generator_choice = {};
+  ComputeChoice discriminator_choice = {};
   RoleServices services = {};
 };
 

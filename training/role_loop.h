@@ -22,9 +22,10 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
+#include "training/compute.h"
 #include "training/objective.h"
 #include "training/round_gate.h"
-#include "training/tensor_bytes.h"
+#include "training/tensors_by_name.h"
 
 namespace gandem {
 
@@ -83,6 +84,7 @@ struct RoleOptions {
   ObjectiveOptions objective = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
   Compute compute;
+  TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)
   // Of what it sends: a generator's images, a discriminator's image gradients.
   TensorFormat sent_format;
 };

@@ -3,7 +3,10 @@
 
 #include <torch/torch.h>
 
+#include <optional>
+
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
 #include "common/data_shape.h"
 #include "common/run_config.h"
 
@@ -26,6 +29,17 @@ Encoding ToEncoding(ExchangeConfig::Encoding encoding) {
 
 Layout ToLayout(MemoryLayout layout) {
   return layout == CHANNELS_LAST ? Layout::kChannelsLast : Layout::kNchw;
+}
+
+std::optional<at::ScalarType> ToAutocast(RoleConfig::Precision precision) {
+  switch (precision) {
+    case RoleConfig::BFLOAT16:
+      return at::kBFloat16;
+    case RoleConfig::FLOAT16:
+      return at::kHalf;
+    default:
+      return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -51,8 +65,8 @@ Schedule ScheduleFrom(const RunConfig& config) {
   };
 }
 
-absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
-                                    const RoleConfig& role) {
+absl::StatusOr<Compute> ComputeFrom(const RoleConfig& role,
+                                    const ComputeChoice& choice) {
   const at::Device device(role.device());
   if (device.is_cuda()) {
     const int64_t present = static_cast<int64_t>(torch::cuda::device_count());
@@ -67,12 +81,16 @@ absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
           "without"));
     }
   }
+  GANDEM_CHECK(choice.precision() != RoleConfig::AUTO &&
+               choice.layout() != AUTO);
   return Compute{
       .device = device,
       .dtype =
-          config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat,
-      .layout = ToLayout(role.layout()),
+          choice.precision() == RoleConfig::FLOAT64 ? at::kDouble : at::kFloat,
+      .layout = ToLayout(choice.layout()),
       .threads = role.threads(),
+      .autocast = ToAutocast(choice.precision()),
+      .tf32 = choice.precision() == RoleConfig::TF32,
   };
 }
 

@@ -11,7 +11,7 @@
 #include "exchange/exchange_options.h"
 #include "exchange/schedule.h"
 #include "proto/config.pb.h"
-#include "training/tensor_bytes.h"
+#include "training/compute.h"
 
 namespace gandem {
 
@@ -25,9 +25,10 @@ struct EpochPlace {
 
 Schedule ScheduleFrom(const RunConfig& config);
 
+// `choice` has no AUTO in it (choose_compute.h).
 //   FAILED_PRECONDITION  the device is not there; says what is.
-absl::StatusOr<Compute> ComputeFrom(const RunConfig& config,
-                                    const RoleConfig& role);
+absl::StatusOr<Compute> ComputeFrom(const RoleConfig& role,
+                                    const ComputeChoice& choice);
 
 ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
                                     const EpochPlace& place);

@@ -41,12 +41,6 @@ void DecodeInto(std::span<const std::byte> bytes, Encoding encoding,
 
 }  // namespace
 
-void UseThreads(const Compute& compute) {
-  if (at::get_num_threads() != compute.threads) {
-    at::set_num_threads(compute.threads);
-  }
-}
-
 at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute) {
   at::Tensor out = torch::empty(
       images_NCHW.sizes(),

@@ -16,19 +16,9 @@
 
 #include "common/shared_bytes.h"
 #include "exchange/exchange.h"
+#include "training/compute.h"
 
 namespace gandem {
-
-// Where and in which type a role computes.
-struct Compute {
-  at::Device device = at::kCPU;
-  at::ScalarType dtype = at::kFloat;
-  Layout layout = Layout::kNchw;
-  int threads = 1;  // of one operation
-};
-
-// Makes the calling thread's operations run on compute.threads threads.
-void UseThreads(const Compute& compute);
 
 // A copy in fresh memory with the strides of `compute.layout`.
 at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute);

@@ -11,6 +11,7 @@
 #include "common/log.h"
 #include "common/status.h"
 #include "training/catch_torch.h"
+#include "training/choose_compute.h"
 #include "training/run_roles.h"
 
 namespace gandem {
@@ -107,9 +108,14 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   GANDEM_RETURN_IF_ERROR(
       ends_->Connect({joined.discriminator_addresses().begin(),
                       joined.discriminator_addresses().end()}));
+  if (!Has(options_.role, DISCRIMINATOR)) {
+    choices_[DISCRIMINATOR] = joined.discriminator_compute();
+  }
   const RoleSetup setup{.place = place_,
                         .resume_from = assignment_.resume_from(),
                         .run_dir = assignment_.run_dir(),
+                        .generator_choice = choices_[GENERATOR],
+                        .discriminator_choice = choices_[DISCRIMINATOR],
                         .services = {.gate = &gate_,
                                      .checkpoints = writer_.get(),
                                      .report = [this](const RoundMetrics& m) {
@@ -150,11 +156,22 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   }
   absl::StatusOr<JoinReply> joined = client_->Join(
       ends_->address(),
-      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
+      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()),
+      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role]);
   absl::MutexLock lock(&mu_);
   joining_ = false;
   if (join_cancelled_) return absl::CancelledError("stopped before the start");
   return joined;
+}
+
+absl::Status WorkerEpoch::ChooseComputes() {
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    if (!Has(options_.role, role)) continue;
+    GANDEM_ASSIGN_OR_RETURN(
+        choices_[role],
+        ChooseCompute(config_, role, place_.rank, assignment_.resume_from()));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
@@ -175,6 +192,8 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
     superseded_ |= told->epoch_superseded();
     return failure;
   };
+  const absl::Status chosen = ChooseComputes();
+  if (!chosen.ok()) return tell(chosen);
   auto ends = MakeExchangeEnds(
       options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
   if (!ends.ok()) return tell(ends.status());

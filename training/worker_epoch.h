@@ -63,6 +63,9 @@ class WorkerEpoch {
   Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
   absl::Status FlushCheckpoints();
+  // What AUTO becomes in the roles of this worker: from the checkpoint, or
+  // measured before the others are joined.
+  absl::Status ChooseComputes();
   // Opens the exchange and waits for the others.
   absl::Status Prepare(JoinReply& joined);
   absl::StatusOr<JoinReply> JoinOthers();
@@ -83,6 +86,8 @@ class WorkerEpoch {
   const RunConfig config_;
   const std::atomic<bool>* const stop_;
   const EpochPlace place_;
+
+  std::map<Role, ComputeChoice> choices_;  // the compute thread's
 
   RoundGate gate_;
   std::unique_ptr<ExchangeEnds> ends_;  // set before other threads exist

@@ -172,8 +172,10 @@ absl::StatusOr<RegisterReply> ControlClient::Register(absl::Time deadline) {
 }
 
 absl::StatusOr<JoinReply> ControlClient::Join(
-    const std::string& exchange_address, absl::Time deadline) {
+    const std::string& exchange_address, absl::Time deadline,
+    const ComputeChoice& compute) {
   JoinRequest request;
+  *request.mutable_compute() = compute;
   request.set_exchange_address(exchange_address);
   {
     absl::MutexLock lock(&mu_);

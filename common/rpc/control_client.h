@@ -53,9 +53,10 @@ class ControlClient {
 
   // Says that this worker is ready and waits until all are. `exchange_address`
   // is a discriminator's, else empty. One of all_joined, epoch_superseded
-  // (register again) and leave is set in the reply.
+  // (register again) and leave is set in the reply. `compute`: how it computes.
   absl::StatusOr<JoinReply> Join(const std::string& exchange_address,
-                                 absl::Time deadline);
+                                 absl::Time deadline,
+                                 const ComputeChoice& compute = {});
 
   // One try each, for Heartbeats; incarnation and run epoch are filled in.
   // NOT_FOUND: a new coordinator, see Continue().

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "models/layers/recompute.h"
 
 namespace gandem {
 
@@ -35,13 +36,42 @@ at::Tensor Sequence::ForwardEach(const at::Tensor& input,
     const Entry& entry = entries_[i];
     if (!entry.layer) {
       x = entry.function(std::move(x));
-    } else if (conditions.empty()) {
-      x = entry.layer->forward(x, mode);
+      continue;
+    }
+    const at::Tensor condition =
+        conditions.empty() ? at::Tensor() : conditions[i];
+    const auto pass = [layer = entry.layer](
+                          const std::vector<at::Tensor>& inputs,
+                          ForwardMode pass_mode) {
+      return layer->ForwardGiven(inputs[0], inputs[1], pass_mode);
+    };
+    if (entry.recompute) {
+      x = Recompute(entry.layer, {x, condition}, mode, pass);
     } else {
-      x = entry.layer->ForwardGiven(x, conditions[i], mode);
+      x = pass({x, condition}, mode);
     }
   }
   return x;
+}
+
+int Sequence::RecomputeBlocks() {
+  int blocks = 0;
+  for (Entry& entry : entries_) {
+    if (!entry.layer || entry.layer->children().empty()) continue;
+    entry.recompute = true;
+    ++blocks;
+  }
+  return blocks;
+}
+
+int RecomputeBlocks(torch::nn::Module& network) {
+  int blocks = 0;
+  for (const auto& module : network.modules()) {
+    if (auto* const sequence = dynamic_cast<Sequence*>(module.get())) {
+      blocks += sequence->RecomputeBlocks();
+    }
+  }
+  return blocks;
 }
 
 at::Tensor Relu(at::Tensor input) { return input.relu_(); }

@@ -52,14 +52,22 @@ class Sequence : public Layer {
   at::Tensor ForwardEach(const at::Tensor& input,
                          std::span<const at::Tensor> conditions,
                          ForwardMode mode);
+  // From now on drops what its blocks compute inside and computes it again in
+  // the backward pass (recompute.h). A block is an entry that has layers of its
+  // own. Returns how many there are.
+  int RecomputeBlocks();
 
  private:
   struct Entry {
     std::shared_ptr<Layer> layer;  // null: a function
     Function function;
+    bool recompute = false;
   };
   std::vector<Entry> entries_;
 };
+
+// RecomputeBlocks() of all sequences in a network; 0: it is not made of blocks.
+int RecomputeBlocks(torch::nn::Module& network);
 
 // Functions for Sequence; all but Upsample and the pooling ones work in place.
 at::Tensor Relu(at::Tensor input);

@@ -5,6 +5,8 @@
 
 #include <cmath>
 
+#include "models/autocast.h"
+
 namespace gandem {
 namespace {
 
@@ -24,6 +26,8 @@ SpectralNorm::SpectralNorm(torch::nn::Module& owner, const at::Tensor& weight,
 }
 
 at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
+  // 16-bit vectors would not stay unit vectors (models.md T3).
+  const FullPrecision full_precision;
   const at::Tensor matrix = AsMatrix(weight);
   // Never the buffers themselves: a later forward before this one's backward
   // would overwrite what autograd has saved (models.md T3).
@@ -48,6 +52,7 @@ at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
 
 void SpectralNorm::Iterate(const at::Tensor& weight, int times) {
   const torch::NoGradGuard no_grad;
+  const FullPrecision full_precision;
   const at::Tensor matrix = AsMatrix(weight);
   for (int i = 0; i < times; ++i) {
     v_.copy_(UnitVector(at::mv(matrix.t(), u_)));

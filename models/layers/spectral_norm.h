@@ -9,6 +9,8 @@
 //   kFrozen    uses the stored u and v
 //   kEvaluate  iterates once on copies: averaged vectors are no unit vectors
 //
+// All of it is in the type of the weight, under autocast too (autocast.h).
+//
 // Owner: the layer whose weight it is. Thread safety: one compute thread.
 // Errors: Torch exceptions.
 #pragma once

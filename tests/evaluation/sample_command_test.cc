@@ -59,7 +59,8 @@ std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step) {
       *MakeGenerator(config.generator().network(), DataShapeOf(config.data()));
   InitializeParameters(*network, config.generator().network(),
                        static_cast<uint64_t>(step));
-  if (config.precision() == PRECISION_FLOAT64) network->to(at::kDouble);
+  if (config.generator().precision() == RoleConfig::FLOAT64)
+    network->to(at::kDouble);
   return network;
 }
 
@@ -114,7 +115,8 @@ PixelImage ExpectedGrid(const RunConfig& config, int64_t step, uint64_t seed,
         .FillNormal({noise_NZ.mutable_data_ptr<float>(), 6});
     const Condition condition = {.labels_N = torch::tensor({cell.label})};
     const at::ScalarType dtype =
-        config.precision() == PRECISION_FLOAT64 ? at::kDouble : at::kFloat;
+        config.generator().precision() == RoleConfig::FLOAT64 ? at::kDouble
+                                                              : at::kFloat;
     const at::Tensor image =
         network->forward(noise_NZ.to(dtype), condition, ForwardMode::kEvaluate)
             .to(at::kFloat)
@@ -294,7 +296,8 @@ TEST_F(SampleClassesTest, WhatCannotBeSampledIsExplained) {
 
 TEST_F(SampleCommandTest, Float64Run) {
   RunConfig config = SmallConfig();
-  config.set_precision(PRECISION_FLOAT64);
+  config.mutable_generator()->set_precision(RoleConfig::FLOAT64);
+  config.mutable_discriminator()->set_precision(RoleConfig::FLOAT64);
   config.mutable_exchange()->set_image_encoding(ExchangeConfig::FLOAT64);
   config.mutable_exchange()->set_feedback_encoding(ExchangeConfig::FLOAT64);
   WriteCheckpoint(run_, config, 10);

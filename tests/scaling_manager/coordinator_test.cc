@@ -110,6 +110,24 @@ TEST_F(CoordinatorTest, NobodyStartsBeforeAllHaveJoined) {
   EXPECT_EQ(State(), "running");
 }
 
+TEST_F(CoordinatorTest, GeneratorsLearnHowTheDiscriminatorComputes) {
+  Open();
+  Launch(generator_);
+  Launch(discriminator_);
+  ASSERT_OK(Register(generator_));
+  ASSERT_OK(Register(discriminator_));
+  JoinRequest request;
+  request.set_incarnation(discriminator_.incarnation);
+  request.set_run_epoch(discriminator_.run_epoch);
+  request.set_exchange_address("unix:/tmp/exchange");
+  request.mutable_compute()->set_precision(RoleConfig::BFLOAT16);
+  request.mutable_compute()->set_layout(CHANNELS_LAST);
+  ASSERT_OK(coordinator_->Join(request));
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
+  EXPECT_EQ(reply.discriminator_compute().precision(), RoleConfig::BFLOAT16);
+  EXPECT_EQ(reply.discriminator_compute().layout(), CHANNELS_LAST);
+}
+
 TEST_F(CoordinatorTest, JoinChecksTheExchangeAddress) {
   Open();
   Launch(discriminator_);

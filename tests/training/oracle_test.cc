@@ -145,6 +145,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       {.network = generator,
        .average = average,
        .critic = make_discriminator(),
+       .critic_compute = compute,
        .ema = std::make_unique<Ema>(
            Ema::Options{.decay = 0.9, .start_round = 3}, *generator, *average),
        .optimizer = std::move(generator_adam),

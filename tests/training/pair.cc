@@ -117,6 +117,8 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
   const RoleSetup setup{
       .place = {.first_round = options.first_round},
       .resume_from = options.resume_from,
+      .generator_choice = options.generator_choice,
+      .discriminator_choice = options.discriminator_choice,
       .services = {
           .gate = &gate, .checkpoints = &sink, .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled

@@ -32,6 +32,9 @@ struct PairOptions {
   // Start after so many rounds from the files in this folder.
   int64_t first_round = 0;
   std::string resume_from = {};
+  // What AUTO has become, where the config has it.
+  ComputeChoice generator_choice = {};
+  ComputeChoice discriminator_choice = {};
   // At least 0: stop after this round, as at a cut.
   int64_t cut = -1;
   // Called at the end of each round of a role; decoupled: on its thread.

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/precision_validate.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+
+namespace gandem {
+namespace {
+
+constexpr double kMaxScale = 0x1p40;
+constexpr int64_t kMaxInterval = 1'000'000'000;
+
+bool IsDouble(const RoleConfig& role) {
+  return role.precision() == RoleConfig::FLOAT64;
+}
+
+// A double role beside a float one would get rounded feedback: an oracle that
+// is none.
+void CheckDouble(const RunConfig& config, Faults& faults) {
+  const auto image = config.exchange().image_encoding();
+  const auto feedback = config.exchange().feedback_encoding();
+  const int doubles = (image == ExchangeConfig::FLOAT64 ? 1 : 0) +
+                      (feedback == ExchangeConfig::FLOAT64 ? 1 : 0) +
+                      (IsDouble(config.generator()) ? 1 : 0) +
+                      (IsDouble(config.discriminator()) ? 1 : 0);
+  if (doubles != 0 && doubles != 4) {
+    faults.Add(
+        "FLOAT64 of generator.precision, discriminator.precision, "
+        "exchange.image_encoding and exchange.feedback_encoding need each "
+        "other: set all four or none");
+  }
+}
+
+void CheckLossScale(const std::string& path, const LossScaleConfig& scale,
+                    Faults& faults) {
+  faults.CheckRange(path + "initial", scale.initial(), 1, kMaxScale);
+  if (!(scale.growth_factor() > 1 && scale.growth_factor() <= 1024)) {
+    faults.Add(absl::StrCat(path, "growth_factor ", scale.growth_factor(),
+                            " is not in (1, 1024]"));
+  }
+  if (!(scale.backoff_factor() > 0 && scale.backoff_factor() < 1)) {
+    faults.Add(absl::StrCat(path, "backoff_factor ", scale.backoff_factor(),
+                            " is not in (0, 1)"));
+  }
+  faults.CheckRange(path + "growth_interval", scale.growth_interval(), 1,
+                    kMaxInterval);
+}
+
+void CheckRole(const std::string& name, const RoleConfig& role,
+               Faults& faults) {
+  CheckLossScale(name + ".loss_scale.", role.loss_scale(), faults);
+  if (role.precision() == RoleConfig::TF32 && role.device() == "cpu") {
+    faults.Add(absl::StrCat(
+        name, ".precision TF32 needs a GPU: set ", name,
+        ".device=cuda:0, or another precision (BFLOAT16 is fast on some "
+        "CPUs, AUTO finds out)"));
+  }
+}
+
+}  // namespace
+
+void CheckPrecision(const RunConfig& config, Faults& faults) {
+  if (config.exchange().feedback_encoding() == ExchangeConfig::UINT8) {
+    faults.Add(
+        "exchange.feedback_encoding UINT8 cannot hold gradients: use FLOAT32 "
+        "or BFLOAT16");
+  }
+  CheckDouble(config, faults);
+  CheckRole("generator", config.generator(), faults);
+  CheckRole("discriminator", config.discriminator(), faults);
+}
+
+}  // namespace gandem

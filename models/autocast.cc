@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/autocast.h"
+
+#include <ATen/autocast_mode.h>
+#include <torch/torch.h>
+
+#include <utility>
+
+namespace gandem {
+namespace {
+
+// Makes `view` a second owner of the tensors and children of `network`, under
+// the same names and in the same order.
+void ShareState(const torch::nn::Module& network, torch::nn::Module& view) {
+  for (const auto& item : network.named_parameters(/*recurse=*/false)) {
+    view.register_parameter(item.key(), item.value(),
+                            item.value().requires_grad());
+  }
+  for (const auto& item : network.named_buffers(/*recurse=*/false)) {
+    view.register_buffer(item.key(), item.value());
+  }
+  for (const auto& item : network.named_children()) {
+    view.register_module(item.key(), item.value());
+  }
+}
+
+at::Tensor ToFloat(const at::Tensor& tensor) {
+  return tensor.defined() ? tensor.to(at::kFloat) : tensor;
+}
+
+class AutocastGenerator : public Generator {
+ public:
+  AutocastGenerator(std::shared_ptr<Generator> network, at::ScalarType dtype)
+      : network_(std::move(network)), dtype_(dtype) {
+    ShareState(*network_, *this);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
+                     ForwardMode mode) override {
+    const AutocastScope scope(
+        {.device = noise_NZ.device().type(), .enabled = true, .dtype = dtype_});
+    return ToFloat(network_->forward(noise_NZ, condition, mode));
+  }
+
+  int64_t noise_dim() const override { return network_->noise_dim(); }
+
+ private:
+  const std::shared_ptr<Generator> network_;
+  const at::ScalarType dtype_;
+};
+
+class AutocastDiscriminator : public Discriminator {
+ public:
+  AutocastDiscriminator(std::shared_ptr<Discriminator> network,
+                        at::ScalarType dtype)
+      : network_(std::move(network)), dtype_(dtype) {
+    ShareState(*network_, *this);
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
+                  ForwardMode mode) override {
+    const AutocastScope scope({.device = images_NCHW.device().type(),
+                               .enabled = true,
+                               .dtype = dtype_});
+    const Verdict verdict = network_->forward(images_NCHW, condition, mode);
+    return {.logits_N = ToFloat(verdict.logits_N),
+            .embeddings_NE = ToFloat(verdict.embeddings_NE),
+            .proxies_KE = ToFloat(verdict.proxies_KE)};
+  }
+
+ private:
+  const std::shared_ptr<Discriminator> network_;
+  const at::ScalarType dtype_;
+};
+
+}  // namespace
+
+AutocastState AutocastState::Current(at::DeviceType device) {
+  return {.device = device,
+          .enabled = at::autocast::is_autocast_enabled(device),
+          .dtype = at::autocast::get_autocast_dtype(device)};
+}
+
+AutocastScope::AutocastScope(const AutocastState& state)
+    : before_(AutocastState::Current(state.device)),
+      cached_before_(at::autocast::is_autocast_cache_enabled()) {
+  // Without the cache of cast parameters: a cast made under NoGradGuard would
+  // be found again by a pass that needs its gradient.
+  at::autocast::set_autocast_cache_enabled(false);
+  at::autocast::set_autocast_dtype(state.device, state.dtype);
+  at::autocast::set_autocast_enabled(state.device, state.enabled);
+}
+
+AutocastScope::~AutocastScope() {
+  at::autocast::set_autocast_enabled(before_.device, before_.enabled);
+  at::autocast::set_autocast_dtype(before_.device, before_.dtype);
+  at::autocast::set_autocast_cache_enabled(cached_before_);
+}
+
+FullPrecision::FullPrecision() : exclude_(c10::autocast_dispatch_keyset) {}
+
+std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
+                                        at::ScalarType dtype) {
+  return std::make_shared<AutocastGenerator>(std::move(network), dtype);
+}
+
+std::shared_ptr<Discriminator> WithAutocast(
+    std::shared_ptr<Discriminator> network, at::ScalarType dtype) {
+  return std::make_shared<AutocastDiscriminator>(std::move(network), dtype);
+}
+
+}  // namespace gandem

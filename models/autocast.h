@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Mixed precision (Micikevicius et al. 2018) by LibTorch's autocast: inside a
+// forward pass the factors of convolutions and matrix products are cast to a
+// 16-bit type, parameters stay float32.
+//
+// A network that was wrapped takes and gives float32 like any other, so nobody
+// who calls it has to know:
+//
+//   discriminator = WithAutocast(discriminator, at::kBFloat16);
+//
+// What has to stay in float32 inside (spectral norm) opens a FullPrecision.
+//
+// Thread safety: autocast is a state of the calling thread. Errors: Torch
+// exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <c10/core/impl/LocalDispatchKeySet.h>
+
+#include <memory>
+
+#include "models/network.h"
+
+namespace gandem {
+
+// How a thread casts on a kind of device; a backward pass that computes a part
+// of the forward pass again has to do it the same way.
+struct AutocastState {
+  at::DeviceType device = at::kCPU;
+  bool enabled = false;
+  at::ScalarType dtype = at::kBFloat16;
+
+  static AutocastState Current(at::DeviceType device);
+};
+
+// Casts as `state` says until the end of the scope.
+class AutocastScope {
+ public:
+  explicit AutocastScope(const AutocastState& state);
+  ~AutocastScope();
+  AutocastScope(const AutocastScope&) = delete;
+  AutocastScope& operator=(const AutocastScope&) = delete;
+
+ private:
+  const AutocastState before_;
+  const bool cached_before_;
+};
+
+// Nothing is cast until the end of the scope.
+class FullPrecision {
+ public:
+  FullPrecision();
+
+ private:
+  const c10::impl::ExcludeDispatchKeyGuard exclude_;
+};
+
+// The same network, parameters, buffers and their names included, whose forward
+// pass casts to `dtype` (kBFloat16 or kHalf) and returns float32. Both share
+// all tensors; conversions of type or device have been done before.
+std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
+                                        at::ScalarType dtype);
+std::shared_ptr<Discriminator> WithAutocast(
+    std::shared_ptr<Discriminator> network, at::ScalarType dtype);
+
+}  // namespace gandem
