@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/faults.h"
 
+#include <utility>
+
 #include "absl/strings/str_join.h"
 
 namespace gandem {
+
+void Faults::Add(std::string fault) { faults_.push_back(std::move(fault)); }
 
 absl::Status Faults::ToStatus() const {
   if (faults_.empty()) return absl::OkStatus();

@@ -66,7 +66,7 @@ class Faults {
     return false;
   }
 
-  void Add(std::string fault) { faults_.push_back(std::move(fault)); }
+  void Add(std::string fault);
 
   bool empty() const { return faults_.empty(); }
 

@@ -13,6 +13,7 @@
 #include "common/file.h"
 #include "common/run_config.h"
 #include "common/status.h"
+#include "evaluation/generated_images.h"
 #include "evaluation/load_generator.h"
 #include "evaluation/named_dataset.h"
 #include "evaluation/npz.h"

@@ -15,6 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "evaluation/sample_noise.h"
+#include "evaluation/standing_statistics.h"
 #include "evaluation/statistics_file.h"
 #include "proto/evaluation.pb.h"
 

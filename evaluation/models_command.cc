@@ -102,10 +102,11 @@ absl::StatusOr<std::vector<Case>> CasesOf(
 
 // 1234567 -> "1,234,567".
 std::string Grouped(int64_t number) {
-  std::string text = absl::StrCat(number);
-  for (int64_t place = static_cast<int64_t>(text.size()) - 3; place > 0;
-       place -= 3) {
-    text.insert(static_cast<size_t>(place), ",");
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
   }
   return text;
 }

@@ -85,8 +85,8 @@ void Check(const BigganConfig& config, const DataShape& data, Faults& faults) {
   }
   if (config.head() == BigganConfig::CONTRASTIVE &&
       ConditionalClasses(data) == 0) {
-    faults.Add(absl::StrCat("head CONTRASTIVE needs classes to tell apart: ",
-                            "set data.num_classes"));
+    faults.Add(
+        "head CONTRASTIVE needs classes to tell apart: set data.num_classes");
   }
 }
 

@@ -69,7 +69,7 @@ at::Tensor Cutout(const at::Tensor& images, double ratio,
   const int64_t columns = Part(width, ratio);
   if (rows == 0 || columns == 0) return images;
   const auto uniform = draws.accessor<double, 2>();
-  const at::Tensor mask = torch::ones({images.size(0), 1, height, width});
+  at::Tensor mask = torch::ones({images.size(0), 1, height, width});
   for (int64_t i = 0; i < images.size(0); ++i) {
     // The center may be on the far edge where that keeps the mean in the
     // middle.
