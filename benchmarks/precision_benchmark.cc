@@ -35,7 +35,7 @@ struct Cell {
   ComputeChoice choice;
   absl::Duration time = absl::InfiniteDuration();
   int64_t peak_bytes = 0;
-  std::string error;
+  std::string error = {};
 };
 
 void MeasureCell(const RunConfig& config, Role role, const RoleConfig& wanted,

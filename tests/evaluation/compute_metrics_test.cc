@@ -50,7 +50,8 @@ class IntraClassTest : public ::testing::Test {
   }
 
   testing::TempDir dir_;
-  const FeatureNet net_ = {.name = "net", .feature_dim = kDim};
+  const FeatureNet net_ = {
+      .name = "net", .sha256 = {}, .feature_dim = kDim, .resize = {}};
 };
 
 TEST_F(IntraClassTest, GivesTheMeanAndEachClass) {

@@ -44,7 +44,9 @@ template <typename Network>
 std::shared_ptr<Network> Prepared(std::shared_ptr<Network> network,
                                   bool recompute, bool autocast) {
   InitializeParameters(*network, Config(), 5);
-  if (recompute) EXPECT_GT(RecomputeBlocks(*network), 0);
+  if (recompute) {
+    EXPECT_GT(RecomputeBlocks(*network), 0);
+  }
   return autocast ? WithAutocast(network, at::kBFloat16) : network;
 }
 

@@ -68,14 +68,12 @@ class ChooseComputeTest : public ::testing::Test {
 
   void WriteCheckpoint(const std::string& file,
                        const std::vector<int64_t>& choice) {
-    const auto bytes = std::as_bytes(std::span(choice));
-    ASSERT_OK(WriteSafetensors(checkpoint_ / file,
-                               {{.name = "compute.choice",
-                                 .dtype = DType::kI64,
-                                 .shape = {static_cast<int64_t>(choice.size())},
-                                 .bytes = SharedBytes::Copy(bytes)}},
-                               {})
-                  .status());
+    const std::vector<NamedTensor> tensors = {
+        {.name = "compute.choice",
+         .dtype = DType::kI64,
+         .shape = {static_cast<int64_t>(choice.size())},
+         .bytes = SharedBytes::Copy(std::as_bytes(std::span(choice)))}};
+    ASSERT_OK(WriteSafetensors(checkpoint_ / file, tensors, {}).status());
   }
 
   TempDir data_;
