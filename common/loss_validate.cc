@@ -156,7 +156,7 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
     case NetworkConfig::kSngan:
       return network.sngan().norm() == SnganConfig::BATCH;
     case NetworkConfig::kKerasDcgan:
-      return network.keras_dcgan().form() == KerasDcganConfig::DCGAN;
+      return network.keras_dcgan().variant() == KerasDcganConfig::DCGAN;
     case NetworkConfig::kMlp:
     case NetworkConfig::kWganGp:
     case NetworkConfig::kSagan:

@@ -19,8 +19,10 @@ namespace {
 
 constexpr int64_t kMaxSize = 1 << 14;
 
-at::Tensor ResizeByArea(const at::Tensor& images_NCHW, const ImageShape& from,
+at::Tensor ResizeByArea(const at::Tensor& bytes_NCHW, const ImageShape& from,
                         const ImageShape& to) {
+  // The resampler is for values of [-1, 1].
+  const at::Tensor images_NCHW = bytes_NCHW / 255;
   const Resampler resampler(from, to);
   const auto from_size = static_cast<size_t>(from.NumValues());
   const auto to_size = static_cast<size_t>(to.NumValues());
@@ -33,7 +35,7 @@ at::Tensor ResizeByArea(const at::Tensor& images_NCHW, const ImageShape& from,
     in += from_size;
     out += to_size;
   }
-  return resized_NCHW;
+  return resized_NCHW * 255;
 }
 
 at::Tensor ResizeBilinear(const at::Tensor& images_NCHW, const ImageShape&,

@@ -18,13 +18,13 @@ constexpr double kBatchNormMomentum = 0.9;
 constexpr double kLayerNormEps = 1e-3;  // Keras' default
 
 struct Options {
-  KerasDcganConfig::Form form = KerasDcganConfig::DCGAN;
+  KerasDcganConfig::Variant variant = KerasDcganConfig::DCGAN;
   int64_t width = 0;
   int64_t noise_dim = 0;
   int64_t image_channels = 0;
   double dropout = 0;
 
-  bool spectral_norm() const { return form == KerasDcganConfig::SNGAN; }
+  bool spectral_norm() const { return variant == KerasDcganConfig::SNGAN; }
 };
 
 absl::StatusOr<Options> OptionsFrom(const NetworkConfig& network,
@@ -33,7 +33,7 @@ absl::StatusOr<Options> OptionsFrom(const NetworkConfig& network,
   Faults faults("network.keras_dcgan");
   faults.CheckFraction("dropout", config.dropout());
   if (!faults.empty()) return faults.ToStatus();
-  return Options{.form = config.form(),
+  return Options{.variant = config.variant(),
                  .width = config.width(),
                  .noise_dim = config.noise_dim(),
                  .image_channels = data.image.channels,
@@ -145,9 +145,9 @@ class KerasDiscriminator : public Discriminator {
 
   void AddHidden(int64_t in_channels, int64_t out_channels) {
     AddConvolution(in_channels, out_channels, options_.spectral_norm());
-    if (options_.form == KerasDcganConfig::DCGAN) {
+    if (options_.variant == KerasDcganConfig::DCGAN) {
       main_->Add(MakeBatchNorm(out_channels));
-    } else if (options_.form == KerasDcganConfig::WGAN_GP) {
+    } else if (options_.variant == KerasDcganConfig::WGAN_GP) {
       main_->Add(std::make_shared<LayerNorm>(
           LayerNorm::Options{.num_channels = out_channels,
                              .over = LayerNorm::Over::kPixel,

@@ -47,7 +47,8 @@ void Dropout::to(torch::Dtype dtype, bool non_blocking) {
 }
 
 void Dropout::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
-  const at::Tensor key = mask_key_.to(device, /*dtype=*/torch::kInt64);
+  const at::Tensor key = mask_key_.to(device, torch::kInt64,
+                                      /*non_blocking=*/false, /*copy=*/true);
   Layer::to(device, dtype, non_blocking);
   mask_key_.set_data(key);
 }

@@ -35,9 +35,9 @@ TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
 
 TEST(ExplainTest, AnEnumListsItsValues) {
   EXPECT_THAT(*ExplainField("loss"),
-              AllOf(StartsWith("loss (one of NON_SATURATING, HINGE; default "
-                               "NON_SATURATING)\n  Adversarial loss"),
-                    HasSubstr("\n  HINGE\n    D: relu(1 - D(x))")));
+              AllOf(StartsWith("loss (one of NON_SATURATING, HINGE, "),
+                    HasSubstr("; default NON_SATURATING)\n  Adversarial loss"),
+                    HasSubstr("\n  HINGE\n    D: relu(1 - r)")));
 }
 
 TEST(ExplainTest, AMessageListsItsFields) {

@@ -125,12 +125,14 @@ TEST(LossValidateTest, ClassLossesNeedLabelsAndWholeBatches) {
         absl::StrCat("class_loss { family: ", family, " } ");
     ExpectFault(loss, absl::StrCat("class_loss.family ", family,
                                    " needs labels: set data.num_classes"));
-    const std::string legal =
-        loss +
-        "data { num_classes: 3 } "
-        "discriminator { network { biggan { head: CONTRASTIVE } } } ";
-    EXPECT_OK(Check(legal));
-    ExpectFault(legal + "discriminator { batch_size: 8 micro_batch: 4 }",
+    const auto with = [&](const std::string& role) {
+      return loss +
+             "data { num_classes: 3 } discriminator { network { "
+             "biggan { head: CONTRASTIVE } } " +
+             role + " }";
+    };
+    EXPECT_OK(Check(with("")));
+    ExpectFault(with("batch_size: 8 micro_batch: 4"),
                 "set discriminator.micro_batch=0");
     ExpectFault(loss +
                     "data { num_classes: 3 } "

@@ -382,7 +382,7 @@ void Change(Message& message, const FieldDescriptor& field) {
     case FieldDescriptor::CPPTYPE_DOUBLE:
       reflection.SetDouble(
           &message, &field,
-          std::nextafter(reflection.GetDouble(message, &field), 2));
+          std::nextafter(reflection.GetDouble(message, &field), 1e9));
       return;
     case FieldDescriptor::CPPTYPE_BOOL:
       reflection.SetBool(&message, &field,

@@ -76,7 +76,9 @@ TEST(TextProtoTest, AMisspeltOptimizerComesWithTheNearest) {
 TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
   EXPECT_THAT(Parse("loss: HINJE"),
               Fails("run.textproto:1:7: loss has no value 'HINJE' (did you "
-                    "mean 'HINGE'? values: NON_SATURATING, HINGE)"));
+                    "mean 'HINGE'? values: NON_SATURATING, HINGE, SATURATING, "
+                    "LEAST_SQUARES, WASSERSTEIN, RELATIVISTIC_PAIRED, "
+                    "RELATIVISTIC_AVERAGE)"));
   EXPECT_THAT(Parse("rounds: 1\nloss: HINJE\n\nseed: 1"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("run.textproto:2:7: loss has no value")));

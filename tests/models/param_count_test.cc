@@ -67,8 +67,9 @@ const Rule kRules[] = {
     {"/deep_conv/.*/G/", "sndcgan {}"},
     {"/deep_conv/.*/D/head=none sn=0 bn=1", "sndcgan { spectral_norm: false }"},
     {"^OSU/DCGAN", "keras_dcgan {}", "", 3, Buffers::kRunningOnly},
-    {"^OSU/SNGAN", "keras_dcgan { form: SNGAN }", "", 3, Buffers::kRunningOnly},
-    {"^OSU/WGAN-GP", "keras_dcgan { form: WGAN_GP }"},
+    {"^OSU/SNGAN", "keras_dcgan { variant: SNGAN }", "", 3,
+     Buffers::kRunningOnly},
+    {"^OSU/WGAN-GP", "keras_dcgan { variant: WGAN_GP }"},
 
     // BigGAN, ContraGAN, ReACGAN. BigGAN-PyTorch stores no v and no counters.
     {"/BG-PT BigGANdeep/", "biggan { form: DEEP }", "", 3,
@@ -336,8 +337,8 @@ TEST(KerasCountTest, TotalsOfTheReport) {
     int64_t discriminator;
   } kCases[] = {
       {"keras_dcgan {}", 3825475, 2768321},
-      {"keras_dcgan { form: SNGAN }", 3823235, 4855617},
-      {"keras_dcgan { form: WGAN_GP }", 3825475, 2766529},
+      {"keras_dcgan { variant: SNGAN }", 3823235, 4855617},
+      {"keras_dcgan { variant: WGAN_GP }", 3825475, 2766529},
   };
   for (const auto& c : kCases) {
     NetworkConfig config;

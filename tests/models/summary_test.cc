@@ -79,8 +79,8 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
   for (const char* config :
        {"mlp { hidden: [4, 4] batch_norm: true }", "dcgan { width: 1 }",
         "sngan { width: 1 }", "keras_dcgan { width: 1 }",
-        "keras_dcgan { width: 1 form: SNGAN }",
-        "keras_dcgan { width: 1 form: WGAN_GP }", "wgan_gp { width: 1 }",
+        "keras_dcgan { width: 1 variant: SNGAN }",
+        "keras_dcgan { width: 1 variant: WGAN_GP }", "wgan_gp { width: 1 }",
         "pix2pix { width: 1 }"}) {
     const DataShape data = Square(1, 64);
     ASSERT_OK_AND_ASSIGN(const auto generator,

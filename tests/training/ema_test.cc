@@ -176,7 +176,7 @@ TEST(EmaSpectralNormTest, EvaluationOfTheAverageUsesTheRightSigma) {
   EXPECT_LT(stored, 0.9 * truth);
   const at::Tensor used = average.forward(input, ForwardMode::kEvaluate).t();
   const double sigma = (averaged.norm() / used.norm()).item<double>();
-  EXPECT_NEAR(sigma, truth, 0.01 * truth);
+  EXPECT_NEAR(sigma, truth, 0.02 * truth);
 }
 
 }  // namespace

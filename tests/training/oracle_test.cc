@@ -104,7 +104,10 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
                           .discriminator_batch = kBatch,
                           .generator_micro_batch = test.micro_batch,
                           .discriminator_micro_batch = test.micro_batch};
-  const ExchangeOptions exchange{.schedule = schedule, .image_format = format};
+  const ExchangeOptions exchange{
+      .schedule = schedule,
+      .image_format = format,
+      .feedback_format = relativistic ? format : TensorFormat{}};
   ASSERT_OK_AND_ASSIGN(const auto end, DiscriminatorEnd::Create(exchange));
   ASSERT_OK_AND_ASSIGN(const auto generator_end,
                        CreateInProcessGenerator(exchange, end.get()));

@@ -43,14 +43,18 @@ std::vector<std::string> RecipeNames() {
   return names;
 }
 
-// Whatever the family: the field `width`, if it has one.
+// Whatever the family: the field `width`, if it has one. Attention needs eight
+// channels.
 void Narrow(NetworkConfig& network) {
   const auto& reflection = *network.GetReflection();
   const auto* const family = reflection.GetOneofFieldDescriptor(
       network, NetworkConfig::descriptor()->oneof_decl(0));
   auto& message = *reflection.MutableMessage(&network, family);
-  const auto* const width = message.GetDescriptor()->FindFieldByName("width");
-  if (width != nullptr) message.GetReflection()->SetInt64(&message, width, 2);
+  const auto& fields = *message.GetDescriptor();
+  const auto* const width = fields.FindFieldByName("width");
+  if (width == nullptr) return;
+  const bool attention = fields.FindFieldByName("attention") != nullptr;
+  message.GetReflection()->SetInt64(&message, width, attention ? 8 : 2);
 }
 
 RunConfig Reduced(RunConfig config) {

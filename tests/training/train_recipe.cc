@@ -19,12 +19,12 @@ RecipeLosses TrainRecipe(const TrainRecipeOptions& options) {
   const std::string precision = RoleConfig::Precision_Name(options.precision);
   const std::vector<std::string> sets = {
       absl::StrCat("rounds=", options.rounds),
-      absl::StrCat("seed=", options.seed),
-      "generator.network.sndcgan.width=8",
-      "discriminator.network.sndcgan.width=8",
-      "data.max_images=10000",
-      "samples.every_rounds=0",
-      "checkpoint.every_rounds=0",
+      absl::StrCat("seed=", options.seed), "generator.network.sndcgan.width=8",
+      "discriminator.network.sndcgan.width=8", "data.max_images=10000",
+      "samples.every_rounds=0", "checkpoint.every_rounds=0",
+      // As it would be after some updates: it falls from 65536 first.
+      "generator.loss_scale.initial=1024",
+      "discriminator.loss_scale.initial=1024",
       "generator.precision=" + precision,
       "discriminator.precision=" + precision};
   const absl::StatusOr<RunConfig> config =
