@@ -138,6 +138,16 @@ void CheckPairs(const RunConfig& config, Faults& faults) {
   }
 }
 
+void CheckPairedLoss(const RunConfig& config, Faults& faults) {
+  const double l1 = config.paired_loss().l1();
+  faults.CheckRange("paired_loss.l1", l1, 0.0, kMaxWeight);
+  if (l1 != 0 && config.data().idx_inputs().empty()) {
+    faults.Add(absl::StrCat("paired_loss.l1 ", l1,
+                            " compares a translated image with what it should "
+                            "be: set data.idx_inputs, or paired_loss.l1=0"));
+  }
+}
+
 void CheckAugmentation(const AugmentationConfig& augmentation, Faults& faults) {
   faults.CheckRange("augmentation.translation", augmentation.translation(), 0.0,
                     0.5);
@@ -180,6 +190,7 @@ void CheckLosses(const RunConfig& config, Faults& faults) {
   CheckBatchNorm(config, faults);
   CheckAugmentation(config.augmentation(), faults);
   CheckPairs(config, faults);
+  CheckPairedLoss(config, faults);
 }
 
 }  // namespace gandem

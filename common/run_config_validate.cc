@@ -50,6 +50,7 @@ void CheckData(const DataConfig& data, Faults& faults) {
   if (data.idx_images().empty()) faults.Add("data.idx_images is empty");
   CheckNoControlCharacters("data.idx_images", data.idx_images(), faults);
   CheckNoControlCharacters("data.idx_labels", data.idx_labels(), faults);
+  CheckNoControlCharacters("data.idx_inputs", data.idx_inputs(), faults);
   faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
   faults.CheckRange("data.max_images", data.max_images(), 0,
                     std::numeric_limits<int64_t>::max());
@@ -59,6 +60,16 @@ void CheckData(const DataConfig& data, Faults& faults) {
                             " needs the labels of the images: set "
                             "data.idx_labels, or data.num_classes=0 for "
                             "networks that are not told them"));
+  }
+}
+
+void CheckGeneratedLabels(const RunConfig& config, Faults& faults) {
+  const auto draw = config.data().generated_labels();
+  if (draw != DataConfig::UNIFORM && config.data().num_classes() == 0) {
+    faults.Add(absl::StrCat("data.generated_labels ",
+                            DataConfig::LabelDraw_Name(draw),
+                            " draws labels, and data.num_classes is 0: set it "
+                            "to their number, or generated_labels=UNIFORM"));
   }
 }
 
@@ -92,13 +103,38 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             ": fleets are not supported yet, set it to 1"));
   }
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
-  const auto* const family = FamilyFieldOf(role.network());
-  if (family != nullptr && family->options().GetExtension(paired_images)) {
-    faults.Add(absl::StrCat(name, ".network.", family->name(),
-                            " translates images, and data has no pairs of "
-                            "them: choose another network"));
-  }
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
+}
+
+// Who translates images, and which.
+void CheckTranslation(const RunConfig& config, Faults& faults) {
+  const bool has_inputs = !config.data().idx_inputs().empty();
+  const auto check = [&](const std::string& path, const NetworkConfig& network,
+                         bool generates) {
+    const auto* const family = FamilyFieldOf(network);
+    if (family == nullptr) return;
+    const std::string name = absl::StrCat(path, ".", family->name());
+    const bool translates = family->options().GetExtension(paired_images);
+    if (translates && !has_inputs) {
+      faults.Add(absl::StrCat(name,
+                              " translates images: set data.idx_inputs to a "
+                              "file of them, or choose another network"));
+    }
+    if (generates && !translates && has_inputs) {
+      faults.Add(absl::StrCat("data.idx_inputs are to be translated, and ",
+                              name,
+                              " does not do that: use pix2pix, or set "
+                              "data.idx_inputs=\"\""));
+    }
+    // IDX images have one channel.
+    if (network.pix2pix().input_channels() > 1) {
+      faults.Add(absl::StrCat(name, ".input_channels ",
+                              network.pix2pix().input_channels(),
+                              " is not the 1 channel of data.idx_inputs"));
+    }
+  };
+  check("generator.network", config.generator().network(), true);
+  check("discriminator.network", config.discriminator().network(), false);
 }
 
 void CheckEma(const EmaConfig& ema, Faults& faults) {
@@ -240,6 +276,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
     faults.Add("rounds is missing: how many rounds to train");
   }
   CheckData(config.data(), faults);
+  CheckGeneratedLabels(config, faults);
   CheckSchedule(config.schedule(), faults);
   CheckSizes(config, faults);
   faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
@@ -249,6 +286,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             faults);
   CheckRole("discriminator", config.discriminator(), config.data(),
             config.rounds(), faults);
+  CheckTranslation(config, faults);
   CheckLosses(config, faults);
   CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",

@@ -10,7 +10,7 @@
 #include "common/faults.h"
 #include "common/sha256.h"
 #include "common/status.h"
-#include "evaluation/sample_labels.h"
+#include "evaluation/sample_condition.h"
 #include "evaluation/sample_noise.h"
 #include "training/catch_torch.h"
 
@@ -58,9 +58,10 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
       LoadedGenerator loaded,
       LoadCheckpoint(spec.checkpoint(),
                      spec.device().empty() ? "cpu" : spec.device()));
-  if (spec.has_only_class()) {
-    GANDEM_RETURN_IF_ERROR(CheckClass(loaded.config, spec.only_class()));
-  }
+  GANDEM_RETURN_IF_ERROR(UseConditions(
+      spec.seed(),
+      spec.has_only_class() ? std::optional(spec.only_class()) : std::nullopt,
+      loaded));
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] {
     return UseStandingStatistics(StandingOf(spec), spec.seed(), loaded);
   }));
@@ -79,16 +80,11 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
   return source;
 }
 
-Condition GeneratedImages::ConditionOf(IndexRange range) const {
-  return SampleCondition(
-      generator_.config, spec_.seed(),
-      spec_.has_only_class() ? std::optional(spec_.only_class()) : std::nullopt,
-      range, generator_.compute.device);
-}
-
 absl::StatusOr<at::Tensor> GeneratedImages::ReadLabels(IndexRange range) {
   if (num_classes() == 0) return ImageSet::ReadLabels(range);
-  return ConditionOf(range).labels_N.to(at::kCPU);
+  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                          generator_.conditions(Purpose::kSample, 0, range));
+  return condition.labels_N.to(at::kCPU);
 }
 
 absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
@@ -97,8 +93,10 @@ absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
       SampleNoise(spec_.seed(), NoiseOf(spec_), generator_.network->noise_dim(),
                   range)
           .to(compute.device, compute.dtype);
-  const at::Tensor images_NCHW = generator_.network->forward(
-      noise_NZ, ConditionOf(range), ForwardMode::kEvaluate);
+  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                          generator_.conditions(Purpose::kSample, 0, range));
+  const at::Tensor images_NCHW =
+      generator_.network->forward(noise_NZ, condition, ForwardMode::kEvaluate);
   if (!images_NCHW.isfinite().all().item<bool>()) {
     return absl::DataLossError(absl::StrCat(
         spec_.checkpoint(),
@@ -131,7 +129,16 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
     generator.set_labels(
         spec_.has_only_class()
             ? absl::StrCat("class ", spec_.only_class(), " of ", num_classes())
-            : absl::StrCat("uniform over ", num_classes(), " classes"));
+            : absl::StrCat(
+                  config.data().generated_labels() == DataConfig::UNIFORM
+                      ? "uniform over "
+                      : "as in the dataset, of ",
+                  num_classes(), " classes"));
+  }
+  if (generator_.pairs) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string inputs,
+                            Sha256OfFile(config.data().idx_inputs()));
+    generator.set_inputs(inputs);
   }
   Sha256 hash;
   hash.Update(absl::StrCat(
@@ -141,7 +148,8 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
   hash.Update(config.generator().network().SerializeAsString());
   hash.Update(generator.labels());
   hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
-                           generator.standing_statistics()));
+                           generator.standing_statistics(), " ",
+                           generator.inputs()));
   card.set_sha256(hash.Finish());
   return card;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images of the averaged generator of a checkpoint. Image i is made of the
-// noise stream (seed, kSample, 0, i) and of its label (sample_labels.h), as in
-// the grids of `gandem sample`.
+// noise stream (seed, kSample, 0, i) and of its label or the input that it
+// translates (sample_condition.h), as in the grids of `gandem sample`.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
@@ -35,7 +35,10 @@ class GeneratedImages : public ImageSet {
   static absl::StatusOr<std::unique_ptr<ImageSet>> Open(
       const ImagesSpec::Generated& spec);
 
-  int64_t size() const override { return std::numeric_limits<int64_t>::max(); }
+  int64_t size() const override {
+    return generator_.pairs ? generator_.pairs->size()
+                            : std::numeric_limits<int64_t>::max();
+  }
   ImageShape shape() const override { return shape_; }
   int64_t num_classes() const override {
     return generator_.config.data().num_classes();
@@ -47,7 +50,6 @@ class GeneratedImages : public ImageSet {
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override;
 
  private:
-  Condition ConditionOf(IndexRange range) const;
   GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
       : spec_(spec), generator_(std::move(generator)) {}
 

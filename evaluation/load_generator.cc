@@ -83,6 +83,10 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   GANDEM_ASSIGN_OR_RETURN(result.network,
                           LoadAverage(result.config, result.compute,
                                       found.path + "/" + kGeneratorFile));
+  if (HasPairs(result.config)) {
+    GANDEM_ASSIGN_OR_RETURN(result.pairs,
+                            OpenPairReader(result.config, result.compute));
+  }
   return result;
 }
 

@@ -16,6 +16,7 @@
 #include "common/checkpoint_files.h"
 #include "models/network.h"
 #include "proto/config.pb.h"
+#include "training/pairs.h"
 #include "training/tensor_bytes.h"
 
 namespace gandem {
@@ -28,6 +29,10 @@ struct LoadedGenerator {
   std::vector<std::string> skipped;
   std::shared_ptr<Generator> network;  // the average
   Compute compute;                     // where `network` is
+  // What it translates; null: it makes images of noise.
+  std::shared_ptr<const PairReader> pairs;
+  // Of samples, addressed by kSample; UseConditions sets it.
+  ConditionSource conditions = NoCondition;
 };
 
 inline constexpr char kGeneratorFile[] = "generator-0.safetensors";
@@ -37,6 +42,7 @@ inline constexpr char kGeneratorFile[] = "generator-0.safetensors";
 //   DATA_LOSS         files are damaged; says which.
 //   INVALID_ARGUMENT  the files do not fit this version's networks, or there is
 //                     no such device.
+//   those of OpenPairReader for a network that translates images.
 absl::StatusOr<LoadedGenerator> LoadCheckpoint(
     const std::string& folder, const std::string& device = "cpu");
 

@@ -15,7 +15,7 @@
 #include "evaluation/export_images.h"
 #include "evaluation/generated_images.h"
 #include "evaluation/load_generator.h"
-#include "evaluation/sample_labels.h"
+#include "evaluation/sample_condition.h"
 #include "evaluation/sample_noise.h"
 #include "pipeline/open_dataset.h"
 #include "training/catch_torch.h"
@@ -32,6 +32,9 @@ constexpr int64_t kCheckedRealImages = 10240;
 struct Ingredients {
   at::Tensor noise_NZ;
   Condition condition;
+  // What translations should become. Defined: they are shown between their
+  // input and this.
+  at::Tensor targets_NCHW = {};
 };
 
 // Calls `use` with the images, batch by batch: use(values_NCHW, shape).
@@ -42,15 +45,17 @@ void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
   const at::Tensor& noise_NZ = ingredients.noise_NZ;
   for (int64_t first = 0; first < noise_NZ.size(0); first += kBatch) {
     const int64_t count = std::min(kBatch, noise_NZ.size(0) - first);
-    const at::Tensor images_NCHW =
-        generator.network
-            ->forward(
-                noise_NZ.narrow(0, first, count)
-                    .to(generator.compute.device, generator.compute.dtype),
-                Narrow(ingredients.condition, first, count),
-                ForwardMode::kEvaluate)
-            .to(at::kCPU, at::kFloat)
-            .contiguous();
+    RealImages pairs;
+    pairs.condition = Narrow(ingredients.condition, first, count);
+    at::Tensor images_NCHW = generator.network->forward(
+        noise_NZ.narrow(0, first, count)
+            .to(generator.compute.device, generator.compute.dtype),
+        pairs.condition, ForwardMode::kEvaluate);
+    if (ingredients.targets_NCHW.defined()) {
+      pairs.images_NCHW = ingredients.targets_NCHW.narrow(0, first, count);
+      images_NCHW = BesidePairs(pairs, images_NCHW);
+    }
+    images_NCHW = images_NCHW.to(at::kCPU, at::kFloat).contiguous();
     use(std::span(images_NCHW.const_data_ptr<float>(),
                   static_cast<size_t>(images_NCHW.numel())),
         ImageShape{.channels = images_NCHW.size(1),
@@ -73,23 +78,44 @@ absl::Status WriteGrid(LoadedGenerator& generator,
 }
 
 // Of samples `range`.
-Ingredients DrawSamples(const SampleRequest& request,
-                        const LoadedGenerator& generator, uint64_t seed,
-                        IndexRange range) {
-  return {
+absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
+                                        const LoadedGenerator& generator,
+                                        uint64_t seed, IndexRange range) {
+  Ingredients samples = {
       .noise_NZ = SampleNoise(seed, request.noise,
                               generator.network->noise_dim(), range),
-      .condition = SampleCondition(generator.config, seed, request.only_class,
-                                   range, generator.compute.device)};
+      .condition = {}};
+  GANDEM_ASSIGN_OR_RETURN(samples.condition,
+                          generator.conditions(Purpose::kSample, 0, range));
+  return samples;
+}
+
+absl::StatusOr<Ingredients> DrawTranslations(const SampleRequest& request,
+                                             const LoadedGenerator& generator,
+                                             uint64_t seed) {
+  const IndexRange range = {.first = 0, .count = request.num_images};
+  GANDEM_ASSIGN_OR_RETURN(Ingredients samples,
+                          DrawSamples(request, generator, seed, range));
+  GANDEM_ASSIGN_OR_RETURN(const RealImages pairs,
+                          generator.pairs->Read(Purpose::kSample, 0, range));
+  samples.targets_NCHW = pairs.images_NCHW;
+  return samples;
 }
 
 // A way keeps the label of the sample that it starts at.
-Ingredients DrawWays(const SampleRequest& request,
-                     const LoadedGenerator& generator, uint64_t seed) {
+absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
+                                     const LoadedGenerator& generator,
+                                     uint64_t seed) {
+  if (generator.network->noise_dim() == 0) {
+    return absl::InvalidArgumentError(
+        "--interpolate goes from noise to noise, and the run's generator "
+        "makes its images of others: leave it out");
+  }
   const int64_t rows = request.num_images;
   const int64_t steps = request.interpolate;
-  Ingredients ways =
-      DrawSamples(request, generator, seed, {.first = 0, .count = 2 * rows});
+  GANDEM_ASSIGN_OR_RETURN(
+      Ingredients ways,
+      DrawSamples(request, generator, seed, {.first = 0, .count = 2 * rows}));
   ways.noise_NZ = InterpolatedNoise(
       seed, request.noise, generator.network->noise_dim(), rows, steps);
   at::Tensor& labels_N = ways.condition.labels_N;
@@ -111,8 +137,10 @@ absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
                      " images are more than ", SampleRequest::kMaxImages,
                      ": lower --per_class, or choose one --class"));
   }
-  Ingredients ingredients = DrawSamples(
-      request, generator, seed, {.first = 0, .count = request.per_class});
+  GANDEM_ASSIGN_OR_RETURN(
+      Ingredients ingredients,
+      DrawSamples(request, generator, seed,
+                  {.first = 0, .count = request.per_class}));
   ingredients.noise_NZ = ingredients.noise_NZ.repeat({num_classes, 1});
   ingredients.condition.labels_N =
       torch::arange(num_classes, torch::TensorOptions().dtype(at::kLong).device(
@@ -150,17 +178,20 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                                      uint64_t seed) {
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
                           RealStatistics(generator.config.data()));
+  // Of all classes.
+  GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
+  GANDEM_ASSIGN_OR_RETURN(
+      const Ingredients ingredients,
+      DrawSamples({}, generator, seed, {.first = 0, .count = kCheckedSamples}));
   std::optional<PixelAccumulator> accumulator;
-  MakeSamples(
-      generator,
-      DrawSamples({}, generator, seed, {.first = 0, .count = kCheckedSamples}),
-      [&](std::span<const float> values, ImageShape shape) {
-        if (!accumulator.has_value()) accumulator.emplace(shape);
-        const size_t size = static_cast<size_t>(shape.NumValues());
-        for (; !values.empty(); values = values.subspan(size)) {
-          accumulator->Add(values.first(size));
-        }
-      });
+  MakeSamples(generator, ingredients,
+              [&](std::span<const float> values, ImageShape shape) {
+                if (!accumulator.has_value()) accumulator.emplace(shape);
+                const size_t size = static_cast<size_t>(shape.NumValues());
+                for (; !values.empty(); values = values.subspan(size)) {
+                  accumulator->Add(values.first(size));
+                }
+              });
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics generated,
                           accumulator->Finish());
   return ComputeSampleDistance(real, generated);
@@ -175,11 +206,15 @@ absl::Status WriteGridOf(const SampleRequest& request,
     GANDEM_ASSIGN_OR_RETURN(ingredients, DrawClasses(request, generator, seed));
     columns = request.per_class;
   } else if (request.interpolate > 0) {
-    ingredients = DrawWays(request, generator, seed);
+    GANDEM_ASSIGN_OR_RETURN(ingredients, DrawWays(request, generator, seed));
     columns = request.interpolate;
+  } else if (generator.pairs) {
+    GANDEM_ASSIGN_OR_RETURN(ingredients,
+                            DrawTranslations(request, generator, seed));
   } else {
-    ingredients = DrawSamples(request, generator, seed,
-                              {.first = 0, .count = request.num_images});
+    GANDEM_ASSIGN_OR_RETURN(
+        ingredients, DrawSamples(request, generator, seed,
+                                 {.first = 0, .count = request.num_images}));
   }
   report.num_images = ingredients.noise_NZ.size(0);
   return WriteGrid(generator, ingredients, columns, report.output);
@@ -199,7 +234,7 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
     report.output = absl::StrCat(folder, "/sample-", generator.step, ".png");
   }
   report.num_images = request.num_images;
-  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, request.only_class));
+  GANDEM_RETURN_IF_ERROR(UseConditions(seed, request.only_class, generator));
   GANDEM_RETURN_IF_ERROR(
       UseStandingStatistics(request.standing, seed, generator));
   if (IsExportPath(report.output)) {

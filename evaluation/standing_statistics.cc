@@ -4,6 +4,7 @@
 #include <torch/torch.h>
 
 #include "common/philox.h"
+#include "common/status.h"
 #include "models/layers/batch_norm.h"
 
 namespace gandem {
@@ -17,6 +18,7 @@ struct Batch {
   Condition condition;
 };
 
+// Labels at most: images that are translated are added to it.
 Batch DrawBatch(const StandingOptions& options, uint64_t seed, uint64_t step,
                 int64_t noise_dim, int64_t num_classes) {
   const auto stream = [&](uint64_t index) {
@@ -67,6 +69,12 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
     Batch batch =
         DrawBatch(options, seed, static_cast<uint64_t>(step),
                   network.noise_dim(), generator.config.data().num_classes());
+    if (generator.pairs) {
+      const IndexRange range = {.first = step * options.max_batch,
+                                .count = batch.noise_NZ.size(0)};
+      GANDEM_ASSIGN_OR_RETURN(batch.condition,
+                              generator.conditions(Purpose::kSample, 0, range));
+    }
     at::Tensor& labels_N = batch.condition.labels_N;
     if (labels_N.defined()) labels_N = labels_N.to(compute.device);
     network.forward(batch.noise_NZ.to(compute.device, compute.dtype),

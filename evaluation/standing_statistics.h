@@ -26,7 +26,8 @@ void CheckStanding(const StandingOptions& options, Faults& faults);
 
 // Nothing if options.steps is 0. All draws of step s come from the streams
 // (seed, kStandingStatistics, s, .): index 0 the size, index 1 + i noise and
-// label of image i.
+// label of image i. Images that are translated come in the order of their file,
+// those of step s from number s * max_batch on.
 //   INVALID_ARGUMENT  the generator has no batch norm.
 //   and Torch exceptions.
 absl::Status UseStandingStatistics(const StandingOptions& options,

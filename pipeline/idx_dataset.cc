@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -38,21 +39,26 @@ absl::Status CheckLabels(const std::vector<uint8_t>& labels,
 
 }  // namespace
 
+absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path,
+                                                   int64_t num_classes) {
+  GANDEM_ASSIGN_OR_RETURN(IdxArray labels, ReadIdx(path, /*num_dimensions=*/1));
+  GANDEM_RETURN_IF_ERROR(CheckLabels(labels.values, num_classes, path));
+  return std::move(labels.values);
+}
+
 absl::StatusOr<std::unique_ptr<Dataset>> IdxDataset::Open(
     const std::string& images_path, const std::string& labels_path,
     int64_t max_images, int64_t num_classes) {
   GANDEM_ASSIGN_OR_RETURN(IdxArray images,
                           ReadIdx(images_path, /*num_dimensions=*/3));
-  IdxArray labels;
+  std::vector<uint8_t> labels;
   if (!labels_path.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(labels, ReadIdx(labels_path, /*num_dimensions=*/1));
-    if (labels.shape[0] != images.shape[0]) {
+    GANDEM_ASSIGN_OR_RETURN(labels, ReadIdxLabels(labels_path, num_classes));
+    if (std::ssize(labels) != images.shape[0]) {
       return absl::InvalidArgumentError(absl::StrCat(
           labels_path, ": expected one label for each of the ", images.shape[0],
-          " images of ", images_path, ", found ", labels.shape[0]));
+          " images of ", images_path, ", found ", labels.size()));
     }
-    GANDEM_RETURN_IF_ERROR(
-        CheckLabels(labels.values, num_classes, labels_path));
   }
   const ImageShape shape = {
       .channels = 1, .height = images.shape[1], .width = images.shape[2]};
@@ -62,8 +68,8 @@ absl::StatusOr<std::unique_ptr<Dataset>> IdxDataset::Open(
     images.values.resize(size * shape.NumValues());
     images.values.shrink_to_fit();
   }
-  return std::unique_ptr<Dataset>(new IdxDataset(
-      size, shape, std::move(images.values), std::move(labels.values)));
+  return std::unique_ptr<Dataset>(
+      new IdxDataset(size, shape, std::move(images.values), std::move(labels)));
 }
 
 IdxDataset::IdxDataset(int64_t size, ImageShape shape,

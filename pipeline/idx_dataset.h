@@ -15,13 +15,17 @@
 
 namespace gandem {
 
+// Labels of an IDX file, one for each image. `num_classes` 0: any label. Errors
+// of ReadIdx, and
+//   INVALID_ARGUMENT  one is not below num_classes.
+absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path,
+                                                   int64_t num_classes);
+
 class IdxDataset : public Dataset {
  public:
   // An empty `labels_path` means no labels. `max_images` 0: all, else the first
-  // of the file at most that many. `num_classes` 0: any label. Errors of
-  // ReadIdx, and
-  //   INVALID_ARGUMENT  the number of labels is not that of images, or one is
-  //                     not below num_classes.
+  // of the file at most that many. Errors of ReadIdx and ReadIdxLabels, and
+  //   INVALID_ARGUMENT  the number of labels is not that of images.
   static absl::StatusOr<std::unique_ptr<Dataset>> Open(
       const std::string& images_path, const std::string& labels_path,
       int64_t max_images = 0, int64_t num_classes = 0);

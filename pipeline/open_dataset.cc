@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/open_dataset.h"
 
+#include <string>
 #include <utility>
 
 #include "common/status.h"
@@ -9,21 +10,53 @@
 #include "proto/config.pb.h"
 
 namespace gandem {
+namespace {
+
+absl::StatusOr<std::unique_ptr<Dataset>> OpenFitted(const DataConfig& config,
+                                                    const std::string& images,
+                                                    const std::string& labels) {
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                          IdxDataset::Open(images, labels, config.max_images(),
+                                           config.num_classes()));
+  return config.fit() == PAD
+             ? PadTo(std::move(dataset), config.image_size())
+             : ResizeTo(std::move(dataset), config.image_size());
+}
+
+}  // namespace
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<Dataset> dataset,
-      IdxDataset::Open(config.idx_images(), config.idx_labels(),
-                       config.max_images(), config.num_classes()));
-  if (config.fit() == PAD) {
-    GANDEM_ASSIGN_OR_RETURN(dataset,
-                            PadTo(std::move(dataset), config.image_size()));
-  } else {
-    GANDEM_ASSIGN_OR_RETURN(dataset,
-                            ResizeTo(std::move(dataset), config.image_size()));
-  }
+      OpenFitted(config, config.idx_images(), config.idx_labels()));
   return std::shared_ptr<const Dataset>(std::move(dataset));
+}
+
+absl::StatusOr<std::vector<uint8_t>> ReadDatasetLabels(
+    const DataConfig& config) {
+  if (config.idx_labels().empty()) return std::vector<uint8_t>();
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<uint8_t> labels,
+      ReadIdxLabels(config.idx_labels(), config.num_classes()));
+  const auto limit = static_cast<size_t>(config.max_images());
+  if (limit > 0 && limit < labels.size()) labels.resize(limit);
+  return labels;
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
+    const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<Dataset> images,
+      OpenFitted(config, config.idx_images(), config.idx_labels()));
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> inputs,
+                          OpenFitted(config, config.idx_inputs(), ""));
+  absl::StatusOr<std::unique_ptr<Dataset>> pairs =
+      JoinPairs(std::move(images), std::move(inputs));
+  if (!pairs.ok()) {
+    return Annotate(pairs.status(), "data.idx_images and data.idx_inputs");
+  }
+  return std::shared_ptr<const Dataset>(*std::move(pairs));
 }
 
 }  // namespace gandem

@@ -3,10 +3,12 @@
 // The dataset that a config asks for: reader, max_images and transform.
 //
 // Owner: the caller shares it. Thread safety: see dataset.h.
-// Errors: those of IdxDataset::Open, PadTo and ResizeTo.
+// Errors: those of IdxDataset::Open, PadTo, ResizeTo and JoinPairs.
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/dataset.h"
@@ -16,6 +18,15 @@ namespace gandem {
 class DataConfig;
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
+    const DataConfig& config);
+
+// The labels of its images; empty: it has none.
+absl::StatusOr<std::vector<uint8_t>> ReadDatasetLabels(
+    const DataConfig& config);
+
+// With idx_inputs: each image followed by the one that it is made of, as
+// further channels.
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
 
 }  // namespace gandem

@@ -82,6 +82,31 @@ class Resized : public Dataset {
   const Resampler resampler_;
 };
 
+class Joined : public Dataset {
+ public:
+  Joined(std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second)
+      : first_(std::move(first)), second_(std::move(second)) {}
+
+  int64_t size() const override { return first_->size(); }
+  ImageShape shape() const override {
+    ImageShape shape = first_->shape();
+    shape.channels += second_->shape().channels;
+    return shape;
+  }
+
+  absl::StatusOr<int64_t> Read(int64_t index,
+                               std::span<float> out) const override {
+    const auto split = static_cast<size_t>(first_->shape().NumValues());
+    GANDEM_RETURN_IF_ERROR(second_->Read(index, out.subspan(split)).status());
+    return first_->Read(index, out.first(split));
+  }
+
+ private:
+  // Never change after construction.
+  const std::unique_ptr<Dataset> first_;
+  const std::unique_ptr<Dataset> second_;
+};
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Dataset>> PadTo(std::unique_ptr<Dataset> inner,
@@ -105,6 +130,19 @@ absl::StatusOr<std::unique_ptr<Dataset>> ResizeTo(
       .channels = from.channels, .height = size, .width = size};
   if (shape == from) return inner;
   return std::make_unique<Resized>(std::move(inner), shape);
+}
+
+absl::StatusOr<std::unique_ptr<Dataset>> JoinPairs(
+    std::unique_ptr<Dataset> first, std::unique_ptr<Dataset> second) {
+  const ImageShape a = first->shape();
+  const ImageShape b = second->shape();
+  GANDEM_CHECK(a.height == b.height && a.width == b.width);
+  if (first->size() != second->size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("pairs: ", first->size(), " images and ", second->size(),
+                     " to be joined to them; expected one for each"));
+  }
+  return std::make_unique<Joined>(std::move(first), std::move(second));
 }
 
 }  // namespace gandem

@@ -3,7 +3,14 @@
 
 #include <torch/torch.h>
 
+#include <memory>
+#include <utility>
+
 #include "common/check.h"
+#include "common/status.h"
+#include "pipeline/open_dataset.h"
+#include "proto/config.pb.h"
+#include "training/data_places.h"
 
 namespace gandem {
 namespace {
@@ -20,30 +27,71 @@ Purpose LabelsFor(Purpose noise) {
   }
 }
 
+ConditionSource LabelsBy(
+    std::function<int64_t(Purpose noise, int64_t step, int64_t index)> label_of,
+    at::Device device) {
+  return [=](Purpose noise, int64_t step,
+             IndexRange range) -> absl::StatusOr<Condition> {
+    const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
+    int64_t* label = labels_N.mutable_data_ptr<int64_t>();
+    for (int64_t i = range.first; i < range.end(); ++i, ++label) {
+      *label = label_of(noise, step, i);
+    }
+    return Condition{.labels_N = labels_N.to(device)};
+  };
+}
+
 at::Tensor Concatenate(const std::vector<at::Tensor>& parts) {
   return parts.front().defined() ? at::cat(parts) : at::Tensor();
 }
 
 }  // namespace
 
-Condition NoCondition(Purpose, int64_t, IndexRange) { return {}; }
+absl::StatusOr<Condition> NoCondition(Purpose, int64_t, IndexRange) {
+  return Condition();
+}
 
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device) {
   if (num_classes == 0) return NoCondition;
-  return [=](Purpose noise, int64_t step, IndexRange range) -> Condition {
-    const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
-    int64_t* label = labels_N.mutable_data_ptr<int64_t>();
-    for (int64_t i = range.first; i < range.end(); ++i, ++label) {
-      *label = PhiloxStream(seed, LabelsFor(noise), step, i)
-                   .NextBelow(static_cast<uint32_t>(num_classes));
-    }
-    return {.labels_N = labels_N.to(device)};
-  };
+  return LabelsBy(
+      [=](Purpose noise, int64_t step, int64_t index) -> int64_t {
+        return PhiloxStream(seed, LabelsFor(noise), step, index)
+            .NextBelow(static_cast<uint32_t>(num_classes));
+      },
+      device);
 }
 
-Condition ConditionOf(const ConditionSource& source, const Schedule& schedule,
-                      const ImageBatch& images) {
+absl::StatusOr<ConditionSource> OpenLabels(const RunConfig& config,
+                                           at::Device device) {
+  const uint64_t seed = config.seed();
+  const int64_t num_classes = config.data().num_classes();
+  const auto draw = config.data().generated_labels();
+  if (num_classes == 0 || draw == DataConfig::UNIFORM) {
+    return KeyedLabels(seed, num_classes, device);
+  }
+  GANDEM_ASSIGN_OR_RETURN(std::vector<uint8_t> read,
+                          ReadDatasetLabels(config.data()));
+  const auto labels =
+      std::make_shared<const std::vector<uint8_t>>(std::move(read));
+  const auto size = static_cast<int64_t>(labels->size());
+  const DataPlaces places(config, size);
+  const bool as_real = draw == DataConfig::AS_REAL_BATCH;
+  return LabelsBy(
+      [=](Purpose noise, int64_t step, int64_t index) -> int64_t {
+        if (as_real && noise != Purpose::kSample) {
+          return (*labels)[places.ImageOf(noise, step, index)];
+        }
+        // The label of an image that is drawn.
+        return (*labels)[PhiloxStream(seed, LabelsFor(noise), step, index)
+                             .NextBelow(static_cast<uint32_t>(size))];
+      },
+      device);
+}
+
+absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
+                                      const Schedule& schedule,
+                                      const ImageBatch& images) {
   IndexRange range = {.first = images.first_index, .count = images.count};
   if (images.use != ImageUse::kTrain ||
       schedule.image_source == ImageSource::kReused) {
@@ -58,17 +106,20 @@ Condition ConditionOf(const ConditionSource& source, const Schedule& schedule,
                 range);
 }
 
-Condition ConditionOf(const ConditionSource& source, const Schedule& schedule,
-                      const std::vector<ImageBatch>& pieces) {
+absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
+                                      const Schedule& schedule,
+                                      const std::vector<ImageBatch>& pieces) {
   GANDEM_CHECK(!pieces.empty());
   std::vector<at::Tensor> labels;
   std::vector<at::Tensor> images;
   for (const ImageBatch& piece : pieces) {
-    const Condition condition = ConditionOf(source, schedule, piece);
+    GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                            ConditionOf(source, schedule, piece));
     labels.push_back(condition.labels_N);
     images.push_back(condition.images_NCHW);
   }
-  return {.labels_N = Concatenate(labels), .images_NCHW = Concatenate(images)};
+  return Condition{.labels_N = Concatenate(labels),
+                   .images_NCHW = Concatenate(images)};
 }
 
 Condition Narrow(const Condition& condition, int64_t first, int64_t count) {

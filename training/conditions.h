@@ -6,6 +6,7 @@
 // them.
 //
 // Owner: a role holds a copy. Thread safety: the role's compute thread.
+// Errors: of paired images, those of their dataset (pairs.h); labels have none.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -14,6 +15,7 @@
 #include <functional>
 #include <vector>
 
+#include "absl/status/statusor.h"
 #include "common/philox.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
@@ -21,25 +23,35 @@
 
 namespace gandem {
 
+class RunConfig;  // proto/config.proto
+
 // The condition of generated images `range` of a step, addressed as their
 // noise: by kGeneratorNoise, kDiscriminatorNoise or kSample.
-using ConditionSource =
-    std::function<Condition(Purpose noise, int64_t step, IndexRange range)>;
+using ConditionSource = std::function<absl::StatusOr<Condition>(
+    Purpose noise, int64_t step, IndexRange range)>;
 
 // Of networks that take none.
-Condition NoCondition(Purpose noise, int64_t step, IndexRange range);
+absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
+                                      IndexRange range);
 
 // Labels drawn uniformly from the classes, from a keyed stream of each image;
 // no classes: NoCondition.
 ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
+// The labels that data.generated_labels asks for. Errors of ReadDatasetLabels
+// (pipeline/open_dataset.h), where they depend on the dataset.
+absl::StatusOr<ConditionSource> OpenLabels(const RunConfig& config,
+                                           at::Device device);
+
 // Of images that came over the exchange.
-Condition ConditionOf(const ConditionSource& source, const Schedule& schedule,
-                      const ImageBatch& images);
+absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
+                                      const Schedule& schedule,
+                                      const ImageBatch& images);
 // Of all pieces in order.
-Condition ConditionOf(const ConditionSource& source, const Schedule& schedule,
-                      const std::vector<ImageBatch>& pieces);
+absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
+                                      const Schedule& schedule,
+                                      const std::vector<ImageBatch>& pieces);
 
 // That of images [first, first + count) of a batch.
 Condition Narrow(const Condition& condition, int64_t first, int64_t count);

@@ -29,13 +29,13 @@ class FrozenParameters {
 };
 
 at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
+                      const Condition& condition,
                       const ObjectiveOptions& objective, const DrawKey& key,
                       const Compute& compute) {
   const torch::NoGradGuard no_grad;
   const at::Tensor real_NCHW = DiffAugment(InLayout(judged.real_NCHW, compute),
                                            objective.augmentation, key);
-  return critic.forward(real_NCHW, judged.condition, ForwardMode::kFrozen)
-      .logits_N;
+  return critic.forward(real_NCHW, condition, ForwardMode::kFrozen).logits_N;
 }
 
 // In float16 the gradient is computed of a scaled value and divided again, here
@@ -83,14 +83,18 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
   // Always a fresh leaf with canonical strides, wherever the images come from.
   at::Tensor leaf = InLayout(judged.images_NCHW.detach(), compute);
   leaf.set_requires_grad(true);
+  Condition condition = judged.condition;
+  if (condition.images_NCHW.defined()) {
+    condition.images_NCHW = InLayout(condition.images_NCHW, compute);
+  }
   const Verdict verdict = critic.forward(
       DiffAugment(leaf, objective.augmentation, key(Purpose::kAugmentJudged)),
-      judged.condition, ForwardMode::kFrozen);
+      condition, ForwardMode::kFrozen);
   at::Tensor value;
   if (IsRelativistic(objective.loss)) {
     value =
         GeneratorPairLoss(objective.loss,
-                          RealLogits(critic, judged, objective,
+                          RealLogits(critic, judged, condition, objective,
                                      key(Purpose::kAugmentJudgedReal), compute),
                           verdict.logits_N);
   } else {

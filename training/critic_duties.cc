@@ -180,10 +180,12 @@ absl::Status CriticDuties::Answer(const ImageBatch& images) {
     critic = older_critic_.get();
     version = older->second.version;
   }
+  GANDEM_ASSIGN_OR_RETURN(Condition condition,
+                          ConditionOf(condition_, schedule, images));
   JudgedImages judged = {
       .images_NCHW = UnpackImages(images.pixels, images.count, images.format,
                                   options_.compute),
-      .condition = ConditionOf(condition_, schedule, images),
+      .condition = std::move(condition),
       .round = images.round,
       .first_index = images.first_index};
   if (real_images_) {

@@ -135,8 +135,7 @@ absl::Status DiscriminatorRole::Train(const DiscriminatorOp& op,
     case Kind::kTake:
       return Take(op, deadline);
     case Kind::kGenerated:
-      Generated(op);
-      return absl::OkStatus();
+      return Generated(op);
     case Kind::kUpdate:
       return Update(op);
   }
@@ -194,17 +193,19 @@ absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
   return absl::OkStatus();
 }
 
-void DiscriminatorRole::Generated(const DiscriminatorOp& op) {
+absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
   const auto taken = taken_.find(op.range.first);
   const at::Tensor images_NCHW = UnpackImages(taken->second, options_.compute);
-  const Condition condition =
-      ConditionOf(parts_.condition, options_.schedule, taken->second);
+  GANDEM_ASSIGN_OR_RETURN(
+      const Condition condition,
+      ConditionOf(parts_.condition, options_.schedule, taken->second));
   taken_.erase(taken);
   const DiscriminatorObjective::Share share = objective_.Generated(
       images_NCHW, condition,
       op.range.first - op.step * options_.schedule.discriminator_batch);
   logit_generated_sum_ += share.logit_sum;
   Backward(share.loss);
+  return absl::OkStatus();
 }
 
 void DiscriminatorRole::Backward(const at::Tensor& loss) {

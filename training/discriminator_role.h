@@ -63,7 +63,7 @@ class DiscriminatorRole : public RoleLoop {
   absl::Status Train(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
-  void Generated(const DiscriminatorOp& op);
+  absl::Status Generated(const DiscriminatorOp& op);
   void Backward(const at::Tensor& loss);
   absl::Status Update(const DiscriminatorOp& op);
   void EndRound();

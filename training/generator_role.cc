@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "training/critic.h"
 #include "training/gradients.h"
+#include "training/losses.h"
 
 namespace gandem {
 
@@ -98,13 +99,11 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
                                     absl::Time deadline) {
   switch (op.kind) {
     case Kind::kMakeImages:
-      MakeImages(op);
-      return absl::OkStatus();
+      return MakeImages(op);
     case Kind::kSendImages:
       return Send(ImageUse::kTrain, op.range, deadline);
     case Kind::kForward:
-      Forward(op);
-      return absl::OkStatus();
+      return Forward(op);
     case Kind::kSendForward: {
       const Schedule& schedule = options_.schedule;
       const bool reused = schedule.image_source == ImageSource::kReused;
@@ -127,7 +126,7 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
   return absl::InternalError("unknown generator operation");
 }
 
-void GeneratorRole::MakeImages(const GeneratorOp& op) {
+absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
   torch::NoGradGuard no_grad;
   const int64_t step =
       round_ * options_.schedule.discriminator_steps_per_round + op.step;
@@ -136,18 +135,29 @@ void GeneratorRole::MakeImages(const GeneratorOp& op) {
   range.first -= op.step * options_.schedule.discriminator_batch;
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kDiscriminatorNoise, step, range);
-  const Condition condition =
-      parts_.condition(Purpose::kDiscriminatorNoise, step, range);
+  GANDEM_ASSIGN_OR_RETURN(
+      const Condition condition,
+      parts_.condition(Purpose::kDiscriminatorNoise, step, range));
   outgoing_ = PackImages(
       parts_.network->forward(noise_NZ, condition, ForwardMode::kFrozen),
       options_.sent_format);
+  return absl::OkStatus();
 }
 
-void GeneratorRole::Forward(const GeneratorOp& op) {
+absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
-  Condition condition =
-      parts_.condition(Purpose::kGeneratorNoise, round_, op.range);
+  GANDEM_ASSIGN_OR_RETURN(
+      Condition condition,
+      parts_.condition(Purpose::kGeneratorNoise, round_, op.range));
+  at::Tensor targets_NCHW;
+  if (options_.objective.paired_l1 > 0) {
+    GANDEM_CHECK(parts_.pairs != nullptr);
+    GANDEM_ASSIGN_OR_RETURN(
+        const RealImages pairs,
+        parts_.pairs->Read(Purpose::kGeneratorNoise, round_, op.range));
+    targets_NCHW = pairs.images_NCHW;
+  }
   at::Tensor images_NCHW =
       parts_.network->forward(noise_NZ, condition, ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {
@@ -155,7 +165,9 @@ void GeneratorRole::Forward(const GeneratorOp& op) {
   }
   micro_batches_.push_back({.range = op.range,
                             .condition = std::move(condition),
-                            .images_NCHW = std::move(images_NCHW)});
+                            .images_NCHW = std::move(images_NCHW),
+                            .targets_NCHW = std::move(targets_NCHW)});
+  return absl::OkStatus();
 }
 
 absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
@@ -229,6 +241,11 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                     parts_.critic_compute);
     loss_sum_ += judgment.loss;
     feedback_NCHW_ = InLayout(judgment.gradient_NCHW, options_.compute);
+  }
+  if (batch.targets_NCHW.defined()) {
+    loss_sum_ += AddPairedL1(batch.images_NCHW, batch.targets_NCHW,
+                             options_.objective.paired_l1,
+                             options_.schedule.generator_batch, feedback_NCHW_);
   }
   batch.images_NCHW.backward(
       parts_.scaler ? parts_.scaler->Scale(feedback_NCHW_) : feedback_NCHW_);

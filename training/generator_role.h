@@ -20,6 +20,7 @@
 #include "training/gradient_scaler.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
+#include "training/pairs.h"
 #include "training/role_loop.h"
 #include "training/sources.h"
 #include "training/tensor_bytes.h"
@@ -40,6 +41,8 @@ class GeneratorRole : public RoleLoop {
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     NoiseSource noise;
     ConditionSource condition = NoCondition;
+    // Needed for a paired loss of the objective; else it may be null.
+    std::shared_ptr<const PairReader> pairs = nullptr;
     // Writes a grid when one is due after `completed_rounds`; returns its path
     // for the metrics, or "".
     std::function<std::string(int64_t completed_rounds, Generator& average)>
@@ -60,13 +63,14 @@ class GeneratorRole : public RoleLoop {
   struct MicroBatch {
     IndexRange range;
     Condition condition;
-    at::Tensor images_NCHW;  // with its graph until kBackward
+    at::Tensor images_NCHW;   // with its graph until kBackward
+    at::Tensor targets_NCHW;  // paired losses: what they should become
   };
 
   absl::StatusOr<Progress> BetweenRounds(absl::Time deadline);
   absl::Status Execute(const GeneratorOp& op, absl::Time deadline);
-  void MakeImages(const GeneratorOp& op);
-  void Forward(const GeneratorOp& op);
+  absl::Status MakeImages(const GeneratorOp& op);
+  absl::Status Forward(const GeneratorOp& op);
   absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
   absl::Status TakeCritic(int64_t version, absl::Time deadline);
   absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);

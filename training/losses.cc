@@ -144,6 +144,18 @@ at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
 }
 
+double AddPairedL1(const at::Tensor& images_NCHW,
+                   const at::Tensor& targets_NCHW, double weight,
+                   int64_t batch_size, const at::Tensor& gradient_NCHW) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor difference_NCHW = images_NCHW - targets_NCHW;
+  const double values =
+      static_cast<double>(difference_NCHW.numel() / difference_NCHW.size(0));
+  gradient_NCHW.add_(difference_NCHW.sign(),
+                     weight / (values * static_cast<double>(batch_size)));
+  return weight * BatchMean(difference_NCHW.abs(), batch_size).item<double>();
+}
+
 at::Tensor DiscriminatorPairLoss(AdversarialLoss loss,
                                  const at::Tensor& real_logits,
                                  const at::Tensor& generated_logits) {

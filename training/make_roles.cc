@@ -16,8 +16,8 @@
 #include "pipeline/open_dataset.h"
 #include "pipeline/prefetcher.h"
 #include "training/choose_compute.h"
-#include "training/conditions.h"
 #include "training/optimizers/make_optimizer.h"
+#include "training/pairs.h"
 #include "training/place_network.h"
 #include "training/sample_writer.h"
 
@@ -92,12 +92,6 @@ absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
   return ComputeFrom(role, Resolve(role, setup.discriminator_choice));
 }
 
-// Labels of generated images.
-ConditionSource LabelsOf(const RunConfig& config, const Compute& compute) {
-  return KeyedLabels(config.seed(), config.data().num_classes(),
-                     compute.device);
-}
-
 absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
                                        const std::string& role) {
   const std::string path = absl::StrCat(setup.resume_from, "/", role, "-",
@@ -123,6 +117,8 @@ absl::StatusOr<RealImageSource> ReadRealImages(
                                    .depth = config.data().prefetch_batches()}));
   const ImageShape shape = dataset->shape();
   const bool has_classes = config.data().num_classes() > 0;
+  const bool has_pairs = HasPairs(config);
+  const int64_t channels = DataShapeOf(config.data()).image.channels;
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
@@ -136,6 +132,7 @@ absl::StatusOr<RealImageSource> ReadRealImages(
                                   .width = shape.width};
         RealImages real = {.images_NCHW = UnpackImages(
                                batch.pixels, slice.count, format, compute)};
+        if (has_pairs) return SplitPairs(real.images_NCHW, channels, compute);
         if (has_classes) {
           real.condition.labels_N =
               torch::tensor(batch.labels, at::kLong).to(compute.device);
@@ -144,11 +141,20 @@ absl::StatusOr<RealImageSource> ReadRealImages(
       });
 }
 
-absl::Status OpenRealImages(const RunConfig& config, const RoleSetup& setup,
-                            const Compute& compute,
-                            DiscriminatorRole::Parts& parts) {
-  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
-                          OpenDataset(config.data()));
+// Opens the dataset: for real images, and for what generated ones are made of.
+absl::Status OpenData(const RunConfig& config, const RoleSetup& setup,
+                      const Compute& compute, DiscriminatorRole::Parts& parts) {
+  std::shared_ptr<const Dataset> dataset;
+  std::shared_ptr<const PairReader> pairs;
+  if (HasPairs(config)) {
+    GANDEM_ASSIGN_OR_RETURN(dataset, OpenPairs(config.data()));
+    pairs = std::make_shared<const PairReader>(config, dataset, compute);
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(dataset, OpenDataset(config.data()));
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.condition,
+      OpenConditions(config, std::move(pairs), compute.device));
   const int64_t first_round = setup.place.first_round;
   GANDEM_ASSIGN_OR_RETURN(
       parts.real_images,
@@ -205,9 +211,14 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
                     {.rounds = config.rounds(),
                      .batch_size = config.generator().batch_size()}));
   parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
-  parts.condition = LabelsOf(config, compute);
+  if (HasPairs(config)) {
+    GANDEM_ASSIGN_OR_RETURN(parts.pairs, OpenPairReader(config, compute));
+  }
+  GANDEM_ASSIGN_OR_RETURN(parts.condition,
+                          OpenConditions(config, parts.pairs, compute.device));
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
-    parts.write_samples = SampleWriter(config, setup.run_dir, compute);
+    parts.write_samples = SampleWriter(config, parts.condition, parts.pairs,
+                                       setup.run_dir, compute);
   }
   auto role = std::make_unique<GeneratorRole>(
       OptionsOf(config, config.generator(), setup.place, compute, choice,
@@ -244,8 +255,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
           {.rounds = config.rounds(),
            .steps_per_round = config.schedule().discriminator_steps_per_round(),
            .batch_size = config.discriminator().batch_size()}));
-  GANDEM_RETURN_IF_ERROR(OpenRealImages(config, setup, compute, parts));
-  parts.condition = LabelsOf(config, compute);
+  GANDEM_RETURN_IF_ERROR(OpenData(config, setup, compute, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute, choice,
                 ExchangeOptionsFrom(config, setup.place).feedback_format),

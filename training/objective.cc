@@ -10,6 +10,7 @@ ObjectiveOptions ObjectiveFrom(const RunConfig& config) {
           .class_loss = ClassLossFrom(config.class_loss()),
           .penalties = PenaltiesFrom(config.penalties()),
           .augmentation = AugmentFrom(config.augmentation()),
+          .paired_l1 = config.paired_loss().l1(),
           .seed = config.seed()};
 }
 

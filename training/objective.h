@@ -22,7 +22,8 @@ struct ObjectiveOptions {
   ClassLossOptions class_loss = {};
   PenaltyOptions penalties = {};
   AugmentOptions augmentation = {};
-  uint64_t seed = 0;  // of augmentation and penalties
+  double paired_l1 = 0;  // weight, in the generator's loss
+  uint64_t seed = 0;     // of augmentation and penalties
 
   bool has_class_loss() const {
     return class_loss.family != ClassLossOptions::Family::kNone;

@@ -7,6 +7,7 @@
 #include "common/file.h"
 #include "common/log.h"
 #include "common/png.h"
+#include "common/status.h"
 #include "training/conditions.h"
 #include "training/sources.h"
 
@@ -14,19 +15,24 @@ namespace gandem {
 namespace {
 
 absl::Status WriteGrid(Generator& average, const RunConfig& config,
-                       const Compute& compute, const std::string& path) {
+                       const ConditionSource& conditions,
+                       const PairReader* pairs, const Compute& compute,
+                       const std::string& path) {
   torch::NoGradGuard no_grad;
   const uint64_t seed = config.seed();
   const IndexRange all = {.first = 0, .count = config.samples().num_images()};
   const at::Tensor noise_NZ =
       KeyedNoise(seed, average.noise_dim(), compute)(Purpose::kSample, 0, all);
-  const Condition condition =
-      KeyedLabels(seed, config.data().num_classes(), compute.device)(
-          Purpose::kSample, 0, all);
-  const at::Tensor images_NCHW =
-      average.forward(noise_NZ, condition, ForwardMode::kEvaluate)
-          .to(at::kCPU, at::kFloat)
-          .contiguous();
+  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                          conditions(Purpose::kSample, 0, all));
+  at::Tensor images_NCHW =
+      average.forward(noise_NZ, condition, ForwardMode::kEvaluate);
+  if (pairs != nullptr) {
+    GANDEM_ASSIGN_OR_RETURN(const RealImages shown,
+                            pairs->Read(Purpose::kSample, 0, all));
+    images_NCHW = BesidePairs(shown, images_NCHW);
+  }
+  images_NCHW = images_NCHW.to(at::kCPU, at::kFloat).contiguous();
   return WritePng(path, TileImages({images_NCHW.const_data_ptr<float>(),
                                     static_cast<size_t>(images_NCHW.numel())},
                                    {.channels = images_NCHW.size(1),
@@ -37,7 +43,8 @@ absl::Status WriteGrid(Generator& average, const RunConfig& config,
 }  // namespace
 
 std::function<std::string(int64_t, Generator&)> SampleWriter(
-    const RunConfig& config, const std::string& run_dir,
+    const RunConfig& config, ConditionSource conditions,
+    std::shared_ptr<const PairReader> pairs, const std::string& run_dir,
     const Compute& compute) {
   return [=](int64_t completed_rounds, Generator& average) -> std::string {
     const int64_t every = config.samples().every_rounds();
@@ -46,7 +53,8 @@ std::function<std::string(int64_t, Generator&)> SampleWriter(
         absl::StrFormat("samples/round-%06d.png", completed_rounds);
     absl::Status done = CreateDirectories(run_dir + "/samples");
     if (done.ok()) {
-      done = WriteGrid(average, config, compute, run_dir + "/" + name);
+      done = WriteGrid(average, config, conditions, pairs.get(), compute,
+                       run_dir + "/" + name);
     }
     if (done.ok()) return name;
     GANDEM_LOG_WARN("no sample grid after {} rounds: {}", completed_rounds,

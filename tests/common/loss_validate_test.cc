@@ -35,7 +35,8 @@ TEST(LossValidateTest, DefaultsAreLegal) { EXPECT_OK(Check("")); }
 
 TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
   int numbers = 0;
-  for (const char* part : {"class_loss", "penalties", "augmentation"}) {
+  for (const char* part :
+       {"class_loss", "penalties", "augmentation", "paired_loss"}) {
     const auto& message =
         *RunConfig::descriptor()->FindFieldByName(part)->message_type();
     for (int i = 0; i < message.field_count(); ++i) {
@@ -49,7 +50,7 @@ TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
       }
     }
   }
-  EXPECT_EQ(numbers, 3 + 8 + 2);
+  EXPECT_EQ(numbers, 3 + 8 + 2 + 1);
   ExpectFault("penalties { gradient_every_steps: 0 }",
               "penalties.gradient_every_steps 0");
   ExpectFault("penalties { lecam_start_step: -1 }",

@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <optional>
+#include <tuple>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -21,6 +24,7 @@
 #include "common/safetensors.h"
 #include "models/initialize.h"
 #include "models/registry.h"
+#include "pipeline/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -292,6 +296,85 @@ TEST_F(SampleClassesTest, WhatCannotBeSampledIsExplained) {
         RunSampleCommand(request).status(),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(message)));
   }
+}
+
+// Batched and single forwards may round differently.
+MATCHER(OneApart, "") {
+  return std::abs(int{std::get<0>(arg)} - int{std::get<1>(arg)}) <= 1;
+}
+
+// A run that translates images. Each is its own input here.
+class SampleTranslationsTest : public SampleCommandTest {
+ protected:
+  static constexpr int64_t kSide = 32;
+
+  void SetUp() override {
+    config_ = SmallConfig();
+    DataConfig& data = *config_.mutable_data();
+    data.set_max_images(3);
+    data.set_idx_inputs(data.idx_images());
+    config_.mutable_generator()
+        ->mutable_network()
+        ->mutable_pix2pix()
+        ->set_width(2);
+    WriteCheckpoint(run_, config_, 10);
+  }
+
+  // One image, of that many columns, of a file that sample wrote.
+  static std::vector<uint8_t> Pixels(const std::string& path, int64_t top,
+                                     int64_t left) {
+    const auto bytes = ReadFile(path);
+    EXPECT_OK(bytes.status());
+    const auto grid = DecodePng(*bytes);
+    EXPECT_OK(grid.status());
+    std::vector<uint8_t> pixels;
+    for (int64_t y = top; y < top + kSide; ++y) {
+      const auto row = grid->pixels.begin() + y * grid->width + left;
+      pixels.insert(pixels.end(), row, row + kSide);
+    }
+    return pixels;
+  }
+
+  RunConfig config_;
+};
+
+TEST_F(SampleTranslationsTest, ShowsInputTranslationAndTarget) {
+  ASSERT_OK_AND_ASSIGN(const SampleReport grid,
+                       RunSampleCommand({.run_dir = run_, .num_images = 3}));
+  EXPECT_EQ(grid.num_images, 3);
+  ASSERT_OK(RunSampleCommand(
+      {.run_dir = run_, .num_images = 3, .output = dir_ / "images/"}));
+  ASSERT_OK_AND_ASSIGN(const auto dataset, OpenDataset(config_.data()));
+  std::vector<float> image(kSide * kSide);
+  for (int64_t i = 0; i < 3; ++i) {
+    ASSERT_OK(dataset->Read(i, image).status());
+    std::vector<uint8_t> wanted(image.size());
+    std::ranges::transform(image, wanted.begin(), QuantizePixel);
+    // Two columns of cells, two pixels apart.
+    const int64_t top = i / 2 * (kSide + 2);
+    const int64_t left = i % 2 * (3 * kSide + 2);
+    EXPECT_EQ(Pixels(grid.output, top, left), wanted);
+    EXPECT_EQ(Pixels(grid.output, top, left + 2 * kSide), wanted);
+    const auto translation = Pixels(grid.output, top, left + kSide);
+    EXPECT_NE(translation, wanted);
+    // What is exported are the translations alone.
+    EXPECT_THAT(Pixels(dir_ / absl::StrFormat("images/%06d.png", i), 0, 0),
+                ::testing::Pointwise(OneApart(), translation));
+  }
+}
+
+TEST_F(SampleTranslationsTest, WhatNeedsNoiseIsRefused) {
+  EXPECT_THAT(
+      RunSampleCommand({.run_dir = run_, .interpolate = 3}).status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("the run's generator makes its images of others")));
+}
+
+TEST_F(SampleTranslationsTest, NeedsItsInputs) {
+  config_.mutable_data()->set_idx_inputs(dir_ / "gone");
+  WriteCheckpoint(dir_ / "other", config_, 10);
+  EXPECT_THAT(RunSampleCommand({.run_dir = dir_ / "other"}).status(),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("gone")));
 }
 
 TEST_F(SampleCommandTest, Float64Run) {

@@ -133,5 +133,45 @@ TEST_F(IdxDatasetTest, OpenDatasetFollowsTheConfig) {
                        HasSubstr("data.image_size 1 is too small")));
 }
 
+TEST_F(IdxDatasetTest, ReadDatasetLabelsFollowsTheConfig) {
+  DataConfig config;
+  config.set_idx_labels(labels_);
+  EXPECT_THAT(*ReadDatasetLabels(config), ElementsAre(7, 8, 9));
+  config.set_max_images(2);
+  EXPECT_THAT(*ReadDatasetLabels(config), ElementsAre(7, 8));
+  config.set_num_classes(9);
+  EXPECT_THAT(ReadDatasetLabels(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("image 2 has label 9")));
+  config.set_idx_labels("");
+  EXPECT_TRUE(ReadDatasetLabels(config)->empty());
+}
+
+TEST_F(IdxDatasetTest, OpenPairsReadsBothFiles) {
+  DataConfig config;
+  config.set_idx_images(images_);
+  config.set_idx_labels(labels_);
+  config.set_idx_inputs(
+      WritePlain(dir_ / "inputs", IdxBytes({3, 2, 2}, {0, 0, 0, 0,    //
+                                                       255, 0, 0, 0,  //
+                                                       0, 0, 0, 255})));
+  config.set_image_size(2);
+  ASSERT_OK_AND_ASSIGN(const auto pairs, OpenPairs(config));
+  EXPECT_EQ(pairs->size(), 3);
+  EXPECT_EQ(pairs->shape(),
+            (ImageShape{.channels = 2, .height = 2, .width = 2}));
+  std::vector<float> pixels(8);
+  EXPECT_EQ(*pairs->Read(1, pixels), 8);
+  EXPECT_THAT(pixels, ElementsAre(-0.6f, 0.6f, -1, -1,  // padded
+                                  1, -1, -1, -1));
+
+  config.set_idx_inputs(
+      WritePlain(dir_ / "few", IdxBytes({2, 1, 2}, {0, 0, 0, 0})));
+  EXPECT_THAT(OpenPairs(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.idx_images and data.idx_inputs: pairs: "
+                                 "3 images and 2")));
+}
+
 }  // namespace
 }  // namespace gandem

@@ -184,6 +184,32 @@ TEST(ResizeTest, SizeBelowOne) {
                        HasSubstr("data.image_size 0 is below 1")));
 }
 
+TEST(JoinPairsTest, ChannelsOfBothAndLabelsOfTheFirst) {
+  const auto pairs =
+      *JoinPairs(Image({.channels = 2, .height = 1, .width = 1}, {1, 2}),
+                 Image({.channels = 1, .height = 1, .width = 1}, {3}));
+  EXPECT_EQ(pairs->shape(),
+            (ImageShape{.channels = 3, .height = 1, .width = 1}));
+  EXPECT_EQ(pairs->size(), 1);
+  std::vector<float> out(3);
+  EXPECT_EQ(*pairs->Read(0, out), 5);
+  EXPECT_THAT(out, ElementsAre(1, 2, 3));
+}
+
+TEST(JoinPairsTest, FailureOfEitherTravels) {
+  const ImageShape shape = {.channels = 1, .height = 1, .width = 1};
+  const std::vector<float> pixel = {0};
+  std::vector<float> out(2);
+  EXPECT_THAT((*JoinPairs(std::make_unique<Unreadable>(shape, pixel),
+                          Image(shape, pixel)))
+                  ->Read(0, out),
+              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT((*JoinPairs(Image(shape, pixel),
+                          std::make_unique<Unreadable>(shape, pixel)))
+                  ->Read(0, out),
+              StatusIs(absl::StatusCode::kDataLoss));
+}
+
 TEST(TransformsTest, FailureOfTheSourceTravels) {
   const ImageShape shape = {.channels = 1, .height = 1, .width = 1};
   const std::vector<float> pixel = {0};

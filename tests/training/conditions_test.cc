@@ -5,17 +5,23 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <algorithm>
 #include <memory>
+#include <span>
 #include <string>
 #include <tuple>
 #include <utility>
 
 #include "exchange/discriminator_end.h"
 #include "exchange/in_process_exchange.h"
+#include "proto/config.pb.h"
+#include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 #include "training/discriminator_role.h"
 #include "training/generator_role.h"
 #include "training/optimizers/make_optimizer.h"
+#include "training/pairs.h"
 #include "training/run_roles.h"
 
 namespace gandem {
@@ -31,7 +37,8 @@ TEST(KeyedLabelsTest, AreDrawnFromTheStreamOfEachImage) {
       {Purpose::kDiscriminatorNoise, Purpose::kDiscriminatorLabels},
       {Purpose::kSample, Purpose::kSampleLabels}};
   for (const auto& [noise, labels] : purposes) {
-    const Condition condition = source(noise, 7, {.first = 10, .count = 20});
+    ASSERT_OK_AND_ASSIGN(const Condition condition,
+                         source(noise, 7, {.first = 10, .count = 20}));
     EXPECT_FALSE(condition.images_NCHW.defined());
     ASSERT_EQ(condition.labels_N.sizes(), at::IntArrayRef{20});
     for (int64_t i = 0; i < 20; ++i) {
@@ -43,8 +50,10 @@ TEST(KeyedLabelsTest, AreDrawnFromTheStreamOfEachImage) {
 
 TEST(KeyedLabelsTest, AreUniform) {
   constexpr int64_t kDraws = 50000;
-  const Condition condition = KeyedLabels(kSeed, kClasses, at::kCPU)(
-      Purpose::kGeneratorNoise, 0, {.first = 0, .count = kDraws});
+  ASSERT_OK_AND_ASSIGN(
+      const Condition condition,
+      KeyedLabels(kSeed, kClasses, at::kCPU)(Purpose::kGeneratorNoise, 0,
+                                             {.first = 0, .count = kDraws}));
   const at::Tensor counts = at::bincount(condition.labels_N);
   ASSERT_EQ(counts.size(0), kClasses);
   // Five standard deviations.
@@ -52,9 +61,75 @@ TEST(KeyedLabelsTest, AreUniform) {
 }
 
 TEST(KeyedLabelsTest, NoClassesNoLabels) {
-  const Condition condition = KeyedLabels(kSeed, 0, at::kCPU)(
-      Purpose::kSample, 0, {.first = 0, .count = 4});
+  ASSERT_OK_AND_ASSIGN(const Condition condition,
+                       KeyedLabels(kSeed, 0, at::kCPU)(
+                           Purpose::kSample, 0, {.first = 0, .count = 4}));
   EXPECT_FALSE(condition.labels_N.defined());
+}
+
+// Trap T14: labels of generated images are uniform in some papers, follow the
+// dataset in others, and are those of the real batch in a third kind.
+class OpenLabelsTest : public ::testing::Test {
+ protected:
+  OpenLabelsTest() {
+    for (int64_t i = 0; i < kImages; ++i) labels_[i] = i % 7 == 0 ? 1 : 0;
+    config_.set_seed(kSeed);
+    DataConfig& data = *config_.mutable_data();
+    data.set_idx_labels(testing::WritePlain(
+        folder_ / "labels", testing::IdxBytes({kImages}, labels_)));
+    data.set_num_classes(3);  // one that no image has
+    config_.mutable_generator()->set_batch_size(8);
+    config_.mutable_discriminator()->set_batch_size(4);
+  }
+
+  at::Tensor Labels(DataConfig::LabelDraw draw, Purpose noise, int64_t step,
+                    IndexRange range) {
+    config_.mutable_data()->set_generated_labels(draw);
+    const auto source = OpenLabels(config_, at::kCPU);
+    EXPECT_OK(source.status());
+    const auto condition = (*source)(noise, step, range);
+    EXPECT_OK(condition.status());
+    return condition->labels_N;
+  }
+
+  static constexpr int64_t kImages = 70;
+  const testing::TempDir folder_;
+  std::vector<uint8_t> labels_ = std::vector<uint8_t>(kImages);
+  RunConfig config_;
+};
+
+TEST_F(OpenLabelsTest, UniformOrAsOftenAsInTheDataset) {
+  constexpr int64_t kDraws = 21000;
+  const auto counts = [&](DataConfig::LabelDraw draw, Purpose noise) {
+    return at::bincount(Labels(draw, noise, 0, {.first = 0, .count = kDraws}),
+                        {}, /*minlength=*/3);
+  };
+  const auto expect = [&](const at::Tensor& found, const at::Tensor& wanted) {
+    // Five standard deviations.
+    EXPECT_LT((found - wanted).abs().max().item<int64_t>(), 350) << found;
+  };
+  const at::Tensor uniform = torch::tensor({7000, 7000, 7000});
+  const at::Tensor as_dataset = torch::tensor({18000, 3000, 0});
+  for (const Purpose noise : {Purpose::kGeneratorNoise,
+                              Purpose::kDiscriminatorNoise, Purpose::kSample}) {
+    expect(counts(DataConfig::UNIFORM, noise), uniform);
+    expect(counts(DataConfig::AS_DATASET, noise), as_dataset);
+  }
+  expect(counts(DataConfig::AS_REAL_BATCH, Purpose::kSample), as_dataset);
+}
+
+TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInTheirPlaces) {
+  const DataOrder order(kSeed, kImages);
+  for (const auto& [noise, batch] :
+       {std::pair{Purpose::kGeneratorNoise, int64_t{8}},
+        std::pair{Purpose::kDiscriminatorNoise, int64_t{4}}}) {
+    const at::Tensor labels_N = Labels(DataConfig::AS_REAL_BATCH, noise, 3,
+                                       {.first = 1, .count = batch - 1});
+    for (int64_t i = 1; i < batch; ++i) {
+      EXPECT_EQ(labels_N[i - 1].item<int64_t>(),
+                labels_[order.ImageOfSample(3 * batch + i)]);
+    }
+  }
 }
 
 TEST(ConditionsTest, NarrowTakesAPartOfWhatIsThere) {
@@ -66,7 +141,7 @@ TEST(ConditionsTest, NarrowTakesAPartOfWhatIsThere) {
   EXPECT_FALSE(Narrow({}, 1, 2).labels_N.defined());
 }
 
-// --- Labels stay with their images on every way through a run ---
+// --- Conditions stay with their images on every way through a run ---
 
 // Pixels that stand for labels, exactly.
 at::Tensor PixelsOf(const at::Tensor& labels_N) {
@@ -75,14 +150,21 @@ at::Tensor PixelsOf(const at::Tensor& labels_N) {
       .expand({-1, 1, 2, 2});
 }
 
-// Makes images that show their label.
-class LabelPainter : public Generator {
+// What an image of that condition looks like.
+at::Tensor Shown(const Condition& condition) {
+  return condition.images_NCHW.defined() ? condition.images_NCHW
+                                         : PixelsOf(condition.labels_N);
+}
+
+// Makes images that show their condition.
+class Painter : public Generator {
  public:
-  LabelPainter() : bias_(register_parameter("bias", torch::zeros({1}))) {}
+  Painter() : bias_(register_parameter("bias", torch::zeros({1}))) {}
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode) override {
-    EXPECT_EQ(condition.labels_N.size(0), noise_NZ.size(0));
-    return PixelsOf(condition.labels_N) + 0 * bias_;
+    const at::Tensor images_NCHW = Shown(condition);
+    EXPECT_EQ(images_NCHW.size(0), noise_NZ.size(0));
+    return images_NCHW + 0 * bias_;
   }
   int64_t noise_dim() const override { return 1; }
 
@@ -90,8 +172,8 @@ class LabelPainter : public Generator {
   at::Tensor bias_;
 };
 
-// Counts the images that show another label than the one it is told.
-class LabelReader : public Discriminator {
+// Counts the images that show another condition than the one it is told.
+class Reader : public Discriminator {
  public:
   struct Counts {
     int64_t trained = 0;
@@ -99,7 +181,7 @@ class LabelReader : public Discriminator {
     int64_t wrong = 0;
   };
 
-  explicit LabelReader(Counts* counts)
+  explicit Reader(Counts* counts)
       : counts_(counts),
         scale_(register_parameter("scale", torch::ones({1}))) {}
 
@@ -107,11 +189,11 @@ class LabelReader : public Discriminator {
                   ForwardMode mode) override {
     const int64_t count = images_NCHW.size(0);
     (mode == ForwardMode::kTrain ? counts_->trained : counts_->judged) += count;
-    const at::Tensor& labels_N = condition.labels_N;
-    if (!labels_N.defined() || labels_N.size(0) != count) {
+    const at::Tensor shown_NCHW = Shown(condition);
+    if (shown_NCHW.size(0) != count) {
       counts_->wrong += count;
     } else {
-      const at::Tensor equal = images_NCHW.detach().eq(PixelsOf(labels_N));
+      const at::Tensor equal = images_NCHW.detach().eq(shown_NCHW);
       counts_->wrong += count - equal.flatten(1).all(1).sum().item<int64_t>();
     }
     return {.logits_N = images_NCHW.mean({1, 2, 3}) * scale_};
@@ -128,16 +210,47 @@ std::unique_ptr<Optimizer> AdamFor(const torch::nn::Module& network) {
   return *MakeOptimizer(config, ParametersOf(network), {});
 }
 
-// consistency, source of images, feedback
-using Cell = std::tuple<Consistency, ImageSource, FeedbackMode>;
+constexpr int64_t kRounds = 6;
+constexpr int64_t kSteps = 2;
+constexpr int64_t kBatch = 6;
 
-class LabelsTest : public ::testing::TestWithParam<Cell> {};
+// Every image of its own, and made of itself.
+class Numbers : public Dataset {
+ public:
+  int64_t size() const override { return 29; }
+  ImageShape shape() const override {
+    return {.channels = 2, .height = 2, .width = 2};
+  }
+  absl::StatusOr<int64_t> Read(int64_t index,
+                               std::span<float> out) const override {
+    std::ranges::fill(out, static_cast<float>(index) / 64);
+    return kNoLabel;
+  }
+};
 
-TEST_P(LabelsTest, FollowTheImages) {
-  constexpr int64_t kRounds = 6;
-  constexpr int64_t kSteps = 2;
-  constexpr int64_t kBatch = 6;
-  const auto& [consistency, source, feedback] = GetParam();
+ConditionSource Inputs() {
+  RunConfig config;
+  config.set_seed(kSeed);
+  config.mutable_generator()->set_batch_size(kSteps * kBatch);
+  config.mutable_discriminator()->set_batch_size(kBatch);
+  return InputsOf(std::make_shared<PairReader>(
+      config, std::make_shared<Numbers>(), Compute{}));
+}
+
+Condition RealCondition(int64_t step, bool pairs) {
+  const at::Tensor labels_N =
+      (torch::arange(kBatch) * 3 + step).remainder(kClasses);
+  if (!pairs) return {.labels_N = labels_N};
+  return {.images_NCHW = PixelsOf(labels_N)};
+}
+
+// consistency, source of images, feedback, pairs instead of labels
+using Cell = std::tuple<Consistency, ImageSource, FeedbackMode, bool>;
+
+class FollowTest : public ::testing::TestWithParam<Cell> {};
+
+TEST_P(FollowTest, ConditionsFollowTheImages) {
+  const auto& [consistency, source, feedback, pairs] = GetParam();
   const bool bounded = consistency == Consistency::kBounded;
   // Micro-batches of different sizes cut the images anew.
   const Schedule schedule{.lag = 2,
@@ -166,35 +279,35 @@ TEST_P(LabelsTest, FollowTheImages) {
                                 }
                               }};
   const Compute compute;
-  const ConditionSource labels = KeyedLabels(kSeed, kClasses, at::kCPU);
-  LabelReader::Counts counts;
+  const ConditionSource conditions =
+      pairs ? Inputs() : KeyedLabels(kSeed, kClasses, at::kCPU);
+  Reader::Counts counts;
 
-  const auto generator = std::make_shared<LabelPainter>();
-  const auto average = std::make_shared<LabelPainter>();
+  const auto generator = std::make_shared<Painter>();
+  const auto average = std::make_shared<Painter>();
   GeneratorRole generator_role(
       {.schedule = schedule, .compute = compute, .sent_format = format},
       {.network = generator,
        .average = average,
-       .critic = std::make_shared<LabelReader>(&counts),
+       .critic = std::make_shared<Reader>(&counts),
        .ema = std::make_unique<Ema>(Ema::Options{}, *generator, *average),
        .optimizer = AdamFor(*generator),
        .noise = KeyedNoise(kSeed, 1, compute),
-       .condition = labels},
+       .condition = conditions},
       generator_end.get(), services);
-  const auto discriminator = std::make_shared<LabelReader>(&counts);
+  const auto discriminator = std::make_shared<Reader>(&counts);
   DiscriminatorRole discriminator_role(
       {.schedule = schedule, .compute = compute, .sent_format = format},
       {.network = discriminator,
-       .older_critic = std::make_shared<LabelReader>(&counts),
+       .older_critic = std::make_shared<Reader>(&counts),
        .optimizer = AdamFor(*discriminator),
-       .real_images = [&](int64_t step,
-                          absl::Time) -> absl::StatusOr<RealImages> {
-         const at::Tensor labels_N =
-             (torch::arange(kBatch) * 3 + step).remainder(kClasses);
-         return RealImages{.images_NCHW = PixelsOf(labels_N),
-                           .condition = {.labels_N = labels_N}};
+       .real_images = [pairs = pairs](int64_t step, absl::Time)
+           -> absl::StatusOr<RealImages> {
+         const Condition condition = RealCondition(step, pairs);
+         return RealImages{.images_NCHW = Shown(condition),
+                           .condition = condition};
        },
-       .condition = labels},
+       .condition = conditions},
       end.get(), services);
   RoleLoop* const roles[] = {&generator_role, &discriminator_role};
   ASSERT_OK(RunRoles(roles, {}));
@@ -206,12 +319,13 @@ TEST_P(LabelsTest, FollowTheImages) {
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Grid, LabelsTest,
+    Grid, FollowTest,
     ::testing::Combine(
         ::testing::Values(Consistency::kExact, Consistency::kBounded),
         ::testing::Values(ImageSource::kReused, ImageSource::kFresh),
         ::testing::Values(FeedbackMode::kSnapshot,
-                          FeedbackMode::kImageGradient)));
+                          FeedbackMode::kImageGradient),
+        ::testing::Bool()));
 
 }  // namespace
 }  // namespace gandem

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "common/loss_needs.h"
@@ -62,6 +63,33 @@ TEST(LossesTest, ReferenceValuesOfPairs) {
   EXPECT_NEAR(generator(2, -2), 4.018150, 1e-6);
   EXPECT_NEAR(discriminator(-0.5, 0.25), 1.136871, 1e-6);
   EXPECT_NEAR(generator(-0.5, 0.25), 0.386871, 1e-6);
+}
+
+// Against autograd, micro-batch by micro-batch; where an image is right, the
+// slope is 0 as in PyTorch.
+TEST(LossesTest, PairedL1IsAddedToTheGradient) {
+  constexpr int64_t kBatch = 5;
+  constexpr double kWeight = 100;
+  torch::manual_seed(1);
+  const at::Tensor images =
+      torch::randn({kBatch, 2, 3, 3}, at::kDouble).set_requires_grad(true);
+  at::Tensor targets = torch::randn({kBatch, 2, 3, 3}, at::kDouble);
+  targets[1] = images[1].detach();
+  const at::Tensor loss = kWeight * at::l1_loss(images, targets);
+  const at::Tensor other = torch::randn_like(images);
+  const at::Tensor want =
+      other + torch::autograd::grad({loss}, {images}).front();
+  const at::Tensor gradient = other.detach().clone();
+  double sum = 0;
+  for (const auto& [first, count] :
+       {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
+    sum += AddPairedL1(images.narrow(0, first, count),
+                       targets.narrow(0, first, count), kWeight, kBatch,
+                       gradient.narrow(0, first, count));
+  }
+  EXPECT_NEAR(sum, loss.item<double>(), 1e-10);
+  EXPECT_TRUE(at::allclose(gradient, want, 1e-12, 1e-12));
+  EXPECT_FALSE(gradient.requires_grad());
 }
 
 // A pair stays a pair: of all losses only these see who is next to whom.

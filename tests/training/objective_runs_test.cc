@@ -144,6 +144,8 @@ INSTANTIATE_TEST_SUITE_P(
                       true},
             Objective{"wgan_gp", "mlp",
                       "loss: WASSERSTEIN penalties { gradient_penalty: 10 }"},
+            Objective{"labels_as_real_batch", "mlp_classes",
+                      "data { generated_labels: AS_REAL_BATCH }"},
             Objective{"lazy_dragan", "mlp_classes",
                       "penalties { dragan: 10 gradient_every_steps: 3 }"},
             Objective{
@@ -168,6 +170,27 @@ INSTANTIATE_TEST_SUITE_P(
             "generator { layout: CHANNELS_LAST } "
             "discriminator { layout: CHANNELS_LAST }"}),
         ::testing::Values(1), ::testing::Bool()),
+    CellName);
+
+// Both sides read the inputs for themselves; dropout has one layer at this
+// size.
+INSTANTIATE_TEST_SUITE_P(
+    Translation, ObjectiveRunsTest,
+    ::testing::Combine(::testing::Values(Objective{"paired_l1", "pix2pix",
+                                                   "paired_loss { l1: 100 }"}),
+                       ::testing::Values(0, 2), ::testing::Bool()),
+    CellName);
+INSTANTIATE_TEST_SUITE_P(
+    TranslationElsewhere, ObjectiveRunsTest,
+    ::testing::Combine(
+        ::testing::Values(Objective{"paired_l1_two_layouts", "pix2pix",
+                                    "paired_loss { l1: 100 } "
+                                    "discriminator { layout: CHANNELS_LAST }"},
+                          Objective{"paired_l1_relativistic", "pix2pix",
+                                    "loss: RELATIVISTIC_PAIRED "
+                                    "paired_loss { l1: 100 }",
+                                    true}),
+        ::testing::Values(1), ::testing::Values(true)),
     CellName);
 
 // The generator's images are judged with the labels that were drawn for them.

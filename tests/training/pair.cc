@@ -138,7 +138,8 @@ void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
 RunConfig SmallConfig(const std::string& family, const std::string& folder) {
   const bool classes = family == "mlp_classes";
   const bool mlp = classes || family == "mlp";
-  const int size = mlp ? 8 : 32;
+  const bool pairs = family == "pix2pix";
+  const int size = mlp ? 8 : pairs ? 64 : 32;
   constexpr int kImages = 40;
   constexpr int kClasses = 3;
   std::vector<uint8_t> pixels(kImages * size * size);
@@ -156,6 +157,12 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
         WritePlain(folder + "/labels", IdxBytes({kImages}, labels)));
     config.mutable_data()->set_num_classes(kClasses);
   }
+  if (pairs) {
+    std::vector<uint8_t> inputs(pixels.size());
+    for (size_t i = 0; i < inputs.size(); ++i) inputs[i] = pixels[i] / 2;
+    config.mutable_data()->set_idx_inputs(WritePlain(
+        folder + "/inputs", IdxBytes({kImages, side, side}, inputs)));
+  }
   config.mutable_data()->set_image_size(size);
   config.mutable_checkpoint()->set_every_rounds(1);
   config.mutable_samples()->set_every_rounds(0);
@@ -168,6 +175,8 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
     if (mlp) {
       network.mutable_mlp()->add_hidden(12);
       network.mutable_mlp()->set_noise_dim(5);
+    } else if (pairs) {
+      network.mutable_pix2pix()->set_width(2);
     } else if (family == "dcgan") {
       network.mutable_dcgan()->set_width(8);
       network.mutable_dcgan()->set_noise_dim(5);

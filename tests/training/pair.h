@@ -48,9 +48,9 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
 void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
                  const std::string& folder);
 
-// A config of `family` ("mlp", "dcgan", "sndcgan", or "mlp_classes": told the
-// labels) that trains in milliseconds per round, on images written into
-// `folder`.
+// A config of `family` ("mlp", "dcgan", "sndcgan", "mlp_classes": told the
+// labels, or "pix2pix") that trains in milliseconds per round, on images
+// written into `folder`.
 RunConfig SmallConfig(const std::string& family, const std::string& folder);
 
 // Names of the tensors that differ in any bit, or exist in one only.

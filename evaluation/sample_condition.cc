@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/sample_labels.h"
+#include "evaluation/sample_condition.h"
 
 #include <torch/torch.h>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "training/conditions.h"
+#include "common/status.h"
+#include "training/pairs.h"
 
 namespace gandem {
 
@@ -26,15 +27,25 @@ absl::Status CheckClass(const RunConfig& config,
                                                  num_classes - 1));
 }
 
-Condition SampleCondition(const RunConfig& config, uint64_t seed,
-                          std::optional<int64_t> only_class, IndexRange range,
-                          at::Device device) {
+absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
+                           LoadedGenerator& generator) {
+  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, only_class));
+  const at::Device device = generator.compute.device;
   if (only_class.has_value()) {
-    const auto options = torch::TensorOptions().dtype(at::kLong).device(device);
-    return {.labels_N = torch::full({range.count}, *only_class, options)};
+    generator.conditions = [label = *only_class, device](
+                               Purpose, int64_t,
+                               IndexRange range) -> absl::StatusOr<Condition> {
+      const auto options =
+          torch::TensorOptions().dtype(at::kLong).device(device);
+      return Condition{.labels_N = torch::full({range.count}, label, options)};
+    };
+    return absl::OkStatus();
   }
-  return KeyedLabels(seed, config.data().num_classes(), device)(
-      Purpose::kSample, 0, range);
+  RunConfig config = generator.config;
+  config.set_seed(seed);
+  GANDEM_ASSIGN_OR_RETURN(generator.conditions,
+                          OpenConditions(config, generator.pairs, device));
+  return absl::OkStatus();
 }
 
 }  // namespace gandem
