@@ -75,7 +75,7 @@ absl::StatusOr<double> MeasureRole(RunConfig config, Role role,
   wanted.set_precision(RoleConfig::AUTO);
   wanted.set_layout(AUTO);
   std::vector<Cell> cells;
-  for (const ComputeChoice& choice : ComputeCandidates(wanted)) {
+  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
     cells.push_back({.choice = choice});
   }
   GANDEM_ASSIGN_OR_RETURN(const ComputeChoice chosen,

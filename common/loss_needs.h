@@ -47,4 +47,11 @@ constexpr LossNeeds NeedsOf(ClassLossConfig::Family family) {
   return {};
 }
 
+// Is there a penalty on the gradient of the discriminator with respect to its
+// images?
+inline bool HasGradientPenalty(const PenaltyConfig& penalties) {
+  return penalties.gradient_penalty() > 0 || penalties.dragan() > 0 ||
+         penalties.r1() > 0 || penalties.r2() > 0;
+}
+
 }  // namespace gandem

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/loss_needs.h"
 
 namespace gandem {
 namespace {
@@ -58,6 +59,18 @@ void CheckRole(const std::string& name, const RoleConfig& role,
   }
 }
 
+// The gradient that a penalty looks at is one of the forward pass, with a graph
+// of its own: the loss scale of the parameters' gradients comes after it.
+void CheckPenaltyPrecision(const RunConfig& config, Faults& faults) {
+  if (config.discriminator().precision() == RoleConfig::FLOAT16 &&
+      HasGradientPenalty(config.penalties())) {
+    faults.Add(
+        "discriminator.precision FLOAT16 makes the small image gradients 0 "
+        "that penalties.gradient_penalty, dragan, r1 and r2 look at: set "
+        "discriminator.precision=BFLOAT16 or FLOAT32, or these penalties to 0");
+  }
+}
+
 }  // namespace
 
 void CheckPrecision(const RunConfig& config, Faults& faults) {
@@ -67,6 +80,7 @@ void CheckPrecision(const RunConfig& config, Faults& faults) {
         "or BFLOAT16");
   }
   CheckDouble(config, faults);
+  CheckPenaltyPrecision(config, faults);
   CheckRole("generator", config.generator(), faults);
   CheckRole("discriminator", config.discriminator(), faults);
 }

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/log.h"
+#include "common/loss_needs.h"
 #include "common/safetensors.h"
 #include "common/status.h"
 #include "training/module_state.h"
@@ -94,11 +95,15 @@ absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
 
 }  // namespace
 
-std::vector<ComputeChoice> ComputeCandidates(const RoleConfig& role) {
+std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
+                                             Role which) {
+  const RoleConfig& role = RoleOf(config, which);
   std::vector<RoleConfig::Precision> precisions = {role.precision()};
   if (role.precision() == RoleConfig::AUTO) {
-    precisions = {RoleConfig::FLOAT32, RoleConfig::BFLOAT16,
-                  RoleConfig::FLOAT16};
+    precisions = {RoleConfig::FLOAT32, RoleConfig::BFLOAT16};
+    if (which == GENERATOR || !HasGradientPenalty(config.penalties())) {
+      precisions.push_back(RoleConfig::FLOAT16);
+    }
     if (role.device() != "cpu") precisions.push_back(RoleConfig::TF32);
   }
   std::vector<MemoryLayout> layouts = {role.layout()};
@@ -119,7 +124,7 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
   const absl::Time deadline = absl::Now() + options.limit;
   std::vector<Candidate> candidates;
   absl::Duration best = absl::InfiniteDuration();
-  for (const ComputeChoice& choice : ComputeCandidates(RoleOf(config, role))) {
+  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
     if (!candidates.empty() && absl::Now() > deadline) break;
     GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                             ComputeFrom(RoleOf(config, role), choice));

@@ -22,8 +22,9 @@
 namespace gandem {
 
 // The candidates of a role in `config`, FLOAT32 and NCHW first. One where
-// nothing is AUTO.
-std::vector<ComputeChoice> ComputeCandidates(const RoleConfig& role);
+// nothing is AUTO; without FLOAT16 where the config may not have it.
+std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
+                                             Role role);
 
 struct FastestOptions {
   // Candidates that have not had their turn by then are left out. A step that

@@ -254,6 +254,21 @@ TEST(RunConfigTest, LimitsThemselvesAreLegal) {
   }
 }
 
+TEST(RunConfigTest, GradientPenaltiesRefuseFloat16) {
+  for (const std::string penalty : {"gradient_penalty", "dragan", "r1", "r2"}) {
+    const std::string set = "penalties." + penalty + "=1";
+    const auto with = [&](const std::string& precision) {
+      return With({"discriminator.network.mlp={}", set, precision});
+    };
+    EXPECT_THAT(with("discriminator.precision=FLOAT16"),
+                Fault("discriminator.precision FLOAT16 makes the small image "
+                      "gradients 0"));
+    EXPECT_OK(with("discriminator.precision=BFLOAT16"));
+    EXPECT_OK(with("discriminator.precision=AUTO"));
+    EXPECT_OK(with("generator.precision=FLOAT16"));
+  }
+}
+
 TEST(RunConfigTest, TheCacheMustHoldTheLag) {
   EXPECT_THAT(With({"schedule.lag=3", "exchange.cache_rounds=2"}),
               Fault("exchange.cache_rounds 2 is neither 0 nor in [max(1, lag), "

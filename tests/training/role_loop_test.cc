@@ -109,6 +109,35 @@ TEST(RoleLoopTest, FreshImagesAreOthersAndRecordNothing) {
       testing::Differences(generators[false], generators[true]).empty());
 }
 
+// Trap T19: with micro-batches, statistics advance once for each training
+// forward, not once a step.
+TEST(RoleLoopTest, StatisticsCountMicroBatches) {
+  const testing::TempDir folder;
+  RunConfig config = testing::SmallConfig("dcgan", folder.path());
+  constexpr int kRounds = 2;
+  config.set_rounds(kRounds);
+  // Batches of 6.
+  config.mutable_generator()->set_micro_batch(2);
+  config.mutable_discriminator()->set_micro_batch(4);
+  ASSERT_OK_AND_ASSIGN(const auto states, testing::RunPair(config, {}));
+  const auto expect = [&](const std::string& file, int64_t forwards) {
+    int counters = 0;
+    for (const NamedTensor& tensor : states.at(kRounds).at(file)) {
+      if (!tensor.name.starts_with("model.") ||
+          !tensor.name.ends_with("num_batches_tracked")) {
+        continue;
+      }
+      ++counters;
+      EXPECT_EQ(*reinterpret_cast<const int64_t*>(tensor.bytes.data()),
+                forwards)
+          << tensor.name;
+    }
+    EXPECT_GT(counters, 0);
+  };
+  expect("generator-0.safetensors", kRounds * 3);
+  expect("discriminator-0.safetensors", kRounds * 2 * 2);  // real, generated
+}
+
 // Trap T15: Chainer's SNGAN and the WGAN-GP ResNet train the generator with
 // twice the images of a discriminator step.
 TEST(RoleLoopTest, TheGeneratorsBatchIsItsOwn) {
