@@ -167,6 +167,8 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
       return network.sngan().norm() == SnganConfig::BATCH;
     case NetworkConfig::kKerasDcgan:
       return network.keras_dcgan().variant() == KerasDcganConfig::DCGAN;
+    case NetworkConfig::kDcgan5:
+      return network.dcgan5().form() == Dcgan5Config::RADFORD;
     case NetworkConfig::kMlp:
     case NetworkConfig::kWganGp:
     case NetworkConfig::kSagan:

@@ -9,6 +9,7 @@
 #include "common/status.h"
 #include "models/biggan.h"
 #include "models/dcgan.h"
+#include "models/dcgan5.h"
 #include "models/keras_dcgan.h"
 #include "models/mlp.h"
 #include "models/pix2pix.h"
@@ -33,6 +34,7 @@ const auto& Families() {
       Pix2pixFamily(),     //
       SaganFamily(),       //
       BigganFamily(),      //
+      Dcgan5Family(),      //
   };
   return families;
 }

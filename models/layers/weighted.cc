@@ -69,7 +69,8 @@ ConvTranspose2d::ConvTranspose2d(const ConvOptions& options)
 
 at::Tensor ConvTranspose2d::forward(const at::Tensor& input, ForwardMode mode) {
   return at::conv_transpose2d(input, EffectiveWeight(mode), bias(),
-                              options_.stride, options_.padding);
+                              options_.stride, options_.padding,
+                              options_.output_padding);
 }
 
 }  // namespace gandem

@@ -80,6 +80,8 @@ struct ConvOptions {
   int64_t kernel = 0;        // required, >= 1; height and width
   int64_t stride = 1;
   int64_t padding = 0;
+  // Transposed: rows and columns that are added at the end.
+  int64_t output_padding = 0;
   bool bias = true;
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;

@@ -42,6 +42,7 @@ struct Rule {
   const char* reason = "";  // why not
   int64_t channels = 3;
   Buffers buffers = Buffers::kEqual;
+  int64_t classes = 0;  // where the row does not tell them
 };
 
 const Rule kRules[] = {
@@ -50,8 +51,6 @@ const Rule kRules[] = {
     {"info=", "", "InfoGAN"},
     {"head=(MH|MD)|aux=|head=AC", "", "class heads of other models"},
     {"ACGAN head", "", "class heads of other models"},
-    {"^Newmu/|/dcgan 5x5/", "", "5x5 kernels"},
-    {"CONDITIONAL \\(class BN\\)", "", "the row does not tell its classes"},
     {"^BG-PT/SNGAN/.*/D/", "", "a hidden layer of 3 channels (models.md T4)"},
     {"/D/.*head=PD classes=1 ", "",
      "a single class is no condition (models.md T20)"},
@@ -64,6 +63,10 @@ const Rule kRules[] = {
     {"^examples/.*nz=128.*nc=3", "dcgan { noise_dim: 128 }"},
     {"^examples/.*nc=3", "dcgan {}"},
     {"^examples/.*nc=1", "dcgan {}", "", 1},
+    // Radford's batch norm keeps no statistics.
+    {"^Newmu/", "dcgan5 { form: RADFORD }", "", 3, Buffers::kOwn},
+    {"/dcgan 5x5/28/", "dcgan5 {}", "", 1},
+    {"/dcgan 5x5/", "dcgan5 {}"},
     {"/deep_conv/.*/G/", "sndcgan {}"},
     {"/deep_conv/.*/D/head=none sn=0 bn=1", "sndcgan { spectral_norm: false }"},
     {"^OSU/DCGAN", "keras_dcgan {}", "", 3, Buffers::kRunningOnly},
@@ -156,6 +159,8 @@ const Rule kRules[] = {
     {"^mimicry/sngan_.*/D/", "sngan { thin: true shortcut: RECTIFIED }"},
     {"^mimicry/(dcgan|wgan_gp)_.*/D/",
      "sngan { thin: true norm: NONE pool: MEAN shortcut: RECTIFIED }"},
+    {"CONDITIONAL \\(class BN\\)", "sngan { width: 32 }", "", 3,
+     Buffers::kEqual, 10},
     {"^IWGAN/.*gan_cifar_resnet.*/G/", "sngan { width: 32 }"},
     {"^IWGAN/.*gan_cifar_resnet.*/D/", "sngan { norm: NONE pool: MEAN }"},
     {"^IWGAN/.*gan_64x64.*/resnet/", "wgan_gp {}"},
@@ -247,7 +252,7 @@ class ParamCountTest : public ::testing::Test {
   const Counts& CountsFor(const Rule& rule, const Row& row) {
     const std::string key =
         absl::StrCat(rule.network, row.at("net"), row.at("resolution"), "/",
-                     rule.channels, "/", ClassesOf(row));
+                     rule.channels, "/", ClassesOf(rule, row));
     const auto found = made_.find(key);
     if (found != made_.end()) return found->second;
     NetworkConfig config;
@@ -256,7 +261,7 @@ class ParamCountTest : public ::testing::Test {
     const int64_t size = *Number(row, "resolution");
     const DataShape data = {
         .image = {.channels = rule.channels, .height = size, .width = size},
-        .num_classes = ClassesOf(row)};
+        .num_classes = ClassesOf(rule, row)};
     Counts& counts = made_[key];
     if (row.at("net") == "G") {
       const auto network = MakeGenerator(config, data);
@@ -270,10 +275,12 @@ class ParamCountTest : public ::testing::Test {
     return counts;
   }
 
-  static int64_t ClassesOf(const Row& row) {
+  static int64_t ClassesOf(const Rule& rule, const Row& row) {
     std::smatch match;
     const std::string& arch = row.at("arch");
-    if (!std::regex_search(arch, match, std::regex("classes=(\\d+)"))) return 0;
+    if (!std::regex_search(arch, match, std::regex("classes=(\\d+)"))) {
+      return rule.classes;
+    }
     return std::stoll(match[1]);
   }
 

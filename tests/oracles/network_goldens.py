@@ -28,6 +28,7 @@ import keras_networks as keras
 import networks as nets
 import residual_networks as residual
 import translation_networks as translation
+import wide_kernel_networks as wide
 
 # name: (channels, size, batch, generator, discriminator)
 CASES = {
@@ -55,6 +56,14 @@ CASES = {
                      [1, 2, 4, 8, 16], 1, 5, "spectral", True, True, False)),
     "wgan_gp": (1, 64, 2, lambda: residual.WganGpGenerator(4, 1, 1),
                 lambda: residual.WganGpDiscriminator(1, 1)),
+    "dcgan5_28": (1, 28, 2, lambda: wide.WganGpGenerator(4, 2, 1, 28),
+                  lambda: wide.WganGpDiscriminator(2, 1, 28)),
+    "dcgan5_32": (1, 32, 2, lambda: wide.WganGpGenerator(4, 2, 1, 32),
+                  lambda: wide.WganGpDiscriminator(2, 1, 32)),
+    "dcgan5_64": (1, 64, 2, lambda: wide.WganGpGenerator(4, 1, 1, 64),
+                  lambda: wide.WganGpDiscriminator(1, 1, 64)),
+    "dcgan5_radford": (1, 64, 2, lambda: wide.RadfordGenerator(4, 1, 1),
+                       lambda: wide.RadfordDiscriminator(1, 1)),
     "keras_dcgan": (1, 64, 1, lambda: keras.KerasGenerator("DCGAN", 5, 2, 1),
                     lambda: keras.KerasDiscriminator("DCGAN", 2, 1)),
     "keras_sngan": (1, 64, 1, lambda: keras.KerasGenerator("SNGAN", 5, 2, 1),
