@@ -93,8 +93,11 @@ std::string NoSuchField(absl::string_view name, const Descriptor& type,
                       ")");
 }
 
-const FieldDescriptor* FindEnumField(const Descriptor& root,
-                                     absl::string_view name) {
+// What the enums of all fields of this name below `root` have: messages name a
+// field without its type. Empty: there is no such field.
+std::string SuggestEnumValue(absl::string_view field_name,
+                             absl::string_view value, const Descriptor& root) {
+  std::vector<const FieldDescriptor*> found;  // of different enums
   for (const std::string& path : FieldPaths(root)) {
     const FieldDescriptor* field = nullptr;
     const Descriptor* type = &root;
@@ -102,9 +105,22 @@ const FieldDescriptor* FindEnumField(const Descriptor& root,
       field = type->FindFieldByName(std::string(part));
       type = field->message_type();
     }
-    if (field->name() == name && field->enum_type() != nullptr) return field;
+    if (field->name() != field_name || field->enum_type() == nullptr) continue;
+    const bool known = std::any_of(
+        found.begin(), found.end(), [&](const FieldDescriptor* other) {
+          return other->enum_type() == field->enum_type();
+        });
+    if (!known) found.push_back(field);
   }
-  return nullptr;
+  std::vector<std::string> suggestions;
+  for (const FieldDescriptor* field : found) {
+    suggestions.push_back(absl::StrCat(
+        found.size() == 1
+            ? ""
+            : absl::StrCat("in ", field->containing_type()->name(), " "),
+        SuggestValue(value, *field->enum_type())));
+  }
+  return absl::StrJoin(suggestions, "; ");
 }
 
 // The text between `before` and `after`, or none.
@@ -144,11 +160,11 @@ Improved Improve(const std::string& message, const Descriptor& root) {
                               absl::StrCat("Unknown enumeration value of \"",
                                            *value, "\" for field \""),
                               "\"");
-    const FieldDescriptor* const field =
-        name.has_value() ? FindEnumField(root, *name) : nullptr;
-    if (field != nullptr) {
-      return {absl::StrCat(field->name(), " has no value '", *value, "' (",
-                           SuggestValue(*value, *field->enum_type()), ")"),
+    const std::string suggestion =
+        name.has_value() ? SuggestEnumValue(*name, *value, root) : "";
+    if (!suggestion.empty()) {
+      return {absl::StrCat(*name, " has no value '", *value, "' (", suggestion,
+                           ")"),
               std::string(*value)};
     }
   }
