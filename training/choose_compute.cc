@@ -23,8 +23,10 @@ constexpr char kChoice[] = "compute.choice";
 // A candidate is out when a step of an eighth of the batch takes as long as the
 // best one's whole step: some have no kernels worth the name here.
 constexpr int64_t kProbeShare = 8;
-// Those within this factor of the best one are measured again.
-constexpr double kFinal = 1.2;
+// Those within this factor of the best one are measured again, in so many
+// turns: a slow moment of the machine must not decide.
+constexpr double kFinal = 1.5;
+constexpr int kFinalTurns = 3;
 
 bool IsAuto(const RoleConfig& role) {
   return role.precision() == RoleConfig::AUTO || role.layout() == AUTO;
@@ -139,10 +141,12 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
     best = std::min(best, candidate.time);
     candidates.push_back(candidate);
   }
-  for (Candidate& candidate : candidates) {
-    if (candidate.time > kFinal * best || absl::Now() > deadline) continue;
-    GANDEM_RETURN_IF_ERROR(MeasureAgain(config, role, options.steps,
-                                        absl::InfiniteDuration(), candidate));
+  for (int turn = 0; turn < kFinalTurns; ++turn) {
+    for (Candidate& candidate : candidates) {
+      if (candidate.time > kFinal * best || absl::Now() > deadline) continue;
+      GANDEM_RETURN_IF_ERROR(MeasureAgain(config, role, options.steps,
+                                          absl::InfiniteDuration(), candidate));
+    }
   }
   const Candidate& fastest = *std::min_element(
       candidates.begin(), candidates.end(),
