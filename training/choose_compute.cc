@@ -24,9 +24,9 @@ constexpr char kChoice[] = "compute.choice";
 // best one's whole step: some have no kernels worth the name here.
 constexpr int64_t kProbeShare = 8;
 // Those within this factor of the best one are measured again, in so many
-// turns: a slow moment of the machine must not decide.
+// turns: a machine's speed drifts, so that only times of one turn compare.
 constexpr double kFinal = 1.5;
-constexpr int kFinalTurns = 3;
+constexpr int kFinalTurns = 8;
 
 bool IsAuto(const RoleConfig& role) {
   return role.precision() == RoleConfig::AUTO || role.layout() == AUTO;
@@ -42,9 +42,9 @@ struct Candidate {
   absl::Duration time = absl::InfiniteDuration();
 };
 
-// Keeps the faster of the time so far and of this measurement.
-absl::Status MeasureAgain(const RunConfig& config, Role role, int steps,
-                          absl::Duration best, Candidate& candidate) {
+// candidate.time of one more measurement; infinite: out.
+absl::Status MeasureOnce(const RunConfig& config, Role role, int steps,
+                         absl::Duration best, Candidate& candidate) {
   const int64_t batch_size = RoleOf(config, role).batch_size();
   GANDEM_ASSIGN_OR_RETURN(
       const StepCost probe,
@@ -57,14 +57,13 @@ absl::Status MeasureAgain(const RunConfig& config, Role role, int steps,
       const StepCost cost,
       MeasureStep(config, role, candidate.compute,
                   {.steps = steps, .warmup_limit = 3 * best}));
-  candidate.time = std::min(candidate.time, cost.time);
+  candidate.time = cost.time;
   return absl::OkStatus();
 }
 
 std::string Report(const std::vector<Candidate>& candidates) {
   std::string text;
   for (const Candidate& candidate : candidates) {
-    if (candidate.time == absl::InfiniteDuration()) continue;
     absl::StrAppend(&text, text.empty() ? "" : ", ", ToString(candidate.choice),
                     " ", absl::ToInt64Microseconds(candidate.time), " us");
   }
@@ -132,7 +131,7 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
                             ComputeFrom(RoleOf(config, role), choice));
     Candidate candidate{.choice = choice, .compute = compute};
     const absl::Status measured =
-        MeasureAgain(config, role, options.steps, best, candidate);
+        MeasureOnce(config, role, options.steps, best, candidate);
     if (!measured.ok()) {
       if (candidates.empty()) return measured;
       GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
@@ -141,13 +140,21 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
     best = std::min(best, candidate.time);
     candidates.push_back(candidate);
   }
-  for (int turn = 0; turn < kFinalTurns; ++turn) {
-    for (Candidate& candidate : candidates) {
-      if (candidate.time > kFinal * best || absl::Now() > deadline) continue;
-      GANDEM_RETURN_IF_ERROR(MeasureAgain(config, role, options.steps,
-                                          absl::InfiniteDuration(), candidate));
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.time > kFinal * best;
+  });
+  std::vector<absl::Duration> sums(candidates.size());
+  int turns = 0;
+  for (; turns < kFinalTurns && (turns == 0 || absl::Now() < deadline);
+       ++turns) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      GANDEM_RETURN_IF_ERROR(MeasureOnce(config, role, options.steps,
+                                         absl::InfiniteDuration(),
+                                         candidates[i]));
+      sums[i] += candidates[i].time;
     }
   }
+  for (size_t i = 0; i < sums.size(); ++i) candidates[i].time = sums[i] / turns;
   const Candidate& fastest = *std::min_element(
       candidates.begin(), candidates.end(),
       [](const auto& a, const auto& b) { return a.time < b.time; });

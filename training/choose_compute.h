@@ -33,7 +33,7 @@ struct FastestOptions {
   int steps = 5;
 };
 
-// Measures all candidates and then the best of them again, in turns.
+// Measures all candidates and then the best of them again, adding up turns.
 absl::StatusOr<ComputeChoice> FastestCompute(
     const RunConfig& config, Role role, const FastestOptions& options = {});
 
