@@ -5,37 +5,22 @@
 #include <span>
 #include <vector>
 
+#include "common/rpc/shared_slices.h"
+#include "common/status.h"
+
 namespace gandem {
-namespace {
-
-void DeleteSharedBytes(void* bytes) { delete static_cast<SharedBytes*>(bytes); }
-
-// A slice that keeps the bytes alive. gRPC only reads what it sends.
-grpc::Slice ShareSlice(const SharedBytes& bytes) {
-  return grpc::Slice(const_cast<std::byte*>(bytes.data()), bytes.size(),
-                     &DeleteSharedBytes, new SharedBytes(bytes));
-}
-
-}  // namespace
 
 grpc::ByteBuffer ToByteBuffer(const Frame& frame) {
-  const grpc::Slice slices[] = {grpc::Slice(EncodeFrameHead(frame)),
-                                ShareSlice(frame.payload)};
-  return grpc::ByteBuffer(slices, frame.payload.empty() ? 1 : 2);
+  return JoinSlices(EncodeFrameHead(frame), frame.payload);
 }
 
 absl::StatusOr<Frame> FromByteBuffer(const grpc::ByteBuffer& buffer,
                                      int64_t max_bytes) {
-  std::vector<grpc::Slice> slices;
-  if (!buffer.Dump(&slices).ok()) {
-    return absl::InvalidArgumentError("malformed frame: cannot be unpacked");
-  }
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<SharedBytes> slices,
+                          ShareSlices(buffer));
   std::vector<std::span<const std::byte>> pieces;
   pieces.reserve(slices.size());
-  for (const grpc::Slice& slice : slices) {
-    pieces.push_back(
-        std::as_bytes(std::span<const uint8_t>(slice.begin(), slice.size())));
-  }
+  for (const SharedBytes& slice : slices) pieces.push_back(slice.span());
   return DecodeFrame(pieces, max_bytes);
 }
 

@@ -20,4 +20,16 @@ grpc::ByteBuffer ToByteBuffer(const Frame& frame);
 absl::StatusOr<Frame> FromByteBuffer(const grpc::ByteBuffer& buffer,
                                      int64_t max_bytes);
 
+// For FrameStream.
+struct ExchangeCodec {
+  using Frame = gandem::Frame;
+  static grpc::ByteBuffer Encode(const Frame& frame) {
+    return ToByteBuffer(frame);
+  }
+  static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer& buffer,
+                                      int64_t max_bytes) {
+    return FromByteBuffer(buffer, max_bytes);
+  }
+};
+
 }  // namespace gandem

@@ -19,10 +19,11 @@
 #include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/rpc/frame_stream.h"
 #include "exchange/exchange_options.h"
 #include "exchange/generator_inbox.h"
 #include "exchange/outbox.h"
-#include "exchange/rpc/frame_stream.h"
+#include "exchange/rpc/byte_buffer.h"
 #include "exchange/wire_codec.h"
 
 namespace gandem {
@@ -93,7 +94,8 @@ class ClientCore {
 
 class ClientStream
     : public FrameStream<
-          grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>> {
+          grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
+          ExchangeCodec> {
  public:
   ClientStream(std::shared_ptr<ClientCore> core, ServerIdentity server)
       : FrameStream(core->options().max_message_bytes),

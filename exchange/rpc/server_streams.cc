@@ -6,9 +6,10 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
-#include "exchange/rpc/frame_stream.h"
+#include "exchange/rpc/byte_buffer.h"
 
 namespace gandem {
 
@@ -16,7 +17,7 @@ using ServerReactor =
     grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 // Checks who is there and leaves the rest to the kinds of streams.
-class ServerStream : public FrameStream<ServerReactor> {
+class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
   ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
                grpc::CallbackServerContext* call)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "exchange/strand.h"
+#include "common/strand.h"
 
 #include <gtest/gtest.h>
 

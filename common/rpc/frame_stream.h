@@ -6,6 +6,12 @@
 // that the socket and the copy overlap; a frame that cannot be handled yet
 // stays where it is, and gRPC's flow control makes the sender wait.
 //
+// `Codec` is a struct:
+//   using Frame = ...;  // has a `kind`
+//   static grpc::ByteBuffer Encode(const Frame&);
+//   static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer&,
+//                                       int64_t max_bytes);
+//
 // Owner: itself, from Open() until OnDone; others share it to poke it.
 // Thread safety: Poke and Stop from any thread. The virtual functions are
 // called one at a time, without a lock.
@@ -23,15 +29,16 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "exchange/rpc/byte_buffer.h"
-#include "exchange/strand.h"
-#include "exchange/wire_codec.h"
+#include "common/strand.h"
 
 namespace gandem {
 
-template <typename Reactor>
+template <typename Reactor, typename Codec>
 class FrameStream : public Reactor {
  public:
+  using Frame = typename Codec::Frame;
+  using FrameKind = decltype(Frame::kind);
+
   explicit FrameStream(int64_t max_message_bytes)
       : max_message_bytes_(max_message_bytes), strand_([this] { Step(); }) {}
   FrameStream(const FrameStream&) = delete;
@@ -141,7 +148,7 @@ class FrameStream : public Reactor {
     if (prepared_.has_value()) return;
     const std::optional<Frame> frame = NextFrame();
     if (!frame.has_value()) return;
-    prepared_ = ToByteBuffer(*frame);
+    prepared_ = Codec::Encode(*frame);
     prepared_kind_ = frame->kind;
   }
 
@@ -149,7 +156,7 @@ class FrameStream : public Reactor {
   bool HandleFirst() {
     if (!current_.has_value()) {
       absl::StatusOr<Frame> frame =
-          FromByteBuffer(arrived_.front(), max_message_bytes_);
+          Codec::Decode(arrived_.front(), max_message_bytes_);
       arrived_.front().Clear();
       if (!frame.ok()) {
         end_ = frame.status();
@@ -176,9 +183,9 @@ class FrameStream : public Reactor {
   grpc::ByteBuffer incoming_;
   bool sent_ = false;
   grpc::ByteBuffer outgoing_;
-  FrameKind outgoing_kind_ = FrameKind::kOpen;
+  FrameKind outgoing_kind_ = {};
   std::optional<grpc::ByteBuffer> prepared_;
-  FrameKind prepared_kind_ = FrameKind::kOpen;
+  FrameKind prepared_kind_ = {};
   std::deque<grpc::ByteBuffer> arrived_;
   std::optional<Frame> current_;  // the first of arrived_, decoded
 

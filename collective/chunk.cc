@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/chunk.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+namespace {
+
+absl::string_view NameOf(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat32:
+      return "FLOAT32";
+    case ElementType::kFloat64:
+      return "FLOAT64";
+    case ElementType::kBfloat16:
+      return "BFLOAT16";
+    case ElementType::kFloat16:
+      return "FLOAT16";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string ToString(const OperationTag& tag) {
+  switch (tag.kind) {
+    case OperationKind::kAllReduce:
+      return absl::StrCat("all-reduce ", tag.number, " (", tag.bytes,
+                          " bytes of ", NameOf(tag.type), ")");
+    case OperationKind::kBroadcast:
+      return absl::StrCat("broadcast ", tag.number, " (", tag.bytes,
+                          " bytes of rank ", tag.root, ")");
+    case OperationKind::kAllGather:
+      return absl::StrCat("all-gather ", tag.number, " (", tag.bytes,
+                          " bytes)");
+    case OperationKind::kBarrier:
+      return absl::StrCat("barrier ", tag.number);
+  }
+  return "";
+}
+
+}  // namespace gandem

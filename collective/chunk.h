@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A part of an operation's bytes on its way from one rank to another, and what
+// says to which operation it belongs.
+//
+// Owner: values; they share the payload.
+// Thread safety: values.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "collective/collective.h"
+#include "common/shared_bytes.h"
+
+namespace gandem {
+
+// Which operation; all ranks must agree on all of it.
+struct OperationTag {
+  int64_t number = 0;  // the Ticket
+  OperationKind kind = OperationKind::kBarrier;
+  ElementType type = ElementType::kFloat32;
+  int root = 0;
+  int64_t bytes = 0;  // of the whole buffer
+
+  bool operator==(const OperationTag&) const = default;
+};
+
+// "all-reduce 17 (4096 bytes of FLOAT32)"
+std::string ToString(const OperationTag& tag);
+
+struct Chunk {
+  OperationTag tag = {};
+  int64_t offset = 0;  // of the payload in the operation's buffer
+  uint32_t crc32c = 0;
+  std::vector<SharedBytes> payload = {};  // pieces, in order
+
+  int64_t size() const {
+    int64_t result = 0;
+    for (const SharedBytes& piece : payload) {
+      result += static_cast<int64_t>(piece.size());
+    }
+    return result;
+  }
+};
+
+}  // namespace gandem

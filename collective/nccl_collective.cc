@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/nccl_collective.h"
+
+#include <cuda_runtime_api.h>
+#include <nccl.h>
+
+#include <cstddef>
+#include <deque>
+#include <span>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/check.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// Between two looks at what NCCL or the device has got to: neither can wake a
+// thread of the host at a deadline.
+constexpr absl::Duration kPollInterval = absl::Microseconds(50);
+
+absl::Status ToStatus(cudaError_t error, absl::string_view what) {
+  if (error == cudaSuccess) return absl::OkStatus();
+  return absl::InternalError(
+      absl::StrCat(what, ": CUDA: ", cudaGetErrorString(error)));
+}
+
+// In progress is fine: communicators are non-blocking.
+absl::Status ToStatus(ncclResult_t result, absl::string_view what) {
+  if (result == ncclSuccess || result == ncclInProgress) {
+    return absl::OkStatus();
+  }
+  const absl::string_view text = ncclGetErrorString(result);
+  return result == ncclRemoteError
+             ? absl::UnavailableError(
+                   absl::StrCat(what, ": a rank is lost: ", text))
+             : absl::InternalError(absl::StrCat(what, ": NCCL: ", text));
+}
+
+absl::Status CheckDevice(int device) {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error != cudaSuccess || count == 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "collective: NCCL: this host has no usable GPU (",
+        error == cudaSuccess ? "no device" : cudaGetErrorString(error),
+        "); choose another collective, or run where nvidia-smi lists one"));
+  }
+  if (device < 0 || device >= count) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("collective: NCCL: device ", device, " is not in [0, ",
+                     count - 1, "]"));
+  }
+  return ToStatus(cudaSetDevice(device), "cudaSetDevice");
+}
+
+ncclDataType_t ToNccl(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat32:
+      return ncclFloat32;
+    case ElementType::kFloat64:
+      return ncclFloat64;
+    case ElementType::kBfloat16:
+      return ncclBfloat16;
+    case ElementType::kFloat16:
+      return ncclFloat16;
+  }
+  return ncclFloat32;
+}
+
+class NcclCollective : public Collective {
+ public:
+  NcclCollective(const NcclOptions& options, int rank, int size)
+      : options_(options), rank_(rank), size_(size) {}
+
+  ~NcclCollective() override {
+    absl::MutexLock lock(&mu_);
+    // The device may still be at work, in kernels that wait for other ranks.
+    if (communicator_ != nullptr) {
+      if (pending_.empty() && failure_.ok()) {
+        (void)ncclCommFinalize(communicator_);
+        (void)WaitForCommunicator(absl::Now() + kFarewell, "ncclCommFinalize");
+      }
+      Abort();
+    }
+    if (ready_ != nullptr) (void)cudaEventDestroy(ready_);
+    for (const Pending& pending : pending_) {
+      (void)cudaEventDestroy(pending.done);
+    }
+    if (barrier_value_ != nullptr) (void)cudaFree(barrier_value_);
+    if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
+  }
+
+  absl::Status Connect(const ncclUniqueId& id, absl::Time deadline) {
+    absl::MutexLock lock(&mu_);
+    GANDEM_RETURN_IF_ERROR(
+        ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
+                 "cudaStreamCreate"));
+    GANDEM_RETURN_IF_ERROR(
+        ToStatus(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming),
+                 "cudaEventCreate"));
+    GANDEM_RETURN_IF_ERROR(
+        ToStatus(cudaMalloc(&barrier_value_, sizeof(float)), "cudaMalloc"));
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.blocking = 0;
+    GANDEM_RETURN_IF_ERROR(ToStatus(
+        ncclCommInitRankConfig(&communicator_, size_, id, rank_, &config),
+        "ncclCommInitRankConfig"));
+    return WaitForCommunicator(deadline, "ncclCommInitRankConfig");
+  }
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+
+  absl::Status Wait(Ticket ticket, absl::Time deadline) override {
+    while (true) {
+      {
+        absl::MutexLock lock(&mu_);
+        GANDEM_CHECK(ticket >= 1 && ticket <= submitted_);
+        Look();
+        if (done_ >= ticket) return absl::OkStatus();
+        if (!failure_.ok()) return failure_;
+        if (absl::Now() >= deadline) {
+          return absl::DeadlineExceededError(
+              absl::StrCat("rank ", rank_, ": operation ", ticket,
+                           " of NCCL waits, ", done_, " are done"));
+        }
+      }
+      absl::SleepFor(kPollInterval);
+    }
+  }
+
+  void Close(absl::Status reason) override {
+    GANDEM_CHECK(!reason.ok());
+    absl::MutexLock lock(&mu_);
+    Fail(std::move(reason));
+  }
+
+ private:
+  struct Pending {
+    Ticket ticket = 0;
+    cudaEvent_t done = nullptr;
+  };
+  static constexpr absl::Duration kFarewell = absl::Seconds(5);
+
+  Ticket Submit(const Operation& operation) override {
+    absl::MutexLock lock(&mu_);
+    ++submitted_;
+    if (!failure_.ok()) return submitted_;
+    if (absl::Status status = Launch(operation); !status.ok()) {
+      Fail(std::move(status));
+    }
+    return submitted_;
+  }
+
+  absl::Status Launch(const Operation& operation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    // This thread may be one of autograd's.
+    GANDEM_RETURN_IF_ERROR(
+        ToStatus(cudaSetDevice(options_.device), "cudaSetDevice"));
+    const auto compute = static_cast<cudaStream_t>(options_.compute_stream);
+    GANDEM_RETURN_IF_ERROR(
+        ToStatus(cudaEventRecord(ready_, compute), "cudaEventRecord"));
+    GANDEM_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(stream_, ready_, 0),
+                                    "cudaStreamWaitEvent"));
+    GANDEM_RETURN_IF_ERROR(ToStatus(Enqueue(operation), "collective"));
+    // A non-blocking communicator may still be at it.
+    GANDEM_RETURN_IF_ERROR(
+        WaitForCommunicator(absl::Now() + kFarewell, "collective"));
+    Pending pending = {.ticket = submitted_};
+    GANDEM_RETURN_IF_ERROR(ToStatus(
+        cudaEventCreateWithFlags(&pending.done, cudaEventDisableTiming),
+        "cudaEventCreate"));
+    pending_.push_back(pending);
+    return ToStatus(cudaEventRecord(pending.done, stream_), "cudaEventRecord");
+  }
+
+  ncclResult_t Enqueue(const Operation& operation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    std::byte* const data = operation.buffer.data();
+    const size_t bytes = operation.buffer.size();
+    switch (operation.kind) {
+      case OperationKind::kAllReduce:
+        return ncclAllReduce(
+            data, data, bytes / BytesPerElement(operation.type),
+            ToNccl(operation.type), ncclSum, communicator_, stream_);
+      case OperationKind::kBroadcast:
+        return ncclBroadcast(data, data, bytes, ncclUint8, operation.root,
+                             communicator_, stream_);
+      case OperationKind::kAllGather: {
+        const size_t block = bytes / size_;
+        return ncclAllGather(data + rank_ * block, data, block, ncclUint8,
+                             communicator_, stream_);
+      }
+      case OperationKind::kBarrier:
+        return ncclAllReduce(barrier_value_, barrier_value_, 1, ncclFloat32,
+                             ncclSum, communicator_, stream_);
+    }
+    return ncclInvalidArgument;
+  }
+
+  // Until NCCL has done what it was told.
+  absl::Status WaitForCommunicator(absl::Time deadline, absl::string_view what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      GANDEM_RETURN_IF_ERROR(
+          ToStatus(ncclCommGetAsyncError(communicator_, &state), what));
+      if (state != ncclInProgress) return ToStatus(state, what);
+      if (absl::Now() >= deadline) {
+        return absl::DeadlineExceededError(
+            absl::StrCat(what, ": rank ", rank_, " of ", size_,
+                         " waits for the other ranks"));
+      }
+      absl::SleepFor(kPollInterval);
+    }
+  }
+
+  // At what the device and NCCL have got to.
+  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    while (failure_.ok() && !pending_.empty()) {
+      const Pending& first = pending_.front();
+      const cudaError_t error = cudaEventQuery(first.done);
+      if (error == cudaErrorNotReady) break;
+      if (error != cudaSuccess) return Fail(ToStatus(error, "collective"));
+      done_ = first.ticket;
+      (void)cudaEventDestroy(first.done);
+      pending_.pop_front();
+    }
+    if (!failure_.ok()) return;
+    ncclResult_t state = ncclSuccess;
+    absl::Status status = ToStatus(ncclCommGetAsyncError(communicator_, &state),
+                                   "ncclCommGetAsyncError");
+    if (status.ok()) status = ToStatus(state, "collective");
+    if (!status.ok()) Fail(std::move(status));
+  }
+
+  // Kernels that wait for other ranks end, so that the buffers are free.
+  void Fail(absl::Status reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!failure_.ok()) return;
+    failure_ = std::move(reason);
+    Abort();
+  }
+
+  void Abort() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (communicator_ == nullptr) return;
+    (void)ncclCommAbort(communicator_);
+    communicator_ = nullptr;
+    (void)cudaStreamSynchronize(stream_);
+  }
+
+  // Never changes after construction.
+  const NcclOptions options_;
+  const int rank_;
+  const int size_;
+
+  absl::Mutex mu_;
+  ncclComm_t communicator_ ABSL_GUARDED_BY(mu_) = nullptr;
+  cudaStream_t stream_ ABSL_GUARDED_BY(mu_) = nullptr;
+  cudaEvent_t ready_ ABSL_GUARDED_BY(mu_) = nullptr;
+  void* barrier_value_ ABSL_GUARDED_BY(mu_) = nullptr;
+  std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
+  Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
+  Ticket done_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
+};
+
+// From rank 0 to all.
+absl::StatusOr<ncclUniqueId> ShareId(Collective* bootstrap,
+                                     absl::Time deadline) {
+  ncclUniqueId id = {};
+  if (bootstrap->rank() == 0) {
+    GANDEM_RETURN_IF_ERROR(ToStatus(ncclGetUniqueId(&id), "ncclGetUniqueId"));
+  }
+  const absl::Status shared = bootstrap->Wait(
+      bootstrap->Broadcast(std::as_writable_bytes(std::span(&id, 1)), 0),
+      deadline);
+  if (shared.ok()) return id;
+  // The buffer is about to go.
+  bootstrap->Close(shared);
+  return shared;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collective>> CreateNccl(
+    const NcclOptions& options, Collective* bootstrap, absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(CheckDevice(options.device));
+  GANDEM_ASSIGN_OR_RETURN(const ncclUniqueId id, ShareId(bootstrap, deadline));
+  auto result = std::make_unique<NcclCollective>(options, bootstrap->rank(),
+                                                 bootstrap->size());
+  GANDEM_RETURN_IF_ERROR(result->Connect(id, deadline));
+  return result;
+}
+
+}  // namespace gandem

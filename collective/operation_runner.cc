@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/operation_runner.h"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "collective/element_sum.h"
+#include "common/check.h"
+#include "common/crc32c.h"
+#include "common/faults.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{64} << 20;
+// Copied, summed and checked in steps that stay in the nearest cache.
+constexpr size_t kStepBytes = size_t{16} << 10;
+
+// Calls `visit` for the payload in steps, and checks its checksum.
+template <typename Visit>
+absl::Status ReadPayload(const Chunk& chunk, int from, const Visit& visit) {
+  uint32_t crc = 0;
+  for (const SharedBytes& piece : chunk.payload) {
+    for (size_t at = 0; at < piece.size(); at += kStepBytes) {
+      const std::span<const std::byte> step =
+          piece.span().subspan(at, std::min(kStepBytes, piece.size() - at));
+      crc = Crc32c(step, crc);
+      visit(step);
+    }
+  }
+  if (crc == chunk.crc32c) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "checksum of a chunk of rank ", from, " in ", ToString(chunk.tag),
+      ": the network or a memory changed it"));
+}
+
+// Adds bytes as they come, in pieces that may end within an element.
+class Adder {
+ public:
+  Adder(ElementType type, std::span<std::byte> out)
+      : type_(type), element_(BytesPerElement(type)), out_(out) {}
+
+  void Add(std::span<const std::byte> bytes) {
+    while (!bytes.empty()) {
+      if (num_carried_ > 0 || bytes.size() < element_) {
+        const size_t some = std::min(element_ - num_carried_, bytes.size());
+        std::memcpy(carried_.data() + num_carried_, bytes.data(), some);
+        num_carried_ += some;
+        bytes = bytes.subspan(some);
+        if (num_carried_ < element_) return;
+        num_carried_ = 0;
+        AddWhole({carried_.data(), element_});
+      } else {
+        const size_t whole = bytes.size() / element_ * element_;
+        AddWhole(bytes.first(whole));
+        bytes = bytes.subspan(whole);
+      }
+    }
+  }
+
+ private:
+  void AddWhole(std::span<const std::byte> elements) {
+    AddElements(type_, elements, out_.first(elements.size()));
+    out_ = out_.subspan(elements.size());
+  }
+
+  const ElementType type_;
+  const size_t element_;
+  std::span<std::byte> out_;  // what is left
+  std::array<std::byte, 8> carried_;
+  size_t num_carried_ = 0;
+};
+
+}  // namespace
+
+absl::Status CheckRunnerOptions(const RunnerOptions& options, int size) {
+  Faults faults("collective");
+  if (faults.CheckRange("chunk_bytes", options.chunk_bytes, 8, kMaxBytes) &&
+      options.chunk_bytes % 8 != 0) {
+    faults.Add(absl::StrCat("chunk_bytes ", options.chunk_bytes,
+                            " is not a multiple of 8"));
+  }
+  faults.CheckRange("small_bytes", options.small_bytes, 0, kMaxBytes);
+  if (!options.hosts.empty() &&
+      std::cmp_not_equal(options.hosts.size(), size)) {
+    faults.Add(absl::StrCat("hosts are given for ", options.hosts.size(),
+                            " ranks of ", size));
+  }
+  return faults.ToStatus();
+}
+
+OperationRunner::OperationRunner(const RunnerOptions& options,
+                                 Transport* transport)
+    : options_(options), transport_(transport) {
+  const int rank = transport->rank();
+  const auto host_of = [&](int of) {
+    return options.hosts.empty() ? std::string() : options.hosts[of];
+  };
+  all_.place = rank;
+  leaders_.place = -1;
+  std::vector<std::string> hosts;
+  for (int other = 0; other < transport->size(); ++other) {
+    all_.ranks.push_back(other);
+    const std::string host = host_of(other);
+    if (host == host_of(rank)) {
+      if (other == rank) local_.place = local_.size();
+      local_.ranks.push_back(other);
+    }
+    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) {
+      if (other == rank) leaders_.place = leaders_.size();
+      leaders_.ranks.push_back(other);
+      hosts.push_back(host);
+    }
+  }
+}
+
+absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
+  tag_ = {.number = number,
+          .kind = operation.kind,
+          .type = operation.type,
+          .root = operation.root,
+          .bytes = static_cast<int64_t>(operation.buffer.size())};
+  buffer_ = operation.buffer;
+  switch (operation.kind) {
+    case OperationKind::kAllReduce:
+      return AllReduce(operation);
+    case OperationKind::kBroadcast:
+      return Chain(all_, operation.root);
+    case OperationKind::kAllGather:
+      return AllGather();
+    case OperationKind::kBarrier:
+      return ExchangeBlocks({});
+  }
+  return absl::InternalError("unknown operation");
+}
+
+absl::Status OperationRunner::AllReduce(const Operation& operation) {
+  const int64_t others = all_.size() - 1;
+  if (static_cast<int64_t>(operation.buffer.size()) * others <=
+      options_.small_bytes) {
+    return SmallAllReduce();
+  }
+  const bool several_hosts = leaders_.size() > 1;
+  const bool several_on_one = leaders_.size() < all_.size();
+  if (several_hosts && several_on_one) return HierarchicalAllReduce();
+  return RingAllReduce(all_);
+}
+
+absl::Status OperationRunner::SmallAllReduce() {
+  std::vector<std::byte> blocks(buffer_.size() * all_.size());
+  std::copy(buffer_.begin(), buffer_.end(),
+            blocks.begin() + buffer_.size() * all_.place);
+  GANDEM_RETURN_IF_ERROR(ExchangeBlocks(blocks));
+  SumBlocks(tag_.type, blocks, buffer_);
+  return absl::OkStatus();
+}
+
+absl::Status OperationRunner::HierarchicalAllReduce() {
+  GANDEM_RETURN_IF_ERROR(ReduceScatter(local_));
+  GANDEM_RETURN_IF_ERROR(GatherSegments(local_));
+  if (leaders_.place >= 0) GANDEM_RETURN_IF_ERROR(RingAllReduce(leaders_));
+  return Chain(local_, /*root=*/0);
+}
+
+absl::Status OperationRunner::AllGather() {
+  const size_t block = buffer_.size() / all_.size();
+  const int64_t sent = static_cast<int64_t>(block) * (all_.size() - 1);
+  if (sent <= options_.small_bytes) return ExchangeBlocks(buffer_);
+  RingPlan plan = {.segments = {},
+                   .first_sent = all_.place,
+                   .steps = all_.size() - 1,
+                   .adding_steps = 0};
+  for (int i = 0; i < all_.size(); ++i) {
+    plan.segments.push_back({.offset = i * block, .size = block});
+  }
+  return RunRing(all_, plan);
+}
+
+absl::Status OperationRunner::ReduceScatter(const Members& members) {
+  return RunRing(members, {.segments = Segments(members.size()),
+                           .first_sent = members.place - 1,
+                           .steps = members.size() - 1,
+                           .adding_steps = members.size() - 1});
+}
+
+absl::Status OperationRunner::RingAllReduce(const Members& members) {
+  return RunRing(members, {.segments = Segments(members.size()),
+                           .first_sent = members.place - 1,
+                           .steps = 2 * (members.size() - 1),
+                           .adding_steps = members.size() - 1});
+}
+
+// In step s a member sends segment first_sent - s and receives the one before
+// that, which is what it sends in the next step. So what is sent is the first
+// segment and then all that was received but the last, chunk by chunk.
+absl::Status OperationRunner::RunRing(const Members& members,
+                                      const RingPlan& plan) {
+  const int m = members.size();
+  std::vector<Range> sends;
+  std::vector<Range> receives;
+  size_t num_adding = 0;  // of the receives
+  size_t num_first = 0;   // sends that wait for no receive
+  for (int step = 0; step < plan.steps; ++step) {
+    const int segment = plan.first_sent - step + 2 * m;
+    Split(plan.segments[segment % m], sends);
+    Split(plan.segments[(segment - 1) % m], receives);
+    if (step == 0) num_first = sends.size();
+    if (step < plan.adding_steps) num_adding = receives.size();
+  }
+  const int right = members.At(members.place + 1);
+  const int left = members.At(members.place - 1);
+  size_t sent = 0;
+  size_t received = 0;
+  while (sent < sends.size() || received < receives.size()) {
+    while (sent < sends.size() && sent < received + kSendWindow &&
+           sent < received + num_first) {
+      GANDEM_RETURN_IF_ERROR(Send(right, sends[sent++]));
+    }
+    if (received == receives.size()) continue;
+    const Range& range = receives[received];
+    GANDEM_RETURN_IF_ERROR(received < num_adding ? ReceiveAndAdd(left, range)
+                                                 : ReceiveInto(left, range));
+    ++received;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OperationRunner::GatherSegments(const Members& members) {
+  const std::vector<Range> segments = Segments(members.size());
+  for (int place = 1; place < members.size(); ++place) {
+    if (members.place != 0 && members.place != place) continue;
+    std::vector<Range> chunks;
+    Split(segments[place], chunks);
+    for (const Range& chunk : chunks) {
+      GANDEM_RETURN_IF_ERROR(members.place == 0
+                                 ? ReceiveInto(members.At(place), chunk)
+                                 : Send(members.At(0), chunk));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OperationRunner::Chain(const Members& members, int root) {
+  const int m = members.size();
+  const int distance = (members.place - root + m) % m;
+  std::vector<Range> chunks;
+  Split({.offset = 0, .size = buffer_.size()}, chunks);
+  // Even nothing travels, so that a rank with another operation is noticed.
+  if (chunks.empty()) chunks.push_back({});
+  for (const Range& chunk : chunks) {
+    if (distance > 0) {
+      GANDEM_RETURN_IF_ERROR(ReceiveInto(members.At(members.place - 1), chunk));
+    }
+    if (distance < m - 1) {
+      GANDEM_RETURN_IF_ERROR(Send(members.At(members.place + 1), chunk));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
+  const size_t size = blocks.size() / all_.size();
+  const auto block = [&](int rank) {
+    return blocks.subspan(rank * size, size);
+  };
+  // Each rank begins with another peer, so that nobody is the last of all.
+  for (int step = 1; step < all_.size(); ++step) {
+    GANDEM_RETURN_IF_ERROR(
+        Send(all_.At(all_.place + step), all_.place * size, block(all_.place)));
+  }
+  for (int step = 1; step < all_.size(); ++step) {
+    const int from = all_.At(all_.place - step);
+    GANDEM_RETURN_IF_ERROR(ReceiveInto(from, from * size, block(from)));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
+  const size_t element = BytesPerElement(tag_.type);
+  const size_t elements = buffer_.size() / element;
+  std::vector<Range> segments;
+  for (int i = 0; i < count; ++i) {
+    const size_t begin = elements * i / count;
+    const size_t end = elements * (i + 1) / count;
+    segments.push_back(
+        {.offset = begin * element, .size = (end - begin) * element});
+  }
+  return segments;
+}
+
+void OperationRunner::Split(const Range& range,
+                            std::vector<Range>& chunks) const {
+  const size_t chunk = static_cast<size_t>(options_.chunk_bytes);
+  for (size_t at = 0; at < range.size; at += chunk) {
+    chunks.push_back({.offset = range.offset + at,
+                      .size = std::min(chunk, range.size - at)});
+  }
+}
+
+absl::Status OperationRunner::Send(int to, const Range& range) {
+  return Send(to, range.offset, buffer_.subspan(range.offset, range.size));
+}
+
+// Copies, so that the caller has its buffer back when the operation is done or
+// has failed, whatever still waits to leave.
+absl::Status OperationRunner::Send(int to, size_t offset,
+                                   std::span<const std::byte> bytes) {
+  Chunk chunk = {.tag = tag_, .offset = static_cast<int64_t>(offset)};
+  if (!bytes.empty()) {
+    const std::shared_ptr<std::byte[]> copy =
+        std::make_shared_for_overwrite<std::byte[]>(bytes.size());
+    for (size_t at = 0; at < bytes.size(); at += kStepBytes) {
+      const std::span<const std::byte> step =
+          bytes.subspan(at, std::min(kStepBytes, bytes.size() - at));
+      std::memcpy(copy.get() + at, step.data(), step.size());
+      chunk.crc32c = Crc32c(step, chunk.crc32c);
+    }
+    chunk.payload.emplace_back(copy, std::span(copy.get(), bytes.size()));
+  }
+  return transport_->Send(to, std::move(chunk));
+}
+
+absl::StatusOr<Chunk> OperationRunner::Receive(int from, size_t offset,
+                                               size_t size) {
+  GANDEM_ASSIGN_OR_RETURN(Chunk chunk, transport_->Receive(from));
+  if (chunk.tag != tag_) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "rank ", from, " is at ", ToString(chunk.tag), ", rank ",
+        transport_->rank(), " at ", ToString(tag_),
+        ": all ranks have to submit the same operations in the same order"));
+  }
+  if (std::cmp_not_equal(chunk.offset, offset) ||
+      std::cmp_not_equal(chunk.size(), size)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", from, " sent bytes [", chunk.offset, ", ",
+                     chunk.offset + chunk.size(), ") of ", ToString(tag_),
+                     ", where [", offset, ", ", offset + size,
+                     ") were due: a chunk was cut short, lost or sent twice"));
+  }
+  return chunk;
+}
+
+absl::Status OperationRunner::ReceiveInto(int from, const Range& range) {
+  return ReceiveInto(from, range.offset,
+                     buffer_.subspan(range.offset, range.size));
+}
+
+absl::Status OperationRunner::ReceiveInto(int from, size_t offset,
+                                          std::span<std::byte> out) {
+  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, offset, out.size()));
+  std::byte* at = out.data();
+  return ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
+    std::memcpy(at, step.data(), step.size());
+    at += step.size();
+  });
+}
+
+absl::Status OperationRunner::ReceiveAndAdd(int from, const Range& range) {
+  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk,
+                          Receive(from, range.offset, range.size));
+  Adder adder(tag_.type, buffer_.subspan(range.offset, range.size));
+  return ReadPayload(chunk, from,
+                     [&](std::span<const std::byte> step) { adder.Add(step); });
+}
+
+}  // namespace gandem

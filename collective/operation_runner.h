@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The algorithms behind the operations, over any Transport.
+//
+// All-reduce of m members, after Patarasuk and Yuan, "Bandwidth optimal
+// all-reduce algorithms for clusters of workstations", 2009: the buffer is m
+// segments, segment j being elements [n*j/m, n*(j+1)/m). Its sum starts with
+// member j+1's and goes around the ring to member j, who adds last:
+//   ((x_{j+1} + x_{j+2}) + ...) + x_j,  indices modulo m,
+// then around once more. Segments travel in chunks, so that all links and all
+// processors work at once. The members are all ranks, or, where several hosts
+// have several ranks each: first those of a host, then the hosts' first ranks,
+// with the sums of their hosts; and these hand the result on within the host.
+//
+// Small buffers go from everybody to everybody at once, and every rank adds in
+// ascending rank order: ((x_0 + x_1) + ...). Small: what a rank sends is at
+// most `small_bytes` in all.
+//
+// So the bits depend on the number of ranks, the hosts, the size of the buffer
+// and small_bytes, and on neither time nor chunks.
+//
+// Owner: the communication thread. Thread safety: one thread.
+// Errors: those of collective.h; the buffer's contents are then unspecified.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "collective/chunk.h"
+#include "collective/collective.h"
+#include "collective/transport.h"
+
+namespace gandem {
+
+struct RunnerOptions {
+  std::vector<std::string> hosts = {};       // by rank; empty: one host
+  int64_t chunk_bytes = int64_t{256} << 10;  // multiple of 8; 8 to 64 MiB
+  int64_t small_bytes = int64_t{64} << 10;   // 0 to 64 MiB
+};
+
+// Chunks that a rank sends ahead of what it has received.
+inline constexpr size_t kSendWindow = 4;
+
+// INVALID_ARGUMENT lists every option that is out of range.
+absl::Status CheckRunnerOptions(const RunnerOptions& options, int size);
+
+class OperationRunner {
+ public:
+  // `options` are checked.
+  OperationRunner(const RunnerOptions& options, Transport* transport);
+
+  absl::Status Run(int64_t number, const Operation& operation);
+
+ private:
+  // A part of the buffer.
+  struct Range {
+    size_t offset = 0;
+    size_t size = 0;
+  };
+  // Ranks in the order of a ring or chain, and this rank's place.
+  struct Members {
+    std::vector<int> ranks = {};
+    int place = 0;
+    int size() const { return static_cast<int>(ranks.size()); }
+    int At(int place) const { return ranks[(place + size()) % size()]; }
+  };
+  struct RingPlan {
+    std::vector<Range> segments;
+    int first_sent = 0;  // segment that this member sends first
+    int steps = 0;
+    int adding_steps = 0;  // of them; the others replace
+  };
+
+  absl::Status AllReduce(const Operation& operation);
+  absl::Status HierarchicalAllReduce();
+  absl::Status SmallAllReduce();
+  absl::Status AllGather();
+
+  absl::Status ReduceScatter(const Members& members);
+  absl::Status RingAllReduce(const Members& members);
+  absl::Status RunRing(const Members& members, const RingPlan& plan);
+  absl::Status GatherSegments(const Members& members);
+  // From the member at `root` (a place) along the others.
+  absl::Status Chain(const Members& members, int root);
+  // Block r of `blocks` reaches all; mine is in place.
+  absl::Status ExchangeBlocks(std::span<std::byte> blocks);
+
+  std::vector<Range> Segments(int count) const;
+  // Appends the chunks of `range`.
+  void Split(const Range& range, std::vector<Range>& chunks) const;
+
+  // Of the buffer, or of `bytes`, whose first byte is the operation's `offset`.
+  absl::Status Send(int to, const Range& range);
+  absl::Status Send(int to, size_t offset, std::span<const std::byte> bytes);
+  absl::StatusOr<Chunk> Receive(int from, size_t offset, size_t size);
+  absl::Status ReceiveInto(int from, const Range& range);
+  absl::Status ReceiveInto(int from, size_t offset, std::span<std::byte> out);
+  absl::Status ReceiveAndAdd(int from, const Range& range);
+
+  const RunnerOptions options_;  // these never change after construction
+  Transport* const transport_;
+  Members all_;
+  Members local_;    // of this rank's host
+  Members leaders_;  // the hosts' first ranks; place -1: not one of them
+  // Of the running operation.
+  OperationTag tag_;
+  std::span<std::byte> buffer_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/ring_codec.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "proto/collective.pb.h"
+
+namespace gandem {
+namespace {
+
+constexpr size_t kPrefixBytes = 4;
+constexpr size_t kMaxReasonBytes = 2000;
+
+// Pairs of our value and its number on the wire.
+constexpr std::pair<RingFrameKind, RingKind> kKinds[] = {
+    {RingFrameKind::kOpen, RING_OPEN},
+    {RingFrameKind::kAccept, RING_ACCEPT},
+    {RingFrameKind::kChunk, RING_CHUNK},
+    {RingFrameKind::kAbort, RING_ABORT},
+    {RingFrameKind::kGoodbye, RING_GOODBYE}};
+constexpr std::pair<OperationKind, RingOperation> kOperations[] = {
+    {OperationKind::kAllReduce, RING_ALL_REDUCE},
+    {OperationKind::kBroadcast, RING_BROADCAST},
+    {OperationKind::kAllGather, RING_ALL_GATHER},
+    {OperationKind::kBarrier, RING_BARRIER}};
+constexpr std::pair<ElementType, RingElement> kElements[] = {
+    {ElementType::kFloat32, RING_FLOAT32},
+    {ElementType::kFloat64, RING_FLOAT64},
+    {ElementType::kBfloat16, RING_BFLOAT16},
+    {ElementType::kFloat16, RING_FLOAT16}};
+
+template <typename Ours, typename Wire, size_t n>
+Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
+  for (const auto& [mine, wire] : table) {
+    if (mine == ours) return wire;
+  }
+  return table[0].second;  // the tables are complete
+}
+
+template <typename Ours, typename Wire, size_t n>
+std::optional<Ours> FromWire(const std::pair<Ours, Wire> (&table)[n],
+                             Wire wire) {
+  for (const auto& [ours, theirs] : table) {
+    if (theirs == wire) return ours;
+  }
+  return std::nullopt;
+}
+
+absl::Status Malformed(absl::string_view what) {
+  return absl::InvalidArgumentError(
+      absl::StrCat("malformed message of the ring: ", what));
+}
+
+// Takes the first `size` bytes off `pieces`.
+std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
+                                     size_t size) {
+  std::string bytes;
+  size_t index = 0;
+  while (bytes.size() < size && index < pieces.size()) {
+    SharedBytes& piece = pieces[index];
+    const size_t some = std::min(size - bytes.size(), piece.size());
+    bytes.append(reinterpret_cast<const char*>(piece.data()), some);
+    piece = piece.Slice(some, piece.size() - some);
+    if (piece.empty()) ++index;
+  }
+  pieces.erase(pieces.begin(), pieces.begin() + index);
+  if (bytes.size() < size) return std::nullopt;
+  return bytes;
+}
+
+absl::StatusOr<RingHeader> TakeHeader(std::vector<SharedBytes>& pieces) {
+  const std::optional<std::string> prefix = TakeBytes(pieces, kPrefixBytes);
+  if (!prefix.has_value()) return Malformed("no header size");
+  size_t size = 0;
+  for (size_t i = 0; i < kPrefixBytes; ++i) {
+    size |= size_t{static_cast<unsigned char>((*prefix)[i])} << (8 * i);
+  }
+  if (size > kMaxRingHeaderBytes) {
+    return Malformed(absl::StrCat("header size ", size));
+  }
+  const std::optional<std::string> bytes = TakeBytes(pieces, size);
+  RingHeader header;
+  if (!bytes.has_value() || !header.ParseFromString(*bytes)) {
+    return Malformed("header is not a RingHeader");
+  }
+  return header;
+}
+
+absl::Status CheckNumbers(const RingHeader& header) {
+  const std::pair<absl::string_view, int64_t> numbers[] = {
+      {"membership_epoch", header.membership_epoch()},
+      {"incarnation", header.incarnation()},
+      {"rank", header.rank()},
+      {"to", header.to()},
+      {"fleet_size", header.fleet_size()},
+      {"number", header.number()},
+      {"operation_number", header.operation_number()},
+      {"root", header.root()},
+      {"operation_bytes", header.operation_bytes()},
+      {"offset", header.offset()},
+      {"payload_bytes", header.payload_bytes()},
+      {"origin", header.origin()}};
+  for (const auto& [name, value] : numbers) {
+    if (value < 0) return Malformed(absl::StrCat(name, " ", value));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Chunk> ReadChunk(const RingHeader& header,
+                                std::vector<SharedBytes> payload) {
+  const auto operation = FromWire(kOperations, header.operation());
+  if (!operation.has_value()) return Malformed("unknown operation");
+  const auto element = FromWire(kElements, header.element());
+  if (!element.has_value()) return Malformed("unknown element");
+  return Chunk{.tag = {.number = header.operation_number(),
+                       .kind = *operation,
+                       .type = *element,
+                       .root = header.root(),
+                       .bytes = header.operation_bytes()},
+               .offset = header.offset(),
+               .crc32c = header.crc32c(),
+               .payload = std::move(payload)};
+}
+
+bool IsFailure(int code) {
+  return code > static_cast<int>(absl::StatusCode::kOk) &&
+         code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
+}
+
+void WriteChunk(const Chunk& chunk, RingHeader& header) {
+  header.set_operation_number(chunk.tag.number);
+  header.set_operation(ToWire(kOperations, chunk.tag.kind));
+  header.set_element(ToWire(kElements, chunk.tag.type));
+  header.set_root(chunk.tag.root);
+  header.set_operation_bytes(chunk.tag.bytes);
+  header.set_offset(chunk.offset);
+  header.set_payload_bytes(chunk.size());
+  header.set_crc32c(chunk.crc32c);
+}
+
+}  // namespace
+
+std::string EncodeRingHead(const RingFrame& frame) {
+  RingHeader header;
+  header.set_kind(ToWire(kKinds, frame.kind));
+  header.set_membership_epoch(frame.membership_epoch);
+  header.set_incarnation(frame.incarnation);
+  header.set_rank(frame.rank);
+  header.set_to(frame.to);
+  header.set_fleet_size(frame.fleet_size);
+  header.set_number(frame.number);
+  if (frame.kind == RingFrameKind::kChunk) WriteChunk(frame.chunk, header);
+  if (frame.kind == RingFrameKind::kAbort) {
+    header.set_origin(frame.origin);
+    header.set_code(static_cast<int>(frame.reason.code()));
+    header.set_message(std::string(frame.reason.message().substr(
+        0, std::min(kMaxReasonBytes, frame.reason.message().size()))));
+  }
+  std::string head(kPrefixBytes, '\0');
+  GANDEM_CHECK(header.AppendToString(&head));
+  const size_t size = head.size() - kPrefixBytes;
+  GANDEM_CHECK(size <= kMaxRingHeaderBytes);
+  for (size_t i = 0; i < kPrefixBytes; ++i) {
+    head[i] = static_cast<char>(size >> (8 * i));
+  }
+  return head;
+}
+
+absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
+                                          int64_t max_bytes) {
+  const auto size_of = [](std::span<const SharedBytes> all) {
+    int64_t size = 0;
+    for (const SharedBytes& piece : all) {
+      size += static_cast<int64_t>(piece.size());
+    }
+    return size;
+  };
+  if (size_of(pieces) > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("message of ", size_of(pieces),
+                     " bytes is larger than the ", max_bytes, " of a chunk"));
+  }
+  std::vector<SharedBytes> left(pieces.begin(), pieces.end());
+  GANDEM_ASSIGN_OR_RETURN(const RingHeader header, TakeHeader(left));
+  if (header.payload_bytes() != size_of(left)) {
+    return Malformed(absl::StrCat("payload_bytes ", header.payload_bytes(),
+                                  ", but ", size_of(left), " bytes follow"));
+  }
+  const auto kind = FromWire(kKinds, header.kind());
+  if (!kind.has_value()) {
+    return Malformed(absl::StrCat("unknown kind ", header.kind()));
+  }
+  GANDEM_RETURN_IF_ERROR(CheckNumbers(header));
+  RingFrame frame = {.kind = *kind,
+                     .membership_epoch = header.membership_epoch(),
+                     .incarnation = header.incarnation(),
+                     .rank = header.rank(),
+                     .to = header.to(),
+                     .fleet_size = header.fleet_size(),
+                     .number = header.number(),
+                     .origin = header.origin()};
+  if (*kind == RingFrameKind::kChunk) {
+    GANDEM_ASSIGN_OR_RETURN(frame.chunk, ReadChunk(header, std::move(left)));
+  } else if (header.payload_bytes() != 0) {
+    return Malformed("payload in a message that has none");
+  }
+  if (*kind == RingFrameKind::kAbort) {
+    if (!IsFailure(header.code())) {
+      return Malformed(absl::StrCat("code ", header.code()));
+    }
+    frame.reason = absl::Status(static_cast<absl::StatusCode>(header.code()),
+                                header.message());
+  }
+  return frame;
+}
+
+}  // namespace gandem

@@ -1,0 +1,364 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/ring_core.h"
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "collective/operation_runner.h"
+#include "common/check.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// Chunks of one peer that wait to be received; gRPC's flow control holds more.
+constexpr size_t kMaxInbox = 2 * kSendWindow;
+
+// gRPC uses these for connections that do not come about or break. A peer that
+// still belongs to an older membership says UNAVAILABLE too.
+bool IsWorthRetrying(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+void RingCore::Configure(const RingIdentity& identity) {
+  absl::MutexLock lock(&mu_);
+  GANDEM_CHECK(!is_configured_);
+  is_configured_ = true;
+  identity_ = identity;
+  peers_.resize(identity.incarnations.size());
+}
+
+absl::Status RingCore::CheckSender(const RingFrame& frame) const {
+  if (frame.rank >= size() || frame.rank == identity_.rank) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", frame.rank, " is no peer of rank ",
+                     identity_.rank, " of ", size()));
+  }
+  if (frame.membership_epoch < identity_.membership_epoch) {
+    return absl::AbortedError(absl::StrCat(
+        "membership epoch ", frame.membership_epoch, " of rank ", frame.rank,
+        " is over, this is ", identity_.membership_epoch));
+  }
+  const int64_t incarnation = identity_.incarnations[frame.rank];
+  if (frame.membership_epoch == identity_.membership_epoch &&
+      frame.incarnation < incarnation) {
+    return absl::AbortedError(absl::StrCat("incarnation ", frame.incarnation,
+                                           " of rank ", frame.rank,
+                                           " was superseded by ", incarnation));
+  }
+  if (frame.membership_epoch > identity_.membership_epoch ||
+      frame.incarnation > incarnation) {
+    return absl::UnavailableError(
+        absl::StrCat("rank ", identity_.rank, " is still in membership epoch ",
+                     identity_.membership_epoch, ", with incarnation ",
+                     incarnation, " of rank ", frame.rank));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
+  absl::MutexLock lock(&mu_);
+  if (!is_configured_) return false;
+  if (open.kind != RingFrameKind::kOpen) {
+    return absl::InvalidArgumentError("a stream begins with an OPEN message");
+  }
+  GANDEM_RETURN_IF_ERROR(CheckSender(open));
+  if (open.to != identity_.rank || open.fleet_size != size()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rank ", open.rank, " looks for rank ", open.to, " of ",
+        open.fleet_size, "; this is rank ", identity_.rank, " of ", size()));
+  }
+  if (!failure_.ok()) return Failure();
+  Peer& peer = peers_[open.rank];
+  if (peer.is_admitted) {
+    return absl::AlreadyExistsError(absl::StrCat(
+        "rank ", open.rank, " is connected already: are there two of it?"));
+  }
+  peer.is_admitted = true;
+  return true;
+}
+
+absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
+  absl::MutexLock lock(&mu_);
+  Peer& peer = peers_[from];
+  if (frame.rank != from) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a message of rank ", frame.rank, " in the stream of rank ", from));
+  }
+  GANDEM_RETURN_IF_ERROR(CheckSender(frame));
+  switch (frame.kind) {
+    case RingFrameKind::kChunk:
+      if (peer.inbox.size() >= kMaxInbox) return false;
+      if (frame.number != peer.received + 1) {
+        return absl::InvalidArgumentError(absl::StrCat(
+            "chunk ", frame.number, " of rank ", from, " came where ",
+            peer.received + 1, " was due: it was sent twice, or one was lost"));
+      }
+      ++peer.received;
+      peer.inbox.push_back(frame.chunk);
+      return true;
+    case RingFrameKind::kAbort:
+      peer.has_left = true;
+      FailLocked(frame.reason, frame.origin);
+      return true;
+    case RingFrameKind::kGoodbye:
+      peer.has_left = true;
+      return true;
+    default:
+      return absl::InvalidArgumentError(
+          absl::StrCat("unexpected message of rank ", from));
+  }
+}
+
+bool RingCore::HasLeft(int rank) const {
+  absl::MutexLock lock(&mu_);
+  return peers_[rank].has_left;
+}
+
+void RingCore::IncomingEnded(int from, const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  if (!peers_[from].has_left) LoseLocked(from, why);
+}
+
+RingFrame RingCore::Frame(RingFrameKind kind) const {
+  return {.kind = kind,
+          .membership_epoch = identity_.membership_epoch,
+          .incarnation = identity_.incarnations[identity_.rank],
+          .rank = identity_.rank};
+}
+
+RingFrame RingCore::OpenFrame(int to) const {
+  absl::MutexLock lock(&mu_);
+  RingFrame open = Frame(RingFrameKind::kOpen);
+  open.to = to;
+  open.fleet_size = size();
+  return open;
+}
+
+absl::Status RingCore::Accept(const RingFrame& accept, int to) {
+  absl::MutexLock lock(&mu_);
+  GANDEM_RETURN_IF_ERROR(CheckSender(accept));
+  Peer& peer = peers_[to];
+  if (accept.kind != RingFrameKind::kAccept || accept.rank != to ||
+      peer.link != Link::kConnecting) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", accept.rank, " answers a stream to rank ", to,
+                     " with something else than ACCEPT"));
+  }
+  peer.link = Link::kAccepted;
+  return absl::OkStatus();
+}
+
+std::optional<RingFrame> RingCore::NextFor(int to) {
+  absl::MutexLock lock(&mu_);
+  Peer& peer = peers_[to];
+  if (peer.link != Link::kAccepted) return std::nullopt;
+  if (!peer.outbox.empty()) {
+    RingFrame frame = Frame(RingFrameKind::kChunk);
+    frame.number = ++peer.sent;
+    frame.chunk = std::move(peer.outbox.front());
+    peer.outbox.pop_front();
+    return frame;
+  }
+  if (!failure_.ok()) {
+    peer.link = Link::kFarewell;
+    RingFrame frame = Frame(RingFrameKind::kAbort);
+    frame.origin = failure_origin_;
+    frame.reason = failure_;
+    return frame;
+  }
+  if (is_leaving_) {
+    peer.link = Link::kFarewell;
+    return Frame(RingFrameKind::kGoodbye);
+  }
+  return std::nullopt;
+}
+
+void RingCore::OutgoingEnded(int to, const absl::Status& why) {
+  absl::MutexLock lock(&mu_);
+  Peer& peer = peers_[to];
+  const Link link = std::exchange(peer.link, Link::kEnded);
+  if (link == Link::kAccepted && !peer.has_left) LoseLocked(to, why);
+  if (link != Link::kConnecting || is_leaving_ || !failure_.ok()) return;
+  if (IsWorthRetrying(why)) {
+    peer.link = Link::kUnconnected;
+    peer.refused = why;
+  } else {
+    FailLocked(Annotate(why, absl::StrCat("rank ", to, " refuses rank ",
+                                          identity_.rank)),
+               identity_.rank);
+  }
+}
+
+bool RingCore::AllLinksAre(bool (*good)(Link)) const {
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != identity_.rank && !good(peers_[rank].link)) return false;
+  }
+  return true;
+}
+
+std::vector<int> RingCore::TakeUnconnected() {
+  absl::MutexLock lock(&mu_);
+  std::vector<int> result;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == identity_.rank || peers_[rank].link != Link::kUnconnected) {
+      continue;
+    }
+    peers_[rank].link = Link::kConnecting;
+    result.push_back(rank);
+  }
+  return result;
+}
+
+absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
+  absl::MutexLock lock(&mu_);
+  const auto all_accepted = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return AllLinksAre([](Link link) {
+      return link != Link::kUnconnected && link != Link::kConnecting;
+    });
+  };
+  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !failure_.ok() || all_accepted();
+  };
+  mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  if (!failure_.ok()) return Failure();
+  return all_accepted();
+}
+
+absl::Status RingCore::Send(int to, Chunk chunk) {
+  absl::MutexLock lock(&mu_);
+  Peer& peer = peers_[to];
+  // A ring of n ranks never has more under way, see RunRing.
+  const size_t max_outbox = kSendWindow * (peers_.size() + 1);
+  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !failure_.ok() || peer.has_left || peer.outbox.size() < max_outbox;
+  };
+  sending_to_ = to;
+  mu_.Await(absl::Condition(&ready));
+  sending_to_ = -1;
+  if (!failure_.ok()) return Failure();
+  if (peer.has_left) {
+    return absl::UnavailableError(absl::StrCat("rank ", to, " has left"));
+  }
+  peer.outbox.push_back(std::move(chunk));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<Chunk> RingCore::Receive(int from) {
+  absl::MutexLock lock(&mu_);
+  Peer& peer = peers_[from];
+  const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !failure_.ok() || peer.has_left || !peer.inbox.empty();
+  };
+  receiving_from_ = from;
+  mu_.Await(absl::Condition(&ready));
+  receiving_from_ = -1;
+  if (!peer.inbox.empty()) {
+    Chunk chunk = std::move(peer.inbox.front());
+    peer.inbox.pop_front();
+    return chunk;
+  }
+  if (!failure_.ok()) return Failure();
+  return absl::UnavailableError(absl::StrCat("rank ", from, " has left"));
+}
+
+void RingCore::Leave() {
+  absl::MutexLock lock(&mu_);
+  is_leaving_ = true;
+}
+
+void RingCore::WaitForFarewell(absl::Time deadline) {
+  absl::MutexLock lock(&mu_);
+  const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return AllLinksAre([](Link link) {
+      return link != Link::kAccepted && link != Link::kFarewell;
+    });
+  };
+  mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+}
+
+void RingCore::WaitForOutgoing() {
+  absl::MutexLock lock(&mu_);
+  const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return AllLinksAre([](Link link) {
+      return link == Link::kUnconnected || link == Link::kEnded;
+    });
+  };
+  mu_.Await(absl::Condition(&ready));
+}
+
+void RingCore::Fail(absl::Status reason) {
+  absl::MutexLock lock(&mu_);
+  FailLocked(std::move(reason), identity_.rank);
+}
+
+void RingCore::FailLocked(absl::Status reason, int origin) {
+  if (!failure_.ok()) return;
+  failure_ = std::move(reason);
+  failure_origin_ = origin;
+}
+
+void RingCore::LoseLocked(int rank, const absl::Status& why) {
+  // A frame that cannot be right has its own code; a broken connection is
+  // UNAVAILABLE whatever gRPC calls it.
+  if (absl::IsInvalidArgument(why) || absl::IsAborted(why)) {
+    FailLocked(why, identity_.rank);
+    return;
+  }
+  FailLocked(absl::UnavailableError(absl::StrCat(
+                 "rank ", rank, " is lost",
+                 why.ok() ? "" : absl::StrCat(": ", why.message()))),
+             identity_.rank);
+}
+
+absl::Status RingCore::Failure() const {
+  if (failure_origin_ == identity_.rank) return failure_;
+  return Annotate(failure_, absl::StrCat("rank ", failure_origin_));
+}
+
+bool RingCore::has_failed() const {
+  absl::MutexLock lock(&mu_);
+  return !failure_.ok();
+}
+
+std::string RingCore::waits_for() const {
+  absl::MutexLock lock(&mu_);
+  if (receiving_from_ >= 0) {
+    return absl::StrCat("a chunk of rank ", receiving_from_);
+  }
+  if (sending_to_ >= 0) {
+    return absl::StrCat("rank ", sending_to_, " to take chunks");
+  }
+  std::string missing;
+  for (int rank = 0; rank < size(); ++rank) {
+    const Peer& peer = peers_[rank];
+    if (rank == identity_.rank ||
+        (peer.link != Link::kUnconnected && peer.link != Link::kConnecting)) {
+      continue;
+    }
+    absl::StrAppend(&missing, missing.empty() ? "" : ", ", "rank ", rank,
+                    " to connect");
+    if (!peer.refused.ok()) {
+      absl::StrAppend(&missing, " (", peer.refused.message(), ")");
+    }
+  }
+  return missing;
+}
+
+RingIdentity RingCore::identity() const {
+  absl::MutexLock lock(&mu_);
+  return identity_;
+}
+
+}  // namespace gandem

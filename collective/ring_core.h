@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of a rank's connections with the others, without any gRPC: what
+// waits to leave and to be received, who is there, and why it is over. Streams
+// (ring_streams.h) move frames in and out and look here after each poke.
+//
+// Every frame is checked: it must come from the incarnation and the membership
+// epoch that the coordinator has named, and chunks must come in order without
+// a gap. A stranger's stream is refused and changes nothing. A peer's bad frame
+// ends the membership: what it meant to send is lost.
+//
+// Owner: shared by the streams and the transport. Thread safety: any thread.
+// Errors: those of collective.h.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "collective/chunk.h"
+#include "collective/ring_codec.h"
+
+namespace gandem {
+
+struct RingIdentity {
+  int rank = 0;
+  std::vector<int64_t> incarnations = {};  // of all ranks
+  int64_t membership_epoch = 0;
+};
+
+class RingCore {
+ public:
+  // Once. Streams that came before wait for it.
+  void Configure(const RingIdentity& identity);
+
+  // --- A stream from a peer ---
+  // False: not configured yet, ask again.
+  absl::StatusOr<bool> Admit(const RingFrame& open);
+  // False: no room, ask again after the next Receive.
+  absl::StatusOr<bool> Deliver(int from, const RingFrame& frame);
+  // The last word was said, or the stream broke.
+  bool HasLeft(int rank) const;
+  void IncomingEnded(int from, const absl::Status& why);
+
+  // --- The stream to a peer ---
+  RingFrame OpenFrame(int to) const;
+  absl::Status Accept(const RingFrame& accept, int to);
+  std::optional<RingFrame> NextFor(int to);
+  void OutgoingEnded(int to, const absl::Status& why);
+
+  // --- The communication thread ---
+  // Streams to these peers have to be begun (again).
+  std::vector<int> TakeUnconnected();
+  // Whether all are connected. The failure, if there is one.
+  absl::StatusOr<bool> WaitForPeers(absl::Time deadline);
+  absl::Status Send(int to, Chunk chunk);
+  absl::StatusOr<Chunk> Receive(int from);
+  // From now on the streams say GOODBYE (or ABORT) when they have sent all.
+  void Leave();
+  // Until all peers have heard it, or nobody is there to hear.
+  void WaitForFarewell(absl::Time deadline);
+  // The same without a deadline, for streams that were cancelled.
+  void WaitForOutgoing();
+
+  // Of this rank's own accord. The first failure counts.
+  void Fail(absl::Status reason);
+  bool has_failed() const;
+  std::string waits_for() const;
+  RingIdentity identity() const;
+
+ private:
+  enum class Link { kUnconnected, kConnecting, kAccepted, kFarewell, kEnded };
+  struct Peer {
+    // From it.
+    bool is_admitted = false;
+    bool has_left = false;
+    int64_t received = 0;  // chunks
+    std::deque<Chunk> inbox = {};
+    // To it.
+    Link link = Link::kUnconnected;
+    int64_t sent = 0;  // chunks
+    std::deque<Chunk> outbox = {};
+    absl::Status refused = {};  // why it is not connected yet
+  };
+
+  absl::Status CheckSender(const RingFrame& frame) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  void FailLocked(absl::Status reason, int origin)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void LoseLocked(int rank, const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int size() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return static_cast<int>(peers_.size());
+  }
+  // What callers see: names the origin.
+  absl::Status Failure() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  bool AllLinksAre(bool (*good)(Link)) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  mutable absl::Mutex mu_;
+  bool is_configured_ ABSL_GUARDED_BY(mu_) = false;
+  RingIdentity identity_ ABSL_GUARDED_BY(mu_);
+  std::vector<Peer> peers_ ABSL_GUARDED_BY(mu_);  // by rank; its own is unused
+  bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky, in the origin's words
+  int failure_origin_ ABSL_GUARDED_BY(mu_) = -1;
+  int receiving_from_ ABSL_GUARDED_BY(mu_) = -1;
+  int sending_to_ ABSL_GUARDED_BY(mu_) = -1;
+};
+
+}  // namespace gandem

@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/ring_streams.h"
+
+#include <iterator>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/rpc/frame_stream.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/shared_slices.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+struct RingCodec {
+  using Frame = RingFrame;
+  static grpc::ByteBuffer Encode(const RingFrame& frame) {
+    // A chunk that leaves is one piece.
+    const std::vector<SharedBytes>& payload = frame.chunk.payload;
+    return JoinSlices(EncodeRingHead(frame),
+                      payload.empty() ? SharedBytes() : payload.front());
+  }
+  static absl::StatusOr<RingFrame> Decode(const grpc::ByteBuffer& buffer,
+                                          int64_t max_bytes) {
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<SharedBytes> pieces,
+                            ShareSlices(buffer));
+    return DecodeRingFrame(pieces, max_bytes);
+  }
+};
+
+using ServerReactor =
+    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+using ClientReactor =
+    grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+}  // namespace
+
+class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
+ public:
+  explicit IncomingStream(std::shared_ptr<RingStreams> streams)
+      : FrameStream(kMaxRingMessageBytes), streams_(std::move(streams)) {}
+
+  void Begin(std::shared_ptr<IncomingStream> self) {
+    streams_->Add(self);
+    Open(std::move(self));
+  }
+
+ private:
+  absl::StatusOr<bool> Receive(const RingFrame& frame) override {
+    RingCore& core = streams_->core();
+    if (!from_.has_value()) {
+      GANDEM_ASSIGN_OR_RETURN(const bool admitted, core.Admit(frame));
+      if (!admitted) return false;
+      from_ = frame.rank;
+      accept_ = core.OpenFrame(frame.rank);
+      accept_->kind = RingFrameKind::kAccept;
+      streams_->SetPeer(*from_, this);
+      return true;
+    }
+    GANDEM_ASSIGN_OR_RETURN(const bool delivered, core.Deliver(*from_, frame));
+    if (core.HasLeft(*from_)) Stop(absl::OkStatus());
+    if (core.has_failed()) streams_->PokeAll();
+    return delivered;
+  }
+
+  std::optional<RingFrame> NextFrame() override {
+    return std::exchange(accept_, std::nullopt);
+  }
+
+  void End(const absl::Status& reason) override {
+    if (from_.has_value()) {
+      streams_->core().IncomingEnded(*from_, reason);
+      streams_->PokeAll();
+    }
+    Finish(ToGrpcStatus(reason));
+  }
+  bool MayEndWhileWriting() const override { return false; }
+  void OnDone() override {
+    streams_->Remove(this);
+    Release();
+  }
+
+  const std::shared_ptr<RingStreams> streams_;
+  // In the strand only.
+  std::optional<int> from_;  // since it was admitted
+  std::optional<RingFrame> accept_;
+};
+
+class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
+ public:
+  OutgoingStream(std::shared_ptr<RingStreams> streams, int to,
+                 const std::shared_ptr<grpc::Channel>& channel)
+      : FrameStream(kMaxRingMessageBytes),
+        streams_(std::move(streams)),
+        to_(to),
+        stub_(channel) {}
+
+  void Begin(std::shared_ptr<OutgoingStream> self) {
+    // The peer's server may start later than this rank.
+    context_.set_wait_for_ready(true);
+    stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
+                                   grpc::StubOptions(), this);
+    // Until End(): pokes start reads and writes from any thread.
+    AddHold();
+    StartCall();
+    Open(std::move(self));
+  }
+
+  void Cancel() {
+    Stop(absl::CancelledError("this rank has left"));
+    context_.TryCancel();
+  }
+
+ private:
+  absl::StatusOr<bool> Receive(const RingFrame& frame) override {
+    GANDEM_RETURN_IF_ERROR(streams_->core().Accept(frame, to_));
+    return true;
+  }
+
+  std::optional<RingFrame> NextFrame() override {
+    if (!std::exchange(is_open_, true)) return streams_->core().OpenFrame(to_);
+    return streams_->core().NextFor(to_);
+  }
+
+  void End(const absl::Status& reason) override {
+    failure_ = reason;
+    if (!reason.ok()) context_.TryCancel();
+    RemoveHold();
+  }
+  bool MayEndWhileWriting() const override { return true; }
+  void OnDone(const grpc::Status& status) override {
+    streams_->Remove(to_, this);
+    streams_->core().OutgoingEnded(
+        to_, failure_.ok() ? FromGrpcStatus(status) : failure_);
+    streams_->PokeAll();
+    Release();
+  }
+
+  const std::shared_ptr<RingStreams> streams_;
+  const int to_;
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  bool is_open_ = false;  // in the strand only
+  absl::Status failure_;  // ours; written before the call's hold is given up
+};
+
+grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingStreams::Serve(
+    const std::shared_ptr<RingStreams>& streams) {
+  auto stream = std::make_shared<IncomingStream>(streams);
+  IncomingStream* const reactor = stream.get();
+  reactor->Begin(std::move(stream));
+  return reactor;
+}
+
+void RingStreams::Begin(const std::shared_ptr<RingStreams>& streams, int to,
+                        const std::shared_ptr<grpc::Channel>& channel) {
+  auto stream = std::make_shared<OutgoingStream>(streams, to, channel);
+  {
+    absl::MutexLock lock(&streams->mu_);
+    streams->outgoing_[to] = stream;
+  }
+  OutgoingStream* const reactor = stream.get();
+  reactor->Begin(std::move(stream));
+}
+
+void RingStreams::PokeIncoming(int from) {
+  Incoming stream;
+  {
+    absl::MutexLock lock(&mu_);
+    if (const auto it = admitted_.find(from); it != admitted_.end()) {
+      stream = it->second;
+    }
+  }
+  if (stream != nullptr) stream->Poke();
+}
+
+void RingStreams::PokeOutgoing(int to) {
+  Outgoing stream;
+  {
+    absl::MutexLock lock(&mu_);
+    if (const auto it = outgoing_.find(to); it != outgoing_.end()) {
+      stream = it->second;
+    }
+  }
+  if (stream != nullptr) stream->Poke();
+}
+
+void RingStreams::PokeAll() {
+  std::vector<Incoming> incoming;
+  std::vector<Outgoing> outgoing;
+  {
+    absl::MutexLock lock(&mu_);
+    for (const auto& [key, stream] : incoming_) incoming.push_back(stream);
+    for (const auto& [rank, stream] : outgoing_) outgoing.push_back(stream);
+  }
+  for (const Incoming& stream : incoming) stream->Poke();
+  for (const Outgoing& stream : outgoing) stream->Poke();
+}
+
+void RingStreams::StopIncoming() {
+  std::map<IncomingStream*, Incoming> incoming;
+  {
+    absl::MutexLock lock(&mu_);
+    incoming = incoming_;
+  }
+  for (const auto& [key, stream] : incoming) {
+    stream->Stop(absl::UnavailableError("this rank has left"));
+  }
+}
+
+void RingStreams::CancelOutgoing() {
+  std::map<int, Outgoing> outgoing;
+  {
+    absl::MutexLock lock(&mu_);
+    outgoing = outgoing_;
+  }
+  for (const auto& [rank, stream] : outgoing) stream->Cancel();
+}
+
+void RingStreams::Add(Incoming stream) {
+  absl::MutexLock lock(&mu_);
+  IncomingStream* const key = stream.get();
+  incoming_[key] = std::move(stream);
+}
+
+void RingStreams::SetPeer(int from, IncomingStream* stream) {
+  absl::MutexLock lock(&mu_);
+  admitted_[from] = incoming_[stream];
+}
+
+void RingStreams::Remove(IncomingStream* stream) {
+  absl::MutexLock lock(&mu_);
+  std::erase_if(admitted_, [stream](const auto& entry) {
+    return entry.second.get() == stream;
+  });
+  incoming_.erase(stream);
+}
+
+void RingStreams::Remove(int to, OutgoingStream* stream) {
+  absl::MutexLock lock(&mu_);
+  const auto it = outgoing_.find(to);
+  if (it != outgoing_.end() && it->second.get() == stream) outgoing_.erase(it);
+}
+
+}  // namespace gandem

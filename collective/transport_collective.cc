@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/transport_collective.h"
+
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "common/thread.h"
+
+namespace gandem {
+namespace {
+
+class TransportCollective : public Collective {
+ public:
+  TransportCollective(const RunnerOptions& options,
+                      std::unique_ptr<Transport> transport)
+      : transport_(std::move(transport)),
+        runner_(options, transport_.get()),
+        thread_("collective", [this] { RunAll(); }) {}
+
+  ~TransportCollective() override {
+    bool is_idle = false;
+    {
+      absl::MutexLock lock(&mu_);
+      ending_ = true;
+      is_idle = connected_ && waiting_.empty();
+    }
+    if (!is_idle) Close(absl::CancelledError("the collective was destroyed"));
+    thread_.Join();
+  }
+
+  int rank() const override { return transport_->rank(); }
+  int size() const override { return transport_->size(); }
+
+  absl::Status Wait(Ticket ticket, absl::Time deadline) override {
+    absl::MutexLock lock(&mu_);
+    GANDEM_CHECK(ticket >= 1 && ticket <= submitted_);
+    const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return done_ >= ticket || stopped_;
+    };
+    if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+      return NotDone(ticket);
+    }
+    return done_ >= ticket ? absl::OkStatus() : failure_;
+  }
+
+  void Close(absl::Status reason) override {
+    GANDEM_CHECK(!reason.ok());
+    {
+      absl::MutexLock lock(&mu_);
+      if (failure_.ok()) failure_ = reason;
+    }
+    transport_->Close(std::move(reason));
+  }
+
+ private:
+  struct Numbered {
+    Ticket number = 0;
+    Operation operation = {};
+  };
+
+  Ticket Submit(const Operation& operation) override {
+    absl::MutexLock lock(&mu_);
+    if (!stopped_) waiting_.push_back(operation);
+    return ++submitted_;
+  }
+
+  absl::Status NotDone(Ticket ticket) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    std::string message =
+        absl::StrCat("rank ", rank(), ": operation ", ticket,
+                     " of the collective waits, ", done_, " are done");
+    const std::string whom = transport_->waits_for();
+    if (!whom.empty()) absl::StrAppend(&message, "; waiting for ", whom);
+    return absl::DeadlineExceededError(message);
+  }
+
+  // The thread.
+  void RunAll() {
+    absl::Status status = transport_->Connect();
+    if (status.ok()) NoteConnected();
+    while (status.ok()) {
+      const std::optional<Numbered> next = Next();
+      if (!next.has_value()) break;
+      status = runner_.Run(next->number, next->operation);
+      if (status.ok()) NoteDone();
+    }
+    if (!status.ok()) transport_->Close(status);
+    absl::MutexLock lock(&mu_);
+    if (failure_.ok()) failure_ = status;
+    stopped_ = true;
+  }
+
+  void NoteConnected() {
+    absl::MutexLock lock(&mu_);
+    connected_ = true;
+  }
+
+  // Nothing: the end.
+  std::optional<Numbered> Next() {
+    absl::MutexLock lock(&mu_);
+    const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return ending_ || !failure_.ok() || !waiting_.empty();
+    };
+    mu_.Await(absl::Condition(&ready));
+    if (waiting_.empty() || !failure_.ok()) return std::nullopt;
+    return Numbered{.number = done_ + 1, .operation = waiting_.front()};
+  }
+
+  void NoteDone() {
+    absl::MutexLock lock(&mu_);
+    ++done_;
+    waiting_.pop_front();
+  }
+
+  const std::unique_ptr<Transport> transport_;
+  OperationRunner runner_;  // the thread's
+
+  absl::Mutex mu_;
+  bool connected_ ABSL_GUARDED_BY(mu_) = false;
+  // Not done; the first one may be running.
+  std::deque<Operation> waiting_ ABSL_GUARDED_BY(mu_);
+  Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
+  Ticket done_ ABSL_GUARDED_BY(mu_) = 0;
+  bool ending_ ABSL_GUARDED_BY(mu_) = false;
+  bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // nothing runs any more
+  absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
+  Thread thread_;                              // last: it uses all of the above
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<Collective>> CreateTransportCollective(
+    const RunnerOptions& options, std::unique_ptr<Transport> transport) {
+  GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(options, transport->size()));
+  return std::make_unique<TransportCollective>(options, std::move(transport));
+}
+
+}  // namespace gandem

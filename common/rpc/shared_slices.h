@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shared bytes as gRPC's messages and back, without a copy.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/shared_bytes.h"
+
+namespace gandem {
+
+// `head`, then `payload`, whose memory the message shares.
+grpc::ByteBuffer JoinSlices(const std::string& head,
+                            const SharedBytes& payload);
+
+// The pieces in which gRPC received a message, in order.
+//   INVALID_ARGUMENT  it cannot be unpacked.
+absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
+    const grpc::ByteBuffer& buffer);
+
+}  // namespace gandem

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every Collective has to do, and the sums that operation_runner.h
+// documents, computed in another way.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "collective/collective.h"
+
+namespace gandem::testing {
+
+using Fleet = std::vector<std::unique_ptr<Collective>>;
+using Bytes = std::vector<std::byte>;
+
+// Runs `work` for each rank, in threads.
+void RunRanks(const Fleet& fleet,
+              const std::function<void(int rank, Collective&)>& work);
+
+// Waits for half a minute.
+absl::Status WaitLong(Collective& collective, Collective::Ticket ticket);
+
+// Numbers of many sizes, so that sums depend on their order. A function of all
+// arguments.
+Bytes DrawElements(ElementType type, size_t count, int rank, uint64_t seed);
+
+// Which sum a fleet has to find.
+Bytes RankOrderSum(ElementType type, const std::vector<Bytes>& terms);
+Bytes RingSum(ElementType type, const std::vector<Bytes>& terms);
+Bytes HierarchicalSum(ElementType type, const std::vector<Bytes>& terms,
+                      const std::vector<std::string>& hosts);
+
+struct SumCase {
+  ElementType type = ElementType::kFloat32;
+  size_t count = 0;
+  uint64_t seed = 0;
+};
+// All-reduces of all cases, all in flight at once. `hosts` is empty, or what
+// the fleet was made with; buffers of more than small_bytes take the ring.
+void CheckSums(const Fleet& fleet, const std::vector<SumCase>& cases,
+               int64_t small_bytes, const std::vector<std::string>& hosts);
+
+// Broadcasts from each rank and all-gathers, of these many bytes (a block).
+void CheckCopies(const Fleet& fleet, const std::vector<size_t>& sizes);
+
+}  // namespace gandem::testing

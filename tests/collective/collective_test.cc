@@ -1,0 +1,321 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The algorithms and the collective's thread, over queues in one process.
+#include "collective/collective.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/time/clock.h"
+#include "collective/single_process.h"
+#include "collective/transport_collective.h"
+#include "tests/collective/collective_contract.h"
+#include "tests/testing/in_process_fleet.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem::testing {
+namespace {
+
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64,
+                                  ElementType::kBfloat16,
+                                  ElementType::kFloat16};
+constexpr int64_t kSmall = 96;
+// Small enough that a few hundred elements are many chunks.
+RunnerOptions Tiny() { return {.chunk_bytes = 64, .small_bytes = kSmall}; }
+
+std::vector<SumCase> ManyCases() {
+  std::vector<SumCase> cases;
+  for (const ElementType type : kTypes) {
+    for (const size_t count : {0, 1, 2, 3, 12, 13, 24, 25, 48, 49, 100, 333}) {
+      cases.push_back({.type = type, .count = count, .seed = cases.size()});
+    }
+  }
+  return cases;
+}
+
+class SumTest : public ::testing::TestWithParam<int> {};
+
+TEST_P(SumTest, IsThatOfTheDocumentedOrderOnAllRanks) {
+  const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = Tiny()});
+  CheckSums(fleet, ManyCases(), kSmall, {});
+}
+
+TEST_P(SumTest, DoesNotDependOnTime) {
+  for (const uint64_t seed : {1, 2, 3}) {
+    const Fleet fleet = MakeInProcessFleet(
+        GetParam(),
+        {.runner = Tiny(), .max_delay = absl::Microseconds(300), .seed = seed});
+    std::vector<SumCase> cases = ManyCases();
+    std::erase_if(cases, [](const SumCase& each) {
+      return each.type != ElementType::kFloat32;
+    });
+    CheckSums(fleet, cases, kSmall, {});
+  }
+}
+
+TEST_P(SumTest, CopiesReachAll) {
+  const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = Tiny()});
+  CheckCopies(fleet, {0, 1, 24, 63, 64, 65, 1000});
+}
+
+INSTANTIATE_TEST_SUITE_P(Ranks, SumTest, ::testing::Values(1, 2, 3, 4, 5));
+
+TEST(HierarchyTest, SumsWithinHostsFirst) {
+  for (const std::vector<std::string>& hosts :
+       std::vector<std::vector<std::string>>{{"a", "a", "b"},
+                                             {"a", "b", "a"},
+                                             {"a", "a", "b", "b", "b"},
+                                             {"a", "b", "c", "a", "c"}}) {
+    RunnerOptions runner = Tiny();
+    runner.hosts = hosts;
+    const Fleet fleet =
+        MakeInProcessFleet(static_cast<int>(hosts.size()), {.runner = runner});
+    CheckSums(fleet, ManyCases(), kSmall, hosts);
+    CheckCopies(fleet, {100});
+  }
+}
+
+// One host, or one rank on each: there is nothing to gain.
+TEST(HierarchyTest, IsOneRingWhereHostsDoNotMatter) {
+  for (const std::vector<std::string>& hosts :
+       std::vector<std::vector<std::string>>{{"a", "a", "a"},
+                                             {"a", "b", "c"}}) {
+    RunnerOptions runner = Tiny();
+    runner.hosts = hosts;
+    const Fleet fleet = MakeInProcessFleet(3, {.runner = runner});
+    CheckSums(fleet, ManyCases(), kSmall, {});
+  }
+}
+
+TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  const auto ticket = fleet[0]->Barrier();
+  EXPECT_THAT(
+      fleet[0]->Wait(ticket, absl::InfinitePast()),
+      StatusIs(absl::StatusCode::kDeadlineExceeded, HasSubstr("operation 1")));
+  // Until the thread has got to it, it waits for nobody.
+  absl::Status late;
+  do {
+    late = fleet[0]->Wait(ticket, absl::Now() + absl::Milliseconds(1));
+  } while (late.message().find("waiting for") == absl::string_view::npos);
+  EXPECT_THAT(late, StatusIs(absl::StatusCode::kDeadlineExceeded,
+                             HasSubstr("waiting for a chunk of rank 1")));
+  EXPECT_OK(WaitLong(*fleet[1], fleet[1]->Barrier()));
+  EXPECT_OK(WaitLong(*fleet[0], ticket));
+}
+
+TEST(CollectiveTest, WaitForOneIsWaitForAllBefore) {
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  RunRanks(fleet, [](int rank, Collective& collective) {
+    std::vector<float> values(8, static_cast<float>(rank + 1));
+    const auto first = collective.AllReduce(
+        std::as_writable_bytes(std::span(values)), ElementType::kFloat32);
+    const auto last = collective.Barrier();
+    EXPECT_EQ(last, first + 1);
+    EXPECT_OK(WaitLong(collective, last));
+    EXPECT_OK(collective.Wait(first, absl::InfinitePast()));
+    EXPECT_EQ(values, std::vector<float>(8, 3));
+  });
+}
+
+using Submission = std::function<Collective::Ticket(Collective&, Bytes&)>;
+
+Submission Sum(ElementType type) {
+  return [type](Collective& collective, Bytes& bytes) {
+    return collective.AllReduce(bytes, type);
+  };
+}
+
+TEST(CollectiveTest, DifferentOperationsAreRefusedOnAllRanks) {
+  const std::vector<Submission> submissions = {
+      Sum(ElementType::kFloat32),
+      Sum(ElementType::kFloat64),
+      [](Collective& collective, Bytes& bytes) {
+        return collective.AllReduce(std::span(bytes).first(64),
+                                    ElementType::kFloat32);
+      },
+      [](Collective& collective, Bytes& bytes) {
+        return collective.Broadcast(bytes, 0);
+      },
+      [](Collective& collective, Bytes& bytes) {
+        return collective.Broadcast(bytes, 1);
+      },
+      [](Collective& collective, Bytes& bytes) {
+        return collective.AllGather(bytes);
+      },
+      [](Collective& collective, Bytes&) { return collective.Barrier(); }};
+  for (const int64_t small_bytes : {0, 4096}) {
+    for (size_t odd = 1; odd < submissions.size(); ++odd) {
+      const Fleet fleet = MakeInProcessFleet(
+          3, {.runner = {.chunk_bytes = 64, .small_bytes = small_bytes}});
+      std::vector<absl::Status> results(3);
+      RunRanks(fleet, [&](int rank, Collective& collective) {
+        Bytes bytes(3 * 64);
+        submissions[rank == 1 ? odd : 0](collective, bytes);
+        results[rank] = WaitLong(collective, collective.Barrier());
+        // The buffer goes with this function.
+      });
+      for (const absl::Status& result : results) {
+        EXPECT_THAT(result, StatusIs(absl::StatusCode::kFailedPrecondition,
+                                     HasSubstr("same operations")))
+            << small_bytes << " " << odd;
+      }
+    }
+  }
+}
+
+struct Tampering {
+  std::string name;
+  std::function<std::vector<Chunk>(Chunk)> tamper;
+};
+
+SharedBytes Changed(const SharedBytes& bytes) {
+  std::vector<std::byte> copy(bytes.span().begin(), bytes.span().end());
+  copy[copy.size() / 2] ^= std::byte{4};
+  return SharedBytes(std::move(copy));
+}
+
+// The seventh chunk from rank 1 to rank 2, in a ring and in small messages.
+TEST(CollectiveTest, TamperedChunksAreRefusedOnAllRanks) {
+  const std::vector<Tampering> ways = {
+      {"lost", [](Chunk) { return std::vector<Chunk>(); }},
+      {"twice",
+       [](Chunk chunk) {
+         return std::vector<Chunk>{chunk, chunk};
+       }},
+      {"short",
+       [](Chunk chunk) {
+         const SharedBytes& all = chunk.payload[0];
+         chunk.payload[0] = all.Slice(0, all.size() - 1);
+         return std::vector<Chunk>{chunk};
+       }},
+      {"moved",
+       [](Chunk chunk) {
+         chunk.offset += 4;
+         return std::vector<Chunk>{chunk};
+       }},
+      {"changed", [](Chunk chunk) {
+         chunk.payload[0] = Changed(chunk.payload[0]);
+         return std::vector<Chunk>{chunk};
+       }}};
+  for (const int64_t small_bytes : {0, 4096}) {
+    for (const Tampering& way : ways) {
+      auto count = std::make_shared<int>(0);
+      const Fleet fleet = MakeInProcessFleet(
+          3, {.runner = {.chunk_bytes = 64, .small_bytes = small_bytes},
+              .tamper = [&way, count](int from, int to, Chunk chunk) {
+                const bool is_it = from == 1 && to == 2 && ++*count == 7;
+                return is_it ? way.tamper(std::move(chunk))
+                             : std::vector<Chunk>{std::move(chunk)};
+              }});
+      std::vector<absl::Status> results(3);
+      RunRanks(fleet, [&](int rank, Collective& collective) {
+        std::vector<Bytes> buffers(12, Bytes(3 * 64));
+        Collective::Ticket last = 0;
+        for (Bytes& buffer : buffers) {
+          last = collective.AllReduce(buffer, ElementType::kFloat32);
+        }
+        results[rank] = WaitLong(collective, last);
+      });
+      for (const absl::Status& result : results) {
+        EXPECT_THAT(result.code(), AnyOf(absl::StatusCode::kInvalidArgument,
+                                         absl::StatusCode::kFailedPrecondition))
+            << way.name << " " << small_bytes << " " << result;
+      }
+    }
+  }
+}
+
+TEST(CollectiveTest, CloseEndsAllRanksWithItsReason) {
+  const Fleet fleet = MakeInProcessFleet(3, {});
+  const auto first = fleet[1]->Barrier();
+  fleet[0]->Close(absl::CancelledError("SIGTERM"));
+  fleet[0]->Close(absl::InternalError("a later reason"));
+  EXPECT_THAT(WaitLong(*fleet[0], fleet[0]->Barrier()),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("SIGTERM")));
+  EXPECT_THAT(
+      WaitLong(*fleet[1], first),
+      StatusIs(absl::StatusCode::kCancelled, HasSubstr("rank 0: SIGTERM")));
+  EXPECT_THAT(WaitLong(*fleet[2], fleet[2]->Barrier()),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("rank 0")));
+}
+
+TEST(CollectiveTest, WhatWasDoneStaysDoneAfterAFailure) {
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  std::vector<Collective::Ticket> tickets(2);
+  RunRanks(fleet, [&](int rank, Collective& collective) {
+    tickets[rank] = collective.Barrier();
+    EXPECT_OK(WaitLong(collective, tickets[rank]));
+  });
+  fleet[0]->Close(absl::CancelledError("enough"));
+  EXPECT_OK(fleet[0]->Wait(tickets[0], absl::InfinitePast()));
+  EXPECT_FALSE(WaitLong(*fleet[0], fleet[0]->Barrier()).ok());
+}
+
+TEST(CollectiveTest, ARankThatLeavesEndsTheOthersOperations) {
+  Fleet fleet = MakeInProcessFleet(3, {});
+  RunRanks(fleet, [](int, Collective& collective) {
+    EXPECT_OK(WaitLong(collective, collective.Barrier()));
+  });
+  fleet[2].reset();
+  EXPECT_THAT(WaitLong(*fleet[0], fleet[0]->Barrier()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("has left")));
+}
+
+// Whoever is first out of the last operation may leave.
+TEST(CollectiveTest, LeavingTakesNothingAway) {
+  for (int round = 0; round < 50; ++round) {
+    Fleet fleet = MakeInProcessFleet(4, {});
+    RunRanks(fleet, [&](int rank, Collective& collective) {
+      EXPECT_OK(WaitLong(collective, collective.Barrier()));
+      fleet[rank].reset();
+    });
+  }
+}
+
+TEST(CollectiveTest, CanBeDestroyedWithOperationsInFlight) {
+  Fleet fleet = MakeInProcessFleet(2, {});
+  Bytes bytes(100);
+  fleet[0]->Broadcast(bytes, 1);
+  const auto waiting = fleet[1]->Barrier();
+  fleet[0].reset();
+  EXPECT_THAT(WaitLong(*fleet[1], waiting),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("destroyed")));
+}
+
+TEST(CollectiveTest, OptionsAreChecked) {
+  EXPECT_THAT(CheckRunnerOptions(
+                  {.hosts = {"a"}, .chunk_bytes = 12, .small_bytes = -1}, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       "collective: chunk_bytes 12 is not a multiple of 8; "
+                       "small_bytes -1 is not in [0, 67108864]; hosts are "
+                       "given for 1 ranks of 2"));
+}
+
+TEST(SingleProcessTest, IsDoneAtOnce) {
+  const auto collective = CreateSingleProcess();
+  EXPECT_EQ(collective->rank(), 0);
+  EXPECT_EQ(collective->size(), 1);
+  Bytes bytes(8, std::byte{3});
+  collective->AllReduce(bytes, ElementType::kFloat64);
+  collective->AllGather(bytes);
+  const auto done = collective->Broadcast(bytes, 0);
+  EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
+  EXPECT_EQ(bytes, Bytes(8, std::byte{3}));
+  collective->Close(absl::CancelledError("the end"));
+  EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
+  EXPECT_THAT(collective->Wait(collective->Barrier(), absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("the end")));
+}
+
+}  // namespace
+}  // namespace gandem::testing

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/ring_codec.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "proto/collective.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+constexpr int64_t kMaxBytes = 1 << 20;
+
+SharedBytes ToBytes(const std::string& text) {
+  std::vector<std::byte> bytes(text.size());
+  std::memcpy(bytes.data(), text.data(), text.size());
+  return SharedBytes(std::move(bytes));
+}
+
+RingFrame AChunk() {
+  return {.kind = RingFrameKind::kChunk,
+          .membership_epoch = 3,
+          .incarnation = 44,
+          .rank = 2,
+          .number = 7,
+          .chunk = {.tag = {.number = 9,
+                            .kind = OperationKind::kBroadcast,
+                            .type = ElementType::kFloat16,
+                            .root = 1,
+                            .bytes = 1000},
+                    .offset = 640,
+                    .crc32c = 0xfedcba98,
+                    .payload = {ToBytes("payload!")}}};
+}
+
+std::string Encode(const RingFrame& frame) {
+  std::string text = EncodeRingHead(frame);
+  for (const SharedBytes& piece : frame.chunk.payload) {
+    text.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }
+  return text;
+}
+
+absl::StatusOr<RingFrame> Decode(const std::string& text) {
+  const SharedBytes bytes = ToBytes(text);
+  return DecodeRingFrame({&bytes, 1}, kMaxBytes);
+}
+
+TEST(RingCodecTest, ChunksSurviveInPiecesOfAnySize) {
+  const RingFrame frame = AChunk();
+  const std::string text = Encode(frame);
+  for (size_t size = 1; size <= text.size(); ++size) {
+    std::vector<SharedBytes> pieces;
+    for (size_t at = 0; at < text.size(); at += size) {
+      pieces.push_back(ToBytes(text.substr(at, size)));
+    }
+    ASSERT_OK_AND_ASSIGN(const RingFrame read,
+                         DecodeRingFrame(pieces, kMaxBytes));
+    EXPECT_EQ(read.kind, frame.kind);
+    EXPECT_EQ(read.membership_epoch, 3);
+    EXPECT_EQ(read.incarnation, 44);
+    EXPECT_EQ(read.rank, 2);
+    EXPECT_EQ(read.number, 7);
+    EXPECT_EQ(read.chunk.tag, frame.chunk.tag);
+    EXPECT_EQ(read.chunk.offset, 640);
+    EXPECT_EQ(read.chunk.crc32c, 0xfedcba98);
+    std::string payload;
+    for (const SharedBytes& piece : read.chunk.payload) {
+      payload.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+    }
+    EXPECT_EQ(payload, "payload!");
+  }
+}
+
+TEST(RingCodecTest, OpenAndAbortSurvive) {
+  ASSERT_OK_AND_ASSIGN(const RingFrame open,
+                       Decode(Encode({.kind = RingFrameKind::kOpen,
+                                      .rank = 1,
+                                      .to = 2,
+                                      .fleet_size = 5})));
+  EXPECT_EQ(open.to, 2);
+  EXPECT_EQ(open.fleet_size, 5);
+  // Reasons may be anything, and are cut.
+  const std::string reason = "\xff\xfe" + std::string(5000, 'x');
+  ASSERT_OK_AND_ASSIGN(const RingFrame abort,
+                       Decode(Encode({.kind = RingFrameKind::kAbort,
+                                      .origin = 4,
+                                      .reason = absl::DataLossError(reason)})));
+  EXPECT_EQ(abort.origin, 4);
+  EXPECT_EQ(abort.reason, absl::DataLossError(reason.substr(0, 2000)));
+}
+
+TEST(RingCodecTest, ShortAndLongMessagesAreRefused) {
+  const std::string text = Encode(AChunk());
+  for (size_t size = 0; size < text.size(); ++size) {
+    EXPECT_THAT(Decode(text.substr(0, size)),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("malformed message of the ring")))
+        << size;
+  }
+  EXPECT_THAT(Decode(text + "x"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("payload_bytes 8, but 9 bytes follow")));
+  const SharedBytes large(std::vector<std::byte>(kMaxBytes + 1));
+  EXPECT_THAT(
+      DecodeRingFrame({&large, 1}, kMaxBytes),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("larger than")));
+  EXPECT_THAT(Decode(std::string("\xff\xff\xff\xff", 4)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("header size 4294967295")));
+}
+
+TEST(RingCodecTest, ImpossibleFieldsAreRefused) {
+  const std::vector<std::function<void(RingHeader&)>> changes = {
+      [](RingHeader& header) { header.set_kind(RING_UNKNOWN); },
+      [](RingHeader& header) { header.set_kind(static_cast<RingKind>(99)); },
+      [](RingHeader& header) { header.set_operation(RING_OPERATION_UNKNOWN); },
+      [](RingHeader& header) {
+        header.set_element(static_cast<RingElement>(9));
+      },
+      [](RingHeader& header) { header.set_rank(-1); },
+      [](RingHeader& header) { header.set_membership_epoch(-1); },
+      [](RingHeader& header) { header.set_incarnation(-1); },
+      [](RingHeader& header) { header.set_number(-5); },
+      [](RingHeader& header) { header.set_offset(-8); },
+      [](RingHeader& header) { header.set_operation_bytes(-8); },
+      [](RingHeader& header) { header.set_root(-1); },
+      [](RingHeader& header) { header.set_kind(RING_GOODBYE); },
+      [](RingHeader& header) {
+        header.set_kind(RING_ABORT);
+        header.set_code(1);
+      }};
+  for (size_t i = 0; i < changes.size(); ++i) {
+    RingHeader header;
+    header.set_kind(RING_CHUNK);
+    header.set_operation(RING_ALL_REDUCE);
+    header.set_payload_bytes(4);
+    const auto encode = [&] {
+      const std::string body = header.SerializeAsString();
+      return std::string{static_cast<char>(body.size()), 0, 0, 0} + body +
+             "1234";
+    };
+    EXPECT_OK(Decode(encode()));
+    changes[i](header);
+    EXPECT_THAT(Decode(encode()), StatusIs(absl::StatusCode::kInvalidArgument,
+                                           HasSubstr("malformed")))
+        << i;
+  }
+  // An ABORT without a reason.
+  EXPECT_THAT(Decode(Encode({.kind = RingFrameKind::kAbort})),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("code")));
+}
+
+}  // namespace
+}  // namespace gandem::testing

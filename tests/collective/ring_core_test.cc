@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a rank believes of its peers, without a network.
+#include "collective/ring_core.h"
+
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/testing/status_matchers.h"
+
+namespace gandem::testing {
+namespace {
+
+using ::testing::HasSubstr;
+
+RingFrame OpenOf(int rank) {
+  return {.kind = RingFrameKind::kOpen,
+          .membership_epoch = 5,
+          .incarnation = 10 + rank,
+          .rank = rank,
+          .to = 0,
+          .fleet_size = 3};
+}
+
+RingFrame ChunkOf(int rank, int64_t number) {
+  RingFrame frame = OpenOf(rank);
+  frame.kind = RingFrameKind::kChunk;
+  frame.number = number;
+  return frame;
+}
+
+// Rank 0 of three.
+class RingCoreTest : public ::testing::Test {
+ protected:
+  RingCoreTest() {
+    core_.Configure(
+        {.rank = 0, .incarnations = {10, 11, 12}, .membership_epoch = 5});
+  }
+
+  void Connect(int rank) {
+    EXPECT_OK(core_.Admit(OpenOf(rank)));
+    (void)core_.TakeUnconnected();
+    RingFrame accept = OpenOf(rank);
+    accept.kind = RingFrameKind::kAccept;
+    EXPECT_OK(core_.Accept(accept, rank));
+  }
+
+  RingCore core_;
+};
+
+TEST_F(RingCoreTest, OnlyThePeersOfThisMembershipAreAdmitted) {
+  const struct {
+    std::function<void(RingFrame&)> change;
+    absl::StatusCode code;
+    std::string message;
+  } kCases[] = {
+      {[](RingFrame& open) { open.kind = RingFrameKind::kChunk; },
+       absl::StatusCode::kInvalidArgument, "begins with an OPEN"},
+      {[](RingFrame& open) { open.rank = 3; },
+       absl::StatusCode::kInvalidArgument, "rank 3 is no peer"},
+      {[](RingFrame& open) { open.rank = 0; },
+       absl::StatusCode::kInvalidArgument, "rank 0 is no peer"},
+      {[](RingFrame& open) { open.to = 2; }, absl::StatusCode::kInvalidArgument,
+       "looks for rank 2 of 3"},
+      {[](RingFrame& open) { open.fleet_size = 4; },
+       absl::StatusCode::kInvalidArgument, "looks for rank 0 of 4"},
+      {[](RingFrame& open) { open.membership_epoch = 4; },
+       absl::StatusCode::kAborted, "epoch 4 of rank 1 is over"},
+      {[](RingFrame& open) { open.membership_epoch = 6; },
+       absl::StatusCode::kUnavailable, "still in membership epoch 5"},
+      {[](RingFrame& open) { open.incarnation = 10; },
+       absl::StatusCode::kAborted, "superseded by 11"},
+      {[](RingFrame& open) { open.incarnation = 12; },
+       absl::StatusCode::kUnavailable, "with incarnation 11 of rank 1"},
+  };
+  for (const auto& each : kCases) {
+    RingFrame open = OpenOf(1);
+    each.change(open);
+    EXPECT_THAT(core_.Admit(open),
+                StatusIs(each.code, HasSubstr(each.message)));
+  }
+  EXPECT_FALSE(core_.has_failed());
+  EXPECT_OK(core_.Admit(OpenOf(1)));
+  EXPECT_THAT(core_.Admit(OpenOf(1)),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("are there two of it?")));
+  EXPECT_FALSE(core_.has_failed());
+}
+
+TEST_F(RingCoreTest, StreamsThatComeEarlyWait) {
+  RingCore early;
+  ASSERT_OK_AND_ASSIGN(const bool admitted, early.Admit(OpenOf(1)));
+  EXPECT_FALSE(admitted);
+}
+
+TEST_F(RingCoreTest, ChunksComeInOrderWithoutAGap) {
+  Connect(1);
+  ASSERT_OK_AND_ASSIGN(const bool delivered, core_.Deliver(1, ChunkOf(1, 1)));
+  EXPECT_TRUE(delivered);
+  EXPECT_THAT(core_.Deliver(1, ChunkOf(1, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("chunk 1 of rank 1 came where 2 was due")));
+  EXPECT_THAT(core_.Deliver(1, ChunkOf(1, 3)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("or one was lost")));
+  EXPECT_OK(core_.Deliver(1, ChunkOf(1, 2)));
+  EXPECT_OK(core_.Receive(1));
+  EXPECT_OK(core_.Receive(1));
+}
+
+TEST_F(RingCoreTest, EveryMessageNamesItsSender) {
+  Connect(1);
+  RingFrame frame = ChunkOf(1, 1);
+  frame.incarnation = 9;
+  EXPECT_THAT(core_.Deliver(1, frame), StatusIs(absl::StatusCode::kAborted));
+  frame = ChunkOf(1, 1);
+  frame.membership_epoch = 4;
+  EXPECT_THAT(core_.Deliver(1, frame), StatusIs(absl::StatusCode::kAborted));
+  EXPECT_THAT(core_.Deliver(1, ChunkOf(2, 1)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("in the stream of rank 1")));
+  EXPECT_THAT(
+      core_.Deliver(1, OpenOf(1)),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("unexpected")));
+}
+
+TEST_F(RingCoreTest, AFullInboxMakesThePeerWait) {
+  Connect(1);
+  int64_t number = 1;
+  while (true) {
+    ASSERT_OK_AND_ASSIGN(const bool delivered,
+                         core_.Deliver(1, ChunkOf(1, number)));
+    if (!delivered) break;
+    ++number;
+    ASSERT_LT(number, 100);
+  }
+  EXPECT_OK(core_.Receive(1));
+  ASSERT_OK_AND_ASSIGN(const bool delivered,
+                       core_.Deliver(1, ChunkOf(1, number)));
+  EXPECT_TRUE(delivered);
+}
+
+TEST_F(RingCoreTest, WhatArrivedBeforeAFailureCanStillBeReceived) {
+  Connect(1);
+  Connect(2);
+  EXPECT_OK(core_.Deliver(1, ChunkOf(1, 1)));
+  core_.IncomingEnded(2, absl::UnavailableError("socket closed"));
+  EXPECT_OK(core_.Receive(1));
+  EXPECT_THAT(core_.Receive(1),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("rank 2 is lost: socket closed")));
+  EXPECT_THAT(core_.Send(1, {}), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("rank 2 is lost")));
+}
+
+// All ranks hear the words of the one that has seen it.
+TEST_F(RingCoreTest, AFailureIsPassedOnInItsOriginsWords) {
+  Connect(1);
+  Connect(2);
+  RingFrame abort = ChunkOf(1, 0);
+  abort.kind = RingFrameKind::kAbort;
+  abort.origin = 1;
+  abort.reason = absl::CancelledError("SIGTERM");
+  EXPECT_OK(core_.Deliver(1, abort));
+  EXPECT_TRUE(core_.HasLeft(1));
+  EXPECT_THAT(core_.Receive(2),
+              StatusIs(absl::StatusCode::kCancelled, "rank 1: SIGTERM"));
+  const std::optional<RingFrame> told = core_.NextFor(2);
+  ASSERT_TRUE(told.has_value());
+  EXPECT_EQ(told->kind, RingFrameKind::kAbort);
+  EXPECT_EQ(told->origin, 1);
+  EXPECT_EQ(told->reason, absl::CancelledError("SIGTERM"));
+  EXPECT_FALSE(core_.NextFor(2).has_value());
+}
+
+TEST_F(RingCoreTest, WhatWasSentGoesBeforeTheFarewell) {
+  Connect(1);
+  EXPECT_OK(core_.Send(1, {.offset = 77}));
+  core_.Leave();
+  const std::optional<RingFrame> chunk = core_.NextFor(1);
+  ASSERT_TRUE(chunk.has_value());
+  EXPECT_EQ(chunk->kind, RingFrameKind::kChunk);
+  EXPECT_EQ(chunk->number, 1);
+  EXPECT_EQ(chunk->chunk.offset, 77);
+  const std::optional<RingFrame> last = core_.NextFor(1);
+  ASSERT_TRUE(last.has_value());
+  EXPECT_EQ(last->kind, RingFrameKind::kGoodbye);
+}
+
+TEST_F(RingCoreTest, APeerThatSaidGoodbyeIsNotLost) {
+  Connect(1);
+  EXPECT_OK(core_.Deliver(1, ChunkOf(1, 1)));
+  RingFrame goodbye = ChunkOf(1, 0);
+  goodbye.kind = RingFrameKind::kGoodbye;
+  EXPECT_OK(core_.Deliver(1, goodbye));
+  core_.IncomingEnded(1, absl::OkStatus());
+  core_.OutgoingEnded(1, absl::UnavailableError("this rank has left"));
+  EXPECT_FALSE(core_.has_failed());
+  EXPECT_OK(core_.Receive(1));
+  EXPECT_THAT(core_.Receive(1), StatusIs(absl::StatusCode::kUnavailable,
+                                         HasSubstr("rank 1 has left")));
+  EXPECT_THAT(core_.Send(1, {}), StatusIs(absl::StatusCode::kUnavailable,
+                                          HasSubstr("rank 1 has left")));
+}
+
+TEST_F(RingCoreTest, ConnectingIsTriedAgainUnlessItIsRefused) {
+  EXPECT_EQ(core_.TakeUnconnected(), (std::vector<int>{1, 2}));
+  EXPECT_TRUE(core_.TakeUnconnected().empty());
+  core_.OutgoingEnded(2, absl::UnavailableError("nobody listens"));
+  EXPECT_THAT(core_.waits_for(),
+              HasSubstr("rank 2 to connect (nobody listens)"));
+  ASSERT_OK_AND_ASSIGN(const bool connected,
+                       core_.WaitForPeers(absl::InfinitePast()));
+  EXPECT_FALSE(connected);
+  EXPECT_EQ(core_.TakeUnconnected(), std::vector<int>{2});
+  core_.OutgoingEnded(2, absl::AbortedError("incarnation 10 was superseded"));
+  EXPECT_THAT(core_.WaitForPeers(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kAborted,
+                       HasSubstr("rank 2 refuses rank 0: incarnation 10")));
+}
+
+TEST_F(RingCoreTest, AWrongAnswerIsNoAccept) {
+  (void)core_.TakeUnconnected();
+  RingFrame accept = OpenOf(1);
+  EXPECT_THAT(core_.Accept(accept, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  accept.kind = RingFrameKind::kAccept;
+  EXPECT_THAT(core_.Accept(accept, 2),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  accept.incarnation = 3;
+  EXPECT_THAT(core_.Accept(accept, 1), StatusIs(absl::StatusCode::kAborted));
+}
+
+}  // namespace
+}  // namespace gandem::testing

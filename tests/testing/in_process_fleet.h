@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All ranks of a fleet in one process, for tests: the real algorithms over
+// queues instead of sockets. Timing can be made adversarial, and chunks can be
+// tampered with on their way.
+//
+// Owner: the test. Each Collective may be used by a thread of its own, and
+// destroyed in any order.
+// Thread safety: collective.h.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/time/time.h"
+#include "collective/chunk.h"
+#include "collective/collective.h"
+#include "collective/operation_runner.h"
+
+namespace gandem::testing {
+
+struct FleetOptions {
+  RunnerOptions runner = {};
+  // A chunk waits up to this long before it is sent and before it is taken;
+  // drawn from the seed, rank and number.
+  absl::Duration max_delay = absl::ZeroDuration();
+  uint64_t seed = 1;
+  // What becomes of a chunk: none (lost), itself, two (sent twice) ... Called
+  // under a lock.
+  std::function<std::vector<Chunk>(int from, int to, Chunk chunk)> tamper = {};
+};
+
+// By rank.
+std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
+    int size, const FleetOptions& options);
+
+}  // namespace gandem::testing
