@@ -11,17 +11,17 @@
 //   status = collective->Wait(ticket, deadline);
 //
 // All ranks submit the same operations in the same order, with the same sizes.
-// After a sum all ranks hold the same bits, whatever the timing; the order of
-// the terms is a function of size() and the number of bytes
+// After a sum all ranks hold the same bits, whatever the timing: the order of
+// the terms is a function of the ranks, their hosts and the number of bytes
 // (docs/collective.md).
 //
-// Owner: the worker, one per membership of its fleet. The buffer of an
-// operation belongs to the collective until Wait returned for it, other than
-// with DEADLINE_EXCEEDED, or the collective is gone. Thread safety: any thread;
-// operations of two threads have no order. Errors of Wait:
+// Owner: the worker, one per membership of its fleet. An operation's buffer
+// belongs to the collective until Wait returned for it, DEADLINE_EXCEEDED
+// excepted, or the collective is gone.
+// Thread safety: any thread; operations of two threads have no order.
+// Errors of Wait:
 //   DEADLINE_EXCEEDED    not done yet; says on whom it waits. The operation
-//   goes
-//                        on: wait again, or give up with Close.
+//                        goes on: wait again, or give up with Close.
 //   FAILED_PRECONDITION  the ranks have submitted different operations.
 //   INVALID_ARGUMENT     a peer sent what cannot be right.
 //   UNAVAILABLE          a rank is lost, or has left.

@@ -6,6 +6,8 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -80,18 +82,18 @@ class NcclCollective : public Collective {
 
   ~NcclCollective() override {
     absl::MutexLock lock(&mu_);
-    // The device may still be at work, in kernels that wait for other ranks.
-    if (communicator_ != nullptr) {
-      if (pending_.empty() && failure_.ok()) {
-        (void)ncclCommFinalize(communicator_);
-        (void)WaitForCommunicator(absl::Now() + kFarewell, "ncclCommFinalize");
-      }
-      Abort();
+    const bool is_idle = waiting_.empty() && !launching_.has_value() &&
+                         launched_.empty() && failure_.ok();
+    if (communicator_ != nullptr && is_idle) {
+      (void)ncclCommFinalize(communicator_);
+      (void)WaitForCommunicator(absl::Now() + kFarewell, "ncclCommFinalize");
     }
-    if (ready_ != nullptr) (void)cudaEventDestroy(ready_);
-    for (const Pending& pending : pending_) {
-      (void)cudaEventDestroy(pending.done);
+    // Kernels that wait for other ranks end.
+    Abort();
+    for (const std::deque<Entry>* entries : {&waiting_, &launched_}) {
+      for (const Entry& entry : *entries) (void)cudaEventDestroy(entry.event);
     }
+    if (launching_.has_value()) (void)cudaEventDestroy(launching_->event);
     if (barrier_value_ != nullptr) (void)cudaFree(barrier_value_);
     if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
   }
@@ -101,9 +103,6 @@ class NcclCollective : public Collective {
     GANDEM_RETURN_IF_ERROR(
         ToStatus(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking),
                  "cudaStreamCreate"));
-    GANDEM_RETURN_IF_ERROR(
-        ToStatus(cudaEventCreateWithFlags(&ready_, cudaEventDisableTiming),
-                 "cudaEventCreate"));
     GANDEM_RETURN_IF_ERROR(
         ToStatus(cudaMalloc(&barrier_value_, sizeof(float)), "cudaMalloc"));
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
@@ -122,7 +121,7 @@ class NcclCollective : public Collective {
       {
         absl::MutexLock lock(&mu_);
         GANDEM_CHECK(ticket >= 1 && ticket <= submitted_);
-        Look();
+        Advance();
         if (done_ >= ticket) return absl::OkStatus();
         if (!failure_.ok()) return failure_;
         if (absl::Now() >= deadline) {
@@ -142,42 +141,85 @@ class NcclCollective : public Collective {
   }
 
  private:
-  struct Pending {
+  // An operation whose event says first that its buffer is filled, then that
+  // it is done.
+  struct Entry {
     Ticket ticket = 0;
-    cudaEvent_t done = nullptr;
+    Operation operation = {};
+    cudaEvent_t event = nullptr;
   };
   static constexpr absl::Duration kFarewell = absl::Seconds(5);
 
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
-    ++submitted_;
+    Entry entry = {.ticket = ++submitted_, .operation = operation};
     if (!failure_.ok()) return submitted_;
-    if (absl::Status status = Launch(operation); !status.ok()) {
+    if (absl::Status status = Accept(entry); !status.ok()) {
       Fail(std::move(status));
     }
+    Advance();
     return submitted_;
   }
 
-  absl::Status Launch(const Operation& operation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+  absl::Status Accept(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     // This thread may be one of autograd's.
     GANDEM_RETURN_IF_ERROR(
         ToStatus(cudaSetDevice(options_.device), "cudaSetDevice"));
-    const auto compute = static_cast<cudaStream_t>(options_.compute_stream);
     GANDEM_RETURN_IF_ERROR(
-        ToStatus(cudaEventRecord(ready_, compute), "cudaEventRecord"));
-    GANDEM_RETURN_IF_ERROR(ToStatus(cudaStreamWaitEvent(stream_, ready_, 0),
-                                    "cudaStreamWaitEvent"));
-    GANDEM_RETURN_IF_ERROR(ToStatus(Enqueue(operation), "collective"));
-    // A non-blocking communicator may still be at it.
-    GANDEM_RETURN_IF_ERROR(
-        WaitForCommunicator(absl::Now() + kFarewell, "collective"));
-    Pending pending = {.ticket = submitted_};
-    GANDEM_RETURN_IF_ERROR(ToStatus(
-        cudaEventCreateWithFlags(&pending.done, cudaEventDisableTiming),
-        "cudaEventCreate"));
-    pending_.push_back(pending);
-    return ToStatus(cudaEventRecord(pending.done, stream_), "cudaEventRecord");
+        ToStatus(cudaEventCreateWithFlags(&entry.event, cudaEventDisableTiming),
+                 "cudaEventCreate"));
+    waiting_.push_back(entry);
+    return ToStatus(cudaEventRecord(entry.event, static_cast<cudaStream_t>(
+                                                     options_.compute_stream)),
+                    "cudaEventRecord");
+  }
+
+  // Launches what waits and looks at what the device has done. A non-blocking
+  // communicator takes an operation at a time, and the first ones only when the
+  // other ranks are there, so nothing here waits for it.
+  void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    if (!failure_.ok()) return;
+    absl::Status status = Launch();
+    if (status.ok()) status = NoteDone();
+    if (!status.ok()) Fail(std::move(status));
+  }
+
+  absl::Status Launch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    while (true) {
+      ncclResult_t state = ncclSuccess;
+      GANDEM_RETURN_IF_ERROR(
+          ToStatus(ncclCommGetAsyncError(communicator_, &state), "collective"));
+      if (state == ncclInProgress) return absl::OkStatus();
+      GANDEM_RETURN_IF_ERROR(ToStatus(state, "collective"));
+      if (launching_.has_value()) {
+        launched_.push_back(*launching_);
+        launching_.reset();
+        GANDEM_RETURN_IF_ERROR(
+            ToStatus(cudaEventRecord(launched_.back().event, stream_),
+                     "cudaEventRecord"));
+      }
+      if (waiting_.empty()) return absl::OkStatus();
+      launching_ = waiting_.front();
+      waiting_.pop_front();
+      GANDEM_RETURN_IF_ERROR(
+          ToStatus(cudaStreamWaitEvent(stream_, launching_->event, 0),
+                   "cudaStreamWaitEvent"));
+      GANDEM_RETURN_IF_ERROR(
+          ToStatus(Enqueue(launching_->operation), "collective"));
+    }
+  }
+
+  absl::Status NoteDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    while (!launched_.empty()) {
+      const Entry& first = launched_.front();
+      const cudaError_t error = cudaEventQuery(first.event);
+      if (error == cudaErrorNotReady) break;
+      GANDEM_RETURN_IF_ERROR(ToStatus(error, "collective"));
+      done_ = first.ticket;
+      (void)cudaEventDestroy(first.event);
+      launched_.pop_front();
+    }
+    return absl::OkStatus();
   }
 
   ncclResult_t Enqueue(const Operation& operation)
@@ -204,7 +246,7 @@ class NcclCollective : public Collective {
     return ncclInvalidArgument;
   }
 
-  // Until NCCL has done what it was told.
+  // Until NCCL has begun or ended, which nothing else can wait for.
   absl::Status WaitForCommunicator(absl::Time deadline, absl::string_view what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
@@ -219,25 +261,6 @@ class NcclCollective : public Collective {
       }
       absl::SleepFor(kPollInterval);
     }
-  }
-
-  // At what the device and NCCL have got to.
-  void Look() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    while (failure_.ok() && !pending_.empty()) {
-      const Pending& first = pending_.front();
-      const cudaError_t error = cudaEventQuery(first.done);
-      if (error == cudaErrorNotReady) break;
-      if (error != cudaSuccess) return Fail(ToStatus(error, "collective"));
-      done_ = first.ticket;
-      (void)cudaEventDestroy(first.done);
-      pending_.pop_front();
-    }
-    if (!failure_.ok()) return;
-    ncclResult_t state = ncclSuccess;
-    absl::Status status = ToStatus(ncclCommGetAsyncError(communicator_, &state),
-                                   "ncclCommGetAsyncError");
-    if (status.ok()) status = ToStatus(state, "collective");
-    if (!status.ok()) Fail(std::move(status));
   }
 
   // Kernels that wait for other ranks end, so that the buffers are free.
@@ -262,9 +285,11 @@ class NcclCollective : public Collective {
   absl::Mutex mu_;
   ncclComm_t communicator_ ABSL_GUARDED_BY(mu_) = nullptr;
   cudaStream_t stream_ ABSL_GUARDED_BY(mu_) = nullptr;
-  cudaEvent_t ready_ ABSL_GUARDED_BY(mu_) = nullptr;
   void* barrier_value_ ABSL_GUARDED_BY(mu_) = nullptr;
-  std::deque<Pending> pending_ ABSL_GUARDED_BY(mu_);
+  // In this order.
+  std::deque<Entry> launched_ ABSL_GUARDED_BY(mu_);
+  std::optional<Entry> launching_ ABSL_GUARDED_BY(mu_);
+  std::deque<Entry> waiting_ ABSL_GUARDED_BY(mu_);
   Ticket submitted_ ABSL_GUARDED_BY(mu_) = 0;
   Ticket done_ ABSL_GUARDED_BY(mu_) = 0;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky

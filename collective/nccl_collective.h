@@ -8,8 +8,9 @@
 // NCCL can be told to give up but not with whom: after a failure the
 // communicator is aborted, and the worker starts a new membership.
 //
-// Owner: the worker, for one membership. Thread safety and errors:
-// collective.h, and
+// Owner: the worker, for one membership.
+// Thread safety: any thread, and collective.h.
+// Errors: collective.h, and
 //   INTERNAL  what NCCL or CUDA reported.
 #pragma once
 
@@ -31,8 +32,7 @@ struct NcclOptions {
 // sends the communicator's id; it is not used after that.
 //   FAILED_PRECONDITION  gandem was built without NCCL, or there is no such
 //                        device.
-//   DEADLINE_EXCEEDED    not all ranks have joined; the communicator is
-//   aborted.
+//   DEADLINE_EXCEEDED    not all ranks have joined; nothing is left of it.
 absl::StatusOr<std::unique_ptr<Collective>> CreateNccl(
     const NcclOptions& options, Collective* bootstrap, absl::Time deadline);
 

@@ -22,6 +22,9 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr absl::Duration kFarewell = absl::Seconds(5);
 constexpr absl::Duration kAbort = absl::Seconds(1);
 constexpr absl::Duration kShutdown = absl::Seconds(1);
+// A peer needs one call; a stranger gets no more than this many on a
+// connection.
+constexpr int kMaxCallsPerConnection = 4;
 
 class Service final
     : public Ring::WithRawCallbackMethod_Connect<Ring::Service> {
@@ -86,6 +89,9 @@ class Listener : public RingListener {
                              .rpc = TheRpcOptions()},
                             [&](grpc::ServerBuilder& builder) {
                               builder.RegisterService(&service);
+                              builder.AddChannelArgument(
+                                  GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                                  kMaxCallsPerConnection);
                             });
   }
 

@@ -13,8 +13,8 @@
 // next one has a new listener and a higher epoch, in the same processes if they
 // like.
 //
-// Owner: the worker, for one membership. Thread safety and errors:
-// collective.h.
+// Owner: the worker, for one membership.
+// Thread safety and errors: collective.h.
 #pragma once
 
 #include <cstdint>

@@ -96,7 +96,10 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a message of rank ", frame.rank, " in the stream of rank ", from));
   }
-  GANDEM_RETURN_IF_ERROR(CheckSender(frame));
+  if (const absl::Status status = CheckSender(frame); !status.ok()) {
+    // It was another one when it was admitted.
+    return absl::InvalidArgumentError(status.message());
+  }
   switch (frame.kind) {
     case RingFrameKind::kChunk:
       if (peer.inbox.size() >= kMaxInbox) return false;
@@ -312,7 +315,7 @@ void RingCore::FailLocked(absl::Status reason, int origin) {
 void RingCore::LoseLocked(int rank, const absl::Status& why) {
   // A frame that cannot be right has its own code; a broken connection is
   // UNAVAILABLE whatever gRPC calls it.
-  if (absl::IsInvalidArgument(why) || absl::IsAborted(why)) {
+  if (absl::IsInvalidArgument(why)) {
     FailLocked(why, identity_.rank);
     return;
   }
