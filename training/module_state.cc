@@ -66,11 +66,17 @@ TensorsByName ParametersOf(const torch::nn::Module& module) {
   return parameters;
 }
 
+TensorsByName BuffersOf(const torch::nn::Module& module) {
+  TensorsByName buffers;
+  for (const auto& item : module.named_buffers()) {
+    buffers.emplace_back(item.key(), item.value());
+  }
+  return buffers;
+}
+
 TensorsByName StateOf(const torch::nn::Module& module) {
   TensorsByName state = ParametersOf(module);
-  for (const auto& item : module.named_buffers()) {
-    state.emplace_back(item.key(), item.value());
-  }
+  for (auto& buffer : BuffersOf(module)) state.push_back(std::move(buffer));
   return state;
 }
 

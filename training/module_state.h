@@ -24,6 +24,7 @@ namespace gandem {
 
 // In order of registration.
 TensorsByName ParametersOf(const torch::nn::Module& module);
+TensorsByName BuffersOf(const torch::nn::Module& module);
 // Parameters, then buffers, in order of registration.
 TensorsByName StateOf(const torch::nn::Module& module);
 
