@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/loss_needs.h"
+#include "common/run_config.h"
 
 namespace gandem {
 namespace {
@@ -21,6 +22,10 @@ void CheckWholeBatch(const std::string& what, const std::string& role,
     faults.Add(absl::StrCat(what, " compares the images of a whole batch, but ",
                             role, ".micro_batch is ", micro, ": set ", role,
                             ".micro_batch=0"));
+  }
+  if (config.workers() > 1 || StepBatch(config) != config.batch_size()) {
+    faults.Add(absl::StrCat(what, " compares the images of a whole batch: set ",
+                            role, ".workers=1 and ", role, ".sync.interval=1"));
   }
 }
 

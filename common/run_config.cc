@@ -5,6 +5,9 @@
 #include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+#include <numeric>
+
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/file.h"
@@ -123,6 +126,30 @@ std::string EffectiveConfigText(const RunConfig& config) {
   std::string text;
   GANDEM_CHECK(printer.PrintToString(EffectiveConfig(config), &text));
   return text;
+}
+
+int64_t StepBatch(const RoleConfig& role) {
+  const SyncConfig& sync = role.sync();
+  if (sync.mode() != SyncConfig::ACCUMULATE) return role.batch_size();
+  // Nothing overflows, whatever was not validated yet.
+  return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
+         std::clamp<int64_t>(sync.interval(), 1, 1 << 20);
+}
+
+int64_t StepsToAgreement(const RoleConfig& role) {
+  const SyncConfig& sync = role.sync();
+  const bool parts =
+      role.workers() > 1 && sync.mode() == SyncConfig::AVERAGE_STATE;
+  return parts ? std::clamp<int64_t>(sync.interval(), 1, 1 << 20) : 1;
+}
+
+int64_t RoundsToAgreement(const RunConfig& config) {
+  const int64_t generator = StepsToAgreement(config.generator());
+  const int64_t steps = std::clamp<int64_t>(
+      config.schedule().discriminator_steps_per_round(), 1, 1 << 20);
+  const int64_t discriminator_steps = StepsToAgreement(config.discriminator());
+  return std::lcm(generator,
+                  discriminator_steps / std::gcd(discriminator_steps, steps));
 }
 
 uint64_t ConfigHash(const RunConfig& config) {

@@ -46,6 +46,17 @@ RunConfig EffectiveConfig(const RunConfig& config);
 // again it is the same config, to the last bit of every number.
 std::string EffectiveConfigText(const RunConfig& config);
 
+// Images of one update of a role, over its whole fleet: with sync.mode
+// ACCUMULATE it takes sync.interval batches.
+int64_t StepBatch(const RoleConfig& role);
+
+// Updates of a role from one at which all its workers are at the same state to
+// the next: sync.interval with AVERAGE_STATE and several workers, else 1.
+int64_t StepsToAgreement(const RoleConfig& role);
+
+// The same for both roles and in rounds: checkpoints are at multiples of it.
+int64_t RoundsToAgreement(const RunConfig& config);
+
 // FNV-1a over the deterministic serialization of EffectiveConfig. It covers
 // every field, `name` and `rounds` included: two processes that agree on it run
 // the same run. It may change from one version of gandem to the next.

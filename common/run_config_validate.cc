@@ -10,6 +10,7 @@
 #include "absl/strings/strip.h"
 #include "common/data_shape.h"
 #include "common/faults.h"
+#include "common/fleet_validate.h"
 #include "common/loss_validate.h"
 #include "common/network_check.h"
 #include "common/optimizer_validate.h"
@@ -98,10 +99,6 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             "' is neither cpu nor cuda:N"));
   }
   faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
-  if (role.workers() != 1) {
-    faults.Add(absl::StrCat(name, ".workers ", role.workers(),
-                            ": fleets are not supported yet, set it to 1"));
-  }
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
 }
@@ -195,6 +192,11 @@ bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
                              config.generator().batch_size(), 1, kMaxBatch);
   legal &= faults.CheckRange("discriminator.batch_size",
                              config.discriminator().batch_size(), 1, kMaxBatch);
+  // CheckFleets says what is wrong with it.
+  for (const RoleConfig* role :
+       {&config.generator(), &config.discriminator()}) {
+    legal &= role->sync().interval() >= 1 && StepBatch(*role) <= kMaxBatch;
+  }
   legal &= faults.CheckRange("exchange.cache_bytes", exchange.cache_bytes(), 1,
                              int64_t{1} << 50);
   legal &=
@@ -203,18 +205,30 @@ bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
   return legal;
 }
 
-void CheckReuse(const ScheduleConfig& schedule, int64_t batch_g,
-                int64_t batch_d, Faults& faults) {
+void CheckReuse(const ScheduleConfig& schedule, const RoleConfig& generator,
+                const RoleConfig& discriminator, Faults& faults) {
   const int64_t steps = schedule.discriminator_steps_per_round();
   if (schedule.image_source() != ScheduleConfig::REUSED ||
-      steps * batch_d == batch_g) {
+      steps * StepBatch(discriminator) == StepBatch(generator)) {
     return;
   }
+  if (StepBatch(generator) != generator.batch_size() ||
+      StepBatch(discriminator) != discriminator.batch_size()) {
+    faults.Add(absl::StrCat(
+        "schedule.image_source REUSED needs as many images in the "
+        "discriminator's steps of a round as in the generator's, but ",
+        steps, " * ", StepBatch(discriminator), " != ", StepBatch(generator),
+        " (batch_size times sync.interval): set sync.interval of both roles "
+        "alike, or schedule.image_source=FRESH"));
+    return;
+  }
+  const int64_t batch_d = discriminator.batch_size();
   faults.Add(absl::StrCat(
       "schedule.image_source REUSED needs discriminator_steps_per_round * "
       "discriminator.batch_size == generator.batch_size, but ",
-      steps, " * ", batch_d, " != ", batch_g, ": set generator.batch_size=",
-      steps * batch_d, ", or schedule.image_source=FRESH"));
+      steps, " * ", batch_d, " != ", generator.batch_size(),
+      ": set generator.batch_size=", steps * batch_d,
+      ", or schedule.image_source=FRESH"));
 }
 
 void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
@@ -228,7 +242,7 @@ void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
   }
   const int64_t least = rounds *
                         config.schedule().discriminator_steps_per_round() *
-                        config.discriminator().batch_size() * image_bytes;
+                        StepBatch(config.discriminator()) * image_bytes;
   if (exchange.cache_bytes() < least) {
     faults.Add(absl::StrCat("exchange.cache_bytes ", exchange.cache_bytes(),
                             " does not hold max(1, lag) = ", rounds,
@@ -246,7 +260,8 @@ void CheckSizes(const RunConfig& config, Faults& faults) {
   bool legal = faults.CheckRange("generator.micro_batch", micro_g, 0, batch_g);
   legal &= faults.CheckRange("discriminator.micro_batch",
                              config.discriminator().micro_batch(), 0, batch_d);
-  CheckReuse(config.schedule(), batch_g, batch_d, faults);
+  CheckReuse(config.schedule(), config.generator(), config.discriminator(),
+             faults);
   // IDX images have one channel.
   const int64_t image_bytes = config.data().image_size() *
                               config.data().image_size() *
@@ -288,6 +303,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             config.rounds(), faults);
   CheckTranslation(config, faults);
   CheckLosses(config, faults);
+  CheckFleets(config, faults);
   CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",
                     config.checkpoint().every_rounds(), 0, kMaxRounds);

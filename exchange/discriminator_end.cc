@@ -35,7 +35,15 @@ DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
       cache_(CacheOptions(options)),
       feedback_(options.num_generators),
       critic_(options.schedule.consistency, options.num_generators),
-      finish_(options.num_generators, absl::InfiniteFuture()) {}
+      finish_(options.num_generators, absl::InfiniteFuture()) {
+  // Other discriminators have critics for the other generators.
+  for (int rank = 0; rank < options.num_generators; ++rank) {
+    if (CriticSource(rank, options.num_generators,
+                     options.num_discriminators) != options.rank) {
+      critic_.Release(rank);
+    }
+  }
+}
 
 template <typename Attempt>
 absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,

@@ -159,6 +159,8 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxRounds);
   faults.CheckRange("incarnation", options.incarnation, 0, kMaxRounds);
   faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);
+  faults.CheckRange("num_discriminators", options.num_discriminators, 1,
+                    1 << 16);
   faults.CheckRange("rank", options.rank, 0, 1 << 16);
   // What follows divides by sizes.
   if (faults.empty()) CheckBudgets(faults, options);

@@ -22,6 +22,33 @@ std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch) {
 
 namespace {
 
+// `range` cut where another of `size` ranks begins, each of which owns its
+// slice of every `period` indices.
+std::vector<RankedRange> SplitByOwner(IndexRange range, int64_t period,
+                                      int size) {
+  std::vector<RankedRange> parts;
+  int64_t first = range.first;
+  while (first < range.end()) {
+    const int64_t begin = first / period * period;
+    int rank = 0;
+    IndexRange slice = RankSlice(period, rank, size);
+    while (begin + slice.end() <= first)
+      slice = RankSlice(period, ++rank, size);
+    const int64_t end = std::min(range.end(), begin + slice.end());
+    parts.push_back(
+        {.rank = rank, .range = {.first = first, .count = end - first}});
+    first = end;
+  }
+  return parts;
+}
+
+// What the judges share, again and again.
+int64_t JudgedPeriod(const Schedule& schedule) {
+  return schedule.image_source == ImageSource::kReused
+             ? schedule.discriminator_batch
+             : schedule.generator_batch;
+}
+
 // The pieces of discriminator step `step` in the TRAIN space of a round.
 std::vector<IndexRange> TrainPieces(const Schedule& schedule, int64_t step,
                                     int64_t micro_batch, int rank, int size) {
@@ -31,6 +58,22 @@ std::vector<IndexRange> TrainPieces(const Schedule& schedule, int64_t step,
 }
 
 }  // namespace
+
+std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
+                                        IndexRange range, int size) {
+  return SplitByOwner(range, schedule.discriminator_batch, size);
+}
+
+std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
+                                      IndexRange range, int size) {
+  return SplitByOwner(range, JudgedPeriod(schedule), size);
+}
+
+int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size) {
+  const int64_t period = JudgedPeriod(schedule);
+  return schedule.generator_batch / period *
+         RankSlice(period, rank, size).count;
+}
 
 std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
                                         int rank, int size) {

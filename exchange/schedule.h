@@ -76,6 +76,32 @@ struct Schedule {
   }
 };
 
+// A part of a range of images and the discriminator rank that gets it.
+struct RankedRange {
+  int rank = 0;
+  IndexRange range = {};
+  bool operator==(const RankedRange&) const = default;
+};
+
+// `range` of a round's TRAIN space by which of `size` ranks trains on it: its
+// slice of each step.
+std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
+                                        IndexRange range, int size);
+// `range` of the FEEDBACK space by which rank judges it: of REUSED images the
+// one that trains on them, so that each goes to one rank; else slices of the
+// generator's batch.
+std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
+                                      IndexRange range, int size);
+// Images of a generator round that `rank` judges.
+int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size);
+
+// The discriminator rank whose critics a generator rank takes (SNAPSHOT).
+constexpr int CriticSource(int generator_rank, int num_generators,
+                           int num_discriminators) {
+  return static_cast<int>(int64_t{generator_rank} * num_discriminators /
+                          num_generators);
+}
+
 // One operation of a generator round. Compute never waits; Send and Take wait
 // and change nothing until they succeed.
 struct GeneratorOp {

@@ -21,6 +21,8 @@ constexpr const char* kMayDiffer[] = {
     "samples",
     "control",
     "data.prefetch_batches",
+    "generator.workers",
+    "discriminator.workers",
     "exchange.cache_bytes",
     "exchange.max_message_bytes",
     "exchange.poll_seconds",

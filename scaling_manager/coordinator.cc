@@ -145,6 +145,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   worker->epoch = next.run_epoch();
   worker->joined = false;
   worker->exchange_address.clear();
+  worker->member.Clear();
   worker->host = request.host();
   worker->reported_pid = request.pid();
   worker->progress = HeartbeatRequest();
@@ -225,6 +226,52 @@ absl::Status Coordinator::CheckReach(const Worker& discriminator) const {
   return absl::OkStatus();
 }
 
+absl::Status Coordinator::CheckFleetReach(const Worker& worker) const {
+  if (!worker.member.network_address().empty()) return absl::OkStatus();
+  for (const Worker& other : workers_) {
+    const bool is_here = other.key.role == worker.key.role &&
+                         other.incarnation != 0 &&
+                         other.epoch == counters_.run_epoch();
+    if (!is_here || other.host == worker.host) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        ToString(worker.key), " on ", worker.host,
+        " serves a unix socket, which ", ToString(other.key), " on ",
+        other.host, " cannot reach: pass --fleet_listen HOST:PORT to all ",
+        absl::AsciiStrToLower(Role_Name(worker.key.role)), " workers"));
+  }
+  return absl::OkStatus();
+}
+
+int Coordinator::FleetSize(Role role) const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(),
+                    [&](const Worker& w) { return w.key.role == role; }));
+}
+
+absl::Status Coordinator::CheckJoin(const Worker& worker,
+                                    const JoinRequest& request) const {
+  const bool serves = worker.key.role == DISCRIMINATOR;
+  for (const std::string* address :
+       {&request.exchange_address(), &request.fleet_local_address(),
+        &request.fleet_network_address()}) {
+    if (address->size() <= kMaxAddressBytes) continue;
+    return absl::InvalidArgumentError("an address is too long");
+  }
+  if (serves == request.exchange_address().empty()) {
+    return absl::InvalidArgumentError(
+        serves ? "a discriminator must tell its exchange address"
+               : "only a discriminator has an exchange address");
+  }
+  const bool is_found = !request.fleet_local_address().empty() ||
+                        !request.fleet_network_address().empty();
+  if (is_found != (FleetSize(worker.key.role) > 1)) {
+    return absl::InvalidArgumentError(
+        is_found ? "the only worker of a role needs no address for others"
+                 : "a worker of a fleet must tell where the others find it");
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   absl::MutexLock lock(&mu_);
   GANDEM_ASSIGN_OR_RETURN(Worker* const worker, Speaker(request.incarnation()));
@@ -239,23 +286,25 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
     reply.set_epoch_superseded(true);
     return reply;
   }
-  const bool serves = worker->key.role == DISCRIMINATOR;
-  if (serves == request.exchange_address().empty() ||
-      request.exchange_address().size() > kMaxAddressBytes) {
-    return absl::InvalidArgumentError(
-        serves ? "a discriminator must tell its exchange address"
-               : "only a discriminator has an exchange address");
-  }
+  GANDEM_RETURN_IF_ERROR(CheckJoin(*worker, request));
   if (phase_ == Phase::kGathering) {
     worker->joined = true;
     worker->exchange_address = request.exchange_address();
     worker->compute = request.compute();
-    // A generator that came later makes a discriminator unfit: that one learns
-    // it when it asks again.
+    worker->member.set_host(worker->host);
+    worker->member.set_incarnation(worker->incarnation);
+    worker->member.set_local_address(request.fleet_local_address());
+    worker->member.set_network_address(request.fleet_network_address());
+    // A worker on another host that came later makes an earlier one unfit: that
+    // one learns it when it asks again.
     for (Worker& other : workers_) {
-      if (!CheckReach(other).ok()) other.joined = false;
+      if (other.joined &&
+          (!CheckReach(other).ok() || !CheckFleetReach(other).ok())) {
+        other.joined = false;
+      }
     }
     GANDEM_RETURN_IF_ERROR(CheckReach(*worker));
+    GANDEM_RETURN_IF_ERROR(CheckFleetReach(*worker));
     if (AllJoined()) {
       phase_ = Phase::kRunning;
       AddEvent(absl::StrCat("all workers are ready; run epoch ",
@@ -265,7 +314,14 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   }
   if (phase_ == Phase::kGathering) return reply;
   reply.set_all_joined(true);
+  const bool in_fleet = FleetSize(worker->key.role) > 1;
   for (const Worker& other : workers_) {  // sorted by role and rank
+    if (in_fleet && other.key.role == worker->key.role) {
+      *reply.add_fleet() = other.member;
+    }
+    if (other.key.role == GENERATOR && !reply.has_generator_compute()) {
+      *reply.mutable_generator_compute() = other.compute;
+    }
     if (other.key.role == DISCRIMINATOR) {
       if (!reply.has_discriminator_compute()) {
         *reply.mutable_discriminator_compute() = other.compute;
@@ -326,6 +382,11 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
                                  worker->epoch != counters_.run_epoch())) {
     reply.set_epoch_superseded(true);
     return reply;
+  }
+  if (worker->key.rank != 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString({worker->key.role, 0}), " saves what ",
+                     ToString(worker->key), " has reported"));
   }
   if (phase_ != Phase::kOver &&
       (report.step() > settled_step_ || report.step() < 1)) {

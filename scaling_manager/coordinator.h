@@ -61,7 +61,10 @@ class Coordinator {
     std::string run_dir;      // required, exists
     std::string config_text;  // the effective config
     uint64_t config_hash = 0;
-    int64_t rounds = 0;                   // required, >= 1
+    int64_t rounds = 0;  // required, >= 1
+    // A checkpoint can be taken after multiples of so many rounds only; a
+    // divisor of rounds.
+    int64_t rounds_to_agreement = 1;
     std::vector<WorkerKey> workers = {};  // required
     // Workers come by themselves; without it the launcher's are the only ones.
     bool external = false;
@@ -125,6 +128,7 @@ class Coordinator {
     std::string host;
     int64_t reported_pid = 0;
     std::string exchange_address;
+    FleetMember member;         // where others of its role find it
     ComputeChoice compute;      // as it has joined
     HeartbeatRequest progress;  // the newest one, without metrics
     RoundMetrics last_metrics;
@@ -140,6 +144,8 @@ class Coordinator {
 
   explicit Coordinator(Options options);
   absl::Status Open();
+  // Of a role's workers, which all have the same state, the first one saves.
+  int NumSavers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void BeginEpoch(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TryBeginEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -156,6 +162,12 @@ class Coordinator {
   // A unix socket serves its own host only.
   absl::Status CheckReach(const Worker& discriminator) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // So does that of a fleet.
+  absl::Status CheckFleetReach(const Worker& worker) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CheckJoin(const Worker& worker, const JoinRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int FleetSize(Role role) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckPlace(const Worker& worker, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

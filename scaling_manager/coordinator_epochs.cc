@@ -49,7 +49,7 @@ absl::Status Coordinator::Open() {
   }
   committed_step_ = settled_step_ = newest.ok() ? newest->step : 0;
   first_round_ = -1;
-  shards_ = ShardCollector(static_cast<int>(workers_.size()), options_.rounds);
+  shards_ = ShardCollector(NumSavers(), options_.rounds);
   phase_ = Phase::kRejoining;
   AddEvent(absl::StrCat("waiting for the workers of run epoch ",
                         counters_.run_epoch(), " or new ones"));
@@ -75,7 +75,7 @@ absl::Status Coordinator::TryBeginEpoch() {
   first_round_ = newest.ok() ? newest->step : 0;
   resume_from_ = newest.ok() ? newest->path : "";
   committed_step_ = settled_step_ = first_round_;
-  shards_ = ShardCollector(static_cast<int>(workers_.size()), options_.rounds);
+  shards_ = ShardCollector(NumSavers(), options_.rounds);
   phase_ = Phase::kGathering;
   phase_since_ = options_.clock->Now();
   for (Worker& worker : workers_) {
@@ -92,6 +92,12 @@ absl::Status Coordinator::TryBeginEpoch() {
          absl::StrCat("all ", options_.rounds, " rounds are done")});
   }
   return absl::OkStatus();
+}
+
+int Coordinator::NumSavers() const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(),
+                    [](const Worker& w) { return w.key.rank == 0; }));
 }
 
 void Coordinator::BeginEpoch(const std::string& why) {
@@ -225,7 +231,8 @@ void Coordinator::Advance() {
     last_started = std::max(last_started, progress.started_round());
   }
   if (phase_ == Phase::kStopping && !cut_.has_value() && all_paused) {
-    cut_ = last_started;
+    const int64_t every = options_.rounds_to_agreement;
+    cut_ = (last_started + every) / every * every - 1;
     AddEvent(absl::StrCat("all workers stop after round ", *cut_ + 1));
   }
   const int64_t goal = cut_.has_value() ? *cut_ + 1 : options_.rounds;

@@ -64,6 +64,8 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   }
   add("round_seconds", m.round_seconds());
   add("wait_feedback_seconds", m.wait_feedback_seconds());
+  add("wait_sync_seconds", m.wait_sync_seconds());
+  if (m.drift() > 0) add("drift", m.drift());
   if (m.role() == GENERATOR) {
     add("wait_cache_seconds", m.wait_cache_seconds());
   }

@@ -80,6 +80,12 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
                           LoadRunConfig(options.recipe, options.sets));
   RunConfig config = EffectiveConfig(given);
+  if (options.colocated && (config.generator().workers() > 1 ||
+                            config.discriminator().workers() > 1)) {
+    return absl::InvalidArgumentError(
+        "--colocated runs both roles in one process: leave it out, or set "
+        "generator.workers=1 and discriminator.workers=1");
+  }
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
@@ -101,6 +107,7 @@ Coordinator::Options CoordinatorOptions(const RunSetup& setup,
       .config_text = setup.config_text,
       .config_hash = ConfigHash(config),
       .rounds = config.rounds(),
+      .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),

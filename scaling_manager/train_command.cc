@@ -22,6 +22,7 @@
 #include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/socket_folder.h"
+#include "common/run_config.h"
 #include "common/signals.h"
 #include "common/status.h"
 #include "scaling_manager/console.h"
@@ -100,7 +101,7 @@ class TrainCommand {
       : options_(options),
         setup_(std::move(setup)),
         console_(out, isatty(fileno(out)) != 0),
-        progress_(setup_.config.generator().batch_size()) {}
+        progress_(StepBatch(setup_.config.generator())) {}
 
   absl::StatusOr<int> Run();
 

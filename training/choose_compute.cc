@@ -164,7 +164,6 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
 }
 
 absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
-                                            int rank,
                                             const std::string& resume_from) {
   const RoleConfig& role_config = RoleOf(config, role);
   if (!IsAuto(role_config)) return Resolve(role_config, {});
@@ -172,8 +171,8 @@ absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
     GANDEM_ASSIGN_OR_RETURN(
         const std::optional<ComputeChoice> kept,
         ReadChoice(absl::StrCat(resume_from, "/",
-                                absl::AsciiStrToLower(Role_Name(role)), "-",
-                                rank, ".safetensors")));
+                                absl::AsciiStrToLower(Role_Name(role)),
+                                "-0.safetensors")));
     if (kept.has_value()) {
       GANDEM_LOG_INFO("AUTO: {}, as in the checkpoint", ToString(*kept));
       return Resolve(role_config, *kept);

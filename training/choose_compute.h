@@ -37,12 +37,11 @@ struct FastestOptions {
 absl::StatusOr<ComputeChoice> FastestCompute(
     const RunConfig& config, Role role, const FastestOptions& options = {});
 
-// The choice for a worker that starts from the checkpoint in this folder
-// (empty: a new run). Measures where AUTO is asked for and the checkpoint does
-// not say.
+// The choice of a role's first worker, and so of all, that starts from the
+// checkpoint in this folder (empty: a new run). Measures where AUTO is asked
+// for and the checkpoint does not say.
 //   DATA_LOSS  the checkpoint's choice is none.
 absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
-                                            int rank,
                                             const std::string& resume_from);
 
 // The configured precision and layout, `choice` where they are AUTO.

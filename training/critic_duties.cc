@@ -120,13 +120,12 @@ int64_t CriticDuties::feedback_due() const {
 
 absl::Status CriticDuties::AnswerDue(absl::Time deadline) {
   const Schedule& schedule = options_.schedule;
-  const int64_t slice =
-      RankSlice(schedule.generator_batch, options_.rank, options_.fleet_size)
-          .count;
+  const int64_t judged =
+      ImagesJudgedBy(schedule, options_.rank, options_.fleet_size);
   while (true) {
     // Looked up each time: a cut lowers what is due.
     const int64_t due_round = feedback_due();
-    if (answered_images_ >= (due_round + 1 - options_.first_round) * slice) {
+    if (answered_images_ >= (due_round + 1 - options_.first_round) * judged) {
       return absl::OkStatus();
     }
     GANDEM_RETURN_IF_ERROR(AnswerNext(due_round, deadline));

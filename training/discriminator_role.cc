@@ -137,7 +137,7 @@ absl::Status DiscriminatorRole::Train(const DiscriminatorOp& op,
     case Kind::kGenerated:
       return Generated(op);
     case Kind::kUpdate:
-      return Update(op);
+      return Update(deadline);
   }
   return absl::InternalError("unknown discriminator operation");
 }
@@ -209,18 +209,35 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
 }
 
 void DiscriminatorRole::Backward(const at::Tensor& loss) {
+  if (parts_.synchronizer && ops_[next_op_ + 1].kind == Kind::kUpdate) {
+    parts_.synchronizer->ExpectLastBackward();
+  }
   if (!loss.defined()) return;
   (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   loss_sum_ += loss.item<double>();
 }
 
-absl::Status DiscriminatorRole::Update(const DiscriminatorOp&) {
-  GANDEM_FAILPOINT("discriminator.before_update");
-  objective_.EndStep();
-  GANDEM_ASSIGN_OR_RETURN(
-      gradient_norm_,
-      UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
-                    *parts_.optimizer, parts_.scaler.get()));
+absl::Status DiscriminatorRole::Update(absl::Time deadline) {
+  if (!is_updated_) {
+    if (parts_.synchronizer) {
+      GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
+        return parts_.synchronizer->Reduce(deadline);
+      }));
+    }
+    GANDEM_FAILPOINT("discriminator.before_update");
+    objective_.EndStep();
+    GANDEM_ASSIGN_OR_RETURN(
+        gradient_norm_,
+        UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
+                      *parts_.optimizer, parts_.scaler.get()));
+    is_updated_ = true;
+  }
+  if (parts_.synchronizer) {
+    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
+      return parts_.synchronizer->AfterUpdate(version_ + 1, deadline);
+    }));
+  }
+  is_updated_ = false;
   parts_.optimizer->ZeroGradients();
   ++version_;
   GANDEM_FAILPOINT("discriminator.after_update");
@@ -256,15 +273,18 @@ absl::Status DiscriminatorRole::SaveIfDue() {
 void DiscriminatorRole::ReportRound() {
   const Schedule& schedule = options_.schedule;
   const int64_t steps = schedule.discriminator_steps_per_round;
-  const double images =
-      static_cast<double>(steps * RankSlice(schedule.discriminator_batch,
-                                            options_.rank, options_.fleet_size)
-                                      .count);
+  const int64_t slice = RankSlice(schedule.discriminator_batch, options_.rank,
+                                  options_.fleet_size)
+                            .count;
+  const double images = static_cast<double>(steps * slice);
+  // A loss is this rank's share of that of the batch; what is shown is a mean.
+  const double share = static_cast<double>(slice) /
+                       static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;
   metrics.set_role(DISCRIMINATOR);
   metrics.set_rank(options_.rank);
   metrics.set_round(round_);
-  metrics.set_loss(loss_sum_ / steps);
+  metrics.set_loss(loss_sum_ / share / steps);
   metrics.set_logit_real(logit_real_sum_ / images);
   metrics.set_logit_generated(logit_generated_sum_ / images);
   metrics.set_gradient_norm(gradient_norm_);
@@ -273,6 +293,7 @@ void DiscriminatorRole::ReportRound() {
     metrics.set_loss_scale(parts_.scaler->scale());
     metrics.set_updates_skipped(parts_.scaler->skipped());
   }
+  if (parts_.synchronizer) metrics.set_drift(parts_.synchronizer->drift());
   metrics.set_images(static_cast<int64_t>(images));
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();

@@ -23,6 +23,7 @@
 #include "training/critic_duties.h"
 #include "training/discriminator_objective.h"
 #include "training/gradient_scaler.h"
+#include "training/gradient_synchronizer.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
@@ -39,6 +40,8 @@ class DiscriminatorRole : public RoleLoop {
     std::shared_ptr<Discriminator> older_critic = nullptr;
     std::unique_ptr<Optimizer> optimizer;              // of network
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    // Null: this is the only rank.
+    std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
     // By generator round; only losses that compare with them when they judge.
@@ -65,7 +68,7 @@ class DiscriminatorRole : public RoleLoop {
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Generated(const DiscriminatorOp& op);
   void Backward(const at::Tensor& loss);
-  absl::Status Update(const DiscriminatorOp& op);
+  absl::Status Update(absl::Time deadline);
   void EndRound();
 
   bool exact() const {
@@ -92,6 +95,7 @@ class DiscriminatorRole : public RoleLoop {
 
   RealImages real_;  // this rank's, of the step
   int64_t real_step_ = -1;
+  bool is_updated_ = false;  // and waits for the other ranks
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 
   double loss_sum_ = 0;

@@ -47,14 +47,17 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
 
 double Ema::Decay(int64_t round) const {
   if (round < options_.start_round) return 0;
-  if (options_.half_life_images == 0) return options_.decay;
+  const double rounds = static_cast<double>(options_.rounds_per_update);
+  if (options_.half_life_images == 0) {
+    return rounds == 1 ? options_.decay : std::pow(options_.decay, rounds);
+  }
   double half_life = options_.half_life_images;
   const double batch = static_cast<double>(options_.batch_size);
   if (options_.ramp_up > 0) {
     half_life = std::min(half_life,
                          options_.ramp_up * batch * static_cast<double>(round));
   }
-  return half_life > 0 ? std::exp2(-batch / half_life) : 0;
+  return half_life > 0 ? std::exp2(-batch * rounds / half_life) : 0;
 }
 
 void Ema::Update(int64_t round) {

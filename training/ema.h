@@ -26,8 +26,11 @@ class Ema {
     // The half-life is at most this times the images before the round, so that
     // the random start is forgotten soon. 0: no such limit.
     double ramp_up = 0;
-    int64_t batch_size = 1;     // images per round, for half_life_images
-    int64_t start_round = 0;    // before it a plain copy
+    int64_t batch_size = 1;   // images per round, for half_life_images
+    int64_t start_round = 0;  // before it a plain copy
+    // Update is called at the end of every so many rounds only, and weighs as
+    // much as if it had been called in each with the same network.
+    int64_t rounds_per_update = 1;
     bool copy_buffers = false;  // float buffers are copied, as in StyleGAN2
   };
 

@@ -11,13 +11,14 @@
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange_client.h"
 #include "exchange/exchange_service.h"
+#include "exchange/fleet_exchange.h"
 #include "exchange/in_process_exchange.h"
 
 namespace gandem {
 namespace {
 
-// A generator learns where its discriminator is only when all have joined, and
-// Close may come before.
+// A generator learns where the discriminators are only when all have joined,
+// and Close may come before.
 class GeneratorEnds : public ExchangeEnds {
  public:
   explicit GeneratorEnds(ExchangeOptions options)
@@ -26,16 +27,22 @@ class GeneratorEnds : public ExchangeEnds {
   std::string address() const override { return ""; }
 
   absl::Status Connect(const std::vector<std::string>& addresses) override {
-    if (addresses.size() != 1) {
-      return absl::UnimplementedError(absl::StrCat(
-          "fleets of more than one discriminator worker: ", addresses.size(),
-          " addresses"));
+    if (std::cmp_not_equal(addresses.size(), options_.num_discriminators)) {
+      return absl::InternalError(
+          absl::StrCat("addresses of ", addresses.size(),
+                       " discriminator workers, the config has ",
+                       options_.num_discriminators));
     }
-    GANDEM_ASSIGN_OR_RETURN(
-        auto client, CreateExchangeClient(
-                         {.address = addresses.front(), .exchange = options_}));
+    std::vector<std::unique_ptr<GeneratorExchange>> clients;
+    for (const std::string& address : addresses) {
+      GANDEM_ASSIGN_OR_RETURN(
+          clients.emplace_back(),
+          CreateExchangeClient({.address = address, .exchange = options_}));
+    }
     absl::MutexLock lock(&mu_);
-    client_ = std::move(client);
+    client_ = clients.size() == 1
+                  ? std::move(clients.front())
+                  : CreateFleetExchange(options_, std::move(clients));
     if (!closed_.ok()) client_->Close(closed_);
     return absl::OkStatus();
   }

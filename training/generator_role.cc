@@ -121,7 +121,7 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
       Backward(op);
       return absl::OkStatus();
     case Kind::kUpdate:
-      return Update();
+      return Update(deadline);
   }
   return absl::InternalError("unknown generator operation");
 }
@@ -247,19 +247,39 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                              options_.objective.paired_l1,
                              options_.schedule.generator_batch, feedback_NCHW_);
   }
+  if (parts_.synchronizer && ops_[next_op_ + 1].kind == Kind::kUpdate) {
+    parts_.synchronizer->ExpectLastBackward();
+  }
   batch.images_NCHW.backward(
       parts_.scaler ? parts_.scaler->Scale(feedback_NCHW_) : feedback_NCHW_);
   batch.images_NCHW = at::Tensor();  // frees the graph
   feedback_NCHW_ = at::Tensor();
 }
 
-absl::Status GeneratorRole::Update() {
-  GANDEM_FAILPOINT("generator.before_update");
-  GANDEM_ASSIGN_OR_RETURN(
-      gradient_norm_,
-      UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
-                    *parts_.optimizer, parts_.scaler.get()));
-  parts_.ema->Update(round_);
+absl::Status GeneratorRole::Update(absl::Time deadline) {
+  if (!is_updated_) {
+    if (parts_.synchronizer) {
+      GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
+        return parts_.synchronizer->Reduce(deadline);
+      }));
+    }
+    GANDEM_FAILPOINT("generator.before_update");
+    GANDEM_ASSIGN_OR_RETURN(
+        gradient_norm_,
+        UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
+                      *parts_.optimizer, parts_.scaler.get()));
+    is_updated_ = true;
+  }
+  if (parts_.synchronizer) {
+    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
+      return parts_.synchronizer->AfterUpdate(round_ + 1, deadline);
+    }));
+  }
+  is_updated_ = false;
+  // Ranks that are not at one state have no average.
+  if ((round_ + 1) % options_.rounds_to_agreement == 0) {
+    parts_.ema->Update(round_);
+  }
   GANDEM_FAILPOINT("generator.after_update");
   ReportRound();
   ++round_;
@@ -288,7 +308,6 @@ void GeneratorRole::ReportRound() {
   metrics.set_role(GENERATOR);
   metrics.set_rank(options_.rank);
   metrics.set_round(round_);
-  metrics.set_loss(loss_sum_);
   metrics.set_gradient_norm(gradient_norm_);
   metrics.set_learning_rate(parts_.optimizer->learning_rate());
   if (parts_.scaler) {
@@ -298,6 +317,11 @@ void GeneratorRole::ReportRound() {
   int64_t images = 0;
   for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
   metrics.set_images(images);
+  // A loss is this rank's share of that of the batch; what is shown is a mean.
+  metrics.set_loss(loss_sum_ *
+                   (static_cast<double>(options_.schedule.generator_batch) /
+                    static_cast<double>(images)));
+  if (parts_.synchronizer) metrics.set_drift(parts_.synchronizer->drift());
   // Rounds between this step and the critic that judged it, 0: the critic had
   // seen this round's images.
   metrics.set_lag(round_ + 1 -

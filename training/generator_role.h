@@ -18,6 +18,7 @@
 #include "training/conditions.h"
 #include "training/ema.h"
 #include "training/gradient_scaler.h"
+#include "training/gradient_synchronizer.h"
 #include "training/module_state.h"
 #include "training/optimizers/optimizer.h"
 #include "training/pairs.h"
@@ -39,6 +40,8 @@ class GeneratorRole : public RoleLoop {
     std::unique_ptr<Ema> ema;              // from network to average
     std::unique_ptr<Optimizer> optimizer;  // of network
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    // Null: this is the only rank.
+    std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
     NoiseSource noise;
     ConditionSource condition = NoCondition;
     // Needed for a paired loss of the objective; else it may be null.
@@ -75,7 +78,7 @@ class GeneratorRole : public RoleLoop {
   absl::Status TakeCritic(int64_t version, absl::Time deadline);
   absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);
   void Backward(const GeneratorOp& op);
-  absl::Status Update();
+  absl::Status Update(absl::Time deadline);
   absl::Status SaveIfDue();
   void ReportRound();
 
@@ -95,6 +98,7 @@ class GeneratorRole : public RoleLoop {
   at::Tensor feedback_NCHW_;  // answer to the micro-batch in turn
   int64_t loaded_critic_ = -1;
   int64_t critic_used_ = 0;
+  bool is_updated_ = false;  // and waits for the other ranks
 
   RoundTimer timer_;
   double loss_sum_ = 0;

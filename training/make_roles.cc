@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/data_shape.h"
 #include "common/loss_needs.h"
+#include "common/run_config.h"
 #include "common/safetensors.h"
 #include "common/status.h"
 #include "models/initialize.h"
@@ -42,6 +43,7 @@ RoleOptions OptionsOf(const RunConfig& config, const RoleConfig& role,
   return {.schedule = ScheduleFrom(config),
           .rank = place.rank,
           .fleet_size = role.workers(),
+          .rounds_to_agreement = StepsToAgreement(role),
           .first_round = place.first_round,
           .checkpoints = PlanFrom(config),
           .objective = ObjectiveFrom(config),
@@ -94,11 +96,41 @@ absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
 
 absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
                                        const std::string& role) {
-  const std::string path = absl::StrCat(setup.resume_from, "/", role, "-",
-                                        setup.place.rank, ".safetensors");
+  // At a checkpoint all ranks are at one state, which the first one has saved.
+  const std::string path =
+      absl::StrCat(setup.resume_from, "/", role, "-0.safetensors");
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
                           ReadSafetensors(path));
   return TensorReader(std::move(tensors));
+}
+
+std::unique_ptr<GradientSynchronizer> NewSynchronizer(
+    const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
+    const torch::nn::Module& network, const Optimizer& optimizer,
+    const GradientScaler* scaler) {
+  if (setup.fleet == nullptr) return nullptr;
+  using Wire = GradientSynchronizer::Wire;
+  const SyncConfig& sync = role.sync();
+  const IndexRange slice =
+      RankSlice(step_batch, setup.place.rank, role.workers());
+  return std::make_unique<GradientSynchronizer>(
+      GradientSynchronizer::Options{
+          .mode = sync.mode() == SyncConfig::AVERAGE_STATE
+                      ? GradientSynchronizer::Mode::kAverageState
+                      : GradientSynchronizer::Mode::kAccumulate,
+          .interval = sync.interval(),
+          .bucket_bytes = sync.bucket_bytes(),
+          .wire = sync.wire() == SyncConfig::BFLOAT16  ? Wire::kBfloat16
+                  : sync.wire() == SyncConfig::FLOAT16 ? Wire::kFloat16
+                                                       : Wire::kExact,
+          .divergence_check_interval = sync.divergence_check_interval(),
+          .share = static_cast<double>(slice.count) /
+                   static_cast<double>(step_batch),
+          .may_be_infinite = scaler != nullptr},
+      GradientSynchronizer::State{.parameters = ParametersOf(network),
+                                  .buffers = BuffersOf(network),
+                                  .optimizer = optimizer.State()},
+      setup.fleet);
 }
 
 // The real images of steps of `batch_size` from `first_step` on.
@@ -156,20 +188,20 @@ absl::Status OpenData(const RunConfig& config, const RoleSetup& setup,
       parts.condition,
       OpenConditions(config, std::move(pairs), compute.device));
   const int64_t first_round = setup.place.first_round;
+  const Schedule schedule = ScheduleFrom(config);
   GANDEM_ASSIGN_OR_RETURN(
       parts.real_images,
-      ReadRealImages(
-          config, dataset, config.discriminator().batch_size(),
-          first_round * config.schedule().discriminator_steps_per_round(),
-          setup.place.rank, compute));
+      ReadRealImages(config, dataset, schedule.discriminator_batch,
+                     first_round * schedule.discriminator_steps_per_round,
+                     setup.place.rank, compute));
   if (!NeedsOf(config.loss()).real_images_in_generator_step) {
     return absl::OkStatus();
   }
   // In the same order; with REUSED images also the same in each round.
   GANDEM_ASSIGN_OR_RETURN(
       parts.judging_images,
-      ReadRealImages(config, dataset, config.generator().batch_size(),
-                     first_round, setup.place.rank, compute));
+      ReadRealImages(config, dataset, schedule.generator_batch, first_round,
+                     setup.place.rank, compute));
   return absl::OkStatus();
 }
 
@@ -179,6 +211,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
     const RunConfig& config, const RoleSetup& setup,
     GeneratorExchange* exchange) {
   const RoleConfig& role_config = config.generator();
+  const Schedule schedule = ScheduleFrom(config);
   const ComputeChoice choice = Resolve(role_config, setup.generator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(role_config, choice));
@@ -194,8 +227,9 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
       Ema::Options{.decay = config.ema().decay(),
                    .half_life_images = config.ema().half_life_images(),
                    .ramp_up = config.ema().ramp_up(),
-                   .batch_size = config.generator().batch_size(),
+                   .batch_size = schedule.generator_batch,
                    .start_round = config.ema().start_round(),
+                   .rounds_per_update = StepsToAgreement(role_config),
                    .copy_buffers = config.ema().buffers() == EmaConfig::COPIED},
       *parts.network, *parts.average);
   if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
@@ -206,10 +240,12 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
-      MakeOptimizer(config.generator().optimizer(),
-                    ParametersOf(*parts.network),
-                    {.rounds = config.rounds(),
-                     .batch_size = config.generator().batch_size()}));
+      MakeOptimizer(
+          config.generator().optimizer(), ParametersOf(*parts.network),
+          {.rounds = config.rounds(), .batch_size = schedule.generator_batch}));
+  parts.synchronizer =
+      NewSynchronizer(role_config, setup, schedule.generator_batch,
+                      *parts.network, *parts.optimizer, parts.scaler.get());
   parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
   if (HasPairs(config)) {
     GANDEM_ASSIGN_OR_RETURN(parts.pairs, OpenPairReader(config, compute));
@@ -236,6 +272,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
     const RunConfig& config, const RoleSetup& setup,
     DiscriminatorExchange* exchange) {
   const RoleConfig& role_config = config.discriminator();
+  const Schedule schedule = ScheduleFrom(config);
   const ComputeChoice choice = Resolve(role_config, setup.discriminator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
                           ComputeFrom(role_config, choice));
@@ -254,7 +291,10 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
           config.discriminator().optimizer(), ParametersOf(*parts.network),
           {.rounds = config.rounds(),
            .steps_per_round = config.schedule().discriminator_steps_per_round(),
-           .batch_size = config.discriminator().batch_size()}));
+           .batch_size = schedule.discriminator_batch}));
+  parts.synchronizer =
+      NewSynchronizer(role_config, setup, schedule.discriminator_batch,
+                      *parts.network, *parts.optimizer, parts.scaler.get());
   GANDEM_RETURN_IF_ERROR(OpenData(config, setup, compute, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute, choice,

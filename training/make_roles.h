@@ -11,6 +11,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "collective/collective.h"
 #include "exchange/exchange.h"
 #include "proto/config.pb.h"
 #include "training/discriminator_role.h"
@@ -28,6 +29,9 @@ struct RoleSetup {
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
   RoleServices services = {};
+  // The workers of this one's role; outlives the role. Null: this is the only
+  // one.
+  Collective* fleet = nullptr;
 };
 
 absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(

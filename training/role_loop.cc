@@ -15,6 +15,7 @@ void RoundTimer::EndRound(RoundMetrics& metrics) {
   metrics.set_wait_feedback_seconds(absl::ToDoubleSeconds(waits_[kFeedback]));
   metrics.set_wait_data_seconds(absl::ToDoubleSeconds(waits_[kData]));
   metrics.set_wait_cache_seconds(absl::ToDoubleSeconds(waits_[kCache]));
+  metrics.set_wait_sync_seconds(absl::ToDoubleSeconds(waits_[kSync]));
   start_ = now;
   std::fill(std::begin(waits_), std::end(waits_), absl::ZeroDuration());
 }

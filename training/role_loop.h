@@ -79,6 +79,8 @@ struct RoleOptions {
   Schedule schedule;
   int rank = 0;  // in the fleet of its role
   int fleet_size = 1;
+  // Rounds from one at whose end all ranks are at one state to the next.
+  int64_t rounds_to_agreement = 1;
   int64_t first_round = 0;
   CheckpointPlan checkpoints = {};
   ObjectiveOptions objective = {};
@@ -94,7 +96,7 @@ struct RoleOptions {
 // a critic's duties) is part of the later one, and the sum is the whole time.
 class RoundTimer {
  public:
-  enum Wait { kImages, kFeedback, kData, kCache, kNumWaits };
+  enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
 
   // Runs `call` and books its time.
   template <typename Call>

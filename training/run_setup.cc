@@ -46,6 +46,13 @@ std::optional<at::ScalarType> ToAutocast(RoleConfig::Precision precision) {
 
 Schedule ScheduleFrom(const RunConfig& config) {
   const ScheduleConfig& schedule = config.schedule();
+  // Of the k batches of an update each goes through the network by itself.
+  const auto micro_batch = [](const RoleConfig& role) {
+    const bool whole = role.micro_batch() == 0;
+    return whole && StepBatch(role) != role.batch_size()
+               ? RankSlice(role.batch_size(), 0, role.workers()).count
+               : role.micro_batch();
+  };
   return {
       .lag = schedule.lag(),
       .discriminator_steps_per_round = schedule.discriminator_steps_per_round(),
@@ -58,10 +65,10 @@ Schedule ScheduleFrom(const RunConfig& config) {
       .feedback = schedule.feedback() == ScheduleConfig::IMAGE_GRADIENT
                       ? FeedbackMode::kImageGradient
                       : FeedbackMode::kSnapshot,
-      .generator_batch = config.generator().batch_size(),
-      .discriminator_batch = config.discriminator().batch_size(),
-      .generator_micro_batch = config.generator().micro_batch(),
-      .discriminator_micro_batch = config.discriminator().micro_batch(),
+      .generator_batch = StepBatch(config.generator()),
+      .discriminator_batch = StepBatch(config.discriminator()),
+      .generator_micro_batch = micro_batch(config.generator()),
+      .discriminator_micro_batch = micro_batch(config.discriminator()),
   };
 }
 
@@ -116,6 +123,7 @@ ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
       .incarnation = place.incarnation,
       .rank = place.rank,
       .num_generators = config.generator().workers(),
+      .num_discriminators = config.discriminator().workers(),
   };
   options.image_format.encoding = ToEncoding(exchange.image_encoding());
   options.feedback_format.encoding = ToEncoding(exchange.feedback_encoding());

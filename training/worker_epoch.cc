@@ -91,6 +91,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   absl::Status done = CatchTorch([&] { return RunAllRounds(joined); });
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
+    WaitForVerdict(done);
     if (ended().ok()) {
       heartbeats_->ReportFailure(done, absl::Now() + kFailureReport);
     }
@@ -104,23 +105,55 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   return leave_ ? absl::OkStatus() : ended_;
 }
 
-absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
+void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
+  const bool may_be_theirs = absl::IsUnavailable(failure) ||
+                             absl::IsCancelled(failure) ||
+                             absl::IsAborted(failure);
+  if (fleet_->collective() == nullptr || !may_be_theirs) return;
+  GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
+                  failure);
+  // It notices a silent worker after this time.
+  const absl::Duration patience =
+      absl::Seconds(config_.control().heartbeat_timeout_seconds() +
+                    2 * config_.control().heartbeat_seconds());
+  absl::MutexLock lock(&mu_);
+  mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::LeaveOrEnded),
+                       patience);
+}
+
+absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined) {
+  std::vector<RingPeer> peers;
+  for (const FleetMember& member : joined.fleet()) {
+    peers.push_back({.host = member.host(),
+                     .local_address = member.local_address(),
+                     .network_address = member.network_address(),
+                     .incarnation = member.incarnation()});
+  }
   GANDEM_RETURN_IF_ERROR(
-      ends_->Connect({joined.discriminator_addresses().begin(),
-                      joined.discriminator_addresses().end()}));
-  if (!Has(options_.role, DISCRIMINATOR)) {
+      fleet_->Connect(place_.rank, std::move(peers), place_.run_epoch));
+  return ends_->Connect({joined.discriminator_addresses().begin(),
+                         joined.discriminator_addresses().end()});
+}
+
+absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
+  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined));
+  if (options_.role != COLOCATED) {
+    choices_[GENERATOR] = joined.generator_compute();
     choices_[DISCRIMINATOR] = joined.discriminator_compute();
   }
-  const RoleSetup setup{.place = place_,
-                        .resume_from = assignment_.resume_from(),
-                        .run_dir = assignment_.run_dir(),
-                        .generator_choice = choices_[GENERATOR],
-                        .discriminator_choice = choices_[DISCRIMINATOR],
-                        .services = {.gate = &gate_,
-                                     .checkpoints = writer_.get(),
-                                     .report = [this](const RoundMetrics& m) {
-                                       ReportRound(m);
-                                     }}};
+  // All ranks of a role have one state.
+  CheckpointSink* const checkpoints =
+      place_.rank == 0 ? writer_.get() : nullptr;
+  const RoleSetup setup{
+      .place = place_,
+      .resume_from = assignment_.resume_from(),
+      .run_dir = assignment_.run_dir(),
+      .generator_choice = choices_[GENERATOR],
+      .discriminator_choice = choices_[DISCRIMINATOR],
+      .services = {.gate = &gate_,
+                   .checkpoints = checkpoints,
+                   .report = [this](const RoundMetrics& m) { ReportRound(m); }},
+      .fleet = fleet_->collective()};
   std::vector<std::unique_ptr<RoleLoop>> owned;
   if (Has(options_.role, GENERATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
@@ -154,10 +187,15 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
     absl::MutexLock lock(&mu_);
     joining_ = true;
   }
+  JoinRequest ready;
+  ready.set_exchange_address(ends_->address());
+  ready.set_fleet_local_address(fleet_->local_address());
+  ready.set_fleet_network_address(fleet_->network_address());
+  *ready.mutable_compute() =
+      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
   absl::StatusOr<JoinReply> joined = client_->Join(
-      ends_->address(),
-      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()),
-      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role]);
+      std::move(ready),
+      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
   absl::MutexLock lock(&mu_);
   joining_ = false;
   if (join_cancelled_) return absl::CancelledError("stopped before the start");
@@ -166,10 +204,11 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
 
 absl::Status WorkerEpoch::ChooseComputes() {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    if (!Has(options_.role, role)) continue;
+    // All ranks compute as the first one.
+    if (!Has(options_.role, role) || place_.rank > 0) continue;
     GANDEM_ASSIGN_OR_RETURN(
         choices_[role],
-        ChooseCompute(config_, role, place_.rank, assignment_.resume_from()));
+        ChooseCompute(config_, role, assignment_.resume_from()));
   }
   return absl::OkStatus();
 }
@@ -194,6 +233,9 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
   };
   const absl::Status chosen = ChooseComputes();
   if (!chosen.ok()) return tell(chosen);
+  auto fleet = FleetLink::Create(FleetSize(), options_.fleet);
+  if (!fleet.ok()) return tell(fleet.status());
+  fleet_ = *std::move(fleet);
   auto ends = MakeExchangeEnds(
       options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
   if (!ends.ok()) return tell(ends.status());
@@ -204,6 +246,17 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
   GANDEM_RETURN_IF_ERROR(reply);
   joined = *std::move(reply);
   return absl::OkStatus();
+}
+
+int WorkerEpoch::FleetSize() const {
+  switch (options_.role) {
+    case GENERATOR:
+      return config_.generator().workers();
+    case DISCRIMINATOR:
+      return config_.discriminator().workers();
+    default:
+      return 1;
+  }
 }
 
 void WorkerEpoch::StartHeartbeats() {
@@ -313,6 +366,7 @@ void WorkerEpoch::End(absl::Status reason) {
     ended_ = reason;
     if (writing_ != nullptr) writing_->Close(reason);
   }
+  if (fleet_) fleet_->Close(reason);
   if (ends_) ends_->Close(reason);
 }
 

@@ -10,7 +10,7 @@
 //
 // Order of shutdown: the round loop ends; the checkpoint writer is flushed; the
 // worker serves the others until the coordinator says leave; then heartbeats
-// stop, the exchange closes, the writer joins.
+// stop, exchange and fleet close, the writer joins.
 #pragma once
 
 #include <atomic>
@@ -28,6 +28,7 @@
 #include "proto/control.pb.h"
 #include "training/checkpoint_writer.h"
 #include "training/exchange_ends.h"
+#include "training/fleet_link.h"
 #include "training/make_roles.h"
 #include "training/round_gate.h"
 
@@ -44,6 +45,7 @@ class WorkerEpoch {
     Role role = ROLE_UNKNOWN;
     int rank = 0;
     ExchangeListen listen = {};  // discriminator only
+    FleetListen fleet = {};
   };
 
   // `client` has registered and outlives this; `stop` is set by SIGTERM.
@@ -62,6 +64,9 @@ class WorkerEpoch {
   absl::Status RunRoundLoop();
   Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
+  absl::Status ConnectToOthers(const JoinReply& joined);
+  // A worker whose others have left waits for the coordinator's word on them.
+  void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
   // What AUTO becomes in the roles of this worker: from the checkpoint, or
   // measured before the others are joined.
@@ -69,6 +74,7 @@ class WorkerEpoch {
   // Opens the exchange and waits for the others.
   absl::Status Prepare(JoinReply& joined);
   absl::StatusOr<JoinReply> JoinOthers();
+  int FleetSize() const;  // of this worker's role
   void StartHeartbeats();
   Heartbeats::Progress CurrentProgress() const;
   void OnReply(const HeartbeatReply& reply);
@@ -90,7 +96,9 @@ class WorkerEpoch {
   std::map<Role, ComputeChoice> choices_;  // the compute thread's
 
   RoundGate gate_;
-  std::unique_ptr<ExchangeEnds> ends_;  // set before other threads exist
+  // Set before other threads exist.
+  std::unique_ptr<FleetLink> fleet_;
+  std::unique_ptr<ExchangeEnds> ends_;
   std::atomic<bool> finished_ = false;
 
   mutable absl::Mutex mu_;

@@ -33,6 +33,7 @@ struct Flags {
   int rank = 0;
   std::string run_dir;
   ExchangeListen listen;
+  FleetListen fleet;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
 };
@@ -55,8 +56,14 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
     app.add_option("--listen", flags.listen.address,
                    "HOST:PORT for the exchange; default: a unix socket, for "
                    "generators on this machine");
-    app.add_flag("--insecure_network", flags.listen.insecure_network,
-                 "Let --listen be reached from other hosts, unencrypted");
+  }
+  if (role != COLOCATED) {
+    app.add_flag("--insecure_network", flags.fleet.insecure_network,
+                 "Let these addresses be reached from other hosts, "
+                 "unencrypted");
+    app.add_option("--fleet_listen", flags.fleet.network_address,
+                   "HOST:PORT for the other workers of this role; default: a "
+                   "unix socket, for those on this machine");
   }
   app.add_option("--register_timeout_seconds", flags.register_timeout_seconds,
                  "How long to look for the coordinator")
@@ -127,9 +134,11 @@ class Worker {
 
   absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
                                                 const RunConfig& config) {
-    WorkerEpoch epoch(
-        {.role = role_, .rank = flags_.rank, .listen = flags_.listen},
-        client_.get(), assignment, config, &stop_);
+    WorkerEpoch epoch({.role = role_,
+                       .rank = flags_.rank,
+                       .listen = flags_.listen,
+                       .fleet = flags_.fleet},
+                      client_.get(), assignment, config, &stop_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
     }
@@ -198,6 +207,7 @@ int WorkerMain(Role role, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
+  flags.listen.insecure_network = flags.fleet.insecure_network;
   const absl::StatusOr<ExitCode> code = RunWorker(role, flags);
   if (code.ok()) return *code;
   GANDEM_LOG_ERROR("{}", code.status());

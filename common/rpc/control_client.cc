@@ -171,12 +171,8 @@ absl::StatusOr<RegisterReply> ControlClient::Register(absl::Time deadline) {
   return last;
 }
 
-absl::StatusOr<JoinReply> ControlClient::Join(
-    const std::string& exchange_address, absl::Time deadline,
-    const ComputeChoice& compute) {
-  JoinRequest request;
-  *request.mutable_compute() = compute;
-  request.set_exchange_address(exchange_address);
+absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
+                                              absl::Time deadline) {
   {
     absl::MutexLock lock(&mu_);
     request.set_incarnation(incarnation_);

@@ -51,12 +51,10 @@ class ControlClient {
   // Starts a run epoch for this process; tries again while nobody answers.
   absl::StatusOr<RegisterReply> Register(absl::Time deadline);
 
-  // Says that this worker is ready and waits until all are. `exchange_address`
-  // is a discriminator's, else empty. One of all_joined, epoch_superseded
-  // (register again) and leave is set in the reply. `compute`: how it computes.
-  absl::StatusOr<JoinReply> Join(const std::string& exchange_address,
-                                 absl::Time deadline,
-                                 const ComputeChoice& compute = {});
+  // Says that this worker is ready and waits until all are; incarnation and run
+  // epoch are filled in. One of all_joined, epoch_superseded (register again)
+  // and leave is set in the reply.
+  absl::StatusOr<JoinReply> Join(JoinRequest request, absl::Time deadline);
 
   // One try each, for Heartbeats; incarnation and run epoch are filled in.
   // NOT_FOUND: a new coordinator, see Continue().

@@ -156,8 +156,22 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"generator.device=cuda:01", "generator.device 'cuda:01'"},
       {"generator.device=cuda:-1", "generator.device 'cuda:-1'"},
       {"generator.threads=0", "generator.threads 0"},
-      {"generator.workers=2", "fleets are not supported yet"},
-      {"discriminator.workers=0", "fleets are not supported yet"},
+      {"generator.workers=65",
+       "generator.workers 65 is more than the images of a batch, 64"},
+      {"discriminator.workers=0", "discriminator.workers 0"},
+      {"generator.sync.interval=0", "generator.sync.interval 0"},
+      {"generator.sync.interval=2",
+       "REUSED needs as many images in the discriminator's steps of a round "
+       "as in the generator's, but 1 * 64 != 128 (batch_size times "
+       "sync.interval)"},
+      {"generator.sync.interval=1025",
+       "generator.sync.interval 1025 is not in [1, 1024]"},
+      {"discriminator={batch_size: 65, sync: {interval: 1024}}",
+       "discriminator.batch_size times discriminator.sync.interval 66560 is "
+       "not in [1, 65536]"},
+      {"discriminator.sync.bucket_bytes=0", "sync.bucket_bytes 0"},
+      {"discriminator.sync.divergence_check_interval=-1",
+       "discriminator.sync.divergence_check_interval -1"},
       {"generator.network={}", "generator.network is missing"},
       {"generator.network.mlp.hidden=[8, 0]", "mlp.hidden[1] 0"},
       {"generator.network.mlp.noise_dim=0", "mlp.noise_dim 0"},
@@ -267,6 +281,56 @@ TEST(RunConfigTest, GradientPenaltiesRefuseFloat16) {
     EXPECT_OK(with("discriminator.precision=AUTO"));
     EXPECT_OK(with("generator.precision=FLOAT16"));
   }
+}
+
+TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
+  const auto refused = [](std::vector<std::string> sets,
+                          const std::string& fault) {
+    EXPECT_THAT(With(std::move(sets)), Fault(fault));
+  };
+  const std::string two = "discriminator.workers=2";
+  const std::string average = "discriminator.sync.mode=AVERAGE_STATE";
+  EXPECT_OK(With({two, "generator.workers=3", "penalties.consistency_real=1"}));
+  EXPECT_OK(With({two, average, "discriminator.sync.interval=5"}));
+  EXPECT_OK(With(
+      {two, "schedule.image_source=FRESH", "discriminator.sync.interval=2"}));
+  EXPECT_OK(
+      With({"generator.sync.interval=2", "discriminator.sync.interval=2"}));
+  refused({two, "schedule.consistency=BOUNDED"}, "BOUNDED needs one worker");
+  refused({two, "penalties.lecam=1"}, "penalties.lecam looks at all images");
+  refused({two, average, "discriminator.sync.wire=BFLOAT16"},
+          "set discriminator.sync.wire=EXACT");
+  refused({two, average, "discriminator.precision=FLOAT16"},
+          "discriminator.precision FLOAT16 has a loss scale");
+  refused({two, average, "discriminator.sync.interval=5", "schedule.lag=2"},
+          "needs schedule.lag <= 1");
+  refused({two, average, "discriminator.sync.interval=4"},
+          "rounds 10 is no multiple of the 4 rounds");
+  refused({two, average, "discriminator.sync.interval=5",
+           "checkpoint.every_rounds=4"},
+          "checkpoint.every_rounds 4 is no multiple of the 5 rounds");
+  refused({"loss=RELATIVISTIC_PAIRED", "schedule.feedback=IMAGE_GRADIENT", two},
+          "set discriminator.workers=1 and discriminator.sync.interval=1");
+}
+
+TEST(RunConfigTest, AnUpdateTakesTheBatchesOfItsInterval) {
+  ASSERT_OK_AND_ASSIGN(
+      RunConfig config,
+      With({"generator.sync.interval=3", "discriminator.sync.interval=3",
+            "generator.batch_size=10", "discriminator.batch_size=10"}));
+  EXPECT_EQ(StepBatch(config.generator()), 30);
+  EXPECT_EQ(RoundsToAgreement(config), 1);
+  for (RoleConfig* role :
+       {config.mutable_generator(), config.mutable_discriminator()}) {
+    role->set_workers(2);
+    role->mutable_sync()->set_mode(SyncConfig::AVERAGE_STATE);
+  }
+  EXPECT_EQ(StepBatch(config.generator()), 10);
+  EXPECT_EQ(StepsToAgreement(config.generator()), 3);
+  config.mutable_discriminator()->mutable_sync()->set_interval(4);
+  EXPECT_EQ(RoundsToAgreement(config), 12);
+  config.mutable_schedule()->set_discriminator_steps_per_round(2);
+  EXPECT_EQ(RoundsToAgreement(config), 6);
 }
 
 TEST(RunConfigTest, TheCacheMustHoldTheLag) {

@@ -168,5 +168,41 @@ TEST(ScheduleTest, RanksTakeTheirSliceOfEachStep) {
                           "real 2+2", "take 6+2", "generated 6+2", "update"));
 }
 
+TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
+  Schedule schedule = {.discriminator_steps_per_round = 2,
+                       .generator_batch = 14,
+                       .discriminator_batch = 7};
+  using Parts = std::vector<RankedRange>;
+  // Three ranks own 3, 2 and 2 images of each step.
+  EXPECT_EQ(SplitByTrainer(schedule, {.first = 2, .count = 7}, 3),
+            (Parts{{0, {2, 1}}, {1, {3, 2}}, {2, {5, 2}}, {0, {7, 2}}}));
+  EXPECT_EQ(SplitByTrainer(schedule, {.first = 12, .count = 2}, 3),
+            (Parts{{2, {12, 2}}}));
+  // REUSED images are judged where they are trained on ...
+  EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3),
+            SplitByTrainer(schedule, {.first = 2, .count = 7}, 3));
+  EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
+  EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
+  // ... others in slices of the generator's batch: 5, 5 and 4.
+  schedule.image_source = ImageSource::kFresh;
+  EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 9}, 3),
+            (Parts{{0, {2, 3}}, {1, {5, 5}}, {2, {10, 1}}}));
+  EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
+}
+
+TEST(ScheduleTest, EachGeneratorTakesItsCriticsFromOneDiscriminator) {
+  const auto sources = [](int generators, int discriminators) {
+    std::vector<int> result;
+    for (int g = 0; g < generators; ++g) {
+      result.push_back(CriticSource(g, generators, discriminators));
+    }
+    return result;
+  };
+  EXPECT_THAT(sources(4, 2), ElementsAre(0, 0, 1, 1));
+  EXPECT_THAT(sources(2, 3), ElementsAre(0, 1));
+  EXPECT_THAT(sources(3, 3), ElementsAre(0, 1, 2));
+  EXPECT_THAT(sources(1, 5), ElementsAre(0));
+}
+
 }  // namespace
 }  // namespace gandem

@@ -129,12 +129,12 @@ class Run:
         wait_for(path.exists, "the address of gandem")
         return path.read_text().strip()
 
-    def start_worker(self, role, flags=(), under=(), env=None):
+    def start_worker(self, role, flags=(), under=(), env=None, rank=0):
         """With --external: what its user would start, as arguments of the
         command `under` if there is one."""
         command = [*under, BIN / f"{role}_worker", "--control",
-                   self.control_address(), "--rank", 0, *flags]
-        worker = Worker(command, self.dir.with_suffix(f".{role}"), env)
+                   self.control_address(), "--rank", rank, *flags]
+        worker = Worker(command, self.dir.with_suffix(f".{role}-{rank}"), env)
         self.by_hand.append(worker)
         return worker
 

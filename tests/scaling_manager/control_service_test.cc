@@ -161,9 +161,11 @@ class ControlServiceTest : public ::testing::Test {
     absl::StatusOr<JoinReply> generator_joined;
     {
       const Thread other("generator", [&] {
-        generator_joined = generator_->client().Join("", deadline);
+        generator_joined = generator_->client().Join({}, deadline);
       });
-      ASSERT_OK(discriminator_->client().Join("unix:/tmp/x", deadline));
+      JoinRequest ready;
+      ready.set_exchange_address("unix:/tmp/x");
+      ASSERT_OK(discriminator_->client().Join(ready, deadline));
     }
     ASSERT_OK(generator_joined);
     ASSERT_TRUE(generator_joined->all_joined());

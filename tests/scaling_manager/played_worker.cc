@@ -113,8 +113,9 @@ class PlayedWorker {
                    .completed_rounds = start.first_round()};
     }
     const bool serves = RoleOf(play_.role) == DISCRIMINATOR;
-    const auto joined = client_->Join(serves ? "unix:/tmp/played" : "",
-                                      absl::Now() + absl::Seconds(60));
+    JoinRequest ready;
+    if (serves) ready.set_exchange_address("unix:/tmp/played");
+    const auto joined = client_->Join(ready, absl::Now() + absl::Seconds(60));
     if (!joined.ok()) return Fail(joined.status());
     if (joined->epoch_superseded()) return std::nullopt;
     if (joined->leave()) return kExitResumable;

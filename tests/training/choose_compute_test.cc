@@ -101,7 +101,7 @@ TEST_F(ChooseComputeTest, WithoutAutoItIsTheConfig) {
   role.set_precision(RoleConfig::FLOAT64);
   role.set_layout(CHANNELS_LAST);
   ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
-                       ChooseCompute(config_, GENERATOR, 0, ""));
+                       ChooseCompute(config_, GENERATOR, ""));
   EXPECT_EQ(ToString(choice), "FLOAT64 CHANNELS_LAST");
   EXPECT_TRUE(ChoiceState(role, choice).empty());
 }
@@ -109,7 +109,7 @@ TEST_F(ChooseComputeTest, WithoutAutoItIsTheConfig) {
 TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
-                         ChooseCompute(config_, role, 0, ""));
+                         ChooseCompute(config_, role, ""));
     EXPECT_THAT(Names(config_, role), ::testing::Contains(ToString(choice)));
   }
 }
@@ -127,10 +127,10 @@ TEST_F(ChooseComputeTest, AResumeKeepsTheChoice) {
   for (const auto precision : {RoleConfig::FLOAT32, RoleConfig::BFLOAT16,
                                RoleConfig::FLOAT16, RoleConfig::TF32}) {
     for (const auto layout : {NCHW, CHANNELS_LAST}) {
-      WriteCheckpoint("discriminator-1.safetensors", {precision, layout});
+      WriteCheckpoint("discriminator-0.safetensors", {precision, layout});
       ASSERT_OK_AND_ASSIGN(
           const ComputeChoice choice,
-          ChooseCompute(config_, DISCRIMINATOR, 1, checkpoint_.path()));
+          ChooseCompute(config_, DISCRIMINATOR, checkpoint_.path()));
       EXPECT_EQ(choice.precision(), precision);
       EXPECT_EQ(choice.layout(), layout);
     }
@@ -141,7 +141,7 @@ TEST_F(ChooseComputeTest, RefusesADamagedChoice) {
   for (const std::vector<int64_t>& choice : std::vector<std::vector<int64_t>>{
            {99, 0}, {0, 99}, {RoleConfig::AUTO, 0}, {0, AUTO}}) {
     WriteCheckpoint("generator-0.safetensors", choice);
-    EXPECT_THAT(ChooseCompute(config_, GENERATOR, 0, checkpoint_.path()),
+    EXPECT_THAT(ChooseCompute(config_, GENERATOR, checkpoint_.path()),
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("is no precision and layout")));
   }
@@ -162,7 +162,7 @@ TEST_F(ChooseComputeTest, RolesSaveAndFollowTheChoice) {
     testing::WriteStates(by_choice[i], checkpoint.path());
     for (const Role role : {GENERATOR, DISCRIMINATOR}) {
       ASSERT_OK_AND_ASSIGN(const ComputeChoice kept,
-                           ChooseCompute(config_, role, 0, checkpoint.path()));
+                           ChooseCompute(config_, role, checkpoint.path()));
       EXPECT_EQ(ToString(kept), ToString(choices[i]));
     }
   }

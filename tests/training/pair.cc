@@ -14,9 +14,11 @@
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange_client.h"
 #include "exchange/exchange_service.h"
+#include "exchange/fleet_exchange.h"
 #include "exchange/in_process_exchange.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/delayed_exchange.h"
+#include "tests/testing/in_process_fleet.h"
 #include "tests/testing/temp_dir.h"
 #include "training/make_roles.h"
 #include "training/run_roles.h"
@@ -56,56 +58,156 @@ absl::Status RunColocated(const RunConfig& config, const RoleSetup& setup) {
   return RunRoles(roles, {});
 }
 
-// As two workers would: a compute thread each, gRPC between them.
-absl::Status RunDecoupled(const RunConfig& config, const RoleSetup& setup,
-                          const PairOptions& pair) {
-  const ExchangeOptions options = ExchangeOptionsFrom(config, setup.place);
-  const TempDir folder;
-  GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
-  GANDEM_ASSIGN_OR_RETURN(
-      const auto server,
-      ExchangeServer::Start(
-          {.address = "unix:" + (folder / "socket"), .exchange = options},
-          end.get()));
-  GANDEM_ASSIGN_OR_RETURN(const auto client,
-                          CreateExchangeClient({.address = server->address(),
-                                                .exchange = options}));
-  const auto delays = [&](uint64_t seed) {
-    return pair.delay_seed == 0
-               ? DelayOptions{.max_refusals = 0}
-               : DelayOptions{.seed = seed, .max_wait = absl::Milliseconds(3)};
-  };
-  const auto slow_end = DelayDiscriminator(end.get(), delays(pair.delay_seed));
-  const auto slow_client =
-      DelayGenerator(client.get(), delays(pair.delay_seed + 1));
+// As the workers would: a compute thread each, gRPC between the roles.
+class DecoupledRun {
+ public:
+  DecoupledRun(const RunConfig& config, const RoleSetup& setup,
+               const PairOptions& options)
+      : config_(config),
+        setup_(setup),
+        options_(options),
+        discriminators_(config.discriminator().workers()),
+        generators_(config.generator().workers()) {}
 
-  const RunRolesOptions run{.poll = pair.poll};
-  absl::Status generator_done;
-  {
-    Thread generator("generator", [&] {
-      generator_done = [&]() -> absl::Status {
-        GANDEM_ASSIGN_OR_RETURN(
-            const auto role,
-            MakeGeneratorRole(config, setup, slow_client.get()));
-        RoleLoop* const roles[] = {role.get()};
-        return RunRoles(roles, run);
-      }();
-      if (!generator_done.ok()) end->Close(generator_done);
-    });
-    const absl::Status done = [&]() -> absl::Status {
-      GANDEM_ASSIGN_OR_RETURN(
-          const auto role,
-          MakeDiscriminatorRole(config, setup, slow_end.get()));
-      RoleLoop* const roles[] = {role.get()};
-      return RunRoles(roles, run);
-    }();
-    if (!done.ok()) {
-      client->Close(done);
-      return done;
+  absl::Status Run() {
+    GANDEM_RETURN_IF_ERROR(Connect());
+    std::vector<absl::Status> results(generators_.size() +
+                                      discriminators_.size());
+    {
+      std::vector<Thread> threads;
+      for (size_t i = 0; i < results.size(); ++i) {
+        threads.emplace_back("role", [this, i, &results] {
+          results[i] = RunWorker(i);
+          if (!results[i].ok()) CloseAll(results[i]);
+        });
+      }
+    }
+    for (const absl::Status& result : results) {
+      // The first cause, not what others ran into.
+      if (!result.ok()) return first_failure();
+    }
+    return absl::OkStatus();
+  }
+
+ private:
+  struct GeneratorWorker {
+    std::unique_ptr<GeneratorExchange> exchange;
+    std::unique_ptr<GeneratorExchange> slow;
+    std::unique_ptr<Collective> fleet;
+  };
+  struct DiscriminatorWorker {
+    std::unique_ptr<DiscriminatorEnd> end;
+    std::unique_ptr<ExchangeServer> server;
+    std::unique_ptr<DiscriminatorExchange> slow;
+    std::unique_ptr<Collective> fleet;
+  };
+
+  ExchangeOptions OptionsOf(int rank) const {
+    EpochPlace place = setup_.place;
+    place.rank = rank;
+    return ExchangeOptionsFrom(config_, place);
+  }
+  DelayOptions Delays(uint64_t seed) const {
+    return options_.delay_seed == 0
+               ? DelayOptions{.max_refusals = 0}
+               : DelayOptions{.seed = options_.delay_seed + seed,
+                              .max_wait = absl::Milliseconds(3)};
+  }
+  // Null for the only worker of a role, as in WorkerEpoch.
+  template <typename Workers>
+  void MakeFleet(Workers& workers) const {
+    if (workers.size() == 1) return;
+    FleetOptions options = {.seed = options_.delay_seed + 1};
+    if (options_.delay_seed != 0) options.max_delay = absl::Microseconds(300);
+    auto fleet = MakeInProcessFleet(static_cast<int>(workers.size()), options);
+    for (size_t rank = 0; rank < workers.size(); ++rank) {
+      workers[rank].fleet = std::move(fleet[rank]);
     }
   }
-  return generator_done;
-}
+
+  absl::Status Connect() {
+    MakeFleet(generators_);
+    MakeFleet(discriminators_);
+    for (size_t d = 0; d < discriminators_.size(); ++d) {
+      DiscriminatorWorker& worker = discriminators_[d];
+      const ExchangeOptions options = OptionsOf(static_cast<int>(d));
+      GANDEM_ASSIGN_OR_RETURN(worker.end, DiscriminatorEnd::Create(options));
+      GANDEM_ASSIGN_OR_RETURN(
+          worker.server,
+          ExchangeServer::Start(
+              {.address = absl::StrCat("unix:", folder_ / "socket", d),
+               .exchange = options},
+              worker.end.get()));
+      worker.slow = DelayDiscriminator(worker.end.get(), Delays(2 * d));
+    }
+    for (size_t g = 0; g < generators_.size(); ++g) {
+      const ExchangeOptions options = OptionsOf(static_cast<int>(g));
+      std::vector<std::unique_ptr<GeneratorExchange>> clients;
+      for (const DiscriminatorWorker& worker : discriminators_) {
+        GANDEM_ASSIGN_OR_RETURN(
+            clients.emplace_back(),
+            CreateExchangeClient(
+                {.address = worker.server->address(), .exchange = options}));
+      }
+      generators_[g].exchange =
+          clients.size() == 1
+              ? std::move(clients.front())
+              : CreateFleetExchange(options, std::move(clients));
+      generators_[g].slow =
+          DelayGenerator(generators_[g].exchange.get(), Delays(2 * g + 1));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunWorker(size_t index) {
+    RoleSetup setup = setup_;
+    std::unique_ptr<RoleLoop> role;
+    if (index < generators_.size()) {
+      setup.place.rank = static_cast<int>(index);
+      setup.fleet = generators_[index].fleet.get();
+      GANDEM_ASSIGN_OR_RETURN(
+          role,
+          MakeGeneratorRole(config_, setup, generators_[index].slow.get()));
+    } else {
+      DiscriminatorWorker& worker = discriminators_[index - generators_.size()];
+      setup.place.rank = static_cast<int>(index - generators_.size());
+      setup.fleet = worker.fleet.get();
+      GANDEM_ASSIGN_OR_RETURN(
+          role, MakeDiscriminatorRole(config_, setup, worker.slow.get()));
+    }
+    RoleLoop* const roles[] = {role.get()};
+    return RunRoles(roles, {.poll = options_.poll});
+  }
+
+  void CloseAll(const absl::Status& reason) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!first_failure_.ok()) return;
+      first_failure_ = reason;
+    }
+    for (const GeneratorWorker& worker : generators_) {
+      worker.exchange->Close(reason);
+      if (worker.fleet) worker.fleet->Close(reason);
+    }
+    for (const DiscriminatorWorker& worker : discriminators_) {
+      worker.end->Close(reason);
+      if (worker.fleet) worker.fleet->Close(reason);
+    }
+  }
+  absl::Status first_failure() {
+    absl::MutexLock lock(&mu_);
+    return first_failure_;
+  }
+
+  const RunConfig& config_;
+  const RoleSetup& setup_;
+  const PairOptions& options_;
+  const TempDir folder_;
+  std::vector<DiscriminatorWorker> discriminators_;
+  std::vector<GeneratorWorker> generators_;  // these end first
+  absl::Mutex mu_;
+  absl::Status first_failure_ ABSL_GUARDED_BY(mu_);
+};
 
 }  // namespace
 
@@ -122,7 +224,7 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
       .services = {
           .gate = &gate, .checkpoints = &sink, .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled
-                             ? RunDecoupled(config, setup, options)
+                             ? DecoupledRun(config, setup, options).Run()
                              : RunColocated(config, setup));
   return sink.Release();
 }

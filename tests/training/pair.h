@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Runs both roles of a small config in this process and returns the state that
-// they save: colocated, or decoupled on two threads over gRPC with adversarial
-// delays.
+// they save: colocated, or decoupled on a thread for each worker, with gRPC
+// between the roles and adversarial delays.
 #pragma once
 
 #include <cstdint>

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/fleet_exchange.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "exchange/schedule.h"
+
+namespace gandem {
+namespace {
+
+class FleetExchange : public GeneratorExchange {
+ public:
+  FleetExchange(const ExchangeOptions& options,
+                std::vector<std::unique_ptr<GeneratorExchange>> ends)
+      : options_(options), ends_(std::move(ends)) {
+    GANDEM_CHECK(std::cmp_equal(ends_.size(), options_.num_discriminators));
+  }
+
+  absl::Status PutImages(const ImageBatch& batch,
+                         absl::Time deadline) override {
+    const PutKey key(batch.use, batch.round, batch.first_index);
+    if (putting_ != key) {
+      putting_ = key;
+      parts_ = Split(batch);
+      num_put_ = 0;
+    }
+    for (; num_put_ < parts_.size(); ++num_put_) {
+      const IndexRange& range = parts_[num_put_].range;
+      const int64_t bytes = batch.format.BytesPerImage();
+      ImageBatch part = batch;
+      part.first_index = range.first;
+      part.count = range.count;
+      part.pixels = batch.pixels.Slice(
+          (range.first - batch.first_index) * bytes, range.count * bytes);
+      GANDEM_RETURN_IF_ERROR(
+          ends_[parts_[num_put_].rank]->PutImages(part, deadline));
+    }
+    if (IsAnswered(batch.use)) {
+      asked_[{batch.round, batch.first_index}] = {.parts = std::move(parts_)};
+    }
+    putting_.reset();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
+                                             absl::Time deadline) override {
+    const auto asked = asked_.find({round, first_index});
+    if (asked == asked_.end()) {
+      return absl::InternalError(absl::StrCat(
+          "nobody was asked about image ", first_index, " of round ", round));
+    }
+    Question& question = asked->second;
+    while (question.answers.size() < question.parts.size()) {
+      const RankedRange& part = question.parts[question.answers.size()];
+      GANDEM_ASSIGN_OR_RETURN(
+          FeedbackBatch answer,
+          ends_[part.rank]->TakeFeedback(round, part.range.first, deadline));
+      if (answer.count != part.range.count) {
+        return absl::InternalError(
+            absl::StrCat("discriminator ", part.rank, " has judged ",
+                         answer.count, " images of ", part.range.count));
+      }
+      question.answers.push_back(std::move(answer));
+    }
+    FeedbackBatch whole = Join(std::move(question.answers));
+    asked_.erase(asked);
+    return whole;
+  }
+
+  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+                                         absl::Time deadline) override {
+    const int source = CriticSource(options_.rank, options_.num_generators,
+                                    options_.num_discriminators);
+    return ends_[source]->TakeCritic(version, exact, deadline);
+  }
+
+  absl::Status Finish(absl::Time deadline) override {
+    for (; num_finished_ < ends_.size(); ++num_finished_) {
+      GANDEM_RETURN_IF_ERROR(ends_[num_finished_]->Finish(deadline));
+    }
+    return absl::OkStatus();
+  }
+
+  void Close(absl::Status reason) override {
+    for (const auto& end : ends_) end->Close(reason);
+  }
+
+ private:
+  using PutKey = std::tuple<ImageUse, int64_t, int64_t>;
+  // A micro-batch that waits for feedback.
+  struct Question {
+    std::vector<RankedRange> parts = {};
+    std::vector<FeedbackBatch> answers = {};  // to the first parts
+  };
+
+  std::vector<RankedRange> Split(const ImageBatch& batch) const {
+    const IndexRange range{.first = batch.first_index, .count = batch.count};
+    // Images for both uses go where they are trained on, and are judged there.
+    return batch.use == ImageUse::kFeedback
+               ? SplitByJudge(options_.schedule, range,
+                              options_.num_discriminators)
+               : SplitByTrainer(options_.schedule, range,
+                                options_.num_discriminators);
+  }
+
+  static FeedbackBatch Join(std::vector<FeedbackBatch> answers) {
+    FeedbackBatch whole = std::move(answers.front());
+    if (answers.size() == 1) return whole;
+    std::vector<std::byte> gradient(whole.gradient.span().begin(),
+                                    whole.gradient.span().end());
+    for (size_t i = 1; i < answers.size(); ++i) {
+      const FeedbackBatch& answer = answers[i];
+      gradient.insert(gradient.end(), answer.gradient.span().begin(),
+                      answer.gradient.span().end());
+      whole.count += answer.count;
+      whole.loss += answer.loss;
+      whole.critic_version =
+          std::min(whole.critic_version, answer.critic_version);
+    }
+    whole.gradient = SharedBytes(std::move(gradient));
+    return whole;
+  }
+
+  const ExchangeOptions options_;
+  const std::vector<std::unique_ptr<GeneratorExchange>> ends_;
+  // What a PutImages that was not done yet has put.
+  std::optional<PutKey> putting_;
+  std::vector<RankedRange> parts_;
+  size_t num_put_ = 0;
+  std::map<std::pair<int64_t, int64_t>, Question> asked_;
+  size_t num_finished_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<GeneratorExchange> CreateFleetExchange(
+    const ExchangeOptions& options,
+    std::vector<std::unique_ptr<GeneratorExchange>> ends) {
+  return std::make_unique<FleetExchange>(options, std::move(ends));
+}
+
+}  // namespace gandem

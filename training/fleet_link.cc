@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/fleet_link.h"
+
+#include <utility>
+
+#include "common/check.h"
+#include "common/status.h"
+
+namespace gandem {
+
+absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
+    int size, const FleetListen& listen) {
+  std::unique_ptr<FleetLink> link(new FleetLink());
+  if (size == 1) return link;
+  GANDEM_ASSIGN_OR_RETURN(link->folder_, SocketFolder::Create());
+  GANDEM_ASSIGN_OR_RETURN(
+      link->listener_,
+      RingListener::Start({.local_address = link->folder_->AddressOf("fleet"),
+                           .network_address = listen.network_address,
+                           .insecure_network = listen.insecure_network}));
+  return link;
+}
+
+FleetLink::~FleetLink() {
+  // Saying goodbye takes a moment, for which nothing is locked.
+  std::unique_ptr<Collective> collective;
+  absl::MutexLock lock(&mu_);
+  collective = std::move(collective_);
+}
+
+std::string FleetLink::local_address() const {
+  return listener_ == nullptr ? "" : listener_->local_address();
+}
+
+std::string FleetLink::network_address() const {
+  return listener_ == nullptr ? "" : listener_->network_address();
+}
+
+absl::Status FleetLink::Connect(int rank, std::vector<RingPeer> peers,
+                                int64_t membership_epoch) {
+  if (listener_ == nullptr) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      auto ring,
+      CreateRing(std::move(listener_), {.rank = rank,
+                                        .peers = std::move(peers),
+                                        .membership_epoch = membership_epoch}));
+  absl::MutexLock lock(&mu_);
+  collective_ = std::move(ring);
+  if (!closed_.ok()) collective_->Close(closed_);
+  return absl::OkStatus();
+}
+
+Collective* FleetLink::collective() {
+  absl::MutexLock lock(&mu_);
+  return collective_.get();
+}
+
+void FleetLink::Close(const absl::Status& reason) {
+  absl::MutexLock lock(&mu_);
+  if (closed_.ok()) closed_ = reason;
+  if (collective_ != nullptr) collective_->Close(reason);
+}
+
+}  // namespace gandem
