@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <functional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,9 +19,7 @@ using ::testing::HasSubstr;
 constexpr int64_t kMaxBytes = 1 << 20;
 
 SharedBytes ToBytes(const std::string& text) {
-  std::vector<std::byte> bytes(text.size());
-  std::memcpy(bytes.data(), text.data(), text.size());
-  return SharedBytes(std::move(bytes));
+  return SharedBytes::Copy(std::as_bytes(std::span(text)));
 }
 
 RingFrame AChunk() {
