@@ -55,21 +55,27 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
 }
 
-absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
-  const absl::Cleanup close_file = [fd] { close(fd); };
-  std::string prefix(size, '\0');
+absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
+                                   int64_t offset, int64_t size) {
+  std::string bytes(static_cast<size_t>(size), '\0');
   size_t done = 0;
-  while (done < size) {
-    const ssize_t got = read(fd, prefix.data() + done, size - done);
+  while (done < bytes.size()) {
+    const ssize_t got = pread(fd, bytes.data() + done, bytes.size() - done,
+                              offset + static_cast<int64_t>(done));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) return FileError(errno, "cannot read", path);
     if (got == 0) break;
     done += static_cast<size_t>(got);
   }
-  prefix.resize(done);
-  return prefix;
+  bytes.resize(done);
+  return bytes;
+}
+
+absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  return ReadAt(fd, path, 0, static_cast<int64_t>(size));
 }
 
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {

@@ -27,6 +27,11 @@ absl::Status FileError(int error_number, absl::string_view action,
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes = INT64_MAX);
 
+// The bytes of an open file from `offset` on: `size`, or fewer where it ends.
+// `path` is for messages.
+absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
+                                   int64_t offset, int64_t size);
+
 // The first bytes: `size`, or fewer where the file is shorter.
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size);
 

@@ -21,11 +21,7 @@ absl::StatusOr<std::string> ReadFileTail(const std::string& path,
   const int64_t size = lseek(fd, 0, SEEK_END);
   const int64_t start = std::max(first_byte, size - max_bytes);
   if (size <= start) return "";
-  std::string text(static_cast<size_t>(size - start), '\0');
-  const ssize_t got = pread(fd, text.data(), text.size(), start);
-  if (got < 0) return FileError(errno, "cannot read", path);
-  text.resize(static_cast<size_t>(got));
-  return text;
+  return ReadAt(fd, path, start, size - start);
 }
 
 }  // namespace gandem

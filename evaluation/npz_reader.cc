@@ -69,17 +69,11 @@ class Parser {
   bool ok_ = true;
 };
 
+// Of an archive that has them.
 absl::StatusOr<std::string> ReadRange(int fd, int64_t offset, int64_t size) {
-  std::string bytes(static_cast<size_t>(size), '\0');
-  size_t done = 0;
-  while (done < bytes.size()) {
-    const ssize_t count = pread(fd, bytes.data() + done, bytes.size() - done,
-                                offset + static_cast<int64_t>(done));
-    if (count < 0 && errno == EINTR) continue;
-    if (count < 0) return FileError(errno, "cannot read", "the archive");
-    if (count == 0) return Corrupt("it ends too early");
-    done += static_cast<size_t>(count);
-  }
+  GANDEM_ASSIGN_OR_RETURN(std::string bytes,
+                          ReadAt(fd, "the archive", offset, size));
+  if (std::ssize(bytes) < size) return Corrupt("it ends too early");
   return bytes;
 }
 

@@ -66,23 +66,6 @@ std::optional<int64_t> ParseOctal(absl::string_view field) {
 
 int64_t Padding(int64_t size) { return (kBlock - size % kBlock) % kBlock; }
 
-// At most `size` bytes at `offset`; fewer at the end of the file.
-absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
-                                   int64_t offset, int64_t size) {
-  std::string bytes(static_cast<size_t>(size), '\0');
-  size_t got = 0;
-  while (got < bytes.size()) {
-    const ssize_t more = pread(fd, bytes.data() + got, bytes.size() - got,
-                               offset + static_cast<int64_t>(got));
-    if (more < 0 && errno == EINTR) continue;
-    if (more < 0) return FileError(errno, "cannot read", path);
-    if (more == 0) break;
-    got += static_cast<size_t>(more);
-  }
-  bytes.resize(got);
-  return bytes;
-}
-
 absl::Status Damaged(const std::string& path, int64_t offset) {
   return absl::DataLossError(absl::StrCat(
       "'", path, "' is no tar archive, or damaged or cut off at byte ",
