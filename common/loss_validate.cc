@@ -100,8 +100,7 @@ void CheckOnePoint(const PenaltyConfig& penalties, Faults& faults) {
   if (penalties.gradient_penalty() > 0 && penalties.dragan() > 0) {
     faults.Add(
         "penalties.gradient_penalty and penalties.dragan both want slopes of "
-        "1, "
-        "at different points: set one of them to 0");
+        "1, at different points: set one of them to 0");
   }
 }
 

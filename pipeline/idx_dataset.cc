@@ -34,7 +34,7 @@ absl::Status CheckLabels(const std::vector<uint8_t>& labels,
   return absl::InvalidArgumentError(
       absl::StrCat(path, ": image ", wrong - labels.begin(), " has label ",
                    int{*wrong}, ", data.num_classes is ", num_classes,
-                   ": set it to the number of classes", " of the file"));
+                   ": set it to the number of classes of the file"));
 }
 
 }  // namespace

@@ -8,8 +8,7 @@
 //   kGeneratorNoise, t, i      image number t * B_G + i of the run
 //   kDiscriminatorNoise, u, j  image number u * B_D + j
 //   kSample, ., i              image i of the dataset, which begins again at
-//   its
-//                              end
+//                              its end
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -18,6 +17,7 @@
 
 #include "common/check.h"
 #include "common/philox.h"
+#include "common/run_config.h"
 #include "pipeline/data_order.h"
 #include "proto/config.pb.h"
 
@@ -29,8 +29,8 @@ class DataPlaces {
   DataPlaces(const RunConfig& config, int64_t size)
       : order_(config.seed(), size),
         size_(size),
-        generator_batch_(config.generator().batch_size()),
-        discriminator_batch_(config.discriminator().batch_size()) {}
+        generator_batch_(StepBatch(config.generator())),
+        discriminator_batch_(StepBatch(config.discriminator())) {}
 
   int64_t ImageOf(Purpose noise, int64_t step, int64_t index) const {
     switch (noise) {

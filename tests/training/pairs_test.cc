@@ -44,16 +44,18 @@ class Unreadable : public Numbers {
   }
 };
 
-RunConfig Config() {
+RunConfig Config(int64_t interval = 1) {
   RunConfig config;
   config.set_seed(11);
+  config.mutable_generator()->mutable_sync()->set_interval(interval);
+  config.mutable_discriminator()->mutable_sync()->set_interval(interval);
   config.mutable_generator()->set_batch_size(kSteps * kBatch);
   config.mutable_discriminator()->set_batch_size(kBatch);
   return config;
 }
 
-PairReader Reader() {
-  return PairReader(Config(), std::make_shared<Numbers>(), Compute{});
+PairReader Reader(int64_t interval = 1) {
+  return PairReader(Config(interval), std::make_shared<Numbers>(), Compute{});
 }
 
 std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
@@ -62,27 +64,34 @@ std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
   return {values, values + first_N.numel()};
 }
 
-TEST(PairReaderTest, GeneratedImagesHaveThePairsOfTheRealOnes) {
-  const PairReader reader = Reader();
-  ASSERT_OK_AND_ASSIGN(const auto prefetcher,
-                       Prefetcher::Create(std::make_shared<Numbers>(),
-                                          {.seed = 11, .batch_size = kBatch}));
+class PlacesTest : public ::testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Intervals, PlacesTest, ::testing::Values(1, 2));
+
+TEST_P(PlacesTest, GeneratedImagesHaveThePairsOfTheRealOnes) {
+  const PairReader reader = Reader(GetParam());
+  // A step takes the batches of its interval.
+  const int64_t step_batch = kBatch * GetParam();
+  ASSERT_OK_AND_ASSIGN(
+      const auto prefetcher,
+      Prefetcher::Create(std::make_shared<Numbers>(),
+                         {.seed = 11, .batch_size = step_batch}));
   for (int64_t step = 0; step < 5 * kSteps; ++step) {
     ASSERT_OK_AND_ASSIGN(const RealBatch batch,
                          prefetcher->Next(absl::InfiniteFuture()));
     const auto* values =
         reinterpret_cast<const float*>(batch.pixels.span().data());
     std::vector<float> real;
-    for (int64_t i = 0; i < kBatch; ++i) real.push_back(values[i * 6]);
+    for (int64_t i = 0; i < step_batch; ++i) real.push_back(values[i * 6]);
     // REUSED images are those of the generator's round.
-    ASSERT_OK_AND_ASSIGN(
-        const RealImages reused,
-        reader.Read(Purpose::kGeneratorNoise, step / kSteps,
-                    {.first = step % kSteps * kBatch, .count = kBatch}));
+    ASSERT_OK_AND_ASSIGN(const RealImages reused,
+                         reader.Read(Purpose::kGeneratorNoise, step / kSteps,
+                                     {.first = step % kSteps * step_batch,
+                                      .count = step_batch}));
     EXPECT_EQ(NumbersOf(reused.images_NCHW), real) << step;
     ASSERT_OK_AND_ASSIGN(const RealImages fresh,
                          reader.Read(Purpose::kDiscriminatorNoise, step,
-                                     {.first = 0, .count = kBatch}));
+                                     {.first = 0, .count = step_batch}));
     EXPECT_EQ(NumbersOf(fresh.images_NCHW), real) << step;
   }
 }
