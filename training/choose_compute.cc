@@ -32,20 +32,16 @@ bool IsAuto(const RoleConfig& role) {
   return role.precision() == RoleConfig::AUTO || role.layout() == AUTO;
 }
 
-const RoleConfig& RoleOf(const RunConfig& config, Role role) {
-  return role == GENERATOR ? config.generator() : config.discriminator();
-}
-
 struct Candidate {
   ComputeChoice choice;
   Compute compute;
   absl::Duration time = absl::InfiniteDuration();
 };
 
-// candidate.time of one more measurement; infinite: out.
-absl::Status MeasureOnce(const RunConfig& config, Role role, int steps,
-                         absl::Duration best, Candidate& candidate) {
-  const int64_t batch_size = RoleOf(config, role).batch_size();
+// candidate.time, unless it is out.
+absl::Status MeasureFirst(const RunConfig& config, Role role, int steps,
+                          absl::Duration best, Candidate& candidate) {
+  const int64_t batch_size = RoleConfigOf(config, role).batch_size();
   GANDEM_ASSIGN_OR_RETURN(
       const StepCost probe,
       MeasureStep(config, role, candidate.compute,
@@ -98,7 +94,7 @@ absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
 
 std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
                                              Role which) {
-  const RoleConfig& role = RoleOf(config, which);
+  const RoleConfig& role = RoleConfigOf(config, which);
   std::vector<RoleConfig::Precision> precisions = {role.precision()};
   if (role.precision() == RoleConfig::AUTO) {
     precisions = {RoleConfig::FLOAT32, RoleConfig::BFLOAT16};
@@ -128,10 +124,10 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
   for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
     if (!candidates.empty() && absl::Now() > deadline) break;
     GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                            ComputeFrom(RoleOf(config, role), choice));
+                            ComputeFrom(RoleConfigOf(config, role), choice));
     Candidate candidate{.choice = choice, .compute = compute};
     const absl::Status measured =
-        MeasureOnce(config, role, options.steps, best, candidate);
+        MeasureFirst(config, role, options.steps, best, candidate);
     if (!measured.ok()) {
       if (candidates.empty()) return measured;
       GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
@@ -148,10 +144,10 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
   for (; turns < kFinalTurns && (turns == 0 || absl::Now() < deadline);
        ++turns) {
     for (size_t i = 0; i < candidates.size(); ++i) {
-      GANDEM_RETURN_IF_ERROR(MeasureOnce(config, role, options.steps,
-                                         absl::InfiniteDuration(),
-                                         candidates[i]));
-      sums[i] += candidates[i].time;
+      GANDEM_ASSIGN_OR_RETURN(const StepCost cost,
+                              MeasureStep(config, role, candidates[i].compute,
+                                          {.steps = options.steps}));
+      sums[i] += cost.time;
     }
   }
   for (size_t i = 0; i < sums.size(); ++i) candidates[i].time = sums[i] / turns;
@@ -165,7 +161,7 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
 
 absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
                                             const std::string& resume_from) {
-  const RoleConfig& role_config = RoleOf(config, role);
+  const RoleConfig& role_config = RoleConfigOf(config, role);
   if (!IsAuto(role_config)) return Resolve(role_config, {});
   if (!resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(

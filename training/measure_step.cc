@@ -20,6 +20,7 @@
 #include "models/registry.h"
 #include "training/catch_torch.h"
 #include "training/place_network.h"
+#include "training/run_setup.h"
 #include "training/tensor_bytes.h"
 
 namespace gandem {
@@ -146,12 +147,10 @@ class Probe {
   absl::Status Make(const RunConfig& config, Role role, const Compute& compute,
                     int64_t batch_size) {
     const DataShape data = DataShapeOf(config.data());
-    const bool generates = role == GENERATOR;
-    const RoleConfig& role_config =
-        generates ? config.generator() : config.discriminator();
+    const RoleConfig& role_config = RoleConfigOf(config, role);
     Draws draws;
     int64_t noise_dim = 1;
-    if (generates) {
+    if (role == GENERATOR) {
       GANDEM_ASSIGN_OR_RETURN(auto network,
                               MakeGenerator(role_config.network(), data));
       draws.Fill(*network);
@@ -185,9 +184,6 @@ class Probe {
 
 absl::Status Measure(const RunConfig& config, Role role, const Compute& compute,
                      const MeasureOptions& options, StepCost& cost) {
-  const int64_t configured = role == GENERATOR
-                                 ? config.generator().batch_size()
-                                 : config.discriminator().batch_size();
   UseThreads(compute);
   const Tf32Scope tf32(compute);
   Probe probe;
@@ -195,9 +191,10 @@ absl::Status Measure(const RunConfig& config, Role role, const Compute& compute,
   {
     const c10::DebugInfoGuard listening(c10::DebugInfoKind::PROFILER_STATE,
                                         memory);
-    GANDEM_RETURN_IF_ERROR(
-        probe.Make(config, role, compute,
-                   options.batch_size == 0 ? configured : options.batch_size));
+    GANDEM_RETURN_IF_ERROR(probe.Make(
+        config, role, compute,
+        options.batch_size == 0 ? RoleConfigOf(config, role).batch_size()
+                                : options.batch_size));
     cost.time = TimeOf([&] { probe.Step(); }, compute);
   }
   cost.peak_bytes = memory->peak();

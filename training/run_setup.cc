@@ -44,6 +44,10 @@ std::optional<at::ScalarType> ToAutocast(RoleConfig::Precision precision) {
 
 }  // namespace
 
+const RoleConfig& RoleConfigOf(const RunConfig& config, Role role) {
+  return role == GENERATOR ? config.generator() : config.discriminator();
+}
+
 Schedule ScheduleFrom(const RunConfig& config) {
   const ScheduleConfig& schedule = config.schedule();
   // Of the k batches of an update each goes through the network by itself.

@@ -11,6 +11,7 @@
 #include "exchange/exchange_options.h"
 #include "exchange/schedule.h"
 #include "proto/config.pb.h"
+#include "proto/metrics.pb.h"
 #include "training/compute.h"
 
 namespace gandem {
@@ -22,6 +23,9 @@ struct EpochPlace {
   int64_t incarnation = 0;
   int64_t first_round = 0;
 };
+
+// Of a generator or a discriminator.
+const RoleConfig& RoleConfigOf(const RunConfig& config, Role role);
 
 Schedule ScheduleFrom(const RunConfig& config);
 
