@@ -17,8 +17,7 @@
 namespace gandem {
 namespace {
 
-using testing::Differences;
-using ::testing::IsEmpty;
+using testing::ExpectSame;
 using testing::PairOptions;
 using testing::RunPair;
 using testing::SavedStates;
@@ -62,17 +61,6 @@ class EqualityTest : public ::testing::TestWithParam<Cell> {
 
   testing::TempDir folder_;
 };
-
-void ExpectSame(const SavedStates& a, const SavedStates& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [round, files] : a) {
-    ASSERT_TRUE(b.contains(round)) << round;
-    for (const auto& [file, tensors] : files) {
-      EXPECT_THAT(Differences(tensors, b.at(round).at(file)), IsEmpty())
-          << file << " after " << round << " rounds";
-    }
-  }
-}
 
 TEST_P(EqualityTest, DecoupledEqualsColocatedInBothFeedbackModes) {
   SavedStates by_mode[2];

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/training/pair.h"
 
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
 #include <cstring>
 #include <memory>
 #include <set>
@@ -288,6 +291,26 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
     }
   }
   return config;
+}
+
+void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
+                const std::map<std::string, std::vector<NamedTensor>>& b,
+                const std::string& what) {
+  ASSERT_EQ(a.size(), 2u) << what;
+  ASSERT_EQ(b.size(), 2u) << what;
+  for (const auto& [file, tensors] : a) {
+    ASSERT_TRUE(b.contains(file)) << file << ", " << what;
+    EXPECT_THAT(Differences(tensors, b.at(file)), ::testing::IsEmpty())
+        << file << ", " << what;
+  }
+}
+
+void ExpectSame(const SavedStates& a, const SavedStates& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (const auto& [rounds, files] : a) {
+    ASSERT_TRUE(b.contains(rounds)) << rounds;
+    ExpectSame(files, b.at(rounds), absl::StrCat("after ", rounds, " rounds"));
+  }
 }
 
 std::vector<std::string> Differences(const std::vector<NamedTensor>& a,

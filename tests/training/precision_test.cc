@@ -22,23 +22,12 @@ namespace gandem {
 namespace {
 
 using testing::Differences;
-using ::testing::IsEmpty;
+using testing::ExpectSame;
 using testing::RunPair;
 using testing::SavedStates;
 using testing::TempDir;
 
 using Precision = RoleConfig::Precision;
-
-void ExpectSame(const SavedStates& a, const SavedStates& b) {
-  ASSERT_EQ(a.size(), b.size());
-  for (const auto& [round, files] : a) {
-    ASSERT_EQ(files.size(), 2u);
-    for (const auto& [file, tensors] : files) {
-      EXPECT_THAT(Differences(tensors, b.at(round).at(file)), IsEmpty())
-          << file << " after " << round << " rounds";
-    }
-  }
-}
 
 // How one role computes; the other has its own.
 struct Style {
@@ -189,10 +178,7 @@ TEST(Float16ResumeTest, GoesOnWithTheScaleOfTheCheckpoint) {
                        RunPair(config, {.decoupled = true,
                                         .first_round = 3,
                                         .resume_from = checkpoint.path()}));
-  for (const auto& [file, tensors] : whole.at(6)) {
-    EXPECT_THAT(Differences(tensors, resumed.at(6).at(file)), IsEmpty())
-        << file;
-  }
+  ExpectSame(resumed.at(6), whole.at(6), "resumed");
 }
 
 TEST(RecipeTest, TwentyRoundsStayNearFloat32) {

@@ -19,8 +19,7 @@
 namespace gandem {
 namespace {
 
-using testing::Differences;
-using ::testing::IsEmpty;
+using testing::ExpectSame;
 using testing::RunPair;
 using testing::SavedStates;
 using testing::TempDir;
@@ -68,17 +67,6 @@ std::string CellName(const ::testing::TestParamInfo<Cell>& info) {
   return absl::StrCat(family, "_L", lag, "_",
                       ScheduleConfig::FeedbackMode_Name(feedback), "_",
                       optimizer);
-}
-
-void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
-                const std::map<std::string, std::vector<NamedTensor>>& b,
-                const std::string& what) {
-  ASSERT_EQ(a.size(), 2u) << what;
-  ASSERT_EQ(b.size(), 2u) << what;
-  for (const auto& [file, tensors] : a) {
-    EXPECT_THAT(Differences(tensors, b.at(file)), IsEmpty())
-        << file << ", " << what;
-  }
 }
 
 TEST_P(ResumeTest, AnyCutThenResumeEqualsTheWholeRun) {
