@@ -3,6 +3,8 @@
 
 #include <torch/torch.h>
 
+#include <algorithm>
+#include <cstdint>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,12 +55,11 @@ absl::StatusOr<at::Tensor> DatasetImages::ReadImages(IndexRange range) {
 
 absl::StatusOr<at::Tensor> DatasetImages::ReadLabels(IndexRange range) {
   if (config_.idx_labels().empty()) return ImageSet::ReadLabels(range);
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<uint8_t> labels,
+                          ReadDatasetLabels(config_));
   const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
-  int64_t* label = labels_N.mutable_data_ptr<int64_t>();
-  std::vector<float> image(shape().NumValues());
-  for (int64_t i = range.first; i < range.end(); ++i, ++label) {
-    GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
-  }
+  std::copy_n(labels.begin() + range.first, range.count,
+              labels_N.mutable_data_ptr<int64_t>());
   return labels_N;
 }
 

@@ -91,10 +91,6 @@ at::Tensor PairLoss(AdversarialLoss loss, const at::Tensor& above,
   return BatchMean(pair(above, below), above.size(0));
 }
 
-at::Tensor PerImage(const at::Tensor& values) {
-  return values.dim() == 1 ? values : values.flatten(1).mean(1);
-}
-
 }  // namespace
 
 AdversarialLoss AdversarialLossOf(Loss loss) {
@@ -120,6 +116,10 @@ AdversarialLoss AdversarialLossOf(Loss loss) {
 
 bool IsRelativistic(AdversarialLoss loss) {
   return EntryOf(loss).pair != nullptr;
+}
+
+at::Tensor PerImage(const at::Tensor& values) {
+  return values.dim() == 1 ? values : values.flatten(1).mean(1);
 }
 
 at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size) {

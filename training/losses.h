@@ -46,6 +46,8 @@ AdversarialLoss AdversarialLossOf(Loss loss);
 // Couples real and generated images: only the pair functions have a meaning.
 bool IsRelativistic(AdversarialLoss loss);
 
+// An image's mean of values [N, ...], [N].
+at::Tensor PerImage(const at::Tensor& values);
 // Mean over the batch of losses [N, ...].
 at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size);
 // Sum over images of an image's mean logit.

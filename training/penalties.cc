@@ -62,8 +62,7 @@ at::Tensor Perturb(const at::Tensor& real_NCHW, double deviation,
 }
 
 at::Tensor ConsistencyPenalties(const Verdict& image, const Verdict& copy) {
-  at::Tensor penalties = (image.logits_N - copy.logits_N).square();
-  if (penalties.dim() > 1) penalties = penalties.flatten(1).mean(1);
+  at::Tensor penalties = PerImage((image.logits_N - copy.logits_N).square());
   if (image.embeddings_NE.defined()) {
     penalties =
         penalties + (image.embeddings_NE - copy.embeddings_NE).square().mean(1);

@@ -5,7 +5,6 @@
 
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer_norm.h"
-#include "models/layers/weighted.h"
 
 namespace gandem {
 namespace {
@@ -54,18 +53,20 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
   const int64_t in = options.in_channels;
   const int64_t hidden = options.hidden_channels;
   const int64_t out = options.out_channels;
+  const LayerStyle style = {.spectral_norm = options.norm == Norm::kSpectral,
+                            .spectral_norm_eps = options.spectral_norm_eps};
   if (!options.first) norm1_ = MakeNorm(in);
   if (norm1_) register_module("norm1", norm1_);
-  conv1_ = register_module("conv1",
-                           MakeConvolution(in, hidden, 3, options.first_bias));
+  conv1_ = register_module(
+      "conv1", MakeConvolution(in, hidden, 3, style, options.first_bias));
   norm2_ = MakeNorm(hidden);
   if (norm2_) register_module("norm2", norm2_);
-  conv2_ = register_module("conv2", MakeConvolution(hidden, out, 3, true));
+  conv2_ = register_module("conv2", MakeConvolution(hidden, out, 3, style));
   if (!options.halve && in == out) return;
   if (options.norm == Norm::kBatch) {
     shortcut_norm_ = register_module("shortcut_norm", MakeNorm(in));
   }
-  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, true));
+  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, style));
 }
 
 at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
@@ -79,20 +80,6 @@ at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
   x = Relu(Normalized(norm2_, x, mode));
   x = conv2_->forward(x, mode);
   return (options_.halve ? Downsample(x) : x) + shortcut;
-}
-
-std::shared_ptr<Layer> DiscriminatorBlock::MakeConvolution(int64_t in_channels,
-                                                           int64_t out_channels,
-                                                           int64_t kernel,
-                                                           bool bias) const {
-  return std::make_shared<Conv2d>(
-      ConvOptions{.in_channels = in_channels,
-                  .out_channels = out_channels,
-                  .kernel = kernel,
-                  .padding = kernel / 2,
-                  .bias = bias,
-                  .spectral_norm = options_.norm == Norm::kSpectral,
-                  .spectral_norm_eps = options_.spectral_norm_eps});
 }
 
 std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {

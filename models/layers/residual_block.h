@@ -79,9 +79,6 @@ class DiscriminatorBlock : public Layer {
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;
 
  private:
-  std::shared_ptr<Layer> MakeConvolution(int64_t in_channels,
-                                         int64_t out_channels, int64_t kernel,
-                                         bool bias) const;
   std::shared_ptr<Layer> MakeNorm(int64_t channels) const;  // null: none
   at::Tensor Shortcut(const at::Tensor& input_NCHW, ForwardMode mode);
 
