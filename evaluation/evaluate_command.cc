@@ -54,7 +54,9 @@ class EvaluateCommand {
   absl::Status OpenAll();
   absl::Status KeepSubject();
   absl::Status ReadLabels(ImageSet& source);
-  absl::Status ResizeLike(const Reference& reference);
+  // The subject's images, as large as the reference's if asked for.
+  absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubject(
+      const Reference& reference);
   std::string CardStem() const;
   int Workers(int64_t num_images) const;
   absl::Status Extract();
@@ -152,7 +154,9 @@ absl::Status EvaluateCommand::ReadLabels(ImageSet& source) {
   return absl::OkStatus();
 }
 
-absl::Status EvaluateCommand::ResizeLike(const Reference& reference) {
+absl::StatusOr<std::unique_ptr<ImageSet>> EvaluateCommand::OpenSubject(
+    const Reference& reference) {
+  if (request_.resize.empty()) return OpenImageSet(subject_.images);
   if (!reference.images.has_value()) {
     return absl::InvalidArgumentError(absl::StrCat(
         reference.name,
@@ -160,17 +164,15 @@ absl::Status EvaluateCommand::ResizeLike(const Reference& reference) {
         "needs the images themselves as --reference"));
   }
   GANDEM_ASSIGN_OR_RETURN(const auto target, OpenImageSet(*reference.images));
-  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
+  GANDEM_ASSIGN_OR_RETURN(auto source, OpenImageSet(subject_.images));
   const ImageShape from = source->shape();
   const ImageShape to = target->shape();
-  if (from.height == to.height && from.width == to.width) {
-    return absl::OkStatus();
-  }
+  if (from.height == to.height && from.width == to.width) return source;
   ImagesSpec::Resize& resize = *subject_.images.mutable_resize();
   resize.set_kernel(request_.resize);
   resize.set_height(to.height);
   resize.set_width(to.width);
-  return absl::OkStatus();
+  return ResizedImages::Open(std::move(source), resize);
 }
 
 absl::Status EvaluateCommand::OpenAll() {
@@ -183,9 +185,8 @@ absl::Status EvaluateCommand::OpenAll() {
     GANDEM_ASSIGN_OR_RETURN(reference,
                             FindReference(request_.reference, subject_));
   }
-  if (!request_.resize.empty()) GANDEM_RETURN_IF_ERROR(ResizeLike(reference));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
-                          OpenImageSet(subject_.images));
+                          OpenSubject(reference));
   num_images_ = request_.num.value_or(
       std::min(source->size(), subject_.images.has_generated()
                                    ? kDefaultGenerated

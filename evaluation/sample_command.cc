@@ -30,11 +30,10 @@ constexpr int64_t kCheckedRealImages = 10240;
 
 // What images are made of.
 struct Ingredients {
-  at::Tensor noise_NZ;
-  Condition condition;
-  // What translations should become. Defined: they are shown between their
-  // input and this.
-  at::Tensor targets_NCHW = {};
+  at::Tensor noise_NZ = {};
+  // Defined images: translations are shown between their input and these, what
+  // they should become.
+  RealImages given = {};
 };
 
 // Calls `use` with the images, batch by batch: use(values_NCHW, shape).
@@ -45,15 +44,17 @@ void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
   const at::Tensor& noise_NZ = ingredients.noise_NZ;
   for (int64_t first = 0; first < noise_NZ.size(0); first += kBatch) {
     const int64_t count = std::min(kBatch, noise_NZ.size(0) - first);
-    RealImages pairs;
-    pairs.condition = Narrow(ingredients.condition, first, count);
+    RealImages given = ingredients.given;
+    given.condition = Narrow(given.condition, first, count);
+    if (given.images_NCHW.defined()) {
+      given.images_NCHW = given.images_NCHW.narrow(0, first, count);
+    }
     at::Tensor images_NCHW = generator.network->forward(
         noise_NZ.narrow(0, first, count)
             .to(generator.compute.device, generator.compute.dtype),
-        pairs.condition, ForwardMode::kEvaluate);
-    if (ingredients.targets_NCHW.defined()) {
-      pairs.images_NCHW = ingredients.targets_NCHW.narrow(0, first, count);
-      images_NCHW = BesidePairs(pairs, images_NCHW);
+        given.condition, ForwardMode::kEvaluate);
+    if (given.images_NCHW.defined()) {
+      images_NCHW = BesidePairs(given, images_NCHW);
     }
     images_NCHW = images_NCHW.to(at::kCPU, at::kFloat).contiguous();
     use(std::span(images_NCHW.const_data_ptr<float>(),
@@ -77,28 +78,18 @@ absl::Status WriteGrid(LoadedGenerator& generator,
   return WritePng(path, TileImages(grid, grid_shape, columns));
 }
 
-// Of samples `range`.
+// Of samples `range`; `pairs` are null where what they should become is not
+// shown.
 absl::StatusOr<Ingredients> DrawSamples(const SampleRequest& request,
                                         const LoadedGenerator& generator,
-                                        uint64_t seed, IndexRange range) {
-  Ingredients samples = {
-      .noise_NZ = SampleNoise(seed, request.noise,
-                              generator.network->noise_dim(), range),
-      .condition = {}};
-  GANDEM_ASSIGN_OR_RETURN(samples.condition,
-                          generator.conditions(Purpose::kSample, 0, range));
-  return samples;
-}
-
-absl::StatusOr<Ingredients> DrawTranslations(const SampleRequest& request,
-                                             const LoadedGenerator& generator,
-                                             uint64_t seed) {
-  const IndexRange range = {.first = 0, .count = request.num_images};
-  GANDEM_ASSIGN_OR_RETURN(Ingredients samples,
-                          DrawSamples(request, generator, seed, range));
-  GANDEM_ASSIGN_OR_RETURN(const RealImages pairs,
-                          generator.pairs->Read(Purpose::kSample, 0, range));
-  samples.targets_NCHW = pairs.images_NCHW;
+                                        const PairReader* pairs, uint64_t seed,
+                                        IndexRange range) {
+  Ingredients samples = {.noise_NZ = SampleNoise(seed, request.noise,
+                                                 generator.network->noise_dim(),
+                                                 range)};
+  GANDEM_ASSIGN_OR_RETURN(
+      samples.given,
+      ReadConditions(generator.conditions, pairs, Purpose::kSample, 0, range));
   return samples;
 }
 
@@ -114,11 +105,11 @@ absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
   const int64_t rows = request.num_images;
   const int64_t steps = request.interpolate;
   GANDEM_ASSIGN_OR_RETURN(
-      Ingredients ways,
-      DrawSamples(request, generator, seed, {.first = 0, .count = 2 * rows}));
+      Ingredients ways, DrawSamples(request, generator, /*pairs=*/nullptr, seed,
+                                    {.first = 0, .count = 2 * rows}));
   ways.noise_NZ = InterpolatedNoise(
       seed, request.noise, generator.network->noise_dim(), rows, steps);
-  at::Tensor& labels_N = ways.condition.labels_N;
+  at::Tensor& labels_N = ways.given.condition.labels_N;
   if (labels_N.defined()) {
     labels_N = labels_N.slice(0, 0, 2 * rows, 2).repeat_interleave(steps);
   }
@@ -139,10 +130,10 @@ absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
   }
   GANDEM_ASSIGN_OR_RETURN(
       Ingredients ingredients,
-      DrawSamples(request, generator, seed,
+      DrawSamples(request, generator, /*pairs=*/nullptr, seed,
                   {.first = 0, .count = request.per_class}));
   ingredients.noise_NZ = ingredients.noise_NZ.repeat({num_classes, 1});
-  ingredients.condition.labels_N =
+  ingredients.given.condition.labels_N =
       torch::arange(num_classes, torch::TensorOptions().dtype(at::kLong).device(
                                      generator.compute.device))
           .repeat_interleave(request.per_class);
@@ -180,9 +171,9 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                           RealStatistics(generator.config.data()));
   // Of all classes.
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
-  GANDEM_ASSIGN_OR_RETURN(
-      const Ingredients ingredients,
-      DrawSamples({}, generator, seed, {.first = 0, .count = kCheckedSamples}));
+  GANDEM_ASSIGN_OR_RETURN(const Ingredients ingredients,
+                          DrawSamples({}, generator, /*pairs=*/nullptr, seed,
+                                      {.first = 0, .count = kCheckedSamples}));
   std::optional<PixelAccumulator> accumulator;
   MakeSamples(generator, ingredients,
               [&](std::span<const float> values, ImageShape shape) {
@@ -208,13 +199,11 @@ absl::Status WriteGridOf(const SampleRequest& request,
   } else if (request.interpolate > 0) {
     GANDEM_ASSIGN_OR_RETURN(ingredients, DrawWays(request, generator, seed));
     columns = request.interpolate;
-  } else if (generator.pairs) {
-    GANDEM_ASSIGN_OR_RETURN(ingredients,
-                            DrawTranslations(request, generator, seed));
   } else {
     GANDEM_ASSIGN_OR_RETURN(
-        ingredients, DrawSamples(request, generator, seed,
-                                 {.first = 0, .count = request.num_images}));
+        ingredients,
+        DrawSamples(request, generator, generator.pairs.get(), seed,
+                    {.first = 0, .count = request.num_images}));
   }
   report.num_images = ingredients.noise_NZ.size(0);
   return WriteGrid(generator, ingredients, columns, report.output);

@@ -148,23 +148,21 @@ absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
   GANDEM_ASSIGN_OR_RETURN(
-      Condition condition,
-      parts_.condition(Purpose::kGeneratorNoise, round_, op.range));
+      RealImages given,
+      ReadConditions(parts_.condition, parts_.pairs.get(),
+                     Purpose::kGeneratorNoise, round_, op.range));
   at::Tensor targets_NCHW;
   if (options_.objective.paired_l1 > 0) {
     GANDEM_CHECK(parts_.pairs != nullptr);
-    GANDEM_ASSIGN_OR_RETURN(
-        const RealImages pairs,
-        parts_.pairs->Read(Purpose::kGeneratorNoise, round_, op.range));
-    targets_NCHW = pairs.images_NCHW;
+    targets_NCHW = std::move(given.images_NCHW);
   }
   at::Tensor images_NCHW =
-      parts_.network->forward(noise_NZ, condition, ForwardMode::kTrain);
+      parts_.network->forward(noise_NZ, given.condition, ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {
     outgoing_ = PackImages(images_NCHW, options_.sent_format);
   }
   micro_batches_.push_back({.range = op.range,
-                            .condition = std::move(condition),
+                            .condition = std::move(given.condition),
                             .images_NCHW = std::move(images_NCHW),
                             .targets_NCHW = std::move(targets_NCHW)});
   return absl::OkStatus();

@@ -71,6 +71,16 @@ absl::StatusOr<ConditionSource> OpenConditions(
   return OpenLabels(config, device);
 }
 
+absl::StatusOr<RealImages> ReadConditions(const ConditionSource& conditions,
+                                          const PairReader* pairs,
+                                          Purpose noise, int64_t step,
+                                          IndexRange range) {
+  if (pairs != nullptr) return pairs->Read(noise, step, range);
+  RealImages none;
+  GANDEM_ASSIGN_OR_RETURN(none.condition, conditions(noise, step, range));
+  return none;
+}
+
 at::Tensor BesidePairs(const RealImages& pairs, const at::Tensor& images_NCHW) {
   return at::cat({pairs.condition.images_NCHW, images_NCHW, pairs.images_NCHW},
                  /*dim=*/3);

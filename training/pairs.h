@@ -64,6 +64,13 @@ absl::StatusOr<ConditionSource> OpenConditions(
     const RunConfig& config, std::shared_ptr<const PairReader> pairs,
     at::Device device);
 
+// What generated images of a step are made of and, where there are `pairs`
+// (else null), what they should become.
+absl::StatusOr<RealImages> ReadConditions(const ConditionSource& conditions,
+                                          const PairReader* pairs,
+                                          Purpose noise, int64_t step,
+                                          IndexRange range);
+
 // Input, translation and what it should become side by side, for grids.
 at::Tensor BesidePairs(const RealImages& pairs, const at::Tensor& images_NCHW);
 

@@ -23,15 +23,12 @@ absl::Status WriteGrid(Generator& average, const RunConfig& config,
   const IndexRange all = {.first = 0, .count = config.samples().num_images()};
   const at::Tensor noise_NZ =
       KeyedNoise(seed, average.noise_dim(), compute)(Purpose::kSample, 0, all);
-  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
-                          conditions(Purpose::kSample, 0, all));
+  GANDEM_ASSIGN_OR_RETURN(
+      const RealImages given,
+      ReadConditions(conditions, pairs, Purpose::kSample, 0, all));
   at::Tensor images_NCHW =
-      average.forward(noise_NZ, condition, ForwardMode::kEvaluate);
-  if (pairs != nullptr) {
-    GANDEM_ASSIGN_OR_RETURN(const RealImages shown,
-                            pairs->Read(Purpose::kSample, 0, all));
-    images_NCHW = BesidePairs(shown, images_NCHW);
-  }
+      average.forward(noise_NZ, given.condition, ForwardMode::kEvaluate);
+  if (pairs != nullptr) images_NCHW = BesidePairs(given, images_NCHW);
   images_NCHW = images_NCHW.to(at::kCPU, at::kFloat).contiguous();
   return WritePng(path, TileImages({images_NCHW.const_data_ptr<float>(),
                                     static_cast<size_t>(images_NCHW.numel())},
