@@ -18,23 +18,18 @@ at::Tensor GradientScaler::Scale(const at::Tensor& loss) const {
   return loss * scale();
 }
 
-absl::StatusOr<bool> GradientScaler::Unscale(
-    const std::vector<at::Tensor>& parameters) const {
+bool GradientScaler::Unscale(const std::vector<at::Tensor>& parameters) const {
   const torch::NoGradGuard no_grad;
   std::vector<at::Tensor> gradients;
   for (const at::Tensor& parameter : parameters) {
     if (parameter.grad().defined()) gradients.push_back(parameter.grad());
   }
-  bool found_inf = false;
-  if (!gradients.empty()) {
-    const auto options = gradients.front().options().dtype(at::kFloat);
-    at::Tensor found = torch::zeros({1}, options);
-    at::_amp_foreach_non_finite_check_and_unscale_(
-        gradients, found, torch::full({1}, 1 / scale(), options));
-    found_inf = found.item<float>() != 0;
-  }
-  if (!options_.any_rank) return found_inf;
-  return options_.any_rank(found_inf);
+  if (gradients.empty()) return false;
+  const auto options = gradients.front().options().dtype(at::kFloat);
+  at::Tensor found = torch::zeros({1}, options);
+  at::_amp_foreach_non_finite_check_and_unscale_(
+      gradients, found, torch::full({1}, 1 / scale(), options));
+  return found.item<float>() != 0;
 }
 
 void GradientScaler::Update(bool found_inf) {

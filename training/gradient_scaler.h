@@ -8,24 +8,21 @@
 // grows.
 //
 //   scaler.Scale(loss).backward();       // as often as there are micro-batches
-//   GANDEM_ASSIGN_OR_RETURN(const bool found_inf, scaler.Unscale(parameters));
-//   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
+// //   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
 //   scaler.Update(found_inf);
 //
 // With a scale that is a power of 2 neither step changes a bit of a gradient
 // that stays in range, so float16 is the only difference to a run without it.
 //
 // Owner: the role, one per optimizer. Thread safety: one compute thread.
-// Errors: those of Options::any_rank; Torch exceptions.
+// Errors: Torch exceptions.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
-#include "absl/status/statusor.h"
 #include "training/tensors_by_name.h"
 
 namespace gandem {
@@ -37,10 +34,6 @@ class GradientScaler {
     double growth_factor = 2;
     double backoff_factor = 0.5;
     int64_t growth_interval = 2000;
-    // Whether any rank of the fleet has found a gradient that is not finite:
-    // all ranks call it in the same step and get the same answer, or their
-    // networks would part. Empty: one rank.
-    std::function<absl::StatusOr<bool>(bool mine)> any_rank = {};
   };
 
   explicit GradientScaler(Options options);
@@ -48,8 +41,9 @@ class GradientScaler {
   // Of a loss, or of a gradient that backward() begins with.
   at::Tensor Scale(const at::Tensor& loss) const;
   // Divides all gradients of `parameters` in place. True: one of them is not
-  // finite, on this rank or another; the update has to be skipped.
-  absl::StatusOr<bool> Unscale(const std::vector<at::Tensor>& parameters) const;
+  // finite; the update has to be skipped. In a fleet they are the sums of all
+  // ranks, so that all ranks skip alike.
+  bool Unscale(const std::vector<at::Tensor>& parameters) const;
   // Ends a step: the scale of the next one.
   void Update(bool found_inf);
 

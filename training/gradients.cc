@@ -36,7 +36,7 @@ absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
                                      GradientScaler* scaler) {
   bool skip = false;
   if (scaler != nullptr) {
-    GANDEM_ASSIGN_OR_RETURN(skip, scaler->Unscale(network.parameters()));
+    skip = scaler->Unscale(network.parameters());
     scaler->Update(skip);
   }
   if (skip) return 0.0;
