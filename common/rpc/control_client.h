@@ -7,7 +7,7 @@
 //   for each run epoch:
 //     reply = client->Register(deadline)   config, epoch, where to start
 //     ... load reply.resume_from, open the exchange ...
-//     joined = client->Join(own_address, deadline)
+//     joined = client->Join(ready, deadline)
 //     Heartbeats heartbeats(client, {...})   heartbeats.h
 //     ... rounds ...
 //

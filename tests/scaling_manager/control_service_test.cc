@@ -404,7 +404,7 @@ TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
   StopCoordinator();
   StartCoordinator();
   ASSERT_OK_AND_ASSIGN(const JoinReply reply,
-                       generator_->client().Join("", deadline));
+                       generator_->client().Join({}, deadline));
   EXPECT_TRUE(reply.epoch_superseded());
 }
 
@@ -414,7 +414,7 @@ TEST_F(ControlServiceTest, CancelEndsAWaitingCall) {
   absl::StatusOr<JoinReply> reply;
   {
     const Thread waiting(
-        "waiting", [&] { reply = generator_->client().Join("", deadline); });
+        "waiting", [&] { reply = generator_->client().Join({}, deadline); });
     generator_->client().Cancel();
   }
   EXPECT_THAT(reply, StatusIs(absl::StatusCode::kCancelled));
@@ -428,7 +428,7 @@ TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
   generator_->client().Cancel();
   const auto is_cancelled = StatusIs(absl::StatusCode::kCancelled);
   EXPECT_THAT(generator_->client().Register(deadline), is_cancelled);
-  EXPECT_THAT(generator_->client().Join("", deadline), is_cancelled);
+  EXPECT_THAT(generator_->client().Join({}, deadline), is_cancelled);
   EXPECT_THAT(generator_->client().Heartbeat({}), is_cancelled);
   EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
   EXPECT_THAT(generator_->client().Continue(0), is_cancelled);
