@@ -87,23 +87,6 @@ absl::Status CheckSizes(const std::string& path,
   return absl::OkStatus();
 }
 
-absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {
-  const std::string name = path + "/" + kManifestName;
-  const auto text = ReadFile(name, kMaxTextProtoBytes);
-  if (absl::IsNotFound(text.status())) {
-    return absl::DataLossError(absl::StrCat("'", name, "' is missing"));
-  }
-  if (!text.ok()) return text.status();
-  CheckpointManifest manifest;
-  const absl::Status parsed = ParseTextProto(*text, name, manifest);
-  if (!parsed.ok()) return absl::DataLossError(parsed.message());
-  const absl::Status checked = CheckManifest(manifest);
-  if (!checked.ok()) {
-    return absl::DataLossError(absl::StrCat(name, ": ", checked.message()));
-  }
-  return manifest;
-}
-
 absl::Status Rename(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("cannot rename '", from, "' to"), to);
@@ -229,6 +212,23 @@ absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path) {
       return absl::DataLossError(
           absl::StrCat("'", name, "' does not have the manifest's CRC32C"));
     }
+  }
+  return manifest;
+}
+
+absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {
+  const std::string name = path + "/" + kManifestName;
+  const auto text = ReadFile(name, kMaxTextProtoBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::DataLossError(absl::StrCat("'", name, "' is missing"));
+  }
+  if (!text.ok()) return text.status();
+  CheckpointManifest manifest;
+  const absl::Status parsed = ParseTextProto(*text, name, manifest);
+  if (!parsed.ok()) return absl::DataLossError(parsed.message());
+  const absl::Status checked = CheckManifest(manifest);
+  if (!checked.ok()) {
+    return absl::DataLossError(absl::StrCat(name, ": ", checked.message()));
   }
   return manifest;
 }

@@ -63,6 +63,10 @@ absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
 //   DATA_LOSS  the first thing that does not fit.
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
 
+// The manifest of the folder; the files that it lists are not looked at.
+//   DATA_LOSS  there is none, or it makes no sense.
+absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path);
+
 // Makes folder/step-N, the same checkpoint as `path` and safe from pruning: its
 // files are hard links (copies where the file system has none). Returns it.
 // Nothing changes when it is there.

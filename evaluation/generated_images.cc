@@ -107,9 +107,13 @@ absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
 }
 
 absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string weights,
-      Sha256OfFile(generator_.checkpoint + "/" + kGeneratorFile));
+  std::string weights;
+  for (const std::string& file : generator_.files) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const std::string of_file,
+        Sha256OfFile(absl::StrCat(generator_.checkpoint, "/", file)));
+    weights += of_file;
+  }
   const RunConfig& config = generator_.config;
   ImagesCard card;
   card.set_kind("generated");

@@ -8,6 +8,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint_files.h"
+#include "common/checkpoint_shards.h"
 #include "common/data_shape.h"
 #include "common/file.h"
 #include "common/run_config.h"
@@ -38,16 +39,17 @@ absl::Status CheckIsRun(const std::string& run_dir) {
 }
 
 absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
-    const RunConfig& config, const Compute& compute, const std::string& path) {
+    const RunConfig& config, const Compute& compute,
+    const std::string& folder) {
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Generator> network,
       MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
   network->to(compute.device, compute.dtype);
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
-                          ReadSafetensors(path));
+                          ReadShards(folder, "generator"));
   const absl::Status loaded =
       TensorReader(std::move(tensors)).Load("ema.", StateOf(*network));
-  if (!loaded.ok()) return Annotate(loaded, path);
+  if (!loaded.ok()) return Annotate(loaded, folder);
   return network;
 }
 
@@ -80,9 +82,10 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   if (result.config.generator().precision() == RoleConfig::FLOAT64) {
     result.compute.dtype = at::kDouble;
   }
-  GANDEM_ASSIGN_OR_RETURN(result.network,
-                          LoadAverage(result.config, result.compute,
-                                      found.path + "/" + kGeneratorFile));
+  GANDEM_ASSIGN_OR_RETURN(
+      result.network, LoadAverage(result.config, result.compute, found.path));
+  GANDEM_ASSIGN_OR_RETURN(result.files,
+                          ShardNames(found.manifest, "generator"));
   if (HasPairs(result.config)) {
     GANDEM_ASSIGN_OR_RETURN(result.pairs,
                             OpenPairReader(result.config, result.compute));

@@ -24,7 +24,9 @@ namespace gandem {
 struct LoadedGenerator {
   RunConfig config;        // effective, from the checkpoint
   std::string checkpoint;  // folder
-  int64_t step = 0;        // rounds completed
+  // Its files that have the generator's state.
+  std::vector<std::string> files;
+  int64_t step = 0;  // rounds completed
   // Newer checkpoints that are not complete: "path: why". Tell the user.
   std::vector<std::string> skipped;
   std::shared_ptr<Generator> network;  // the average
@@ -34,8 +36,6 @@ struct LoadedGenerator {
   // Of samples, addressed by kSample; UseConditions sets it.
   ConditionSource conditions = NoCondition;
 };
-
-inline constexpr char kGeneratorFile[] = "generator-0.safetensors";
 
 // From the folder of a complete checkpoint, for `device` ("cpu", "cuda:N").
 //   NOT_FOUND         there is no such folder.

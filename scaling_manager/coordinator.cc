@@ -383,11 +383,6 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
     reply.set_epoch_superseded(true);
     return reply;
   }
-  if (worker->key.rank != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(ToString({worker->key.role, 0}), " saves what ",
-                     ToString(worker->key), " has reported"));
-  }
   if (phase_ != Phase::kOver &&
       (report.step() > settled_step_ || report.step() < 1)) {
     const int index = static_cast<int>(worker - workers_.data());

@@ -144,7 +144,7 @@ class Coordinator {
 
   explicit Coordinator(Options options);
   absl::Status Open();
-  // Of a role's workers, which all have the same state, the first one saves.
+  // The members of the epoch: each writes its share of its role's state.
   int NumSavers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   void BeginEpoch(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

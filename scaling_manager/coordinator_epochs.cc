@@ -94,11 +94,7 @@ absl::Status Coordinator::TryBeginEpoch() {
   return absl::OkStatus();
 }
 
-int Coordinator::NumSavers() const {
-  return static_cast<int>(
-      std::count_if(workers_.begin(), workers_.end(),
-                    [](const Worker& w) { return w.key.rank == 0; }));
-}
+int Coordinator::NumSavers() const { return static_cast<int>(workers_.size()); }
 
 void Coordinator::BeginEpoch(const std::string& why) {
   AddEvent(absl::StrCat("new run epoch: ", why));

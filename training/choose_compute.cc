@@ -9,9 +9,9 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/checkpoint_shards.h"
 #include "common/log.h"
 #include "common/loss_needs.h"
-#include "common/safetensors.h"
 #include "common/status.h"
 #include "training/module_state.h"
 #include "training/run_setup.h"
@@ -67,9 +67,9 @@ std::string Report(const std::vector<Candidate>& candidates) {
 }
 
 absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
-    const std::string& state) {
+    const std::string& checkpoint, const std::string& role) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
-                          ReadSafetensors(state));
+                          ReadShards(checkpoint, role));
   const bool has = std::any_of(tensors.begin(), tensors.end(),
                                [](const auto& t) { return t.name == kChoice; });
   if (!has) return std::optional<ComputeChoice>();
@@ -81,7 +81,7 @@ absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
       precision == RoleConfig::AUTO || !MemoryLayout_IsValid(layout) ||
       layout == AUTO) {
     return absl::DataLossError(
-        absl::StrCat(state, ": ", kChoice, " [", precision, ", ", layout,
+        absl::StrCat(checkpoint, ": ", kChoice, " [", precision, ", ", layout,
                      "] is no precision and layout of this version"));
   }
   ComputeChoice choice;
@@ -166,9 +166,7 @@ absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
   if (!resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(
         const std::optional<ComputeChoice> kept,
-        ReadChoice(absl::StrCat(resume_from, "/",
-                                absl::AsciiStrToLower(Role_Name(role)),
-                                "-0.safetensors")));
+        ReadChoice(resume_from, absl::AsciiStrToLower(Role_Name(role))));
     if (kept.has_value()) {
       GANDEM_LOG_INFO("AUTO: {}, as in the checkpoint", ToString(*kept));
       return Resolve(role_config, *kept);

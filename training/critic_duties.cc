@@ -57,13 +57,13 @@ absl::Status CriticDuties::Restore(const TensorReader& state) {
   return absl::OkStatus();
 }
 
-void CriticDuties::SaveOlderCritics(std::vector<NamedTensor>& tensors) const {
+void CriticDuties::SaveOlderCritics(StateShard& state) const {
   for (const auto& [boundary, critic] : kept_) {
     if (boundary == boundary_) continue;  // it is the model
-    tensors.push_back({.name = absl::StrCat("critic.", boundary),
-                       .dtype = DType::kU8,
-                       .shape = {static_cast<int64_t>(critic.bytes.size())},
-                       .bytes = critic.bytes});
+    state.Add(NamedTensor{.name = absl::StrCat("critic.", boundary),
+                          .dtype = DType::kU8,
+                          .shape = {static_cast<int64_t>(critic.bytes.size())},
+                          .bytes = critic.bytes});
   }
 }
 

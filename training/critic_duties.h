@@ -45,7 +45,7 @@ class CriticDuties {
   // Reads the older critics of a checkpoint.
   //   INVALID_ARGUMENT  one is missing or unknown.
   absl::Status Restore(const TensorReader& state);
-  void SaveOlderCritics(std::vector<NamedTensor>& tensors) const;
+  void SaveOlderCritics(StateShard& state) const;
 
   // `rounds` are completed, and the network is at that version.
   void EnterBoundary(int64_t rounds);

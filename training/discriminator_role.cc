@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint_shards.h"
 #include "common/failpoint.h"
 #include "common/status.h"
 #include "training/gradients.h"
@@ -257,17 +258,16 @@ absl::Status DiscriminatorRole::SaveIfDue() {
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
-  std::vector<NamedTensor> tensors;
-  AppendTensors("model.", StateOf(*parts_.network), tensors);
-  AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
-  AppendTensors("objective.", objective_.State(), tensors);
-  if (parts_.scaler) AppendTensors("scaler.", parts_.scaler->State(), tensors);
-  AppendTensors("", options_.compute_choice, tensors);
-  duties_.SaveOlderCritics(tensors);
+  StateShard state = NewShard(options_, services_);
+  state.Add("model.", StateOf(*parts_.network));
+  state.Add("optimizer.", parts_.optimizer->State());
+  state.Add("objective.", objective_.State());
+  if (parts_.scaler) state.Add("scaler.", parts_.scaler->State());
+  state.Add("", options_.compute_choice);
+  duties_.SaveOlderCritics(state);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
-      round_, absl::StrCat("discriminator-", options_.rank, ".safetensors"),
-      std::move(tensors));
+      round_, ShardName("discriminator", options_.rank), state.Copy());
 }
 
 void DiscriminatorRole::ReportRound() {

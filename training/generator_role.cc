@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint_shards.h"
 #include "common/failpoint.h"
 #include "common/status.h"
 #include "training/critic.h"
@@ -289,16 +290,15 @@ absl::Status GeneratorRole::SaveIfDue() {
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
-  std::vector<NamedTensor> tensors;
-  AppendTensors("model.", StateOf(*parts_.network), tensors);
-  AppendTensors("ema.", StateOf(*parts_.average), tensors);
-  AppendTensors("optimizer.", parts_.optimizer->State(), tensors);
-  if (parts_.scaler) AppendTensors("scaler.", parts_.scaler->State(), tensors);
-  AppendTensors("", options_.compute_choice, tensors);
+  StateShard state = NewShard(options_, services_);
+  state.Add("model.", StateOf(*parts_.network));
+  state.Add("ema.", StateOf(*parts_.average));
+  state.Add("optimizer.", parts_.optimizer->State());
+  if (parts_.scaler) state.Add("scaler.", parts_.scaler->State());
+  state.Add("", options_.compute_choice);
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
-      round_, absl::StrCat("generator-", options_.rank, ".safetensors"),
-      std::move(tensors));
+      round_, ShardName("generator", options_.rank), state.Copy());
 }
 
 void GeneratorRole::ReportRound() {

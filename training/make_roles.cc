@@ -7,10 +7,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint_shards.h"
 #include "common/data_shape.h"
 #include "common/loss_needs.h"
 #include "common/run_config.h"
-#include "common/safetensors.h"
 #include "common/status.h"
 #include "models/initialize.h"
 #include "models/registry.h"
@@ -96,11 +96,8 @@ absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
 
 absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
                                        const std::string& role) {
-  // At a checkpoint all ranks are at one state, which the first one has saved.
-  const std::string path =
-      absl::StrCat(setup.resume_from, "/", role, "-0.safetensors");
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
-                          ReadSafetensors(path));
+                          ReadShards(setup.resume_from, role));
   return TensorReader(std::move(tensors));
 }
 

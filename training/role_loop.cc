@@ -7,6 +7,12 @@
 
 namespace gandem {
 
+StateShard NewShard(const RoleOptions& options, const RoleServices& services) {
+  return services.saves_whole_state
+             ? StateShard(0, 1)
+             : StateShard(options.rank, options.fleet_size);
+}
+
 void RoundTimer::EndRound(RoundMetrics& metrics) {
   const absl::Time now = absl::Now();
   metrics.set_unix_seconds(absl::ToUnixMicros(now) * 1e-6);

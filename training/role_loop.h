@@ -25,6 +25,7 @@
 #include "training/compute.h"
 #include "training/objective.h"
 #include "training/round_gate.h"
+#include "training/state_shard.h"
 #include "training/tensors_by_name.h"
 
 namespace gandem {
@@ -58,6 +59,8 @@ class CheckpointSink {
 struct RoleServices {
   RoundGate* gate = nullptr;
   CheckpointSink* checkpoints = nullptr;  // may be null: nothing is saved
+  // Every rank saves the whole state, not its share of it: to compare them.
+  bool saves_whole_state = false;
   // Called at the end of each round of a role.
   std::function<void(const RoundMetrics&)> report = {};
 };
@@ -90,6 +93,9 @@ struct RoleOptions {
   // Of what it sends: a generator's images, a discriminator's image gradients.
   TensorFormat sent_format;
 };
+
+// For the state that this rank saves.
+StateShard NewShard(const RoleOptions& options, const RoleServices& services);
 
 // Measures a round and the parts of it that were spent waiting. A round begins
 // where the one before it ended: what lies between them (checkpoints, the gate,

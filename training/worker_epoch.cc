@@ -141,9 +141,6 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
     choices_[GENERATOR] = joined.generator_compute();
     choices_[DISCRIMINATOR] = joined.discriminator_compute();
   }
-  // All ranks of a role have one state.
-  CheckpointSink* const checkpoints =
-      place_.rank == 0 ? writer_.get() : nullptr;
   const RoleSetup setup{
       .place = place_,
       .resume_from = assignment_.resume_from(),
@@ -151,7 +148,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
       .generator_choice = choices_[GENERATOR],
       .discriminator_choice = choices_[DISCRIMINATOR],
       .services = {.gate = &gate_,
-                   .checkpoints = checkpoints,
+                   .checkpoints = writer_.get(),
                    .report = [this](const RoundMetrics& m) { ReportRound(m); }},
       .fleet = fleet_->collective()};
   std::vector<std::unique_ptr<RoleLoop>> owned;

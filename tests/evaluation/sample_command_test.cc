@@ -17,6 +17,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/checkpoint_files.h"
+#include "common/checkpoint_shards.h"
 #include "common/crc32c.h"
 #include "common/file.h"
 #include "common/philox.h"
@@ -29,6 +30,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "training/module_state.h"
+#include "training/state_shard.h"
 
 namespace gandem {
 namespace {
@@ -68,29 +70,34 @@ std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step) {
   return network;
 }
 
-// `made_by` made the networks, `config` is what the checkpoint says.
+// `made_by` made the networks, `config` is what the checkpoint says. So many
+// ranks have written it.
 void WriteCheckpoint(const std::string& run_dir, const RunConfig& config,
-                     int64_t step, const RunConfig& made_by) {
+                     int64_t step, const RunConfig& made_by, int ranks = 1) {
   const std::string folder = PendingCheckpointPath(run_dir, step, 1);
   ASSERT_OK(CreateDirectories(folder));
-  std::vector<NamedTensor> tensors;
-  AppendTensors("model.", StateOf(*MakeAverage(made_by, step + 1000)), tensors);
-  AppendTensors("ema.", StateOf(*MakeAverage(made_by, step)), tensors);
-  const std::string text = config.DebugString();
-  ASSERT_OK_AND_ASSIGN(
-      const FileSummary summary,
-      WriteSafetensors(folder + "/generator-0.safetensors", tensors, {}));
-  ASSERT_OK(WriteFileDurably(folder + "/config.textproto", text));
   CheckpointManifest manifest;
   manifest.set_step(step);
   manifest.set_run_epoch(1);
-  const auto add = [&manifest](const char* name, int64_t size, uint32_t crc) {
+  const auto add = [&manifest](const std::string& name, int64_t size,
+                               uint32_t crc) {
     CheckpointFile& file = *manifest.add_files();
     file.set_name(name);
     file.set_size(size);
     file.set_crc32c(crc);
   };
-  add("generator-0.safetensors", summary.size, summary.crc32c);
+  for (int rank = 0; rank < ranks; ++rank) {
+    StateShard shard(rank, ranks);
+    shard.Add("model.", StateOf(*MakeAverage(made_by, step + 1000)));
+    shard.Add("ema.", StateOf(*MakeAverage(made_by, step)));
+    const std::string name = ShardName("generator", rank);
+    ASSERT_OK_AND_ASSIGN(
+        const FileSummary summary,
+        WriteSafetensors(folder + "/" + name, shard.Copy(), {}));
+    add(name, summary.size, summary.crc32c);
+  }
+  const std::string text = config.DebugString();
+  ASSERT_OK(WriteFileDurably(folder + "/config.textproto", text));
   add("config.textproto", static_cast<int64_t>(text.size()),
       Crc32c(std::as_bytes(std::span(text))));
   ASSERT_OK(CommitCheckpoint(run_dir, manifest));
@@ -389,6 +396,17 @@ TEST_F(SampleCommandTest, Float64Run) {
   ExpectGrid(report.output, ExpectedGrid(config, 10, kRunSeed, 4));
 }
 
+TEST_F(SampleCommandTest, ACheckpointOfAFleetIsTheSameGenerator) {
+  WriteCheckpoint(run_, SmallConfig(), 10, SmallConfig(), /*ranks=*/3);
+  ASSERT_OK_AND_ASSIGN(const SampleReport report,
+                       RunSampleCommand({.run_dir = run_, .num_images = 4}));
+  ExpectGrid(report.output, ExpectedGrid(SmallConfig(), 10, kRunSeed, 4));
+  ASSERT_OK(RemoveAll(StepFile(10, "generator-2.safetensors")));
+  EXPECT_THAT(RunSampleCommand({.run_dir = run_}).status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("generator-2.safetensors' is missing")));
+}
+
 TEST_F(SampleCommandTest, FallsBackFromADamagedCheckpointAndSaysSo) {
   WriteCheckpoint(run_, SmallConfig(), 10);
   WriteCheckpoint(run_, SmallConfig(), 20);
@@ -432,7 +450,7 @@ TEST_F(SampleCommandTest, NetworkThatDoesNotFit) {
   WriteCheckpoint(run_, SmallConfig(), 10, /*made_by=*/wide);
   EXPECT_THAT(RunSampleCommand({.run_dir = run_}).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr(StepFile(10, "generator-0.safetensors"))));
+                       HasSubstr("step-000000010: tensors do not fit")));
 }
 
 TEST_F(SampleCommandTest, UnwritableOutput) {

@@ -26,8 +26,10 @@ class FleetRunTest(harness.RunTest):
                 second = self.train(feedback + "-b", sets=sets)
                 self.assert_same_state(first, second)
                 _, files = first.final_state()
-                self.assertEqual(sorted(files), ["discriminator-0.safetensors",
-                                                 "generator-0.safetensors"])
+                self.assertEqual(
+                    sorted(files),
+                    [f"discriminator-{rank}.safetensors" for rank in range(3)]
+                    + [f"generator-{rank}.safetensors" for rank in range(2)])
                 self.assertEqual(
                     sorted(log.name for log in first.dir.glob("logs/*-*.log")),
                     [f"discriminator-{rank}.log" for rank in range(3)]

@@ -123,8 +123,9 @@ class CoordinatorFixture : public ::testing::Test {
   ShardReport WriteShard(const PlayedWorker& worker, int64_t step) {
     const std::string folder =
         PendingCheckpointPath(run_dir_.path(), step, worker.run_epoch);
-    const std::string name =
-        worker.key.role == GENERATOR ? "generator-0" : "discriminator-0";
+    const std::string name = absl::StrCat(
+        worker.key.role == GENERATOR ? "generator-" : "discriminator-",
+        worker.key.rank);
     const std::string text = absl::StrCat(name, " after ", step);
     EXPECT_OK(CreateDirectories(folder));
     EXPECT_OK(WriteFileDurably(folder + "/" + name, text));

@@ -11,6 +11,7 @@ namespace gandem {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
 using testing::PlayedWorker;
 using testing::StatusIs;
@@ -112,16 +113,41 @@ TEST_F(CoordinatorFleetTest, AnAddressForOthersIsForFleetsOnly) {
                        HasSubstr("the only worker of a role")));
 }
 
-TEST_F(CoordinatorFleetTest, TheFirstWorkerOfEachRoleSaves) {
+TEST_F(CoordinatorFleetTest, ACheckpointIsCompleteWhenAllRanksHaveReported) {
   StartFleet();
-  ASSERT_OK_AND_ASSIGN(const ShardReply half, Report(generator_, 4));
-  EXPECT_FALSE(half.committed());
-  ShardReport stray = WriteShard(second_, 4);
-  EXPECT_THAT(coordinator_->ReportShard(stray).status(),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("generator 0 saves")));
-  ASSERT_OK_AND_ASSIGN(const ShardReply whole, Report(discriminator_, 4));
+  for (const PlayedWorker* worker : {&discriminator_, &generator_}) {
+    ASSERT_OK_AND_ASSIGN(const ShardReply part, Report(*worker, 4));
+    EXPECT_FALSE(part.committed());
+  }
+  EXPECT_THAT(FindNewestCheckpoint(run_dir_.path()),
+              StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK_AND_ASSIGN(const ShardReply whole, Report(second_, 4));
   EXPECT_TRUE(whole.committed());
+  ASSERT_OK_AND_ASSIGN(const auto newest,
+                       FindNewestCheckpoint(run_dir_.path()));
+  ASSERT_EQ(newest.manifest.files_size(), 3);
+  EXPECT_EQ(newest.manifest.files(0).name(), "discriminator-0");
+  EXPECT_EQ(newest.manifest.files(1).name(), "generator-0");
+  EXPECT_EQ(newest.manifest.files(2).name(), "generator-1");
+}
+
+TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
+  StartFleet();
+  ASSERT_OK(Report(generator_, 4));
+  ASSERT_OK(Report(discriminator_, 4));
+  ShardReport failed;
+  failed.set_incarnation(second_.incarnation);
+  failed.set_run_epoch(second_.run_epoch);
+  failed.set_step(4);
+  failed.set_error("disk full");
+  ASSERT_OK_AND_ASSIGN(const ShardReply reply,
+                       coordinator_->ReportShard(failed));
+  EXPECT_FALSE(reply.committed());
+  EXPECT_THAT(coordinator_->TakeEvents(),
+              Contains(AllOf(HasSubstr("4 rounds could not be written"),
+                             HasSubstr("disk full"))));
+  EXPECT_FALSE(
+      PathExists(PendingCheckpointPath(run_dir_.path(), 4, second_.run_epoch)));
 }
 
 TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {

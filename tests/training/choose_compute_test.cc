@@ -88,7 +88,7 @@ class ChooseComputeTest : public ::testing::Test {
          .dtype = DType::kI64,
          .shape = {static_cast<int64_t>(choice.size())},
          .bytes = SharedBytes::Copy(std::as_bytes(std::span(choice)))}};
-    ASSERT_OK(WriteSafetensors(checkpoint_ / file, tensors, {}).status());
+    testing::WriteStates({{file, tensors}}, checkpoint_.path());
   }
 
   TempDir data_;

@@ -12,8 +12,10 @@
 #include <map>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "tests/testing/status_matchers.h"
@@ -212,6 +214,72 @@ TEST(FleetsTest, EverySecondBatchEqualsTheDoubleBatch) {
     ExpectClose(fleet, Train(large), 1e-8);
     ExpectRanksAgree(fleet, twice);
   }
+}
+
+// Shares of each rank of a role, put together.
+Tensors Together(const std::map<std::string, Tensors>& files,
+                 const std::string& role) {
+  Tensors all;
+  for (const auto& [name, tensors] : files) {
+    if (!absl::StartsWith(name, role)) continue;
+    all.insert(all.end(), tensors.begin(), tensors.end());
+  }
+  return all;
+}
+
+// With older critics, an average, and moments.
+TEST(FleetsTest, SharesOfAllRanksAreTheState) {
+  const testing::TempDir folder;
+  RunConfig config = testing::SmallConfig("dcgan", folder.path());
+  config.set_rounds(3);
+  config.mutable_schedule()->set_lag(3);
+  SetWorkers(2, 3, config);
+  const SavedStates whole = Train(config);
+  ASSERT_OK_AND_ASSIGN(
+      const SavedStates shares,
+      RunPair(config, {.decoupled = true, .saves_shares = true}));
+  for (const auto& [rounds, files] : shares) {
+    EXPECT_THAT(files, SizeIs(5)) << rounds;
+    for (const char* role : {"generator", "discriminator"}) {
+      const Tensors& expected =
+          whole.at(rounds).at(absl::StrCat(role, "-0.safetensors"));
+      const Tensors together = Together(files, role);
+      EXPECT_THAT(together, SizeIs(expected.size())) << role;
+      EXPECT_THAT(Differences(together, expected), IsEmpty()) << role;
+    }
+  }
+}
+
+// Whoever wrote a checkpoint, any fleets go on from it.
+TEST(FleetsTest, OtherFleetsGoOnFromACheckpoint) {
+  const testing::TempDir folder;
+  RunConfig config = Float64(testing::SmallConfig("mlp", folder.path()));
+  config.mutable_schedule()->set_lag(2);
+  config.mutable_ema()->set_decay(0.5);
+  const SavedStates one = Train(config);
+  std::string resume_from;
+  std::vector<testing::TempDir> checkpoints(3);
+  int64_t first_round = 0;
+  for (const auto& [generators, discriminators] :
+       std::vector<std::pair<int, int>>{{2, 2}, {1, 3}, {3, 1}}) {
+    SetWorkers(generators, discriminators, config);
+    ASSERT_OK_AND_ASSIGN(const SavedStates states,
+                         RunPair(config, {.decoupled = true,
+                                          .first_round = first_round,
+                                          .resume_from = resume_from,
+                                          .cut = first_round,
+                                          .saves_shares = true}));
+    ++first_round;
+    const auto& files = states.at(first_round);
+    ASSERT_THAT(files, SizeIs(generators + discriminators));
+    resume_from = checkpoints[first_round - 1].path();
+    testing::WriteStates(files, resume_from);
+  }
+  SetWorkers(1, 1, config);
+  ASSERT_OK_AND_ASSIGN(const SavedStates last,
+                       RunPair(config, {.first_round = first_round,
+                                        .resume_from = resume_from}));
+  ExpectClose(last, one, 1e-8);
 }
 
 TEST(FleetsTest, AveragesOfEveryRoundOfSgdEqualSumsOfGradients) {

@@ -12,6 +12,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/check.h"
+#include "common/checkpoint_files.h"
+#include "common/file.h"
 #include "common/status.h"
 #include "common/thread.h"
 #include "exchange/discriminator_end.h"
@@ -219,13 +221,14 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
-  const RoleSetup setup{
-      .place = {.first_round = options.first_round},
-      .resume_from = options.resume_from,
-      .generator_choice = options.generator_choice,
-      .discriminator_choice = options.discriminator_choice,
-      .services = {
-          .gate = &gate, .checkpoints = &sink, .report = options.report}};
+  const RoleSetup setup{.place = {.first_round = options.first_round},
+                        .resume_from = options.resume_from,
+                        .generator_choice = options.generator_choice,
+                        .discriminator_choice = options.discriminator_choice,
+                        .services = {.gate = &gate,
+                                     .checkpoints = &sink,
+                                     .saves_whole_state = !options.saves_shares,
+                                     .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled
                              ? DecoupledRun(config, setup, options).Run()
                              : RunColocated(config, setup));
@@ -234,10 +237,14 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
 
 void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
                  const std::string& folder) {
+  CheckpointManifest manifest;
   for (const auto& [file, tensors] : states) {
     GANDEM_CHECK_OK(
         WriteSafetensors(folder + "/" + file, tensors, {}).status());
+    manifest.add_files()->set_name(file);
   }
+  GANDEM_CHECK_OK(
+      WriteFile(folder + "/" + kManifestName, manifest.DebugString()));
 }
 
 RunConfig SmallConfig(const std::string& family, const std::string& folder) {

@@ -37,6 +37,9 @@ struct PairOptions {
   ComputeChoice discriminator_choice = {};
   // At least 0: stop after this round, as at a cut.
   int64_t cut = -1;
+  // As workers do: every rank saves its share of the state. Without it each
+  // saves all of it, so that they can be compared.
+  bool saves_shares = false;
   // Called at the end of each round of a role; decoupled: on its thread.
   std::function<void(const RoundMetrics&)> report = {};
 };
@@ -44,7 +47,7 @@ struct PairOptions {
 absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
                                     const PairOptions& options);
 
-// Writes states as the files of a checkpoint.
+// Writes states as the files of a checkpoint, with its manifest.
 void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
                  const std::string& folder);
 
