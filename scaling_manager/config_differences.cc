@@ -98,4 +98,19 @@ std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
   return differences;
 }
 
+std::string WorkersDifference(const RunConfig& old_config,
+                              const RunConfig& new_config) {
+  const int old_generators = old_config.generator().workers();
+  const int old_discriminators = old_config.discriminator().workers();
+  const int generators = new_config.generator().workers();
+  const int discriminators = new_config.discriminator().workers();
+  if (old_generators == generators && old_discriminators == discriminators) {
+    return "";
+  }
+  return absl::StrCat("resuming a run of ", old_generators, " generator and ",
+                      old_discriminators, " discriminator workers with ",
+                      generators, " and ", discriminators,
+                      ": bits differ from what the old shape would give");
+}
+
 }  // namespace gandem

@@ -14,8 +14,14 @@ namespace gandem {
 
 // Where two configs differ: "generator.batch_size: 64, now 32". Fields that do
 // not change what is computed may differ: name, rounds, checkpoint, samples,
-// control, and the parts of data and exchange that only pace the work.
+// control, and the parts of data and exchange that only pace the work. So may
+// the numbers of workers, which change the order of sums.
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
+
+// What a resume with other numbers of workers means; empty where they are the
+// same.
+std::string WorkersDifference(const RunConfig& old_config,
+                              const RunConfig& new_config);
 
 }  // namespace gandem

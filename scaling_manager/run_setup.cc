@@ -53,9 +53,11 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return result;
 }
 
-absl::Status CheckResume(const std::string& run_dir, const RunConfig& config) {
+// What the user should know of it; mostly nothing.
+absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
+                                        const RunConfig& config) {
   const auto newest = FindNewestCheckpoint(run_dir);
-  if (absl::IsNotFound(newest.status())) return absl::OkStatus();
+  if (absl::IsNotFound(newest.status())) return std::string();
   GANDEM_RETURN_IF_ERROR(newest);
   const std::string path = newest->path + "/config.textproto";
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
@@ -64,7 +66,7 @@ absl::Status CheckResume(const std::string& run_dir, const RunConfig& config) {
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, old_config));
   const std::vector<std::string> differences =
       ConfigDifferences(EffectiveConfig(old_config), config);
-  if (differences.empty()) return absl::OkStatus();
+  if (differences.empty()) return WorkersDifference(old_config, config);
   return absl::FailedPreconditionError(absl::StrCat(
       "'", run_dir, "' holds a run of another config (checkpoint of ",
       newest->step, " rounds); choose another --run_dir, or the old values:",
@@ -89,12 +91,13 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
-  GANDEM_RETURN_IF_ERROR(CheckResume(run_dir, config));
+  GANDEM_ASSIGN_OR_RETURN(std::string notice, CheckResume(run_dir, config));
   std::string text = EffectiveConfigText(config);
   GANDEM_RETURN_IF_ERROR(WriteFileDurably(run_dir + "/config.textproto", text));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
-  return RunSetup{std::move(lock), std::move(run_dir), std::move(config),
-                  std::move(text), std::move(evaluate_cores)};
+  return RunSetup{std::move(lock),           std::move(run_dir),
+                  std::move(config),         std::move(text),
+                  std::move(evaluate_cores), std::move(notice)};
 }
 
 Coordinator::Options CoordinatorOptions(const RunSetup& setup,

@@ -24,6 +24,7 @@ struct RunSetup {
   RunConfig config;                 // effective
   std::string config_text;          // of it, also in run_dir/config.textproto
   std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
+  std::string notice;  // on how the run resumes, for the user; may be empty
 };
 
 //   INVALID_ARGUMENT     the recipe, or flags that do not fit each other.

@@ -181,6 +181,7 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
 }
 
 absl::Status TrainCommand::Start() {
+  if (!setup_.notice.empty()) Say(setup_.notice);
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));

@@ -48,12 +48,6 @@ class FleetRunTest(harness.RunTest):
                 self.assertTrue(marker.exists(), "the point was not passed")
                 self.assert_same_state(run, reference)
 
-    def test_a_run_goes_on_with_other_numbers_of_workers(self):
-        self.train("grows", sets=SETS + workers(2, 2))
-        run = self.train("grows", sets=SETS + workers(1, 3) + ["rounds=50"])
-        self.assertEqual(run.final_state()[0], "step-000000050")
-        self.assertEqual(run.rounds(), 50)
-
     def test_ranks_started_by_hand_over_tcp(self):
         sets = SETS + workers(2, 1)
         reference = self.train("reference", sets=sets)

@@ -45,6 +45,18 @@ TEST(ConfigDifferencesTest, WhatOnlyPacesARunMayChange) {
               IsEmpty());
 }
 
+TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
+  const RunConfig old_config =
+      Config("generator { workers: 2 } discriminator { workers: 2 }");
+  const RunConfig new_config = Config("discriminator { workers: 3 }");
+  EXPECT_THAT(ConfigDifferences(old_config, new_config), IsEmpty());
+  EXPECT_EQ(WorkersDifference(old_config, new_config),
+            "resuming a run of 2 generator and 2 discriminator workers with 1 "
+            "and 3: bits differ from what the old shape would give");
+  EXPECT_EQ(WorkersDifference(new_config, new_config), "");
+  EXPECT_EQ(WorkersDifference(Config(""), Config("rounds: 9")), "");
+}
+
 TEST(ConfigDifferencesTest, AnotherNetworkIsADifference) {
   EXPECT_THAT(
       ConfigDifferences(
