@@ -19,6 +19,7 @@
 #include "common/file.h"
 #include "common/metric_card.h"
 #include "common/status.h"
+#include "common/version.h"
 #include "evaluation/evaluation_reference.h"
 #include "evaluation/extract_features.h"
 #include "evaluation/image_set.h"
@@ -374,7 +375,7 @@ void EvaluateCommand::WarnOfSmallClasses() {
 }
 
 absl::Status EvaluateCommand::WriteCard() {
-  card_.set_version(GANDEM_VERSION);
+  card_.set_version(std::string(GandemVersion()));
   const absl::Time now = absl::Now();
   card_.set_unix_seconds(absl::ToDoubleSeconds(now - absl::UnixEpoch()));
   card_.set_seconds(absl::ToDoubleSeconds(now - started_));

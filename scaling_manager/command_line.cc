@@ -5,8 +5,10 @@
 #include <algorithm>
 #include <ostream>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/exit_code.h"
+#include "common/version.h"
 
 namespace gandem {
 namespace {
@@ -69,7 +71,7 @@ constexpr EvaluationCommand kEvaluationCommands[] = {
 struct Parser {
   Parser() {
     app.footer(kExamples);
-    app.set_version_flag("--version", "gandem " GANDEM_VERSION);
+    app.set_version_flag("--version", absl::StrCat("gandem ", GandemVersion()));
     app.require_subcommand(1);
     AddTrain();
     AddStatus();

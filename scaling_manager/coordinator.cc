@@ -79,8 +79,10 @@ absl::StatusOr<Coordinator::Worker*> Coordinator::Speaker(int64_t incarnation) {
     return absl::NotFoundError(absl::StrCat("incarnation ", incarnation,
                                             " is of an earlier coordinator"));
   }
-  return Superseded(absl::StrCat("incarnation ", incarnation,
-                                 " was superseded or declared dead"));
+  return Superseded(absl::StrCat(
+      "incarnation ", incarnation,
+      " was superseded or declared dead: another process has registered with "
+      "its role and rank, or it was silent for too long"));
 }
 
 bool Coordinator::AllJoined() const {
@@ -91,6 +93,14 @@ bool Coordinator::AllJoined() const {
 
 absl::Status Coordinator::CheckPlace(const Worker& worker,
                                      const RegisterRequest& request) {
+  if (request.binary_version() != options_.binary_version) {
+    absl::Status refused = absl::InvalidArgumentError(absl::StrCat(
+        ToString(worker.key), " on ", request.host(), " is of gandem '",
+        request.binary_version(), "', this run of '", options_.binary_version,
+        "': start workers of the same release"));
+    AddEvent(std::string(refused.message()));
+    return refused;
+  }
   if (phase_ == Phase::kOver) {
     return Superseded(absl::StrCat("the run is over: ", outcome_->detail));
   }
@@ -121,6 +131,14 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   }
   GANDEM_RETURN_IF_ERROR(CheckPlace(*worker, request));
   if (request.continuing()) return ContinueWorker(*worker, request);
+  const bool is_other_process =
+      worker->reported_pid != request.pid() || worker->host != request.host();
+  if (worker->incarnation != 0 && is_other_process) {
+    AddEvent(absl::StrCat(ToString(worker->key), ": process ", request.pid(),
+                          " on ", request.host(),
+                          " takes the place of process ", worker->reported_pid,
+                          " on ", worker->host));
+  }
 
   if (phase_ == Phase::kRejoining) {
     BeginEpoch(absl::StrCat(ToString(worker->key), " started anew"));

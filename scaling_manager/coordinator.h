@@ -32,6 +32,7 @@
 #include "absl/time/time.h"
 #include "common/clock.h"
 #include "common/exit_code.h"
+#include "common/version.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/evaluation_snapshots.h"
@@ -61,6 +62,8 @@ class Coordinator {
     std::string run_dir;      // required, exists
     std::string config_text;  // the effective config
     uint64_t config_hash = 0;
+    // Workers of another release are refused.
+    std::string binary_version = std::string(GandemVersion());
     int64_t rounds = 0;  // required, >= 1
     // A checkpoint can be taken after multiples of so many rounds only; a
     // divisor of rounds.

@@ -15,6 +15,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
+#include "common/version.h"
 #include "proto/control.grpc.pb.h"
 
 namespace gandem {
@@ -128,7 +129,7 @@ RegisterRequest ControlClient::NewRegistration() const {
   request.set_rank(options_.rank);
   request.set_host(HostName());
   request.set_pid(getpid());
-  request.set_binary_version(GANDEM_VERSION);
+  request.set_binary_version(std::string(GandemVersion()));
   absl::MutexLock lock(&mu_);
   request.set_previous_incarnation(incarnation_);
   return request;

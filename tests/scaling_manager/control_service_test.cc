@@ -20,6 +20,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/control_client.h"
 #include "common/rpc/heartbeats.h"
+#include "common/version.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -123,11 +124,13 @@ class ControlServiceTest : public ::testing::Test {
     discriminator_.reset();
     StopCoordinator();
   }
-  void StartCoordinator() {
+  void StartCoordinator(
+      const std::string& version = std::string(GandemVersion())) {
     auto coordinator =
         Coordinator::Create({.run_name = "test",
                              .run_dir = run_dir_.path(),
                              .config_text = "rounds: 10\n",
+                             .binary_version = version,
                              .rounds = 10,
                              .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
                              .external = true});
@@ -325,6 +328,15 @@ TEST_F(ControlServiceTest, ASupersededWorkerHearsOfIt) {
   const absl::Status end = generator_->End();
   EXPECT_THAT(end, StatusIs(absl::StatusCode::kAborted));
   EXPECT_EQ(ExitCodeOf(end), kExitResumable);
+}
+
+TEST_F(ControlServiceTest, AWorkerOfAnotherReleaseLeaves) {
+  StopCoordinator();
+  StartCoordinator("another");
+  const auto refused = generator_->client().Register(absl::Now() + kLong);
+  EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
+                                HasSubstr("this run of 'another'")));
+  EXPECT_EQ(ExitCodeOf(refused.status()), kExitUsage);
 }
 
 TEST_F(ControlServiceTest, AFailureArrivesAfterTheMetrics) {

@@ -63,6 +63,7 @@ class CoordinatorFixture : public ::testing::Test {
     request.set_rank(worker.key.rank);
     request.set_host("here");
     request.set_pid(worker.pid);
+    request.set_binary_version(options_.binary_version);
     request.set_previous_incarnation(worker.incarnation);
     return request;
   }

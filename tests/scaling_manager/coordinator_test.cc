@@ -14,8 +14,10 @@ using ::gandem::testing::kDiscriminator;
 using ::gandem::testing::kGenerator;
 using ::gandem::testing::PlayedWorker;
 using ::gandem::testing::StatusIs;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CoordinatorTest : public ::gandem::testing::CoordinatorFixture {};
 
@@ -76,6 +78,40 @@ TEST_F(CoordinatorTest, UnknownPlacesAreNamed) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        "this run has no discriminator 3; it has generator 0, "
                        "discriminator 0"));
+}
+
+TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
+  const std::string why =
+      "generator 0 on here is of gandem '0.0.1', this run of 'new'";
+  options_.binary_version = "new";
+  Open();
+  Launch(generator_);
+  for (const bool continuing : {false, true}) {
+    RegisterRequest request = Registration(generator_);
+    request.set_binary_version("0.0.1");
+    request.set_continuing(continuing);
+    EXPECT_THAT(coordinator_->Register(request),
+                StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
+    EXPECT_THAT(coordinator_->TakeEvents(), Contains(HasSubstr(why)));
+  }
+  EXPECT_OK(Register(generator_));
+}
+
+TEST_F(CoordinatorTest, WhoTakesAPlaceIsTold) {
+  options_.external = true;
+  Open();
+  PlayedWorker first = {.key = kGenerator, .pid = 11};
+  PlayedWorker second = {.key = kGenerator, .pid = 12};
+  ASSERT_OK(Register(first));
+  ASSERT_OK(Register(first));  // its reply was lost
+  EXPECT_THAT(coordinator_->TakeEvents(),
+              Not(Contains(HasSubstr("takes the place"))));
+  ASSERT_OK(Register(second));
+  EXPECT_THAT(coordinator_->TakeEvents(),
+              Contains("generator 0: process 12 on here takes the place of "
+                       "process 11 on here"));
+  EXPECT_THAT(Join(first), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    HasSubstr("its role and rank")));
 }
 
 TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {

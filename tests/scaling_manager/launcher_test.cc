@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/file.h"
+#include "common/version.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -140,6 +141,7 @@ TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
   launcher_->Poll();
   RegisterRequest request;
   request.set_role(GENERATOR);
+  request.set_binary_version(std::string(GandemVersion()));
   request.set_pid(coordinator_->Status().workers(0).pid());
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
                        coordinator_->Register(request));
