@@ -11,6 +11,7 @@
 #include "collective/element_sum.h"
 #include "common/check.h"
 #include "common/crc32c.h"
+#include "common/failpoint.h"
 #include "common/faults.h"
 #include "common/status.h"
 
@@ -225,7 +226,7 @@ absl::Status OperationRunner::RunRing(const Members& members,
     const Range& range = receives[received];
     GANDEM_RETURN_IF_ERROR(received < num_adding ? ReceiveAndAdd(left, range)
                                                  : ReceiveInto(left, range));
-    ++received;
+    if (++received == num_adding) GANDEM_FAILPOINT("collective.half_way");
   }
   return absl::OkStatus();
 }
@@ -273,6 +274,7 @@ absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
     GANDEM_RETURN_IF_ERROR(
         Send(all_.At(all_.place + step), all_.place * size, block(all_.place)));
   }
+  GANDEM_FAILPOINT("collective.half_way");
   for (int step = 1; step < all_.size(); ++step) {
     const int from = all_.At(all_.place - step);
     GANDEM_RETURN_IF_ERROR(ReceiveInto(from, from * size, block(from)));

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/shared_slices.h"
@@ -53,6 +54,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
     if (!from_.has_value()) {
       GANDEM_ASSIGN_OR_RETURN(const bool admitted, core.Admit(frame));
       if (!admitted) return false;
+      GANDEM_FAILPOINT("ring.admitted");
       from_ = frame.rank;
       accept_ = core.OpenFrame(frame.rank);
       accept_->kind = RingFrameKind::kAccept;
@@ -62,6 +64,9 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
     GANDEM_ASSIGN_OR_RETURN(const bool delivered, core.Deliver(*from_, frame));
     if (core.HasLeft(*from_)) Stop(absl::OkStatus());
     if (core.has_failed()) streams_->PokeAll();
+    if (delivered && frame.kind == RingFrameKind::kChunk) {
+      GANDEM_FAILPOINT("ring.received");
+    }
     return delivered;
   }
 
@@ -116,12 +121,20 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
  private:
   absl::StatusOr<bool> Receive(const RingFrame& frame) override {
     GANDEM_RETURN_IF_ERROR(streams_->core().Accept(frame, to_));
+    GANDEM_FAILPOINT("ring.accepted");
     return true;
   }
 
   std::optional<RingFrame> NextFrame() override {
-    if (!std::exchange(is_open_, true)) return streams_->core().OpenFrame(to_);
-    return streams_->core().NextFor(to_);
+    if (!std::exchange(is_open_, true)) {
+      GANDEM_FAILPOINT("ring.before_open");
+      return streams_->core().OpenFrame(to_);
+    }
+    std::optional<RingFrame> frame = streams_->core().NextFor(to_);
+    if (frame.has_value() && frame->kind == RingFrameKind::kChunk) {
+      GANDEM_FAILPOINT("ring.before_send");
+    }
+    return frame;
   }
 
   void End(const absl::Status& reason) override {

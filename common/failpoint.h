@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Named points at which a crash test can kill the process, counted by passes,
-// so that a crash happens at the same place in every run.
+// Named points at which a test can make something go wrong, counted by passes,
+// so that it happens at the same place in every run.
 //
 //   GANDEM_FAILPOINT="checkpoint.before_rename:2"
 //     SIGKILL at the second pass of the process.
-//   GANDEM_FAILPOINT="checkpoint.before_rename:2:/tmp/killed"
-//     The same, unless the file exists; it is created just before the kill. So
-//     restarted processes live on, and the test sees that the kill happened.
+//   GANDEM_FAILPOINT="checkpoint.before_rename:2:/tmp/happened"
+//     The same, unless the file exists; it is created just before, and holds
+//     the pid. So restarted processes live on, and the test sees what happened.
+//   GANDEM_FAILPOINT="stop ring.before_send@generator-1:40:/tmp/happened"
+//     SIGSTOP, and in that process only: the test continues it. Processes are
+//     "gandem", "evaluation", and workers by role and rank.
+//   GANDEM_FAILPOINT="cut=fleet ring.before_send:40"
+//     The process's connections whose names contain "fleet" break, and it goes
+//     on; "cut" breaks all (cut_connections.h).
 //
 // All names stand in one table in failpoint.cc; a test compares it with the
 // code.
@@ -27,11 +33,13 @@ namespace gandem {
 inline constexpr char kFailpointVariable[] = "GANDEM_FAILPOINT";
 
 // Reads the variable; every main() calls it first. Nothing when it is unset.
-//   INVALID_ARGUMENT  an unknown name (lists all) or a count that is not >= 1.
-absl::Status ArmFailpointFromEnvironment();
+//   INVALID_ARGUMENT  an unknown kind or name (lists all), or a count that is
+//                     not >= 1.
+absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 
-// "name:N" or "name:N:file"; empty: disarms.
-absl::Status ArmFailpoint(absl::string_view text);
+// "[KIND ]NAME[@PROCESS]:N[:FILE]"; empty, or for another process: disarms.
+absl::Status ArmFailpoint(absl::string_view text,
+                          absl::string_view process = "");
 
 std::span<const absl::string_view> FailpointNames();
 

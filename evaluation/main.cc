@@ -152,7 +152,7 @@ int Main(int argc, char** argv) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  const absl::Status armed = gandem::ArmFailpointFromEnvironment();
+  const absl::Status armed = gandem::ArmFailpointFromEnvironment("evaluation");
   if (!armed.ok()) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
     return gandem::ExitCodeOf(armed);

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
@@ -158,6 +159,7 @@ class ExchangeClient : public GeneratorExchange {
   // One connection from Hello to its end; returns why it ended.
   absl::Status Connect(bool& lost) {
     GANDEM_ASSIGN_OR_RETURN(const ServerIdentity server, Greet());
+    GANDEM_FAILPOINT("exchange.greeted");
     if (server_.has_value() && server.incarnation != server_->incarnation) {
       return Superseded(absl::StrCat(
           "incarnation ", server_->incarnation, " was replaced by ",

@@ -325,6 +325,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
     GANDEM_RETURN_IF_ERROR(CheckFleetReach(*worker));
     if (AllJoined()) {
       phase_ = Phase::kRunning;
+      GANDEM_FAILPOINT("coordinator.after_join");
       AddEvent(absl::StrCat("all workers are ready; run epoch ",
                             counters_.run_epoch(), " starts at round ",
                             first_round_));
@@ -411,6 +412,7 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
           absl::StrCat(ToString(worker->key), "'s ", state.status().message()));
       return state.status();
     }
+    GANDEM_FAILPOINT("coordinator.after_shard");
     if (*state == ShardCollector::State::kComplete) Commit(report.step());
     if (*state == ShardCollector::State::kFailed) {
       GiveUpCheckpoint(report.step(), shards_.Error(report.step()));

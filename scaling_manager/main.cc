@@ -83,7 +83,7 @@ int Run(const ExplainOptions& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  const absl::Status armed = gandem::ArmFailpointFromEnvironment();
+  const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::Fail(armed);
   const gandem::Command command =
       gandem::ParseCommandLine(argc, argv, std::cout, std::cerr);

@@ -173,7 +173,8 @@ void KeepFreedMemory() {
 }
 
 absl::StatusOr<ExitCode> RunWorker(Role role, const Flags& flags) {
-  GANDEM_RETURN_IF_ERROR(ArmFailpointFromEnvironment());
+  GANDEM_RETURN_IF_ERROR(ArmFailpointFromEnvironment(
+      absl::StrCat(RoleName(role), "-", flags.rank)));
   GANDEM_RETURN_IF_ERROR(InitLogging(
       {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
   GANDEM_ASSIGN_OR_RETURN(

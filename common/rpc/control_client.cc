@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
+#include "common/failpoint.h"
 #include "common/faults.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
@@ -151,9 +152,11 @@ absl::Time ControlClient::EndOfTry(absl::Time deadline) const {
 
 absl::StatusOr<RegisterReply> ControlClient::TryRegister(
     const RegisterRequest& request, absl::Time deadline) {
+  GANDEM_FAILPOINT("control.before_register");
   auto reply =
       rpc_->Call(&Control::Stub::Register, request, EndOfTry(deadline));
   if (!reply.ok()) return reply;
+  GANDEM_FAILPOINT("control.registered");
   const std::string& text = reply->config_text();
   absl::MutexLock lock(&mu_);
   incarnation_ = reply->incarnation();
@@ -181,6 +184,7 @@ absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
   }
   absl::Status last;
   do {
+    GANDEM_FAILPOINT("control.before_join");
     auto reply = rpc_->Call(&Control::Stub::Join, request, EndOfTry(deadline));
     if (absl::IsNotFound(reply.status())) {  // a new coordinator
       JoinReply again;
@@ -190,6 +194,7 @@ absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
     if (!reply.ok() && !IsSilence(reply.status())) return reply;
     if (reply.ok() &&
         (reply->all_joined() || reply->epoch_superseded() || reply->leave())) {
+      GANDEM_FAILPOINT("control.joined");
       return reply;
     }
     last = reply.ok() ? absl::UnavailableError("other workers are not ready")
@@ -205,8 +210,11 @@ absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
     request.set_incarnation(incarnation_);
     request.set_run_epoch(run_epoch_);
   }
-  return rpc_->Call(&Control::Stub::Heartbeat, request,
-                    EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.before_heartbeat");
+  auto reply = rpc_->Call(&Control::Stub::Heartbeat, request,
+                          EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.heartbeat_answered");
+  return reply;
 }
 
 absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
@@ -215,8 +223,11 @@ absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
     report.set_incarnation(incarnation_);
     report.set_run_epoch(run_epoch_);
   }
-  return rpc_->Call(&Control::Stub::ReportShard, report,
-                    EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.before_shard_report");
+  auto reply = rpc_->Call(&Control::Stub::ReportShard, report,
+                          EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.shard_reported");
+  return reply;
 }
 
 absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {

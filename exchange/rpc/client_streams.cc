@@ -194,6 +194,7 @@ class ImagesClientStream : public ClientStream {
   absl::StatusOr<bool> Handle(const Frame& frame) override {
     if (frame.kind == FrameKind::kFinished) {
       core().AcknowledgeFinish();
+      GANDEM_FAILPOINT("exchange.finish_answered");
       return true;
     }
     if (frame.kind != FrameKind::kAck) {
@@ -206,7 +207,11 @@ class ImagesClientStream : public ClientStream {
 
   std::optional<Frame> Next() override {
     std::optional<Frame> frame = core().NextImagesFrame();
-    if (frame.has_value()) GANDEM_FAILPOINT("exchange.send_images");
+    if (frame.has_value() && frame->kind == FrameKind::kImages) {
+      GANDEM_FAILPOINT("exchange.send_images");
+    } else if (frame.has_value() && frame->kind == FrameKind::kFinished) {
+      GANDEM_FAILPOINT("exchange.send_finish");
+    }
     return frame;
   }
 

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
+#include "common/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
@@ -171,6 +172,7 @@ class FeedbackServerStream : public ServerStream {
       return absl::InvalidArgumentError("a frame that is not an ACK");
     }
     port().AcknowledgeAnswer(rank(), frame.round, frame.first_index);
+    GANDEM_FAILPOINT("exchange.answer_acknowledged");
     return true;
   }
 
@@ -178,6 +180,7 @@ class FeedbackServerStream : public ServerStream {
     const std::optional<FeedbackBook::Numbered> next =
         port().NextAnswer(rank(), last_sent_);
     if (!next.has_value()) return std::nullopt;
+    GANDEM_FAILPOINT("exchange.send_answer");
     last_sent_ = next->number;
     return ToFrame(next->answer);
   }
@@ -201,6 +204,7 @@ class CriticServerStream : public ServerStream {
           "a frame that is not the ACK of a critic");
     }
     port().AcknowledgeCritic(rank(), frame.version);
+    GANDEM_FAILPOINT("exchange.critic_acknowledged");
     return true;
   }
 
@@ -208,6 +212,7 @@ class CriticServerStream : public ServerStream {
     const std::optional<CriticState> critic =
         port().NextCritic(rank(), last_sent_);
     if (!critic.has_value()) return std::nullopt;
+    GANDEM_FAILPOINT("exchange.send_critic");
     last_sent_ = critic->version;
     return ToFrame(*critic);
   }

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/failpoint.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -12,6 +16,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -67,18 +72,75 @@ TEST(FailpointDeathTest, TheMarkerFileAllowsOneKill) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
+TEST(FailpointDeathTest, HappensInTheNamedProcessOnly) {
+  const auto run = [](const char* process) {
+    (void)ArmFailpoint("kill checkpoint.before_rename@generator-1:1", process);
+    Pass(1);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run("generator-1"), KilledBySignal(SIGKILL), "");
+  EXPECT_EXIT(run("generator-11"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(""), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(FailpointTest, AStoppedProcessGoesOnWhenItIsContinued) {
+  const TempDir dir;
+  const std::string marker = dir / "stopped";
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)ArmFailpoint("stop checkpoint.before_rename:2:" + marker);
+    Pass(3);
+    std::_Exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_OK_AND_ASSIGN(const std::string pid, ReadFile(marker));
+  EXPECT_EQ(pid, absl::StrCat(child, "\n"));
+  kill(child, SIGCONT);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(FailpointTest, CutsConnections) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  const int client = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, name, size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, name, &size), 0);
+  ASSERT_EQ(connect(client, name, size), 0);
+  char byte = 0;
+  ASSERT_OK(ArmFailpoint("cut=fleet checkpoint.before_rename:1"));
+  Pass(1);
+  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), -1);  // still whole
+  ASSERT_OK(ArmFailpoint("cut checkpoint.before_rename:1"));
+  Pass(1);
+  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), 0);
+  ASSERT_OK(ArmFailpoint(""));
+  close(client);
+  close(listener);
+}
+
 TEST(FailpointDeathTest, ReadsTheEnvironment) {
   EXPECT_EXIT(
       {
         setenv("GANDEM_FAILPOINT", "checkpoint.before_rename:1", 1);
-        (void)ArmFailpointFromEnvironment();
+        (void)ArmFailpointFromEnvironment("gandem");
         Pass(1);
         std::_Exit(0);
       },
       KilledBySignal(SIGKILL), "");
 }
 
-TEST(FailpointTest, RefusesUnknownNamesAndCounts) {
+TEST(FailpointTest, RefusesUnknownKindsNamesAndCounts) {
+  EXPECT_THAT(ArmFailpoint("halt checkpoint.before_rename:1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'halt'"), HasSubstr("stop"))));
   EXPECT_THAT(ArmFailpoint("checkpoint.before_lunch:1"),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("'checkpoint.before_lunch'"),

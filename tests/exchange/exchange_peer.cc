@@ -53,7 +53,7 @@ int main(int argc, char** argv) {
   using namespace gandem::testing;
   int64_t last_round = 0;
   if (argc != 4 || !absl::SimpleAtoi(argv[3], &last_round)) return 2;
-  absl::Status status = gandem::ArmFailpointFromEnvironment();
+  absl::Status status = gandem::ArmFailpointFromEnvironment(argv[1]);
   if (status.ok()) {
     status = std::string(argv[1]) == "generator"
                  ? RunGenerator(argv[2], last_round)
