@@ -19,6 +19,7 @@ namespace {
 // A longer gap between two ticks means that this process did not run (stopped,
 // suspended, a slow disk): the workers' silence says nothing then.
 constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
+constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
 
 }  // namespace
 
@@ -263,7 +264,10 @@ void Coordinator::Tick() {
   const absl::Duration gap = now - last_tick_;
   last_tick_ = now;
   if (phase_ == Phase::kOver) return;
-  if (gap > kLongestTickGap) {
+  // Nobody may be found dead before there was time to hear them again.
+  const absl::Duration longest_gap = std::clamp(
+      options_.heartbeat_timeout / 2, kShortestTickGap, kLongestTickGap);
+  if (gap > longest_gap) {
     for (Worker& worker : workers_) {
       worker.last_seen += gap;
       worker.waiting_since += gap;

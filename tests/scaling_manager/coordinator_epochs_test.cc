@@ -120,6 +120,24 @@ TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
   EXPECT_EQ(State(), "starting");
 }
 
+TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
+  options_.heartbeat_timeout = absl::Seconds(2);
+  StartRun();
+  coordinator_->Tick();
+  clock_.Advance(absl::Seconds(3));  // stopped
+  coordinator_->Tick();
+  EXPECT_EQ(State(), "running");
+  clock_.Advance(absl::Milliseconds(999));
+  coordinator_->Tick();
+  EXPECT_EQ(State(), "running");
+  clock_.Advance(absl::Milliseconds(999));
+  coordinator_->Tick();
+  EXPECT_EQ(State(), "running");
+  clock_.Advance(absl::Milliseconds(3));
+  coordinator_->Tick();
+  EXPECT_EQ(State(), "starting");
+}
+
 TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
   StartRun();
   HeartbeatRequest request = Beat(generator_, 3, 3);
