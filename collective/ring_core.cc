@@ -194,7 +194,10 @@ void RingCore::OutgoingEnded(int to, const absl::Status& why) {
   const Link link = std::exchange(peer.link, Link::kEnded);
   if (link == Link::kAccepted && !peer.has_left) LoseLocked(to, why);
   if (link != Link::kConnecting || is_leaving_ || !failure_.ok()) return;
-  if (IsWorthRetrying(why)) {
+  if (absl::IsAlreadyExists(why)) {
+    // The peer still has the connection before this one, which broke.
+    LoseLocked(to, why);
+  } else if (IsWorthRetrying(why)) {
     peer.link = Link::kUnconnected;
     peer.refused = why;
   } else {

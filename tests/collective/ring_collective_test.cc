@@ -309,12 +309,14 @@ TEST(RingStrangerTest, BadMessagesOfAPeerEndTheMembership) {
   other.rank = 0;
   std::string cut = EncodeRingHead(ChunkOfRankOne(1));
   cut.pop_back();
-  const std::pair<std::string, std::string> kCases[] = {
-      {EncodeRingHead(far), "chunk 3 of rank 1 came where 1 was due"},
-      {EncodeRingHead(other), "in the stream of rank 1"},
-      {cut, "malformed message of the ring"},
-      {EncodeRingHead(OpenOfRankOne()), "unexpected message of rank 1"}};
-  for (const auto& [message, error] : kCases) {
+  const std::string good = EncodeRingHead(ChunkOfRankOne(1));
+  const std::pair<std::vector<std::string>, std::string> kCases[] = {
+      {{EncodeRingHead(far)}, "chunk 3 of rank 1 came where 1 was due"},
+      {{good, good}, "chunk 1 of rank 1 came where 2 was due"},
+      {{EncodeRingHead(other)}, "in the stream of rank 1"},
+      {{cut}, "malformed message of the ring"},
+      {{EncodeRingHead(OpenOfRankOne())}, "unexpected message of rank 1"}};
+  for (const auto& [messages, error] : kCases) {
     const TempDir dir;
     RingAddresses addresses = Listen(2, dir, {});
     const auto ring = Join(addresses, 0, {});
@@ -322,7 +324,7 @@ TEST(RingStrangerTest, BadMessagesOfAPeerEndTheMembership) {
     Stranger stranger(addresses.peers[0].local_address);
     stranger.Write(EncodeRingHead(OpenOfRankOne()));
     EXPECT_TRUE(stranger.Read());  // ACCEPT
-    stranger.Write(message);
+    for (const std::string& message : messages) stranger.Write(message);
     EXPECT_FALSE(stranger.Read());
     EXPECT_THAT(stranger.Finish(),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(error)));

@@ -227,6 +227,18 @@ TEST_F(RingCoreTest, ConnectingIsTriedAgainUnlessItIsRefused) {
                        HasSubstr("rank 2 refuses rank 0: incarnation 10")));
 }
 
+// This rank has noticed that the connection is broken, the other one has not.
+TEST_F(RingCoreTest, AConnectionThatBrokeBeforeItsAcceptIsALoss) {
+  (void)core_.TakeUnconnected();
+  core_.OutgoingEnded(2, absl::UnavailableError("Socket closed"));
+  EXPECT_FALSE(core_.has_failed());
+  (void)core_.TakeUnconnected();
+  core_.OutgoingEnded(2, absl::AlreadyExistsError("is connected already"));
+  EXPECT_THAT(core_.WaitForPeers(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("rank 2 is lost: is connected already")));
+}
+
 TEST_F(RingCoreTest, AWrongAnswerIsNoAccept) {
   (void)core_.TakeUnconnected();
   RingFrame accept = OpenOf(1);
