@@ -6,6 +6,7 @@ signalled. The environment names the build: GANDEM_BIN_DIR, GANDEM_SOURCE_DIR.
 """
 
 import contextlib
+import itertools
 import json
 import os
 import pathlib
@@ -22,6 +23,8 @@ BIN = pathlib.Path(os.environ["GANDEM_BIN_DIR"])
 SOURCE = pathlib.Path(os.environ["GANDEM_SOURCE_DIR"])
 SMOKE = SOURCE / "recipes" / "mlp_smoke.textproto"
 DEADLINE = 60  # seconds for anything that should take a few
+# Processes inherit it, so that a test finds all that it has started.
+TOKEN = "GANDEM_TEST_RUN"
 
 
 def descendants(pid):
@@ -42,6 +45,19 @@ def descendants(pid):
         below = children.get(todo.pop(), [])
         found += below
         todo += below
+    return found
+
+
+def family(token):
+    """Pids of all living processes that were started with TOKEN=token."""
+    wanted = f"{TOKEN}={token}".encode()
+    found = []
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):  # gone, or another user's
+            if wanted in (entry / "environ").read_bytes().split(b"\0"):
+                found.append(int(entry.name))
     return found
 
 
@@ -96,9 +112,12 @@ class Worker:
 class Run:
     """One `gandem train` and its run folder."""
 
+    numbers = itertools.count()
+
     def __init__(self, run_dir, recipe=SMOKE, sets=(), flags=(), env=None):
         self.dir = pathlib.Path(run_dir)
         self.output = self.dir.with_suffix(".out")
+        self.token = f"{os.getpid()}-{next(Run.numbers)}"
         command = [BIN / "gandem", "train", recipe, "--run_dir", self.dir]
         for assignment in sets:
             command += ["--set", assignment]
@@ -106,8 +125,7 @@ class Run:
             self.process = subprocess.Popen(
                 [str(part) for part in [*command, *flags]],
                 stdin=subprocess.DEVNULL, stdout=out, stderr=out,
-                env={**os.environ, **(env or {})})
-        self.seen = set()
+                env={**os.environ, **(env or {}), TOKEN: self.token})
         self.by_hand = []
 
     def text(self):
@@ -117,7 +135,6 @@ class Run:
         """Waits for a worker process by the name of its binary."""
         def find():
             for pid in descendants(self.process.pid):
-                self.seen.add(pid)
                 if command_of(pid) == name:
                     return pid
             return None
@@ -140,19 +157,14 @@ class Run:
 
     def wait(self, seconds=DEADLINE):
         """The exit code; the whole family is gone by then."""
-        end = time.monotonic() + seconds
-        while self.process.poll() is None:
-            self.seen.update(descendants(self.process.pid))
-            if time.monotonic() > end:
-                self.kill()
-                raise AssertionError(f"still running after {seconds} s:\n"
-                                     + self.text()[-4000:])
-            time.sleep(0.02)
-        wait_for(lambda: not self.orphans(), "the workers to end", 10)
+        try:
+            self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"still running after {seconds} s:\n"
+                                 + self.text()[-4000:]) from None
+        wait_for(lambda: not family(self.token), "the workers to end", 10)
         return self.process.returncode
-
-    def orphans(self):
-        return [pid for pid in self.seen if command_of(pid).endswith("_worker")]
 
     def rounds(self, role="generator"):
         """Completed rounds of a role, by metrics.jsonl."""
@@ -166,13 +178,11 @@ class Run:
         return last
 
     def kill(self):
-        family = descendants(self.process.pid)
         self.process.kill()
         self.process.wait()
-        for pid in family:
+        for pid in family(self.token):
             with contextlib.suppress(ProcessLookupError):
-                if command_of(pid).endswith("_worker"):
-                    os.kill(pid, signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
 
     def final_state(self):
         """Bytes of all tensors of the newest checkpoint, by file."""
