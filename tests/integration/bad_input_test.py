@@ -2,8 +2,12 @@
 """Wrong input gets a clear message and the right exit code; nothing is lost."""
 
 import gzip
+import json
 import os
+import shutil
+import signal
 import socket
+import struct
 import subprocess
 import unittest
 
@@ -173,6 +177,95 @@ class BadStateTest(harness.RunTest):
         self.assertIn("No space left", text)
         self.assertIn("exit 75", text.splitlines())
         self.assertIn("step-000000010", text.splitlines()[-1])
+
+
+FLEET = ["rounds=20", "checkpoint.every_rounds=10", "samples.every_rounds=0",
+         "generator.workers=2", "discriminator.workers=2"]
+PLACES = [(role, rank) for role in ("generator", "discriminator")
+          for rank in (0, 1)]
+
+
+def put_nan(path):
+    """Into a weight of a safetensors file."""
+    content = bytearray(path.read_bytes())
+    size, = struct.unpack_from("<Q", content)
+    tensors = json.loads(content[8:8 + size])
+    first = min(tensor["data_offsets"][0] for name, tensor in tensors.items()
+                if name.endswith("weight") and tensor["dtype"] == "F32")
+    struct.pack_into("<f", content, 8 + size + first, float("nan"))
+    path.write_bytes(content)
+
+
+class BadFleetTest(harness.RunTest):
+    def start_workers(self, run, places, **options):
+        return {place: run.start_worker(place[0], rank=place[1], **options)
+                for place in places}
+
+    def test_a_rank_is_missing_at_the_start(self):
+        run = self.start("missing", flags=["--external"],
+                         sets=FLEET + ["control.join_timeout_seconds=5"])
+        workers = self.start_workers(run, [
+            place for place in PLACES if place != ("generator", 1)])
+        self.assertEqual(run.wait(), 75, run.text())
+        self.assertIn("(control.join_timeout_seconds): generator 1.",
+                      run.text())
+        for worker in workers.values():
+            self.assertEqual(worker.wait(), 75, worker.text())
+
+    def test_two_workers_with_one_rank(self):
+        run = self.start("twice", flags=["--external"], sets=FLEET)
+        first = run.start_worker("generator", rank=1)
+        harness.wait_for(lambda: "run epoch 1" in first.text(), "its place")
+        workers = self.start_workers(run, PLACES)
+        self.assertEqual(first.wait(), 75, first.text())
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assertIn("another process has registered with its role and rank",
+                      first.text())
+        self.assertRegex(run.text(),
+                         rf"generator 1: process \d+ on \S+ takes the place "
+                         rf"of process {first.process.pid} on")
+        for worker in workers.values():
+            self.assertEqual(worker.wait(), 0, worker.text())
+
+    def test_another_config_than_the_workers_have(self):
+        # They go on without gandem; the next one has another idea of the run.
+        endless = FLEET + ["rounds=1000000"]
+        first = self.start("configs", flags=["--external"], sets=endless)
+        workers = self.start_workers(first, PLACES)
+        harness.wait_for(lambda: first.rounds() >= 20, "a checkpoint")
+        first.process.kill()
+        first.wait()
+        run = self.start("configs", flags=["--external"],
+                         sets=endless + ["checkpoint.every_rounds=25"])
+        harness.wait_for(lambda: "run epoch 2 starts" in run.text(),
+                         "the workers")
+        self.assertIn("another config", run.text())
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 75, run.text())
+        for worker in workers.values():
+            self.assertEqual(worker.wait(), 75, worker.text())
+
+    def test_a_rank_whose_state_is_not_finite(self):
+        before = self.train("nan", sets=FLEET).final_state()
+        elsewhere = self.folder / "elsewhere"
+        shutil.copytree(self.folder / "nan" / "checkpoints",
+                        elsewhere / "checkpoints")
+        put_nan(elsewhere / "checkpoints" / before[0]
+                / "discriminator-0.safetensors")
+        run = self.start("nan", flags=["--external"],
+                         sets=FLEET + ["rounds=40"])
+        damaged = ("discriminator", 1)
+        workers = self.start_workers(
+            run, [place for place in PLACES if place != damaged])
+        workers |= self.start_workers(run, [damaged],
+                                      flags=["--run_dir", elsewhere])
+        self.assertEqual(run.wait(), 2, run.text())
+        # Its critic judges generator 1's images.
+        self.assertRegex(
+            run.text(), r"the gradient of \S+ on rank 1 is not finite")
+        for worker in workers.values():
+            self.assertIn(worker.wait(), (2, 75), worker.text())
+        self.assertEqual(run.final_state(), before)
 
 
 if __name__ == "__main__":
