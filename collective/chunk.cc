@@ -23,6 +23,12 @@ absl::string_view NameOf(ElementType type) {
 
 }  // namespace
 
+PayloadRoom HeapRoom(size_t bytes) {
+  const std::shared_ptr<std::byte[]> memory =
+      std::make_shared_for_overwrite<std::byte[]>(bytes);
+  return {.owner = memory, .bytes = {memory.get(), bytes}};
+}
+
 std::string ToString(const OperationTag& tag) {
   switch (tag.kind) {
     case OperationKind::kAllReduce:

@@ -9,6 +9,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,15 @@ struct OperationTag {
 
 // "all-reduce 17 (4096 bytes of FLOAT32)"
 std::string ToString(const OperationTag& tag);
+
+// Memory for a payload that is still to be written.
+struct PayloadRoom {
+  std::shared_ptr<const void> owner = {};
+  std::span<std::byte> bytes = {};
+
+  SharedBytes Written() const { return SharedBytes(owner, bytes); }
+};
+PayloadRoom HeapRoom(size_t bytes);
 
 struct Chunk {
   OperationTag tag = {};

@@ -19,6 +19,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kMaxBytes = int64_t{64} << 20;
+constexpr size_t kChunksPerRange = 4;
+constexpr size_t kMinChunkBytes = size_t{64} << 10;
 // Copied, summed and checked in steps that stay in the nearest cache.
 constexpr size_t kStepBytes = size_t{16} << 10;
 
@@ -206,10 +208,15 @@ absl::Status OperationRunner::RunRing(const Members& members,
   std::vector<Range> receives;
   size_t num_adding = 0;  // of the receives
   size_t num_first = 0;   // sends that wait for no receive
+  size_t largest = 0;
+  for (const Range& segment : plan.segments) {
+    largest = std::max(largest, segment.size);
+  }
+  const size_t chunk_bytes = ChunkBytes(largest);
   for (int step = 0; step < plan.steps; ++step) {
     const int segment = plan.first_sent - step + 2 * m;
-    Split(plan.segments[segment % m], sends);
-    Split(plan.segments[(segment - 1) % m], receives);
+    Split(plan.segments[segment % m], chunk_bytes, sends);
+    Split(plan.segments[(segment - 1) % m], chunk_bytes, receives);
     if (step == 0) num_first = sends.size();
     if (step < plan.adding_steps) num_adding = receives.size();
   }
@@ -236,7 +243,7 @@ absl::Status OperationRunner::GatherSegments(const Members& members) {
   for (int place = 1; place < members.size(); ++place) {
     if (members.place != 0 && members.place != place) continue;
     std::vector<Range> chunks;
-    Split(segments[place], chunks);
+    Split(segments[place], ChunkBytes(segments[place].size), chunks);
     for (const Range& chunk : chunks) {
       GANDEM_RETURN_IF_ERROR(members.place == 0
                                  ? ReceiveInto(members.At(place), chunk)
@@ -250,7 +257,8 @@ absl::Status OperationRunner::Chain(const Members& members, int root) {
   const int m = members.size();
   const int distance = (members.place - root + m) % m;
   std::vector<Range> chunks;
-  Split({.offset = 0, .size = buffer_.size()}, chunks);
+  Split({.offset = 0, .size = buffer_.size()}, ChunkBytes(buffer_.size()),
+        chunks);
   // Even nothing travels, so that a rank with another operation is noticed.
   if (chunks.empty()) chunks.push_back({});
   for (const Range& chunk : chunks) {
@@ -295,12 +303,17 @@ std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
   return segments;
 }
 
-void OperationRunner::Split(const Range& range,
-                            std::vector<Range>& chunks) const {
-  const size_t chunk = static_cast<size_t>(options_.chunk_bytes);
-  for (size_t at = 0; at < range.size; at += chunk) {
+size_t OperationRunner::ChunkBytes(size_t range_bytes) const {
+  const size_t most = static_cast<size_t>(options_.chunk_bytes);
+  const size_t wanted = range_bytes / kChunksPerRange / 8 * 8;
+  return std::clamp(wanted, std::min(kMinChunkBytes, most), most);
+}
+
+void OperationRunner::Split(const Range& range, size_t chunk_bytes,
+                            std::vector<Range>& chunks) {
+  for (size_t at = 0; at < range.size; at += chunk_bytes) {
     chunks.push_back({.offset = range.offset + at,
-                      .size = std::min(chunk, range.size - at)});
+                      .size = std::min(chunk_bytes, range.size - at)});
   }
 }
 
@@ -314,15 +327,14 @@ absl::Status OperationRunner::Send(int to, size_t offset,
                                    std::span<const std::byte> bytes) {
   Chunk chunk = {.tag = tag_, .offset = static_cast<int64_t>(offset)};
   if (!bytes.empty()) {
-    const std::shared_ptr<std::byte[]> copy =
-        std::make_shared_for_overwrite<std::byte[]>(bytes.size());
+    const PayloadRoom room = transport_->RoomFor(to, bytes.size());
     for (size_t at = 0; at < bytes.size(); at += kStepBytes) {
       const std::span<const std::byte> step =
           bytes.subspan(at, std::min(kStepBytes, bytes.size() - at));
-      std::memcpy(copy.get() + at, step.data(), step.size());
+      std::memcpy(room.bytes.data() + at, step.data(), step.size());
       chunk.crc32c = Crc32c(step, chunk.crc32c);
     }
-    chunk.payload.emplace_back(copy, std::span(copy.get(), bytes.size()));
+    chunk.payload.push_back(room.Written());
   }
   return transport_->Send(to, std::move(chunk));
 }

@@ -39,9 +39,10 @@
 namespace gandem {
 
 struct RunnerOptions {
-  std::vector<std::string> hosts = {};       // by rank; empty: one host
-  int64_t chunk_bytes = int64_t{256} << 10;  // multiple of 8; 8 to 64 MiB
-  int64_t small_bytes = int64_t{64} << 10;   // 0 to 64 MiB
+  std::vector<std::string> hosts = {};  // by rank; empty: one host
+  // At most; a multiple of 8, 8 to 64 MiB.
+  int64_t chunk_bytes = int64_t{1} << 20;
+  int64_t small_bytes = int64_t{64} << 10;  // 0 to 64 MiB
 };
 
 // Chunks that a rank sends ahead of what it has received.
@@ -92,8 +93,12 @@ class OperationRunner {
   absl::Status ExchangeBlocks(std::span<std::byte> blocks);
 
   std::vector<Range> Segments(int count) const;
+  // Enough for several chunks of a range of so many bytes to be on their way,
+  // and few enough for their messages not to take longer than their bytes.
+  size_t ChunkBytes(size_t range_bytes) const;
   // Appends the chunks of `range`.
-  void Split(const Range& range, std::vector<Range>& chunks) const;
+  static void Split(const Range& range, size_t chunk_bytes,
+                    std::vector<Range>& chunks);
 
   // Of the buffer, or of `bytes`, whose first byte is the operation's `offset`.
   absl::Status Send(int to, const Range& range);

@@ -105,6 +105,7 @@ absl::Status CheckNumbers(const RingHeader& header) {
       {"operation_bytes", header.operation_bytes()},
       {"offset", header.offset()},
       {"payload_bytes", header.payload_bytes()},
+      {"shared_slot", header.shared_slot()},
       {"origin", header.origin()}};
   for (const auto& [name, value] : numbers) {
     if (value < 0) return Malformed(absl::StrCat(name, " ", value));
@@ -133,7 +134,24 @@ bool IsFailure(int code) {
          code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
 }
 
-void WriteChunk(const Chunk& chunk, RingHeader& header) {
+SharedSlotsName ReadName(const RingSharedMemory& memory) {
+  return {.process = memory.process(),
+          .descriptor = memory.fd(),
+          .token = memory.token(),
+          .slot_bytes = memory.slot_bytes(),
+          .num_slots = memory.num_slots()};
+}
+
+void WriteName(const SharedSlotsName& name, RingSharedMemory& memory) {
+  memory.set_process(name.process);
+  memory.set_fd(name.descriptor);
+  memory.set_token(name.token);
+  memory.set_slot_bytes(name.slot_bytes);
+  memory.set_num_slots(name.num_slots);
+}
+
+void WriteChunk(const RingFrame& frame, RingHeader& header) {
+  const Chunk& chunk = frame.chunk;
   header.set_operation_number(chunk.tag.number);
   header.set_operation(ToWire(kOperations, chunk.tag.kind));
   header.set_element(ToWire(kElements, chunk.tag.type));
@@ -142,6 +160,10 @@ void WriteChunk(const Chunk& chunk, RingHeader& header) {
   header.set_offset(chunk.offset);
   header.set_payload_bytes(chunk.size());
   header.set_crc32c(chunk.crc32c);
+  if (frame.shared_slot.has_value()) {
+    header.set_shared_slot(*frame.shared_slot + 1);
+    header.set_payload_bytes(frame.shared_bytes);
+  }
 }
 
 }  // namespace
@@ -155,7 +177,10 @@ std::string EncodeRingHead(const RingFrame& frame) {
   header.set_to(frame.to);
   header.set_fleet_size(frame.fleet_size);
   header.set_number(frame.number);
-  if (frame.kind == RingFrameKind::kChunk) WriteChunk(frame.chunk, header);
+  if (frame.kind == RingFrameKind::kChunk) WriteChunk(frame, header);
+  if (frame.shared_memory.has_value()) {
+    WriteName(*frame.shared_memory, *header.mutable_shared_memory());
+  }
   if (frame.kind == RingFrameKind::kAbort) {
     header.set_origin(frame.origin);
     header.set_code(static_cast<int>(frame.reason.code()));
@@ -188,8 +213,10 @@ absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
   }
   std::vector<SharedBytes> left(pieces.begin(), pieces.end());
   GANDEM_ASSIGN_OR_RETURN(const RingHeader header, TakeHeader(left));
-  if (header.payload_bytes() != size_of(left)) {
+  const bool is_shared = header.shared_slot() != 0;
+  if ((is_shared ? 0 : header.payload_bytes()) != size_of(left)) {
     return Malformed(absl::StrCat("payload_bytes ", header.payload_bytes(),
+                                  is_shared ? " in shared memory" : "",
                                   ", but ", size_of(left), " bytes follow"));
   }
   const auto kind = FromWire(kKinds, header.kind());
@@ -205,8 +232,15 @@ absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                      .fleet_size = header.fleet_size(),
                      .number = header.number(),
                      .origin = header.origin()};
+  if (header.has_shared_memory()) {
+    frame.shared_memory = ReadName(header.shared_memory());
+  }
   if (*kind == RingFrameKind::kChunk) {
     GANDEM_ASSIGN_OR_RETURN(frame.chunk, ReadChunk(header, std::move(left)));
+    if (is_shared) {
+      frame.shared_slot = header.shared_slot() - 1;
+      frame.shared_bytes = header.payload_bytes();
+    }
   } else if (header.payload_bytes() != 0) {
     return Malformed("payload in a message that has none");
   }

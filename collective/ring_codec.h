@@ -10,12 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "collective/chunk.h"
+#include "collective/shared_slots.h"
 #include "common/shared_bytes.h"
 
 namespace gandem {
@@ -31,9 +33,14 @@ struct RingFrame {
   // OPEN
   int to = 0;
   int fleet_size = 0;
+  // OPEN, ACCEPT
+  std::optional<SharedSlotsName> shared_memory = {};
   // CHUNK
   int64_t number = 0;
   Chunk chunk = {};
+  // Where the payload is if it does not follow, and its size.
+  std::optional<int> shared_slot = {};
+  int64_t shared_bytes = 0;
   // ABORT
   int origin = 0;
   absl::Status reason = {};

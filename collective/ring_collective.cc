@@ -142,6 +142,10 @@ class RingTransport : public Transport {
     }
   }
 
+  PayloadRoom RoomFor(int to, size_t bytes) override {
+    return streams_->core().RoomFor(to, bytes);
+  }
+
   absl::Status Send(int to, Chunk chunk) override {
     GANDEM_RETURN_IF_ERROR(streams_->core().Send(to, std::move(chunk)));
     streams_->PokeOutgoing(to);
@@ -202,12 +206,15 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
 
   RunnerOptions runner = {.chunk_bytes = options.chunk_bytes};
   RingIdentity identity = {.rank = options.rank,
-                           .membership_epoch = options.membership_epoch};
+                           .membership_epoch = options.membership_epoch,
+                           .slot_bytes = options.chunk_bytes};
   std::vector<std::shared_ptr<grpc::Channel>> channels;
   for (int rank = 0; rank < size; ++rank) {
     const RingPeer& peer = options.peers[rank];
     runner.hosts.push_back(peer.host);
     identity.incarnations.push_back(peer.incarnation);
+    identity.shares_memory.push_back(
+        options.shares_memory && peer.host == options.peers[options.rank].host);
     channels.emplace_back();
     if (rank == options.rank) continue;
     GANDEM_ASSIGN_OR_RETURN(

@@ -59,7 +59,10 @@ struct RingOptions {
   int rank = -1;                     // required
   std::vector<RingPeer> peers = {};  // required; all ranks
   int64_t membership_epoch = 0;
-  int64_t chunk_bytes = int64_t{256} << 10;  // multiple of 8; 8 to 64 MiB
+  // At most; a multiple of 8, 8 to 64 MiB.
+  int64_t chunk_bytes = int64_t{1} << 20;
+  // Payloads between ranks of one host need not go through a socket.
+  bool shares_memory = true;
 };
 
 // Connects in the background; the Wait of a first Barrier says when all are

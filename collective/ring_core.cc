@@ -13,6 +13,8 @@ namespace {
 
 // Chunks of one peer that wait to be received; gRPC's flow control holds more.
 constexpr size_t kMaxInbox = 2 * kSendWindow;
+// Smaller payloads travel faster with their header.
+constexpr size_t kMinShared = size_t{16} << 10;
 
 // gRPC uses these for connections that do not come about or break. A peer that
 // still belongs to an older membership says UNAVAILABLE too.
@@ -37,6 +39,14 @@ void RingCore::Configure(const RingIdentity& identity) {
   is_configured_ = true;
   identity_ = identity;
   peers_.resize(identity.incarnations.size());
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank == identity.rank || !SharesWith(rank)) continue;
+    // As many as can be under way, see RunRing; the memory of a slot that was
+    // never used costs nothing.
+    auto memory = SharedSlotsWriter::Create(
+        identity.slot_bytes, static_cast<int>(kSendWindow) * (size() + 2));
+    if (memory.ok()) peers_[rank].our_memory = *std::move(memory);
+  }
 }
 
 absl::Status RingCore::CheckSender(const RingFrame& frame) const {
@@ -86,6 +96,11 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
         "rank ", open.rank, " is connected already: are there two of it?"));
   }
   peer.is_admitted = true;
+  if (open.shared_memory.has_value() && SharesWith(open.rank)) {
+    // One that cannot be read is not used: see Accept.
+    auto memory = SharedSlotsReader::Open(*open.shared_memory);
+    if (memory.ok()) peer.its_memory = *std::move(memory);
+  }
   return true;
 }
 
@@ -108,9 +123,7 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
             "chunk ", frame.number, " of rank ", from, " came where ",
             peer.received + 1, " was due: it was sent twice, or one was lost"));
       }
-      ++peer.received;
-      peer.inbox.push_back(frame.chunk);
-      return true;
+      return DeliverChunk(peer, frame);
     case RingFrameKind::kAbort:
       peer.has_left = true;
       FailLocked(frame.reason, frame.origin);
@@ -122,6 +135,25 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
       return absl::InvalidArgumentError(
           absl::StrCat("unexpected message of rank ", from));
   }
+}
+
+absl::StatusOr<bool> RingCore::DeliverChunk(Peer& peer,
+                                            const RingFrame& frame) {
+  Chunk chunk = frame.chunk;
+  if (frame.shared_slot.has_value()) {
+    if (peer.its_memory == nullptr) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("a chunk of rank ", frame.rank,
+                       " is in shared memory, and there is none"));
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        SharedBytes payload,
+        peer.its_memory->Read(*frame.shared_slot, frame.shared_bytes));
+    chunk.payload = {std::move(payload)};
+  }
+  ++peer.received;
+  peer.inbox.push_back(std::move(chunk));
+  return true;
 }
 
 bool RingCore::HasLeft(int rank) const {
@@ -146,7 +178,19 @@ RingFrame RingCore::OpenFrame(int to) const {
   RingFrame open = Frame(RingFrameKind::kOpen);
   open.to = to;
   open.fleet_size = size();
+  const Peer& peer = peers_[to];
+  if (peer.our_memory != nullptr) open.shared_memory = peer.our_memory->name();
   return open;
+}
+
+RingFrame RingCore::AcceptFrame(int from) const {
+  absl::MutexLock lock(&mu_);
+  RingFrame accept = Frame(RingFrameKind::kAccept);
+  const Peer& peer = peers_[from];
+  if (peer.its_memory != nullptr) {
+    accept.shared_memory = peer.its_memory->name();
+  }
+  return accept;
 }
 
 absl::Status RingCore::Accept(const RingFrame& accept, int to) {
@@ -160,6 +204,8 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
                      " with something else than ACCEPT"));
   }
   peer.link = Link::kAccepted;
+  peer.reads_our_memory = peer.our_memory != nullptr &&
+                          accept.shared_memory == peer.our_memory->name();
   return absl::OkStatus();
 }
 
@@ -172,6 +218,14 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
     frame.number = ++peer.sent;
     frame.chunk = std::move(peer.outbox.front());
     peer.outbox.pop_front();
+    std::vector<SharedBytes>& payload = frame.chunk.payload;
+    if (peer.reads_our_memory && !payload.empty()) {
+      frame.shared_slot = peer.our_memory->SlotOf(payload.front());
+    }
+    if (frame.shared_slot.has_value()) {
+      frame.shared_bytes = frame.chunk.size();
+      payload.clear();
+    }
     return frame;
   }
   if (!failure_.ok()) {
@@ -240,6 +294,17 @@ absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
   if (!failure_.ok()) return Failure();
   return all_accepted();
+}
+
+PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
+  if (bytes >= kMinShared) {
+    absl::MutexLock lock(&mu_);
+    Peer& peer = peers_[to];
+    std::optional<PayloadRoom> shared;
+    if (peer.reads_our_memory) shared = peer.our_memory->Take(bytes);
+    if (shared.has_value()) return *std::move(shared);
+  }
+  return HeapRoom(bytes);
 }
 
 absl::Status RingCore::Send(int to, Chunk chunk) {

@@ -15,6 +15,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@
 #include "absl/time/time.h"
 #include "collective/chunk.h"
 #include "collective/ring_codec.h"
+#include "collective/shared_slots.h"
 
 namespace gandem {
 
@@ -33,6 +35,9 @@ struct RingIdentity {
   int rank = 0;
   std::vector<int64_t> incarnations = {};  // of all ranks
   int64_t membership_epoch = 0;
+  // Memory shared with each rank, of slots of this size; empty: with none.
+  std::vector<bool> shares_memory = {};
+  int64_t slot_bytes = 0;
 };
 
 class RingCore {
@@ -51,6 +56,7 @@ class RingCore {
 
   // --- The stream to a peer ---
   RingFrame OpenFrame(int to) const;
+  RingFrame AcceptFrame(int from) const;
   absl::Status Accept(const RingFrame& accept, int to);
   std::optional<RingFrame> NextFor(int to);
   void OutgoingEnded(int to, const absl::Status& why);
@@ -60,6 +66,7 @@ class RingCore {
   std::vector<int> TakeUnconnected();
   // Whether all are connected. The failure, if there is one.
   absl::StatusOr<bool> WaitForPeers(absl::Time deadline);
+  PayloadRoom RoomFor(int to, size_t bytes);
   absl::Status Send(int to, Chunk chunk);
   absl::StatusOr<Chunk> Receive(int from);
   // From now on the streams say GOODBYE (or ABORT) when they have sent all.
@@ -83,15 +90,22 @@ class RingCore {
     bool has_left = false;
     int64_t received = 0;  // chunks
     std::deque<Chunk> inbox = {};
+    std::unique_ptr<SharedSlotsReader> its_memory = {};  // may be null
     // To it.
     Link link = Link::kUnconnected;
     int64_t sent = 0;  // chunks
     std::deque<Chunk> outbox = {};
+    std::unique_ptr<SharedSlotsWriter> our_memory = {};  // may be null
+    bool reads_our_memory = false;
     absl::Status refused = {};  // why it is not connected yet
   };
 
+  bool SharesWith(int rank) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !identity_.shares_memory.empty() && identity_.shares_memory[rank];
+  }
   absl::Status CheckSender(const RingFrame& frame) const
       ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  static absl::StatusOr<bool> DeliverChunk(Peer& peer, const RingFrame& frame);
   RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void FailLocked(absl::Status reason, int origin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

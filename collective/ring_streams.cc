@@ -56,8 +56,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
       if (!admitted) return false;
       GANDEM_FAILPOINT("ring.admitted");
       from_ = frame.rank;
-      accept_ = core.OpenFrame(frame.rank);
-      accept_->kind = RingFrameKind::kAccept;
+      accept_ = core.AcceptFrame(frame.rank);
       streams_->SetPeer(*from_, this);
       return true;
     }

@@ -9,6 +9,7 @@
 // before can still be received.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 #include "absl/status/status.h"
@@ -26,6 +27,10 @@ class Transport {
 
   // Waits until all peers are there, or Close.
   virtual absl::Status Connect() = 0;
+  // Where to write a payload for `to`, so that it gets there fast.
+  virtual PayloadRoom RoomFor(int /*to*/, size_t bytes) {
+    return HeapRoom(bytes);
+  }
   // Waits while too many chunks wait to leave, or until Close.
   virtual absl::Status Send(int to, Chunk chunk) = 0;
   // Waits for the next chunk, or until Close.

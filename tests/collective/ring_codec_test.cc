@@ -95,6 +95,32 @@ TEST(RingCodecTest, OpenAndAbortSurvive) {
   EXPECT_EQ(abort.reason, absl::DataLossError(reason.substr(0, 2000)));
 }
 
+TEST(RingCodecTest, SharedMemorySurvives) {
+  const SharedSlotsName name = {.process = 77,
+                                .descriptor = 5,
+                                .token = 0xfedcba9876543210,
+                                .slot_bytes = 1 << 20,
+                                .num_slots = 9};
+  ASSERT_OK_AND_ASSIGN(
+      const RingFrame open,
+      Decode(Encode({.kind = RingFrameKind::kOpen, .shared_memory = name})));
+  EXPECT_EQ(open.shared_memory, name);
+  RingFrame frame = AChunk();
+  frame.chunk.payload.clear();
+  frame.shared_slot = 0;
+  frame.shared_bytes = 123456;
+  ASSERT_OK_AND_ASSIGN(const RingFrame read, Decode(Encode(frame)));
+  EXPECT_EQ(read.shared_slot, 0);
+  EXPECT_EQ(read.shared_bytes, 123456);
+  EXPECT_EQ(read.chunk.crc32c, 0xfedcba98);
+  EXPECT_FALSE(read.shared_memory.has_value());
+  EXPECT_TRUE(read.chunk.payload.empty());
+  // A payload is in one place.
+  EXPECT_THAT(Decode(Encode(frame) + "1234"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("in shared memory, but 4 bytes follow")));
+}
+
 TEST(RingCodecTest, ShortAndLongMessagesAreRefused) {
   const std::string text = Encode(AChunk());
   for (size_t size = 0; size < text.size(); ++size) {
@@ -130,6 +156,7 @@ TEST(RingCodecTest, ImpossibleFieldsAreRefused) {
       [](RingHeader& header) { header.set_offset(-8); },
       [](RingHeader& header) { header.set_operation_bytes(-8); },
       [](RingHeader& header) { header.set_root(-1); },
+      [](RingHeader& header) { header.set_shared_slot(-1); },
       [](RingHeader& header) { header.set_kind(RING_GOODBYE); },
       [](RingHeader& header) {
         header.set_kind(RING_ABORT);

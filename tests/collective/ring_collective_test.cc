@@ -51,6 +51,17 @@ TEST_P(RingTest, SumsAreThoseOfTheDocumentedOrder) {
   CheckCopies(fleet, {0, 1, 5000, 100001});
 }
 
+TEST_P(RingTest, SumsThroughSharedMemoryAreTheSame) {
+  const TempDir dir;
+  const Fleet fleet = MakeRingFleet(GetParam(), dir, {.chunk_bytes = 32 << 10});
+  std::vector<SumCase> cases;
+  for (const size_t count : {20'001, 100'001, 300'001}) {
+    cases.push_back({.count = count, .seed = count});
+  }
+  CheckSums(fleet, cases, kSmallBytes, {});
+  CheckCopies(fleet, {16 << 10, 100001});
+}
+
 INSTANTIATE_TEST_SUITE_P(Ranks, RingTest, ::testing::Values(1, 2, 3, 4, 5));
 
 TEST(RingHostsTest, UseTcpBetweenThemAndSumWithinThemFirst) {

@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -110,6 +112,97 @@ TEST_F(RingCoreTest, ChunksComeInOrderWithoutAGap) {
   EXPECT_OK(core_.Deliver(1, ChunkOf(1, 2)));
   EXPECT_OK(core_.Receive(1));
   EXPECT_OK(core_.Receive(1));
+}
+
+// Rank 0 and rank 1, told to share memory or not.
+class SharingOnceTest : public ::testing::Test {
+ protected:
+  static RingIdentity Identity(int rank, bool shares) {
+    return {.rank = rank,
+            .incarnations = {10, 11},
+            .membership_epoch = 5,
+            .shares_memory = {shares, shares},
+            .slot_bytes = kBytes};
+  }
+  // `from` opens its stream to `to`.
+  static void Connect(RingCore& from, int from_rank, RingCore& to,
+                      int to_rank) {
+    (void)from.TakeUnconnected();
+    EXPECT_OK(to.Admit(from.OpenFrame(to_rank)));
+    EXPECT_OK(from.Accept(to.AcceptFrame(from_rank), to_rank));
+  }
+  static Chunk Filled(RingCore& core, int to, int64_t bytes, char value) {
+    const PayloadRoom room = core.RoomFor(to, bytes);
+    std::ranges::fill(room.bytes, std::byte(value));
+    return {.payload = {room.Written()}};
+  }
+  static constexpr int64_t kBytes = 20'000;
+};
+
+class SharingTest
+    : public SharingOnceTest,
+      public ::testing::WithParamInterface<std::pair<bool, bool>> {};
+
+TEST_P(SharingTest, PayloadsGoThroughMemoryIfBothRanksShareIt) {
+  const auto [first_shares, second_shares] = GetParam();
+  const bool both = first_shares && second_shares;
+  RingCore first;
+  RingCore second;
+  first.Configure(Identity(0, first_shares));
+  second.Configure(Identity(1, second_shares));
+  Connect(first, 0, second, 1);
+  // Longer than a slot, one slot, and too short to be worth one.
+  for (const int64_t bytes : {kBytes + 1, kBytes, int64_t{100}}) {
+    EXPECT_OK(first.Send(1, Filled(first, 1, bytes, 'x')));
+    const std::optional<RingFrame> frame = first.NextFor(1);
+    ASSERT_TRUE(frame.has_value());
+    const bool shared = both && bytes == kBytes;
+    EXPECT_EQ(frame->shared_slot.has_value(), shared);
+    EXPECT_EQ(frame->chunk.payload.empty(), shared);
+    ASSERT_OK_AND_ASSIGN(const bool delivered, second.Deliver(0, *frame));
+    EXPECT_TRUE(delivered);
+    ASSERT_OK_AND_ASSIGN(const Chunk chunk, second.Receive(0));
+    ASSERT_EQ(chunk.size(), bytes);
+    EXPECT_EQ(std::ranges::count(chunk.payload[0].span(), std::byte('x')),
+              bytes);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(All, SharingTest,
+                         ::testing::Values(std::pair(true, true),
+                                           std::pair(true, false),
+                                           std::pair(false, true)));
+
+TEST_F(SharingOnceTest, ChunksBeyondTheMemoryTravelInTheStream) {
+  RingCore first;
+  RingCore second;
+  first.Configure(Identity(0, true));
+  second.Configure(Identity(1, true));
+  Connect(first, 0, second, 1);
+  // Nobody reads: sooner or later all slots are taken.
+  int shared = 0;
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_OK(first.Send(1, Filled(first, 1, kBytes, 'x')));
+    const std::optional<RingFrame> frame = first.NextFor(1);
+    ASSERT_TRUE(frame.has_value());
+    if (frame->shared_slot.has_value()) ++shared;
+  }
+  EXPECT_GT(shared, 4);
+  EXPECT_LT(shared, 100);
+}
+
+TEST_F(SharingOnceTest, ASlotThatIsNamedWithoutReasonIsRefused) {
+  RingCore core;
+  core.Configure(Identity(0, true));
+  RingFrame open = OpenOf(1);
+  open.fleet_size = 2;
+  EXPECT_OK(core.Admit(open));
+  RingFrame frame = ChunkOf(1, 1);
+  frame.shared_slot = 0;
+  frame.shared_bytes = 100;
+  EXPECT_THAT(core.Deliver(1, frame),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("in shared memory, and there is none")));
 }
 
 TEST_F(RingCoreTest, EveryMessageNamesItsSender) {
