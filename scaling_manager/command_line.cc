@@ -117,6 +117,12 @@ struct Parser {
         "--insecure_network", train.insecure_network,
         "Let --listen be reached from other hosts, unencrypted");
     train_command
+        ->add_option("--bind_cores", bind_cores,
+                     "auto: each worker runs on cores of its own, if there are "
+                     "enough; none: the operating system places them")
+        ->check(CLI::IsMember({"auto", "none"}))
+        ->capture_default_str();
+    train_command
         ->add_option("--evaluate_every", train.evaluate_every,
                      "Judge a checkpoint every so many rounds, beside the "
                      "training (`gandem watch-eval`)")
@@ -161,6 +167,7 @@ struct Parser {
   CLI::App* watch_command = nullptr;
   CLI::App* explain_command = nullptr;
   TrainOptions train;
+  std::string bind_cores = "auto";
   StatusOptions status;
   WatchOptions watch;
   ExplainOptions explain;
@@ -189,6 +196,7 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
     const int code = parser.app.exit(error, out, err);
     return NoCommand{code == 0 ? kExitOk : kExitUsage};
   }
+  parser.train.bind_cores = parser.bind_cores == "auto";
   if (parser.train_command->parsed()) return parser.train;
   if (parser.status_command->parsed()) return parser.status;
   if (parser.watch_command->parsed()) return parser.watch;

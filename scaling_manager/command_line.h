@@ -22,6 +22,7 @@ struct TrainOptions {
   bool external = false;
   std::string listen;  // empty: a unix socket
   bool insecure_network = false;
+  bool bind_cores = true;      // each worker to its own
   int64_t evaluate_every = 0;  // rounds; 0: no evaluation
   std::string evaluate_cores;  // empty: those of the training
   std::string evaluate_args;   // for `gandem evaluate`

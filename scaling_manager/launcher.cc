@@ -32,13 +32,16 @@ Launcher::Launcher(Options options, Coordinator* coordinator)
 absl::Status Launcher::Start(WorkerKey key) {
   const std::string logs = absl::StrCat(options_.run_dir, "/logs");
   GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
+  const auto cores = options_.cores.find(key);
   auto child = ChildProcess::Start(
       {.arguments = {absl::StrCat(options_.binary_folder, "/",
                                   WorkerBinary(key.role)),
                      "--control", options_.control_address, "--rank",
                      absl::StrCat(key.rank)},
        .log_path =
-           absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log")});
+           absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log"),
+       .cores =
+           cores == options_.cores.end() ? std::vector<int>() : cores->second});
   GANDEM_RETURN_IF_ERROR(child);
   coordinator_->WorkerStarted(key, child->pid());
   children_.emplace(key, *std::move(child));

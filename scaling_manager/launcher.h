@@ -14,6 +14,7 @@
 #include "absl/status/statusor.h"
 #include "common/child_process.h"
 #include "scaling_manager/coordinator.h"
+#include "scaling_manager/core_plan.h"
 
 namespace gandem {
 
@@ -23,6 +24,7 @@ class Launcher {
     std::string binary_folder;    // required: where the workers' binaries are
     std::string run_dir;          // required
     std::string control_address;  // required: of the Control service
+    WorkerCores cores = {};       // workers that are not in it run anywhere
   };
   // The end of a worker that was not asked to leave, or that failed.
   struct Failure {

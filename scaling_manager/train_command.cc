@@ -27,6 +27,7 @@
 #include "common/status.h"
 #include "scaling_manager/console.h"
 #include "scaling_manager/control_service.h"
+#include "scaling_manager/core_plan.h"
 #include "scaling_manager/launcher.h"
 #include "scaling_manager/metrics_writer.h"
 #include "scaling_manager/progress.h"
@@ -111,6 +112,8 @@ class TrainCommand {
   void OnMetrics(const HeartbeatRequest& request);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
+  // Empty: the operating system places them.
+  WorkerCores PlaceWorkers();
   absl::Status StartWatcher(const std::string& binaries);
   void ShowEvaluations();
   // Until the last checkpoint is judged; false: the user wants to leave.
@@ -205,7 +208,8 @@ absl::Status TrainCommand::Start() {
   if (!options_.external) {
     launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
                                         .run_dir = setup_.run_dir,
-                                        .control_address = server_->address()},
+                                        .control_address = server_->address(),
+                                        .cores = PlaceWorkers()},
                       coordinator_.get());
     return absl::OkStatus();
   }
@@ -217,6 +221,21 @@ absl::Status TrainCommand::Start() {
                      worker.rank()));
   }
   return absl::OkStatus();
+}
+
+WorkerCores TrainCommand::PlaceWorkers() {
+  const std::vector<WorkerKey> workers =
+      CoordinatorOptions(setup_, options_).workers;
+  if (!options_.bind_cores || workers.size() < 2) return {};
+  const auto cores =
+      PlanWorkerCores(ReadMachine(AllowedCores()), setup_.config, workers);
+  if (!cores.ok()) {
+    Say(absl::StrCat("workers are not bound to cores: ",
+                     cores.status().message()));
+    return {};
+  }
+  GANDEM_LOG_INFO("cores: {}", ToString(*cores));
+  return *cores;
 }
 
 absl::Status TrainCommand::StartWatcher(const std::string& binaries) {

@@ -25,8 +25,8 @@ torch_version=2.11.0
 packages=(
   ca-certificates ccache cmake g++ lld ninja-build pkg-config python3
   python3-pip protobuf-compiler protobuf-compiler-grpc libabsl-dev libcli11-dev
-  libgrpc++-dev libisal-dev libpng-dev libprotobuf-dev libspdlog-dev libssl-dev
-  nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist
+  libgrpc++-dev libhwloc-dev libisal-dev libpng-dev libprotobuf-dev
+  libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist
 )
 test_packages=(
   clang clang-format clang-tidy dpkg-dev libclang-rt-14-dev libbenchmark-dev

@@ -38,10 +38,10 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
       ElementsAre("gandem -h,--help", "gandem --version", "train -h,--help",
                   "train RECIPE", "train --run_dir", "train --set",
                   "train --colocated", "train --external", "train --listen",
-                  "train --insecure_network", "train --evaluate_every",
-                  "train --evaluate_cores", "train --evaluate_args",
-                  "status -h,--help", "status RUN_DIR", "status --json",
-                  "watch-eval -h,--help", "watch-eval RUN_DIR",
+                  "train --insecure_network", "train --bind_cores",
+                  "train --evaluate_every", "train --evaluate_cores",
+                  "train --evaluate_args", "status -h,--help", "status RUN_DIR",
+                  "status --json", "watch-eval -h,--help", "watch-eval RUN_DIR",
                   "watch-eval --every", "watch-eval --once", "sample -h,--help",
                   "evaluate -h,--help", "train-features -h,--help",
                   "models -h,--help", "explain -h,--help", "explain FIELD"));
@@ -103,6 +103,22 @@ TEST_F(CommandLineTest, TrainWithEvaluation) {
   EXPECT_EQ(options.evaluate_every, 500);
   EXPECT_EQ(options.evaluate_cores, "1");
   EXPECT_EQ(options.evaluate_args, "--num 10");
+}
+
+TEST_F(CommandLineTest, TrainBindsCoresUnlessToldNotTo) {
+  const std::vector<const char*> train = {"train", "a.textproto", "--run_dir",
+                                          "runs/a", "--bind_cores"};
+  const auto with = [&](const char* value) {
+    std::vector<const char*> arguments = train;
+    arguments.push_back(value);
+    return Parse(arguments);
+  };
+  EXPECT_TRUE(std::get<TrainOptions>(with("auto")).bind_cores);
+  EXPECT_FALSE(std::get<TrainOptions>(with("none")).bind_cores);
+  EXPECT_EQ(ExitCode(with("0-3")), kExitUsage);
+  EXPECT_TRUE(std::get<TrainOptions>(
+                  Parse({"train", "a.textproto", "--run_dir", "runs/a"}))
+                  .bind_cores);
 }
 
 TEST_F(CommandLineTest, Explain) {

@@ -8,8 +8,10 @@
 #include <signal.h>
 #include <sys/stat.h>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/cores.h"
 #include "common/file.h"
 #include "common/version.h"
 #include "tests/testing/status_matchers.h"
@@ -98,6 +100,29 @@ TEST_F(LauncherTest, TellsTheWorkerWhoItIs) {
     absl::SleepFor(absl::Milliseconds(2));
   }
   EXPECT_EQ(Log("generator-0.log"), expected);
+}
+
+TEST_F(LauncherTest, WorkersRunOnTheirCores) {
+  Install(GENERATOR, "cores");
+  Install(DISCRIMINATOR, "cores");
+  const std::vector<int> allowed = AllowedCores();
+  const std::vector<int> last = {allowed.back()};
+  launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
+                                      .run_dir = run_dir_.path(),
+                                      .control_address = "unix:/tmp/c",
+                                      .cores = {{{GENERATOR, 0}, last}}},
+                    coordinator_.get());
+  launcher_->Poll();
+  const auto says = [this](const std::string& log, const std::string& cores) {
+    const std::string expected = absl::StrCat("cores ", cores, ",");
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (!absl::StrContains(Log(log), expected) && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return absl::StrContains(Log(log), expected);
+  };
+  EXPECT_TRUE(says("generator-0.log", CoresText(last)));
+  EXPECT_TRUE(says("discriminator-0.log", CoresText(allowed)));
 }
 
 TEST_F(LauncherTest, RestartsWithinTheBudgetAndShowsTheLog) {

@@ -37,6 +37,7 @@ using Json = nlohmann::json;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -176,6 +177,24 @@ TEST_F(TrainCommandTest, Colocated) {
   EXPECT_EQ(Train({"--colocated"}), kExitOk) << Output();
   EXPECT_TRUE(PathExists(run_dir_ + "/logs/colocated-0.log"));
   EXPECT_FALSE(PathExists(run_dir_ + "/logs/generator-0.log"));
+}
+
+TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
+  const auto log = [this] {
+    return ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
+  };
+  EXPECT_EQ(Train({"--bind_cores", "none"}), kExitOk) << Output();
+  EXPECT_THAT(log(), Not(HasSubstr("cores")));
+  EXPECT_EQ(Train({"--set", "rounds=50"}), kExitOk) << Output();
+  // A machine of one core has not enough.
+  EXPECT_THAT(log(), AnyOf(HasSubstr("cores: generator 0 on "),
+                           HasSubstr("workers are not bound to cores")));
+  ChildProcess many = Start({"train", recipe_, "--run_dir", folder_ / "many",
+                             "--set", "generator.threads=1024"});
+  EXPECT_EQ(WaitForEnd(many), kExitOk) << Output();
+  EXPECT_THAT(Output(),
+              HasSubstr("workers are not bound to cores: 2 workers have 1025 "
+                        "compute threads, and"));
 }
 
 TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
