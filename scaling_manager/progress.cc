@@ -34,6 +34,18 @@ double PercentDone(const StatusReply& status) {
          static_cast<double>(status.rounds());
 }
 
+// "D2 812/s sync 3% slow 1 +25%": two workers, of which rank 1 is slow.
+std::string FleetText(const FleetStatus& fleet) {
+  std::string text = absl::StrFormat(
+      "%c%d %.0f/s sync %.0f%%", fleet.role() == GENERATOR ? 'G' : 'D',
+      fleet.workers(), fleet.images_per_second(), 100 * fleet.sync_share());
+  if (fleet.straggler() >= 0) {
+    absl::StrAppendFormat(&text, " slow %d +%.0f%%", fleet.straggler(),
+                          100 * fleet.straggler_excess());
+  }
+  return text;
+}
+
 // The fields after the bar, what matters most first.
 std::vector<std::string> Fields(const ProgressView& view) {
   const StatusReply& status = view.status;
@@ -52,6 +64,9 @@ std::vector<std::string> Fields(const ProgressView& view) {
     fields.push_back(absl::StrFormat("G %.3f D %.3f", view.generator.loss(),
                                      view.discriminator.loss()));
     fields.push_back(absl::StrFormat("lag %d", view.generator.lag()));
+  }
+  for (const FleetStatus& fleet : status.fleets()) {
+    fields.push_back(FleetText(fleet));
   }
   if (view.discriminator.cache_capacity() > 0) {
     fields.push_back(
@@ -78,8 +93,9 @@ std::string Waiting(const StatusReply& status) {
 }  // namespace
 
 void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
-  if (metrics.rank() != 0) return;
   absl::MutexLock lock(&mu_);
+  fleets_.Add(metrics);
+  if (metrics.rank() != 0) return;
   if (metrics.role() == GENERATOR) generator_ = metrics;
   if (metrics.role() == DISCRIMINATOR) discriminator_ = metrics;
 }
@@ -117,6 +133,10 @@ void ProgressTracker::Complete(StatusReply& status) const {
   const bool goes_on = status.state() == "running";
   status.set_eta_seconds(
       goes_on && speed > 0 ? static_cast<double>(left) / speed : 0);
+  status.clear_fleets();
+  for (FleetStatus& fleet : fleets_.Fleets()) {
+    *status.add_fleets() = std::move(fleet);
+  }
 }
 
 ProgressView ProgressTracker::View(StatusReply status) const {
@@ -175,10 +195,32 @@ std::string ProgressLine(const ProgressView& view) {
                                      discriminator.cache_images(),
                                      discriminator.cache_capacity()));
   }
+  for (const FleetStatus& fleet : status.fleets()) {
+    fields.push_back(FleetText(fleet));
+  }
   if (status.eta_seconds() > 0) {
     fields.push_back("ETA " + TimeText(status.eta_seconds()));
   }
   return absl::StrJoin(fields, " | ");
+}
+
+std::string FleetTable(const StatusReply& status) {
+  if (status.fleets().empty()) return "";
+  std::string text =
+      absl::StrFormat("  %-15s %8s %9s %4s %5s  %s\n", "fleet", "workers",
+                      "images/s", "lag", "sync", "straggler");
+  for (const FleetStatus& fleet : status.fleets()) {
+    absl::StrAppendFormat(
+        &text, "  %-15s %8d %9.1f %4d %4.0f%%  %s\n",
+        absl::AsciiStrToLower(Role_Name(fleet.role())), fleet.workers(),
+        fleet.images_per_second(), fleet.lag(), 100 * fleet.sync_share(),
+        fleet.straggler() < 0
+            ? "-"
+            : absl::StrFormat("rank %d computes %.0f%% longer",
+                              fleet.straggler(),
+                              100 * fleet.straggler_excess()));
+  }
+  return text;
 }
 
 }  // namespace gandem

@@ -17,6 +17,7 @@
 #include "absl/time/time.h"
 #include "proto/control.pb.h"
 #include "proto/metrics.pb.h"
+#include "scaling_manager/fleet_speeds.h"
 
 namespace gandem {
 
@@ -36,7 +37,7 @@ class ProgressTracker {
   void AddMetrics(const RoundMetrics& metrics);
   // Measures the speed; call it a few times a second.
   void Observe(absl::Time now, int64_t run_epoch, int64_t completed_rounds);
-  // Fills images_per_second and eta_seconds; 0: not known yet.
+  // Fills images_per_second and eta_seconds (0: not known yet), and fleets.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
 
@@ -47,6 +48,7 @@ class ProgressTracker {
   mutable absl::Mutex mu_;
   RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
+  FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // (time, completed rounds), oldest first; the last few seconds.
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);
@@ -57,5 +59,8 @@ std::string ProgressBar(const ProgressView& view, int width);
 
 // One line for a log.
 std::string ProgressLine(const ProgressView& view);
+
+// A row for each fleet, below a row of headings; empty if there are none.
+std::string FleetTable(const StatusReply& status);
 
 }  // namespace gandem

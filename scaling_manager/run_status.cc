@@ -16,6 +16,7 @@
 #include "common/file_tail.h"
 #include "common/run_config.h"
 #include "common/status.h"
+#include "scaling_manager/fleet_speeds.h"
 #include "scaling_manager/progress.h"
 #include "scaling_manager/run_counters.h"
 #include "scaling_manager/run_lock.h"
@@ -52,13 +53,26 @@ RoundMetrics FromJson(const Json& json) {
                        ? loss->get<double>()
                        : std::numeric_limits<double>::quiet_NaN());
   metrics.set_lag(json.value("lag", int64_t{0}));
+  metrics.set_images(json.value("images", int64_t{0}));
+  metrics.set_unix_seconds(json.value("unix_seconds", 0.0));
+  metrics.set_round_seconds(json.value("round_seconds", 0.0));
+  metrics.set_wait_images_seconds(json.value("wait_images_seconds", 0.0));
+  metrics.set_wait_feedback_seconds(json.value("wait_feedback_seconds", 0.0));
+  metrics.set_wait_data_seconds(json.value("wait_data_seconds", 0.0));
+  metrics.set_wait_cache_seconds(json.value("wait_cache_seconds", 0.0));
+  metrics.set_wait_sync_seconds(json.value("wait_sync_seconds", 0.0));
   return metrics;
 }
 
-// The newest record of each role.
-std::map<Role, RoundMetrics> LastMetrics(const std::string& run_dir) {
+// The newest record of each worker, and what the newest ones say of fleets.
+struct LastRounds {
+  std::map<std::pair<Role, int>, RoundMetrics> of_workers;  // by rank
+  FleetSpeeds fleets;
+};
+
+LastRounds ReadLastRounds(const std::string& run_dir) {
   constexpr int64_t kTailBytes = 64 << 10;
-  std::map<Role, RoundMetrics> last;
+  LastRounds last;
   const auto text = ReadFileTail(run_dir + "/metrics.jsonl", kTailBytes);
   if (!text.ok()) return last;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
@@ -67,12 +81,13 @@ std::map<Role, RoundMetrics> LastMetrics(const std::string& run_dir) {
     if (!json.is_object()) continue;
     try {
       const RoundMetrics metrics = FromJson(json);
-      last[metrics.role()] = metrics;
+      if (metrics.role() == ROLE_UNKNOWN) continue;
+      last.of_workers[{metrics.role(), metrics.rank()}] = metrics;
+      last.fleets.Add(metrics);
     } catch (const Json::exception&) {
       // A line of another version.
     }
   }
-  last.erase(ROLE_UNKNOWN);
   return last;
 }
 
@@ -103,11 +118,16 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
                       "\n");
     }
   }
-  for (auto& [role, metrics] : LastMetrics(run_dir)) {
+  const LastRounds last = ReadLastRounds(run_dir);
+  for (const auto& [key, metrics] : last.of_workers) {
     WorkerStatus* const worker = reply.add_workers();
-    worker->set_role(role);
+    worker->set_role(key.first);
+    worker->set_rank(key.second);
     worker->set_state("absent");
     *worker->mutable_last() = metrics;
+  }
+  for (FleetStatus& fleet : last.fleets.Fleets()) {
+    *reply.add_fleets() = std::move(fleet);
   }
   return reply;
 }
@@ -167,6 +187,7 @@ std::string RunStatusText(const std::string& run_dir,
   for (const WorkerStatus& worker : status.workers()) {
     absl::StrAppend(&text, WorkerText(worker), "\n");
   }
+  absl::StrAppend(&text, FleetTable(status));
   if (!status.detail().empty()) {
     absl::StrAppend(&text, "  ", status.detail(), "\n");
   }

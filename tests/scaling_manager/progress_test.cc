@@ -76,6 +76,49 @@ TEST(ProgressLineTest, ShowsBothLagsAndTheCache) {
             "56m12s");
 }
 
+ProgressView FleetView() {
+  ProgressView view = RunningView();
+  FleetStatus* const generators = view.status.add_fleets();
+  generators->set_role(GENERATOR);
+  generators->set_workers(1);
+  generators->set_images_per_second(85.6);
+  generators->set_lag(1);
+  generators->set_straggler(-1);
+  FleetStatus* const discriminators = view.status.add_fleets();
+  discriminators->set_role(DISCRIMINATOR);
+  discriminators->set_workers(12);
+  discriminators->set_images_per_second(85.4);
+  discriminators->set_sync_share(0.031);
+  discriminators->set_straggler(7);
+  discriminators->set_straggler_excess(0.254);
+  return view;
+}
+
+TEST(FleetDisplayTest, TheBarHasAFieldForEachFleet) {
+  EXPECT_EQ(ProgressBar(FleetView(), 160),
+            "[==========                              ] 1500/6000 25% ETA "
+            "56m12s 85 img/s G 1.234 D 0.500 lag 1 G1 86/s sync 0% D12 85/s "
+            "sync 3% slow 7 +25% cache 50%");
+  for (int width = 0; width < 200; ++width) {
+    EXPECT_LE(ProgressBar(FleetView(), width).size(), width);
+  }
+}
+
+TEST(FleetDisplayTest, TheLineHasThemToo) {
+  EXPECT_THAT(ProgressLine(FleetView()),
+              HasSubstr("| cache 64/128 | G1 86/s sync 0% | D12 85/s sync 3% "
+                        "slow 7 +25% | ETA"));
+}
+
+TEST(FleetDisplayTest, TheTableHasARowForEachFleet) {
+  EXPECT_EQ(FleetTable(FleetView().status),
+            "  fleet            workers  images/s  lag  sync  straggler\n"
+            "  generator              1      85.6    1    0%  -\n"
+            "  discriminator         12      85.4    0    3%  rank 7 computes "
+            "25% longer\n");
+  EXPECT_EQ(FleetTable(RunningView().status), "");
+}
+
 TEST(ProgressLineTest, KnowsLittleAtTheStart) {
   ProgressView view;
   view.status.set_state("running");
@@ -145,6 +188,22 @@ TEST_F(TrackerTest, KeepsTheNewestRecordOfEachRole) {
   const ProgressView view = tracker_.View(StatusReply());
   EXPECT_EQ(view.discriminator.round(), 3);
   EXPECT_EQ(view.generator.role(), ROLE_UNKNOWN);
+}
+
+TEST_F(TrackerTest, FleetsAppearOnceThereAreSeveralWorkers) {
+  RoundMetrics metrics;
+  metrics.set_role(DISCRIMINATOR);
+  metrics.set_round_seconds(2);
+  metrics.set_images(64);
+  tracker_.AddMetrics(metrics);
+  EXPECT_EQ(At(0, 0).fleets_size(), 0);
+  metrics.set_rank(1);
+  tracker_.AddMetrics(metrics);
+  StatusReply status = At(1, 1);
+  tracker_.Complete(status);  // again
+  ASSERT_EQ(status.fleets_size(), 1);
+  EXPECT_EQ(status.fleets(0).workers(), 2);
+  EXPECT_DOUBLE_EQ(status.fleets(0).images_per_second(), 64);
 }
 
 // What a console writes, read back from a file.
