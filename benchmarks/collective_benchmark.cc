@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All-reduce between processes of this host over unix sockets: the ring of
-// collective/, checksums included, and a plain ring over the same kind of
-// sockets without any check, in turns.
+// All-reduce between processes of this host: the ring of collective/, checksums
+// included; the same without shared memory, so that payloads go through unix
+// sockets; a plain ring over such sockets without any check; and, where a
+// Python with PyTorch is given, Gloo through torch.distributed. All in turns,
+// so that a machine whose speed drifts slows all of them.
 //
-//   collective_benchmark [--ranks N] [--bytes N ...] [--repetitions N]
-//                        [--json FILE]
+//   collective_benchmark [--ranks N,N...] [--bytes N,N...] [--repetitions N]
+//                        [--python VENV/bin/python] [--json FILE]
 //
-// Prints the median time of one all-reduce of float32, and the bus bandwidth
-// 2 (N - 1) / N * bytes / time, which does not grow with N on equal links.
-// benchmarks/gloo_allreduce.py measures Gloo in the same way.
+// Prints the median time of one all-reduce of float32 and the bus bandwidth,
+// 2 (N - 1) / N * bytes / time, which does not grow with N on equal links; and
+// the ring's speed over Gloo's, the median of the turns' ratios.
+#include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
@@ -22,14 +25,18 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <functional>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "collective/element_sum.h"
@@ -49,6 +56,9 @@ struct Job {
   std::string folder;  // of the sockets
   std::vector<int64_t> bytes;
   int64_t repetitions = 5;
+  std::vector<std::string> ways = {"ring", "stream", "plain"};
+  int64_t chunk_bytes = RingOptions().chunk_bytes;
+  std::string python;  // empty: without Gloo
 };
 
 // --- The plain ring ---
@@ -147,11 +157,14 @@ class PlainRing {
 
 // --- The collective ---
 
-std::unique_ptr<Collective> JoinRing(const Job& job) {
-  RingOptions options = {.rank = job.rank};
+std::unique_ptr<Collective> JoinRing(const Job& job, bool shares_memory) {
+  const std::string name = shares_memory ? "ring" : "stream";
+  RingOptions options = {.rank = job.rank,
+                         .chunk_bytes = job.chunk_bytes,
+                         .shares_memory = shares_memory};
   for (int rank = 0; rank < job.ranks; ++rank) {
     options.peers.push_back(
-        {.local_address = absl::StrCat("unix:", job.folder, "/ring", rank)});
+        {.local_address = absl::StrCat("unix:", job.folder, "/", name, rank)});
   }
   auto listener = RingListener::Start(
       {.local_address = options.peers[job.rank].local_address});
@@ -161,7 +174,69 @@ std::unique_ptr<Collective> JoinRing(const Job& job) {
   return *std::move(ring);
 }
 
-// --- Both ---
+// --- Gloo ---
+
+// Starts `arguments`; input and output, if not null, become ours to use.
+pid_t Start(std::vector<std::string> arguments, FILE** input, FILE** output) {
+  std::vector<char*> raw;
+  for (std::string& argument : arguments) raw.push_back(argument.data());
+  raw.push_back(nullptr);
+  int to[2] = {-1, -1};
+  int from[2] = {-1, -1};
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  if (input != nullptr) {
+    GANDEM_CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+    posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+  }
+  pid_t pid = -1;
+  GANDEM_CHECK(
+      posix_spawnp(&pid, raw[0], &actions, nullptr, raw.data(), environ) == 0);
+  posix_spawn_file_actions_destroy(&actions);
+  if (input != nullptr) {
+    close(to[0]);
+    close(from[1]);
+    *input = fdopen(to[1], "w");
+    *output = fdopen(from[0], "r");
+  }
+  return pid;
+}
+
+void WaitForEnd(pid_t pid) {
+  int status = 0;
+  GANDEM_CHECK(waitpid(pid, &status, 0) == pid);
+  GANDEM_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+// gloo_allreduce.py, which has all ranks of its own.
+class Gloo {
+ public:
+  Gloo(const std::string& python, int ranks)
+      : pid_(
+            Start({python, GANDEM_GLOO_SCRIPT, absl::StrCat("--ranks=", ranks)},
+                  &input_, &output_)) {}
+  ~Gloo() {
+    std::fclose(input_);
+    WaitForEnd(pid_);
+    std::fclose(output_);
+  }
+
+  double Seconds(int64_t bytes, int64_t calls) {
+    std::fprintf(input_, "%s\n", absl::StrCat(bytes, " ", calls).c_str());
+    std::fflush(input_);
+    double seconds = 0;
+    GANDEM_CHECK(std::fscanf(output_, "%lf", &seconds) == 1);
+    return seconds;
+  }
+
+ private:
+  FILE* input_ = nullptr;
+  FILE* output_ = nullptr;
+  const pid_t pid_;
+};
+
+// --- All ---
 
 double Median(std::vector<double> values) {
   std::sort(values.begin(), values.end());
@@ -172,110 +247,150 @@ double Median(std::vector<double> values) {
 using Times = std::map<std::string, std::map<int64_t, std::vector<double>>>;
 
 Times Measure(const Job& job) {
-  const auto ring = JoinRing(job);
+  const auto ring = JoinRing(job, /*shares_memory=*/true);
+  const auto stream = JoinRing(job, /*shares_memory=*/false);
   PlainRing plain(job);
+  std::optional<Gloo> gloo;
+  if (!job.python.empty()) gloo.emplace(job.python, job.ranks);
+  std::vector<float> values;
+  const auto sum_with = [&](Collective& collective) {
+    GANDEM_CHECK_OK(collective.Wait(
+        collective.AllReduce(std::as_writable_bytes(std::span(values)),
+                             ElementType::kFloat32),
+        absl::Now() + kPatience));
+  };
+  const std::pair<std::string, std::function<void()>> ways[] = {
+      {"ring", [&] { sum_with(*ring); }},
+      {"stream", [&] { sum_with(*stream); }},
+      {"plain", [&] { plain.AllReduce(values); }}};
   Times times;
   for (int64_t repetition = 0; repetition <= job.repetitions; ++repetition) {
     for (const int64_t bytes : job.bytes) {
-      std::vector<float> values(bytes / 4);
+      values.assign(bytes / 4, 0.0F);
       const int64_t calls =
           std::clamp<int64_t>((int64_t{64} << 20) / bytes, 2, 200);
-      for (const std::string how : {"ring", "plain"}) {
+      const auto add = [&](const std::string& how, double seconds) {
+        if (repetition > 0) times[how][bytes].push_back(seconds);
+      };
+      for (const auto& [how, all_reduce] : ways) {
+        if (std::ranges::count(job.ways, how) == 0) continue;
         GANDEM_CHECK_OK(ring->Wait(ring->Barrier(), absl::Now() + kPatience));
         const absl::Time begin = absl::Now();
-        for (int64_t call = 0; call < calls; ++call) {
-          if (how == "plain") {
-            plain.AllReduce(values);
-          } else {
-            GANDEM_CHECK_OK(ring->Wait(
-                ring->AllReduce(std::as_writable_bytes(std::span(values)),
-                                ElementType::kFloat32),
-                absl::Now() + kPatience));
-          }
-        }
-        const double seconds = absl::ToDoubleSeconds(absl::Now() - begin);
-        if (repetition > 0) times[how][bytes].push_back(seconds / calls);
+        for (int64_t call = 0; call < calls; ++call) all_reduce();
+        add(how, absl::ToDoubleSeconds(absl::Now() - begin) / calls);
       }
+      if (gloo.has_value()) add("gloo", gloo->Seconds(bytes, calls));
     }
   }
   GANDEM_CHECK_OK(ring->Wait(ring->Barrier(), absl::Now() + kPatience));
   return times;
 }
 
+// The median of the turns' ratios, and all of them.
+std::string SpeedOver(const std::vector<double>& ours,
+                      const std::vector<double>& theirs) {
+  std::vector<double> ratios;
+  for (size_t i = 0; i < ours.size(); ++i) {
+    ratios.push_back(theirs[i] / ours[i]);
+  }
+  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
+  return absl::StrFormat("%.2f (%.2f to %.2f)", Median(ratios), *low, *high);
+}
+
 nlohmann::json Report(const Job& job, const Times& times) {
+  std::printf("\n%d ranks, %s repetitions; milliseconds, and bus GB/s\n\n",
+              job.ranks, absl::StrCat(job.repetitions).c_str());
+  std::string headings = "| bytes |";
+  std::string line = "|---|";
+  for (const auto& [how, of_how] : times) {
+    absl::StrAppend(&headings, " ", how, " | |");
+    absl::StrAppend(&line, "---|---|");
+  }
+  std::printf("%s ring / plain | ring / Gloo |\n%s---|---|\n", headings.c_str(),
+              line.c_str());
   nlohmann::json result;
   result["ranks"] = job.ranks;
   for (const int64_t bytes : job.bytes) {
+    std::string row = absl::StrCat("| ", bytes, " |");
+    nlohmann::json& of_size = result["results"].emplace_back();
+    of_size["bytes"] = bytes;
     for (const auto& [how, of_how] : times) {
-      const std::vector<double>& all = of_how.at(bytes);
-      const double seconds = Median(all);
-      const double bus =
-          2.0 * (job.ranks - 1) / job.ranks * bytes / seconds / 1e9;
-      const auto [low, high] = std::minmax_element(all.begin(), all.end());
-      std::printf("%10lld bytes  %-6s %9.3f ms (%.3f to %.3f)  %6.3f GB/s\n",
-                  static_cast<long long>(bytes), how.c_str(), seconds * 1e3,
-                  *low * 1e3, *high * 1e3, bus);
-      result["results"].push_back({{"bytes", bytes},
-                                   {"how", how},
-                                   {"milliseconds", seconds * 1e3},
-                                   {"bus_gb_per_second", bus}});
+      const std::vector<double>& seconds = of_how.at(bytes);
+      const double bus = 2.0 * (job.ranks - 1) / job.ranks *
+                         static_cast<double>(bytes) / Median(seconds) / 1e9;
+      absl::StrAppendFormat(&row, " %.3f | %.2f |", Median(seconds) * 1e3, bus);
+      of_size["seconds"][how] = seconds;
     }
+    const auto over = [&](const std::string& other) {
+      const auto it = times.find(other);
+      return it == times.end()
+                 ? ""
+                 : SpeedOver(times.at("ring").at(bytes), it->second.at(bytes));
+    };
+    std::printf("%s %s | %s |\n", row.c_str(), over("plain").c_str(),
+                over("gloo").c_str());
   }
   return result;
 }
 
 // This program again, as another rank.
 pid_t StartRank(const Job& job, int rank) {
-  std::vector<std::string> arguments = {
-      "/proc/self/exe",
-      absl::StrCat("--rank=", rank),
-      absl::StrCat("--ranks=", job.ranks),
-      absl::StrCat("--folder=", job.folder),
-      absl::StrCat("--repetitions=", job.repetitions),
-      absl::StrCat("--bytes=", absl::StrJoin(job.bytes, ","))};
-  std::vector<char*> raw;
-  for (std::string& argument : arguments) raw.push_back(argument.data());
-  raw.push_back(nullptr);
-  pid_t pid = -1;
-  GANDEM_CHECK(
-      posix_spawn(&pid, raw[0], nullptr, nullptr, raw.data(), environ) == 0);
-  return pid;
+  return Start({"/proc/self/exe", absl::StrCat("--rank=", rank),
+                absl::StrCat("--ranks=", job.ranks),
+                absl::StrCat("--folder=", job.folder),
+                absl::StrCat("--ways=", absl::StrJoin(job.ways, ",")),
+                absl::StrCat("--chunk_bytes=", job.chunk_bytes),
+                absl::StrCat("--repetitions=", job.repetitions),
+                absl::StrCat("--bytes=", absl::StrJoin(job.bytes, ","))},
+               nullptr, nullptr);
+}
+
+nlohmann::json MeasureAndReport(Job job) {
+  const auto folder = SocketFolder::Create();
+  GANDEM_CHECK_OK(folder.status());
+  job.folder = (*folder)->path();
+  std::vector<pid_t> others;
+  for (int rank = 1; rank < job.ranks; ++rank) {
+    others.push_back(StartRank(job, rank));
+  }
+  nlohmann::json result = Report(job, Measure(job));
+  for (const pid_t other : others) WaitForEnd(other);
+  return result;
 }
 
 }  // namespace
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  CLI::App app("All-reduce over gRPC against a plain socket ring");
+  CLI::App app("All-reduce of collective/ against Gloo and a plain ring");
   gandem::Job job;
-  job.bytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20};
+  job.bytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20};
+  std::vector<int> ranks = {2, 4};
   std::string json;
-  app.add_option("--ranks", job.ranks, "processes")->check(CLI::Range(2, 16));
+  app.add_option("--ranks", ranks, "processes")
+      ->delimiter(',')
+      ->check(CLI::Range(2, 16));
   app.add_option("--bytes", job.bytes, "of the buffers")
       ->delimiter(',')
       ->check(CLI::Range(int64_t{4}, int64_t{1} << 30));
   app.add_option("--repetitions", job.repetitions, "of all, in turns")
       ->check(CLI::Range(1, 1000));
+  app.add_option("--ways", job.ways, "of ring, stream, plain; the ring always")
+      ->delimiter(',');
+  app.add_option("--chunk_bytes", job.chunk_bytes, "of the ring");
+  app.add_option("--python", job.python, "a Python that has torch, for Gloo");
   app.add_option("--json", json, "file for the result");
   app.add_option("--rank", job.rank, "(internal) be another rank");
   app.add_option("--folder", job.folder, "(internal) of the sockets");
   CLI11_PARSE(app, argc, argv);
-  if (job.rank != 0) {
-    gandem::Measure(job);
-    return 0;
-  }
-  const auto folder = gandem::SocketFolder::Create();
-  GANDEM_CHECK_OK(folder.status());
-  job.folder = (*folder)->path();
-  std::vector<pid_t> others;
-  for (int rank = 1; rank < job.ranks; ++rank) {
-    others.push_back(gandem::StartRank(job, rank));
-  }
-  const nlohmann::json result = gandem::Report(job, gandem::Measure(job));
-  for (const pid_t other : others) {
-    int status = 0;
-    GANDEM_CHECK(waitpid(other, &status, 0) == other);
-    GANDEM_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  nlohmann::json result;
+  for (const int size : ranks) {
+    job.ranks = size;
+    if (job.rank != 0) {
+      gandem::Measure(job);
+    } else {
+      result.push_back(gandem::MeasureAndReport(job));
+    }
   }
   if (!json.empty()) {
     GANDEM_CHECK_OK(gandem::WriteFile(json, result.dump(2) + "\n"));

@@ -59,11 +59,11 @@ PYTORCH = {
     "PyTorch REUSED, channels_last": ["--channels_last"],
 }
 WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
-         "wait_cache_seconds"]
+         "wait_cache_seconds", "wait_sync_seconds"]
 
 
-def run_gandem(binaries, recipe, rounds, colocated, assignments):
-    """Images/s after the warm-up, and the share of waiting by role."""
+def train(binaries, recipe, rounds, colocated, assignments):
+    """The records of metrics.jsonl of a run of so many measured rounds."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
         command = [binaries / "gandem", "train",
@@ -81,18 +81,33 @@ def run_gandem(binaries, recipe, rounds, colocated, assignments):
         lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
     finally:
         shutil.rmtree(folder)
-    records = [json.loads(line) for line in lines]
-    begin, end, waits = 0.0, 0.0, {}
+    return [json.loads(line) for line in lines]
+
+
+def after_warm_up(records):
+    return [r for r in records if int(r.get("round", 0)) >= WARM_UP]
+
+
+def run_gandem(binaries, recipe, rounds, colocated, assignments):
+    """Images/s after the warm-up, and the share of waiting by role."""
+    records = train(binaries, recipe, rounds, colocated, assignments)
+    rounds_per_second, waits = speed_and_waits(records)
+    return BATCH * rounds_per_second, waits
+
+
+def speed_and_waits(records):
+    begin, end, rounds, waits = 0.0, 0.0, 0, {}
     for role in ("generator", "discriminator"):
         mine = [r for r in records if r["role"] == role]
-        measured = [r for r in mine if int(r.get("round", 0)) >= WARM_UP]
+        measured = after_warm_up(mine)
         begin = max(begin, next(r["unix_seconds"] for r in mine
                                 if int(r.get("round", 0)) == WARM_UP - 1))
         end = max(end, measured[-1]["unix_seconds"])
+        rounds = 1 + int(measured[-1]["round"]) - WARM_UP
         total = sum(r["round_seconds"] for r in measured)
         waits[role] = {w: sum(r.get(w, 0) for r in measured) / total
                        for w in WAITS}
-    return rounds * BATCH / (end - begin), waits
+    return rounds / (end - begin), waits
 
 
 def run_pytorch(python, shape, flags):

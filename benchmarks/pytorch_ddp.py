@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The data-parallel baseline of benchmarks/fleet.py: DCGAN in PyTorch with
+DistributedDataParallel over Gloo.
+
+Written as a good PyTorch user would: the networks and images of
+pytorch_dcgan.py, each rank with its share of the batch and one thread,
+channels_last, fused Adam, gradients in the buckets' memory, no buffers
+broadcast; the discriminator's two backward passes communicate once (no_sync),
+and the generator's step goes through the bare discriminator, so that nothing of
+it is reduced there. --interval k reduces at every k-th batch only. Prints
+images/s over the rounds after the warm-up.
+
+Needs torch==2.11.0 and numpy.
+"""
+
+import argparse
+import contextlib
+import os
+import socket
+import time
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing as multiprocessing
+import torch.nn.functional as F
+from torch.nn.parallel import DistributedDataParallel
+
+import pytorch_dcgan
+
+
+def wrapped(network):
+    return DistributedDataParallel(network, broadcast_buffers=False,
+                                   gradient_as_bucket_view=True)
+
+
+def run(rank, args, port, speed):
+    os.environ["MASTER_ADDR"] = "127.0.0.1"
+    os.environ["MASTER_PORT"] = str(port)
+    dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
+    torch.set_num_threads(1)
+    batch = args.batch // args.ranks
+    g = pytorch_dcgan.generator(args.size, args.noise_dim, args.width)
+    d = pytorch_dcgan.discriminator(args.size, args.width)
+    for net in (g, d):
+        net.apply(pytorch_dcgan.initialize).to(
+            memory_format=torch.channels_last)
+    g_ranks, d_ranks = wrapped(g), wrapped(d)
+    g_adam = torch.optim.Adam(g.parameters(), 2e-4, (0.0, 0.999), fused=True)
+    d_adam = torch.optim.Adam(d.parameters(), 2e-4, (0.0, 0.999), fused=True)
+    average = [p.detach().clone() for p in g.parameters()]
+    images = pytorch_dcgan.real_images(args.images, args.size)
+
+    def unless(reduces, net):
+        return contextlib.nullcontext() if reduces else net.no_sync()
+
+    def local_batch(is_last):
+        """Adds to the gradients of both networks; the last batch of a step
+        reduces them, and updates the discriminator before it is asked."""
+        pick = torch.randint(len(images), (batch,))
+        real = images[pick].contiguous(memory_format=torch.channels_last)
+        with unless(is_last, g_ranks):
+            made = g_ranks(torch.randn(batch, args.noise_dim, 1, 1))
+        with d_ranks.no_sync():
+            F.softplus(-d_ranks(real)).mean().backward()
+        with unless(is_last, d_ranks):
+            F.softplus(d_ranks(made.detach())).mean().backward()
+        if is_last:
+            d_adam.step()
+        d.requires_grad_(False)
+        F.softplus(-d(made)).mean().backward()
+        d.requires_grad_(True)
+
+    begin = 0.0
+    for step in range(args.warm_up + args.rounds):
+        if step == args.warm_up:
+            dist.barrier()
+            begin = time.perf_counter()
+        d_adam.zero_grad(set_to_none=True)
+        g_adam.zero_grad(set_to_none=True)
+        for i in range(args.interval):
+            local_batch(i == args.interval - 1)
+        g_adam.step()
+        if rank == 0:
+            with torch.no_grad():
+                torch._foreach_lerp_(average, list(g.parameters()), 0.001)
+    dist.barrier()
+    speed.value = (args.rounds * args.interval * args.batch
+                   / (time.perf_counter() - begin))
+    dist.destroy_process_group()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--images", default="/usr/share/datasets/fashion-mnist/"
+                        "train-images-idx3-ubyte.gz")
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--size", type=int, default=64)
+    parser.add_argument("--width", type=int, default=64)
+    parser.add_argument("--noise_dim", type=int, default=100)
+    parser.add_argument("--batch", type=int, default=64, help="of all ranks")
+    parser.add_argument("--interval", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--warm_up", type=int, default=5)
+    args = parser.parse_args()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    context = multiprocessing.get_context("spawn")
+    speed = context.Value("d", 0.0)
+    multiprocessing.spawn(run, (args, port, speed), nprocs=args.ranks)
+    print(f"{speed.value:.2f}")
+
+
+if __name__ == "__main__":
+    main()
