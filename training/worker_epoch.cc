@@ -141,16 +141,15 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
     choices_[GENERATOR] = joined.generator_compute();
     choices_[DISCRIMINATOR] = joined.discriminator_compute();
   }
-  const RoleSetup setup{
-      .place = place_,
-      .resume_from = assignment_.resume_from(),
-      .run_dir = assignment_.run_dir(),
-      .generator_choice = choices_[GENERATOR],
-      .discriminator_choice = choices_[DISCRIMINATOR],
-      .services = {.gate = &gate_,
-                   .checkpoints = writer_.get(),
-                   .report = [this](const RoundMetrics& m) { ReportRound(m); }},
-      .fleet = fleet_->collective()};
+  RoleServices services = {.gate = &gate_, .checkpoints = writer_.get()};
+  services.report = [this](const RoundMetrics& m) { ReportRound(m); };
+  const RoleSetup setup{.place = place_,
+                        .resume_from = assignment_.resume_from(),
+                        .run_dir = assignment_.run_dir(),
+                        .generator_choice = choices_[GENERATOR],
+                        .discriminator_choice = choices_[DISCRIMINATOR],
+                        .services = services,
+                        .fleet = fleet_->collective()};
   std::vector<std::unique_ptr<RoleLoop>> owned;
   if (Has(options_.role, GENERATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
