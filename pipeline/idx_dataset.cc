@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/idx_reader.h"
 #include "common/status.h"
-#include "pipeline/idx_reader.h"
 
 namespace gandem {
 namespace {

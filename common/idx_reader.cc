@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/idx_reader.h"
+#include "common/idx_reader.h"
 
 #include <zlib.h>
 
@@ -158,6 +158,12 @@ absl::StatusOr<std::vector<int64_t>> ReadShape(const std::string& path,
 }
 
 }  // namespace
+
+absl::StatusOr<std::vector<int64_t>> ReadIdxShape(const std::string& path,
+                                                  int num_dimensions) {
+  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));
+  return ReadShape(path, num_dimensions, file);
+}
 
 absl::StatusOr<IdxArray> ReadIdx(const std::string& path, int num_dimensions) {
   GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/idx_reader.h"
+#include "common/idx_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -40,6 +40,16 @@ TEST_F(IdxReaderTest, ReadsPlainAndGzip) {
     EXPECT_THAT(array.shape, ElementsAre(2, 1, 3));
     EXPECT_THAT(array.values, ElementsAre(0, 1, 2, 3, 4, 255));
   }
+}
+
+TEST_F(IdxReaderTest, TheShapeAloneNeedsNoValues) {
+  const std::string header = good_.substr(0, 16);
+  for (const std::string& path :
+       {WriteGzip(dir_ / "gzip", good_), WritePlain(dir_ / "cut", header)}) {
+    EXPECT_THAT(*ReadIdxShape(path, 3), ElementsAre(2, 1, 3));
+  }
+  EXPECT_THAT(ReadIdxShape(WritePlain(dir_ / "short", header.substr(0, 15)), 3),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("truncated")));
 }
 
 TEST_F(IdxReaderTest, ReadsMoreThanOneChunk) {

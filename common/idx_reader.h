@@ -31,4 +31,8 @@ struct IdxArray {
 // width), 1 for labels. Nothing is allocated on the word of the header alone.
 absl::StatusOr<IdxArray> ReadIdx(const std::string& path, int num_dimensions);
 
+// The shape alone: reads the header.
+absl::StatusOr<std::vector<int64_t>> ReadIdxShape(const std::string& path,
+                                                  int num_dimensions);
+
 }  // namespace gandem
