@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Events of a timeline on their way from the threads that they happen in to the
+// one that writes them (trace_writer.h). Full, it drops and counts: recording
+// never waits.
+//
+// Owner: outlives all its callers.
+// Thread safety: Add from any thread, the rest from one.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+struct TraceEvent {
+  enum class Kind { kSpan, kInstant, kCounter };
+
+  Kind kind = Kind::kSpan;
+  // A literal that needs no escaping in JSON, as is `argument`.
+  const char* name = "";
+  // Nanoseconds since the Unix epoch.
+  int64_t begin_ns = 0;
+  int64_t end_ns = 0;  // spans
+  int64_t thread = 0;  // the system's number, or a track of trace.h
+  const char* argument = nullptr;
+  int64_t value = 0;  // of the argument, or of the counter
+};
+
+class TraceBuffer {
+ public:
+  struct Batch {
+    std::vector<TraceEvent> events = {};  // in the order of Add
+    int64_t dropped = 0;                  // since the batch before
+    bool is_last = false;
+  };
+
+  // Empties it; from now on it takes up to `max_events`.
+  void Open(size_t max_events);
+  // Does nothing while it is closed.
+  void Add(const TraceEvent& event);
+  // Waits until it is half full, closed, or the deadline. `space` is an empty
+  // vector whose memory is used again.
+  Batch Take(std::vector<TraceEvent> space, absl::Time deadline);
+  // Take hands out what is left.
+  void Close();
+
+ private:
+  bool IsUrgent() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !is_open_ || 2 * events_.size() >= max_events_;
+  }
+
+  absl::Mutex mu_;
+  bool is_open_ ABSL_GUARDED_BY(mu_) = false;
+  size_t max_events_ ABSL_GUARDED_BY(mu_) = 0;
+  std::vector<TraceEvent> events_ ABSL_GUARDED_BY(mu_);
+  int64_t dropped_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+}  // namespace gandem
