@@ -30,18 +30,18 @@ PayloadRoom HeapRoom(size_t bytes) {
 }
 
 std::string ToString(const OperationTag& tag) {
+  const std::string text = absl::StrCat(NameOf(tag.kind), " ", tag.number);
   switch (tag.kind) {
     case OperationKind::kAllReduce:
-      return absl::StrCat("all-reduce ", tag.number, " (", tag.bytes,
-                          " bytes of ", NameOf(tag.type), ")");
+      return absl::StrCat(text, " (", tag.bytes, " bytes of ", NameOf(tag.type),
+                          ")");
     case OperationKind::kBroadcast:
-      return absl::StrCat("broadcast ", tag.number, " (", tag.bytes,
-                          " bytes of rank ", tag.root, ")");
+      return absl::StrCat(text, " (", tag.bytes, " bytes of rank ", tag.root,
+                          ")");
     case OperationKind::kAllGather:
-      return absl::StrCat("all-gather ", tag.number, " (", tag.bytes,
-                          " bytes)");
+      return absl::StrCat(text, " (", tag.bytes, " bytes)");
     case OperationKind::kBarrier:
-      return absl::StrCat("barrier ", tag.number);
+      return text;
   }
   return "";
 }

@@ -5,6 +5,20 @@
 
 namespace gandem {
 
+const char* NameOf(OperationKind kind) {
+  switch (kind) {
+    case OperationKind::kAllReduce:
+      return "all-reduce";
+    case OperationKind::kBroadcast:
+      return "broadcast";
+    case OperationKind::kAllGather:
+      return "all-gather";
+    case OperationKind::kBarrier:
+      return "barrier";
+  }
+  return "";
+}
+
 Collective::Ticket Collective::AllReduce(std::span<std::byte> values,
                                          ElementType type) {
   GANDEM_CHECK(values.size() % BytesPerElement(type) == 0);

@@ -57,11 +57,26 @@ constexpr size_t BytesPerElement(ElementType type) {
 
 enum class OperationKind { kAllReduce, kBroadcast, kAllGather, kBarrier };
 
+// "all-reduce"
+const char* NameOf(OperationKind kind);
+
 struct Operation {
   OperationKind kind = OperationKind::kBarrier;
   ElementType type = ElementType::kFloat32;  // all-reduce
   int root = 0;                              // broadcast
   std::span<std::byte> buffer = {};
+};
+
+// Totals since the collective exists, for metrics.
+struct CollectiveStats {
+  // What this rank has sent to others, of operations that are done: their
+  // bytes, not those that say what they are.
+  int64_t sent_bytes = 0;
+  // Time in which an operation was under way: submitted, and not done.
+  absl::Duration busy = {};
+  // Time that callers were held up by Wait; a part of `busy` as long as one
+  // thread waits at a time.
+  absl::Duration waited = {};
 };
 
 class Collective {
@@ -88,6 +103,9 @@ class Collective {
   // Gives up with `reason`, which must not be OK, and tells the other ranks.
   // Only the first reason counts. What was done stays done.
   virtual void Close(absl::Status reason) = 0;
+
+  // Zeros where nothing is measured: a fleet of one, and NCCL.
+  virtual CollectiveStats stats() const { return {}; }
 
  private:
   // Never fails: what is wrong comes out of Wait.

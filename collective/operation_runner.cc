@@ -336,7 +336,9 @@ absl::Status OperationRunner::Send(int to, size_t offset,
     }
     chunk.payload.push_back(room.Written());
   }
-  return transport_->Send(to, std::move(chunk));
+  GANDEM_RETURN_IF_ERROR(transport_->Send(to, std::move(chunk)));
+  sent_bytes_ += static_cast<int64_t>(bytes.size());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Chunk> OperationRunner::Receive(int from, size_t offset,

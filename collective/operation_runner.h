@@ -58,6 +58,9 @@ class OperationRunner {
 
   absl::Status Run(int64_t number, const Operation& operation);
 
+  // Bytes of chunks that the transport has taken.
+  int64_t sent_bytes() const { return sent_bytes_; }
+
  private:
   // A part of the buffer.
   struct Range {
@@ -116,6 +119,8 @@ class OperationRunner {
   // Of the running operation.
   OperationTag tag_;
   std::span<std::byte> buffer_;
+
+  int64_t sent_bytes_ = 0;
 };
 
 }  // namespace gandem

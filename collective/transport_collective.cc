@@ -9,9 +9,11 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/status.h"
 #include "common/thread.h"
+#include "common/trace.h"
 
 namespace gandem {
 namespace {
@@ -44,10 +46,24 @@ class TransportCollective : public Collective {
     const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return done_ >= ticket || stopped_;
     };
-    if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
-      return NotDone(ticket);
+    bool is_ready = ready();
+    if (!is_ready) {
+      const TraceSpan span("collective wait");
+      const absl::Time begin = absl::Now();
+      is_ready = mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+      waited_ += absl::Now() - begin;
     }
+    if (!is_ready) return NotDone(ticket);
     return done_ >= ticket ? absl::OkStatus() : failure_;
+  }
+
+  CollectiveStats stats() const override {
+    absl::MutexLock lock(&mu_);
+    const absl::Duration now_busy = stopped_ || waiting_.empty()
+                                        ? absl::ZeroDuration()
+                                        : absl::Now() - busy_since_;
+    return {
+        .sent_bytes = sent_bytes_, .busy = busy_ + now_busy, .waited = waited_};
   }
 
   void Close(absl::Status reason) override {
@@ -67,7 +83,10 @@ class TransportCollective : public Collective {
 
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
-    if (!stopped_) waiting_.push_back(operation);
+    if (!stopped_) {
+      if (waiting_.empty()) busy_since_ = absl::Now();
+      waiting_.push_back(operation);
+    }
     return ++submitted_;
   }
 
@@ -87,13 +106,21 @@ class TransportCollective : public Collective {
     while (status.ok()) {
       const std::optional<Numbered> next = Next();
       if (!next.has_value()) break;
-      status = runner_.Run(next->number, next->operation);
+      status = Run(*next);
       if (status.ok()) NoteDone();
     }
     if (!status.ok()) transport_->Close(status);
     absl::MutexLock lock(&mu_);
     if (failure_.ok()) failure_ = status;
+    if (!waiting_.empty()) busy_ += absl::Now() - busy_since_;
     stopped_ = true;
+  }
+
+  absl::Status Run(const Numbered& next) {
+    const TraceSpan span(
+        NameOf(next.operation.kind),
+        {"bytes", static_cast<int64_t>(next.operation.buffer.size())});
+    return runner_.Run(next.number, next.operation);
   }
 
   void NoteConnected() {
@@ -116,12 +143,14 @@ class TransportCollective : public Collective {
     absl::MutexLock lock(&mu_);
     ++done_;
     waiting_.pop_front();
+    sent_bytes_ = runner_.sent_bytes();
+    if (waiting_.empty()) busy_ += absl::Now() - busy_since_;
   }
 
   const std::unique_ptr<Transport> transport_;
   OperationRunner runner_;  // the thread's
 
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   bool connected_ ABSL_GUARDED_BY(mu_) = false;
   // Not done; the first one may be running.
   std::deque<Operation> waiting_ ABSL_GUARDED_BY(mu_);
@@ -130,7 +159,12 @@ class TransportCollective : public Collective {
   bool ending_ ABSL_GUARDED_BY(mu_) = false;
   bool stopped_ ABSL_GUARDED_BY(mu_) = false;  // nothing runs any more
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky
-  Thread thread_;                              // last: it uses all of the above
+  int64_t sent_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Duration busy_ ABSL_GUARDED_BY(mu_);  // without the present operation
+  // When waiting_ became not empty; valid while it is.
+  absl::Time busy_since_ ABSL_GUARDED_BY(mu_);
+  absl::Duration waited_ ABSL_GUARDED_BY(mu_);
+  Thread thread_;  // last: it uses all of the above
 };
 
 }  // namespace

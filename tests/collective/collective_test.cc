@@ -292,6 +292,70 @@ TEST(CollectiveTest, CanBeDestroyedWithOperationsInFlight) {
               StatusIs(absl::StatusCode::kCancelled, HasSubstr("destroyed")));
 }
 
+// Whatever the algorithm: what the transport was given.
+TEST(CollectiveTest, SentBytesAreThoseOfTheChunks) {
+  for (const std::vector<std::string>& hosts :
+       std::vector<std::vector<std::string>>{{}, {"a", "a", "b"}}) {
+    for (const int64_t small_bytes : {0, 4096}) {
+      auto sent = std::make_shared<std::vector<int64_t>>(3);  // by rank
+      const Fleet fleet =
+          MakeInProcessFleet(3, {.runner = {.hosts = hosts,
+                                            .chunk_bytes = 64,
+                                            .small_bytes = small_bytes},
+                                 .tamper = [sent](int from, int, Chunk chunk) {
+                                   (*sent)[from] += chunk.size();
+                                   return std::vector<Chunk>{std::move(chunk)};
+                                 }});
+      RunRanks(fleet, [](int, Collective& collective) {
+        Bytes bytes(3 * 100);
+        collective.AllReduce(bytes, ElementType::kFloat32);
+        collective.Broadcast(bytes, 1);
+        collective.AllGather(bytes);
+        EXPECT_OK(WaitLong(collective, collective.Barrier()));
+      });
+      for (int rank = 0; rank < 3; ++rank) {
+        EXPECT_EQ(fleet[rank]->stats().sent_bytes, (*sent)[rank]);
+        EXPECT_GT((*sent)[rank], 0);
+      }
+    }
+  }
+}
+
+// 2 (m - 1) / m of the buffer, as docs/collective.md says.
+TEST(CollectiveTest, ARingSendsTwiceTheBufferButForOneSegment) {
+  const Fleet fleet = MakeInProcessFleet(4, {.runner = {.small_bytes = 0}});
+  RunRanks(fleet, [](int, Collective& collective) {
+    Bytes bytes(4000);
+    EXPECT_OK(WaitLong(collective,
+                       collective.AllReduce(bytes, ElementType::kFloat32)));
+    EXPECT_EQ(collective.stats().sent_bytes, 2 * 3 * 1000);
+  });
+}
+
+TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  EXPECT_EQ(fleet[0]->stats().busy, absl::ZeroDuration());
+  const absl::Time begin = absl::Now();
+  const auto ticket = fleet[0]->Barrier();
+  while (fleet[0]->stats().busy < absl::Milliseconds(5)) {
+  }
+  // Nobody waited for it so far.
+  EXPECT_EQ(fleet[0]->stats().waited, absl::ZeroDuration());
+  EXPECT_FALSE(
+      fleet[0]->Wait(ticket, absl::Now() + absl::Milliseconds(5)).ok());
+  EXPECT_OK(WaitLong(*fleet[1], fleet[1]->Barrier()));
+  EXPECT_OK(WaitLong(*fleet[0], ticket));
+  const absl::Duration all = absl::Now() - begin;
+  const CollectiveStats stats = fleet[0]->stats();
+  EXPECT_GE(stats.waited, absl::Milliseconds(5));
+  EXPECT_GE(stats.busy, stats.waited + absl::Milliseconds(5));
+  EXPECT_LE(stats.busy, all);
+  // Idle since then.
+  EXPECT_EQ(fleet[0]->stats().busy, stats.busy);
+  EXPECT_OK(fleet[0]->Wait(ticket, absl::InfinitePast()));
+  EXPECT_EQ(fleet[0]->stats().waited, stats.waited);
+}
+
 TEST(CollectiveTest, OptionsAreChecked) {
   EXPECT_THAT(CheckRunnerOptions(
                   {.hosts = {"a"}, .chunk_bytes = 12, .small_bytes = -1}, 2),
@@ -311,6 +375,8 @@ TEST(SingleProcessTest, IsDoneAtOnce) {
   const auto done = collective->Broadcast(bytes, 0);
   EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
   EXPECT_EQ(bytes, Bytes(8, std::byte{3}));
+  EXPECT_EQ(collective->stats().sent_bytes, 0);
+  EXPECT_EQ(collective->stats().busy, absl::ZeroDuration());
   collective->Close(absl::CancelledError("the end"));
   EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
   EXPECT_THAT(collective->Wait(collective->Barrier(), absl::InfinitePast()),

@@ -64,6 +64,18 @@ TEST_P(RingTest, SumsThroughSharedMemoryAreTheSame) {
 
 INSTANTIATE_TEST_SUITE_P(Ranks, RingTest, ::testing::Values(1, 2, 3, 4, 5));
 
+TEST(RingTest, CountsWhatItSends) {
+  const TempDir dir;
+  const Fleet fleet = MakeRingFleet(2, dir, {});
+  RunRanks(fleet, [](int, Collective& collective) {
+    Bytes bytes(200000);
+    EXPECT_OK(WaitLong(collective,
+                       collective.AllReduce(bytes, ElementType::kFloat32)));
+    EXPECT_EQ(collective.stats().sent_bytes, 200000);
+    EXPECT_GT(collective.stats().busy, absl::ZeroDuration());
+  });
+}
+
 TEST(RingHostsTest, UseTcpBetweenThemAndSumWithinThemFirst) {
   const TempDir dir;
   const std::vector<std::string> hosts = {"a", "a", "b", "b"};
