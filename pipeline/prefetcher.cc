@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/status.h"
+#include "common/trace.h"
 
 namespace gandem {
 namespace {
@@ -79,6 +80,7 @@ void Prefetcher::Run() {
 }
 
 absl::StatusOr<RealBatch> Prefetcher::ReadBatch(int64_t step) const {
+  const TraceSpan span("read images", {"step", step});
   const int64_t image_values = dataset_->shape().NumValues();
   const int64_t num_values = options_.num_images * image_values;
   const std::shared_ptr<float> owner = AllocateAligned(num_values);

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/file.h"
 #include "common/proto_json.h"
+#include "common/round_times.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -63,8 +64,13 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
         static_cast<double>(m.images()) / m.round_seconds());
   }
   add("round_seconds", m.round_seconds());
+  add("compute_seconds", TimesOf(m).compute());
   add("wait_feedback_seconds", m.wait_feedback_seconds());
   add("wait_sync_seconds", m.wait_sync_seconds());
+  if (m.workers() > 1) {
+    add("hidden_sync_seconds", m.hidden_sync_seconds());
+    add("sync_bytes", static_cast<double>(m.sync_bytes()));
+  }
   if (m.drift() > 0) add("drift", m.drift());
   if (m.role() == GENERATOR) {
     add("wait_cache_seconds", m.wait_cache_seconds());

@@ -9,6 +9,7 @@
 #include "common/failpoint.h"
 #include "common/file.h"
 #include "common/status.h"
+#include "common/trace.h"
 
 namespace gandem {
 namespace {
@@ -98,6 +99,7 @@ void CheckpointWriter::Run() {
 
 absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
     const Job& job) {
+  const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
   const std::string folder = PendingCheckpointPath(
       options_.run_dir, job.completed_rounds, options_.run_epoch);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));

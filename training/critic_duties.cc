@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/failpoint.h"
 #include "common/status.h"
+#include "common/trace.h"
 #include "training/critic.h"
 
 namespace gandem {
@@ -83,6 +84,7 @@ void CriticDuties::EnterBoundary(int64_t rounds) {
                       judged <= std::max(gate_->last_round(), schedule.lag - 1);
   const bool kept = schedule.lag >= 2;
   if ((snapshot && needed) || kept) {
+    const TraceSpan span("copy critic", {"version", version_});
     CriticState critic{.version = version_, .bytes = PackModule(*network_)};
     if (snapshot && needed) to_publish_.push_back(critic);
     if (kept) kept_[boundary_] = std::move(critic);
@@ -165,6 +167,7 @@ absl::Status CriticDuties::TakeRealImages(int64_t round, absl::Time deadline) {
 
 absl::Status CriticDuties::Answer(const ImageBatch& images) {
   GANDEM_FAILPOINT("discriminator.before_answer");
+  const TraceSpan span("judge", {"images", images.count});
   const Schedule& schedule = options_.schedule;
   Discriminator* critic = network_.get();
   int64_t version = version_;
@@ -212,6 +215,7 @@ absl::Status CriticDuties::ServeNewest(int64_t steps) {
   if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
     if (published_version_ == version_) return absl::OkStatus();
     if (to_publish_.empty() || to_publish_.back().version != version_) {
+      const TraceSpan span("copy critic", {"version", version_});
       to_publish_.clear();
       to_publish_.push_back(
           {.version = version_, .bytes = PackModule(*network_)});

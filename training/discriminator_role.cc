@@ -10,6 +10,7 @@
 #include "common/checkpoint_shards.h"
 #include "common/failpoint.h"
 #include "common/status.h"
+#include "common/trace.h"
 #include "training/gradients.h"
 
 namespace gandem {
@@ -23,6 +24,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
       parts_(std::move(parts)),
       exchange_(exchange),
       services_(std::move(services)),
+      timer_(services_.fleet),
       duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
               parts_.judging_images, exchange_, services_.gate, &timer_),
       objective_(options_.objective, parts_.network,
@@ -162,8 +164,10 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   const at::Tensor images_NCHW = InLayout(
       real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);
-  const DiscriminatorObjective::Share share =
-      objective_.Real(images_NCHW, condition, op.range.first);
+  const DiscriminatorObjective::Share share = [&] {
+    const TraceSpan span("forward real", {"images", op.range.count});
+    return objective_.Real(images_NCHW, condition, op.range.first);
+  }();
   logit_real_sum_ += share.logit_sum;
   Backward(share.loss);
   return absl::OkStatus();
@@ -201,9 +205,12 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
       const Condition condition,
       ConditionOf(parts_.condition, options_.schedule, taken->second));
   taken_.erase(taken);
-  const DiscriminatorObjective::Share share = objective_.Generated(
-      images_NCHW, condition,
-      op.range.first - op.step * options_.schedule.discriminator_batch);
+  const DiscriminatorObjective::Share share = [&] {
+    const TraceSpan span("forward generated", {"images", op.range.count});
+    return objective_.Generated(
+        images_NCHW, condition,
+        op.range.first - op.step * options_.schedule.discriminator_batch);
+  }();
   logit_generated_sum_ += share.logit_sum;
   Backward(share.loss);
   return absl::OkStatus();
@@ -214,6 +221,7 @@ void DiscriminatorRole::Backward(const at::Tensor& loss) {
     parts_.synchronizer->ExpectLastBackward();
   }
   if (!loss.defined()) return;
+  const TraceSpan span("backward");
   (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   loss_sum_ += loss.item<double>();
 }
@@ -226,6 +234,7 @@ absl::Status DiscriminatorRole::Update(absl::Time deadline) {
       }));
     }
     GANDEM_FAILPOINT("discriminator.before_update");
+    const TraceSpan span("update");
     objective_.EndStep();
     GANDEM_ASSIGN_OR_RETURN(
         gradient_norm_,
@@ -258,6 +267,7 @@ absl::Status DiscriminatorRole::SaveIfDue() {
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
+  const TraceSpan span("checkpoint capture", {"rounds", round_});
   StateShard state = NewShard(options_, services_);
   state.Add("model.", StateOf(*parts_.network));
   state.Add("optimizer.", parts_.optimizer->State());
@@ -295,8 +305,10 @@ void DiscriminatorRole::ReportRound() {
   }
   if (parts_.synchronizer) metrics.set_drift(parts_.synchronizer->drift());
   metrics.set_images(static_cast<int64_t>(images));
+  metrics.set_workers(options_.fleet_size);
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();
+  RecordCounter("images in the cache", stats.cache_images);
   metrics.set_cache_images(stats.cache_images);
   metrics.set_cache_capacity(stats.cache_capacity);
   metrics.set_images_dropped(stats.images_dropped);

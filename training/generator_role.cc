@@ -11,6 +11,7 @@
 #include "common/checkpoint_shards.h"
 #include "common/failpoint.h"
 #include "common/status.h"
+#include "common/trace.h"
 #include "training/critic.h"
 #include "training/gradients.h"
 #include "training/losses.h"
@@ -26,7 +27,8 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
       exchange_(exchange),
       services_(std::move(services)),
       round_(options_.first_round),
-      saved_rounds_(options_.first_round) {}
+      saved_rounds_(options_.first_round),
+      timer_(services_.fleet) {}
 
 absl::Status GeneratorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
@@ -128,6 +130,7 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
 }
 
 absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
+  const TraceSpan span("make images", {"images", op.range.count});
   torch::NoGradGuard no_grad;
   const int64_t step =
       round_ * options_.schedule.discriminator_steps_per_round + op.step;
@@ -146,6 +149,7 @@ absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
 }
 
 absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
+  const TraceSpan span("forward", {"images", op.range.count});
   const at::Tensor noise_NZ =
       parts_.noise(Purpose::kGeneratorNoise, round_, op.range);
   GANDEM_ASSIGN_OR_RETURN(
@@ -196,6 +200,7 @@ absl::Status GeneratorRole::TakeCritic(int64_t version, absl::Time deadline) {
   GANDEM_FAILPOINT("generator.after_take_critic");
   critic_used_ = critic->version;
   if (critic->version == loaded_critic_) return absl::OkStatus();
+  const TraceSpan span("load critic", {"version", critic->version});
   GANDEM_RETURN_IF_ERROR(UnpackModule(critic->bytes, *parts_.critic));
   loaded_critic_ = critic->version;
   return absl::OkStatus();
@@ -230,6 +235,7 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
       *std::find_if(micro_batches_.begin(), micro_batches_.end(),
                     [&](const MicroBatch& b) { return b.range == op.range; });
   if (options_.schedule.feedback == FeedbackMode::kSnapshot) {
+    const TraceSpan span("judge", {"images", op.range.count});
     Judgment judgment =
         JudgeImages(*parts_.critic,
                     {.images_NCHW = batch.images_NCHW,
@@ -249,6 +255,7 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
   if (parts_.synchronizer && ops_[next_op_ + 1].kind == Kind::kUpdate) {
     parts_.synchronizer->ExpectLastBackward();
   }
+  const TraceSpan span("backward", {"images", op.range.count});
   batch.images_NCHW.backward(
       parts_.scaler ? parts_.scaler->Scale(feedback_NCHW_) : feedback_NCHW_);
   batch.images_NCHW = at::Tensor();  // frees the graph
@@ -263,6 +270,7 @@ absl::Status GeneratorRole::Update(absl::Time deadline) {
       }));
     }
     GANDEM_FAILPOINT("generator.before_update");
+    const TraceSpan span("update");
     GANDEM_ASSIGN_OR_RETURN(
         gradient_norm_,
         UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
@@ -277,6 +285,7 @@ absl::Status GeneratorRole::Update(absl::Time deadline) {
   is_updated_ = false;
   // Ranks that are not at one state have no average.
   if ((round_ + 1) % options_.rounds_to_agreement == 0) {
+    const TraceSpan span("average");
     parts_.ema->Update(round_);
   }
   GANDEM_FAILPOINT("generator.after_update");
@@ -290,6 +299,7 @@ absl::Status GeneratorRole::SaveIfDue() {
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
+  const TraceSpan span("checkpoint capture", {"rounds", round_});
   StateShard state = NewShard(options_, services_);
   state.Add("model.", StateOf(*parts_.network));
   state.Add("ema.", StateOf(*parts_.average));
@@ -325,7 +335,9 @@ void GeneratorRole::ReportRound() {
   metrics.set_lag(round_ + 1 -
                   critic_used_ /
                       options_.schedule.discriminator_steps_per_round);
+  metrics.set_workers(options_.fleet_size);
   if (parts_.write_samples) {
+    const TraceSpan span("sample grid");
     metrics.set_sample_grid(parts_.write_samples(round_ + 1, *parts_.average));
   }
   timer_.EndRound(metrics);

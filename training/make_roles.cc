@@ -101,6 +101,12 @@ absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
   return TensorReader(std::move(tensors));
 }
 
+RoleServices ServicesOf(const RoleSetup& setup) {
+  RoleServices services = setup.services;
+  services.fleet = setup.fleet;
+  return services;
+}
+
 std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
     const torch::nn::Module& network, const Optimizer& optimizer,
@@ -256,7 +262,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   auto role = std::make_unique<GeneratorRole>(
       OptionsOf(config, config.generator(), setup.place, compute, choice,
                 ExchangeOptionsFrom(config, setup.place).image_format),
-      std::move(parts), exchange, setup.services);
+      std::move(parts), exchange, ServicesOf(setup));
   if (!setup.resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const TensorReader state,
                             ReadState(setup, "generator"));
@@ -296,7 +302,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute, choice,
                 ExchangeOptionsFrom(config, setup.place).feedback_format),
-      std::move(parts), exchange, setup.services);
+      std::move(parts), exchange, ServicesOf(setup));
   if (!setup.resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const TensorReader state,
                             ReadState(setup, "discriminator"));

@@ -18,6 +18,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "collective/collective.h"
 #include "common/safetensors.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
@@ -63,6 +64,8 @@ struct RoleServices {
   bool saves_whole_state = false;
   // Called at the end of each round of a role.
   std::function<void(const RoundMetrics&)> report = {};
+  // Of the role, for its measurements; null: this is its only worker.
+  const Collective* fleet = nullptr;
 };
 
 // Rounds at which the state is saved.
@@ -100,24 +103,40 @@ StateShard NewShard(const RoleOptions& options, const RoleServices& services);
 // Measures a round and the parts of it that were spent waiting. A round begins
 // where the one before it ended: what lies between them (checkpoints, the gate,
 // a critic's duties) is part of the later one, and the sum is the whole time.
+//
+// Communication of the fleet is exposed while kSync is timed or Wait holds the
+// compute thread up elsewhere (statistics over all ranks, in a forward pass).
+// While an operation is under way and neither is so, it is hidden.
 class RoundTimer {
  public:
   enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
 
+  // `fleet` outlives this; null: there is none.
+  explicit RoundTimer(const Collective* fleet = nullptr);
+
   // Runs `call` and books its time.
   template <typename Call>
   auto Timed(Wait wait, Call&& call) {
-    const absl::Time begin = absl::Now();
+    const absl::Time begin = Begin(wait);
     auto result = call();
-    waits_[wait] += absl::Now() - begin;
+    End(wait, begin);
     return result;
   }
-  // Fills the time fields; the next round begins.
+  // Fills what is about time and communication from `metrics`' role and round;
+  // the next round begins.
   void EndRound(RoundMetrics& metrics);
 
  private:
+  absl::Time Begin(Wait wait);
+  void End(Wait wait, absl::Time begin);
+  CollectiveStats stats() const;
+
+  const Collective* const fleet_;
   absl::Time start_ = absl::Now();
   absl::Duration waits_[kNumWaits] = {};
+  CollectiveStats at_start_;  // of the round
+  CollectiveStats at_sync_;   // at the last Begin(kSync)
+  CollectiveStats in_sync_;   // added up while kSync was timed
 };
 
 }  // namespace gandem

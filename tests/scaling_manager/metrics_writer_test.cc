@@ -22,6 +22,7 @@ namespace {
 using Json = nlohmann::json;
 using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 RoundMetrics MetricsOf(Role role, int64_t epoch, int64_t round) {
@@ -80,6 +81,25 @@ TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
     EXPECT_THAT(Events(),
                 HasSubstr(absl::StrCat(role, "/wait_feedback_seconds")));
   }
+}
+
+TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    writer->Add(MetricsOf(GENERATOR, 1, 0));
+    RoundMetrics metrics = MetricsOf(DISCRIMINATOR, 1, 0);
+    metrics.set_workers(2);
+    writer->Add(metrics);
+  }
+  for (const char* const scalar :
+       {"generator/compute_seconds", "discriminator/compute_seconds",
+        "discriminator/hidden_sync_seconds", "discriminator/sync_bytes"}) {
+    EXPECT_THAT(Events(), HasSubstr(scalar));
+  }
+  // A fleet of one has no communication to show.
+  EXPECT_THAT(Events(), Not(HasSubstr("generator/sync_bytes")));
+  EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
 }
 
 TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {

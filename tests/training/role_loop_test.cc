@@ -42,6 +42,67 @@ TEST(RoundTimerTest, WaitsBelongToTheRoundThatTheyAreIn) {
   ExpectNoGap(first, second);
 }
 
+// A collective whose operations are under way when the test says so.
+class PlayedCollective : public Collective {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  absl::Status Wait(Ticket, absl::Time) override { return absl::OkStatus(); }
+  void Close(absl::Status) override {}
+  CollectiveStats stats() const override { return now; }
+  CollectiveStats now;
+
+ private:
+  Ticket Submit(const Operation&) override { return 1; }
+};
+
+TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
+  PlayedCollective fleet;
+  fleet.now = {.sent_bytes = 500,
+               .busy = absl::Seconds(100),
+               .waited = absl::Seconds(50)};
+  RoundTimer timer(&fleet);
+  // 0.4 s while the backward pass goes on.
+  fleet.now.busy += absl::Seconds(0.4);
+  // A forward pass waits 0.2 s for statistics of all ranks.
+  fleet.now.busy += absl::Seconds(0.2);
+  fleet.now.waited += absl::Seconds(0.2);
+  // 0.3 s in the synchronizer, of which it waits 0.1 and unpacks 0.2.
+  timer.Timed(RoundTimer::kSync, [&] {
+    fleet.now.busy += absl::Seconds(0.3);
+    fleet.now.waited += absl::Seconds(0.1);
+    fleet.now.sent_bytes += 70;
+    return 0;
+  });
+  timer.Timed(RoundTimer::kSync, [&] {
+    fleet.now.busy += absl::Seconds(0.1);
+    return LetTimePass(), 0;
+  });
+  RoundMetrics metrics;
+  timer.EndRound(metrics);
+  EXPECT_NEAR(metrics.hidden_sync_seconds(), 0.4, kMicroseconds);
+  // The time of the synchronizer is that of the clock.
+  EXPECT_GE(metrics.wait_sync_seconds(), 0.2 + 1e-3);
+  EXPECT_LT(metrics.wait_sync_seconds(), 0.2 + 1);
+  EXPECT_EQ(metrics.sync_bytes(), 70);
+
+  fleet.now.busy += absl::Seconds(2);
+  timer.EndRound(metrics);
+  EXPECT_NEAR(metrics.hidden_sync_seconds(), 2, kMicroseconds);
+  EXPECT_EQ(metrics.wait_sync_seconds(), 0);
+  EXPECT_EQ(metrics.sync_bytes(), 0);
+}
+
+TEST(RoundTimerTest, TheOnlyWorkerCommunicatesNothing) {
+  RoundTimer timer;
+  timer.Timed(RoundTimer::kData, [] { return 0; });
+  RoundMetrics metrics;
+  timer.EndRound(metrics);
+  EXPECT_EQ(metrics.hidden_sync_seconds(), 0);
+  EXPECT_EQ(metrics.wait_sync_seconds(), 0);
+  EXPECT_EQ(metrics.sync_bytes(), 0);
+}
+
 // Checkpoints, the gate and reporting itself are between the rounds.
 TEST(RoleLoopTest, NoTimeOfARoleIsLeftOut) {
   const testing::TempDir folder;
