@@ -32,12 +32,15 @@ Launcher::Launcher(Options options, Coordinator* coordinator)
 absl::Status Launcher::Start(WorkerKey key) {
   const std::string logs = absl::StrCat(options_.run_dir, "/logs");
   GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
+  std::vector<std::string> arguments = {
+      absl::StrCat(options_.binary_folder, "/", WorkerBinary(key.role)),
+      "--control", options_.control_address, "--rank", absl::StrCat(key.rank)};
+  if (!options_.trace_folder.empty()) {
+    arguments.insert(arguments.end(), {"--trace", options_.trace_folder});
+  }
   const auto cores = options_.cores.find(key);
   auto child = ChildProcess::Start(
-      {.arguments = {absl::StrCat(options_.binary_folder, "/",
-                                  WorkerBinary(key.role)),
-                     "--control", options_.control_address, "--rank",
-                     absl::StrCat(key.rank)},
+      {.arguments = std::move(arguments),
        .log_path =
            absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log"),
        .cores =

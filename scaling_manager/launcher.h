@@ -21,10 +21,11 @@ namespace gandem {
 class Launcher {
  public:
   struct Options {
-    std::string binary_folder;    // required: where the workers' binaries are
-    std::string run_dir;          // required
-    std::string control_address;  // required: of the Control service
-    WorkerCores cores = {};       // workers that are not in it run anywhere
+    std::string binary_folder;      // required: where the workers' binaries are
+    std::string run_dir;            // required
+    std::string control_address;    // required: of the Control service
+    std::string trace_folder = {};  // empty: no timelines
+    WorkerCores cores = {};         // workers that are not in it run anywhere
   };
   // The end of a worker that was not asked to leave, or that failed.
   struct Failure {

@@ -23,6 +23,8 @@
 #include "common/run_config.h"
 #include "common/signals.h"
 #include "common/status.h"
+#include "common/trace.h"
+#include "common/trace_writer.h"
 #include "training/worker_epoch.h"
 
 namespace gandem {
@@ -36,6 +38,7 @@ struct Flags {
   FleetListen fleet;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
+  std::string trace;  // empty: no timeline
 };
 
 std::string RoleName(Role role) {
@@ -70,6 +73,10 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
       ->capture_default_str();
   app.add_option("--log_level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
+  app.add_option("--trace", flags.trace,
+                 absl::StrCat("Folder for a timeline of this worker, for "
+                              "ui.perfetto.dev; at most ",
+                              kMaxTraceBytes >> 20, " MiB"));
 }
 
 // Runs epochs until the run ends; Stop() from the signal thread.
@@ -134,6 +141,7 @@ class Worker {
 
   absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
                                                 const RunConfig& config) {
+    RecordInstant("run epoch", {"epoch", assignment.run_epoch()});
     WorkerEpoch epoch({.role = role_,
                        .rank = flags_.rank,
                        .listen = flags_.listen,
@@ -163,6 +171,19 @@ class Worker {
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
+// Null without --trace.
+absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
+                                                        const Flags& flags) {
+  if (flags.trace.empty()) return nullptr;
+  GANDEM_ASSIGN_OR_RETURN(
+      auto trace,
+      TraceWriter::Start({.folder = flags.trace,
+                          .name = absl::StrCat(RoleName(role), "-", flags.rank),
+                          .process = 1000 * role + flags.rank}));
+  GANDEM_LOG_INFO("timeline in {}", trace->path());
+  return trace;
+}
+
 // A training step frees and asks again for the same large blocks. Given back to
 // the kernel in between, they come back as page faults: a fifth of the time of
 // a worker with small networks.
@@ -177,6 +198,8 @@ absl::StatusOr<ExitCode> RunWorker(Role role, const Flags& flags) {
       absl::StrCat(RoleName(role), "-", flags.rank)));
   GANDEM_RETURN_IF_ERROR(InitLogging(
       {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
+                          StartTrace(role, flags));
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlClient> client,
       ControlClient::Create(

@@ -35,9 +35,13 @@ class LauncherTest : public ::testing::Test {
                              .restart_budget = 2});
     ASSERT_OK(coordinator);
     coordinator_ = *std::move(coordinator);
+    Launch(/*trace_folder=*/"");
+  }
+  void Launch(const std::string& trace_folder) {
     launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
                                         .run_dir = run_dir_.path(),
-                                        .control_address = "unix:/tmp/c"},
+                                        .control_address = "unix:/tmp/c",
+                                        .trace_folder = trace_folder},
                       coordinator_.get());
   }
   // The role's binary runs test_child with these arguments before its own.
@@ -69,6 +73,14 @@ class LauncherTest : public ::testing::Test {
   std::string Log(const std::string& name) {
     return ReadFile(run_dir_ / "logs/" + name).value_or("");
   }
+  // What the generator has printed in the end.
+  void ExpectLog(const std::string& expected) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (Log("generator-0.log") != expected && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    EXPECT_EQ(Log("generator-0.log"), expected);
+  }
 
   TempDir run_dir_;
   TempDir binaries_;
@@ -94,12 +106,15 @@ TEST_F(LauncherTest, TellsTheWorkerWhoItIs) {
   Install(GENERATOR, "print=hello");
   Install(DISCRIMINATOR, "");
   launcher_->Poll();
-  const std::string expected = "hello\n--control\nunix:/tmp/c\n--rank\n0\n";
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
-  while (Log("generator-0.log") != expected && absl::Now() < deadline) {
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  EXPECT_EQ(Log("generator-0.log"), expected);
+  ExpectLog("hello\n--control\nunix:/tmp/c\n--rank\n0\n");
+}
+
+TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
+  Launch("/tmp/run/trace");
+  Install(GENERATOR, "");
+  Install(DISCRIMINATOR, "");
+  launcher_->Poll();
+  ExpectLog("--control\nunix:/tmp/c\n--rank\n0\n--trace\n/tmp/run/trace\n");
 }
 
 TEST_F(LauncherTest, WorkersRunOnTheirCores) {
