@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/exit_code.h"
+#include "common/trace_writer.h"
 #include "common/version.h"
 
 namespace gandem {
@@ -17,6 +18,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
     "  gandem status runs/a\n"
+    "  gandem report runs/a\n"
     "  gandem sample runs/a -n 64 -o grid.png\n"
     "  gandem evaluate runs/a --metric fid\n"
     "  gandem models sngan --summary\n"
@@ -40,6 +42,15 @@ constexpr char kTrainExamples[] =
 constexpr char kStatusExamples[] =
     "Example:\n"
     "  gandem status runs/a\n";
+
+constexpr char kReportExamples[] =
+    "Several runs are compared with the first one: S (strong scaling) has its\n"
+    "global batch on other numbers of workers, W (weak scaling) its batch per\n"
+    "worker. docs/fleets.md explains the columns.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem report runs/a\n"
+    "  gandem report runs/one runs/two runs/four\n";
 
 constexpr char kWatchExamples[] =
     "Arguments behind -- are those of `gandem evaluate`. Ends when the last\n"
@@ -75,6 +86,7 @@ struct Parser {
     app.require_subcommand(1);
     AddTrain();
     AddStatus();
+    AddReport();
     AddWatch();
     // ParseCommandLine hands their arguments on.
     for (const auto& [name, description] : kEvaluationCommands) {
@@ -116,6 +128,11 @@ struct Parser {
     train_command->add_flag(
         "--insecure_network", train.insecure_network,
         "Let --listen be reached from other hosts, unencrypted");
+    train_command->add_flag(
+        "--trace", train.trace,
+        absl::StrCat("Write a timeline of each worker to RUN_DIR/trace, for "
+                     "ui.perfetto.dev; at most ",
+                     kMaxTraceBytes >> 20, " MiB a file"));
     train_command
         ->add_option("--bind_cores", bind_cores,
                      "auto: each worker runs on cores of its own, if there are "
@@ -158,17 +175,28 @@ struct Parser {
     status_command->add_flag("--json", status.json, "Print JSON");
   }
 
+  void AddReport() {
+    report_command = app.add_subcommand(
+        "report", "Show where the time of runs goes, and how they scale");
+    report_command->footer(kReportExamples);
+    report_command->add_option("RUN_DIR", report.run_dirs, "Folders of runs")
+        ->required();
+    report_command->add_flag("--json", report.json, "Print JSON");
+  }
+
   CLI::App app{
       "Trains GANs with the generator and the discriminator as "
       "separate processes.",
       "gandem"};
   CLI::App* train_command = nullptr;
   CLI::App* status_command = nullptr;
+  CLI::App* report_command = nullptr;
   CLI::App* watch_command = nullptr;
   CLI::App* explain_command = nullptr;
   TrainOptions train;
   std::string bind_cores = "auto";
   StatusOptions status;
+  ReportOptions report;
   WatchOptions watch;
   ExplainOptions explain;
 };
@@ -199,6 +227,7 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
   parser.train.bind_cores = parser.bind_cores == "auto";
   if (parser.train_command->parsed()) return parser.train;
   if (parser.status_command->parsed()) return parser.status;
+  if (parser.report_command->parsed()) return parser.report;
   if (parser.watch_command->parsed()) return parser.watch;
   return parser.explain;
 }

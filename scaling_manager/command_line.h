@@ -22,7 +22,8 @@ struct TrainOptions {
   bool external = false;
   std::string listen;  // empty: a unix socket
   bool insecure_network = false;
-  bool bind_cores = true;      // each worker to its own
+  bool bind_cores = true;  // each worker to its own
+  bool trace = false;
   int64_t evaluate_every = 0;  // rounds; 0: no evaluation
   std::string evaluate_cores;  // empty: those of the training
   std::string evaluate_args;   // for `gandem evaluate`
@@ -30,6 +31,11 @@ struct TrainOptions {
 
 struct StatusOptions {
   std::string run_dir;
+  bool json = false;
+};
+
+struct ReportOptions {
+  std::vector<std::string> run_dirs;  // at least one
   bool json = false;
 };
 
@@ -55,8 +61,9 @@ struct NoCommand {
   int exit_code = 0;
 };
 
-using Command = std::variant<NoCommand, TrainOptions, StatusOptions,
-                             WatchOptions, EvaluationOptions, ExplainOptions>;
+using Command =
+    std::variant<NoCommand, TrainOptions, StatusOptions, ReportOptions,
+                 WatchOptions, EvaluationOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

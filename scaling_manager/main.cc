@@ -19,6 +19,7 @@
 #include "common/file.h"
 #include "common/signals.h"
 #include "scaling_manager/command_line.h"
+#include "scaling_manager/report_command.h"
 #include "scaling_manager/run_status.h"
 #include "scaling_manager/train_command.h"
 #include "scaling_manager/watch_command.h"
@@ -50,6 +51,8 @@ int Run(const StatusOptions& options) {
                              : RunStatusText(options.run_dir, *status));
   return kExitOk;
 }
+
+int Run(const ReportOptions& options) { return RunReport(options, stdout); }
 
 int Run(const WatchOptions& options) { return RunWatch(options, stdout); }
 

@@ -33,6 +33,7 @@
 #include "scaling_manager/progress.h"
 #include "scaling_manager/run_setup.h"
 #include "scaling_manager/run_status.h"
+#include "scaling_manager/run_workers.h"
 #include "scaling_manager/training_watcher.h"
 
 namespace gandem {
@@ -109,6 +110,11 @@ class TrainCommand {
  private:
   absl::Status Start();
   absl::StatusOr<std::string> ControlAddress();
+  std::string TraceFolder() const {
+    return options_.trace ? setup_.run_dir + "/trace" : "";
+  }
+  // For `gandem report`: who takes part in the run epoch.
+  void NoteWorkers(const StatusReply& status);
   void OnMetrics(const HeartbeatRequest& request);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
@@ -133,6 +139,7 @@ class TrainCommand {
   ProgressTracker progress_;
   UserWishes wishes_;
   absl::Time metrics_error_shown_ = absl::InfinitePast();
+  int64_t noted_epoch_ = 0;
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // In order of construction; each uses those above it.
@@ -209,6 +216,7 @@ absl::Status TrainCommand::Start() {
     launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
                                         .run_dir = setup_.run_dir,
                                         .control_address = server_->address(),
+                                        .trace_folder = TraceFolder(),
                                         .cores = PlaceWorkers()},
                       coordinator_.get());
     return absl::OkStatus();
@@ -218,7 +226,8 @@ absl::Status TrainCommand::Start() {
   for (const WorkerStatus& worker : status.workers()) {
     Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
                      " --control ", server_->address(), " --rank ",
-                     worker.rank()));
+                     worker.rank(), options_.trace ? " --trace " : "",
+                     TraceFolder()));
   }
   return absl::OkStatus();
 }
@@ -291,6 +300,13 @@ void TrainCommand::ShowMetricsError() {
   Say(absl::StrCat("metrics are missing: ", error.message()));
 }
 
+void TrainCommand::NoteWorkers(const StatusReply& status) {
+  if (status.state() != "running" || status.run_epoch() == noted_epoch_) return;
+  noted_epoch_ = status.run_epoch();
+  const absl::Status noted = WriteRunWorkers(setup_.run_dir, status);
+  if (!noted.ok()) Say(std::string(noted.message()));
+}
+
 void TrainCommand::Turn() {
   std::vector<Launcher::Failure> failures;
   if (launcher_.has_value()) failures = launcher_->Poll();
@@ -304,6 +320,7 @@ void TrainCommand::Turn() {
   StatusReply status = coordinator_->Status();
   const absl::Time now = absl::Now();
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
+  NoteWorkers(status);
   const bool is_over = coordinator_->outcome().has_value();
   if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
   wishes_.Wait(now + kLoopInterval);

@@ -35,16 +35,17 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
   const std::vector<std::string> flags = AllFlags();
   EXPECT_THAT(
       flags,
-      ElementsAre("gandem -h,--help", "gandem --version", "train -h,--help",
-                  "train RECIPE", "train --run_dir", "train --set",
-                  "train --colocated", "train --external", "train --listen",
-                  "train --insecure_network", "train --bind_cores",
-                  "train --evaluate_every", "train --evaluate_cores",
-                  "train --evaluate_args", "status -h,--help", "status RUN_DIR",
-                  "status --json", "watch-eval -h,--help", "watch-eval RUN_DIR",
-                  "watch-eval --every", "watch-eval --once", "sample -h,--help",
-                  "evaluate -h,--help", "train-features -h,--help",
-                  "models -h,--help", "explain -h,--help", "explain FIELD"));
+      ElementsAre(
+          "gandem -h,--help", "gandem --version", "train -h,--help",
+          "train RECIPE", "train --run_dir", "train --set", "train --colocated",
+          "train --external", "train --listen", "train --insecure_network",
+          "train --trace", "train --bind_cores", "train --evaluate_every",
+          "train --evaluate_cores", "train --evaluate_args", "status -h,--help",
+          "status RUN_DIR", "status --json", "report -h,--help",
+          "report RUN_DIR", "report --json", "watch-eval -h,--help",
+          "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
+          "sample -h,--help", "evaluate -h,--help", "train-features -h,--help",
+          "models -h,--help", "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Train) {
@@ -131,6 +132,27 @@ TEST_F(CommandLineTest, Status) {
   const Command command = Parse({"status", "runs/a", "--json"});
   EXPECT_EQ(std::get<StatusOptions>(command).run_dir, "runs/a");
   EXPECT_TRUE(std::get<StatusOptions>(command).json);
+}
+
+TEST_F(CommandLineTest, Report) {
+  const auto one = std::get<ReportOptions>(Parse({"report", "runs/a"}));
+  EXPECT_THAT(one.run_dirs, ElementsAre("runs/a"));
+  EXPECT_FALSE(one.json);
+  const auto two =
+      std::get<ReportOptions>(Parse({"report", "--json", "runs/a", "runs/b"}));
+  EXPECT_THAT(two.run_dirs, ElementsAre("runs/a", "runs/b"));
+  EXPECT_TRUE(two.json);
+  EXPECT_EQ(ExitCode(Parse({"report"})), kExitUsage);
+}
+
+TEST_F(CommandLineTest, Trace) {
+  EXPECT_FALSE(
+      std::get<TrainOptions>(Parse({"train", "a", "--run_dir", "r"})).trace);
+  EXPECT_TRUE(
+      std::get<TrainOptions>(Parse({"train", "a", "--run_dir", "r", "--trace"}))
+          .trace);
+  EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
+  EXPECT_THAT(out_.str(), HasSubstr("256 MiB"));
 }
 
 TEST_F(CommandLineTest, BadUsageIsExplained) {
