@@ -141,10 +141,19 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 }
 
 absl::Status RemoveAll(const std::string& path) {
+  // What another process renames or creates meanwhile is removed in the next
+  // attempt.
+  constexpr int kAttempts = 20;
   std::error_code error;
-  std::filesystem::remove_all(path, error);
-  if (error) return FileError(error.value(), "cannot remove", path);
-  return absl::OkStatus();
+  for (int i = 0; i < kAttempts; ++i) {
+    std::filesystem::remove_all(path, error);
+    if (!error) return absl::OkStatus();
+    if (error != std::errc::no_such_file_or_directory &&
+        error != std::errc::directory_not_empty) {
+      break;
+    }
+  }
+  return FileError(error.value(), "cannot remove", path);
 }
 
 std::string ParentOf(const std::string& path) {

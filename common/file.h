@@ -60,7 +60,8 @@ absl::Status CreateDirectories(const std::string& path);
 // Names in the folder, sorted, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 
-// A file, or a folder with all that is in it; OK when there is nothing.
+// A file, or a folder with all that is in it; OK when there is nothing. Another
+// process may still be writing into it.
 absl::Status RemoveAll(const std::string& path);
 
 // The folder that `path` lies in: "a" of "a/b", "." of "b", "/" of "/b".

@@ -5,9 +5,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <atomic>
 #include <cerrno>
 #include <string>
 
+#include "common/thread.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -108,6 +110,22 @@ TEST(FileTest, FoldersAreMadeListedAndRemoved) {
   EXPECT_OK(RemoveAll(dir / "a"));
   EXPECT_FALSE(PathExists(dir / "a"));
   EXPECT_OK(RemoveAll(dir / "a"));
+}
+
+TEST(FileTest, RemoveAllTakesAwayWhatIsBeingWritten) {
+  const TempDir dir;
+  for (int turn = 0; turn < 50; ++turn) {
+    ASSERT_OK(CreateDirectories(dir / "a"));
+    std::atomic<bool> writes = false;
+    const Thread writer("writer", [&] {
+      // Until the folder is gone.
+      while (WriteFileDurably(dir / "a/z", "1").ok()) writes = true;
+      writes = true;
+    });
+    while (!writes) {
+    }
+    EXPECT_OK(RemoveAll(dir / "a"));
+  }
 }
 
 }  // namespace
