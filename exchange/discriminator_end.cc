@@ -249,6 +249,11 @@ absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
     return absl::FailedPreconditionError(
         absl::StrCat("generator ", rank, " said that it has finished"));
   }
+  const int64_t newest = ledger_.newest_accepted();
+  if (batch.round > newest &&
+      batch.round <= newest + options_.discriminator_skew) {
+    return false;
+  }
   GANDEM_ASSIGN_OR_RETURN(const ImageLedger::Verdict verdict,
                           ledger_.Check(batch));
   if (verdict == ImageLedger::Verdict::kRepeat) return true;

@@ -24,7 +24,8 @@ class DiscriminatorPort {
  public:
   virtual ~DiscriminatorPort() = default;
 
-  // Accepts a batch, or a repeat of one; false: no room now.
+  // Accepts a batch, or a repeat of one; false: no room now, or its round is
+  // one that only other discriminators have come to.
   //   INVALID_ARGUMENT     it does not fit the run, or is cut differently than
   //                        the first time.
   //   FAILED_PRECONDITION  its round is outside the accepted window.

@@ -161,6 +161,8 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);
   faults.CheckRange("num_discriminators", options.num_discriminators, 1,
                     1 << 16);
+  faults.CheckRange("discriminator_skew", options.discriminator_skew, 0,
+                    1 << 20);
   faults.CheckRange("rank", options.rank, 0, 1 << 16);
   // What follows divides by sizes.
   if (faults.empty()) CheckBudgets(faults, options);

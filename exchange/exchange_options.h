@@ -41,6 +41,9 @@ struct ExchangeOptions {
   int rank = 0;                // of this end in its own fleet
   int num_generators = 1;      // >= 1
   int num_discriminators = 1;  // >= 1
+  // Rounds by which one discriminator rank may be behind another, whose critic
+  // has let the generators go on; 0 for the only one. >= 0
+  int64_t discriminator_skew = 0;
 
   // Images that the cache holds: the smaller one of both budgets.
   int64_t CacheImages() const;

@@ -128,6 +128,9 @@ ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
       .rank = place.rank,
       .num_generators = config.generator().workers(),
       .num_discriminators = config.discriminator().workers(),
+      .discriminator_skew = config.discriminator().workers() > 1
+                                ? StepsToAgreement(config.discriminator())
+                                : 0,
   };
   options.image_format.encoding = ToEncoding(exchange.image_encoding());
   options.feedback_format.encoding = ToEncoding(exchange.feedback_encoding());

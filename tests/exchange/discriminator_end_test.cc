@@ -114,6 +114,18 @@ TEST(DiscriminatorEndTest, AStateAfterARoundMovesTheWindow) {
   EXPECT_TRUE(*end->OfferImages(0, Images(2, 0, 4)));
 }
 
+// Its peer, the same step behind it, has published the critic.
+TEST(DiscriminatorEndTest, ImagesThatAPeerHasLetGoOnWaitForThisRank) {
+  ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
+  options.num_discriminators = 2;
+  options.discriminator_skew = 1;
+  const auto end = *DiscriminatorEnd::Create(options);
+  EXPECT_FALSE(*end->OfferImages(0, Images(2, 0, 4)));
+  EXPECT_THAT(end->OfferImages(0, Images(3, 0, 4)), StatusIs(kPrecondition));
+  end->FinishRound(0);
+  EXPECT_TRUE(*end->OfferImages(0, Images(2, 0, 4)));
+}
+
 TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
   const auto end =
       *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
