@@ -85,6 +85,18 @@ void CheckAgreement(const RunConfig& config, Faults& faults) {
   }
 }
 
+// The workers that are left when one dies go on from one worker's state, which
+// has to be that of all.
+void CheckOneState(const std::string& name, const RoleConfig& role,
+                   Faults& faults) {
+  if (StepsToAgreement(role) == 1) return;
+  faults.Add(absl::StrCat(
+      name,
+      ".sync.mode AVERAGE_STATE with an interval lets workers differ, and "
+      "schedule.consistency BOUNDED wants any one to stand for all: set ",
+      name, ".sync.interval=1, or EXACT"));
+}
+
 void CheckWholeBatch(const RunConfig& config, Faults& faults) {
   if (config.discriminator().workers() == 1) return;
   const PenaltyConfig& penalties = config.penalties();
@@ -106,12 +118,9 @@ void CheckFleets(const RunConfig& config, Faults& faults) {
   CheckRole("discriminator", config.discriminator(), faults);
   CheckAgreement(config, faults);
   CheckWholeBatch(config, faults);
-  if (config.schedule().consistency() == ScheduleConfig::BOUNDED &&
-      (config.generator().workers() > 1 ||
-       config.discriminator().workers() > 1)) {
-    faults.Add(
-        "schedule.consistency BOUNDED needs one worker per role: set "
-        "generator.workers and discriminator.workers to 1, or EXACT");
+  if (config.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    CheckOneState("generator", config.generator(), faults);
+    CheckOneState("discriminator", config.discriminator(), faults);
   }
 }
 

@@ -296,7 +296,10 @@ TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
       {two, "schedule.image_source=FRESH", "discriminator.sync.interval=2"}));
   EXPECT_OK(
       With({"generator.sync.interval=2", "discriminator.sync.interval=2"}));
-  refused({two, "schedule.consistency=BOUNDED"}, "BOUNDED needs one worker");
+  EXPECT_OK(With({two, "schedule.consistency=BOUNDED"}));
+  refused({two, average, "discriminator.sync.interval=5",
+           "schedule.consistency=BOUNDED"},
+          "set discriminator.sync.interval=1, or EXACT");
   refused({two, "penalties.lecam=1"}, "penalties.lecam looks at all images");
   refused({two, average, "discriminator.sync.wire=BFLOAT16"},
           "set discriminator.sync.wire=EXACT");

@@ -83,8 +83,11 @@ class FleetRunTest(harness.RunTest):
                 ("colocated", workers(2, 1), ["--colocated"],
                  "generator.workers=1"),
                 ("too-many", workers(17, 1), [], "images of a batch"),
-                ("bounded", workers(1, 2) + ["schedule.consistency=BOUNDED"],
-                 [], "BOUNDED needs one worker"),
+                ("bounded", workers(1, 2) + [
+                    "schedule.consistency=BOUNDED",
+                    "discriminator.sync.mode=AVERAGE_STATE",
+                    "discriminator.sync.interval=2"],
+                 [], "sync.interval=1, or EXACT"),
                 ("lecam", workers(1, 2) + ["penalties.lecam=0.3"], [],
                  "all images of a batch")):
             with self.subTest(name):
