@@ -113,6 +113,30 @@ std::string HeaderOf(std::span<const NamedTensor* const> tensors,
   return text;
 }
 
+// What a file consists of, but for the first 8 bytes.
+struct Contents {
+  std::string header;
+  std::vector<const NamedTensor*> tensors;  // in the order of their bytes
+};
+
+absl::StatusOr<Contents> Arrange(
+    const std::string& path, std::span<const NamedTensor> tensors,
+    const std::map<std::string, std::string>& metadata) {
+  GANDEM_RETURN_IF_ERROR(CheckTensors(path, tensors, metadata));
+  Contents contents;
+  for (const NamedTensor& tensor : tensors) contents.tensors.push_back(&tensor);
+  std::ranges::stable_sort(
+      contents.tensors, std::greater<>(),
+      [](const NamedTensor* tensor) { return BytesPerElement(tensor->dtype); });
+  contents.header = HeaderOf(contents.tensors, metadata);
+  if (contents.header.size() > kMaxHeader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the header would have ", contents.header.size(),
+                     " bytes, the limit is ", kMaxHeader));
+  }
+  return contents;
+}
+
 // ---- Reading ----
 
 absl::Status Corrupt(absl::string_view what) {
@@ -257,28 +281,40 @@ absl::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
-  GANDEM_RETURN_IF_ERROR(CheckTensors(path, tensors, metadata));
-  std::vector<const NamedTensor*> ordered;
-  for (const NamedTensor& tensor : tensors) ordered.push_back(&tensor);
-  std::ranges::stable_sort(
-      ordered, std::greater<>(),
-      [](const NamedTensor* tensor) { return BytesPerElement(tensor->dtype); });
-  const std::string header = HeaderOf(ordered, metadata);
-  if (header.size() > kMaxHeader) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the header would have ", header.size(),
-                     " bytes, the limit is ", kMaxHeader));
-  }
-  const uint64_t header_size = header.size();
+  GANDEM_ASSIGN_OR_RETURN(const Contents contents,
+                          Arrange(path, tensors, metadata));
+  const uint64_t header_size = contents.header.size();
   GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   GANDEM_RETURN_IF_ERROR(
       writer.Append(std::as_bytes(std::span(&header_size, 1))));
-  GANDEM_RETURN_IF_ERROR(writer.Append(header));
-  for (const NamedTensor* tensor : ordered) {
+  GANDEM_RETURN_IF_ERROR(writer.Append(contents.header));
+  for (const NamedTensor* tensor : contents.tensors) {
     GANDEM_RETURN_IF_ERROR(writer.Append(tensor->bytes.span()));
   }
   GANDEM_RETURN_IF_ERROR(writer.Sync());
   return writer.Close();
+}
+
+absl::StatusOr<SharedBytes> SerializeSafetensors(
+    std::span<const NamedTensor> tensors) {
+  GANDEM_ASSIGN_OR_RETURN(const Contents contents,
+                          Arrange("tensors in memory", tensors, {}));
+  const uint64_t header_size = contents.header.size();
+  std::vector<std::byte> bytes;
+  const auto append = [&bytes](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  size_t size = kPrefix + contents.header.size();
+  for (const NamedTensor* tensor : contents.tensors) {
+    size += tensor->bytes.size();
+  }
+  bytes.reserve(size);
+  append(std::as_bytes(std::span(&header_size, 1)));
+  append(std::as_bytes(std::span(contents.header)));
+  for (const NamedTensor* tensor : contents.tensors) {
+    append(tensor->bytes.span());
+  }
+  return SharedBytes(std::move(bytes));
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(

@@ -44,6 +44,10 @@ absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata);
 
+// The same bytes in memory. INVALID_ARGUMENT as above.
+absl::StatusOr<SharedBytes> SerializeSafetensors(
+    std::span<const NamedTensor> tensors);
+
 // The tensors in the order of their bytes. Each is aligned to its elements.
 //   NOT_FOUND ...  the file cannot be read.
 //   DATA_LOSS      anything that is not exactly as the format says: the header

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The workers' calls; epochs, deaths and the end of a run are in
-// coordinator_epochs.cc.
+// coordinator_epochs.cc, fleets that re-form in coordinator_reform.cc.
 #include "scaling_manager/coordinator.h"
 
 #include <algorithm>
@@ -87,7 +87,7 @@ absl::StatusOr<Coordinator::Worker*> Coordinator::Speaker(int64_t incarnation) {
 
 bool Coordinator::AllJoined() const {
   return std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) {
-    return w.incarnation != 0 && w.joined;
+    return !w.is_member || (w.incarnation != 0 && w.joined);
   });
 }
 
@@ -131,6 +131,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   }
   GANDEM_RETURN_IF_ERROR(CheckPlace(*worker, request));
   if (request.continuing()) return ContinueWorker(*worker, request);
+  if (options_.elastic) GANDEM_RETURN_IF_ERROR(CheckFence(*worker, request));
   const bool is_other_process =
       worker->reported_pid != request.pid() || worker->host != request.host();
   if (worker->incarnation != 0 && is_other_process) {
@@ -149,6 +150,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
                           .exit_code = kExitResumable,
                           .process_is_gone = true});
   }
+  if (options_.elastic) GANDEM_RETURN_IF_ERROR(Gather(*worker, request));
   if (phase_ == Phase::kOver) {
     return Superseded(absl::StrCat("the run is over: ", outcome_->detail));
   }
@@ -159,6 +161,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   GANDEM_FAILPOINT("coordinator.after_register");
   counters_ = next;
 
+  worker->registered_from = request.previous_incarnation();
   worker->incarnation = next.incarnation();
   worker->epoch = next.run_epoch();
   worker->joined = false;
@@ -177,8 +180,13 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   reply.set_run_epoch(worker->epoch);
   reply.set_config_text(options_.config_text);
   reply.set_run_dir(options_.run_dir);
-  reply.set_resume_from(resume_from_);
   reply.set_first_round(first_round_);
+  reply.set_committed_step(committed_step_);
+  if (keeps_state_) {
+    SetPlace(*worker, reply);
+  } else {
+    reply.set_resume_from(resume_from_);
+  }
   return reply;
 }
 
@@ -261,9 +269,17 @@ absl::Status Coordinator::CheckFleetReach(const Worker& worker) const {
 }
 
 int Coordinator::FleetSize(Role role) const {
+  return static_cast<int>(std::count_if(
+      workers_.begin(), workers_.end(),
+      [&](const Worker& w) { return w.is_member && w.key.role == role; }));
+}
+
+int Coordinator::PositionOf(const Worker& worker) const {
   return static_cast<int>(
-      std::count_if(workers_.begin(), workers_.end(),
-                    [&](const Worker& w) { return w.key.role == role; }));
+      std::count_if(workers_.begin(), workers_.end(), [&](const Worker& w) {
+        return w.is_member && w.key.role == worker.key.role &&
+               w.key.rank < worker.key.rank;
+      }));
 }
 
 absl::Status Coordinator::CheckJoin(const Worker& worker,
@@ -323,31 +339,22 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
     }
     GANDEM_RETURN_IF_ERROR(CheckReach(*worker));
     GANDEM_RETURN_IF_ERROR(CheckFleetReach(*worker));
-    if (AllJoined()) {
-      phase_ = Phase::kRunning;
-      GANDEM_FAILPOINT("coordinator.after_join");
-      AddEvent(absl::StrCat("all workers are ready; run epoch ",
-                            counters_.run_epoch(), " starts at round ",
-                            first_round_));
-    }
+    if (AllJoined()) BeginRounds();
   }
   if (phase_ == Phase::kGathering) return reply;
   reply.set_all_joined(true);
   const bool in_fleet = FleetSize(worker->key.role) > 1;
   for (const Worker& other : workers_) {  // sorted by role and rank
+    if (!other.is_member) continue;
     if (in_fleet && other.key.role == worker->key.role) {
       *reply.add_fleet() = other.member;
     }
-    if (other.key.role == GENERATOR && !reply.has_generator_compute()) {
-      *reply.mutable_generator_compute() = other.compute;
-    }
     if (other.key.role == DISCRIMINATOR) {
-      if (!reply.has_discriminator_compute()) {
-        *reply.mutable_discriminator_compute() = other.compute;
-      }
       reply.add_discriminator_addresses(other.exchange_address);
     }
   }
+  *reply.mutable_generator_compute() = computes_[GENERATOR];
+  *reply.mutable_discriminator_compute() = computes_[DISCRIMINATOR];
   return reply;
 }
 

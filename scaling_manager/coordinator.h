@@ -6,10 +6,13 @@
 //
 //   rejoining -> gathering <-> running -> stopping -> over
 //
-// A death in any epoch starts the next one from the newest complete checkpoint;
-// while stopping it ends the run with what is on disk. To stop, every worker is
-// told to pause; the cut is the last round that any of them has started; all
-// run exactly to it, write a checkpoint and, once it is committed, leave.
+// A death in any epoch starts the next one from the newest complete checkpoint,
+// or, in an elastic run whose two roles both have workers left, from what these
+// hold in memory: the fleets re-form (coordinator_reform.cc), and re-form again
+// when the worker is back. While stopping, a death ends the run with what is on
+// disk. To stop, every worker is told to pause; the cut is the last round that
+// any of them has started; all run exactly to it, write a checkpoint and, once
+// it is committed, leave.
 //
 // Owner: `gandem train`, for the whole command.
 // Thread safety: any thread. Counters and checkpoints are written under the
@@ -20,9 +23,11 @@
 
 #include <compare>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -71,6 +76,8 @@ class Coordinator {
     std::vector<WorkerKey> workers = {};  // required
     // Workers come by themselves; without it the launcher's are the only ones.
     bool external = false;
+    // BOUNDED: a fleet goes on without a worker that dies.
+    bool elastic = false;
     absl::Duration heartbeat_timeout = absl::Seconds(60);
     absl::Duration join_timeout = absl::Seconds(120);
     absl::Duration grace = absl::Seconds(30);
@@ -137,6 +144,13 @@ class Coordinator {
     RoundMetrics last_metrics;
     absl::Time waiting_since;  // to join the epoch
     absl::Time last_seen;
+    // Takes part in the epoch. Only elastic runs have workers that do not.
+    bool is_member = true;
+    // What it has said since the fleets began to re-form.
+    bool is_back = false;
+    bool holds_state = false;
+    int64_t held_rounds = 0;
+    int64_t registered_from = 0;  // its incarnation before this one; 0: none
   };
   struct Death {
     std::string why;
@@ -150,10 +164,40 @@ class Coordinator {
   // The members of the epoch: each writes its share of its role's state.
   int NumSavers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
+  // Writes the next epoch's number; nobody has joined it yet.
+  absl::Status CountEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginEpoch(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TryBeginEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void HandleDeath(Worker& worker, const Death& death)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The epoch cannot go on with this worker; without it perhaps.
+  void LoseWorker(Worker& worker, const std::string& how)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // FAILED_PRECONDITION: a process that was declared dead, or replaced.
+  absl::Status CheckFence(const Worker& worker,
+                          const RegisterRequest& request) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The members' memory may be what the next epoch starts from.
+  bool CanReform() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The members of fleets that re-form come back; and at first nobody has been
+  // told its place yet.
+  bool GathersMemory() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return phase_ == Phase::kGathering && keeps_state_;
+  }
+  bool IsReforming() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return GathersMemory() && !is_sealed_;
+  }
+  void BeginReform(WorkerKey key, const std::string& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A worker registers in an elastic run. UNAVAILABLE: not yet.
+  absl::Status Gather(Worker& worker, const RegisterRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // All members are back: decides where the epoch starts.
+  void TrySeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void SetPlace(const Worker& worker, RegisterReply& reply) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // All members have joined.
+  void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop(const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether all are paused, at the cut, or finished.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -170,7 +214,9 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckJoin(const Worker& worker, const JoinRequest& request) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Members of a role, and a member's place among them.
   int FleetSize(Role role) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  int PositionOf(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status CheckPlace(const Worker& worker, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Commit(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -205,6 +251,14 @@ class Coordinator {
   std::string resume_from_ ABSL_GUARDED_BY(mu_);
   // Of the epoch; -1: it was begun by an earlier coordinator.
   int64_t first_round_ ABSL_GUARDED_BY(mu_) = 0;
+  // The epoch starts from its members' memory; once it is sealed, members and
+  // first round are known.
+  bool keeps_state_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_sealed_ ABSL_GUARDED_BY(mu_) = false;
+  // Why the fleets re-form: whose coming or going.
+  std::vector<std::pair<WorkerKey, std::string>> changes_ ABSL_GUARDED_BY(mu_);
+  // How the roles compute in this epoch.
+  std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   int restarts_ ABSL_GUARDED_BY(mu_) = 0;
   std::string last_failure_ ABSL_GUARDED_BY(mu_);
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Epochs, deaths, stopping and the end of a run. The workers' calls are in
-// coordinator.cc.
+// coordinator.cc, fleets that re-form in coordinator_reform.cc.
 #include <algorithm>
 #include <utility>
 
@@ -57,17 +57,32 @@ absl::Status Coordinator::Open() {
   return absl::OkStatus();
 }
 
+absl::Status Coordinator::CountEpoch() {
+  RunCounters next = counters_;
+  next.set_run_epoch(counters_.run_epoch() + 1);
+  GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
+  GANDEM_FAILPOINT("coordinator.after_epoch");
+  counters_ = next;
+  phase_ = Phase::kGathering;
+  phase_since_ = options_.clock->Now();
+  for (Worker& worker : workers_) {
+    worker.joined = false;
+    worker.is_back = false;
+    worker.waiting_since = phase_since_;
+  }
+  return absl::OkStatus();
+}
+
 absl::Status Coordinator::TryBeginEpoch() {
   GANDEM_RETURN_IF_ERROR(RemovePending(options_.run_dir));
   const auto newest = FindNewestCheckpoint(options_.run_dir);
   if (!newest.ok() && !absl::IsNotFound(newest.status())) {
     return newest.status();
   }
-  RunCounters next = counters_;
-  next.set_run_epoch(counters_.run_epoch() + 1);
-  GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
-  GANDEM_FAILPOINT("coordinator.after_epoch");
-  counters_ = next;
+  GANDEM_RETURN_IF_ERROR(CountEpoch());
+  keeps_state_ = false;
+  changes_.clear();
+  for (Worker& worker : workers_) worker.is_member = true;
   if (newest.ok()) {
     for (const std::string& skipped : newest->skipped_with_reason) {
       AddEvent(absl::StrCat("skipped a damaged checkpoint: ", skipped));
@@ -77,12 +92,6 @@ absl::Status Coordinator::TryBeginEpoch() {
   resume_from_ = newest.ok() ? newest->path : "";
   committed_step_ = settled_step_ = first_round_;
   shards_ = ShardCollector(NumSavers(), options_.rounds);
-  phase_ = Phase::kGathering;
-  phase_since_ = options_.clock->Now();
-  for (Worker& worker : workers_) {
-    worker.joined = false;
-    worker.waiting_since = phase_since_;
-  }
   AddEvent(absl::StrCat(
       "run epoch ", counters_.run_epoch(), ": ",
       newest.ok() ? absl::StrCat("resuming after round ", first_round_, " of ",
@@ -95,7 +104,11 @@ absl::Status Coordinator::TryBeginEpoch() {
   return absl::OkStatus();
 }
 
-int Coordinator::NumSavers() const { return static_cast<int>(workers_.size()); }
+int Coordinator::NumSavers() const {
+  return static_cast<int>(
+      std::count_if(workers_.begin(), workers_.end(),
+                    [](const Worker& worker) { return worker.is_member; }));
+}
 
 void Coordinator::BeginEpoch(const std::string& why) {
   AddEvent(absl::StrCat("new run epoch: ", why));
@@ -114,6 +127,7 @@ void Coordinator::BeginEpoch(const std::string& why) {
 void Coordinator::HandleDeath(Worker& worker, const Death& death) {
   const bool in_epoch =
       worker.incarnation != 0 && worker.epoch == counters_.run_epoch();
+  const bool is_missed = in_epoch || (GathersMemory() && worker.is_member);
   // Who dies of the end of an epoch has been counted with it.
   const bool aftermath =
       worker.incarnation != 0 && !in_epoch && death.process_is_gone;
@@ -137,18 +151,14 @@ void Coordinator::HandleDeath(Worker& worker, const Death& death) {
                       NewestCheckpointText())});
     return;
   }
-  if (aftermath) {
-    AddEvent(what);
-    return;
-  }
-  if (++restarts_ > options_.restart_budget) {
+  if (!aftermath && ++restarts_ > options_.restart_budget) {
     End({"failed", kExitInternal,
          absl::StrCat(what, "; the budget of ", options_.restart_budget,
                       " restarts is used up. ", NewestCheckpointText())});
     return;
   }
-  if (in_epoch) {
-    BeginEpoch(what);
+  if (is_missed) {
+    LoseWorker(worker, death.why);
   } else {
     AddEvent(what);
   }
@@ -182,7 +192,10 @@ Coordinator::Wishes Coordinator::TakeWishes() {
   absl::MutexLock lock(&mu_);
   Wishes wishes;
   const absl::Time now = options_.clock->Now();
-  const bool starts = !options_.external && phase_ == Phase::kGathering;
+  // Fleets that re-form need nobody else to begin.
+  const bool needs_all = phase_ == Phase::kGathering && !keeps_state_;
+  const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
+  const bool starts = !options_.external && (needs_all || may_grow);
   for (Worker& worker : workers_) {
     if (worker.pid == 0 && starts) wishes.start.push_back(worker.key);
     if (worker.pid != 0 && worker.kill_at <= now) {
@@ -200,8 +213,10 @@ void Coordinator::RequestStop(const std::string& reason) {
 
 void Coordinator::Stop(const std::string& reason) {
   if (phase_ == Phase::kOver || phase_ == Phase::kStopping) return;
+  if (stop_reason_.empty() || phase_ == Phase::kRunning) {
+    stop_deadline_ = options_.clock->Now() + options_.grace;
+  }
   stop_reason_ = reason;
-  stop_deadline_ = options_.clock->Now() + options_.grace;
   const bool anybody =
       std::any_of(workers_.begin(), workers_.end(),
                   [](const Worker& worker) { return worker.incarnation != 0; });
@@ -211,7 +226,7 @@ void Coordinator::Stop(const std::string& reason) {
     return;
   }
   // Workers that have not come back yet may hold rounds worth a checkpoint.
-  if (phase_ == Phase::kRejoining && anybody) return;
+  if ((phase_ == Phase::kRejoining || GathersMemory()) && anybody) return;
   End({"stopped", kExitResumable,
        absl::StrCat(reason, ". ", NewestCheckpointText())});
 }
@@ -222,6 +237,7 @@ void Coordinator::Advance() {
   bool all_paused = true;
   int64_t last_started = -1;
   for (const Worker& worker : workers_) {
+    if (!worker.is_member) continue;
     const HeartbeatRequest& progress = worker.progress;
     all_finished = all_finished && progress.finished();
     all_paused = all_paused && (progress.paused() || progress.finished());
@@ -276,13 +292,14 @@ void Coordinator::Tick() {
     return;
   }
   CheckSilence(now);
-  if (phase_ == Phase::kGathering) CheckJoins(now);
+  if (phase_ == Phase::kGathering || phase_ == Phase::kRunning) {
+    CheckJoins(now);
+  }
   if (phase_ == Phase::kRejoining &&
       now - phase_since_ > options_.join_timeout) {
     BeginEpoch("workers of the earlier epoch did not come back");
   }
-  const bool stopping = phase_ == Phase::kStopping ||
-                        (phase_ == Phase::kRejoining && !stop_reason_.empty());
+  const bool stopping = phase_ != Phase::kOver && !stop_reason_.empty();
   if (stopping && now > stop_deadline_) {
     End({"stopped", kExitResumable,
          absl::StrCat("the workers did not reach a checkpoint within ",
@@ -308,12 +325,15 @@ void Coordinator::CheckSilence(absl::Time now) {
 void Coordinator::CheckJoins(absl::Time now) {
   std::vector<Worker*> late;
   for (Worker& worker : workers_) {
-    if (!worker.joined && now - worker.waiting_since > options_.join_timeout) {
+    // Others are awaited while they are being started.
+    const bool is_awaited = worker.is_member || worker.pid != 0;
+    if (is_awaited && !worker.joined &&
+        now - worker.waiting_since > options_.join_timeout) {
       late.push_back(&worker);
     }
   }
   if (late.empty()) return;
-  if (!options_.external) {
+  if (!options_.external || keeps_state_) {
     HandleDeath(*late.front(), {.why = absl::StrCat(
                                     "was not ready within ",
                                     absl::FormatDuration(options_.join_timeout),
@@ -398,7 +418,10 @@ StatusReply Coordinator::Status() {
         worker.incarnation == 0
             ? committed_step_
             : std::max(committed_step_, worker.progress.completed_rounds());
-    completed = std::min(completed, rounds);
+    // A newcomer to fleets that re-form takes over the others' state.
+    const bool counts =
+        worker.is_member && (worker.incarnation != 0 || !keeps_state_);
+    if (counts) completed = std::min(completed, rounds);
     WorkerStatus* const status = reply.add_workers();
     status->set_role(worker.key.role);
     status->set_rank(worker.key.rank);

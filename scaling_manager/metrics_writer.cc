@@ -188,7 +188,7 @@ absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
 }
 
 absl::Status MetricsWriter::WriteEvents(const RoundMetrics& metrics) {
-  if (events_ == nullptr || metrics.rank() != 0) return absl::OkStatus();
+  if (events_ == nullptr || !leading_.Leads(metrics)) return absl::OkStatus();
   const absl::Time time =
       absl::UnixEpoch() + absl::Seconds(metrics.unix_seconds());
   GANDEM_RETURN_IF_ERROR(

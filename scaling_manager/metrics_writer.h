@@ -26,6 +26,7 @@
 #include "common/event_writer.h"
 #include "common/thread.h"
 #include "proto/metrics.pb.h"
+#include "scaling_manager/leading_ranks.h"
 
 namespace gandem {
 
@@ -71,6 +72,7 @@ class MetricsWriter {
   // Only the thread uses these.
   off_t size_ = 0;  // whole lines
   std::unique_ptr<EventWriter> events_;
+  LeadingRanks leading_;
   Thread thread_;  // last: it uses all of the above
 };
 

@@ -95,7 +95,7 @@ std::string Waiting(const StatusReply& status) {
 void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
   fleets_.Add(metrics);
-  if (metrics.rank() != 0) return;
+  if (!leading_.Leads(metrics)) return;
   if (metrics.role() == GENERATOR) generator_ = metrics;
   if (metrics.role() == DISCRIMINATOR) discriminator_ = metrics;
 }

@@ -18,6 +18,7 @@
 #include "proto/control.pb.h"
 #include "proto/metrics.pb.h"
 #include "scaling_manager/fleet_speeds.h"
+#include "scaling_manager/leading_ranks.h"
 
 namespace gandem {
 
@@ -46,6 +47,7 @@ class ProgressTracker {
 
   const int64_t images_per_round_;  // never changes after construction
   mutable absl::Mutex mu_;
+  LeadingRanks leading_ ABSL_GUARDED_BY(mu_);
   RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
   FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);

@@ -112,6 +112,8 @@ Coordinator::Options CoordinatorOptions(const RunSetup& setup,
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
+      .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
+                 !options.colocated,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),

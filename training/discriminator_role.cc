@@ -31,7 +31,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
                  options_.schedule.discriminator_batch),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
-      saved_rounds_(round_) {}
+      saved_rounds_(options_.saved_rounds) {}
 
 absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
@@ -263,21 +263,31 @@ void DiscriminatorRole::EndRound() {
 }
 
 absl::Status DiscriminatorRole::SaveIfDue() {
-  if (services_.checkpoints == nullptr || saved_rounds_ == round_ ||
+  if (services_.checkpoints == nullptr || round_ <= saved_rounds_ ||
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
-  StateShard state = NewShard(options_, services_);
+  saved_rounds_ = round_;
+  return services_.checkpoints->Save(round_,
+                                     ShardName("discriminator", options_.rank),
+                                     Copy(NewShard(options_, services_)));
+}
+
+RoleState DiscriminatorRole::Capture() const {
+  return {.completed_rounds = round_,
+          .updates = version_ + (is_updated_ ? 1 : 0),
+          .tensors = Copy(StateShard(0, 1))};
+}
+
+std::vector<NamedTensor> DiscriminatorRole::Copy(StateShard state) const {
   state.Add("model.", StateOf(*parts_.network));
   state.Add("optimizer.", parts_.optimizer->State());
   state.Add("objective.", objective_.State());
   if (parts_.scaler) state.Add("scaler.", parts_.scaler->State());
   state.Add("", options_.compute_choice);
   duties_.SaveOlderCritics(state);
-  saved_rounds_ = round_;
-  return services_.checkpoints->Save(
-      round_, ShardName("discriminator", options_.rank), state.Copy());
+  return state.Copy();
 }
 
 void DiscriminatorRole::ReportRound() {

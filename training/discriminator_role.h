@@ -52,10 +52,9 @@ class DiscriminatorRole : public RoleLoop {
   DiscriminatorRole(RoleOptions options, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
-  // Replaces all state with that of a checkpoint file.
-  absl::Status Restore(const TensorReader& state);
-
   absl::StatusOr<Progress> Advance(absl::Time deadline) override;
+  RoleState Capture() const override;
+  absl::Status Restore(const TensorReader& state) override;
   std::string Position() const override;
 
  private:
@@ -74,6 +73,8 @@ class DiscriminatorRole : public RoleLoop {
   bool exact() const {
     return options_.schedule.consistency == Consistency::kExact;
   }
+  // All of it, or what a rank saves of it.
+  std::vector<NamedTensor> Copy(StateShard state) const;
   absl::Status SaveIfDue();
   void ReportRound();
 

@@ -27,7 +27,7 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
       exchange_(exchange),
       services_(std::move(services)),
       round_(options_.first_round),
-      saved_rounds_(options_.first_round),
+      saved_rounds_(options_.saved_rounds),
       timer_(services_.fleet) {}
 
 absl::Status GeneratorRole::Restore(const TensorReader& state) {
@@ -295,20 +295,30 @@ absl::Status GeneratorRole::Update(absl::Time deadline) {
 }
 
 absl::Status GeneratorRole::SaveIfDue() {
-  if (services_.checkpoints == nullptr || saved_rounds_ == round_ ||
+  if (services_.checkpoints == nullptr || round_ <= saved_rounds_ ||
       !options_.checkpoints.Due(round_, *services_.gate)) {
     return absl::OkStatus();
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
-  StateShard state = NewShard(options_, services_);
+  saved_rounds_ = round_;
+  return services_.checkpoints->Save(round_,
+                                     ShardName("generator", options_.rank),
+                                     Copy(NewShard(options_, services_)));
+}
+
+RoleState GeneratorRole::Capture() const {
+  return {.completed_rounds = round_,
+          .updates = round_ + (is_updated_ ? 1 : 0),
+          .tensors = Copy(StateShard(0, 1))};
+}
+
+std::vector<NamedTensor> GeneratorRole::Copy(StateShard state) const {
   state.Add("model.", StateOf(*parts_.network));
   state.Add("ema.", StateOf(*parts_.average));
   state.Add("optimizer.", parts_.optimizer->State());
   if (parts_.scaler) state.Add("scaler.", parts_.scaler->State());
   state.Add("", options_.compute_choice);
-  saved_rounds_ = round_;
-  return services_.checkpoints->Save(
-      round_, ShardName("generator", options_.rank), state.Copy());
+  return state.Copy();
 }
 
 void GeneratorRole::ReportRound() {

@@ -56,10 +56,9 @@ class GeneratorRole : public RoleLoop {
   GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
                 RoleServices services);
 
-  // Replaces all state with that of a checkpoint file.
-  absl::Status Restore(const TensorReader& state);
-
   absl::StatusOr<Progress> Advance(absl::Time deadline) override;
+  RoleState Capture() const override;
+  absl::Status Restore(const TensorReader& state) override;
   std::string Position() const override;
 
  private:
@@ -79,6 +78,8 @@ class GeneratorRole : public RoleLoop {
   absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);
   void Backward(const GeneratorOp& op);
   absl::Status Update(absl::Time deadline);
+  // All of it, or what a rank saves of it.
+  std::vector<NamedTensor> Copy(StateShard state) const;
   absl::Status SaveIfDue();
   void ReportRound();
 

@@ -37,11 +37,27 @@ enum class Progress {
   kFinished,  // all rounds are done and the other side has what it needs
 };
 
+class TensorReader;
+
+// What a role is between two calls of Advance.
+struct RoleState {
+  int64_t completed_rounds = 0;
+  // Optimizer updates since the start of the run. Within a round, running
+  // statistics and spectral-norm vectors may be ahead of them: they have seen
+  // forward passes of the unfinished step.
+  int64_t updates = 0;
+  std::vector<NamedTensor> tensors = {};  // those of a checkpoint
+};
+
 class RoleLoop {
  public:
   virtual ~RoleLoop() = default;
   // Executes the next operation; waits for the other side until `deadline`.
   virtual absl::StatusOr<Progress> Advance(absl::Time deadline) = 0;
+  // Copies all state.
+  virtual RoleState Capture() const = 0;
+  // Replaces all state; before the first Advance.
+  virtual absl::Status Restore(const TensorReader& state) = 0;
   // What it waits for, for error messages: "critic 12 for round 6".
   virtual std::string Position() const = 0;
 };
@@ -88,6 +104,8 @@ struct RoleOptions {
   // Rounds from one at whose end all ranks are at one state to the next.
   int64_t rounds_to_agreement = 1;
   int64_t first_round = 0;
+  // Rounds in the newest complete checkpoint: none up to there is saved again.
+  int64_t saved_rounds = 0;
   CheckpointPlan checkpoints = {};
   ObjectiveOptions objective = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();

@@ -18,10 +18,11 @@ namespace gandem {
 
 // A worker's place in a run epoch.
 struct EpochPlace {
-  int rank = 0;
+  int rank = 0;  // among the workers of its role that take part
   int64_t run_epoch = 0;
   int64_t incarnation = 0;
   int64_t first_round = 0;
+  int64_t saved_rounds = 0;  // in the newest complete checkpoint
 };
 
 // Of a generator or a discriminator.

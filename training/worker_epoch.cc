@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "training/catch_torch.h"
 #include "training/choose_compute.h"
+#include "training/module_state.h"
 #include "training/run_roles.h"
 
 namespace gandem {
@@ -22,22 +23,32 @@ constexpr absl::Duration kFailureReport = absl::Seconds(5);
 
 bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
 
+// As what waits for others may fail.
+bool MayBeTheirs(const absl::Status& failure) {
+  return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
+         absl::IsAborted(failure);
+}
+
 }  // namespace
 
 WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
                          const RegisterReply& assignment,
-                         const RunConfig& config, const std::atomic<bool>* stop)
+                         const RunConfig& config, const std::atomic<bool>* stop,
+                         std::optional<HeldState>* held)
     : options_(std::move(options)),
       client_(client),
       assignment_(assignment),
       config_(config),
       stop_(stop),
-      place_({.rank = options_.rank,
+      place_({.rank = assignment.keep_state() ? assignment.position()
+                                              : options_.rank,
               .run_epoch = assignment.run_epoch(),
               .incarnation = assignment.incarnation(),
-              .first_round = assignment.first_round()}),
+              .first_round = assignment.first_round(),
+              .saved_rounds = assignment.committed_step()}),
+      held_(held),
       gate_(place_.first_round, config.rounds()),
-      committed_step_(place_.first_round) {
+      committed_step_(place_.saved_rounds) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     if (Has(options_.role, role)) completed_[role] = place_.first_round;
   }
@@ -106,10 +117,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
 }
 
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
-  const bool may_be_theirs = absl::IsUnavailable(failure) ||
-                             absl::IsCancelled(failure) ||
-                             absl::IsAborted(failure);
-  if (fleet_->collective() == nullptr || !may_be_theirs) return;
+  if (fleet_->collective() == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
                   failure);
   // It notices a silent worker after this time.
@@ -163,9 +171,39 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   }
   std::vector<RoleLoop*> roles;
   for (const auto& role : owned) roles.push_back(role.get());
-  return RunRoles(roles,
-                  {.poll = absl::Seconds(config_.exchange().poll_seconds()),
-                   .interrupted = [this] { return ended(); }});
+  const RunRolesOptions waiting{
+      .poll = absl::Seconds(config_.exchange().poll_seconds()),
+      .interrupted = [this] { return ended(); }};
+  if (assignment_.keep_state()) {
+    GANDEM_RETURN_IF_ERROR(TakeOver(*roles.front(), waiting));
+  }
+  const absl::Status done = RunRoles(roles, waiting);
+  if (options_.role != COLOCATED &&
+      config_.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    Hold(*roles.front(), done);
+  }
+  return done;
+}
+
+absl::Status WorkerEpoch::TakeOver(RoleLoop& role,
+                                   const RunRolesOptions& waiting) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<NamedTensor> newest,
+      TakeNewestState(*held_, fleet_->collective(), waiting));
+  GANDEM_RETURN_IF_ERROR(role.Restore(TensorReader(std::move(newest))));
+  held_->reset();
+  return absl::OkStatus();
+}
+
+void WorkerEpoch::Hold(const RoleLoop& role, const absl::Status& done) {
+  // An update is whole or not begun where a loop ends or waits; after any other
+  // failure it may be half done.
+  if (!done.ok() && !MayBeTheirs(done)) return;
+  RoleState state = role.Capture();
+  *held_ = HeldState{.run_epoch = place_.run_epoch,
+                     .updates = state.updates,
+                     .completed_rounds = state.completed_rounds,
+                     .tensors = std::move(state.tensors)};
 }
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
@@ -202,6 +240,10 @@ absl::Status WorkerEpoch::ChooseComputes() {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     // All ranks compute as the first one.
     if (!Has(options_.role, role) || place_.rank > 0) continue;
+    if (assignment_.keep_state()) {
+      choices_[role] = assignment_.compute();
+      continue;
+    }
     GANDEM_ASSIGN_OR_RETURN(
         choices_[role],
         ChooseCompute(config_, role, assignment_.resume_from()));
@@ -263,8 +305,7 @@ void WorkerEpoch::StartHeartbeats() {
           .progress = [this] { return CurrentProgress(); },
           .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
           .on_end = [this](const absl::Status& reason) { End(reason); }});
-  const bool writes_config =
-      options_.rank == 0 && Has(options_.role, GENERATOR);
+  const bool writes_config = place_.rank == 0 && Has(options_.role, GENERATOR);
   writer_ = std::make_unique<CheckpointWriter>(
       CheckpointWriter::Options{
           .run_dir = assignment_.run_dir(),
@@ -316,6 +357,8 @@ void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
 
 void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   metrics.set_run_epoch(place_.run_epoch);
+  metrics.set_rank(options_.rank);
+  metrics.set_workers(FleetSize());
   Heartbeats* heartbeats = nullptr;
   {
     absl::MutexLock lock(&mu_);

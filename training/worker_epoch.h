@@ -3,7 +3,8 @@
 // One run epoch of a worker process: from the coordinator's reply to the end of
 // the round loop. All that belongs to an epoch (exchange, gate, checkpoint
 // writer, roles) lives and dies here; the next epoch starts from nothing but a
-// checkpoint.
+// checkpoint, or, in fleets that re-form, from what this one has left in
+// memory.
 //
 // Owner: WorkerMain. Thread safety: Run on the compute thread, once; Wake from
 // any. Heartbeats call back on their own thread.
@@ -16,6 +17,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -31,6 +33,7 @@
 #include "training/fleet_link.h"
 #include "training/make_roles.h"
 #include "training/round_gate.h"
+#include "training/state_handover.h"
 
 namespace gandem {
 
@@ -48,10 +51,12 @@ class WorkerEpoch {
     FleetListen fleet = {};
   };
 
-  // `client` has registered and outlives this; `stop` is set by SIGTERM.
+  // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
+  // is the state of the epoch before, and that of this one when Run returns: it
+  // stays as it was if the rounds were not begun.
   WorkerEpoch(Options options, ControlClient* client,
               const RegisterReply& assignment, const RunConfig& config,
-              const std::atomic<bool>* stop);
+              const std::atomic<bool>* stop, std::optional<HeldState>* held);
   ~WorkerEpoch();
 
   // Errors: the first failure; ExitCodeOf() is the worker's exit code.
@@ -64,6 +69,10 @@ class WorkerEpoch {
   absl::Status RunRoundLoop();
   Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
+  // The newest state of the fleet becomes that of `role`.
+  absl::Status TakeOver(RoleLoop& role, const RunRolesOptions& waiting);
+  // Keeps the state of `role` for the next epoch. `done` is how its loop ended.
+  void Hold(const RoleLoop& role, const absl::Status& done);
   absl::Status ConnectToOthers(const JoinReply& joined);
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
@@ -93,7 +102,9 @@ class WorkerEpoch {
   const std::atomic<bool>* const stop_;
   const EpochPlace place_;
 
-  std::map<Role, ComputeChoice> choices_;  // the compute thread's
+  // The compute thread's.
+  std::optional<HeldState>* const held_;
+  std::map<Role, ComputeChoice> choices_;
 
   RoundGate gate_;
   // Set before other threads exist.

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -25,6 +26,7 @@
 #include "common/status.h"
 #include "common/trace.h"
 #include "common/trace_writer.h"
+#include "training/state_handover.h"
 #include "training/worker_epoch.h"
 
 namespace gandem {
@@ -89,18 +91,18 @@ class Worker {
     while (true) {
       GANDEM_ASSIGN_OR_RETURN(
           RegisterReply assignment,
-          client_->Register(absl::Now() +
-                            absl::Seconds(flags_.register_timeout_seconds)));
+          client_->Register(
+              absl::Now() + absl::Seconds(flags_.register_timeout_seconds),
+              held_.has_value() ? std::optional(held_->completed_rounds)
+                                : std::nullopt));
       UseLocalRunDir(assignment);
       GANDEM_ASSIGN_OR_RETURN(
-          const RunConfig config,
+          RunConfig config,
           ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
+      TakePlace(assignment, config);
       GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
                       assignment.run_epoch(), assignment.incarnation(),
-                      assignment.first_round(),
-                      assignment.resume_from().empty()
-                          ? std::string()
-                          : absl::StrCat(", ", assignment.resume_from()));
+                      assignment.first_round(), StartText(assignment));
       GANDEM_ASSIGN_OR_RETURN(const WorkerEpoch::Outcome outcome,
                               RunEpoch(assignment, config));
       switch (outcome) {
@@ -127,6 +129,27 @@ class Worker {
   }
 
  private:
+  // What fleets that have re-formed are, in the config of this epoch.
+  void TakePlace(const RegisterReply& assignment, RunConfig& config) {
+    if (!assignment.keep_state()) {
+      held_.reset();
+      return;
+    }
+    config.mutable_generator()->set_workers(assignment.generators());
+    config.mutable_discriminator()->set_workers(assignment.discriminators());
+  }
+
+  static std::string StartText(const RegisterReply& assignment) {
+    if (assignment.keep_state()) {
+      return absl::StrCat(" as worker ", assignment.position(), " of ",
+                          assignment.generators(), " generators and ",
+                          assignment.discriminators(), " discriminators");
+    }
+    return assignment.resume_from().empty()
+               ? ""
+               : absl::StrCat(", ", assignment.resume_from());
+  }
+
   void UseLocalRunDir(RegisterReply& assignment) const {
     if (flags_.run_dir.empty() || flags_.run_dir == assignment.run_dir()) {
       return;
@@ -146,7 +169,7 @@ class Worker {
                        .rank = flags_.rank,
                        .listen = flags_.listen,
                        .fleet = flags_.fleet},
-                      client_.get(), assignment, config, &stop_);
+                      client_.get(), assignment, config, &stop_, &held_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
     }
@@ -165,6 +188,7 @@ class Worker {
   const Role role_;
   const Flags flags_;
   const std::unique_ptr<ControlClient> client_;
+  std::optional<HeldState> held_;  // the compute thread's
   std::atomic<bool> stop_ = false;
   absl::Mutex mu_;
   WorkerEpoch* epoch_ ABSL_GUARDED_BY(mu_) = nullptr;

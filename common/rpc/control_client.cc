@@ -165,10 +165,16 @@ absl::StatusOr<RegisterReply> ControlClient::TryRegister(
   return reply;
 }
 
-absl::StatusOr<RegisterReply> ControlClient::Register(absl::Time deadline) {
+absl::StatusOr<RegisterReply> ControlClient::Register(
+    absl::Time deadline, std::optional<int64_t> held_rounds) {
+  RegisterRequest request = NewRegistration();
+  if (held_rounds.has_value()) {
+    request.set_holds_state(true);
+    request.set_round(*held_rounds);
+  }
   absl::Status last;
   do {
-    auto reply = TryRegister(NewRegistration(), deadline);
+    auto reply = TryRegister(request, deadline);
     if (reply.ok() || !IsSilence(reply.status())) return reply;
     last = reply.status();
   } while ((last = WaitToRetry(deadline, last)).ok());

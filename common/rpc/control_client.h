@@ -23,6 +23,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -48,8 +49,11 @@ class ControlClient {
   static absl::StatusOr<std::unique_ptr<ControlClient>> Create(Options options);
   ~ControlClient();
 
-  // Starts a run epoch for this process; tries again while nobody answers.
-  absl::StatusOr<RegisterReply> Register(absl::Time deadline);
+  // Starts a run epoch for this process; tries again while nobody answers, and
+  // while fleets that re-form wait for others. `held_rounds`: those of the
+  // state that the process holds in memory, if it does.
+  absl::StatusOr<RegisterReply> Register(
+      absl::Time deadline, std::optional<int64_t> held_rounds = {});
 
   // Says that this worker is ready and waits until all are; incarnation and run
   // epoch are filled in. One of all_joined, epoch_superseded (register again)

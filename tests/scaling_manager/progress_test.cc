@@ -206,6 +206,24 @@ TEST_F(TrackerTest, FleetsAppearOnceThereAreSeveralWorkers) {
   EXPECT_DOUBLE_EQ(status.fleets(0).images_per_second(), 64);
 }
 
+TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
+  const auto round = [this](int rank, int64_t epoch, int64_t number) {
+    RoundMetrics metrics;
+    metrics.set_role(GENERATOR);
+    metrics.set_rank(rank);
+    metrics.set_run_epoch(epoch);
+    metrics.set_round(number);
+    tracker_.AddMetrics(metrics);
+    return tracker_.View(StatusReply()).generator.round();
+  };
+  EXPECT_EQ(round(0, 1, 5), 5);
+  EXPECT_EQ(round(1, 1, 6), 5);
+  EXPECT_EQ(round(1, 2, 6), 6);
+  EXPECT_EQ(round(0, 1, 7), 6);  // of an epoch that is over
+  EXPECT_EQ(round(0, 3, 8), 8);
+  EXPECT_EQ(round(1, 3, 9), 8);
+}
+
 // What a console writes, read back from a file.
 class ConsoleTest : public ::testing::Test {
  protected:

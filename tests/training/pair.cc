@@ -221,7 +221,8 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
-  const RoleSetup setup{.place = {.first_round = options.first_round},
+  const RoleSetup setup{.place = {.first_round = options.first_round,
+                                  .saved_rounds = options.first_round},
                         .resume_from = options.resume_from,
                         .generator_choice = options.generator_choice,
                         .discriminator_choice = options.discriminator_choice,

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""BOUNDED: fleets go on without a worker that dies, and with it again."""
+
+import json
+import os
+import pathlib
+import signal
+import unittest
+
+import harness
+
+LAG = 2
+SETS = ["schedule.consistency=BOUNDED", f"schedule.lag={LAG}",
+        "schedule.max_samples_per_image=2", "samples.every_rounds=0",
+        "generator.sync.divergence_check_interval=1",
+        "discriminator.sync.divergence_check_interval=1"]
+
+
+def workers(generators, discriminators):
+    return [f"generator.workers={generators}",
+            f"discriminator.workers={discriminators}"]
+
+
+def rank_of(pid):
+    arguments = pathlib.Path("/proc", str(pid), "cmdline").read_bytes()
+    words = arguments.decode().split("\0")
+    return int(words[words.index("--rank") + 1])
+
+
+class ElasticTest(harness.RunTest):
+    def processes(self, run):
+        """Pids by (role, rank)."""
+        found = {}
+        for pid in harness.descendants(run.process.pid):
+            name = harness.command_of(pid)
+            if name.endswith("_worker"):
+                found[name.removesuffix("_worker"), rank_of(pid)] = pid
+        return found
+
+    def records(self, run, role):
+        path = run.dir / "metrics.jsonl"
+        lines = path.read_text().splitlines() if path.exists() else []
+        return [record for record in map(json.loads, lines)
+                if record["role"] == role]
+
+    def wait_for_round(self, run, role, rounds, epoch=1):
+        harness.wait_for(
+            lambda: any(r.get("round", 0) >= rounds and r["run_epoch"] >= epoch
+                        for r in self.records(run, role)),
+            f"round {rounds} of the {role}")
+
+    def lose_and_get_back(self, run, role, rank, size):
+        """Kills one worker; the others go on without it, then with it."""
+        before = self.processes(run)
+        self.assertEqual(len(before), sum(size.values()), before)
+        epoch = max(r["run_epoch"] for r in self.records(run, role))
+        os.kill(before[role, rank], signal.SIGKILL)
+        less, whole = size[role] - 1, size[role]
+        harness.wait_for(
+            lambda: f"{role} {rank} was killed by signal 9 (Killed); its fleet "
+                    f"goes on with {less} of {whole} workers" in run.text(),
+            "the others to go on")
+        harness.wait_for(
+            lambda: f"{role} {rank} is back; its fleet goes on with {whole} of "
+                    f"{whole} workers" in run.text(), "it to be back")
+        # All of it happened in the processes that were there.
+        after = self.processes(run)
+        self.assertNotEqual(after.pop((role, rank)), before.pop((role, rank)))
+        self.assertEqual(after, before)
+        harness.wait_for(
+            lambda: any(r["run_epoch"] > epoch + 1
+                        for r in self.records(run, role)), "rounds with it")
+        sizes = [r["workers"] for r in self.records(run, role)]
+        self.assertIn(less, sizes)
+        self.assertEqual(sizes[-1], whole)
+
+    def check_rounds(self, run, role, rank):
+        """None was done again, but for those that one side was ahead."""
+        rounds = [r.get("round", 0) for r in self.records(run, role)
+                  if r.get("rank", 0) == rank]
+        self.assertLessEqual(
+            max(a - b for a, b in zip(rounds, rounds[1:])), LAG)
+
+    def test_workers_come_and_go(self):
+        for feedback in ("SNAPSHOT", "IMAGE_GRADIENT"):
+            with self.subTest(feedback):
+                size = {"generator": 2, "discriminator": 2}
+                sets = SETS + workers(2, 2) + [f"schedule.feedback={feedback}"]
+                run = self.start(feedback, sets=sets + [
+                    "rounds=200000", "checkpoint.every_rounds=0"])
+                self.wait_for_round(run, "discriminator", 30)
+                self.lose_and_get_back(run, "discriminator", 1, size)
+                # The first of its fleet.
+                self.lose_and_get_back(run, "generator", 0, size)
+                run.process.send_signal(signal.SIGTERM)
+                self.assertEqual(run.wait(), 75, run.text()[-4000:])
+                self.assertNotIn("resuming", run.text())
+                self.check_rounds(run, "generator", 1)
+                self.check_rounds(run, "discriminator", 0)
+                # What they have saved is a checkpoint like any other.
+                step = int(run.final_state()[0].split("-")[1])
+                run = self.train(feedback, sets=sets + [f"rounds={step + 20}"])
+                self.assertEqual(run.rounds(), step + 20)
+
+    def test_a_zombie_leaves(self):
+        run = self.start("zombie", sets=SETS + workers(1, 3) + [
+            "rounds=2000", "control.heartbeat_timeout_seconds=3",
+            "checkpoint.every_rounds=0"], flags=["--external"])
+        generator = run.start_worker("generator")
+        discriminators = [run.start_worker("discriminator", rank=rank)
+                          for rank in range(3)]
+        self.wait_for_round(run, "generator", 20)
+        zombie = discriminators[1]
+        zombie.process.send_signal(signal.SIGSTOP)
+        try:
+            harness.wait_for(
+                lambda: "its fleet goes on with 2 of 3 workers" in run.text(),
+                "the others to go on")
+        finally:
+            zombie.process.send_signal(signal.SIGCONT)
+        self.assertEqual(zombie.wait(), 75, zombie.text())
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        for worker in (generator, discriminators[0], discriminators[2]):
+            self.assertEqual(worker.wait(), 0, worker.text())
+        last = {r.get("rank", 0): r for r in self.records(run, "discriminator")}
+        self.assertEqual([last[rank]["round"] for rank in (0, 2)], [1999, 1999])
+        self.assertEqual([last[rank]["workers"] for rank in range(3)],
+                         [2, 3, 2])
+
+    def test_a_role_that_is_lost_starts_from_the_checkpoint(self):
+        run = self.start("lost", sets=SETS + workers(2, 1) + [
+            "rounds=200000", "checkpoint.every_rounds=20"])
+        harness.wait_for(lambda: "checkpoint of" in run.text(), "a checkpoint")
+        os.kill(self.processes(run)["discriminator", 0], signal.SIGKILL)
+        harness.wait_for(lambda: "resuming after round" in run.text(),
+                         "a start from the checkpoint")
+        self.wait_for_round(run, "generator", 40, epoch=2)
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 75, run.text()[-4000:])
+
+
+if __name__ == "__main__":
+    unittest.main()
