@@ -38,21 +38,32 @@ absl::Status ToStatus(ncclResult_t result, absl::string_view what) {
     return absl::OkStatus();
   }
   const absl::string_view text = ncclGetErrorString(result);
-  return result == ncclRemoteError
-             ? absl::UnavailableError(
-                   absl::StrCat(what, ": a rank is lost: ", text))
-             : absl::InternalError(absl::StrCat(what, ": NCCL: ", text));
+  switch (result) {
+    case ncclRemoteError:
+      return absl::UnavailableError(
+          absl::StrCat(what, ": a rank is lost: ", text));
+    case ncclInvalidUsage:
+      return absl::FailedPreconditionError(absl::StrCat(
+          what, ": NCCL: ", text,
+          "; every rank needs a GPU of its own (NCCL_DEBUG=WARN says more)"));
+    default:
+      return absl::InternalError(absl::StrCat(what, ": NCCL: ", text));
+  }
+}
+
+absl::StatusOr<int> CountDevices() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return count;
+  return absl::FailedPreconditionError(absl::StrCat(
+      "collective: NCCL: this host has no usable GPU (",
+      error == cudaSuccess ? "no device" : cudaGetErrorString(error),
+      "); choose another collective (sync.collective=RING), or run where "
+      "nvidia-smi lists one"));
 }
 
 absl::Status CheckDevice(int device) {
-  int count = 0;
-  const cudaError_t error = cudaGetDeviceCount(&count);
-  if (error != cudaSuccess || count == 0) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "collective: NCCL: this host has no usable GPU (",
-        error == cudaSuccess ? "no device" : cudaGetErrorString(error),
-        "); choose another collective, or run where nvidia-smi lists one"));
-  }
+  GANDEM_ASSIGN_OR_RETURN(const int count, CountDevices());
   if (device < 0 || device >= count) {
     return absl::FailedPreconditionError(
         absl::StrCat("collective: NCCL: device ", device, " is not in [0, ",
@@ -254,6 +265,7 @@ class NcclCollective : public Collective {
       GANDEM_RETURN_IF_ERROR(
           ToStatus(ncclCommGetAsyncError(communicator_, &state), what));
       if (state != ncclInProgress) return ToStatus(state, what);
+      if (options_.interrupted) GANDEM_RETURN_IF_ERROR(options_.interrupted());
       if (absl::Now() >= deadline) {
         return absl::DeadlineExceededError(
             absl::StrCat(what, ": rank ", rank_, " of ", size_,
@@ -312,6 +324,8 @@ absl::StatusOr<ncclUniqueId> ShareId(Collective* bootstrap,
 }
 
 }  // namespace
+
+absl::Status CheckNccl() { return CountDevices().status(); }
 
 absl::StatusOr<std::unique_ptr<Collective>> CreateNccl(
     const NcclOptions& options, Collective* bootstrap, absl::Time deadline) {

@@ -60,6 +60,11 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                     kMaxBucket);
   faults.CheckRange(name + ".sync.divergence_check_interval",
                     sync.divergence_check_interval(), 0, kMaxSteps);
+  if (sync.collective() == SyncConfig::NCCL && role.device() == "cpu") {
+    faults.Add(
+        absl::StrCat(name, ".sync.collective NCCL sums between GPUs: set ",
+                     name, ".device=cuda, or ", name, ".sync.collective=RING"));
+  }
   if (Averages(role)) CheckAverages(name, role, faults);
 }
 

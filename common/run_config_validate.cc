@@ -40,7 +40,7 @@ void CheckNoControlCharacters(absl::string_view field, absl::string_view text,
 }
 
 bool IsDevice(absl::string_view device) {
-  if (device == "cpu") return true;
+  if (device == "cpu" || device == "cuda") return true;
   int index = -1;
   return absl::ConsumePrefix(&device, "cuda:") &&
          absl::SimpleAtoi(device, &index) && index >= 0 && index < 1024 &&
@@ -96,7 +96,7 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                     1e9);
   if (!IsDevice(role.device())) {
     faults.Add(absl::StrCat(name, ".device '", role.device(),
-                            "' is neither cpu nor cuda:N"));
+                            "' is none of cpu, cuda and cuda:N"));
   }
   faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);

@@ -10,10 +10,11 @@
 namespace gandem {
 
 FlatTensors::FlatTensors(const std::vector<at::Tensor>& like,
-                         at::ScalarType type, int64_t extra) {
+                         at::ScalarType type, int64_t extra,
+                         at::Device device) {
   int64_t count = extra;
   for (const at::Tensor& tensor : like) count += tensor.numel();
-  flat_ = torch::zeros({count}, type);
+  flat_ = torch::zeros({count}, torch::dtype(type).device(device));
   int64_t first = 0;
   for (const at::Tensor& tensor : like) {
     views_.push_back(
@@ -47,7 +48,7 @@ bool IsFinite(const at::Tensor& values) {
 }
 
 std::span<std::byte> BytesOf(const at::Tensor& tensor) {
-  GANDEM_CHECK(tensor.is_contiguous() && tensor.is_cpu());
+  GANDEM_CHECK(tensor.is_contiguous());
   return {static_cast<std::byte*>(tensor.mutable_data_ptr()), tensor.nbytes()};
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tensors side by side in one piece of host memory, as a Collective wants them:
-// each in its logical order, whatever its strides and device, and of one type.
+// Tensors side by side in one piece of memory, as a Collective wants them: each
+// in its logical order, whatever its strides and device, and of one type.
 //
 // Owner: whoever shares these tensors with other ranks; it shares the tensors.
 // Thread safety: one thread. Errors: Torch exceptions.
@@ -19,9 +19,10 @@ namespace gandem {
 
 class FlatTensors {
  public:
-  // Room for values of these tensors in `type`, and for `extra` further ones.
+  // Room on `device` for values of these tensors in `type`, and for `extra`
+  // further ones.
   FlatTensors(const std::vector<at::Tensor>& like, at::ScalarType type,
-              int64_t extra);
+              int64_t extra, at::Device device);
 
   // Where tensor `index` of the list has its values: a view in its shape.
   const at::Tensor& operator[](size_t index) const { return views_[index]; }
@@ -39,7 +40,7 @@ class FlatTensors {
 // Whether all values are finite; one pass.
 bool IsFinite(const at::Tensor& values);
 
-// The bytes of contiguous host memory.
+// The bytes of contiguous memory, wherever it is.
 std::span<std::byte> BytesOf(const at::Tensor& tensor);
 
 }  // namespace gandem

@@ -23,9 +23,11 @@ absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
 
 FleetLink::~FleetLink() {
   // Saying goodbye takes a moment, for which nothing is locked.
-  std::unique_ptr<Collective> collective;
+  std::unique_ptr<Collective> ring;
+  std::unique_ptr<Collective> nccl;
   absl::MutexLock lock(&mu_);
-  collective = std::move(collective_);
+  ring = std::move(ring_);
+  nccl = std::move(nccl_);
 }
 
 std::string FleetLink::local_address() const {
@@ -45,20 +47,38 @@ absl::Status FleetLink::Connect(int rank, std::vector<RingPeer> peers,
                                         .peers = std::move(peers),
                                         .membership_epoch = membership_epoch}));
   absl::MutexLock lock(&mu_);
-  collective_ = std::move(ring);
-  if (!closed_.ok()) collective_->Close(closed_);
+  ring_ = std::move(ring);
+  if (!closed_.ok()) ring_->Close(closed_);
   return absl::OkStatus();
 }
 
-Collective* FleetLink::collective() {
+absl::Status FleetLink::ConnectDevices(const NcclOptions& options,
+                                       absl::Time deadline) {
+  Collective* const ring = collectives().host;
+  GANDEM_ASSIGN_OR_RETURN(auto nccl, CreateNccl(options, ring, deadline));
   absl::MutexLock lock(&mu_);
-  return collective_.get();
+  nccl_ = std::move(nccl);
+  device_ =
+      c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device));
+  if (!closed_.ok()) nccl_->Close(closed_);
+  return absl::OkStatus();
+}
+
+FleetCollectives FleetLink::collectives() {
+  absl::MutexLock lock(&mu_);
+  FleetCollectives fleet(ring_.get());
+  if (nccl_ != nullptr) {
+    fleet.tensors = nccl_.get();
+    fleet.device = device_;
+  }
+  return fleet;
 }
 
 void FleetLink::Close(const absl::Status& reason) {
   absl::MutexLock lock(&mu_);
   if (closed_.ok()) closed_ = reason;
-  if (collective_ != nullptr) collective_->Close(reason);
+  if (ring_ != nullptr) ring_->Close(reason);
+  if (nccl_ != nullptr) nccl_->Close(reason);
 }
 
 }  // namespace gandem

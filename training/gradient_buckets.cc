@@ -37,10 +37,11 @@ class GradientBuckets::Hook : public torch::autograd::PostAccumulateGradHook {
 
 GradientBuckets::GradientBuckets(const Options& options,
                                  TensorsByName parameters,
-                                 Collective* collective)
+                                 const FleetCollectives& fleet)
     : options_(options),
       parameters_(std::move(parameters)),
-      collective_(collective),
+      collective_(fleet.tensors),
+      device_(fleet.device),
       bucket_of_(parameters_.size()),
       is_ready_(parameters_.size()) {
   GANDEM_CHECK(!parameters_.empty() && parameters_.size() < kBase * kBase);
@@ -70,7 +71,7 @@ void GradientBuckets::MakeBuckets() {
                                     ? tensors.front().scalar_type()
                                     : options_.wire;
     buckets_.push_back({.members = std::exchange(members, {}),
-                        .values = FlatTensors(tensors, type, flags)});
+                        .values = FlatTensors(tensors, type, flags, device_)});
     bytes = 0;
   };
   for (size_t i = parameters_.size(); i-- > 0;) {
@@ -178,7 +179,7 @@ absl::Status GradientBuckets::CheckFlags(const at::Tensor& flags) const {
                      " got a second gradient in the last backward pass of a "
                      "step, when the first had left"));
   }
-  const at::Tensor numbers = flags.to(at::kDouble);
+  const at::Tensor numbers = flags.to(at::kCPU, at::kDouble);
   const double* const number = numbers.const_data_ptr<double>();
   std::vector<std::string> unused;
   for (size_t i = 0; i < parameters_.size(); ++i) {

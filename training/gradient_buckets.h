@@ -8,7 +8,7 @@
 // flags: which parameters this rank has a gradient of, and whether one is not
 // finite.
 //
-// Owner: GradientSynchronizer. The collective outlives it.
+// Owner: GradientSynchronizer. The collectives outlive it.
 // Thread safety: one compute thread; hooks run in the backward pass that it
 // waits for.
 // Errors: gradient_synchronizer.h.
@@ -24,6 +24,7 @@
 #include "absl/time/time.h"
 #include "collective/collective.h"
 #include "training/flat_tensors.h"
+#include "training/fleet_collectives.h"
 #include "training/tensors_by_name.h"
 
 namespace gandem {
@@ -39,7 +40,7 @@ class GradientBuckets {
 
   // Leaves of the graph, on one device.
   GradientBuckets(const Options& options, TensorsByName parameters,
-                  Collective* collective);
+                  const FleetCollectives& fleet);
   ~GradientBuckets();
   GradientBuckets(const GradientBuckets&) = delete;
   GradientBuckets& operator=(const GradientBuckets&) = delete;
@@ -73,6 +74,7 @@ class GradientBuckets {
   const Options options_;
   const TensorsByName parameters_;
   Collective* const collective_;
+  const at::Device device_;  // of buckets
 
   std::vector<Bucket> buckets_;    // in the order of leaving
   std::vector<size_t> bucket_of_;  // by parameter

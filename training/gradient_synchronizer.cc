@@ -42,36 +42,38 @@ void Append(std::vector<at::Tensor> more, std::vector<at::Tensor>& to) {
 }  // namespace
 
 GradientSynchronizer::GradientSynchronizer(const Options& options, State state,
-                                           Collective* collective)
-    : options_(options), state_(std::move(state)), collective_(collective) {
+                                           const FleetCollectives& fleet)
+    : options_(options), state_(std::move(state)), fleet_(fleet) {
   GANDEM_CHECK(options_.interval >= 1 && options_.share > 0);
-  if (collective_->size() == 1) return;
+  if (fleet_.tensors->size() == 1) return;
   if (options_.mode == Mode::kAccumulate) {
     buckets_ = std::make_unique<GradientBuckets>(
         GradientBuckets::Options{.bucket_bytes = options_.bucket_bytes,
                                  .wire = WireType(options_.wire),
                                  .may_be_infinite = options_.may_be_infinite},
-        state_.parameters, collective_);
+        state_.parameters, fleet_);
     std::vector<at::Tensor> buffers = Floating(state_.buffers, true);
     Append(Floating(state_.buffers, false), buffers);
-    copied_ = std::make_unique<CopiedTensors>(std::move(buffers), collective_);
+    copied_ = std::make_unique<CopiedTensors>(std::move(buffers), fleet_);
     return;
   }
   std::vector<at::Tensor> others = Floating(state_.buffers, true);
   Append(Floating(state_.optimizer, true), others);
   average_ = std::make_unique<StateAverage>(
       options_.share, Floating(state_.parameters, true), others,
-      options_.bucket_bytes, collective_);
+      options_.bucket_bytes, fleet_);
   std::vector<at::Tensor> counters = Floating(state_.buffers, false);
   Append(Floating(state_.optimizer, false), counters);
-  copied_ = std::make_unique<CopiedTensors>(std::move(counters), collective_);
+  copied_ = std::make_unique<CopiedTensors>(std::move(counters), fleet_);
 }
 
 GradientSynchronizer::~GradientSynchronizer() {
   if (phase_ == Phase::kIdle) return;
-  collective_->Close(absl::CancelledError("the step was given up"));
-  // Ends when nothing runs any more, for no operation follows a Close.
-  (void)collective_->Wait(collective_->Barrier(), absl::InfiniteFuture());
+  for (Collective* const collective : {fleet_.tensors, fleet_.host}) {
+    collective->Close(absl::CancelledError("the step was given up"));
+    // Ends when nothing runs any more, for no operation follows a Close.
+    (void)collective->Wait(collective->Barrier(), absl::InfiniteFuture());
+  }
 }
 
 void GradientSynchronizer::ExpectLastBackward() {
@@ -102,7 +104,7 @@ void GradientSynchronizer::TakeMeanOfOwnImages() {
 
 absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
                                                absl::Time deadline) {
-  if (collective_->size() == 1) return absl::OkStatus();
+  if (fleet_.tensors->size() == 1) return absl::OkStatus();
   if (phase_ == Phase::kIdle && average_ && step % options_.interval == 0) {
     copied_->Launch();
     average_->Launch();
@@ -143,22 +145,22 @@ TensorsByName GradientSynchronizer::AllState() const {
 
 void GradientSynchronizer::LaunchComparison() {
   const TensorsByName state = AllState();
-  checksums_.assign(state.size() * collective_->size(), 0);
+  checksums_.assign(state.size() * fleet_.host->size(), 0);
   for (size_t i = 0; i < state.size(); ++i) {
     const at::Tensor host = state[i].second.detach().to(at::kCPU).contiguous();
-    checksums_[collective_->rank() * state.size() + i] =
+    checksums_[fleet_.host->rank() * state.size() + i] =
         Crc32c({static_cast<const std::byte*>(host.const_data_ptr()),
                 static_cast<size_t>(host.nbytes())});
   }
   comparison_ =
-      collective_->AllGather(std::as_writable_bytes(std::span(checksums_)));
+      fleet_.host->AllGather(std::as_writable_bytes(std::span(checksums_)));
 }
 
 absl::Status GradientSynchronizer::FinishComparison(absl::Time deadline) {
-  GANDEM_RETURN_IF_ERROR(collective_->Wait(comparison_, deadline));
+  GANDEM_RETURN_IF_ERROR(fleet_.host->Wait(comparison_, deadline));
   const TensorsByName state = AllState();
   for (size_t i = 0; i < state.size(); ++i) {
-    for (int rank = 1; rank < collective_->size(); ++rank) {
+    for (int rank = 1; rank < fleet_.host->size(); ++rank) {
       if (checksums_[rank * state.size() + i] == checksums_[i]) continue;
       return absl::DataLossError(absl::StrCat(
           "the ranks of this fleet have parted: ", state[i].first,

@@ -23,7 +23,7 @@
 // A fleet of one has nothing to do, and changes no bit.
 //
 // Owner: the role, one per network; it shares the network's tensors. The
-// collective outlives it.
+// collectives outlive it.
 // Thread safety: one compute thread.
 // Errors of both waiting calls, the same on all ranks; final but for the first:
 //   DEADLINE_EXCEEDED    call again.
@@ -40,6 +40,7 @@
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "collective/collective.h"
+#include "training/fleet_collectives.h"
 #include "training/gradient_buckets.h"
 #include "training/state_average.h"
 #include "training/tensors_by_name.h"
@@ -71,8 +72,8 @@ class GradientSynchronizer {
   };
 
   GradientSynchronizer(const Options& options, State state,
-                       Collective* collective);
-  // Closes the collective if that still uses this one's memory.
+                       const FleetCollectives& fleet);
+  // Closes the collectives if they still use this one's memory.
   ~GradientSynchronizer();
   GradientSynchronizer(const GradientSynchronizer&) = delete;
   GradientSynchronizer& operator=(const GradientSynchronizer&) = delete;
@@ -100,7 +101,7 @@ class GradientSynchronizer {
   // Never changes after construction.
   const Options options_;
   const State state_;
-  Collective* const collective_;
+  const FleetCollectives fleet_;
 
   std::unique_ptr<GradientBuckets> buckets_;  // ACCUMULATE
   std::unique_ptr<StateAverage> average_;     // AVERAGE_STATE

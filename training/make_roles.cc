@@ -112,7 +112,7 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
     const torch::nn::Module& network, const Optimizer& optimizer,
     const GradientScaler* scaler) {
-  if (setup.fleet == nullptr) return nullptr;
+  if (setup.fleet.tensors == nullptr) return nullptr;
   using Wire = GradientSynchronizer::Wire;
   const SyncConfig& sync = role.sync();
   const IndexRange slice =

@@ -11,10 +11,10 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "collective/collective.h"
 #include "exchange/exchange.h"
 #include "proto/config.pb.h"
 #include "training/discriminator_role.h"
+#include "training/fleet_collectives.h"
 #include "training/generator_role.h"
 #include "training/run_setup.h"
 
@@ -29,9 +29,9 @@ struct RoleSetup {
   ComputeChoice generator_choice = {};
   ComputeChoice discriminator_choice = {};
   RoleServices services = {};
-  // The workers of this one's role; outlives the role. Null: this is the only
+  // The workers of this one's role; outlives the role. Empty: this is the only
   // one.
-  Collective* fleet = nullptr;
+  FleetCollectives fleet = {};
 };
 
 absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(

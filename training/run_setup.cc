@@ -105,6 +105,26 @@ absl::StatusOr<Compute> ComputeFrom(const RoleConfig& role,
   };
 }
 
+std::string DeviceOf(const RoleConfig& role, Role which, int position,
+                     int num_gpus) {
+  if (role.device() != "cuda") return role.device();
+  if (num_gpus == 0) return "cuda:0";  // which ComputeFrom will not find
+  const int place = position % num_gpus;
+  return absl::StrCat("cuda:",
+                      which == GENERATOR ? place : num_gpus - 1 - place);
+}
+
+RunConfig WithDevices(RunConfig config, int position) {
+  const bool asks = config.generator().device() == "cuda" ||
+                    config.discriminator().device() == "cuda";
+  const int num_gpus = asks ? static_cast<int>(torch::cuda::device_count()) : 0;
+  config.mutable_generator()->set_device(
+      DeviceOf(config.generator(), GENERATOR, position, num_gpus));
+  config.mutable_discriminator()->set_device(
+      DeviceOf(config.discriminator(), DISCRIMINATOR, position, num_gpus));
+  return config;
+}
+
 ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
                                     const EpochPlace& place) {
   const ExchangeConfig& exchange = config.exchange();

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "exchange/exchange_options.h"
@@ -34,6 +35,16 @@ Schedule ScheduleFrom(const RunConfig& config);
 //   FAILED_PRECONDITION  the device is not there; says what is.
 absl::StatusOr<Compute> ComputeFrom(const RoleConfig& role,
                                     const ComputeChoice& choice);
+
+// The device of the worker at `position` among those of its role on a host with
+// `num_gpus`. "cuda" is a GPU for each as far as they last: generators count
+// from the first one up, discriminators from the last one down. All others are
+// themselves.
+std::string DeviceOf(const RoleConfig& role, Role which, int position,
+                     int num_gpus);
+
+// `config` with the devices that a worker at `position` on this host has.
+RunConfig WithDevices(RunConfig config, int position);
 
 ExchangeOptions ExchangeOptionsFrom(const RunConfig& config,
                                     const EpochPlace& place);

@@ -4,8 +4,6 @@
 #include <torch/torch.h>
 
 #include <cmath>
-#include <cstring>
-#include <span>
 #include <utility>
 
 #include "common/status.h"
@@ -13,35 +11,45 @@
 namespace gandem {
 
 CopiedTensors::CopiedTensors(std::vector<at::Tensor> tensors,
-                             Collective* collective)
-    : tensors_(std::move(tensors)), collective_(collective) {
-  size_t bytes = 0;
-  for (const at::Tensor& tensor : tensors_) bytes += tensor.nbytes();
-  bytes_.resize(bytes);
+                             const FleetCollectives& fleet)
+    : tensors_(std::move(tensors)), collective_(fleet.tensors) {
+  int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors_) {
+    bytes += static_cast<int64_t>(tensor.nbytes());
+  }
+  bytes_ = torch::empty({bytes}, torch::dtype(at::kByte).device(fleet.device));
+}
+
+at::Tensor CopiedTensors::BytesAt(int64_t offset,
+                                  const at::Tensor& tensor) const {
+  return bytes_.narrow(0, offset, static_cast<int64_t>(tensor.nbytes()));
 }
 
 void CopiedTensors::Launch() {
-  if (bytes_.empty()) return;
+  if (bytes_.numel() == 0) return;
   if (collective_->rank() == 0) {
-    std::byte* at = bytes_.data();
+    const torch::NoGradGuard no_grad;
+    int64_t offset = 0;
     for (const at::Tensor& tensor : tensors_) {
-      const at::Tensor host = tensor.detach().to(at::kCPU).contiguous();
-      std::memcpy(at, host.const_data_ptr(), host.nbytes());
-      at += host.nbytes();
+      at::Tensor to = BytesAt(offset, tensor);
+      to.copy_(tensor.contiguous().view({-1}).view(at::kByte));
+      offset += to.numel();
     }
   }
-  ticket_ = collective_->Broadcast(bytes_, /*root=*/0);
+  ticket_ = collective_->Broadcast(BytesOf(bytes_), /*root=*/0);
 }
 
 absl::Status CopiedTensors::Finish(absl::Time deadline) {
-  if (bytes_.empty()) return absl::OkStatus();
+  if (bytes_.numel() == 0) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(collective_->Wait(ticket_, deadline));
   if (collective_->rank() == 0) return absl::OkStatus();
   const torch::NoGradGuard no_grad;
-  std::byte* at = bytes_.data();
+  int64_t offset = 0;
   for (at::Tensor tensor : tensors_) {
-    tensor.copy_(torch::from_blob(at, tensor.sizes(), tensor.scalar_type()));
-    at += tensor.nbytes();
+    // A copy is aligned to the tensor's type.
+    const at::Tensor from = BytesAt(offset, tensor).clone();
+    tensor.copy_(from.view(tensor.scalar_type()).view(tensor.sizes()));
+    offset += from.numel();
   }
   return absl::OkStatus();
 }
@@ -49,8 +57,8 @@ absl::Status CopiedTensors::Finish(absl::Time deadline) {
 StateAverage::StateAverage(double share,
                            const std::vector<at::Tensor>& parameters,
                            const std::vector<at::Tensor>& others,
-                           int64_t bucket_bytes, Collective* collective)
-    : share_(share), collective_(collective) {
+                           int64_t bucket_bytes, const FleetCollectives& fleet)
+    : share_(share), collective_(fleet.tensors), device_(fleet.device) {
   MakeBuckets(parameters, /*have_drift=*/true, bucket_bytes);
   MakeBuckets(others, /*have_drift=*/false, bucket_bytes);
 }
@@ -61,7 +69,8 @@ void StateAverage::MakeBuckets(const std::vector<at::Tensor>& tensors,
   int64_t bytes = 0;
   const auto close = [&] {
     if (members.empty()) return;
-    FlatTensors values(members, members.front().scalar_type(), /*extra=*/0);
+    FlatTensors values(members, members.front().scalar_type(), /*extra=*/0,
+                       device_);
     buckets_.push_back({.tensors = std::exchange(members, {}),
                         .values = std::move(values),
                         .has_drift = have_drift});

@@ -3,7 +3,7 @@
 // Means of tensors over the ranks of a fleet, weighted by their shares of a
 // batch; and copies of rank 0's.
 //
-// Owner: GradientSynchronizer. The collective outlives them.
+// Owner: GradientSynchronizer. The collectives outlive them.
 // Thread safety: one compute thread.
 // Errors: gradient_synchronizer.h; call Finish again after DEADLINE_EXCEEDED.
 #pragma once
@@ -18,21 +18,25 @@
 #include "absl/time/time.h"
 #include "collective/collective.h"
 #include "training/flat_tensors.h"
+#include "training/fleet_collectives.h"
 
 namespace gandem {
 
 class CopiedTensors {
  public:
   // `tensors` become those of rank 0.
-  CopiedTensors(std::vector<at::Tensor> tensors, Collective* collective);
+  CopiedTensors(std::vector<at::Tensor> tensors, const FleetCollectives& fleet);
 
   void Launch();
   absl::Status Finish(absl::Time deadline);
 
  private:
+  // That of a tensor in bytes_.
+  at::Tensor BytesAt(int64_t offset, const at::Tensor& tensor) const;
+
   const std::vector<at::Tensor> tensors_;
   Collective* const collective_;
-  std::vector<std::byte> bytes_;
+  at::Tensor bytes_;  // of all, one after the other
   Collective::Ticket ticket_ = 0;
 };
 
@@ -41,7 +45,7 @@ class StateAverage {
   // Floating point, of any types. `parameters` have a drift.
   StateAverage(double share, const std::vector<at::Tensor>& parameters,
                const std::vector<at::Tensor>& others, int64_t bucket_bytes,
-               Collective* collective);
+               const FleetCollectives& fleet);
 
   void Launch();
   absl::Status Finish(absl::Time deadline);
@@ -63,6 +67,7 @@ class StateAverage {
 
   const double share_;
   Collective* const collective_;
+  const at::Device device_;  // of buckets
   std::vector<Bucket> buckets_;
   size_t num_back_ = 0;
   double squared_distance_ = 0;  // of the buckets that are back

@@ -14,6 +14,7 @@
 #include "training/choose_compute.h"
 #include "training/module_state.h"
 #include "training/run_roles.h"
+#include "training/run_setup.h"
 
 namespace gandem {
 namespace {
@@ -27,6 +28,15 @@ bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
 bool MayBeTheirs(const absl::Status& failure) {
   return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
          absl::IsAborted(failure);
+}
+
+// Among the workers of its role on its host.
+int PositionOnHost(const JoinReply& joined, int rank) {
+  int position = 0;
+  for (int other = 0; other < rank; ++other) {
+    if (joined.fleet(other).host() == joined.fleet(rank).host()) ++position;
+  }
+  return position;
 }
 
 }  // namespace
@@ -117,7 +127,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
 }
 
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
-  if (fleet_->collective() == nullptr || !MayBeTheirs(failure)) return;
+  if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
                   failure);
   // It notices a silent worker after this time.
@@ -129,7 +139,8 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
                        patience);
 }
 
-absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined) {
+absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
+                                          const RunConfig& config) {
   std::vector<RingPeer> peers;
   for (const FleetMember& member : joined.fleet()) {
     peers.push_back({.host = member.host(),
@@ -139,12 +150,20 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined) {
   }
   GANDEM_RETURN_IF_ERROR(
       fleet_->Connect(place_.rank, std::move(peers), place_.run_epoch));
+  if (UsesNccl()) {
+    const at::Device device(RoleConfigOf(config, options_.role).device());
+    GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
+        {.device = device.index(), .interrupted = [this] { return ended(); }},
+        absl::Now() + absl::Seconds(config.control().join_timeout_seconds())));
+  }
   return ends_->Connect({joined.discriminator_addresses().begin(),
                          joined.discriminator_addresses().end()});
 }
 
 absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
-  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined));
+  const RunConfig config =
+      WithDevices(config_, PositionOnHost(joined, place_.rank));
+  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined, config));
   if (options_.role != COLOCATED) {
     choices_[GENERATOR] = joined.generator_compute();
     choices_[DISCRIMINATOR] = joined.discriminator_compute();
@@ -157,17 +176,17 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
                         .generator_choice = choices_[GENERATOR],
                         .discriminator_choice = choices_[DISCRIMINATOR],
                         .services = services,
-                        .fleet = fleet_->collective()};
+                        .fleet = fleet_->collectives()};
   std::vector<std::unique_ptr<RoleLoop>> owned;
   if (Has(options_.role, GENERATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
-        MakeGeneratorRole(config_, setup, ends_->generator()));
+        MakeGeneratorRole(config, setup, ends_->generator()));
   }
   if (Has(options_.role, DISCRIMINATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
-        MakeDiscriminatorRole(config_, setup, ends_->discriminator()));
+        MakeDiscriminatorRole(config, setup, ends_->discriminator()));
   }
   std::vector<RoleLoop*> roles;
   for (const auto& role : owned) roles.push_back(role.get());
@@ -189,7 +208,7 @@ absl::Status WorkerEpoch::TakeOver(RoleLoop& role,
                                    const RunRolesOptions& waiting) {
   GANDEM_ASSIGN_OR_RETURN(
       std::vector<NamedTensor> newest,
-      TakeNewestState(*held_, fleet_->collective(), waiting));
+      TakeNewestState(*held_, fleet_->collectives().host, waiting));
   GANDEM_RETURN_IF_ERROR(role.Restore(TensorReader(std::move(newest))));
   held_->reset();
   return absl::OkStatus();
@@ -244,9 +263,9 @@ absl::Status WorkerEpoch::ChooseComputes() {
       choices_[role] = assignment_.compute();
       continue;
     }
-    GANDEM_ASSIGN_OR_RETURN(
-        choices_[role],
-        ChooseCompute(config_, role, assignment_.resume_from()));
+    GANDEM_ASSIGN_OR_RETURN(choices_[role],
+                            ChooseCompute(WithDevices(config_, /*position=*/0),
+                                          role, assignment_.resume_from()));
   }
   return absl::OkStatus();
 }
@@ -269,6 +288,8 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
     superseded_ |= told->epoch_superseded();
     return failure;
   };
+  const absl::Status usable = UsesNccl() ? CheckNccl() : absl::OkStatus();
+  if (!usable.ok()) return tell(usable);
   const absl::Status chosen = ChooseComputes();
   if (!chosen.ok()) return tell(chosen);
   auto fleet = FleetLink::Create(FleetSize(), options_.fleet);
@@ -287,14 +308,15 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
 }
 
 int WorkerEpoch::FleetSize() const {
-  switch (options_.role) {
-    case GENERATOR:
-      return config_.generator().workers();
-    case DISCRIMINATOR:
-      return config_.discriminator().workers();
-    default:
-      return 1;
-  }
+  return options_.role == COLOCATED
+             ? 1
+             : RoleConfigOf(config_, options_.role).workers();
+}
+
+bool WorkerEpoch::UsesNccl() const {
+  return FleetSize() > 1 &&
+         RoleConfigOf(config_, options_.role).sync().collective() ==
+             SyncConfig::NCCL;
 }
 
 void WorkerEpoch::StartHeartbeats() {

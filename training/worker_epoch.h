@@ -73,7 +73,9 @@ class WorkerEpoch {
   absl::Status TakeOver(RoleLoop& role, const RunRolesOptions& waiting);
   // Keeps the state of `role` for the next epoch. `done` is how its loop ended.
   void Hold(const RoleLoop& role, const absl::Status& done);
-  absl::Status ConnectToOthers(const JoinReply& joined);
+  // `config` has this worker's device.
+  absl::Status ConnectToOthers(const JoinReply& joined,
+                               const RunConfig& config);
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
@@ -84,6 +86,8 @@ class WorkerEpoch {
   absl::Status Prepare(JoinReply& joined);
   absl::StatusOr<JoinReply> JoinOthers();
   int FleetSize() const;  // of this worker's role
+  // Whether NCCL sums in this worker's fleet.
+  bool UsesNccl() const;
   void StartHeartbeats();
   Heartbeats::Progress CurrentProgress() const;
   void OnReply(const HeartbeatReply& reply);

@@ -151,7 +151,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"discriminator.micro_batch=65", "discriminator.micro_batch 65"},
       {"generator.clip_gradient_norm=-1", "generator.clip_gradient_norm -1"},
       {"generator.device=", "generator.device ''"},
-      {"generator.device=cuda", "generator.device 'cuda'"},
+      {"generator.device=cuda0", "generator.device 'cuda0'"},
       {"generator.device=cuda:", "generator.device 'cuda:'"},
       {"generator.device=cuda:01", "generator.device 'cuda:01'"},
       {"generator.device=cuda:-1", "generator.device 'cuda:-1'"},
@@ -246,6 +246,7 @@ TEST(RunConfigTest, LimitsThemselvesAreLegal) {
             "schedule.image_source=FRESH"},
            {"generator.micro_batch=64"},
            {"generator.device=cuda:0", "discriminator.device=cuda:12"},
+           {"generator.device=cuda", "generator.sync.collective=NCCL"},
            {"generator.network.mlp.hidden=[]"},
            {"discriminator.network.dcgan={}", "data.image_size=64"},
            {"discriminator.network.sngan={}"},
@@ -312,6 +313,9 @@ TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
   refused({two, average, "discriminator.sync.interval=5",
            "checkpoint.every_rounds=4"},
           "checkpoint.every_rounds 4 is no multiple of the 5 rounds");
+  refused({"discriminator.sync.collective=NCCL"},
+          "discriminator.sync.collective NCCL sums between GPUs: set "
+          "discriminator.device=cuda, or discriminator.sync.collective=RING");
   refused({"loss=RELATIVISTIC_PAIRED", "schedule.feedback=IMAGE_GRADIENT", two},
           "set discriminator.workers=1 and discriminator.sync.interval=1");
 }

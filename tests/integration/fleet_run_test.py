@@ -78,10 +78,21 @@ class FleetRunTest(harness.RunTest):
                   (run.dir / "metrics.jsonl").read_text().splitlines()]
         self.assertGreater(max(drifts), 0)
 
+    def test_nothing_stands_in_for_nccl(self):
+        run = self.train("nccl", code=2, env={"CUDA_VISIBLE_DEVICES": ""},
+                         sets=SETS + workers(2, 1) + [
+                             "generator.device=cuda",
+                             "generator.sync.collective=NCCL"])
+        self.assertRegex(run.text(), "NCCL: this (gandem was built without "
+                         "NCCL|host has no usable GPU)")
+        self.assertNotIn("run epoch 2", run.text())
+
     def test_what_fleets_cannot_do_is_said_at_once(self):
         for name, sets, flags, words in (
                 ("colocated", workers(2, 1), ["--colocated"],
                  "generator.workers=1"),
+                ("nccl", workers(2, 1) + ["generator.sync.collective=NCCL"],
+                 [], "set generator.device=cuda, or"),
                 ("too-many", workers(17, 1), [], "images of a batch"),
                 ("bounded", workers(1, 2) + [
                     "schedule.consistency=BOUNDED",

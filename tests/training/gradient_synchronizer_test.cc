@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -100,10 +101,11 @@ at::Tensor Loss(Network& network, const at::Tensor& images, int64_t batch) {
 
 // One rank of a fleet.
 struct Rank {
-  Rank(Collective* with, const GradientSynchronizer::Options& options,
+  Rank(const FleetCollectives& with,
+       const GradientSynchronizer::Options& options,
        at::ScalarType type = at::kDouble, bool has_spare = false,
        bool sgd = false)
-      : collective(with),
+      : collective(with.tensors),
         network(type, has_spare),
         optimizer(NewOptimizer(network, sgd)),
         synchronizer(options,
@@ -289,9 +291,11 @@ class CountingCollective : public Collective {
   }
   void Close(absl::Status reason) override { inner_->Close(std::move(reason)); }
   const std::vector<size_t>& sums() const { return sums_; }  // bytes
+  const std::set<OperationKind>& kinds() const { return kinds_; }
 
  private:
   Ticket Submit(const Operation& operation) override {
+    kinds_.insert(operation.kind);
     switch (operation.kind) {
       case OperationKind::kAllReduce:
         sums_.push_back(operation.buffer.size());
@@ -308,6 +312,7 @@ class CountingCollective : public Collective {
 
   Collective* const inner_;
   std::vector<size_t> sums_;
+  std::set<OperationKind> kinds_;
 };
 
 TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
@@ -461,6 +466,34 @@ TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
       const double error = ((own - exact).norm() / exact.norm()).item<double>();
       EXPECT_LT(error, std::ldexp(1.0, 1 - bits));
       EXPECT_GT(error, std::ldexp(1.0, -bits - 6));
+    }
+  }
+}
+
+// As with NCCL, which cannot reach the memory of the host.
+TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
+  for (const Mode mode : {Mode::kAccumulate, Mode::kAverageState}) {
+    const GradientSynchronizer::Options options = {
+        .mode = mode, .divergence_check_interval = 1, .share = 0.5};
+    TestFleet together(2, options);
+    const Fleet tensors = testing::MakeInProcessFleet(2, {});
+    const Fleet host = testing::MakeInProcessFleet(2, {});
+    std::deque<CountingCollective> counting;
+    std::deque<Rank> apart;
+    for (int rank = 0; rank < 2; ++rank) {
+      FleetCollectives fleet(&counting.emplace_back(host[rank].get()));
+      fleet.tensors = &counting.emplace_back(tensors[rank].get());
+      apart.emplace_back(fleet, options);
+    }
+    for (std::deque<Rank>* ranks : {&together.ranks, &apart}) {
+      ExpectAllOk(OnAll(*ranks, [](Rank& rank) { return rank.Step(0, 6, 0); }));
+    }
+    ExpectSame(apart[1].network, together.ranks[1].network);
+    using Kinds = std::set<OperationKind>;
+    for (int rank = 0; rank < 2; ++rank) {
+      EXPECT_EQ(counting[2 * rank].kinds(), Kinds{OperationKind::kAllGather});
+      EXPECT_EQ(counting[2 * rank + 1].kinds(),
+                (Kinds{OperationKind::kAllReduce, OperationKind::kBroadcast}));
     }
   }
 }
