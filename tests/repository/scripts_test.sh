@@ -57,6 +57,7 @@ rm "$home/.cache"
 expect 1 "run scripts/bootstrap.sh" "$scripts/build.sh"
 expect 2 "usage:" "$scripts/test.sh" --no-such-option
 expect 2 "usage:" "$scripts/check_sanitizers.sh"
+expect 2 "usage:" "$scripts/chaos.sh" --no-such-option
 
 echo "$failures failures"
 ((failures == 0))
