@@ -104,7 +104,7 @@ absl::StatusOr<TensorReader> ReadState(const RoleSetup& setup,
 
 RoleServices ServicesOf(const RoleSetup& setup) {
   RoleServices services = setup.services;
-  services.fleet = setup.fleet;
+  services.fleet = setup.fleet.tensors;
   return services;
 }
 
