@@ -7,12 +7,15 @@
 #include <new>
 
 #include "common/log.h"
+#include "training/status_error.h"
 
 namespace gandem {
 
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body) {
   try {
     return body();
+  } catch (const StatusError& error) {
+    return error.status();
   } catch (const c10::OutOfMemoryError& error) {
     GANDEM_LOG_ERROR("{}", error.what());
     return absl::ResourceExhaustedError(error.what_without_backtrace());

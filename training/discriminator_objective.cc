@@ -16,14 +16,32 @@ at::Tensor Plus(const at::Tensor& sum, const at::Tensor& term) {
   return term.defined() ? sum + term : sum;
 }
 
+// Standard deviation of all values of all ranks.
+double Deviation(const at::Tensor& own, FleetGather* fleet) {
+  if (fleet == nullptr) return own.std().item<double>();
+  const at::Tensor values = own.to(at::kDouble);
+  const double count = static_cast<double>(values.numel());
+  const at::Tensor mean = values.mean();
+  const at::Tensor parts_R3 = fleet->Gather(at::stack(
+      {at::full_like(mean, count), mean, (values - mean).square().sum()}));
+  const at::Tensor counts_R = parts_R3.select(1, 0);
+  const at::Tensor means_R = parts_R3.select(1, 1);
+  const at::Tensor total = counts_R.sum();
+  const at::Tensor whole_mean = (counts_R * means_R).sum() / total;
+  const at::Tensor squares =
+      parts_R3.select(1, 2) + counts_R * (means_R - whole_mean).square();
+  return (squares.sum() / (total - 1)).sqrt().item<double>();
+}
+
 }  // namespace
 
 DiscriminatorObjective::DiscriminatorObjective(
     ObjectiveOptions options, std::shared_ptr<Discriminator> network,
-    int64_t batch_size)
+    int64_t batch_size, std::shared_ptr<FleetGather> fleet)
     : options_(std::move(options)),
       network_(std::move(network)),
       batch_size_(batch_size),
+      fleet_(std::move(fleet)),
       lecam_(options_.penalties) {}
 
 void DiscriminatorObjective::BeginStep(int64_t step,
@@ -33,7 +51,7 @@ void DiscriminatorObjective::BeginStep(int64_t step,
   gradient_factor_ = options_.penalties.GradientFactor(step);
   real_logit_sum_ = generated_logit_sum_ = 0;
   if (options_.penalties.dragan * gradient_factor_ > 0) {
-    real_deviation_ = real_NCHW.std().item<double>();
+    real_deviation_ = Deviation(real_NCHW, fleet_.get());
   }
 }
 
@@ -95,6 +113,16 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
 }
 
 void DiscriminatorObjective::EndStep() {
+  if (options_.penalties.lecam == 0) return;
+  if (fleet_) {
+    const at::Tensor sums_2 =
+        fleet_
+            ->Gather(torch::tensor({real_logit_sum_, generated_logit_sum_},
+                                   at::kDouble))
+            .sum(0);
+    real_logit_sum_ = sums_2[0].item<double>();
+    generated_logit_sum_ = sums_2[1].item<double>();
+  }
   const double images = static_cast<double>(batch_size_);
   lecam_.Update(step_, real_logit_sum_ / images, generated_logit_sum_ / images);
 }

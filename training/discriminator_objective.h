@@ -23,6 +23,7 @@
 #include <map>
 #include <memory>
 
+#include "models/fleet_gather.h"
 #include "models/network.h"
 #include "training/objective.h"
 #include "training/penalties.h"
@@ -40,10 +41,13 @@ class DiscriminatorObjective {
     double logit_sum = 0;  // over its images
   };
 
-  // `batch_size` images of either kind are in a step.
+  // `batch_size` images of either kind are in a step, spread over the ranks of
+  // `fleet`; null: all of them are here. What looks at the whole batch (DRAGAN,
+  // LeCam) asks them in BeginStep and EndStep.
   DiscriminatorObjective(ObjectiveOptions options,
                          std::shared_ptr<Discriminator> network,
-                         int64_t batch_size);
+                         int64_t batch_size,
+                         std::shared_ptr<FleetGather> fleet = nullptr);
 
   // `real_NCHW`: all real images of the step that this rank has.
   void BeginStep(int64_t step, const at::Tensor& real_NCHW);
@@ -88,6 +92,7 @@ class DiscriminatorObjective {
   const ObjectiveOptions options_;
   const std::shared_ptr<Discriminator> network_;
   const int64_t batch_size_;
+  const std::shared_ptr<FleetGather> fleet_;
   LecamAnchors lecam_;
 
   int64_t step_ = 0;

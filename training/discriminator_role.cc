@@ -28,7 +28,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
       duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
               parts_.judging_images, exchange_, services_.gate, &timer_),
       objective_(options_.objective, parts_.network,
-                 options_.schedule.discriminator_batch),
+                 options_.schedule.discriminator_batch, parts_.fleet),
       round_(options_.first_round),
       version_(round_ * options_.schedule.discriminator_steps_per_round),
       saved_rounds_(options_.saved_rounds) {}

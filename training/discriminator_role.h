@@ -42,6 +42,8 @@ class DiscriminatorRole : public RoleLoop {
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     // Null: this is the only rank.
     std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
+    // For what looks at the images of all ranks; null: they are all here.
+    std::shared_ptr<FleetGather> fleet = nullptr;
     RealImageSource real_images;
     ConditionSource condition = NoCondition;  // of generated images
     // By generator round; only losses that compare with them when they judge.

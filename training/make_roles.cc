@@ -13,6 +13,7 @@
 #include "common/run_config.h"
 #include "common/status.h"
 #include "models/initialize.h"
+#include "models/layers/batch_norm.h"
 #include "models/registry.h"
 #include "pipeline/open_dataset.h"
 #include "pipeline/prefetcher.h"
@@ -21,6 +22,7 @@
 #include "training/pairs.h"
 #include "training/place_network.h"
 #include "training/sample_writer.h"
+#include "training/sync_batch_norm.h"
 
 namespace gandem {
 namespace {
@@ -137,6 +139,15 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
       setup.fleet);
 }
 
+// `network` sees the images of all workers of this one's role, if `role`, whose
+// network it is, wants that. For networks that all of them run in step; an
+// average or a sample is one rank's own.
+void SyncIfAsked(const RoleConfig& role, const RoleSetup& setup,
+                 torch::nn::Module& network) {
+  if (setup.fleet == nullptr || !role.sync().batch_norm()) return;
+  SyncBatchNorm(network, GatherOver(setup.fleet));
+}
+
 // The real images of steps of `batch_size` from `first_step` on.
 absl::StatusOr<RealImageSource> ReadRealImages(
     const RunConfig& config, std::shared_ptr<const Dataset> dataset,
@@ -224,6 +235,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
   GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(config));
   GANDEM_ASSIGN_OR_RETURN(
       parts.network, PlaceNetwork(std::move(network), role_config, compute));
+  SyncIfAsked(role_config, setup, *parts.network);
   GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(config));
   parts.average = PlaceAtRest(std::move(average), compute);
   parts.scaler = NewScaler(role_config, compute);
@@ -241,6 +253,7 @@ absl::StatusOr<std::unique_ptr<GeneratorRole>> MakeGeneratorRole(
                             CriticComputeFrom(config, setup, compute));
     GANDEM_ASSIGN_OR_RETURN(parts.critic,
                             NewDiscriminator(config, parts.critic_compute));
+    SyncIfAsked(config.discriminator(), setup, *parts.critic);
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
@@ -284,6 +297,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
   DiscriminatorRole::Parts parts;
   parts.scaler = NewScaler(role_config, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network, NewDiscriminator(config, compute));
+  SyncIfAsked(role_config, setup, *parts.network);
   if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT &&
       config.schedule().lag() >= 2) {
     GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
@@ -299,6 +313,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
   parts.synchronizer =
       NewSynchronizer(role_config, setup, schedule.discriminator_batch,
                       *parts.network, *parts.optimizer, parts.scaler.get());
+  if (setup.fleet != nullptr) parts.fleet = GatherOver(setup.fleet);
   GANDEM_RETURN_IF_ERROR(OpenData(config, setup, compute, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute, choice,

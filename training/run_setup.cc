@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/data_shape.h"
+#include "common/micro_batch.h"
 #include "common/run_config.h"
 
 namespace gandem {
@@ -50,13 +51,6 @@ const RoleConfig& RoleConfigOf(const RunConfig& config, Role role) {
 
 Schedule ScheduleFrom(const RunConfig& config) {
   const ScheduleConfig& schedule = config.schedule();
-  // Of the k batches of an update each goes through the network by itself.
-  const auto micro_batch = [](const RoleConfig& role) {
-    const bool whole = role.micro_batch() == 0;
-    return whole && StepBatch(role) != role.batch_size()
-               ? RankSlice(role.batch_size(), 0, role.workers()).count
-               : role.micro_batch();
-  };
   return {
       .lag = schedule.lag(),
       .discriminator_steps_per_round = schedule.discriminator_steps_per_round(),
@@ -71,8 +65,8 @@ Schedule ScheduleFrom(const RunConfig& config) {
                       : FeedbackMode::kSnapshot,
       .generator_batch = StepBatch(config.generator()),
       .discriminator_batch = StepBatch(config.discriminator()),
-      .generator_micro_batch = micro_batch(config.generator()),
-      .discriminator_micro_batch = micro_batch(config.discriminator()),
+      .generator_micro_batch = MicroBatch(config.generator()),
+      .discriminator_micro_batch = MicroBatch(config.discriminator()),
   };
 }
 

@@ -9,10 +9,19 @@
 //   kFrozen    normalizes by the batch, records nothing
 //   kEvaluate  normalizes by the running statistics
 //
+// "The batch" is the input, or, after SyncOver, that of all workers of a role
+// together (sync batch norm), however many images each of them has: the same
+// numbers as one layer that gets them all, gradients and their gradients
+// included.
+//
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.
 #pragma once
 
+#include <memory>
+#include <utility>
+
+#include "models/fleet_gather.h"
 #include "models/layers/layer.h"
 
 namespace gandem {
@@ -33,18 +42,30 @@ class BatchNorm : public Layer {
   // Mean 0, variance 1, no batch seen.
   void ResetStatistics();
 
+  // Batches are those of all ranks of `fleet` from now on.
+  void SyncOver(std::shared_ptr<FleetGather> fleet) {
+    fleet_ = std::move(fleet);
+  }
+
   using torch::nn::Module::to;
   void to(torch::Dtype dtype, bool non_blocking = false) override;
   void to(torch::Device device, torch::Dtype dtype,
           bool non_blocking = false) override;
 
  private:
+  at::Tensor OverFleet(const at::Tensor& input, bool record);
+
   const Options options_;
+  std::shared_ptr<FleetGather> fleet_;  // null: batches are the input's
   at::Tensor weight_;
   at::Tensor bias_;
   at::Tensor running_mean_;
   at::Tensor running_var_;
   at::Tensor num_batches_tracked_;
 };
+
+// SyncOver of all batch norm in a network.
+void SyncBatchNorm(torch::nn::Module& network,
+                   const std::shared_ptr<FleetGather>& fleet);
 
 }  // namespace gandem

@@ -5,6 +5,7 @@
 #include <torch/torch.h>
 
 #include <map>
+#include <memory>
 #include <string>
 
 namespace gandem {
@@ -99,6 +100,65 @@ TEST_F(BatchNormTest, ConversionKeepsTheCounterIntegral) {
   EXPECT_EQ(buffers.at("num_batches_tracked").scalar_type(), torch::kInt64);
   EXPECT_EQ(buffers.at("num_batches_tracked").item<int64_t>(), 1);
   EXPECT_EQ(buffers.at("running_var").scalar_type(), torch::kFloat64);
+}
+
+// Three ranks that have the same images.
+class ThreeAlike : public FleetGather {
+ public:
+  at::Tensor Gather(const at::Tensor& values_K) override {
+    ++calls_;
+    return values_K.unsqueeze(0).repeat({3, 1});
+  }
+  int calls() const { return calls_; }
+
+ private:
+  int calls_ = 0;
+};
+
+TEST_F(BatchNormTest, OverAFleetTheModesAreWhatTheyWere) {
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
+  const at::Tensor images = at::cat({input, input, input});
+  const auto fleet = std::make_shared<ThreeAlike>();
+  ours_.SyncOver(fleet);
+
+  const auto before = Copy(ours_);
+  theirs_->eval();
+  EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kEvaluate),
+                        theirs_->forward(input)));
+  EXPECT_EQ(fleet->calls(), 0);
+  theirs_->train();
+  const at::Tensor frozen = ours_.forward(input, ForwardMode::kFrozen);
+  EXPECT_EQ(fleet->calls(), 1);
+  for (const auto& [name, tensor] : Copy(ours_)) {
+    EXPECT_TRUE(at::equal(tensor, before.at(name))) << name;
+  }
+  const at::Tensor expected = theirs_->forward(images).narrow(0, 0, 4);
+  EXPECT_TRUE(at::allclose(frozen, expected, 1e-12, 1e-12));
+  EXPECT_TRUE(at::equal(frozen, ours_.forward(input, ForwardMode::kTrain)));
+  const auto buffers = Copy(ours_);
+  EXPECT_TRUE(at::allclose(buffers.at("running_mean"), theirs_->running_mean,
+                           1e-12, 1e-12));
+  EXPECT_TRUE(at::allclose(buffers.at("running_var"), theirs_->running_var,
+                           1e-12, 1e-12));
+  EXPECT_EQ(buffers.at("num_batches_tracked").item<int64_t>(), 2);
+
+  ours_.SyncOver(nullptr);
+  ours_.forward(input, ForwardMode::kTrain);
+  EXPECT_EQ(fleet->calls(), 2);
+}
+
+// Statistics are those of the input in float32, not of 16-bit sums.
+TEST(BatchNormFleetTest, ShortInputHasStatisticsInFloat32) {
+  BatchNorm layer({.num_features = 3, .affine = false});
+  layer.SyncOver(std::make_shared<ThreeAlike>());
+  const at::Tensor input =
+      (Ramp({64, 3, 8, 8}) + 5).to(torch::kFloat32).to(torch::kBFloat16);
+  const at::Tensor output = layer.forward(input, ForwardMode::kTrain);
+  EXPECT_EQ(output.scalar_type(), torch::kBFloat16);
+  const at::Tensor exact = input.to(torch::kFloat64).mean({0, 2, 3}) * 0.1;
+  EXPECT_TRUE(
+      at::allclose(layer.named_buffers()["running_mean"].to(torch::kFloat64),
+                   exact, 1e-6, 0));
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "collective/transport_collective.h"
 #include "common/check.h"
+#include "common/thread.h"
 
 namespace gandem::testing {
 namespace {
@@ -144,6 +145,21 @@ std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
     fleet.push_back(*std::move(collective));
   }
   return fleet;
+}
+
+std::vector<absl::Status> OnEveryRank(
+    const std::vector<std::unique_ptr<Collective>>& fleet,
+    const std::function<absl::Status(Collective&)>& act) {
+  std::vector<absl::Status> results(fleet.size());
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (size_t rank = 0; rank < fleet.size(); ++rank) {
+    threads.push_back(std::make_unique<Thread>("rank", [&, rank] {
+      results[rank] = act(*fleet[rank]);
+      if (!results[rank].ok()) fleet[rank]->Close(results[rank]);
+    }));
+  }
+  threads.clear();  // waits for them
+  return results;
 }
 
 }  // namespace gandem::testing

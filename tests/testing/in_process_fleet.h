@@ -14,6 +14,7 @@
 #include <memory>
 #include <vector>
 
+#include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "collective/chunk.h"
 #include "collective/collective.h"
@@ -35,5 +36,11 @@ struct FleetOptions {
 // By rank.
 std::vector<std::unique_ptr<Collective>> MakeInProcessFleet(
     int size, const FleetOptions& options);
+
+// Calls `act` for every rank on a thread of its own and returns what they
+// returned. A rank that fails closes its collective with that.
+std::vector<absl::Status> OnEveryRank(
+    const std::vector<std::unique_ptr<Collective>>& fleet,
+    const std::function<absl::Status(Collective&)>& act);
 
 }  // namespace gandem::testing
