@@ -144,8 +144,8 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
 // average or a sample is one rank's own.
 void SyncIfAsked(const RoleConfig& role, const RoleSetup& setup,
                  torch::nn::Module& network) {
-  if (setup.fleet == nullptr || !role.sync().batch_norm()) return;
-  SyncBatchNorm(network, GatherOver(setup.fleet));
+  if (setup.fleet.host == nullptr || !role.sync().batch_norm()) return;
+  SyncBatchNorm(network, GatherOver(setup.fleet.host));
 }
 
 // The real images of steps of `batch_size` from `first_step` on.
@@ -313,7 +313,7 @@ absl::StatusOr<std::unique_ptr<DiscriminatorRole>> MakeDiscriminatorRole(
   parts.synchronizer =
       NewSynchronizer(role_config, setup, schedule.discriminator_batch,
                       *parts.network, *parts.optimizer, parts.scaler.get());
-  if (setup.fleet != nullptr) parts.fleet = GatherOver(setup.fleet);
+  if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
   GANDEM_RETURN_IF_ERROR(OpenData(config, setup, compute, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       OptionsOf(config, config.discriminator(), setup.place, compute, choice,

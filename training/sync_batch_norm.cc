@@ -60,7 +60,8 @@ at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective) {
   at::Tensor sum;
   {
     const torch::NoGradGuard no_graph;
-    const FlatTensors flat({values}, values.scalar_type(), /*extra=*/0);
+    const FlatTensors flat({values}, values.scalar_type(), /*extra=*/0,
+                           at::kCPU);
     at::Tensor(flat[0]).copy_(values);
     WaitUntilDone(*collective,
                   collective->AllReduce(flat.bytes(), flat.element_type()));

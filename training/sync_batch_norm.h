@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// FleetGather (models/fleet_gather.h) over a Collective: what sync batch norm
-// and penalties over all images of a batch are made of.
+// FleetGather (models/fleet_gather.h) over a Collective of host memory: what
+// sync batch norm and penalties over all images of a batch are made of.
 //
 //   SyncBatchNorm(*network, GatherOver(collective));
 //
