@@ -379,8 +379,7 @@ void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
 
 void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   metrics.set_run_epoch(place_.run_epoch);
-  metrics.set_rank(options_.rank);
-  metrics.set_workers(FleetSize());
+  metrics.set_rank(options_.rank);  // the role knows its place only
   Heartbeats* heartbeats = nullptr;
   {
     absl::MutexLock lock(&mu_);
