@@ -99,7 +99,9 @@ class FleetRunTest(harness.RunTest):
                     "discriminator.sync.mode=AVERAGE_STATE",
                     "discriminator.sync.interval=2"],
                  [], "sync.interval=1, or EXACT"),
-                ("lecam", workers(1, 2) + ["penalties.lecam=0.3"], [],
+                ("lecam", workers(1, 2) + [
+                    "penalties.lecam=0.3",
+                    "discriminator.sync.mode=AVERAGE_STATE"], [],
                  "all images of a batch")):
             with self.subTest(name):
                 run = self.train(name, code=2, sets=SETS + sets, flags=flags)
