@@ -6,9 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <map>
 #include <string>
 #include <tuple>
@@ -18,101 +15,29 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "common/run_config.h"
+#include "common/text_proto.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/training/fleet_runs.h"
 #include "tests/training/pair.h"
 
 namespace gandem {
 namespace {
 
 using testing::Differences;
-using ::testing::HasSubstr;
+using testing::Distance;
+using testing::ExpectClose;
+using testing::ExpectRanksAgree;
+using testing::Final;
+using testing::Float64;
 using ::testing::IsEmpty;
 using testing::RunPair;
 using testing::SavedStates;
+using testing::SetWorkers;
 using ::testing::SizeIs;
-using testing::StatusIs;
+using testing::Train;
 using Tensors = std::vector<NamedTensor>;
-
-// In float64, where the order of sums costs 1e-16 a step.
-RunConfig Float64(RunConfig config) {
-  config.set_rounds(4);
-  for (RoleConfig* role :
-       {config.mutable_generator(), config.mutable_discriminator()}) {
-    role->set_precision(RoleConfig::FLOAT64);
-    role->set_batch_size(7);
-  }
-  config.mutable_exchange()->set_image_encoding(ExchangeConfig::FLOAT64);
-  config.mutable_exchange()->set_feedback_encoding(ExchangeConfig::FLOAT64);
-  config.mutable_checkpoint()->set_every_rounds(0);
-  return config;
-}
-
-void SetWorkers(int generators, int discriminators, RunConfig& config) {
-  config.mutable_generator()->set_workers(generators);
-  config.mutable_discriminator()->set_workers(discriminators);
-}
-
-SavedStates Train(const RunConfig& config, uint64_t delay_seed = 3) {
-  auto states = RunPair(config, {.decoupled = true, .delay_seed = delay_seed});
-  EXPECT_THAT(states.status(), testing::IsOk());
-  return states.ok() ? *std::move(states) : SavedStates();
-}
-
-const Tensors& Final(const SavedStates& states, const std::string& role,
-                     int rank) {
-  static const Tensors kNone;
-  if (states.empty()) return kNone;
-  const auto& files = states.rbegin()->second;
-  const auto found = files.find(absl::StrCat(role, "-", rank, ".safetensors"));
-  EXPECT_NE(found, files.end()) << role << rank;
-  return found == files.end() ? kNone : found->second;
-}
-
-// Relative L2 distance of the worst tensor.
-double Distance(const Tensors& a, const Tensors& b) {
-  EXPECT_EQ(a.size(), b.size());
-  std::map<std::string, const NamedTensor*> by_name;
-  for (const NamedTensor& tensor : b) by_name[tensor.name] = &tensor;
-  double worst = 0;
-  for (const NamedTensor& tensor : a) {
-    const NamedTensor* const other = by_name[tensor.name];
-    if (other == nullptr || tensor.dtype != DType::kF64) continue;
-    double difference = 0;
-    double size = 0;
-    for (size_t at = 0; at < tensor.bytes.size(); at += sizeof(double)) {
-      double x = 0;
-      double y = 0;
-      std::memcpy(&x, tensor.bytes.data() + at, sizeof(x));
-      std::memcpy(&y, other->bytes.data() + at, sizeof(y));
-      difference += (x - y) * (x - y);
-      size += y * y;
-    }
-    if (size > 0) worst = std::max(worst, std::sqrt(difference / size));
-  }
-  return worst;
-}
-
-void ExpectRanksAgree(const SavedStates& states, const RunConfig& config) {
-  for (int rank = 1; rank < config.generator().workers(); ++rank) {
-    EXPECT_THAT(Differences(Final(states, "generator", 0),
-                            Final(states, "generator", rank)),
-                IsEmpty());
-  }
-  for (int rank = 1; rank < config.discriminator().workers(); ++rank) {
-    EXPECT_THAT(Differences(Final(states, "discriminator", 0),
-                            Final(states, "discriminator", rank)),
-                IsEmpty());
-  }
-}
-
-void ExpectClose(const SavedStates& states, const SavedStates& other,
-                 double limit) {
-  for (const char* role : {"generator", "discriminator"}) {
-    EXPECT_LT(Distance(Final(states, role, 0), Final(other, role, 0)), limit)
-        << role;
-  }
-}
 
 // generators, discriminators, L, R, fresh, feedback
 using Cell = std::tuple<int, int, int, int, bool, ScheduleConfig::FeedbackMode>;
@@ -338,6 +263,136 @@ TEST(FleetsTest, RanksPartBetweenAveragesAndAgreeAtThem) {
                      Final(Train(sums), "generator", 0)),
             1e-6);
 }
+
+// --- The whole algorithm of one worker (design.md section 10.6) ---
+
+struct Algorithm {
+  std::string name;
+  std::string text;  // of a RunConfig
+  int64_t rounds = 20;
+};
+
+class AlgorithmTest : public ::testing::TestWithParam<Algorithm> {};
+
+TEST_P(AlgorithmTest, TwentyStepsOfAnyFleetsEqualOneWorker) {
+  const testing::TempDir folder;
+  RunConfig config = Float64(testing::SmallConfig("mlp", folder.path()));
+  config.set_rounds(GetParam().rounds);
+  config.mutable_data()->set_fit(RESIZE);
+  for (RoleConfig* role :
+       {config.mutable_generator(), config.mutable_discriminator()}) {
+    role->set_batch_size(10);
+    role->clear_network();
+    role->mutable_sync()->set_bucket_bytes(2000);  // several
+    // A bias before batch norm has a gradient of rounding errors only, which a
+    // small eps would blow up.
+    role->mutable_optimizer()->mutable_adam()->set_eps(1e-5);
+  }
+  RunConfig more;
+  ASSERT_OK(ParseTextProto(GetParam().text, "algorithm", more));
+  config.MergeFrom(more);
+  const SavedStates one = Train(config);
+  for (const auto& [generators, discriminators] :
+       {std::pair(2, 3), std::pair(3, 4), std::pair(4, 2)}) {
+    SCOPED_TRACE(absl::StrCat(generators, " + ", discriminators));
+    SetWorkers(generators, discriminators, config);
+    ASSERT_OK(ValidateRunConfig(config));
+    const SavedStates fleet = Train(config);
+    ExpectClose(fleet, one, 1e-8);
+    ExpectRanksAgree(fleet, config);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Algorithms, AlgorithmTest,
+    ::testing::Values(
+        Algorithm{.name = "Sngan", .text = R"(
+          loss: HINGE
+          data { image_size: 32 }
+          generator {
+            network { sndcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator { network { sndcgan { width: 2 } } })"},
+        Algorithm{.name = "DcganWithSyncBatchNorm", .text = R"(
+          data { image_size: 32 }
+          generator {
+            network { dcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator {
+            network { dcgan { width: 2 } }
+            sync { batch_norm: true }
+          })"},
+        // 20 steps of the critic, five in a round; layer norm in the critic.
+        Algorithm{.name = "WganGp",
+                  .text = R"(
+          loss: WASSERSTEIN
+          data { image_size: 64 }
+          schedule { image_source: FRESH discriminator_steps_per_round: 5 }
+          penalties { gradient_penalty: 10 }
+          generator {
+            network { dcgan5 { width: 1 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator { network { dcgan5 { width: 1 } } })",
+                  .rounds = 4},
+        Algorithm{.name = "LazyR1AndR2", .text = R"(
+          data { image_size: 8 }
+          penalties { r1: 0.5 r2: 0.25 gradient_every_steps: 3 }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator { network { mlp { hidden: 8 } } })"},
+        // Both look at all images of a batch.
+        Algorithm{.name = "DraganAndLecam", .text = R"(
+          data { image_size: 8 }
+          penalties {
+            dragan: 1 lecam: 0.5 lecam_decay: 0.9 lecam_start_step: 4
+          }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator { network { mlp { hidden: 8 } } })"}),
+    [](const auto& info) { return info.param.name; });
+
+// A generator with batch norm in all the ways in which its passes meet those of
+// the other fleet.
+class SyncedGeneratorTest : public ::testing::TestWithParam<Cell> {};
+
+TEST_P(SyncedGeneratorTest, EqualsOneWorkerPerRole) {
+  const auto& [generators, discriminators, lag, steps, fresh, feedback] =
+      GetParam();
+  const testing::TempDir folder;
+  RunConfig config = Float64(testing::SmallConfig("mlp", folder.path()));
+  ScheduleConfig& schedule = *config.mutable_schedule();
+  schedule.set_lag(lag);
+  schedule.set_discriminator_steps_per_round(steps);
+  schedule.set_image_source(fresh ? ScheduleConfig::FRESH
+                                  : ScheduleConfig::REUSED);
+  schedule.set_feedback(feedback);
+  RoleConfig& generator = *config.mutable_generator();
+  generator.set_batch_size(fresh ? 5 : 7 * steps);
+  generator.mutable_network()->mutable_mlp()->add_hidden(6);
+  generator.mutable_network()->mutable_mlp()->set_batch_norm(true);
+  generator.mutable_optimizer()->mutable_adam()->set_eps(1e-5);
+  generator.mutable_sync()->set_batch_norm(true);
+  const SavedStates one = Train(config);
+  SetWorkers(generators, discriminators, config);
+  ASSERT_OK(ValidateRunConfig(config));
+  const SavedStates fleet = Train(config);
+  ExpectClose(fleet, one, 1e-8);
+  ExpectRanksAgree(fleet, config);
+  // Without it a rank has statistics of its own.
+  generator.mutable_sync()->set_batch_norm(false);
+  EXPECT_GT(Distance(Final(Train(config), "generator", 0),
+                     Final(one, "generator", 0)),
+            1e-5);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Cells, SyncedGeneratorTest,
+    ::testing::Values(Cell{2, 3, 0, 1, false, ScheduleConfig::SNAPSHOT},
+                      Cell{3, 1, 1, 2, true, ScheduleConfig::SNAPSHOT},
+                      Cell{2, 2, 2, 1, false, ScheduleConfig::IMAGE_GRADIENT},
+                      Cell{3, 2, 1, 2, true, ScheduleConfig::IMAGE_GRADIENT}),
+    CellName);
 
 }  // namespace
 }  // namespace gandem
