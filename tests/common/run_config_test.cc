@@ -301,7 +301,12 @@ TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
   refused({two, average, "discriminator.sync.interval=5",
            "schedule.consistency=BOUNDED"},
           "set discriminator.sync.interval=1, or EXACT");
-  refused({two, "penalties.lecam=1"}, "penalties.lecam looks at all images");
+  EXPECT_OK(With({two, "penalties.lecam=1"}));
+  refused({two, average, "penalties.lecam=1"},
+          "penalties.lecam looks at all images of a batch: set "
+          "discriminator.sync.mode=ACCUMULATE");
+  refused({two, "schedule.consistency=BOUNDED", "penalties.lecam=1"},
+          "set schedule.consistency=EXACT, discriminator.workers=1");
   refused({two, average, "discriminator.sync.wire=BFLOAT16"},
           "set discriminator.sync.wire=EXACT");
   refused({two, average, "discriminator.precision=FLOAT16"},
@@ -318,6 +323,70 @@ TEST(RunConfigTest, FleetsAreToldWhatTheyCannotDo) {
           "discriminator.device=cuda, or discriminator.sync.collective=RING");
   refused({"loss=RELATIVISTIC_PAIRED", "schedule.feedback=IMAGE_GRADIENT", two},
           "set discriminator.workers=1 and discriminator.sync.interval=1");
+}
+
+TEST(RunConfigTest, SyncBatchNormNeedsAllWorkersInEveryPass) {
+  const auto with = [](std::vector<std::string> sets) {
+    sets.push_back("generator.sync.batch_norm=true");
+    sets.push_back("generator.workers=3");
+    return With(std::move(sets));
+  };
+  EXPECT_OK(with({}));
+  EXPECT_OK(with({"schedule.feedback=IMAGE_GRADIENT"}));
+  // Slices of 22, 21 and 21 images.
+  EXPECT_OK(with({"generator.micro_batch=5"}));
+  EXPECT_THAT(with({"generator.micro_batch=7"}),
+              Fault("generator.sync.batch_norm needs as many forward passes of "
+                    "every generator worker, but of 64 images 3 workers make 3 "
+                    "to 4: set generator.batch_size to 63 or 66, or another "
+                    "generator.micro_batch"));
+  EXPECT_OK(with({"generator.micro_batch=7", "generator.batch_size=63",
+                  "discriminator.batch_size=63"}));
+  // An update of 8 images in passes of 2 of each worker.
+  EXPECT_THAT(
+      with({"generator.batch_size=4", "generator.sync.interval=2",
+            "discriminator.batch_size=8"}),
+      Fault("3 workers make 1 to 2: set generator.batch_size to 3 or 6"));
+  const std::string fresh = "schedule.image_source=FRESH";
+  EXPECT_THAT(with({fresh, "discriminator.batch_size=2"}),
+              Fault("of 2 images 3 workers make 0 to 1: set "
+                    "discriminator.batch_size to 3"));
+  EXPECT_OK(with({fresh, "discriminator.batch_size=3"}));
+  EXPECT_THAT(with({"generator.sync.mode=AVERAGE_STATE"}),
+              Fault("set generator.sync.mode=ACCUMULATE, or "
+                    "generator.sync.batch_norm=false"));
+  EXPECT_THAT(with({"schedule.consistency=BOUNDED"}),
+              Fault("needs all generator workers in every pass"));
+  // One worker has the whole batch anyway.
+  EXPECT_OK(With({"generator.sync.batch_norm=true", "generator.micro_batch=7",
+                  "schedule.consistency=BOUNDED"}));
+}
+
+TEST(RunConfigTest, SyncBatchNormOfTheDiscriminatorIsThatOfCriticsToo) {
+  const auto with = [](std::vector<std::string> sets) {
+    sets.push_back("discriminator.sync.batch_norm=true");
+    return With(std::move(sets));
+  };
+  const std::string fleet = "generator.workers=3";
+  EXPECT_OK(with({fleet, "discriminator.workers=2"}));
+  EXPECT_THAT(
+      with({fleet, "generator.micro_batch=7"}),
+      Fault("discriminator.sync.batch_norm needs as many forward passes "
+            "of every generator worker"));
+  EXPECT_THAT(with({fleet, "generator.sync.mode=AVERAGE_STATE"}),
+              Fault("set generator.sync.mode=ACCUMULATE, or "
+                    "discriminator.sync.batch_norm=false"));
+  EXPECT_THAT(with({fleet, "discriminator.precision=FLOAT16"}),
+              Fault("FLOAT16 tries until nothing overflows"));
+  for (const std::string workers : {"generator", "discriminator"}) {
+    EXPECT_THAT(
+        with({workers + ".workers=2", "schedule.feedback=IMAGE_GRADIENT"}),
+        Fault("set schedule.feedback=SNAPSHOT"));
+  }
+  EXPECT_OK(with({"schedule.feedback=IMAGE_GRADIENT"}));
+  // Nothing to do without batch norm.
+  EXPECT_OK(with({fleet, "schedule.feedback=IMAGE_GRADIENT",
+                  "discriminator.network.sndcgan={}"}));
 }
 
 TEST(RunConfigTest, AnUpdateTakesTheBatchesOfItsInterval) {

@@ -48,6 +48,19 @@ class FleetRunTest(harness.RunTest):
                 self.assertTrue(marker.exists(), "the point was not passed")
                 self.assert_same_state(run, reference)
 
+    def test_a_rank_that_dies_within_sync_batch_norm_costs_no_bit(self):
+        sets = SETS + workers(3, 1) + [
+            "generator.network.mlp.batch_norm=true",
+            "generator.network.mlp.hidden=[16, 16]",
+            "generator.sync.batch_norm=true"]
+        reference = self.train("reference", sets=sets)
+        marker = self.folder / "killed.marker"
+        # The others wait for its part of their forward passes.
+        run = self.train("killed", sets=sets, env={
+            "GANDEM_FAILPOINT": f"generator.after_update:17:{marker}"})
+        self.assertTrue(marker.exists(), "the point was not passed")
+        self.assert_same_state(run, reference)
+
     def test_ranks_started_by_hand_over_tcp(self):
         sets = SETS + workers(2, 1)
         reference = self.train("reference", sets=sets)
