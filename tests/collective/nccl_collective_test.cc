@@ -45,7 +45,9 @@ class NcclGpuTest : public ::testing::Test {
     const auto bootstrap = CreateSingleProcess();
     ASSERT_OK_AND_ASSIGN(
         nccl_, CreateNccl({}, bootstrap.get(), absl::Now() + absl::Minutes(1)));
-    ASSERT_EQ(cudaMalloc(&memory_, kBytes), cudaSuccess);
+    void* memory = nullptr;
+    ASSERT_EQ(cudaMalloc(&memory, kBytes), cudaSuccess);
+    memory_ = static_cast<std::byte*>(memory);
   }
   void TearDown() override {
     nccl_.reset();
