@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -28,11 +29,13 @@ class RecordingCollective : public Collective {
 
   // Bytes of the sums, in order.
   const std::vector<size_t>& sums() const { return sums_; }
+  const std::set<OperationKind>& kinds() const { return kinds_; }
   // "kind type bytes" of everything, in order.
   const std::vector<std::string>& operations() const { return operations_; }
 
  private:
   Ticket Submit(const Operation& operation) override {
+    kinds_.insert(operation.kind);
     operations_.push_back(absl::StrCat(static_cast<int>(operation.kind), " ",
                                        static_cast<int>(operation.type), " ",
                                        operation.buffer.size()));
@@ -52,6 +55,7 @@ class RecordingCollective : public Collective {
 
   Collective* const inner_;
   std::vector<size_t> sums_;
+  std::set<OperationKind> kinds_;
   std::vector<std::string> operations_;
 };
 

@@ -21,6 +21,7 @@
 #include "common/thread.h"
 #include "exchange/schedule.h"
 #include "tests/testing/in_process_fleet.h"
+#include "tests/testing/recording_collective.h"
 #include "tests/testing/status_matchers.h"
 #include "training/gradient_scaler.h"
 #include "training/gradients.h"
@@ -33,6 +34,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using testing::IsOk;
+using testing::RecordingCollective;
 using testing::StatusIs;
 using Fleet = std::vector<std::unique_ptr<Collective>>;
 using Mode = GradientSynchronizer::Mode;
@@ -280,65 +282,30 @@ TEST(GradientSynchronizerTest, BuffersBecomeThoseOfRankZero) {
   }
 }
 
-// Passes on, and counts what is submitted.
-class CountingCollective : public Collective {
- public:
-  explicit CountingCollective(Collective* inner) : inner_(inner) {}
-  int rank() const override { return inner_->rank(); }
-  int size() const override { return inner_->size(); }
-  absl::Status Wait(Ticket ticket, absl::Time deadline) override {
-    return inner_->Wait(ticket, deadline);
-  }
-  void Close(absl::Status reason) override { inner_->Close(std::move(reason)); }
-  const std::vector<size_t>& sums() const { return sums_; }  // bytes
-  const std::set<OperationKind>& kinds() const { return kinds_; }
-
- private:
-  Ticket Submit(const Operation& operation) override {
-    kinds_.insert(operation.kind);
-    switch (operation.kind) {
-      case OperationKind::kAllReduce:
-        sums_.push_back(operation.buffer.size());
-        return inner_->AllReduce(operation.buffer, operation.type);
-      case OperationKind::kBroadcast:
-        return inner_->Broadcast(operation.buffer, operation.root);
-      case OperationKind::kAllGather:
-        return inner_->AllGather(operation.buffer);
-      case OperationKind::kBarrier:
-        break;
-    }
-    return inner_->Barrier();
-  }
-
-  Collective* const inner_;
-  std::vector<size_t> sums_;
-  std::set<OperationKind> kinds_;
-};
-
 TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
   const Fleet fleet = testing::MakeInProcessFleet(2, {});
-  CountingCollective counting(fleet[0].get());
+  RecordingCollective recording(fleet[0].get());
   std::deque<Rank> ranks;
   const GradientSynchronizer::Options options = {.bucket_bytes = kManyBuckets};
-  ranks.emplace_back(&counting, options);
+  ranks.emplace_back(&recording, options);
   ranks.emplace_back(fleet[1].get(), options);
   ExpectAllOk(OnAll(ranks, [&](Rank& rank) {
     for (const bool is_last : {false, true}) {
       const at::Tensor loss =
           Loss(rank.network, Images(0, {0, 3}, at::kDouble), 3);
-      if (rank.collective == &counting) {
-        EXPECT_EQ(counting.sums().size(), 0u);
+      if (rank.collective == &recording) {
+        EXPECT_EQ(recording.sums().size(), 0u);
       }
       rank.Backward(loss, is_last);
     }
     // bias and second together, which are 12 values of 8 bytes; then first,
     // with 3 flags of parameters and 2 of each rank.
-    if (rank.collective == &counting) {
-      EXPECT_EQ(counting.sums(), (std::vector<size_t>{96, (20 + 3 + 4) * 8}));
+    if (rank.collective == &recording) {
+      EXPECT_EQ(recording.sums(), (std::vector<size_t>{96, (20 + 3 + 4) * 8}));
     }
     return rank.End(0);
   }));
-  EXPECT_EQ(counting.sums().size(), 2u);
+  EXPECT_EQ(recording.sums().size(), 2u);
 }
 
 // A rank whose last micro-batch does not reach a parameter submits the same
@@ -478,11 +445,11 @@ TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
     TestFleet together(2, options);
     const Fleet tensors = testing::MakeInProcessFleet(2, {});
     const Fleet host = testing::MakeInProcessFleet(2, {});
-    std::deque<CountingCollective> counting;
+    std::deque<RecordingCollective> recording;
     std::deque<Rank> apart;
     for (int rank = 0; rank < 2; ++rank) {
-      FleetCollectives fleet(&counting.emplace_back(host[rank].get()));
-      fleet.tensors = &counting.emplace_back(tensors[rank].get());
+      FleetCollectives fleet(&recording.emplace_back(host[rank].get()));
+      fleet.tensors = &recording.emplace_back(tensors[rank].get());
       apart.emplace_back(fleet, options);
     }
     for (std::deque<Rank>* ranks : {&together.ranks, &apart}) {
@@ -491,8 +458,8 @@ TEST(GradientSynchronizerTest, TensorsAndChecksumsMayTravelApart) {
     ExpectSame(apart[1].network, together.ranks[1].network);
     using Kinds = std::set<OperationKind>;
     for (int rank = 0; rank < 2; ++rank) {
-      EXPECT_EQ(counting[2 * rank].kinds(), Kinds{OperationKind::kAllGather});
-      EXPECT_EQ(counting[2 * rank + 1].kinds(),
+      EXPECT_EQ(recording[2 * rank].kinds(), Kinds{OperationKind::kAllGather});
+      EXPECT_EQ(recording[2 * rank + 1].kinds(),
                 (Kinds{OperationKind::kAllReduce, OperationKind::kBroadcast}));
     }
   }
