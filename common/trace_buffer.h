@@ -8,6 +8,7 @@
 // Thread safety: Add from any thread, the rest from one.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -28,6 +29,8 @@ struct TraceEvent {
   int64_t begin_ns = 0;
   int64_t end_ns = 0;  // spans
   int64_t thread = 0;  // the system's number, or a track of trace.h
+  // The system's; the thread may be gone when the event is written.
+  std::array<char, 16> thread_name = {};
   const char* argument = nullptr;
   int64_t value = 0;  // of the argument, or of the counter
 };

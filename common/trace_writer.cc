@@ -6,7 +6,6 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
@@ -30,7 +29,8 @@ std::string NewPath(const std::string& folder, const std::string& name) {
   return path;
 }
 
-std::string ThreadName(int64_t thread) {
+std::string ThreadName(const TraceEvent& event) {
+  const int64_t thread = event.thread;
   if (thread == static_cast<int64_t>(TraceTrack::kGeneratorRounds)) {
     return "generator rounds";
   }
@@ -38,11 +38,7 @@ std::string ThreadName(int64_t thread) {
     return "discriminator rounds";
   }
   if (thread == getpid()) return "compute";
-  // Thread() has told the system.
-  const auto name =
-      ReadFile(absl::StrCat("/proc/self/task/", thread, "/comm"), 64);
-  if (!name.ok()) return "thread";
-  return std::string(absl::StripAsciiWhitespace(*name));
+  return event.thread_name.data();
 }
 
 // Rounding down both ends of a span keeps what is nested nested.
@@ -121,7 +117,7 @@ bool TraceWriter::HasRoom() const {
 
 void TraceWriter::AppendEvent(const TraceEvent& event) {
   if (named_threads_.insert(event.thread).second) {
-    AppendName("thread_name", event.thread, ThreadName(event.thread));
+    AppendName("thread_name", event.thread, ThreadName(event));
   }
   const int64_t begin = Microseconds(event.begin_ns);
   absl::StrAppendFormat(&text_,
