@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Kills, stops and cuts off the workers of a fleet at a hundred named points,
-# one in each run, and shows how that ended; some ten minutes on two cores.
+# one in each run, and shows how that ended; three minutes on two idle cores.
 #   scripts/chaos.sh                      all
 #   scripts/chaos.sh ring. zombie         those whose lines contain one of these
 
