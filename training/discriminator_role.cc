@@ -11,7 +11,6 @@
 #include "common/failpoint.h"
 #include "common/status.h"
 #include "common/trace.h"
-#include "training/gradients.h"
 
 namespace gandem {
 
@@ -25,6 +24,12 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
       exchange_(exchange),
       services_(std::move(services)),
       timer_(services_.fleet),
+      update_({.network = parts_.network.get(),
+               .optimizer = parts_.optimizer.get(),
+               .scaler = parts_.scaler.get(),
+               .synchronizer = parts_.synchronizer.get(),
+               .timer = &timer_},
+              options_.clip_gradient_norm),
       duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
               parts_.judging_images, exchange_, services_.gate, &timer_),
       objective_(options_.objective, parts_.network,
@@ -217,9 +222,7 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
 }
 
 void DiscriminatorRole::Backward(const at::Tensor& loss) {
-  if (parts_.synchronizer && ops_[next_op_ + 1].kind == Kind::kUpdate) {
-    parts_.synchronizer->ExpectLastBackward();
-  }
+  if (ops_[next_op_ + 1].kind == Kind::kUpdate) update_.ExpectLastBackward();
   if (!loss.defined()) return;
   const TraceSpan span("backward");
   (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
@@ -227,27 +230,11 @@ void DiscriminatorRole::Backward(const at::Tensor& loss) {
 }
 
 absl::Status DiscriminatorRole::Update(absl::Time deadline) {
-  if (!is_updated_) {
-    if (parts_.synchronizer) {
-      GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
-        return parts_.synchronizer->Reduce(deadline);
-      }));
-    }
+  const auto before = [this] {
     GANDEM_FAILPOINT("discriminator.before_update");
-    const TraceSpan span("update");
     objective_.EndStep();
-    GANDEM_ASSIGN_OR_RETURN(
-        gradient_norm_,
-        UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
-                      *parts_.optimizer, parts_.scaler.get()));
-    is_updated_ = true;
-  }
-  if (parts_.synchronizer) {
-    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
-      return parts_.synchronizer->AfterUpdate(version_ + 1, deadline);
-    }));
-  }
-  is_updated_ = false;
+  };
+  GANDEM_RETURN_IF_ERROR(update_.Run(version_ + 1, before, deadline));
   parts_.optimizer->ZeroGradients();
   ++version_;
   GANDEM_FAILPOINT("discriminator.after_update");
@@ -276,7 +263,7 @@ absl::Status DiscriminatorRole::SaveIfDue() {
 
 RoleState DiscriminatorRole::Capture() const {
   return {.completed_rounds = round_,
-          .updates = version_ + (is_updated_ ? 1 : 0),
+          .updates = version_ + (update_.is_updated() ? 1 : 0),
           .tensors = Copy(StateShard(0, 1))};
 }
 
@@ -307,7 +294,7 @@ void DiscriminatorRole::ReportRound() {
   metrics.set_loss(loss_sum_ / share / steps);
   metrics.set_logit_real(logit_real_sum_ / images);
   metrics.set_logit_generated(logit_generated_sum_ / images);
-  metrics.set_gradient_norm(gradient_norm_);
+  metrics.set_gradient_norm(update_.gradient_norm());
   metrics.set_learning_rate(parts_.optimizer->learning_rate());
   if (parts_.scaler) {
     metrics.set_loss_scale(parts_.scaler->scale());

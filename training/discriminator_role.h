@@ -28,6 +28,7 @@
 #include "training/optimizers/optimizer.h"
 #include "training/role_loop.h"
 #include "training/sources.h"
+#include "training/step_update.h"
 #include "training/tensor_bytes.h"
 
 namespace gandem {
@@ -86,6 +87,7 @@ class DiscriminatorRole : public RoleLoop {
   const RoleServices services_;
 
   RoundTimer timer_;
+  StepUpdate update_;
   CriticDuties duties_;
   DiscriminatorObjective objective_;
 
@@ -98,13 +100,11 @@ class DiscriminatorRole : public RoleLoop {
 
   RealImages real_;  // this rank's, of the step
   int64_t real_step_ = -1;
-  bool is_updated_ = false;  // and waits for the other ranks
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 
   double loss_sum_ = 0;
   double logit_real_sum_ = 0;
   double logit_generated_sum_ = 0;
-  double gradient_norm_ = 0;
   int64_t image_age_ = 0;
 };
 

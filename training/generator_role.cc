@@ -13,7 +13,6 @@
 #include "common/status.h"
 #include "common/trace.h"
 #include "training/critic.h"
-#include "training/gradients.h"
 #include "training/losses.h"
 
 namespace gandem {
@@ -28,7 +27,13 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
       services_(std::move(services)),
       round_(options_.first_round),
       saved_rounds_(options_.saved_rounds),
-      timer_(services_.fleet) {}
+      timer_(services_.fleet),
+      update_({.network = parts_.network.get(),
+               .optimizer = parts_.optimizer.get(),
+               .scaler = parts_.scaler.get(),
+               .synchronizer = parts_.synchronizer.get(),
+               .timer = &timer_},
+              options_.clip_gradient_norm) {}
 
 absl::Status GeneratorRole::Restore(const TensorReader& state) {
   GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
@@ -252,9 +257,7 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                              options_.objective.paired_l1,
                              options_.schedule.generator_batch, feedback_NCHW_);
   }
-  if (parts_.synchronizer && ops_[next_op_ + 1].kind == Kind::kUpdate) {
-    parts_.synchronizer->ExpectLastBackward();
-  }
+  if (ops_[next_op_ + 1].kind == Kind::kUpdate) update_.ExpectLastBackward();
   const TraceSpan span("backward", {"images", op.range.count});
   batch.images_NCHW.backward(
       parts_.scaler ? parts_.scaler->Scale(feedback_NCHW_) : feedback_NCHW_);
@@ -263,26 +266,8 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
 }
 
 absl::Status GeneratorRole::Update(absl::Time deadline) {
-  if (!is_updated_) {
-    if (parts_.synchronizer) {
-      GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
-        return parts_.synchronizer->Reduce(deadline);
-      }));
-    }
-    GANDEM_FAILPOINT("generator.before_update");
-    const TraceSpan span("update");
-    GANDEM_ASSIGN_OR_RETURN(
-        gradient_norm_,
-        UpdateNetwork(*parts_.network, options_.clip_gradient_norm,
-                      *parts_.optimizer, parts_.scaler.get()));
-    is_updated_ = true;
-  }
-  if (parts_.synchronizer) {
-    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
-      return parts_.synchronizer->AfterUpdate(round_ + 1, deadline);
-    }));
-  }
-  is_updated_ = false;
+  const auto before = [] { GANDEM_FAILPOINT("generator.before_update"); };
+  GANDEM_RETURN_IF_ERROR(update_.Run(round_ + 1, before, deadline));
   // Ranks that are not at one state have no average.
   if ((round_ + 1) % options_.rounds_to_agreement == 0) {
     const TraceSpan span("average");
@@ -308,7 +293,7 @@ absl::Status GeneratorRole::SaveIfDue() {
 
 RoleState GeneratorRole::Capture() const {
   return {.completed_rounds = round_,
-          .updates = round_ + (is_updated_ ? 1 : 0),
+          .updates = round_ + (update_.is_updated() ? 1 : 0),
           .tensors = Copy(StateShard(0, 1))};
 }
 
@@ -326,7 +311,7 @@ void GeneratorRole::ReportRound() {
   metrics.set_role(GENERATOR);
   metrics.set_rank(options_.rank);
   metrics.set_round(round_);
-  metrics.set_gradient_norm(gradient_norm_);
+  metrics.set_gradient_norm(update_.gradient_norm());
   metrics.set_learning_rate(parts_.optimizer->learning_rate());
   if (parts_.scaler) {
     metrics.set_loss_scale(parts_.scaler->scale());

@@ -24,6 +24,7 @@
 #include "training/pairs.h"
 #include "training/role_loop.h"
 #include "training/sources.h"
+#include "training/step_update.h"
 #include "training/tensor_bytes.h"
 
 namespace gandem {
@@ -99,11 +100,10 @@ class GeneratorRole : public RoleLoop {
   at::Tensor feedback_NCHW_;  // answer to the micro-batch in turn
   int64_t loaded_critic_ = -1;
   int64_t critic_used_ = 0;
-  bool is_updated_ = false;  // and waits for the other ranks
 
   RoundTimer timer_;
+  StepUpdate update_;
   double loss_sum_ = 0;
-  double gradient_norm_ = 0;
 };
 
 }  // namespace gandem

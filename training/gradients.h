@@ -24,7 +24,7 @@ double ClipGradientNorm(const torch::nn::Module& network, double max_norm);
 // Unscales, clips and takes a step, or skips it where `scaler` (null: no loss
 // scale) finds a gradient that is not finite. Returns the norm from before
 // clipping; 0: skipped.
-//   the errors of Optimizer::Step and of GradientScaler::Unscale.
+//   the errors of Optimizer::Step.
 absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
                                      double max_norm, Optimizer& optimizer,
                                      GradientScaler* scaler);
