@@ -111,6 +111,10 @@ class ElasticTest(harness.RunTest):
         discriminators = [run.start_worker("discriminator", rank=rank)
                           for rank in range(3)]
         self.wait_for_round(run, "generator", 20)
+        harness.wait_for(
+            lambda: any(r.get("rank", 0) == 1
+                        for r in self.records(run, "discriminator")),
+            "what discriminator 1 has to report")
         zombie = discriminators[1]
         zombie.process.send_signal(signal.SIGSTOP)
         try:
