@@ -42,7 +42,7 @@
 #include "collective/element_sum.h"
 #include "collective/ring_collective.h"
 #include "common/check.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/rpc/socket_folder.h"
 
 namespace gandem {

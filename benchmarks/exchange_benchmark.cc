@@ -28,11 +28,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
-#include "exchange/exchange_client.h"
-#include "exchange/exchange_service.h"
+#include "exchange/rpc/exchange_client.h"
+#include "exchange/rpc/exchange_server.h"
 
 namespace gandem {
 namespace {

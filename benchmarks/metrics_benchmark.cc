@@ -18,13 +18,13 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/check.h"
-#include "common/file.h"
-#include "evaluation/feature_moments.h"
-#include "evaluation/frechet_distance.h"
-#include "evaluation/kernel_distance.h"
-#include "evaluation/metrics_self_test.h"
-#include "evaluation/precision_recall.h"
-#include "evaluation/sampling_bias.h"
+#include "common/files/file.h"
+#include "evaluation/metrics/feature_moments.h"
+#include "evaluation/metrics/frechet_distance.h"
+#include "evaluation/metrics/kernel_distance.h"
+#include "evaluation/metrics/metrics_self_test.h"
+#include "evaluation/metrics/precision_recall.h"
+#include "evaluation/metrics/sampling_bias.h"
 
 namespace gandem {
 namespace {

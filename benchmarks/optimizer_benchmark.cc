@@ -15,8 +15,8 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/check.h"
-#include "common/file.h"
-#include "common/text_proto.h"
+#include "common/files/file.h"
+#include "common/files/text_proto.h"
 #include "training/optimizers/make_optimizer.h"
 
 namespace gandem {

@@ -12,12 +12,12 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "common/file.h"
-#include "common/run_config.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
 #include "common/status.h"
-#include "training/choose_compute.h"
-#include "training/measure_step.h"
-#include "training/run_setup.h"
+#include "training/compute/choose_compute.h"
+#include "training/compute/measure_step.h"
+#include "training/compute/run_setup.h"
 
 namespace gandem {
 namespace {

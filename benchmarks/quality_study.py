@@ -10,7 +10,7 @@
 `gandem watch-eval` and adds the distances to docs/quality.json. What is there
 is not done again; a run that was cut goes on from its checkpoint. Its runs are
 colocated on one thread each: by the equality that
-tests/training/equality_test.cc holds, a decoupled run's weights are the same
+tests/training/runs/equality_test.cc holds, a decoupled run's weights are the same
 bits.
 
 `speed` measures what people would start: two processes of one thread each, or

@@ -4,6 +4,8 @@
 option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
+option(GANDEM_UNITY "Compile several sources at a time" ON)
+set(GANDEM_UNITY_FILES 8 CACHE STRING "How many sources, at most")
 set(GANDEM_CUDA AUTO CACHE STRING
     "Link LibTorch's CUDA half: ON, OFF, or AUTO (where it and a toolkit are)")
 set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)

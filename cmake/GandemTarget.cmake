@@ -3,6 +3,8 @@
 # gandem_binary(NAME SOURCES main.cc ... DEPS x ... [TORCH])
 # gandem_test(NAME SOURCES a_test.cc ... DEPS x ... [TORCH] [LABELS l ...]
 #             [TIMEOUT s])
+# gandem_tests(NAME SOURCES a_test.cc b_test.cc ... DEPS x ... [TORCH]):
+#   one program; each *_test.cc in it is a test of its own, a_test and b_test
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
 # Labels with a meaning: `long` (not in CI), `gpu` (may skip where none is),
@@ -18,6 +20,42 @@ function(_gandem_flags target torch)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
     target_precompile_headers(${target} REUSE_FROM gandem_torch_pch)
   endif()
+endfunction()
+
+# Most of a compiler's time goes into headers, and LibTorch's take 7 s however
+# small the file is: with GANDEM_UNITY the sources of a target are compiled some
+# at a time. Includes are written from the root, so that ccache finds them in any
+# checkout. Every source stays one that compiles alone (GANDEM_UNITY=OFF).
+function(_gandem_unity result name)
+  set(sources ${ARGN})
+  list(LENGTH sources count)
+  if(NOT GANDEM_UNITY OR count LESS 2)
+    set(${result} ${sources} PARENT_SCOPE)
+    return()
+  endif()
+  # Of equal size, as near as it goes.
+  math(EXPR batches "(${count} + ${GANDEM_UNITY_FILES} - 1) / ${GANDEM_UNITY_FILES}")
+  math(EXPR size "(${count} + ${batches} - 1) / ${batches}")
+  math(EXPR last "${count} - 1")
+  set(units)
+  foreach(first RANGE 0 ${last} ${size})
+    list(SUBLIST sources ${first} ${size} batch)
+    set(text "// Made by GandemTarget.cmake.\n")
+    foreach(source ${batch})
+      cmake_path(ABSOLUTE_PATH source NORMALIZE)
+      foreach(root ${PROJECT_SOURCE_DIR} ${PROJECT_BINARY_DIR})
+        cmake_path(IS_PREFIX root ${source} is_below)
+        if(is_below)
+          cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${root})
+        endif()
+      endforeach()
+      string(APPEND text "#include \"${source}\"\n")
+    endforeach()
+    set(unit ${CMAKE_CURRENT_BINARY_DIR}/${name}_from${first}.cc)
+    file(CONFIGURE OUTPUT ${unit} CONTENT "${text}" @ONLY)
+    list(APPEND units ${unit})
+  endforeach()
+  set(${result} ${units} PARENT_SCOPE)
 endfunction()
 
 # Whether `library` is among `deps` or what they are linked to, at any depth.
@@ -42,9 +80,28 @@ function(_gandem_links result library)
   endwhile()
 endfunction()
 
+# With libraries and binaries; sources that are generated or have flags of their
+# own stay alone.
+function(_gandem_sources result name)
+  set(alone)
+  set(together)
+  foreach(source ${ARGN})
+    get_source_file_property(generated ${source} GENERATED)
+    get_source_file_property(flags ${source} COMPILE_DEFINITIONS)
+    if(generated OR flags)
+      list(APPEND alone ${source})
+    else()
+      list(APPEND together ${source})
+    endif()
+  endforeach()
+  _gandem_unity(units ${name} ${together})
+  set(${result} ${units} ${alone} PARENT_SCOPE)
+endfunction()
+
 function(gandem_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
-  add_library(${name} STATIC ${arg_SOURCES})
+  _gandem_sources(sources ${name} ${arg_SOURCES})
+  add_library(${name} STATIC ${sources})
   target_link_libraries(${name} PUBLIC ${arg_DEPS})
   if(arg_TORCH)
     target_link_libraries(${name} PUBLIC gandem::torch)
@@ -54,7 +111,8 @@ endfunction()
 
 function(gandem_binary name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
-  add_executable(${name} ${arg_SOURCES})
+  _gandem_sources(sources ${name} ${arg_SOURCES})
+  add_executable(${name} ${sources})
   target_link_libraries(${name} PRIVATE ${arg_DEPS})
   if(arg_TORCH)
     target_link_libraries(${name} PRIVATE gandem::torch)
@@ -68,40 +126,74 @@ function(gandem_binary name)
   endif()
 endfunction()
 
-function(gandem_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "TIMEOUT" "SOURCES;DEPS;LABELS")
-  add_executable(${name} ${arg_SOURCES})
+# The program of tests `name`. `built`: FALSE where this build leaves it out.
+function(_gandem_test_program built name torch sources deps)
+  _gandem_sources(units ${name} ${sources})
+  add_executable(${name} ${units})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
-  target_link_libraries(${name} PRIVATE ${arg_DEPS} GTest::gmock GTest::gtest_main)
-  if(arg_TORCH)
+  target_link_libraries(${name} PRIVATE ${deps} gandem_test_main GTest::gmock)
+  if(torch)
     target_link_libraries(${name} PRIVATE gandem::torch)
   endif()
-  _gandem_flags(${name} "${arg_TORCH}")
+  _gandem_flags(${name} "${torch}")
+  set(${built} TRUE PARENT_SCOPE)
   if(GANDEM_SANITIZE STREQUAL "thread")
     # ThreadSanitizer must see every lock; Debian's gRPC hides its own.
-    _gandem_links(grpc gRPC::grpc++ ${arg_DEPS})
+    _gandem_links(grpc gRPC::grpc++ ${deps})
     if(grpc)
       set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+      set(${built} FALSE PARENT_SCOPE)
       return()
     endif()
   endif()
   add_dependencies(gandem_tests ${name})
-  if(NOT arg_TIMEOUT)
-    set(arg_TIMEOUT 120)
+endfunction()
+
+# ctest's test `name`; the sources that it runs are listed for known_tests of
+# tests/repository/rules.py.
+function(_gandem_add_test name timeout labels sources)
+  add_test(NAME ${name} COMMAND ${ARGN})
+  if(NOT timeout)
+    set(timeout 120)
   endif()
-  add_test(NAME ${name} COMMAND ${name})
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}"
+    TIMEOUT ${timeout} LABELS "${labels}"
     ENVIRONMENT "GANDEM_SOURCE_DIR=${CMAKE_SOURCE_DIR};GANDEM_BIN_DIR=${CMAKE_BINARY_DIR}/bin")
   # A skipped test is a failed one; only a missing GPU is a reason to skip.
-  if("gpu" IN_LIST arg_LABELS)
+  if("gpu" IN_LIST labels)
     set_property(TEST ${name} PROPERTY SKIP_REGULAR_EXPRESSION
                  "\\[  PASSED  \\] 0 tests\\.\n\\[  SKIPPED \\]")
   else()
     set_property(TEST ${name} PROPERTY FAIL_REGULAR_EXPRESSION
                  "\\[  SKIPPED \\]")
   endif()
+  foreach(source ${sources})
+    cmake_path(ABSOLUTE_PATH source)
+    set_property(GLOBAL APPEND PROPERTY GANDEM_TEST_SOURCES "${name} ${source}")
+  endforeach()
+endfunction()
+
+function(gandem_test name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "TIMEOUT" "SOURCES;DEPS;LABELS")
+  _gandem_test_program(built ${name} "${arg_TORCH}" "${arg_SOURCES}"
+                       "${arg_DEPS}")
+  if(built)
+    _gandem_add_test(${name} "${arg_TIMEOUT}" "${arg_LABELS}"
+                     "${arg_SOURCES}" ${name})
+  endif()
+endfunction()
+
+function(gandem_tests name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
+  _gandem_test_program(built ${name} "${arg_TORCH}" "${arg_SOURCES}"
+                       "${arg_DEPS}")
+  foreach(source ${arg_SOURCES})
+    cmake_path(GET source STEM test)
+    if(built AND test MATCHES "_test$")
+      _gandem_add_test(${test} "" "" ${source} ${name} --tests_of=${source})
+    endif()
+  endforeach()
 endfunction()
 
 # A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in

@@ -10,9 +10,9 @@
 #include "absl/strings/str_cat.h"
 #include "collective/element_sum.h"
 #include "common/check.h"
-#include "common/crc32c.h"
-#include "common/failpoint.h"
 #include "common/faults.h"
+#include "common/files/crc32c.h"
+#include "common/process/failpoint.h"
 #include "common/status.h"
 
 namespace gandem {

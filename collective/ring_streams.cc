@@ -6,14 +6,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/failpoint.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
 
 namespace gandem {
-namespace {
 
 struct RingCodec {
   using Frame = RingFrame;
@@ -35,8 +34,6 @@ using ServerReactor =
     grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 using ClientReactor =
     grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-
-}  // namespace
 
 class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:

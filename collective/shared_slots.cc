@@ -15,7 +15,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/status.h"
 
 namespace gandem {

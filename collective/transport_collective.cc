@@ -11,9 +11,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/process/thread.h"
 #include "common/status.h"
-#include "common/thread.h"
-#include "common/trace.h"
+#include "common/trace/trace.h"
 
 namespace gandem {
 namespace {

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Both roles in one process and one compute thread; see training/worker_main.h.
-#include "training/worker_main.h"
+// Both roles in one process and one compute thread; see worker/worker_main.h.
+#include "discriminator_worker/make_discriminator_role.h"
+#include "generator_worker/make_generator_role.h"
+#include "worker/worker_main.h"
 
 int main(int argc, char** argv) {
-  return gandem::WorkerMain(gandem::COLOCATED, argc, argv);
+  return gandem::WorkerMain(gandem::COLOCATED,
+                            {.generator = gandem::MakeGeneratorRole,
+                             .discriminator = gandem::MakeDiscriminatorRole},
+                            argc, argv);
 }

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The discriminator worker's binary; see training/worker_main.h.
-#include "training/worker_main.h"
+// The discriminator worker's binary; see worker/worker_main.h.
+#include "discriminator_worker/make_discriminator_role.h"
+#include "worker/worker_main.h"
 
 int main(int argc, char** argv) {
-  return gandem::WorkerMain(gandem::DISCRIMINATOR, argc, argv);
+  return gandem::WorkerMain(gandem::DISCRIMINATOR,
+                            {.discriminator = gandem::MakeDiscriminatorRole},
+                            argc, argv);
 }

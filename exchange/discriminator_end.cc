@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/failpoint.h"
+#include "common/process/failpoint.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator worker's binary; see training/worker_main.h.
-#include "training/worker_main.h"
+// The generator worker's binary; see worker/worker_main.h.
+#include "generator_worker/make_generator_role.h"
+#include "worker/worker_main.h"
 
 int main(int argc, char** argv) {
-  return gandem::WorkerMain(gandem::GENERATOR, argc, argv);
+  return gandem::WorkerMain(
+      gandem::GENERATOR, {.generator = gandem::MakeGeneratorRole}, argc, argv);
 }

@@ -9,7 +9,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/idx_reader.h"
+#include "common/files/idx_reader.h"
 #include "common/status.h"
 
 namespace gandem {

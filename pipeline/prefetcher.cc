@@ -8,7 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/status.h"
-#include "common/trace.h"
+#include "common/trace/trace.h"
 
 namespace gandem {
 namespace {

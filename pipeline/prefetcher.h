@@ -20,8 +20,8 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/bounded_queue.h"
+#include "common/process/thread.h"
 #include "common/shared_bytes.h"
-#include "common/thread.h"
 #include "pipeline/data_order.h"
 #include "pipeline/dataset.h"
 

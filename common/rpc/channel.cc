@@ -18,7 +18,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
-#include "common/log.h"
+#include "common/process/log.h"
 #include "common/rpc/keep_grpc.h"
 #include "common/status.h"
 

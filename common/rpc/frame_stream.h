@@ -29,7 +29,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "common/strand.h"
+#include "common/process/strand.h"
 
 namespace gandem {
 

@@ -14,7 +14,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/file.h"
+#include "common/files/file.h"
 #include "common/rpc/address.h"
 
 namespace gandem {

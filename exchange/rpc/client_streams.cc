@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/failpoint.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
 

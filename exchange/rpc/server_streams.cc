@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "common/failpoint.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"

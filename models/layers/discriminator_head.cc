@@ -8,12 +8,13 @@
 namespace gandem {
 namespace {
 
-using Options = DiscriminatorHead::Options;
+using DiscriminatorHeadOptions = DiscriminatorHead::Options;
 
 // PyTorch's normalize: the smallest length that a row is divided by.
 constexpr double kMinLength = 1e-12;
 
-std::shared_ptr<Embedding> MakeEmbedding(const Options& options, int64_t dim) {
+std::shared_ptr<Embedding> MakeEmbedding(
+    const DiscriminatorHeadOptions& options, int64_t dim) {
   return std::make_shared<Embedding>(
       Embedding::Options{.num_classes = options.num_classes,
                          .dim = dim,
@@ -28,7 +29,7 @@ at::Tensor UnitRows(const at::Tensor& rows) {
 }  // namespace
 
 DiscriminatorHead::DiscriminatorHead(torch::nn::Module& owner,
-                                     const Options& options)
+                                     const DiscriminatorHeadOptions& options)
     : kind_(options.kind) {
   linear_ = owner.register_module(
       "linear", MakeLinear(options.features, /*out_features=*/1, options.style,

@@ -9,7 +9,8 @@
 namespace gandem {
 namespace {
 
-std::shared_ptr<Layer> MakeBatchNorm(int64_t channels, double eps) {
+std::shared_ptr<Layer> MakeResidualBlockBatchNorm(int64_t channels,
+                                                  double eps) {
   return std::make_shared<BatchNorm>(
       BatchNorm::Options{.num_features = channels, .eps = eps});
 }
@@ -85,7 +86,7 @@ at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
 std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
   switch (options_.norm) {
     case Norm::kBatch:
-      return MakeBatchNorm(channels, options_.batch_norm_eps);
+      return MakeResidualBlockBatchNorm(channels, options_.batch_norm_eps);
     case Norm::kLayer:
       return std::make_shared<LayerNorm>(
           LayerNorm::Options{.num_channels = channels});

@@ -67,9 +67,9 @@ size_t CountOf(ElementType type, const Bytes& bytes) {
   return bytes.size() / BytesPerElement(type);
 }
 
-Bytes Sum(ElementType type, const std::vector<Bytes>& terms,
-          const SumCase& which, int64_t small_bytes,
-          const std::vector<std::string>& hosts) {
+Bytes ContractSum(ElementType type, const std::vector<Bytes>& terms,
+                  const SumCase& which, int64_t small_bytes,
+                  const std::vector<std::string>& hosts) {
   const size_t sent = which.count * BytesPerElement(type) * (terms.size() - 1);
   if (sent <= static_cast<size_t>(small_bytes)) {
     return RankOrderSum(type, terms);
@@ -165,7 +165,8 @@ void CheckSums(const Fleet& fleet, const std::vector<SumCase>& cases,
                                    static_cast<int>(rank), which.seed));
       buffers[rank].push_back(terms.back());
     }
-    expected.push_back(Sum(which.type, terms, which, small_bytes, hosts));
+    expected.push_back(
+        ContractSum(which.type, terms, which, small_bytes, hosts));
   }
   RunRanks(fleet, [&](int rank, Collective& collective) {
     Collective::Ticket last = 0;

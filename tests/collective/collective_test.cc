@@ -129,7 +129,7 @@ TEST(CollectiveTest, WaitForOneIsWaitForAllBefore) {
 
 using Submission = std::function<Collective::Ticket(Collective&, Bytes&)>;
 
-Submission Sum(ElementType type) {
+Submission CollectiveSum(ElementType type) {
   return [type](Collective& collective, Bytes& bytes) {
     return collective.AllReduce(bytes, type);
   };
@@ -137,8 +137,8 @@ Submission Sum(ElementType type) {
 
 TEST(CollectiveTest, DifferentOperationsAreRefusedOnAllRanks) {
   const std::vector<Submission> submissions = {
-      Sum(ElementType::kFloat32),
-      Sum(ElementType::kFloat64),
+      CollectiveSum(ElementType::kFloat32),
+      CollectiveSum(ElementType::kFloat64),
       [](Collective& collective, Bytes& bytes) {
         return collective.AllReduce(std::span(bytes).first(64),
                                     ElementType::kFloat32);

@@ -13,7 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "collective/ring_collective.h"
-#include "common/child_process.h"
+#include "common/process/child_process.h"
 #include "tests/collective/collective_contract.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

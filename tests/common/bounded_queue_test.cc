@@ -7,7 +7,8 @@
 #include <memory>
 #include <vector>
 
-#include "common/thread.h"
+#include "common/process/thread.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -17,8 +18,6 @@ using ::gandem::testing::StatusIs;
 
 constexpr absl::Time kTry = absl::InfinitePast();
 // Only a broken queue waits for it.
-absl::Time Soon() { return absl::Now() + absl::Seconds(60); }
-
 TEST(BoundedQueueTest, FirstInFirstOut) {
   BoundedQueue<std::unique_ptr<int>> queue(2);
   EXPECT_OK(queue.Push(std::make_unique<int>(1), kTry));

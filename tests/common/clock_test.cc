@@ -17,7 +17,7 @@ TEST(ClockTest, RealClockIsTheTimeOfDay) {
 }
 
 TEST(ClockTest, FakeClockMovesWhenTold) {
-  testing::FakeClock clock;
+  gandem::testing::FakeClock clock;
   const absl::Time start = clock.Now();
   EXPECT_EQ(clock.Now(), start);
   clock.Advance(absl::Seconds(5));

@@ -12,29 +12,27 @@
 #include <vector>
 
 #include "tests/exchange/exchange_testing.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
-using testing::Critic;
-using testing::Feedback;
-using testing::Images;
-using testing::Places;
-using testing::StatusIs;
+using gandem::testing::Critic;
+using gandem::testing::Feedback;
+using gandem::testing::Images;
+using gandem::testing::StatusIs;
+using gandem::testing::Places;
 constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 const absl::Time kPast = absl::InfinitePast();
-
-absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
 
 // Two generators, four images each, and a cache of one round.
 ExchangeOptions TwoGenerators(FeedbackMode feedback) {
-  ExchangeOptions options = testing::OptionsFor({.lag = 1,
-                                                 .feedback = feedback,
-                                                 .generator_batch = 8,
-                                                 .discriminator_batch = 8});
+  ExchangeOptions options =
+      gandem::testing::OptionsFor({.lag = 1,
+                                   .feedback = feedback,
+                                   .generator_batch = 8,
+                                   .discriminator_batch = 8});
   options.num_generators = 2;
   options.cache_rounds = 1;
   return options;

@@ -10,6 +10,7 @@
 #include "tests/exchange/exchange_testing.h"
 #include "tests/exchange/round_driver.h"
 #include "tests/testing/delayed_exchange.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem::testing {
@@ -22,13 +23,9 @@ namespace {
 
 using ::testing::HasSubstr;
 constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 const absl::Time kPast = absl::InfinitePast();
 
 // Long enough for a slow machine; reached only by a failing test.
-absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
-
 Schedule FourImages(int64_t lag) {
   return {.lag = lag, .generator_batch = 4, .discriminator_batch = 4};
 }

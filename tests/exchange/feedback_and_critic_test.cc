@@ -11,17 +11,16 @@
 #include "exchange/feedback_book.h"
 #include "exchange/outbox.h"
 #include "tests/exchange/exchange_testing.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
-using testing::Critic;
-using testing::Feedback;
-using testing::Images;
-using testing::StatusIs;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
+using gandem::testing::Critic;
+using gandem::testing::Feedback;
+using gandem::testing::Images;
+using gandem::testing::StatusIs;
 constexpr Schedule kSchedule{.generator_batch = 8, .discriminator_batch = 8};
 
 TEST(FeedbackBookTest, AnswersGoToTheRankThatAsked) {

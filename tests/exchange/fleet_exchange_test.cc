@@ -16,11 +16,11 @@
 namespace gandem {
 namespace {
 
+using gandem::testing::Images;
+using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
-using testing::Images;
 using ::testing::Pair;
-using testing::Places;
-using testing::StatusIs;
+using gandem::testing::Places;
 
 constexpr absl::Time kNow = absl::InfinitePast();  // a try
 
@@ -32,7 +32,7 @@ class FleetExchangeTest : public ::testing::Test {
     schedule_ = schedule;
     std::vector<std::unique_ptr<GeneratorExchange>> generator_ends;
     for (int rank = 0; rank < 3; ++rank) {
-      ExchangeOptions options = testing::OptionsFor(schedule);
+      ExchangeOptions options = gandem::testing::OptionsFor(schedule);
       options.num_discriminators = 3;
       options.cache_rounds = 1;
       options.rank = rank;
@@ -92,8 +92,8 @@ TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
   const auto answer = [&](int rank) {
     ASSERT_OK_AND_ASSIGN(const ImageBatch request,
                          ends_[rank]->NextFeedbackRequest(0, kNow));
-    ASSERT_OK(ends_[rank]->AnswerFeedback(
-        testing::Feedback(schedule_, 0, request.first_index, request.count)));
+    ASSERT_OK(ends_[rank]->AnswerFeedback(gandem::testing::Feedback(
+        schedule_, 0, request.first_index, request.count)));
   };
   answer(2);
   answer(0);
@@ -102,7 +102,7 @@ TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
   answer(1);
   ASSERT_OK_AND_ASSIGN(const FeedbackBatch whole,
                        fleet_->TakeFeedback(0, 1, kNow));
-  const FeedbackBatch expected = testing::Feedback(schedule_, 0, 1, 6);
+  const FeedbackBatch expected = gandem::testing::Feedback(schedule_, 0, 1, 6);
   EXPECT_EQ(whole.first_index, 1);
   EXPECT_EQ(whole.count, 6);
   EXPECT_EQ(whole.critic_version, expected.critic_version);
@@ -118,7 +118,7 @@ TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
 TEST_F(FleetExchangeTest, CriticsComeFromOneRankAndTheOthersDoNotWait) {
   Open({.generator_batch = 7, .discriminator_batch = 7});
   for (const auto& end : ends_) {
-    ASSERT_OK(end->PublishCritic(testing::Critic(0, /*size=*/3), kNow));
+    ASSERT_OK(end->PublishCritic(gandem::testing::Critic(0, /*size=*/3), kNow));
   }
   ASSERT_OK_AND_ASSIGN(const CriticState critic,
                        fleet_->TakeCritic(0, /*exact=*/true, kNow));
@@ -126,7 +126,8 @@ TEST_F(FleetExchangeTest, CriticsComeFromOneRankAndTheOthersDoNotWait) {
   // Nobody takes these of ranks 1 and 2, so the next ones need no waiting.
   for (const int rank : {1, 2}) {
     for (const int64_t version : {1, 2, 3}) {
-      EXPECT_OK(ends_[rank]->PublishCritic(testing::Critic(version), kNow));
+      EXPECT_OK(
+          ends_[rank]->PublishCritic(gandem::testing::Critic(version), kNow));
     }
   }
 }

@@ -10,12 +10,12 @@
 namespace gandem {
 namespace {
 
+using gandem::testing::Images;
+using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
-using testing::Images;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using testing::Places;
-using testing::StatusIs;
+using gandem::testing::Places;
 
 ImageCache ExactCache(int64_t max_images) {
   return ImageCache({.max_images = max_images, .max_bytes = 1000});

@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "tests/exchange/exchange_testing.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
-using testing::Images;
-using testing::StatusIs;
+using gandem::testing::Images;
+using gandem::testing::StatusIs;
 using Verdict = ImageLedger::Verdict;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
-constexpr auto kPrecondition = absl::StatusCode::kFailedPrecondition;
 
 Schedule WithLag(int64_t lag) {
   return {.lag = lag, .generator_batch = 8, .discriminator_batch = 8};

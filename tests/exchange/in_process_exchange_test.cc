@@ -13,10 +13,10 @@
 namespace gandem {
 namespace {
 
-using testing::ExchangeContract;
-using testing::StatusIs;
+using gandem::testing::ExchangeContract;
+using gandem::testing::StatusIs;
 
-class InProcessPair : public testing::ExchangePair {
+class InProcessPair : public gandem::testing::ExchangePair {
  public:
   explicit InProcessPair(const ExchangeOptions& options)
       : discriminator_(*DiscriminatorEnd::Create(options)),
@@ -30,19 +30,19 @@ class InProcessPair : public testing::ExchangePair {
 };
 
 INSTANTIATE_TEST_SUITE_P(InProcess, ExchangeContract,
-                         ::testing::Values(testing::ExchangeKind{
+                         ::testing::Values(gandem::testing::ExchangeKind{
                              .name = "InProcess",
                              .make =
                                  [](const ExchangeOptions& options) {
                                    return std::make_unique<InProcessPair>(
                                        options);
                                  }}),
-                         testing::KindName);
+                         gandem::testing::KindName);
 
 TEST(InProcessExchangeTest, SharesTheBytes) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
-  InProcessPair pair(testing::OptionsFor(schedule));
-  const ImageBatch batch = testing::Images(0, 0, 4);
+  InProcessPair pair(gandem::testing::OptionsFor(schedule));
+  const ImageBatch batch = gandem::testing::Images(0, 0, 4);
   ASSERT_OK(pair.generator().PutImages(batch, absl::InfinitePast()));
   ASSERT_OK_AND_ASSIGN(const auto taken, pair.discriminator().TakeImages(
                                              0, 2, 2, absl::InfinitePast()));
@@ -64,13 +64,14 @@ bool TakeTurn(Driver& driver, absl::StatusOr<bool>& more) {
 // The colocated worker: one thread, the roles in turn.
 void RunInTurns(const ExchangeOptions& options, uint64_t seed) {
   InProcessPair pair(options);
-  const testing::DelayOptions delays = {.seed = seed};
-  const auto generator_end = testing::DelayGenerator(&pair.generator(), delays);
+  const gandem::testing::DelayOptions delays = {.seed = seed};
+  const auto generator_end =
+      gandem::testing::DelayGenerator(&pair.generator(), delays);
   const auto discriminator_end =
-      testing::DelayDiscriminator(&pair.discriminator(), delays);
-  testing::GeneratorDriver generator(options, 7, generator_end.get());
-  testing::DiscriminatorDriver discriminator(options, 7,
-                                             discriminator_end.get());
+      gandem::testing::DelayDiscriminator(&pair.discriminator(), delays);
+  gandem::testing::GeneratorDriver generator(options, 7, generator_end.get());
+  gandem::testing::DiscriminatorDriver discriminator(options, 7,
+                                                     discriminator_end.get());
   absl::StatusOr<bool> generator_more = true;
   absl::StatusOr<bool> discriminator_more = true;
   int64_t idle_turns = 0;
@@ -94,15 +95,16 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
       for (auto feedback :
            {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
         for (auto consistency : {Consistency::kExact, Consistency::kBounded}) {
-          RunInTurns(testing::OptionsFor({.lag = lag,
-                                          .discriminator_steps_per_round = 2,
-                                          .consistency = consistency,
-                                          .image_source = source,
-                                          .feedback = feedback,
-                                          .generator_batch = 4,
-                                          .discriminator_batch = 2,
-                                          .generator_micro_batch = 2}),
-                     ++seed);
+          RunInTurns(
+              gandem::testing::OptionsFor({.lag = lag,
+                                           .discriminator_steps_per_round = 2,
+                                           .consistency = consistency,
+                                           .image_source = source,
+                                           .feedback = feedback,
+                                           .generator_batch = 4,
+                                           .discriminator_batch = 2,
+                                           .generator_micro_batch = 2}),
+              ++seed);
         }
       }
     }
@@ -111,14 +113,14 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
 
 TEST(InProcessExchangeTest, TheDiscriminatorsEndReachesTheGenerator) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
-  InProcessPair pair(testing::OptionsFor(schedule));
+  InProcessPair pair(gandem::testing::OptionsFor(schedule));
   pair.discriminator().Close(absl::AbortedError("first"));
   EXPECT_THAT(pair.generator().TakeCritic(0, true, absl::InfiniteFuture()),
               StatusIs(absl::StatusCode::kAborted));
 }
 
 TEST(InProcessExchangeTest, CreateNamesEveryFault) {
-  ExchangeOptions options = testing::OptionsFor(
+  ExchangeOptions options = gandem::testing::OptionsFor(
       {.lag = 3, .generator_batch = 4, .discriminator_batch = 5});
   options.cache_rounds = 2;
   options.max_samples_per_image = 0;
@@ -128,7 +130,7 @@ TEST(InProcessExchangeTest, CreateNamesEveryFault) {
                            ::testing::HasSubstr("REUSED"),
                            ::testing::HasSubstr("1 * 5 != 4"),
                            ::testing::HasSubstr("max_samples_per_image"))));
-  options = testing::OptionsFor(
+  options = gandem::testing::OptionsFor(
       {.lag = 3, .generator_batch = 4, .discriminator_batch = 4});
   options.cache_rounds = 2;
   EXPECT_THAT(DiscriminatorEnd::Create(options),

@@ -217,8 +217,8 @@ absl::Status DiscriminatorDriver::Take(const DiscriminatorOp& op,
 namespace {
 
 template <typename Driver>
-absl::Status RunToEnd(Driver& driver, absl::Duration poll,
-                      std::atomic<bool>& failed) {
+absl::Status DriveToEnd(Driver& driver, absl::Duration poll,
+                        std::atomic<bool>& failed) {
   while (!failed) {
     const absl::StatusOr<bool> more = driver.Advance(absl::Now() + poll);
     if (absl::IsDeadlineExceeded(more.status())) continue;
@@ -235,9 +235,9 @@ absl::Status RunBoth(GeneratorDriver& generator,
   std::atomic<bool> failed = false;
   absl::Status generator_status;
   std::thread thread(
-      [&] { generator_status = RunToEnd(generator, poll, failed); });
+      [&] { generator_status = DriveToEnd(generator, poll, failed); });
   const absl::Status discriminator_status =
-      RunToEnd(discriminator, poll, failed);
+      DriveToEnd(discriminator, poll, failed);
   thread.join();
   if (absl::IsCancelled(generator_status)) {
     return Annotate(discriminator_status, "discriminator");

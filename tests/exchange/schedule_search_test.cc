@@ -31,7 +31,7 @@
 namespace gandem {
 namespace {
 
-using testing::Images;
+using gandem::testing::Images;
 
 struct Setting {
   Schedule schedule;
@@ -395,8 +395,8 @@ bool State::Answer(int64_t last_round) {
   if (!request.has_value()) return false;
   EXPECT_TRUE(
       feedback_
-          .Answer(testing::Feedback(schedule, request->round,
-                                    request->first_index, request->count))
+          .Answer(gandem::testing::Feedback(
+              schedule, request->round, request->first_index, request->count))
           .ok());
   discriminator_waits_ = false;
   answered_images_ += request->count;

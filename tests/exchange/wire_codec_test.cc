@@ -9,17 +9,17 @@
 #include <string>
 #include <vector>
 
-#include "common/crc32c.h"
+#include "common/files/crc32c.h"
 #include "proto/exchange.pb.h"
 #include "tests/exchange/exchange_testing.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
-using testing::StatusIs;
-constexpr auto kInvalid = absl::StatusCode::kInvalidArgument;
 constexpr int64_t kNoLimit = 1 << 20;
 
 std::string Text(std::span<const std::byte> bytes) {
@@ -57,7 +57,7 @@ std::string Forged(const Frame& frame,
 }
 
 Frame SomeImages() {
-  ImageBatch batch = testing::Images(7, 2, 6, ImageUse::kBoth);
+  ImageBatch batch = gandem::testing::Images(7, 2, 6, ImageUse::kBoth);
   batch.format = {.encoding = Encoding::kBfloat16,
                   .layout = Layout::kChannelsLast,
                   .channels = 3,
@@ -98,7 +98,7 @@ TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
 }
 
 TEST(WireCodecTest, FeedbackComesBack) {
-  const FeedbackBatch batch = testing::Feedback(
+  const FeedbackBatch batch = gandem::testing::Feedback(
       {.generator_batch = 8, .discriminator_batch = 8}, 3, 4, 2);
   ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(ToFrame(batch))));
   const FeedbackBatch back = ToFeedbackBatch(out);
@@ -112,8 +112,9 @@ TEST(WireCodecTest, FeedbackComesBack) {
 }
 
 TEST(WireCodecTest, CriticComesBack) {
-  ASSERT_OK_AND_ASSIGN(const Frame out,
-                       Decode(Message(ToFrame(testing::Critic(12, 77)))));
+  ASSERT_OK_AND_ASSIGN(
+      const Frame out,
+      Decode(Message(ToFrame(gandem::testing::Critic(12, 77)))));
   EXPECT_EQ(ToCriticState(out).version, 12);
   EXPECT_EQ(ToCriticState(out).bytes.size(), 77u);
 }
@@ -219,7 +220,7 @@ TEST(WireCodecTest, ForgedHeadersAreRefused) {
     EXPECT_THAT(Decode(Forged(SomeImages(), change)),
                 StatusIs(kInvalid, HasSubstr(field)));
   }
-  const Frame critic = ToFrame(testing::Critic(1, 8));
+  const Frame critic = ToFrame(gandem::testing::Critic(1, 8));
   EXPECT_THAT(
       Decode(Forged(critic, [](TensorHeader& h) { h.set_shape(0, 9); })),
       StatusIs(kInvalid, HasSubstr("critic")));

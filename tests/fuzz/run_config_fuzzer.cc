@@ -9,7 +9,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/check.h"
-#include "common/run_config.h"
+#include "common/config/run_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const absl::string_view input(reinterpret_cast<const char*>(data), size);

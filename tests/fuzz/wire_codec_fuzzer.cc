@@ -13,7 +13,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/check.h"
-#include "common/crc32c.h"
+#include "common/files/crc32c.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange_options.h"
 #include "exchange/wire_codec.h"

@@ -38,7 +38,7 @@ SETS = ["rounds=24", "checkpoint.every_rounds=6", "samples.every_rounds=0",
 ROUNDS = 24
 
 # What a line of FAULTS says: how the run is set up, what happens, at which
-# pass of which point in which process (common/failpoint.h). What happens:
+# pass of which point in which process (common/process/failpoint.h). What happens:
 #   kill    SIGKILL. A killed `gandem` is started again.
 #   stop    SIGSTOP, for longer than the heartbeat timeout. A worker is killed
 #           by `gandem`; `gandem` itself is continued, and nobody is dead.

@@ -8,25 +8,25 @@
 
 #include <memory>
 
-#include "models/initialize.h"
 #include "models/layers/batch_norm.h"
-#include "models/registry.h"
+#include "models/registry/initialize.h"
+#include "models/registry/registry.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
-constexpr DataShape kData = {
+constexpr DataShape kAutocastData = {
     .image = {.channels = 1, .height = 32, .width = 32}};
 
-at::Tensor Waves(at::IntArrayRef shape) {
+at::Tensor AutocastWaves(at::IntArrayRef shape) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   return (torch::arange(count) * 0.37).sin().view(shape);
 }
 
-double RelativeError(const at::Tensor& a, const at::Tensor& b) {
+double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
 }
 
@@ -40,12 +40,12 @@ class AutocastTest : public ::testing::TestWithParam<at::ScalarType> {
   }
 
   std::shared_ptr<Generator> MakeGeneratorTwin() {
-    auto network = *MakeGenerator(config_, kData);
+    auto network = *MakeGenerator(config_, kAutocastData);
     InitializeParameters(*network, config_, 3);
     return network;
   }
   std::shared_ptr<Discriminator> MakeDiscriminatorTwin() {
-    auto network = *MakeDiscriminator(config_, kData);
+    auto network = *MakeDiscriminator(config_, kAutocastData);
     InitializeParameters(*network, config_, 3);
     return network;
   }
@@ -73,13 +73,13 @@ TEST_P(AutocastTest, SharesNamesAndTensors) {
 
 TEST_P(AutocastTest, TakesAndGivesFloatAndRoundsInside) {
   const auto generator = MakeGeneratorTwin();
-  const at::Tensor noise_NZ = Waves({5, 6});
+  const at::Tensor noise_NZ = AutocastWaves({5, 6});
   const at::Tensor exact =
       generator->forward(noise_NZ, {}, ForwardMode::kFrozen);
   const at::Tensor rounded = WithAutocast(generator, GetParam())
                                  ->forward(noise_NZ, {}, ForwardMode::kFrozen);
   EXPECT_EQ(rounded.scalar_type(), at::kFloat);
-  const double error = RelativeError(rounded, exact);
+  const double error = ErrorOfRounding(rounded, exact);
   // A type of 8 or 11 bits; anything near 1e-7 would mean that nothing was
   // cast.
   EXPECT_GT(error, GetParam() == at::kHalf ? 1e-5 : 1e-4);
@@ -91,7 +91,7 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
   const auto discriminator = MakeDiscriminatorTwin();
   const auto wrapped = WithAutocast(discriminator, GetParam());
   const Verdict verdict =
-      wrapped->forward(Waves({4, 1, 32, 32}), {}, ForwardMode::kTrain);
+      wrapped->forward(AutocastWaves({4, 1, 32, 32}), {}, ForwardMode::kTrain);
   EXPECT_EQ(verdict.logits_N.scalar_type(), at::kFloat);
   verdict.logits_N.mean().backward();
   for (const at::Tensor& parameter : discriminator->parameters()) {
@@ -106,7 +106,7 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
 TEST_P(AutocastTest, SpectralNormIteratesInFloat) {
   const auto plain = MakeDiscriminatorTwin();
   const auto network = MakeDiscriminatorTwin();
-  const at::Tensor images_NCHW = Waves({2, 1, 32, 32});
+  const at::Tensor images_NCHW = AutocastWaves({2, 1, 32, 32});
   plain->forward(images_NCHW, {}, ForwardMode::kTrain);
   WithAutocast(network, GetParam())
       ->forward(images_NCHW, {}, ForwardMode::kTrain);
@@ -122,7 +122,8 @@ TEST_P(AutocastTest, BatchNormTakesStatisticsInFloat) {
   BatchNorm layer({.num_features = 3});
   // Rounded to GetParam(), the mean of 3.0 and the variance of 0.01 would be
   // off by some parts in a hundred.
-  const at::Tensor input = (3 + 0.1 * Waves({64, 3, 8, 8})).to(GetParam());
+  const at::Tensor input =
+      (3 + 0.1 * AutocastWaves({64, 3, 8, 8})).to(GetParam());
   {
     const AutocastScope scope(
         {.device = at::kCPU, .enabled = true, .dtype = GetParam()});
@@ -133,8 +134,8 @@ TEST_P(AutocastTest, BatchNormTakesStatisticsInFloat) {
   const at::Tensor mean = buffers["running_mean"] / 0.1;
   const at::Tensor variance = (buffers["running_var"] - 0.9) / 0.1;
   EXPECT_EQ(buffers["running_mean"].scalar_type(), at::kFloat);
-  EXPECT_LT(RelativeError(mean, exact.mean({0, 2, 3})), 1e-6);
-  EXPECT_LT(RelativeError(variance, exact.var({0, 2, 3})), 1e-4);
+  EXPECT_LT(ErrorOfRounding(mean, exact.mean({0, 2, 3})), 1e-6);
+  EXPECT_LT(ErrorOfRounding(variance, exact.var({0, 2, 3})), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(Types, AutocastTest,
@@ -147,7 +148,7 @@ TEST(AutocastScopeTest, EndsWhatItBegan) {
   const auto enabled = [] {
     return at::autocast::is_autocast_enabled(at::kCPU);
   };
-  const at::Tensor matrix = Waves({3, 3});
+  const at::Tensor matrix = AutocastWaves({3, 3});
   {
     const AutocastScope outer(
         {.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});

@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <limits>
 
-#include "common/safetensors.h"
+#include "common/checkpoint/safetensors.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem::testing {

@@ -5,7 +5,7 @@
 
 Needs torch==2.11.0 with a torchvision that fits it, numpy, safetensors,
 pytorch-fid==0.3.0 and torch-fidelity==0.4.0. Downloads nothing: weights and images are
-drawn from Philox streams, and tests/evaluation/inception_testing.cc draws them
+drawn from Philox streams, and tests/evaluation/features/inception_testing.cc draws them
 again, because 24 million numbers are no golden. Writes features.safetensors:
 
     tf1.<case>             torch-fidelity's resized input, [N, 3, 299, 299] at

@@ -16,7 +16,7 @@ rank r has a contiguous slice of the batch (SLICES), and by itself
 where the mean is over parameters and the optimizer's float state (momentum,
 Adam's moments), with the slices' sizes as weights.
 
-Writes training_local.safetensors:
+Writes training/local.safetensors:
 
     initial.generator.<tensor>, initial.discriminator.<tensor>   float32
     noise    [ROUNDS, BATCH, NOISE_DIM], float32
@@ -129,7 +129,7 @@ def main(folder):
             for rank, (network, _) in enumerate(locals_):
                 for tensor, value in nets.state(network).items():
                     out[f"{case}.{role}.{rank}.{tensor}"] = value
-    save_file(out, f"{folder}/training_local.safetensors")
+    save_file(out, f"{folder}/training/local.safetensors")
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 
     python tests/oracles/network_goldens.py tests/goldens
 
-Needs torch==2.11.0, numpy and safetensors. Writes network_<name>.safetensors,
+Needs torch==2.11.0, numpy and safetensors. Writes networks/<name>.safetensors,
 each with, for role in (generator, discriminator) and x the role's input:
 
     <role>.input               x
@@ -126,10 +126,10 @@ def write(path, channels, size, batch, make, translated=0, classes=0):
 def main(folder):
     torch.set_num_threads(1)
     for name, (channels, size, batch, *make) in CASES.items():
-        write(f"{folder}/network_{name}.safetensors", channels, size, batch,
+        write(f"{folder}/networks/{name}.safetensors", channels, size, batch,
               make, translated=TRANSLATED.get(name, 0))
     for name, (classes, size, *make) in conditional.CASES.items():
-        write(f"{folder}/network_{name}.safetensors", 1, size, 3, make,
+        write(f"{folder}/networks/{name}.safetensors", 1, size, 3, make,
               classes=classes)
 
 

@@ -5,7 +5,7 @@ the format; here is what differs.
 
     python tests/oracles/objective_training_goldens.py tests/goldens
 
-Needs torch==2.11.0, numpy and safetensors. Writes training_mlp.safetensors for
+Needs torch==2.11.0, numpy and safetensors. Writes training/mlp.safetensors for
 fully connected networks on 8x8 images, with loss_discriminator in place of
 loss_real and loss_generated.
 
@@ -137,7 +137,7 @@ def main(folder):
         for i, part in enumerate(("discriminator", "generator")):
             out[f"{case}.loss_{part}"] = records[:, i].contiguous()
         print(case, "first", records[0].tolist(), "last", records[-1].tolist())
-    save_file(out, f"{folder}/training_mlp.safetensors")
+    save_file(out, f"{folder}/training/mlp.safetensors")
 
 
 if __name__ == "__main__":

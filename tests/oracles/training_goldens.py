@@ -21,7 +21,7 @@ With micro-batches each pass is over one micro-batch, in ascending order (all
 real ones, then all generated ones); a loss is the sum over its images divided
 by the whole batch size.
 
-Writes training_<network>.safetensors for NETWORKS below, each with
+Writes training/<network>.safetensors for NETWORKS below, each with
 
     initial.generator.<tensor>, initial.discriminator.<tensor>   float32
     noise      [20, BATCH, NOISE_DIM], float32
@@ -169,7 +169,7 @@ def main(folder):
                 out[f"{case}.loss_{part}"] = records[:, i].contiguous()
             print(name, case, "first", records[0].tolist(), "last",
                   records[-1].tolist())
-        save_file(out, f"{folder}/training_{name}.safetensors")
+        save_file(out, f"{folder}/training/{name}.safetensors")
 
 
 if __name__ == "__main__":

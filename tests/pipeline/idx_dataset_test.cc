@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 
 class IdxDatasetTest : public ::testing::Test {
  protected:
-  testing::TempDir dir_;
+  gandem::testing::TempDir dir_;
   const std::string images_ = WritePlain(
       dir_ / "images", IdxBytes({3, 1, 2}, {0, 255, 51, 204, 127, 128}));
   const std::string labels_ =

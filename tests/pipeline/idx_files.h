@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/file.h"
+#include "common/files/file.h"
 
 namespace gandem::testing {
 

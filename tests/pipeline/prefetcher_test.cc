@@ -9,6 +9,7 @@
 #include "absl/synchronization/notification.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -39,8 +40,6 @@ class FakeDataset : public Dataset {
   const int64_t size_;
   const int64_t bad_image_;
 };
-
-absl::Time Soon() { return absl::Now() + absl::Seconds(30); }
 
 std::unique_ptr<Prefetcher> Start(Prefetcher::Options options,
                                   int64_t size = 10) {

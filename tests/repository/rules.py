@@ -26,14 +26,33 @@ LAYERS = {
     "models": BASE,
     "training": BELOW_TRAINING,
     "evaluation": MAIN,
-    "generator_worker": MAIN,
-    "discriminator_worker": MAIN,
-    "colocated_worker": MAIN,
+    "worker": MAIN,
+    "generator_worker": MAIN | {"worker"},
+    "discriminator_worker": MAIN | {"worker"},
+    "colocated_worker": {"worker", "generator_worker", "discriminator_worker"},
     "scaling_manager": BASE,
 }
 ANYTHING = MAIN | set(LAYERS) | {"tests", "benchmarks"}
 LAYERS["tests"] = ANYTHING
 LAYERS["benchmarks"] = ANYTHING
+
+# The rooms of a folder, from the bottom up: each may include those before it,
+# those that share its line excepted. "" is the folder's own files.
+ROOMS = {
+    "common": [("",), ("files",), ("process",), ("checkpoint", "config"),
+               ("trace", "rpc"), ("control",)],
+    "models": [("",), ("layers",), ("families",), ("registry",)],
+    "exchange": [("",), ("rpc",)],
+    "training": [("state",), ("compute",), ("objective",), ("inputs",),
+                 ("optimizers/rules",), ("optimizers",), ("fleet",),
+                 ("roles",)],
+    "evaluation": [("formats",), ("metrics",), ("images",), ("features",),
+                   ("commands",)],
+    "scaling_manager": [("coordinator",), ("launch", "views"), ("commands",)],
+}
+
+# More than this and a folder needs rooms.
+MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
               "scaling_manager"}
@@ -45,7 +64,7 @@ PLACES = [
      r"|benchmarks/"),
     ("NCCL", r"nccl\.h", r"\bnccl[A-Z]\w*\(",
      r"collective/nccl_|tests/collective/nccl_"),
-    ("spdlog", r"spdlog/", r"\bspdlog::", r"common/log\.(cc|h)"),
+    ("spdlog", r"spdlog/", r"\bspdlog::", r"common/process/log\.(cc|h)"),
     # Their macros clash with those of LibTorch.
     ("glog-style logging", r"glog/|absl/log/", r"(?!)", r"(?!)"),
 ]
@@ -94,6 +113,8 @@ def includes(root):
                 yield f'{where}: "{header}": write the path from the root'
             elif top in LAYERS and top != folder and top not in LAYERS[folder]:
                 yield f"{where}: {folder}/ may not include {top}/"
+            elif not room_order(name, header):
+                yield f"{where}: {header} is in a room above; see ROOMS"
             elif torch_free and top in ("torch", "ATen", "c10", "caffe2"):
                 yield f"{where}: {folder}/ must do without Torch"
             for what, include, _, allowed in PLACES:
@@ -103,6 +124,28 @@ def includes(root):
         for what, _, use, allowed in PLACES:
             if re.search(use, code) and not re.match(allowed, name):
                 yield f"{name}: {what} may not be used here"
+
+
+def room_order(name, header):
+    """Whether the file `name` may include `header` where both are in a folder
+    with rooms."""
+    top = name.split("/")[0]
+    if top not in ROOMS or header.split("/")[0] != top:
+        return True
+    room, other = (os.path.dirname(x)[len(top) + 1:] for x in (name, header))
+    level = {r: i for i, rooms in enumerate(ROOMS[top]) for r in rooms}
+    return (room == other
+            or (room in level and other in level and level[other] < level[room]))
+
+
+def folder_sizes(root):
+    """No folder holds more than MOST_FILES files of its own."""
+    counts = {}
+    for path in files(root, r"[^.].*"):
+        counts[path.parent] = counts.get(path.parent, 0) + 1
+    for folder, count in sorted(counts.items()):
+        if count > MOST_FILES:
+            yield f"{folder.relative_to(root)}/: {count} files; make rooms"
 
 
 def licenses(root):
@@ -150,31 +193,27 @@ def known_tests(root, build):
         ["ctest", "--test-dir", build, "--show-only=json-v1"],
         capture_output=True, text=True, check=True)
     tests = json.loads(listing.stdout)["tests"]
-    commands = pathlib.Path(build, "compile_commands.json").read_text()
-    yield from unknown_tests(root, tests, json.loads(commands))
+    sources = pathlib.Path(build, "test_sources.txt").read_text()
+    yield from unknown_tests(root, tests, sources)
     yield from skipping_tests(tests)
 
 
-def unknown_tests(root, tests, compile_commands):
+def unknown_tests(root, tests, sources):
+    """`sources`: a line for each test and source that it runs."""
     words = {word for test in tests for word in test.get("command", [])}
-    # gandem_test() calls the test like its target; ctest tells no command of a
-    # program that is not built yet.
-    programs = {test["name"] for test in tests}
-    target_of = {}
-    for entry in compile_commands:
-        match = re.search(r" -o \S*CMakeFiles/([^/]+)\.dir/",
-                          entry["command"])
-        target_of[os.path.realpath(entry["file"])] = match and match[1]
+    names = {test["name"] for test in tests}
+    test_of = {}
+    for line in sources.splitlines():
+        name, source = line.split(" ", 1)
+        test_of[os.path.realpath(source)] = name
     for path in files(root / "tests", r".*_test\.(cc|py)"):
         name = path.relative_to(root)
         if path.suffix == ".py":
             if path.as_posix() not in words:
                 yield f"{name}: ctest does not run it (is the build's " \
                       "GANDEM_TEST_PYTHON set?)"
-        elif os.path.realpath(path) not in target_of:
-            yield f"{name}: no target compiles it"
-        elif target_of[os.path.realpath(path)] not in programs:
-            yield f"{name}: compiled, but ctest does not run it"
+        elif test_of.get(os.path.realpath(path)) not in names:
+            yield f"{name}: ctest does not run it"
     fuzz = root / "tests/fuzz"
     listed = fuzz / "CMakeLists.txt"
     for path in files(fuzz, r".*_fuzzer\.cc"):
@@ -214,7 +253,8 @@ def protobuf_faults(program, listing):
 
 
 RULES = {rule.__name__: rule for rule in
-         (includes, licenses, formatting, documents, known_tests, one_protobuf)}
+         (includes, folder_sizes, licenses, formatting, documents, known_tests,
+          one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:

@@ -48,16 +48,16 @@ class IncludesTest(Tree):
                              ("tests/training/a_test.cc", "torch/torch.h"),
                              ("models/a.h", "ATen/core/Tensor.h"),
                              ("exchange/c.cc", "absl/status/status.h"),
-                             ("exchange/exchange_service.cc",
+                             ("exchange/rpc/exchange_server.cc",
                               "grpcpp/grpcpp.h"),
-                             ("common/log.cc", "spdlog/spdlog.h")]:
+                             ("common/process/log.cc", "spdlog/spdlog.h")]:
             self.assertEqual(self.included(name, f'#include "{header}"'), [])
 
     def test_arrow_that_is_not_drawn(self):
         for name, header in [("common/a.cc", "exchange/exchange.h"),
                              ("proto/a.cc", "common/status.h"),
                              ("exchange/a.cc", "pipeline/dataset.h"),
-                             ("models/a.h", "training/losses.h"),
+                             ("models/a.h", "training/objective/losses.h"),
                              ("scaling_manager/a.cc", "exchange/exchange.h"),
                              ("scaling_manager/b.cc", "training/loop.h"),
                              ("generator_worker/main.cc",

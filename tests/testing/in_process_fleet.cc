@@ -11,7 +11,7 @@
 #include "absl/time/clock.h"
 #include "collective/transport_collective.h"
 #include "common/check.h"
-#include "common/thread.h"
+#include "common/process/thread.h"
 
 namespace gandem::testing {
 namespace {

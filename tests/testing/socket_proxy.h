@@ -16,7 +16,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "common/thread.h"
+#include "common/process/thread.h"
 
 namespace gandem::testing {
 

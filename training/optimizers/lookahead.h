@@ -13,7 +13,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "training/optimizers/update_rule.h"
+#include "training/optimizers/rules/update_rule.h"
 
 namespace gandem {
 

@@ -3,20 +3,20 @@
 
 #include <utility>
 
+#include "common/config/optimizer_validate.h"
 #include "common/faults.h"
-#include "common/optimizer_validate.h"
-#include "training/optimizers/adabelief.h"
-#include "training/optimizers/adafactor.h"
-#include "training/optimizers/adam.h"
-#include "training/optimizers/lamb.h"
-#include "training/optimizers/lars.h"
 #include "training/optimizers/learning_rate.h"
-#include "training/optimizers/lion.h"
 #include "training/optimizers/lookahead.h"
 #include "training/optimizers/optimistic.h"
-#include "training/optimizers/radam.h"
-#include "training/optimizers/rmsprop.h"
-#include "training/optimizers/sgd.h"
+#include "training/optimizers/rules/adabelief.h"
+#include "training/optimizers/rules/adafactor.h"
+#include "training/optimizers/rules/adam.h"
+#include "training/optimizers/rules/lamb.h"
+#include "training/optimizers/rules/lars.h"
+#include "training/optimizers/rules/lion.h"
+#include "training/optimizers/rules/radam.h"
+#include "training/optimizers/rules/rmsprop.h"
+#include "training/optimizers/rules/sgd.h"
 
 namespace gandem {
 namespace {

@@ -12,7 +12,7 @@
 #include "absl/status/statusor.h"
 #include "proto/config.pb.h"
 #include "training/optimizers/optimizer.h"
-#include "training/tensors_by_name.h"
+#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 

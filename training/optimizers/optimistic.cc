@@ -6,7 +6,7 @@
 
 #include <utility>
 
-#include "training/optimizers/elementwise.h"
+#include "training/optimizers/rules/elementwise.h"
 
 namespace gandem {
 namespace {

@@ -20,8 +20,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "training/optimizers/update_rule.h"
-#include "training/tensors_by_name.h"
+#include "training/optimizers/rules/update_rule.h"
+#include "training/state/tensors_by_name.h"
 
 namespace gandem {
 

@@ -8,7 +8,7 @@
 #include <map>
 #include <string>
 
-#include "common/text_proto.h"
+#include "common/files/text_proto.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"
 #include "training/optimizers/make_optimizer.h"
@@ -16,8 +16,8 @@
 namespace gandem {
 namespace {
 
-using testing::Golden;
-using testing::RelativeError;
+using gandem::testing::Golden;
+using gandem::testing::RelativeError;
 
 class OptimizerGoldenTest : public ::testing::TestWithParam<const char*> {
  protected:

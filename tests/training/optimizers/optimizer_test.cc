@@ -13,17 +13,17 @@
 #include <string>
 #include <tuple>
 
-#include "common/text_proto.h"
+#include "common/files/text_proto.h"
 #include "tests/testing/status_matchers.h"
 #include "training/optimizers/make_optimizer.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
-using testing::StatusIs;
 
-at::Tensor Ramp(at::IntArrayRef shape, int64_t step) {
+at::Tensor OptimizerRamp(at::IntArrayRef shape, int64_t step) {
   int64_t count = 1;
   for (const int64_t size : shape) count *= size;
   const at::Tensor ints = torch::arange(count, torch::kInt64);
@@ -35,7 +35,8 @@ at::Tensor Ramp(at::IntArrayRef shape, int64_t step) {
 struct Toy {
   explicit Toy(const std::string& config,
                at::ScalarType dtype = torch::kFloat32)
-      : kernel(Ramp({3, 4, 5, 5}, 7).to(dtype)), scale(Ramp({6}, 3).to(dtype)) {
+      : kernel(OptimizerRamp({3, 4, 5, 5}, 7).to(dtype)),
+        scale(OptimizerRamp({6}, 3).to(dtype)) {
     OptimizerConfig parsed;
     EXPECT_OK(ParseTextProto(config, "config", parsed));
     this->config = parsed;
@@ -52,7 +53,8 @@ struct Toy {
   void SetGradients(int64_t step) {
     for (auto& [name, parameter] : Parameters()) {
       at::Tensor(parameter).mutable_grad() =
-          (Ramp(parameter.sizes(), step + 2) * 4).to(parameter.dtype());
+          (OptimizerRamp(parameter.sizes(), step + 2) * 4)
+              .to(parameter.dtype());
     }
   }
   void Train(int64_t first, int64_t end) {
@@ -176,19 +178,21 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(ThreadsTest, TheLoopGivesTheSameBitsOnAnyNumberOfThreads) {
   const auto train = [](int threads) {
     at::set_num_threads(threads);
-    at::Tensor numbers = Ramp({300'001}, 7).to(torch::kFloat32);
+    at::Tensor numbers = OptimizerRamp({300'001}, 7).to(torch::kFloat32);
     OptimizerConfig config;
     config.mutable_adabelief();
     const auto optimizer = *MakeOptimizer(config, {{"x", numbers}}, {});
     for (int64_t step = 0; step < 3; ++step) {
-      numbers.mutable_grad() = Ramp({300'001}, step + 2).to(torch::kFloat32);
+      numbers.mutable_grad() =
+          OptimizerRamp({300'001}, step + 2).to(torch::kFloat32);
       EXPECT_OK(optimizer->Step());
     }
     at::set_num_threads(1);
     return numbers;
   };
   const at::Tensor alone = train(1);
-  EXPECT_FALSE(at::equal(alone, Ramp({300'001}, 7).to(torch::kFloat32)));
+  EXPECT_FALSE(
+      at::equal(alone, OptimizerRamp({300'001}, 7).to(torch::kFloat32)));
   EXPECT_TRUE(at::equal(train(3), alone));
 }
 

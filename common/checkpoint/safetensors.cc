@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/checkpoint/safetensors.h"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/utf8.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+static_assert(std::endian::native == std::endian::little,
+              "tensors are written as they lie in memory");
+
+constexpr absl::string_view kMetadata = "__metadata__";
+constexpr uint64_t kMaxHeader = 16 << 20;
+constexpr size_t kPrefix = 8;  // the header's size
+
+struct DTypeRow {
+  DType dtype;
+  absl::string_view name;
+  int64_t size;
+};
+constexpr DTypeRow kDTypes[] = {
+    {DType::kF32, "F32", 4}, {DType::kF64, "F64", 8},
+    {DType::kF16, "F16", 2}, {DType::kBF16, "BF16", 2},
+    {DType::kI64, "I64", 8}, {DType::kI32, "I32", 4},
+    {DType::kU8, "U8", 1},   {DType::kBool, "BOOL", 1},
+};
+
+const DTypeRow& RowOf(DType dtype) {
+  return *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
+}
+
+std::optional<DType> DTypeOf(absl::string_view name) {
+  const auto* row = std::ranges::find(kDTypes, name, &DTypeRow::name);
+  if (row == std::end(kDTypes)) return std::nullopt;
+  return row->dtype;
+}
+
+// Bytes of a tensor; none for a negative dimension or more than 2^63 - 1.
+std::optional<int64_t> TensorBytes(DType dtype,
+                                   std::span<const int64_t> shape) {
+  int64_t bytes = BytesPerElement(dtype);
+  for (const int64_t dimension : shape) {
+    if (dimension < 0 || __builtin_mul_overflow(bytes, dimension, &bytes)) {
+      return std::nullopt;
+    }
+  }
+  return bytes;
+}
+
+std::string ShapeText(std::span<const int64_t> shape) {
+  return absl::StrCat("[", absl::StrJoin(shape, ", "), "]");
+}
+
+absl::Status CheckTensors(const std::string& path,
+                          std::span<const NamedTensor> tensors,
+                          const std::map<std::string, std::string>& metadata) {
+  Faults faults(path);
+  std::set<absl::string_view> names;
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name == kMetadata || !IsValidUtf8(tensor.name)) {
+      faults.Add(
+          absl::StrCat("a tensor cannot have the name '", tensor.name, "'"));
+    }
+    if (!names.insert(tensor.name).second) {
+      faults.Add(absl::StrCat("two tensors have the name '", tensor.name, "'"));
+    }
+    const auto bytes = TensorBytes(tensor.dtype, tensor.shape);
+    if (bytes != static_cast<int64_t>(tensor.bytes.size())) {
+      faults.Add(absl::StrCat("tensor '", tensor.name, "' has ",
+                              tensor.bytes.size(), " bytes, which is not ",
+                              DTypeName(tensor.dtype), " ",
+                              ShapeText(tensor.shape)));
+    }
+  }
+  for (const auto& [key, value] : metadata) {
+    if (!IsValidUtf8(key) || !IsValidUtf8(value)) {
+      faults.Add(absl::StrCat("metadata '", key, "' is not UTF-8"));
+    }
+  }
+  return faults.ToStatus();
+}
+
+std::string HeaderOf(std::span<const NamedTensor* const> tensors,
+                     const std::map<std::string, std::string>& metadata) {
+  Json header = Json::object();
+  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  size_t offset = 0;
+  for (const NamedTensor* tensor : tensors) {
+    const size_t end = offset + tensor->bytes.size();
+    header[tensor->name] = {{"dtype", std::string(DTypeName(tensor->dtype))},
+                            {"shape", tensor->shape},
+                            {"data_offsets", {offset, end}}};
+    offset = end;
+  }
+  std::string text = header.dump();
+  text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the tensors
+  return text;
+}
+
+// What a file consists of, but for the first 8 bytes.
+struct Contents {
+  std::string header;
+  std::vector<const NamedTensor*> tensors;  // in the order of their bytes
+};
+
+absl::StatusOr<Contents> Arrange(
+    const std::string& path, std::span<const NamedTensor> tensors,
+    const std::map<std::string, std::string>& metadata) {
+  GANDEM_RETURN_IF_ERROR(CheckTensors(path, tensors, metadata));
+  Contents contents;
+  for (const NamedTensor& tensor : tensors) contents.tensors.push_back(&tensor);
+  std::ranges::stable_sort(
+      contents.tensors, std::greater<>(),
+      [](const NamedTensor* tensor) { return BytesPerElement(tensor->dtype); });
+  contents.header = HeaderOf(contents.tensors, metadata);
+  if (contents.header.size() > kMaxHeader) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": the header would have ", contents.header.size(),
+                     " bytes, the limit is ", kMaxHeader));
+  }
+  return contents;
+}
+
+// ---- Reading ----
+
+absl::Status Corrupt(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("not a safetensors file: ", what));
+}
+
+// Plain nlohmann parsing keeps the last of two equal keys; this refuses them.
+absl::StatusOr<Json> ParseHeader(absl::string_view text) {
+  std::vector<std::set<std::string>> keys;  // of the objects that are open
+  std::string repeated;
+  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (event == Json::parse_event_t::object_start) keys.emplace_back();
+    if (event == Json::parse_event_t::object_end) keys.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const auto& key = parsed.get_ref<const std::string&>();
+      if (!keys.back().insert(key).second) repeated = key;
+    }
+    return true;
+  };
+  Json header = Json::parse(text.begin(), text.end(), watch,
+                            /*allow_exceptions=*/false);
+  if (header.is_discarded()) return Corrupt("the header is not JSON");
+  if (!header.is_object()) return Corrupt("the header is no JSON object");
+  if (!repeated.empty()) {
+    return Corrupt(absl::StrCat("'", repeated, "' stands twice in the header"));
+  }
+  return header;
+}
+
+// A list of numbers in [0, 2^63 - 1].
+std::optional<std::vector<int64_t>> Numbers(const Json& json) {
+  if (!json.is_array()) return std::nullopt;
+  std::vector<int64_t> numbers;
+  for (const Json& element : json) {
+    if (!element.is_number_unsigned()) return std::nullopt;
+    const auto number = element.get<uint64_t>();
+    if (number > uint64_t{std::numeric_limits<int64_t>::max()}) {
+      return std::nullopt;
+    }
+    numbers.push_back(static_cast<int64_t>(number));
+  }
+  return numbers;
+}
+
+struct Entry {
+  NamedTensor tensor;  // without bytes
+  int64_t begin = 0;
+  int64_t end = 0;
+};
+
+absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
+  const auto corrupt = [&name](absl::string_view what) {
+    return Corrupt(absl::StrCat("tensor '", name, "' ", what));
+  };
+  if (!json.is_object() || json.size() != 3 || !json.contains("dtype") ||
+      !json.contains("shape") || !json.contains("data_offsets")) {
+    return corrupt("has other fields than dtype, shape and data_offsets");
+  }
+  if (!json["dtype"].is_string()) return corrupt("has a dtype that is no text");
+  const auto& dtype_name = json["dtype"].get_ref<const std::string&>();
+  const std::optional<DType> dtype = DTypeOf(dtype_name);
+  if (!dtype.has_value()) {
+    return corrupt(absl::StrCat("has the unknown dtype '", dtype_name, "'"));
+  }
+  std::optional<std::vector<int64_t>> shape = Numbers(json["shape"]);
+  if (!shape.has_value()) return corrupt("has a bad shape");
+  const std::optional<std::vector<int64_t>> offsets =
+      Numbers(json["data_offsets"]);
+  if (!offsets.has_value() || offsets->size() != 2 ||
+      (*offsets)[0] > (*offsets)[1]) {
+    return corrupt("has bad data_offsets");
+  }
+  Entry entry = {.tensor = {.name = name,
+                            .dtype = *dtype,
+                            .shape = *std::move(shape),
+                            .bytes = {}},
+                 .begin = (*offsets)[0],
+                 .end = (*offsets)[1]};
+  if (TensorBytes(*dtype, entry.tensor.shape) != entry.end - entry.begin) {
+    return corrupt(absl::StrCat("has ", entry.end - entry.begin,
+                                " bytes, which is not ", dtype_name, " ",
+                                ShapeText(entry.tensor.shape)));
+  }
+  return entry;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
+    const Json& json) {
+  if (!json.is_object()) return Corrupt("__metadata__ is no JSON object");
+  std::map<std::string, std::string> metadata;
+  for (const auto& [key, value] : json.items()) {
+    if (!value.is_string()) {
+      return Corrupt(absl::StrCat("metadata '", key, "' is no text"));
+    }
+    metadata[key] = value.get<std::string>();
+  }
+  return metadata;
+}
+
+struct Parts {
+  Json header;
+  SharedBytes data;  // of the tensors
+};
+
+absl::StatusOr<Parts> Split(const SharedBytes& file) {
+  if (file.size() < kPrefix) return Corrupt("it has less than 8 bytes");
+  uint64_t header_size = 0;
+  std::memcpy(&header_size, file.data(), kPrefix);
+  if (header_size > kMaxHeader || header_size > file.size() - kPrefix) {
+    return Corrupt(absl::StrCat("a header of ", header_size,
+                                " bytes does not fit a file of ", file.size(),
+                                " bytes or the limit of ", kMaxHeader));
+  }
+  const absl::string_view header_text(
+      reinterpret_cast<const char*>(file.data()) + kPrefix, header_size);
+  GANDEM_ASSIGN_OR_RETURN(Json header, ParseHeader(header_text));
+  return Parts{.header = std::move(header),
+               .data = file.Slice(kPrefix + header_size,
+                                  file.size() - kPrefix - header_size)};
+}
+
+absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(std::string contents, ReadFile(path));
+  const auto held = std::make_shared<const std::string>(std::move(contents));
+  return SharedBytes(held,
+                     std::as_bytes(std::span(held->data(), held->size())));
+}
+
+SharedBytes Aligned(const SharedBytes& bytes, int64_t alignment) {
+  const auto address = reinterpret_cast<uintptr_t>(bytes.data());
+  return address % static_cast<uintptr_t>(alignment) == 0
+             ? bytes
+             : SharedBytes::Copy(bytes.span());
+}
+
+}  // namespace
+
+int64_t BytesPerElement(DType dtype) { return RowOf(dtype).size; }
+
+absl::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
+
+absl::StatusOr<FileSummary> WriteSafetensors(
+    const std::string& path, std::span<const NamedTensor> tensors,
+    const std::map<std::string, std::string>& metadata) {
+  GANDEM_ASSIGN_OR_RETURN(const Contents contents,
+                          Arrange(path, tensors, metadata));
+  const uint64_t header_size = contents.header.size();
+  GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
+  GANDEM_RETURN_IF_ERROR(
+      writer.Append(std::as_bytes(std::span(&header_size, 1))));
+  GANDEM_RETURN_IF_ERROR(writer.Append(contents.header));
+  for (const NamedTensor* tensor : contents.tensors) {
+    GANDEM_RETURN_IF_ERROR(writer.Append(tensor->bytes.span()));
+  }
+  GANDEM_RETURN_IF_ERROR(writer.Sync());
+  return writer.Close();
+}
+
+absl::StatusOr<SharedBytes> SerializeSafetensors(
+    std::span<const NamedTensor> tensors) {
+  GANDEM_ASSIGN_OR_RETURN(const Contents contents,
+                          Arrange("tensors in memory", tensors, {}));
+  const uint64_t header_size = contents.header.size();
+  std::vector<std::byte> bytes;
+  const auto append = [&bytes](std::span<const std::byte> more) {
+    bytes.insert(bytes.end(), more.begin(), more.end());
+  };
+  size_t size = kPrefix + contents.header.size();
+  for (const NamedTensor* tensor : contents.tensors) {
+    size += tensor->bytes.size();
+  }
+  bytes.reserve(size);
+  append(std::as_bytes(std::span(&header_size, 1)));
+  append(std::as_bytes(std::span(contents.header)));
+  for (const NamedTensor* tensor : contents.tensors) {
+    append(tensor->bytes.span());
+  }
+  return SharedBytes(std::move(bytes));
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
+    const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const SharedBytes file, ReadWhole(path));
+  auto tensors = ParseSafetensors(file);
+  if (!tensors.ok()) return Annotate(tensors.status(), path);
+  return tensors;
+}
+
+absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
+    const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const SharedBytes file, ReadWhole(path));
+  const absl::StatusOr<Parts> parts = Split(file);
+  if (!parts.ok()) return Annotate(parts.status(), path);
+  const auto found = parts->header.find(kMetadata);
+  if (found == parts->header.end()) return std::map<std::string, std::string>();
+  auto metadata = ParseMetadata(*found);
+  if (!metadata.ok()) return Annotate(metadata.status(), path);
+  return metadata;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
+    const SharedBytes& file) {
+  GANDEM_ASSIGN_OR_RETURN(const Parts parts, Split(file));
+  std::vector<Entry> entries;
+  for (const auto& [name, json] : parts.header.items()) {
+    if (name == kMetadata) {
+      GANDEM_RETURN_IF_ERROR(ParseMetadata(json));
+      continue;
+    }
+    GANDEM_ASSIGN_OR_RETURN(Entry entry, ParseEntry(name, json));
+    entries.push_back(std::move(entry));
+  }
+  std::ranges::stable_sort(entries, {}, [](const Entry& entry) {
+    return std::pair(entry.begin, entry.end);
+  });
+
+  std::vector<NamedTensor> tensors;
+  int64_t position = 0;
+  for (Entry& entry : entries) {
+    if (entry.begin != position) {
+      return Corrupt(absl::StrCat("tensor '", entry.tensor.name,
+                                  "' begins at byte ", entry.begin,
+                                  ", the one before ends at ", position));
+    }
+    if (entry.end > static_cast<int64_t>(parts.data.size())) {
+      return Corrupt(absl::StrCat("tensor '", entry.tensor.name,
+                                  "' ends at byte ", entry.end,
+                                  ", the file has ", parts.data.size()));
+    }
+    position = entry.end;
+    entry.tensor.bytes =
+        Aligned(parts.data.Slice(static_cast<size_t>(entry.begin),
+                                 static_cast<size_t>(entry.end - entry.begin)),
+                BytesPerElement(entry.tensor.dtype));
+    tensors.push_back(std::move(entry.tensor));
+  }
+  if (position != static_cast<int64_t>(parts.data.size())) {
+    return Corrupt(
+        absl::StrCat(parts.data.size() - static_cast<size_t>(position),
+                     " bytes at the end belong to no tensor"));
+  }
+  return tensors;
+}
+
+}  // namespace gandem

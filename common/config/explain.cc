@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/explain.h"
+
+#include <google/protobuf/descriptor.h>
+#include <google/protobuf/descriptor.pb.h>
+
+#include <algorithm>
+#include <span>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "common/check.h"
+#include "common/files/text_proto.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+namespace internal {
+// The descriptor set with comments; from build/proto/gandem.descriptors.
+extern const std::span<const unsigned char> kDescriptorSet;
+}  // namespace internal
+
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::EnumDescriptor;
+using google::protobuf::FieldDescriptor;
+
+// The RunConfig of a pool that knows the comments; generated code has none.
+const Descriptor& CommentedRunConfig() {
+  static const Descriptor* const type = [] {
+    google::protobuf::FileDescriptorSet files;
+    GANDEM_CHECK(files.ParseFromArray(
+        internal::kDescriptorSet.data(),
+        static_cast<int>(internal::kDescriptorSet.size())));
+    auto* const pool = new google::protobuf::DescriptorPool;  // forever
+    for (const auto& file : files.file()) {
+      GANDEM_CHECK(pool->BuildFile(file) != nullptr);
+    }
+    const Descriptor* const found =
+        pool->FindMessageTypeByName(RunConfig::descriptor()->full_name());
+    GANDEM_CHECK(found != nullptr);
+    return found;
+  }();
+  return *type;
+}
+
+// Lines of the comment above a declaration, each with `indent` and a newline.
+template <typename Declaration>
+std::string CommentOf(const Declaration& declaration,
+                      absl::string_view indent) {
+  google::protobuf::SourceLocation location;
+  if (!declaration.GetSourceLocation(&location)) return "";
+  std::string text;
+  for (const absl::string_view line : absl::StrSplit(
+           absl::StripAsciiWhitespace(location.leading_comments), '\n')) {
+    if (!line.empty()) {
+      absl::StrAppend(&text, indent, absl::StripAsciiWhitespace(line), "\n");
+    }
+  }
+  return text;
+}
+
+std::vector<std::string> ValueNames(const EnumDescriptor& type) {
+  std::vector<std::string> names;
+  for (int i = 0; i < type.value_count(); ++i) {
+    names.push_back(type.value(i)->name());
+  }
+  return names;
+}
+
+std::string TypeOf(const FieldDescriptor& field) {
+  std::string type;
+  if (field.message_type() != nullptr) {
+    type = field.message_type()->name();
+  } else if (field.enum_type() != nullptr) {
+    type = absl::StrCat("one of ",
+                        absl::StrJoin(ValueNames(*field.enum_type()), ", "));
+  } else {
+    type = field.type_name();
+  }
+  return field.is_repeated() ? absl::StrCat("list of ", type) : type;
+}
+
+// Empty: none.
+std::string DefaultOf(const FieldDescriptor& field) {
+  if (!field.has_default_value()) return "";
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      return absl::StrCat(field.default_value_int32());
+    case FieldDescriptor::CPPTYPE_INT64:
+      return absl::StrCat(field.default_value_int64());
+    case FieldDescriptor::CPPTYPE_UINT64:
+      return absl::StrCat(field.default_value_uint64());
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      return absl::StrCat(field.default_value_double());
+    case FieldDescriptor::CPPTYPE_BOOL:
+      return field.default_value_bool() ? "true" : "false";
+    case FieldDescriptor::CPPTYPE_ENUM:
+      return field.default_value_enum()->name();
+    case FieldDescriptor::CPPTYPE_STRING:
+      return absl::StrCat("\"", absl::CEscape(field.default_value_string()),
+                          "\"");
+    default:
+      return "";
+  }
+}
+
+std::string Values(const EnumDescriptor& type) {
+  std::string text = CommentOf(type, "  ");
+  for (int i = 0; i < type.value_count(); ++i) {
+    absl::StrAppend(&text, "  ", type.value(i)->name(), "\n",
+                    CommentOf(*type.value(i), "    "));
+  }
+  return text;
+}
+
+std::string Fields(const std::string& path, const Descriptor& type) {
+  std::string text = CommentOf(type, "  ");
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    const std::string default_value = DefaultOf(field);
+    absl::StrAppend(&text, "  ", path, ".", field.name(),
+                    default_value.empty() ? "" : " = ", default_value, "\n");
+  }
+  return text;
+}
+
+std::string Explain(const std::string& path) {
+  const Descriptor* type = &CommentedRunConfig();
+  const FieldDescriptor* field = nullptr;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    field = type->FindFieldByName(std::string(name));
+    type = field->message_type();
+  }
+  const std::string default_value = DefaultOf(*field);
+  std::string text = absl::StrCat(
+      path, " (", TypeOf(*field),
+      default_value.empty() ? "" : absl::StrCat("; default ", default_value),
+      ")\n", CommentOf(*field, "  "));
+  if (type != nullptr) absl::StrAppend(&text, Fields(path, *type));
+  if (field->enum_type() != nullptr) {
+    absl::StrAppend(&text, Values(*field->enum_type()));
+  }
+  return text;
+}
+
+// The deepest message that a wrong path leads to says what it has.
+absl::Status NotFound(absl::string_view path) {
+  const Descriptor* type = RunConfig::descriptor();
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    const FieldDescriptor* const field =
+        type->FindFieldByName(std::string(name));
+    if (field == nullptr) {
+      return absl::NotFoundError(
+          absl::StrCat("no field '", path, "': ", type->name(), " has no '",
+                       name, "' (", SuggestField(name, *type), ")"));
+    }
+    if (field->message_type() == nullptr) break;
+    type = field->message_type();
+  }
+  return absl::NotFoundError(
+      absl::StrCat("no field '", path, "': it goes on after a plain value"));
+}
+
+}  // namespace
+
+std::vector<std::string> AllFields() {
+  return FieldPaths(*RunConfig::descriptor());
+}
+
+absl::StatusOr<std::string> ExplainField(absl::string_view path) {
+  const std::vector<std::string> fields = AllFields();
+  if (std::ranges::find(fields, path) != fields.end()) {
+    return Explain(std::string(path));
+  }
+  std::vector<std::string> texts;
+  for (const std::string& field : fields) {
+    if (absl::EndsWith(field, absl::StrCat(".", path))) {
+      texts.push_back(Explain(field));
+    }
+  }
+  if (texts.empty()) return NotFound(path);
+  return absl::StrJoin(texts, "\n");
+}
+
+}  // namespace gandem

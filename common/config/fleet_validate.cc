@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/fleet_validate.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/config/loss_validate.h"
+#include "common/config/micro_batch.h"
+#include "common/config/run_config.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxWorkers = 4096;
+constexpr int64_t kFleetMaxInterval = 1024;
+constexpr int64_t kMaxStepBatch = 65536;
+constexpr int64_t kMaxBucket = int64_t{1} << 30;
+constexpr int64_t kFleetMaxSteps = 1'000'000'000;
+
+bool Averages(const RoleConfig& role) {
+  return role.workers() > 1 && role.sync().mode() == SyncConfig::AVERAGE_STATE;
+}
+
+void CheckAverages(const std::string& name, const RoleConfig& role,
+                   Faults& faults) {
+  if (role.sync().wire() != SyncConfig::EXACT) {
+    faults.Add(
+        absl::StrCat(name,
+                     ".sync.wire rounds gradients, and AVERAGE_STATE sends "
+                     "parameters: set ",
+                     name, ".sync.wire=EXACT"));
+  }
+  if (role.precision() == RoleConfig::FLOAT16 ||
+      role.precision() == RoleConfig::AUTO) {
+    faults.Add(absl::StrCat(
+        name, ".precision ", RoleConfig::Precision_Name(role.precision()),
+        " has a loss scale, which AVERAGE_STATE would let differ between "
+        "workers: choose another precision, or ",
+        name, ".sync.mode=ACCUMULATE"));
+  }
+}
+
+void CheckFleetRole(const std::string& name, const RoleConfig& role,
+                    Faults& faults) {
+  const SyncConfig& sync = role.sync();
+  const bool legal =
+      faults.CheckRange(name + ".workers", role.workers(), 1, kMaxWorkers);
+  if (legal && role.workers() > role.batch_size()) {
+    faults.Add(absl::StrCat(name, ".workers ", role.workers(),
+                            " is more than the images of a batch, ",
+                            role.batch_size()));
+  }
+  if (faults.CheckRange(name + ".sync.interval", sync.interval(), 1,
+                        kFleetMaxInterval) &&
+      role.batch_size() <= kMaxStepBatch) {
+    faults.CheckRange(name + ".batch_size times " + name + ".sync.interval",
+                      StepBatch(role), 1, kMaxStepBatch);
+  }
+  faults.CheckRange(name + ".sync.bucket_bytes", sync.bucket_bytes(), 1,
+                    kMaxBucket);
+  faults.CheckRange(name + ".sync.divergence_check_interval",
+                    sync.divergence_check_interval(), 0, kFleetMaxSteps);
+  if (sync.collective() == SyncConfig::NCCL && role.device() == "cpu") {
+    faults.Add(
+        absl::StrCat(name, ".sync.collective NCCL sums between GPUs: set ",
+                     name, ".device=cuda, or ", name, ".sync.collective=RING"));
+  }
+  if (Averages(role)) CheckAverages(name, role, faults);
+}
+
+// All ranks are at one state at the end of every n-th round; nothing else can
+// be saved.
+void CheckAgreement(const RunConfig& config, Faults& faults) {
+  const int64_t rounds = RoundsToAgreement(config);
+  if (rounds == 1) return;
+  const auto check = [&](absl::string_view field, int64_t value) {
+    if (value % rounds == 0) return;
+    faults.Add(absl::StrCat(
+        field, " ", value, " is no multiple of the ", rounds,
+        " rounds after which AVERAGE_STATE has one state to save"));
+  };
+  check("rounds", config.rounds());
+  check("checkpoint.every_rounds", config.checkpoint().every_rounds());
+  if (StepsToAgreement(config.discriminator()) > 1 &&
+      config.schedule().lag() >= 2) {
+    faults.Add(
+        "discriminator.sync.mode AVERAGE_STATE with an interval needs "
+        "schedule.lag <= 1: checkpoints of a larger lag have older critics, "
+        "and those differ between workers");
+  }
+}
+
+// The workers that are left when one dies go on from one worker's state, which
+// has to be that of all.
+void CheckOneState(const std::string& name, const RoleConfig& role,
+                   Faults& faults) {
+  if (StepsToAgreement(role) == 1) return;
+  faults.Add(absl::StrCat(
+      name,
+      ".sync.mode AVERAGE_STATE with an interval lets workers differ, and "
+      "schedule.consistency BOUNDED wants any one to stand for all: set ",
+      name, ".sync.interval=1, or EXACT"));
+}
+
+// These ask all ranks in every step.
+void CheckFleetWholeBatch(const RunConfig& config, Faults& faults) {
+  const RoleConfig& discriminator = config.discriminator();
+  const bool averages = Averages(discriminator);
+  const bool bounded =
+      config.schedule().consistency() == ScheduleConfig::BOUNDED;
+  if (discriminator.workers() == 1 || (!averages && !bounded)) return;
+  const PenaltyConfig& penalties = config.penalties();
+  const auto refuse = [&](absl::string_view field, double weight) {
+    if (weight == 0) return;
+    faults.Add(absl::StrCat(
+        "penalties.", field, " looks at all images of a batch: set ",
+        averages ? "discriminator.sync.mode=ACCUMULATE"
+                 : "schedule.consistency=EXACT",
+        ", discriminator.workers=1, or penalties.", field, "=0"));
+  };
+  refuse("dragan", penalties.dragan());
+  refuse("lecam", penalties.lecam());
+}
+
+// --- sync.batch_norm: the workers of a role go through every pass together ---
+
+// `field` was set, which concerns the workers of `name`. Each of them takes a
+// slice of the batches of `batch_name` in micro-batches of its own role.
+struct Synced {
+  std::string field;
+  std::string name;
+  const RoleConfig& role;
+};
+
+void CheckEqualPasses(const Synced& synced, const std::string& batch_name,
+                      const RoleConfig& batch_role, Faults& faults) {
+  const int64_t workers = synced.role.workers();
+  const int64_t images = StepBatch(batch_role);
+  const int64_t micro_batch = MicroBatch(synced.role);
+  const auto passes = [&](int64_t slice) {
+    return micro_batch <= 0 ? std::min<int64_t>(slice, 1)
+                            : (slice + micro_batch - 1) / micro_batch;
+  };
+  const int64_t least = passes(images / workers);
+  const int64_t most = passes((images + workers - 1) / workers);
+  if (least == most) return;
+  const int64_t multiple = batch_role.batch_size() / workers * workers;
+  faults.Add(absl::StrCat(
+      synced.field, " needs as many forward passes of every ", synced.name,
+      " worker, but of ", images, " images ", workers, " workers make ", least,
+      " to ", most, ": set ", batch_name, ".batch_size to ",
+      multiple > 0 ? absl::StrCat(multiple, " or ") : "", multiple + workers,
+      synced.role.micro_batch() > 0 && least > 0
+          ? absl::StrCat(", or another ", synced.name, ".micro_batch")
+          : ""));
+}
+
+void CheckSynced(const Synced& synced, const RunConfig& config,
+                 Faults& faults) {
+  if (Averages(synced.role)) {
+    faults.Add(absl::StrCat(
+        synced.field, " needs all ", synced.name,
+        " workers at one state, and AVERAGE_STATE lets them part: set ",
+        synced.name, ".sync.mode=ACCUMULATE, or ", synced.field, "=false"));
+  }
+  if (config.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    faults.Add(absl::StrCat(
+        synced.field, " needs all ", synced.name,
+        " workers in every pass, and BOUNDED goes on without one: set "
+        "schedule.consistency=EXACT, or ",
+        synced.field, "=false"));
+  }
+  CheckEqualPasses(synced, synced.name, synced.role, faults);
+}
+
+// Images are judged in batches of the generator's workers.
+void CheckSyncedCritic(const std::string& field, const RunConfig& config,
+                       Faults& faults) {
+  if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT) {
+    faults.Add(absl::StrCat(
+        field,
+        " needs a whole batch at a time, and IMAGE_GRADIENT judges images as "
+        "they come from each worker: set schedule.feedback=SNAPSHOT, or ",
+        field, "=false"));
+    return;
+  }
+  const RoleConfig& generator = config.generator();
+  if (generator.workers() == 1) return;
+  // Else these have been said.
+  if (!generator.sync().batch_norm()) {
+    CheckSynced({.field = field, .name = "generator", .role = generator},
+                config, faults);
+  }
+  const auto precision = config.discriminator().precision();
+  if (precision == RoleConfig::FLOAT16 || precision == RoleConfig::AUTO) {
+    faults.Add(absl::StrCat(
+        field, " needs as many backward passes of every critic, and ",
+        RoleConfig::Precision_Name(precision),
+        " tries until nothing overflows: choose another "
+        "discriminator.precision, or ",
+        field, "=false"));
+  }
+}
+
+void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {
+  const RoleConfig& generator = config.generator();
+  const RoleConfig& discriminator = config.discriminator();
+  const bool has_fleet = generator.workers() > 1 || discriminator.workers() > 1;
+  if (generator.workers() > 1 && generator.sync().batch_norm()) {
+    const Synced synced = {.field = "generator.sync.batch_norm",
+                           .name = "generator",
+                           .role = generator};
+    CheckSynced(synced, config, faults);
+    if (config.schedule().image_source() == ScheduleConfig::FRESH) {
+      CheckEqualPasses(synced, "discriminator", discriminator, faults);
+    }
+  }
+  if (!has_fleet || !discriminator.sync().batch_norm() ||
+      !DiscriminatorHasBatchNorm(discriminator.network())) {
+    return;
+  }
+  const std::string field = "discriminator.sync.batch_norm";
+  if (discriminator.workers() > 1) {
+    CheckSynced(
+        {.field = field, .name = "discriminator", .role = discriminator},
+        config, faults);
+  }
+  CheckSyncedCritic(field, config, faults);
+}
+
+}  // namespace
+
+void CheckFleets(const RunConfig& config, Faults& faults) {
+  CheckFleetRole("generator", config.generator(), faults);
+  CheckFleetRole("discriminator", config.discriminator(), faults);
+  CheckAgreement(config, faults);
+  CheckFleetWholeBatch(config, faults);
+  CheckFleetBatchNorm(config, faults);
+  if (config.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    CheckOneState("generator", config.generator(), faults);
+    CheckOneState("discriminator", config.discriminator(), faults);
+  }
+}
+
+}  // namespace gandem

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/loss_validate.h"
+
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/config/loss_needs.h"
+#include "common/config/run_config.h"
+
+namespace gandem {
+namespace {
+
+constexpr double kMaxWeight = 1e6;
+constexpr int64_t kLossMaxSteps = 1'000'000'000'000;
+
+void CheckLossWholeBatch(const std::string& what, const std::string& role,
+                         const RoleConfig& config, Faults& faults) {
+  const int64_t micro = config.micro_batch();
+  if (micro != 0 && micro != config.batch_size()) {
+    faults.Add(absl::StrCat(what, " compares the images of a whole batch, but ",
+                            role, ".micro_batch is ", micro, ": set ", role,
+                            ".micro_batch=0"));
+  }
+  if (config.workers() > 1 || StepBatch(config) != config.batch_size()) {
+    faults.Add(absl::StrCat(what, " compares the images of a whole batch: set ",
+                            role, ".workers=1 and ", role, ".sync.interval=1"));
+  }
+}
+
+bool GivesEmbeddings(const NetworkConfig& network) {
+  return network.family_case() == NetworkConfig::kBiggan &&
+         network.biggan().head() == BigganConfig::CONTRASTIVE;
+}
+
+void CheckNeeds(const std::string& what, const LossNeeds& needs,
+                const RunConfig& config, Faults& faults) {
+  if (needs.whole_batch) {
+    CheckLossWholeBatch(what, "generator", config.generator(), faults);
+    CheckLossWholeBatch(what, "discriminator", config.discriminator(), faults);
+  }
+  if (needs.real_images_in_generator_step && config.data().num_classes() > 0) {
+    faults.Add(absl::StrCat(
+        what,
+        " compares a generated image with a real one of another class: set "
+        "data.num_classes=0, or another loss"));
+  }
+  if (needs.embeddings && config.data().num_classes() == 0) {
+    faults.Add(absl::StrCat(what, " needs labels: set data.num_classes"));
+  }
+  if (needs.embeddings && !GivesEmbeddings(config.discriminator().network())) {
+    faults.Add(
+        absl::StrCat(what,
+                     " needs a discriminator that gives embeddings: use "
+                     "discriminator.network.biggan with head: CONTRASTIVE"));
+  }
+  if (needs.real_images_in_generator_step &&
+      config.schedule().feedback() != ScheduleConfig::IMAGE_GRADIENT) {
+    faults.Add(absl::StrCat(
+        what,
+        " compares with real images in the generator step, which only a "
+        "discriminator worker has: set schedule.feedback=IMAGE_GRADIENT"));
+  }
+}
+
+void CheckClassLoss(const RunConfig& config, Faults& faults) {
+  const ClassLossConfig& loss = config.class_loss();
+  if (loss.family() == ClassLossConfig::NONE &&
+      GivesEmbeddings(config.discriminator().network())) {
+    faults.Add(
+        "discriminator.network.biggan.head CONTRASTIVE learns nothing without "
+        "a loss of classes: set class_loss.family, or head=PROJECTION");
+  }
+  faults.CheckPositive("class_loss.weight", loss.weight(), kMaxWeight);
+  faults.CheckRange("class_loss.temperature", loss.temperature(), 1e-3, 1e3);
+  faults.CheckRange("class_loss.margin", loss.margin(), -1.0, 1.0);
+}
+
+void CheckPenalties(const PenaltyConfig& penalties, Faults& faults) {
+  const auto weight = [&](absl::string_view field, double value) {
+    faults.CheckRange(absl::StrCat("penalties.", field), value, 0.0,
+                      kMaxWeight);
+  };
+  weight("gradient_penalty", penalties.gradient_penalty());
+  weight("dragan", penalties.dragan());
+  weight("r1", penalties.r1());
+  weight("r2", penalties.r2());
+  weight("lecam", penalties.lecam());
+  weight("consistency_real", penalties.consistency_real());
+  weight("consistency_generated", penalties.consistency_generated());
+  faults.CheckRange("penalties.gradient_every_steps",
+                    penalties.gradient_every_steps(), 1, 1'000'000);
+  faults.CheckFraction("penalties.lecam_decay", penalties.lecam_decay());
+  faults.CheckRange("penalties.lecam_start_step", penalties.lecam_start_step(),
+                    0, kLossMaxSteps);
+}
+
+void CheckOnePoint(const PenaltyConfig& penalties, Faults& faults) {
+  if (penalties.gradient_penalty() > 0 && penalties.dragan() > 0) {
+    faults.Add(
+        "penalties.gradient_penalty and penalties.dragan both want slopes of "
+        "1, at different points: set one of them to 0");
+  }
+}
+
+void CheckLossBatchNorm(const RunConfig& config, Faults& faults) {
+  if (!DiscriminatorHasBatchNorm(config.discriminator().network())) return;
+  const PenaltyConfig& penalties = config.penalties();
+  const auto refuse = [&](absl::string_view field, double weight) {
+    if (weight == 0) return;
+    faults.Add(absl::StrCat(
+        "penalties.", field,
+        " looks at the gradient of each image by itself, and batch norm in "
+        "discriminator.network mixes the images of a batch: use a "
+        "discriminator with another norm or none (mlp, wgan_gp, sndcgan, "
+        "sngan), or set penalties.",
+        field, "=0"));
+  };
+  refuse("gradient_penalty", penalties.gradient_penalty());
+  refuse("dragan", penalties.dragan());
+  refuse("r1", penalties.r1());
+  refuse("r2", penalties.r2());
+}
+
+// Moves or recolors an image, but not the one that it was translated from.
+void CheckPairs(const RunConfig& config, Faults& faults) {
+  const NetworkConfig& network = config.discriminator().network();
+  if (network.family_case() != NetworkConfig::kPix2Pix ||
+      !network.pix2pix().paired()) {
+    return;
+  }
+  const AugmentationConfig& augmentation = config.augmentation();
+  const PenaltyConfig& penalties = config.penalties();
+  if (augmentation.color() || augmentation.translation() > 0 ||
+      augmentation.cutout() > 0 || penalties.consistency_real() > 0 ||
+      penalties.consistency_generated() > 0) {
+    faults.Add(
+        "augmentation and penalties.consistency_* would change one image of a "
+        "pair only: switch them off, or set "
+        "discriminator.network.pix2pix.paired=false");
+  }
+}
+
+void CheckPairedLoss(const RunConfig& config, Faults& faults) {
+  const double l1 = config.paired_loss().l1();
+  faults.CheckRange("paired_loss.l1", l1, 0.0, kMaxWeight);
+  if (l1 != 0 && config.data().idx_inputs().empty()) {
+    faults.Add(absl::StrCat("paired_loss.l1 ", l1,
+                            " compares a translated image with what it should "
+                            "be: set data.idx_inputs, or paired_loss.l1=0"));
+  }
+}
+
+void CheckAugmentation(const AugmentationConfig& augmentation, Faults& faults) {
+  faults.CheckRange("augmentation.translation", augmentation.translation(), 0.0,
+                    0.5);
+  faults.CheckRange("augmentation.cutout", augmentation.cutout(), 0.0, 1.0);
+}
+
+}  // namespace
+
+bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
+  switch (network.family_case()) {
+    case NetworkConfig::kDcgan:
+    case NetworkConfig::kPix2Pix:
+      return true;
+    case NetworkConfig::kSndcgan:
+      return !network.sndcgan().spectral_norm();
+    case NetworkConfig::kSngan:
+      return network.sngan().norm() == SnganConfig::BATCH;
+    case NetworkConfig::kKerasDcgan:
+      return network.keras_dcgan().variant() == KerasDcganConfig::DCGAN;
+    case NetworkConfig::kDcgan5:
+      return network.dcgan5().form() == Dcgan5Config::RADFORD;
+    case NetworkConfig::kMlp:
+    case NetworkConfig::kWganGp:
+    case NetworkConfig::kSagan:
+    case NetworkConfig::kBiggan:
+    case NetworkConfig::FAMILY_NOT_SET:
+      break;
+  }
+  return false;
+}
+
+void CheckLosses(const RunConfig& config, Faults& faults) {
+  CheckNeeds(absl::StrCat("loss ", Loss_Name(config.loss())),
+             NeedsOf(config.loss()), config, faults);
+  const ClassLossConfig& class_loss = config.class_loss();
+  CheckNeeds(absl::StrCat("class_loss.family ",
+                          ClassLossConfig::Family_Name(class_loss.family())),
+             NeedsOf(class_loss.family()), config, faults);
+  CheckClassLoss(config, faults);
+  CheckPenalties(config.penalties(), faults);
+  CheckOnePoint(config.penalties(), faults);
+  CheckLossBatchNorm(config, faults);
+  CheckAugmentation(config.augmentation(), faults);
+  CheckPairs(config, faults);
+  CheckPairedLoss(config, faults);
+}
+
+}  // namespace gandem

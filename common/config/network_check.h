@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What can be said of a NetworkConfig without its networks, from the messages
+// of proto/config.proto alone. Hence a new family needs no code here.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <google/protobuf/descriptor.h>
+
+#include <string>
+#include <vector>
+
+#include "absl/strings/string_view.h"
+#include "common/config/data_shape.h"
+#include "common/faults.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// The fields of NetworkConfig's oneof, in the order of the file.
+std::vector<const google::protobuf::FieldDescriptor*> NetworkFamilies();
+
+// The one that is set; null: none.
+const google::protobuf::FieldDescriptor* FamilyFieldOf(
+    const NetworkConfig& network);
+
+// The option image_sizes of a family; empty: images may have any size.
+std::vector<int64_t> ImageSizesOf(
+    const google::protobuf::FieldDescriptor& family);
+
+// Adds to `faults`, naming fields from `path` ("generator.network"): that the
+// family is missing; integers of the family that are not in [1, 65536] (or 0,
+// where 0 is the default); other numbers that are not in [0, 1]; lists of more
+// than 64 values; images of a size that it is not for; labels that it cannot be
+// told, or misses.
+void CheckNetwork(absl::string_view path, const NetworkConfig& network,
+                  const DataShape& data, Faults& faults);
+
+}  // namespace gandem

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/precision_validate.h"
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/loss_needs.h"
+
+namespace gandem {
+namespace {
+
+constexpr double kMaxScale = 0x1p40;
+constexpr int64_t kPrecisionMaxInterval = 1'000'000'000;
+
+bool IsDouble(const RoleConfig& role) {
+  return role.precision() == RoleConfig::FLOAT64;
+}
+
+// A double role beside a float one would get rounded feedback: an oracle that
+// is none.
+void CheckPrecisionDouble(const RunConfig& config, Faults& faults) {
+  const auto image = config.exchange().image_encoding();
+  const auto feedback = config.exchange().feedback_encoding();
+  const int doubles = (image == ExchangeConfig::FLOAT64 ? 1 : 0) +
+                      (feedback == ExchangeConfig::FLOAT64 ? 1 : 0) +
+                      (IsDouble(config.generator()) ? 1 : 0) +
+                      (IsDouble(config.discriminator()) ? 1 : 0);
+  if (doubles != 0 && doubles != 4) {
+    faults.Add(
+        "FLOAT64 of generator.precision, discriminator.precision, "
+        "exchange.image_encoding and exchange.feedback_encoding need each "
+        "other: set all four or none");
+  }
+}
+
+void CheckLossScale(const std::string& path, const LossScaleConfig& scale,
+                    Faults& faults) {
+  faults.CheckRange(path + "initial", scale.initial(), 1, kMaxScale);
+  if (!(scale.growth_factor() > 1 && scale.growth_factor() <= 1024)) {
+    faults.Add(absl::StrCat(path, "growth_factor ", scale.growth_factor(),
+                            " is not in (1, 1024]"));
+  }
+  if (!(scale.backoff_factor() > 0 && scale.backoff_factor() < 1)) {
+    faults.Add(absl::StrCat(path, "backoff_factor ", scale.backoff_factor(),
+                            " is not in (0, 1)"));
+  }
+  faults.CheckRange(path + "growth_interval", scale.growth_interval(), 1,
+                    kPrecisionMaxInterval);
+}
+
+void CheckPrecisionRole(const std::string& name, const RoleConfig& role,
+                        Faults& faults) {
+  CheckLossScale(name + ".loss_scale.", role.loss_scale(), faults);
+  if (role.precision() == RoleConfig::TF32 && role.device() == "cpu") {
+    faults.Add(absl::StrCat(
+        name, ".precision TF32 needs a GPU: set ", name,
+        ".device=cuda:0, or another precision (BFLOAT16 is fast on some "
+        "CPUs, AUTO finds out)"));
+  }
+}
+
+// The gradient that a penalty looks at is one of the forward pass, with a graph
+// of its own: the loss scale of the parameters' gradients comes after it.
+void CheckPenaltyPrecision(const RunConfig& config, Faults& faults) {
+  if (config.discriminator().precision() == RoleConfig::FLOAT16 &&
+      HasGradientPenalty(config.penalties())) {
+    faults.Add(
+        "discriminator.precision FLOAT16 makes the small image gradients 0 "
+        "that penalties.gradient_penalty, dragan, r1 and r2 look at: set "
+        "discriminator.precision=BFLOAT16 or FLOAT32, or these penalties to 0");
+  }
+}
+
+}  // namespace
+
+void CheckPrecision(const RunConfig& config, Faults& faults) {
+  if (config.exchange().feedback_encoding() == ExchangeConfig::UINT8) {
+    faults.Add(
+        "exchange.feedback_encoding UINT8 cannot hold gradients: use FLOAT32 "
+        "or BFLOAT16");
+  }
+  CheckPrecisionDouble(config, faults);
+  CheckPenaltyPrecision(config, faults);
+  CheckPrecisionRole("generator", config.generator(), faults);
+  CheckPrecisionRole("discriminator", config.discriminator(), faults);
+}
+
+}  // namespace gandem

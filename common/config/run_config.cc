@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/run_config.h"
+
+#include <google/protobuf/io/coded_stream.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <numeric>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/files/file.h"
+#include "common/files/text_proto.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::Reflection;
+
+// Sets a field that is not set to what it reads as.
+void WriteDefault(Message& message, const FieldDescriptor& field) {
+  const Reflection& reflection = *message.GetReflection();
+  switch (field.cpp_type()) {
+    case FieldDescriptor::CPPTYPE_INT32:
+      reflection.SetInt32(&message, &field, field.default_value_int32());
+      return;
+    case FieldDescriptor::CPPTYPE_INT64:
+      reflection.SetInt64(&message, &field, field.default_value_int64());
+      return;
+    case FieldDescriptor::CPPTYPE_UINT32:
+      reflection.SetUInt32(&message, &field, field.default_value_uint32());
+      return;
+    case FieldDescriptor::CPPTYPE_UINT64:
+      reflection.SetUInt64(&message, &field, field.default_value_uint64());
+      return;
+    case FieldDescriptor::CPPTYPE_DOUBLE:
+      reflection.SetDouble(&message, &field, field.default_value_double());
+      return;
+    case FieldDescriptor::CPPTYPE_FLOAT:
+      reflection.SetFloat(&message, &field, field.default_value_float());
+      return;
+    case FieldDescriptor::CPPTYPE_BOOL:
+      reflection.SetBool(&message, &field, field.default_value_bool());
+      return;
+    case FieldDescriptor::CPPTYPE_ENUM:
+      reflection.SetEnum(&message, &field, field.default_value_enum());
+      return;
+    case FieldDescriptor::CPPTYPE_STRING:
+      reflection.SetString(&message, &field, field.default_value_string());
+      return;
+    case FieldDescriptor::CPPTYPE_MESSAGE:
+      reflection.MutableMessage(&message, &field);
+      return;
+  }
+}
+
+void WriteDefaults(Message& message) {
+  const google::protobuf::Descriptor& type = *message.GetDescriptor();
+  const Reflection& reflection = *message.GetReflection();
+  for (int i = 0; i < type.field_count(); ++i) {
+    const FieldDescriptor& field = *type.field(i);
+    // A list has no default; of a oneof only the chosen member counts.
+    const bool fixed =
+        field.is_repeated() || field.containing_oneof() != nullptr;
+    if (!fixed && !reflection.HasField(message, &field)) {
+      WriteDefault(message, field);
+    }
+    if (field.message_type() != nullptr && !field.is_repeated() &&
+        reflection.HasField(message, &field)) {
+      WriteDefaults(*reflection.MutableMessage(&message, &field));
+    }
+  }
+}
+
+void ChooseAdamByDefault(RoleConfig& role) {
+  if (role.optimizer().family_case() == OptimizerConfig::FAMILY_NOT_SET) {
+    role.mutable_optimizer()->mutable_adam();
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
+                                        std::span<const std::string> sets) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, kMaxTextProtoBytes));
+  return ParseRunConfig(text, path, sets);
+}
+
+absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
+                                         absl::string_view file,
+                                         std::span<const std::string> sets) {
+  RunConfig config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, file, config));
+  for (const std::string& set : sets) {
+    const absl::Status status = SetField(set, config);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", status.message()));
+    }
+  }
+  const absl::Status valid = ValidateRunConfig(config);
+  if (!valid.ok()) return Annotate(valid, file);
+  return config;
+}
+
+RunConfig EffectiveConfig(const RunConfig& config) {
+  RunConfig effective = config;
+  ChooseAdamByDefault(*effective.mutable_generator());
+  ChooseAdamByDefault(*effective.mutable_discriminator());
+  WriteDefaults(effective);
+  if (effective.exchange().cache_rounds() == 0) {
+    effective.mutable_exchange()->set_cache_rounds(effective.schedule().lag() +
+                                                   1);
+  }
+  return effective;
+}
+
+std::string EffectiveConfigText(const RunConfig& config) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseUtf8StringEscaping(true);
+  std::string text;
+  GANDEM_CHECK(printer.PrintToString(EffectiveConfig(config), &text));
+  return text;
+}
+
+int64_t StepBatch(const RoleConfig& role) {
+  const SyncConfig& sync = role.sync();
+  if (sync.mode() != SyncConfig::ACCUMULATE) return role.batch_size();
+  // Nothing overflows, whatever was not validated yet.
+  return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
+         std::clamp<int64_t>(sync.interval(), 1, 1 << 20);
+}
+
+int64_t StepsToAgreement(const RoleConfig& role) {
+  const SyncConfig& sync = role.sync();
+  const bool parts =
+      role.workers() > 1 && sync.mode() == SyncConfig::AVERAGE_STATE;
+  return parts ? std::clamp<int64_t>(sync.interval(), 1, 1 << 20) : 1;
+}
+
+int64_t RoundsToAgreement(const RunConfig& config) {
+  const int64_t generator = StepsToAgreement(config.generator());
+  const int64_t steps = std::clamp<int64_t>(
+      config.schedule().discriminator_steps_per_round(), 1, 1 << 20);
+  const int64_t discriminator_steps = StepsToAgreement(config.discriminator());
+  return std::lcm(generator,
+                  discriminator_steps / std::gcd(discriminator_steps, steps));
+}
+
+uint64_t ConfigHash(const RunConfig& config) {
+  std::string bytes;
+  {
+    google::protobuf::io::StringOutputStream stream(&bytes);
+    google::protobuf::io::CodedOutputStream coded(&stream);
+    coded.SetSerializationDeterministic(true);
+    GANDEM_CHECK(EffectiveConfig(config).SerializeToCodedStream(&coded));
+  }
+  uint64_t hash = 0xcbf29ce484222325;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<uint8_t>(byte)) * 0x100000001b3;
+  }
+  return hash;
+}
+
+}  // namespace gandem

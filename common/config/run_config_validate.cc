@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cstdint>
+#include <limits>
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/config/data_shape.h"
+#include "common/config/fleet_validate.h"
+#include "common/config/loss_validate.h"
+#include "common/config/network_check.h"
+#include "common/config/optimizer_validate.h"
+#include "common/config/precision_validate.h"
+#include "common/config/run_config.h"
+#include "common/faults.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxRounds = 1'000'000'000;
+constexpr int64_t kMaxStepsPerRound = 1000;
+constexpr int64_t kMaxBatch = 65536;
+constexpr int64_t kMaxImageSize = 4096;
+constexpr int64_t kMaxClasses = 1 << 20;
+constexpr int64_t kMaxLag = 64;
+constexpr double kDay = 86400;
+// gRPC counts bytes of a message in int.
+constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
+// A frame's header and what gRPC puts around it.
+constexpr int64_t kHeaderRoom = 64 << 10;
+
+void CheckNoControlCharacters(absl::string_view field, absl::string_view text,
+                              Faults& faults) {
+  if (std::ranges::any_of(text, absl::ascii_iscntrl)) {
+    faults.Add(absl::StrCat(field, " has a control character"));
+  }
+}
+
+bool IsDevice(absl::string_view device) {
+  if (device == "cpu" || device == "cuda") return true;
+  int index = -1;
+  return absl::ConsumePrefix(&device, "cuda:") &&
+         absl::SimpleAtoi(device, &index) && index >= 0 && index < 1024 &&
+         device == absl::StrCat(index);
+}
+
+void CheckData(const DataConfig& data, Faults& faults) {
+  if (data.idx_images().empty()) faults.Add("data.idx_images is empty");
+  CheckNoControlCharacters("data.idx_images", data.idx_images(), faults);
+  CheckNoControlCharacters("data.idx_labels", data.idx_labels(), faults);
+  CheckNoControlCharacters("data.idx_inputs", data.idx_inputs(), faults);
+  faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
+  faults.CheckRange("data.max_images", data.max_images(), 0,
+                    std::numeric_limits<int64_t>::max());
+  faults.CheckRange("data.num_classes", data.num_classes(), 0, kMaxClasses);
+  if (data.num_classes() > 0 && data.idx_labels().empty()) {
+    faults.Add(absl::StrCat("data.num_classes ", data.num_classes(),
+                            " needs the labels of the images: set "
+                            "data.idx_labels, or data.num_classes=0 for "
+                            "networks that are not told them"));
+  }
+}
+
+void CheckGeneratedLabels(const RunConfig& config, Faults& faults) {
+  const auto draw = config.data().generated_labels();
+  if (draw != DataConfig::UNIFORM && config.data().num_classes() == 0) {
+    faults.Add(absl::StrCat("data.generated_labels ",
+                            DataConfig::LabelDraw_Name(draw),
+                            " draws labels, and data.num_classes is 0: set it "
+                            "to their number, or generated_labels=UNIFORM"));
+  }
+}
+
+void CheckScheduleRanges(const ScheduleConfig& schedule, Faults& faults) {
+  faults.CheckRange("schedule.max_samples_per_image",
+                    schedule.max_samples_per_image(), 1, 1000);
+  const bool bounded = schedule.consistency() == ScheduleConfig::BOUNDED;
+  if (bounded && schedule.lag() == 0) {
+    faults.Add(
+        "schedule.consistency BOUNDED needs lag >= 1: with lag 0 no version "
+        "may differ, which is EXACT");
+  }
+  if (!bounded && schedule.max_samples_per_image() > 1) {
+    faults.Add(
+        "schedule.max_samples_per_image > 1 needs consistency BOUNDED: under "
+        "EXACT each image is used once");
+  }
+}
+
+void CheckRole(const std::string& name, const RoleConfig& role,
+               const DataConfig& data, int64_t rounds, Faults& faults) {
+  faults.CheckRange(name + ".clip_gradient_norm", role.clip_gradient_norm(), 0,
+                    1e9);
+  if (!IsDevice(role.device())) {
+    faults.Add(absl::StrCat(name, ".device '", role.device(),
+                            "' is none of cpu, cuda and cuda:N"));
+  }
+  faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
+  CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
+  CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
+}
+
+// Who translates images, and which.
+void CheckTranslation(const RunConfig& config, Faults& faults) {
+  const bool has_inputs = !config.data().idx_inputs().empty();
+  const auto check = [&](const std::string& path, const NetworkConfig& network,
+                         bool generates) {
+    const auto* const family = FamilyFieldOf(network);
+    if (family == nullptr) return;
+    const std::string name = absl::StrCat(path, ".", family->name());
+    const bool translates = family->options().GetExtension(paired_images);
+    if (translates && !has_inputs) {
+      faults.Add(absl::StrCat(name,
+                              " translates images: set data.idx_inputs to a "
+                              "file of them, or choose another network"));
+    }
+    if (generates && !translates && has_inputs) {
+      faults.Add(absl::StrCat("data.idx_inputs are to be translated, and ",
+                              name,
+                              " does not do that: use pix2pix, or set "
+                              "data.idx_inputs=\"\""));
+    }
+    // IDX images have one channel.
+    if (network.pix2pix().input_channels() > 1) {
+      faults.Add(absl::StrCat(name, ".input_channels ",
+                              network.pix2pix().input_channels(),
+                              " is not the 1 channel of data.idx_inputs"));
+    }
+  };
+  check("generator.network", config.generator().network(), true);
+  check("discriminator.network", config.discriminator().network(), false);
+}
+
+void CheckEma(const EmaConfig& ema, Faults& faults) {
+  faults.CheckFraction("ema.decay", ema.decay());
+  faults.CheckRange("ema.start_round", ema.start_round(), 0, kMaxRounds);
+  faults.CheckRange("ema.half_life_images", ema.half_life_images(), 0, 1e12);
+  faults.CheckRange("ema.ramp_up", ema.ramp_up(), 0, 1e6);
+  if (ema.ramp_up() > 0 && ema.half_life_images() == 0) {
+    faults.Add("ema.ramp_up shortens ema.half_life_images: set that as well");
+  }
+}
+
+void CheckControl(const ControlConfig& control, Faults& faults) {
+  faults.CheckRange("control.heartbeat_seconds", control.heartbeat_seconds(),
+                    0.01, 60);
+  faults.CheckRange("control.heartbeat_timeout_seconds",
+                    control.heartbeat_timeout_seconds(), 0.1, kDay);
+  if (control.heartbeat_timeout_seconds() < 2 * control.heartbeat_seconds()) {
+    faults.Add(absl::StrCat("control.heartbeat_timeout_seconds ",
+                            control.heartbeat_timeout_seconds(),
+                            " is less than two heartbeats of ",
+                            control.heartbeat_seconds(), " s"));
+  }
+  faults.CheckRange("control.grace_seconds", control.grace_seconds(), 0, kDay);
+  faults.CheckRange("control.restart_budget", control.restart_budget(), 0,
+                    1'000'000);
+  faults.CheckRange("control.join_timeout_seconds",
+                    control.join_timeout_seconds(), 1, kDay);
+  faults.CheckRange("control.metrics_every_rounds",
+                    control.metrics_every_rounds(), 1, kMaxRounds);
+}
+
+int64_t BytesOf(ExchangeConfig::Encoding encoding) {
+  switch (encoding) {
+    case ExchangeConfig::FLOAT32:
+      return 4;
+    case ExchangeConfig::BFLOAT16:
+      return 2;
+    case ExchangeConfig::UINT8:
+      return 1;
+    case ExchangeConfig::FLOAT64:
+      return 8;
+  }
+  return 8;
+}
+
+// Every field that enters one of the products of CheckSizes.
+bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
+  const ScheduleConfig& schedule = config.schedule();
+  const ExchangeConfig& exchange = config.exchange();
+  bool legal = faults.CheckRange("data.image_size", config.data().image_size(),
+                                 1, kMaxImageSize);
+  legal &= faults.CheckRange("schedule.lag", schedule.lag(), 0, kMaxLag);
+  legal &= faults.CheckRange("schedule.discriminator_steps_per_round",
+                             schedule.discriminator_steps_per_round(), 1,
+                             kMaxStepsPerRound);
+  legal &= faults.CheckRange("generator.batch_size",
+                             config.generator().batch_size(), 1, kMaxBatch);
+  legal &= faults.CheckRange("discriminator.batch_size",
+                             config.discriminator().batch_size(), 1, kMaxBatch);
+  // CheckFleets says what is wrong with it.
+  for (const RoleConfig* role :
+       {&config.generator(), &config.discriminator()}) {
+    legal &= role->sync().interval() >= 1 && StepBatch(*role) <= kMaxBatch;
+  }
+  legal &= faults.CheckRange("exchange.cache_bytes", exchange.cache_bytes(), 1,
+                             int64_t{1} << 50);
+  legal &=
+      faults.CheckRange("exchange.max_message_bytes",
+                        exchange.max_message_bytes(), kHeaderRoom, kMaxMessage);
+  return legal;
+}
+
+void CheckReuse(const ScheduleConfig& schedule, const RoleConfig& generator,
+                const RoleConfig& discriminator, Faults& faults) {
+  const int64_t steps = schedule.discriminator_steps_per_round();
+  if (schedule.image_source() != ScheduleConfig::REUSED ||
+      steps * StepBatch(discriminator) == StepBatch(generator)) {
+    return;
+  }
+  if (StepBatch(generator) != generator.batch_size() ||
+      StepBatch(discriminator) != discriminator.batch_size()) {
+    faults.Add(absl::StrCat(
+        "schedule.image_source REUSED needs as many images in the "
+        "discriminator's steps of a round as in the generator's, but ",
+        steps, " * ", StepBatch(discriminator), " != ", StepBatch(generator),
+        " (batch_size times sync.interval): set sync.interval of both roles "
+        "alike, or schedule.image_source=FRESH"));
+    return;
+  }
+  const int64_t batch_d = discriminator.batch_size();
+  faults.Add(absl::StrCat(
+      "schedule.image_source REUSED needs discriminator_steps_per_round * "
+      "discriminator.batch_size == generator.batch_size, but ",
+      steps, " * ", batch_d, " != ", generator.batch_size(),
+      ": set generator.batch_size=", steps * batch_d,
+      ", or schedule.image_source=FRESH"));
+}
+
+void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
+  const ExchangeConfig& exchange = config.exchange();
+  const int64_t rounds = std::max<int64_t>(1, config.schedule().lag());
+  if (exchange.cache_rounds() != 0 &&
+      (exchange.cache_rounds() < rounds || exchange.cache_rounds() > 1024)) {
+    faults.Add(absl::StrCat("exchange.cache_rounds ", exchange.cache_rounds(),
+                            " is neither 0 nor in [max(1, lag), 1024] = [",
+                            rounds, ", 1024]"));
+  }
+  const int64_t least = rounds *
+                        config.schedule().discriminator_steps_per_round() *
+                        StepBatch(config.discriminator()) * image_bytes;
+  if (exchange.cache_bytes() < least) {
+    faults.Add(absl::StrCat("exchange.cache_bytes ", exchange.cache_bytes(),
+                            " does not hold max(1, lag) = ", rounds,
+                            " rounds of generated images, which have ", least,
+                            " bytes"));
+  }
+}
+
+// Sizes, and how they fit each other.
+void CheckSizes(const RunConfig& config, Faults& faults) {
+  if (!CheckSizeRanges(config, faults)) return;
+  const int64_t batch_g = config.generator().batch_size();
+  const int64_t batch_d = config.discriminator().batch_size();
+  const int64_t micro_g = config.generator().micro_batch();
+  bool legal = faults.CheckRange("generator.micro_batch", micro_g, 0, batch_g);
+  legal &= faults.CheckRange("discriminator.micro_batch",
+                             config.discriminator().micro_batch(), 0, batch_d);
+  CheckReuse(config.schedule(), config.generator(), config.discriminator(),
+             faults);
+  // IDX images have one channel.
+  const int64_t image_bytes = config.data().image_size() *
+                              config.data().image_size() *
+                              BytesOf(config.exchange().image_encoding());
+  CheckCache(config, image_bytes, faults);
+  const int64_t message =
+      (micro_g == 0 ? batch_g : micro_g) * image_bytes + kHeaderRoom;
+  if (legal && config.exchange().max_message_bytes() < message) {
+    faults.Add(absl::StrCat("exchange.max_message_bytes ",
+                            config.exchange().max_message_bytes(),
+                            " does not hold a micro-batch of the generator, ",
+                            message, " bytes with its header"));
+  }
+}
+
+}  // namespace
+
+absl::Status ValidateRunConfig(const RunConfig& config) {
+  Faults faults("config");
+  if (config.name().empty() || config.name().size() > 128) {
+    faults.Add("name is not 1 to 128 bytes long");
+  }
+  CheckNoControlCharacters("name", config.name(), faults);
+  if (config.has_rounds()) {
+    faults.CheckRange("rounds", config.rounds(), 1, kMaxRounds);
+  } else {
+    faults.Add("rounds is missing: how many rounds to train");
+  }
+  CheckData(config.data(), faults);
+  CheckGeneratedLabels(config, faults);
+  CheckScheduleRanges(config.schedule(), faults);
+  CheckSizes(config, faults);
+  faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),
+                    0.001, 60);
+  CheckPrecision(config, faults);
+  CheckRole("generator", config.generator(), config.data(), config.rounds(),
+            faults);
+  CheckRole("discriminator", config.discriminator(), config.data(),
+            config.rounds(), faults);
+  CheckTranslation(config, faults);
+  CheckLosses(config, faults);
+  CheckFleets(config, faults);
+  CheckEma(config.ema(), faults);
+  faults.CheckRange("checkpoint.every_rounds",
+                    config.checkpoint().every_rounds(), 0, kMaxRounds);
+  faults.CheckRange("checkpoint.keep_last", config.checkpoint().keep_last(), 1,
+                    1'000'000);
+  faults.CheckRange("checkpoint.keep_every", config.checkpoint().keep_every(),
+                    0, kMaxRounds);
+  faults.CheckRange("samples.every_rounds", config.samples().every_rounds(), 0,
+                    kMaxRounds);
+  faults.CheckRange("samples.num_images", config.samples().num_images(), 1,
+                    4096);
+  CheckControl(config.control(), faults);
+  return faults.ToStatus();
+}
+
+}  // namespace gandem

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/control/control_client.h"
+
+#include <grpcpp/grpcpp.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <set>
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+#include "common/files/crc32c.h"
+#include "common/process/failpoint.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "common/version.h"
+#include "proto/control.grpc.pb.h"
+
+namespace gandem {
+namespace {
+
+std::string HostName() {
+  char name[256] = {};
+  if (gethostname(name, sizeof(name) - 1) != 0) return "unknown";
+  return name;
+}
+
+// Nobody, or nobody in time: worth another try.
+bool IsSilence(const absl::Status& status) {
+  return absl::IsUnavailable(status) || absl::IsDeadlineExceeded(status);
+}
+
+// The wire's FAILED_PRECONDITION (proto/control.proto) is the end of this
+// process, and not a fault that its user could repair. CANCELLED comes from a
+// coordinator that shuts down, or from CancelCalls().
+absl::Status FromCoordinator(const grpc::Status& status) {
+  absl::Status result = FromGrpcStatus(status);
+  if (absl::IsFailedPrecondition(result)) {
+    return absl::AbortedError(result.message());
+  }
+  if (absl::IsCancelled(result)) {
+    return absl::UnavailableError("the call was cut off");
+  }
+  return result;
+}
+
+absl::Status Cancelled() {
+  return absl::CancelledError("the worker is shutting down");
+}
+
+}  // namespace
+
+struct ControlClient::Rpc {
+  explicit Rpc(std::shared_ptr<grpc::Channel> channel)
+      : stub(Control::NewStub(std::move(channel))) {}
+
+  // One call that Cancel() and CancelCalls() can reach.
+  template <typename Request, typename Reply>
+  absl::StatusOr<Reply> Call(grpc::Status (Control::Stub::*method)(
+                                 grpc::ClientContext*, const Request&, Reply*),
+                             const Request& request, absl::Time deadline) {
+    grpc::ClientContext context;
+    context.set_deadline(ToGrpcDeadline(deadline));
+    // A call that fails at once while nobody listens would leave gRPC without a
+    // thread that notices the new connection, but for a poll every 5 seconds.
+    context.set_wait_for_ready(true);
+    {
+      absl::MutexLock lock(&mu);
+      if (cancelled) return Cancelled();
+      waiting.insert(&context);
+    }
+    Reply reply;
+    const grpc::Status status =
+        (stub.get()->*method)(&context, request, &reply);
+    {
+      absl::MutexLock lock(&mu);
+      waiting.erase(&context);
+      if (cancelled) return Cancelled();
+    }
+    if (!status.ok()) return FromCoordinator(status);
+    return reply;
+  }
+
+  // False: cancelled before `time`.
+  bool WaitUntil(absl::Time time) {
+    absl::MutexLock lock(&mu);
+    return !mu.AwaitWithDeadline(absl::Condition(&cancelled), time);
+  }
+
+  void Cancel(bool for_good) {
+    absl::MutexLock lock(&mu);
+    cancelled = cancelled || for_good;
+    for (grpc::ClientContext* context : waiting) context->TryCancel();
+  }
+
+  const std::unique_ptr<Control::Stub> stub;
+  absl::Mutex mu;
+  std::set<grpc::ClientContext*> waiting ABSL_GUARDED_BY(mu);
+  bool cancelled ABSL_GUARDED_BY(mu) = false;
+};
+
+absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
+    Options options) {
+  Faults faults("control client");
+  if (options.role == ROLE_UNKNOWN) faults.Add("role is required");
+  faults.CheckRange("rank", options.rank, 0, 1 << 20);
+  faults.CheckRange("call_timeout", options.call_timeout, absl::Milliseconds(1),
+                    absl::Hours(1));
+  faults.CheckRange("retry_interval", options.retry_interval,
+                    absl::Milliseconds(1), absl::Minutes(1));
+  const auto channel = CreateChannel(options.address, RpcOptions());
+  if (!channel.ok()) faults.Add(std::string(channel.status().message()));
+  if (!faults.empty()) return faults.ToStatus();
+  auto rpc = std::make_unique<Rpc>(*channel);
+  return std::unique_ptr<ControlClient>(
+      new ControlClient(std::move(options), std::move(rpc)));
+}
+
+ControlClient::ControlClient(Options options, std::unique_ptr<Rpc> rpc)
+    : options_(std::move(options)), rpc_(std::move(rpc)) {}
+
+ControlClient::~ControlClient() = default;
+
+RegisterRequest ControlClient::NewRegistration() const {
+  RegisterRequest request;
+  request.set_role(options_.role);
+  request.set_rank(options_.rank);
+  request.set_host(HostName());
+  request.set_pid(getpid());
+  request.set_binary_version(std::string(GandemVersion()));
+  absl::MutexLock lock(&mu_);
+  request.set_previous_incarnation(incarnation_);
+  return request;
+}
+
+absl::Status ControlClient::WaitToRetry(absl::Time deadline,
+                                        const absl::Status& last) {
+  const absl::Time next = absl::Now() + options_.retry_interval;
+  if (!rpc_->WaitUntil(std::min(next, deadline))) return Cancelled();
+  if (next < deadline) return absl::OkStatus();
+  return absl::DeadlineExceededError(
+      absl::StrCat("no coordinator at ", options_.address,
+                   " in time: ", std::string(last.message())));
+}
+
+absl::Time ControlClient::EndOfTry(absl::Time deadline) const {
+  return std::min(deadline, absl::Now() + options_.call_timeout);
+}
+
+absl::StatusOr<RegisterReply> ControlClient::TryRegister(
+    const RegisterRequest& request, absl::Time deadline) {
+  GANDEM_FAILPOINT("control.before_register");
+  auto reply =
+      rpc_->Call(&Control::Stub::Register, request, EndOfTry(deadline));
+  if (!reply.ok()) return reply;
+  GANDEM_FAILPOINT("control.registered");
+  const std::string& text = reply->config_text();
+  absl::MutexLock lock(&mu_);
+  incarnation_ = reply->incarnation();
+  run_epoch_ = reply->run_epoch();
+  config_crc32c_ = Crc32c(std::as_bytes(std::span(text.data(), text.size())));
+  return reply;
+}
+
+absl::StatusOr<RegisterReply> ControlClient::Register(
+    absl::Time deadline, std::optional<int64_t> held_rounds) {
+  RegisterRequest request = NewRegistration();
+  if (held_rounds.has_value()) {
+    request.set_holds_state(true);
+    request.set_round(*held_rounds);
+  }
+  absl::Status last;
+  do {
+    auto reply = TryRegister(request, deadline);
+    if (reply.ok() || !IsSilence(reply.status())) return reply;
+    last = reply.status();
+  } while ((last = WaitToRetry(deadline, last)).ok());
+  return last;
+}
+
+absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
+                                              absl::Time deadline) {
+  {
+    absl::MutexLock lock(&mu_);
+    request.set_incarnation(incarnation_);
+    request.set_run_epoch(run_epoch_);
+  }
+  absl::Status last;
+  do {
+    GANDEM_FAILPOINT("control.before_join");
+    auto reply = rpc_->Call(&Control::Stub::Join, request, EndOfTry(deadline));
+    if (absl::IsNotFound(reply.status())) {  // a new coordinator
+      JoinReply again;
+      again.set_epoch_superseded(true);
+      return again;
+    }
+    if (!reply.ok() && !IsSilence(reply.status())) return reply;
+    if (reply.ok() &&
+        (reply->all_joined() || reply->epoch_superseded() || reply->leave())) {
+      GANDEM_FAILPOINT("control.joined");
+      return reply;
+    }
+    last = reply.ok() ? absl::UnavailableError("other workers are not ready")
+                      : reply.status();
+  } while ((last = WaitToRetry(deadline, last)).ok());
+  return last;
+}
+
+absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
+    HeartbeatRequest request) {
+  {
+    absl::MutexLock lock(&mu_);
+    request.set_incarnation(incarnation_);
+    request.set_run_epoch(run_epoch_);
+  }
+  GANDEM_FAILPOINT("control.before_heartbeat");
+  auto reply = rpc_->Call(&Control::Stub::Heartbeat, request,
+                          EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.heartbeat_answered");
+  return reply;
+}
+
+absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
+  {
+    absl::MutexLock lock(&mu_);
+    report.set_incarnation(incarnation_);
+    report.set_run_epoch(run_epoch_);
+  }
+  GANDEM_FAILPOINT("control.before_shard_report");
+  auto reply = rpc_->Call(&Control::Stub::ReportShard, report,
+                          EndOfTry(absl::InfiniteFuture()));
+  GANDEM_FAILPOINT("control.shard_reported");
+  return reply;
+}
+
+absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
+  RegisterRequest request = NewRegistration();
+  request.set_continuing(true);
+  request.set_round(completed_rounds);
+  {
+    absl::MutexLock lock(&mu_);
+    request.set_run_epoch(run_epoch_);
+    request.set_config_crc32c(config_crc32c_);
+  }
+  const auto reply = rpc_->Call(&Control::Stub::Register, request,
+                                EndOfTry(absl::InfiniteFuture()));
+  GANDEM_RETURN_IF_ERROR(reply);
+  return reply->continue_running();
+}
+
+void ControlClient::Cancel() { rpc_->Cancel(/*for_good=*/true); }
+
+void ControlClient::CancelCalls() { rpc_->Cancel(/*for_good=*/false); }
+
+}  // namespace gandem

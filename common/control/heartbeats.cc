@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/control/heartbeats.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/process/exit_code.h"
+#include "common/process/log.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// Records in one heartbeat; a few hundred bytes each.
+constexpr size_t kMaxMetricsPerBeat = 256;
+// Reports kept for a coordinator that may ask again; older ones are settled or
+// of no use any more.
+constexpr size_t kMaxUnsettledShards = 8;
+
+}  // namespace
+
+Heartbeats::Heartbeats(ControlClient* client, Options options)
+    : client_(client),
+      options_(std::move(options)),
+      last_answer_(absl::Now()),
+      thread_("heartbeats", [this] { Run(); }) {}
+
+Heartbeats::~Heartbeats() {
+  absl::MutexLock lock(&mu_);
+  stop_ = true;
+  // A call may start just after its like was cancelled.
+  while (!ended_) {
+    mu_.Unlock();
+    client_->CancelCalls();
+    mu_.Lock();
+    mu_.AwaitWithTimeout(absl::Condition(&ended_), absl::Milliseconds(20));
+  }
+}
+
+void Heartbeats::AddMetrics(RoundMetrics metrics) {
+  absl::MutexLock lock(&mu_);
+  if (static_cast<int64_t>(metrics_.size()) >= options_.max_queued_metrics) {
+    ++metrics_dropped_;
+    return;
+  }
+  metrics.set_records_dropped(std::exchange(metrics_dropped_, 0));
+  metrics_.push_back(std::move(metrics));
+}
+
+void Heartbeats::AddShard(ShardReport report) {
+  absl::MutexLock lock(&mu_);
+  unsent_shards_.push_back(std::move(report));
+  wake_ = true;
+}
+
+void Heartbeats::Wake() {
+  absl::MutexLock lock(&mu_);
+  wake_ = true;
+}
+
+void Heartbeats::ReportFailure(const absl::Status& failure,
+                               absl::Time deadline) {
+  GANDEM_CHECK(!failure.ok());
+  absl::MutexLock lock(&mu_);
+  if (failure_.ok()) failure_ = failure;
+  wake_ = true;
+  const auto done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return failure_settled_ || ended_;
+  };
+  mu_.AwaitWithDeadline(absl::Condition(&done), deadline);
+}
+
+void Heartbeats::Run() {
+  GANDEM_CHECK(options_.state && options_.on_reply && options_.on_end);
+  absl::Status end;
+  while (true) {
+    const absl::Time next = absl::Now() + options_.interval;
+    end = Beat();
+    absl::MutexLock lock(&mu_);
+    if (!end.ok() || stop_ || failure_settled_) break;
+    const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return wake_ || stop_;
+    };
+    mu_.AwaitWithDeadline(absl::Condition(&due), next);
+    if (stop_) break;
+    wake_ = false;
+  }
+  if (!end.ok()) options_.on_end(end);
+  absl::MutexLock lock(&mu_);
+  ended_ = true;
+}
+
+absl::Status Heartbeats::Beat() {
+  // Progress first: reports that were added before it go out before it.
+  const WorkerState state = options_.state();
+  absl::Status status = SendShards();
+  if (status.ok()) status = SendHeartbeat(state);
+  {
+    absl::MutexLock lock(&mu_);
+    if (stop_) return absl::OkStatus();
+  }
+  if (!status.ok()) return Recover(status, state);
+  last_answer_ = absl::Now();
+  return absl::OkStatus();
+}
+
+absl::Status Heartbeats::SendShards() {
+  while (true) {
+    ShardReport report;
+    {
+      absl::MutexLock lock(&mu_);
+      if (unsent_shards_.empty()) return absl::OkStatus();
+      report = unsent_shards_.front();
+    }
+    const auto reply = client_->ReportShard(report);
+    // A refused report is our own bug, and no reason to stop training.
+    if (absl::IsInvalidArgument(reply.status())) {
+      GANDEM_LOG_ERROR("the checkpoint of {} rounds was refused: {}",
+                       report.step(), reply.status());
+    } else {
+      GANDEM_RETURN_IF_ERROR(reply);
+    }
+    absl::MutexLock lock(&mu_);
+    if (reply.ok() && !reply->committed()) {
+      unsettled_shards_.push_back(std::move(unsent_shards_.front()));
+      if (unsettled_shards_.size() > kMaxUnsettledShards) {
+        unsettled_shards_.pop_front();
+      }
+    }
+    unsent_shards_.pop_front();
+  }
+}
+
+absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
+  HeartbeatRequest request;
+  request.set_started_round(state.started_round);
+  request.set_completed_rounds(state.completed_rounds);
+  request.set_paused(state.paused);
+  // An earlier coordinator may have been stopping the run.
+  request.set_stop_requested(state.stop_requested || pause_seen_);
+  request.set_finished(state.finished);
+  size_t num_metrics = 0;
+  bool is_last = false;
+  {
+    absl::MutexLock lock(&mu_);
+    num_metrics = std::min(metrics_.size(), kMaxMetricsPerBeat);
+    for (size_t i = 0; i < num_metrics; ++i) {
+      *request.add_metrics() = metrics_[i];
+    }
+    // What others wait for comes with the last of the metrics: the reply may
+    // tell this worker to leave.
+    const bool is_all = num_metrics == metrics_.size();
+    if (!is_all) {
+      request.set_paused(false);
+      request.set_finished(false);
+      wake_ = true;
+    }
+    is_last = !failure_.ok() && is_all;
+    if (is_last) {
+      request.set_failure(failure_.ToString());
+      request.set_failure_exit_code(ExitCodeOf(failure_));
+    }
+  }
+  const auto reply = client_->Heartbeat(request);
+  GANDEM_RETURN_IF_ERROR(reply);
+  {
+    absl::MutexLock lock(&mu_);
+    metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
+    while (!unsettled_shards_.empty() &&
+           unsettled_shards_.front().step() <= reply->committed_step()) {
+      unsettled_shards_.pop_front();
+    }
+  }
+  pause_seen_ = pause_seen_ || reply->pause();
+  // Before ReportFailure returns. What else a failed worker is told (to leave)
+  // it does anyway.
+  if (!is_last || reply->epoch_superseded()) options_.on_reply(*reply);
+  absl::MutexLock lock(&mu_);
+  failure_settled_ = is_last;
+  return absl::OkStatus();
+}
+
+absl::Status Heartbeats::Recover(const absl::Status& error,
+                                 const WorkerState& state) {
+  absl::Status last = error;
+  if (absl::IsNotFound(error)) {
+    const auto goes_on = client_->Continue(state.completed_rounds);
+    if (goes_on.ok()) {
+      last_answer_ = absl::Now();
+      ResumeUnder(*goes_on);
+      return absl::OkStatus();
+    }
+    last = goes_on.status();
+  }
+  if (!absl::IsUnavailable(last) && !absl::IsDeadlineExceeded(last)) {
+    return last;
+  }
+  const absl::Duration silence = absl::Now() - last_answer_;
+  if (silence <= options_.give_up_after) return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("no coordinator for ", absl::FormatDuration(silence), ": ",
+                   std::string(last.message())));
+}
+
+void Heartbeats::ResumeUnder(bool goes_on) {
+  if (!goes_on) {
+    HeartbeatReply superseded;
+    superseded.set_epoch_superseded(true);
+    options_.on_reply(superseded);
+    absl::MutexLock lock(&mu_);
+    failure_settled_ = !failure_.ok();
+    return;
+  }
+  GANDEM_LOG_INFO("a new coordinator lets this worker go on");
+  absl::MutexLock lock(&mu_);
+  unsent_shards_.insert(unsent_shards_.begin(), unsettled_shards_.begin(),
+                        unsettled_shards_.end());
+  unsettled_shards_.clear();
+  wake_ = true;
+}
+
+}  // namespace gandem

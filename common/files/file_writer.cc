@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/file_writer.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <utility>
+#include <vector>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/string_view.h"
+#include "common/files/crc32c.h"
+#include "common/files/file.h"
+#include "common/status.h"
+
+namespace gandem {
+
+absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
+  const int fd =
+      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return FileError(errno, "cannot create", path);
+  return FileWriter(path, fd);
+}
+
+FileWriter::FileWriter(FileWriter&& other) noexcept
+    : path_(std::move(other.path_)),
+      fd_(std::exchange(other.fd_, -1)),
+      written_(other.written_) {}
+
+FileWriter::~FileWriter() {
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status FileWriter::Append(std::span<const std::byte> bytes) {
+  // Small pieces: the CRC finds them in the CPU's cache again.
+  constexpr size_t kPiece = size_t{1} << 20;
+  while (!bytes.empty()) {
+    const std::span<const std::byte> piece =
+        bytes.first(std::min(bytes.size(), kPiece));
+    const ssize_t size = write(fd_, piece.data(), piece.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FileError(errno, "cannot write", path_);
+    const std::span<const std::byte> done =
+        piece.first(static_cast<size_t>(size));
+    written_.crc32c = Crc32c(done, written_.crc32c);
+    written_.size += size;
+    bytes = bytes.subspan(done.size());
+  }
+  return absl::OkStatus();
+}
+
+absl::Status FileWriter::Append(absl::string_view text) {
+  return Append(std::as_bytes(std::span(text.data(), text.size())));
+}
+
+absl::Status FileWriter::Sync() {
+  if (fsync(fd_) != 0) return FileError(errno, "cannot fsync", path_);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<FileSummary> FileWriter::Close() {
+  // A network file system may report a failed write only here.
+  if (close(std::exchange(fd_, -1)) != 0) {
+    return FileError(errno, "cannot close", path_);
+  }
+  return written_;
+}
+
+absl::StatusOr<FileSummary> SummarizeFile(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::vector<std::byte> buffer(size_t{1} << 20);
+  FileSummary summary;
+  while (true) {
+    const ssize_t size = read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FileError(errno, "cannot read", path);
+    if (size == 0) return summary;
+    summary.crc32c = Crc32c(std::span(buffer).first(static_cast<size_t>(size)),
+                            summary.crc32c);
+    summary.size += size;
+  }
+}
+
+}  // namespace gandem

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/idx_reader.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <memory>
+#include <span>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/files/file.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kUnsignedByte = 0x08;
+constexpr unsigned kBufferBytes = 1 << 20;
+constexpr int64_t kChunkBytes = int64_t{64} << 20;
+
+// A plain or gzip-compressed file; zlib tells them apart.
+class GzipFile {
+ public:
+  static absl::StatusOr<GzipFile> Open(const std::string& path) {
+    errno = ENOMEM;  // what zlib fails of where it leaves errno alone
+    Handle handle(gzopen(path.c_str(), "rb"));
+    if (handle == nullptr) return FileError(errno, "open IDX file", path);
+    gzbuffer(handle.get(), kBufferBytes);
+    return GzipFile(path, std::move(handle));
+  }
+
+  // Returns how many bytes it read: fewer than asked for only at the end.
+  absl::StatusOr<int64_t> Read(std::span<uint8_t> out) {
+    int64_t done = 0;
+    while (done < static_cast<int64_t>(out.size())) {
+      const int64_t wanted = std::min<int64_t>(out.size() - done, 1 << 30);
+      errno = 0;
+      const int got = gzread(handle_.get(), out.data() + done,
+                             static_cast<unsigned>(wanted));
+      if (got < 0) return ReadError();
+      if (got == 0) break;
+      done += got;
+    }
+    // A compressed file that ends early is reported only here.
+    int code = Z_OK;
+    gzerror(handle_.get(), &code);
+    if (code != Z_OK) return ReadError();
+    return done;
+  }
+
+ private:
+  struct Closer {
+    void operator()(gzFile file) const { gzclose_r(file); }
+  };
+  using Handle = std::unique_ptr<gzFile_s, Closer>;
+
+  GzipFile(std::string path, Handle handle)
+      : path_(std::move(path)), handle_(std::move(handle)) {}
+
+  absl::Status ReadError() const {
+    const int error = errno;
+    int code = Z_OK;
+    const char* text = gzerror(handle_.get(), &code);
+    if (code == Z_ERRNO) {
+      return FileError(error, "read IDX file", path_);
+    }
+    return absl::DataLossError(
+        absl::StrCat(path_, ": the compressed data are truncated or damaged (",
+                     text, "); get a fresh copy of the file"));
+  }
+
+  std::string path_;
+  Handle handle_;
+};
+
+absl::Status Truncated(const std::string& path, absl::string_view what,
+                       int64_t expected, int64_t found) {
+  return absl::DataLossError(
+      absl::StrCat(path, ": the file is truncated: expected ", expected,
+                   " bytes of ", what, ", found ", found));
+}
+
+absl::string_view TypeName(int type) {
+  switch (type) {
+    case 0x08:
+      return "unsigned byte";
+    case 0x09:
+      return "signed byte";
+    case 0x0B:
+      return "short";
+    case 0x0C:
+      return "int";
+    case 0x0D:
+      return "float";
+    case 0x0E:
+      return "double";
+  }
+  return "";
+}
+
+absl::Status CheckMagic(const std::string& path, std::span<const uint8_t> magic,
+                        int num_dimensions) {
+  const std::string expected =
+      absl::StrFormat("expected the magic number 0x0000080%d", num_dimensions);
+  const std::string found = absl::StrFormat("0x%02x%02x%02x%02x", magic[0],
+                                            magic[1], magic[2], magic[3]);
+  const absl::string_view type = TypeName(magic[2]);
+  if (magic[0] != 0 || magic[1] != 0 || type.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": not an IDX file: ", expected, ", found ", found));
+  }
+  if (magic[2] != kUnsignedByte) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": IDX values of type ", type,
+                     " are not supported: ", expected, " (unsigned byte)"));
+  }
+  if (magic[3] != num_dimensions) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": IDX file with ", magic[3], " dimensions: ", expected, " (",
+        num_dimensions, num_dimensions == 1 ? " dimension)" : " dimensions)",
+        ", found ", found));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::vector<int64_t>> ReadShape(const std::string& path,
+                                               int num_dimensions,
+                                               GzipFile& file) {
+  std::vector<uint8_t> header(4 + 4 * num_dimensions);
+  GANDEM_ASSIGN_OR_RETURN(const int64_t found, file.Read(header));
+  if (found >= 4) {
+    GANDEM_RETURN_IF_ERROR(CheckMagic(path, header, num_dimensions));
+  }
+  if (found < static_cast<int64_t>(header.size())) {
+    return Truncated(path, "IDX header", header.size(), found);
+  }
+  std::vector<int64_t> shape;
+  int64_t total = 1;
+  for (int i = 0; i < num_dimensions; ++i) {
+    const uint8_t* bytes = header.data() + 4 + 4 * i;
+    const int64_t length = int64_t{bytes[0]} << 24 | int64_t{bytes[1]} << 16 |
+                           int64_t{bytes[2]} << 8 | int64_t{bytes[3]};
+    if (length == 0 || total > std::numeric_limits<int64_t>::max() / length) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": IDX dimension ", i, " is ", length,
+                       "; expected at least 1 and a total below 2^63"));
+    }
+    total *= length;
+    shape.push_back(length);
+  }
+  return shape;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<int64_t>> ReadIdxShape(const std::string& path,
+                                                  int num_dimensions) {
+  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));
+  return ReadShape(path, num_dimensions, file);
+}
+
+absl::StatusOr<IdxArray> ReadIdx(const std::string& path, int num_dimensions) {
+  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));
+  IdxArray array;
+  GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(path, num_dimensions, file));
+  int64_t total = 1;
+  for (const int64_t length : array.shape) total *= length;
+
+  int64_t done = 0;
+  while (done < total) {
+    const int64_t wanted = std::min(total - done, kChunkBytes);
+    array.values.resize(done + wanted);
+    GANDEM_ASSIGN_OR_RETURN(
+        const int64_t found,
+        file.Read(std::span(array.values).subspan(done, wanted)));
+    done += found;
+    if (found < wanted) {
+      return Truncated(
+          path,
+          absl::StrCat("values (", absl::StrJoin(array.shape, " x "), ")"),
+          total, done);
+    }
+  }
+  // Reading on also makes zlib check the CRC at the end.
+  uint8_t trailing = 0;
+  GANDEM_ASSIGN_OR_RETURN(const int64_t extra, file.Read({&trailing, 1}));
+  if (extra != 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": bytes follow the last value: expected exactly ", total,
+        " values (", absl::StrJoin(array.shape, " x "), ")"));
+  }
+  return array;
+}
+
+}  // namespace gandem

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/child_process.h"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/files/file_tail.h"
+#include "common/process/signals.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kExecTimeoutMilliseconds = 30'000;
+constexpr int64_t kMaxTailBytes = 16 << 10;
+
+// Everything here runs between fork and exec in a process that had other
+// threads: system calls only, no memory. `error_fd` takes errno.
+struct Startup {
+  char* const* arguments;
+  pid_t parent;
+  int null_fd;
+  int log_fd;
+  int error_fd;
+  const cpu_set_t* cores;  // null: as they are
+  int niceness;
+};
+
+[[noreturn]] void RunChild(const Startup& start) {
+  setsid();
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  // The parent may have died before the line above.
+  if (getppid() != start.parent) _exit(127);
+  UnblockAllSignals();
+  signal(SIGPIPE, SIG_DFL);
+  // Fails only where the limit is reached already.
+  (void)!nice(start.niceness);
+  if ((start.cores == nullptr ||
+       sched_setaffinity(0, sizeof(*start.cores), start.cores) == 0) &&
+      dup2(start.null_fd, STDIN_FILENO) >= 0 &&
+      dup2(start.log_fd, STDOUT_FILENO) >= 0 &&
+      dup2(start.log_fd, STDERR_FILENO) >= 0) {
+    // Descriptors that some library opened without O_CLOEXEC.
+    close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
+    execv(start.arguments[0], start.arguments);
+  }
+  const int error = errno;
+  const ssize_t ignored = write(start.error_fd, &error, sizeof(error));
+  (void)ignored;
+  _exit(127);
+}
+
+// 0 once exec has closed the pipe, else the child's errno.
+int ExecError(int fd) {
+  pollfd waiting = {.fd = fd, .events = POLLIN, .revents = 0};
+  int ready = 0;
+  do {
+    ready = poll(&waiting, 1, kExecTimeoutMilliseconds);
+  } while (ready < 0 && errno == EINTR);
+  if (ready == 0) return ETIMEDOUT;
+  int error = 0;
+  const ssize_t size = read(fd, &error, sizeof(error));
+  return size == sizeof(error) ? error : 0;
+}
+
+ProcessEnd EndOf(int wait_status) {
+  if (WIFSIGNALED(wait_status)) {
+    const int signal = WTERMSIG(wait_status);
+    return {128 + signal, absl::StrCat("was killed by signal ", signal, " (",
+                                       strsignal(signal), ")")};
+  }
+  const int code = WEXITSTATUS(wait_status);
+  return {code, absl::StrCat("exited with code ", code)};
+}
+
+}  // namespace
+
+absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
+  const std::string& binary = options.arguments.at(0);
+  const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  const int log_fd = open(options.log_path.c_str(),
+                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int log_errno = errno;
+  std::array<int, 2> pipe_fds = {-1, -1};
+  const int pipe_result = pipe2(pipe_fds.data(), O_CLOEXEC);
+  const int pipe_errno = errno;
+  const absl::Cleanup close_all = [&] {
+    for (const int fd : {null_fd, log_fd, pipe_fds[0], pipe_fds[1]}) {
+      if (fd >= 0) close(fd);
+    }
+  };
+  if (log_fd < 0) return FileError(log_errno, "cannot open", options.log_path);
+  if (null_fd < 0 || pipe_result != 0) {
+    return FileError(pipe_errno, "cannot prepare the start of", binary);
+  }
+  struct stat log_stat = {};
+  fstat(log_fd, &log_stat);
+
+  std::vector<char*> arguments;
+  for (const std::string& argument : options.arguments) {
+    arguments.push_back(const_cast<char*>(argument.c_str()));
+  }
+  arguments.push_back(nullptr);
+  cpu_set_t cores;
+  CPU_ZERO(&cores);
+  for (const int core : options.cores) CPU_SET(core, &cores);
+  const pid_t parent = getpid();
+  const pid_t pid = fork();
+  if (pid < 0) return FileError(errno, "cannot start", binary);
+  if (pid == 0) {
+    RunChild({.arguments = arguments.data(),
+              .parent = parent,
+              .null_fd = null_fd,
+              .log_fd = log_fd,
+              .error_fd = pipe_fds[1],
+              .cores = options.cores.empty() ? nullptr : &cores,
+              .niceness = options.niceness});
+  }
+  ChildProcess child(pid, options.log_path, log_stat.st_size);
+  close(std::exchange(pipe_fds[1], -1));
+  const int error = ExecError(pipe_fds[0]);
+  if (error != 0) return FileError(error, "cannot execute", binary);
+  return child;
+}
+
+ChildProcess::ChildProcess(pid_t pid, std::string log_path, off_t log_start)
+    : pid_(pid), log_path_(std::move(log_path)), log_start_(log_start) {}
+
+ChildProcess::ChildProcess(ChildProcess&& other) noexcept
+    : pid_(other.pid_),
+      running_(std::exchange(other.running_, false)),
+      log_path_(std::move(other.log_path_)),
+      log_start_(other.log_start_) {}
+
+ChildProcess::~ChildProcess() {
+  if (!running_) return;
+  Signal(SIGKILL);
+  // Returns at once but for a process that hangs in the kernel.
+  while (waitpid(pid_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+}
+
+void ChildProcess::Signal(int signal) {
+  if (!running_) return;
+  // The group does not exist before the child has called setsid().
+  if (kill(-pid_, signal) != 0) kill(pid_, signal);
+}
+
+std::optional<ProcessEnd> ChildProcess::Poll() {
+  int wait_status = 0;
+  if (!running_ || waitpid(pid_, &wait_status, WNOHANG) != pid_) {
+    return std::nullopt;
+  }
+  running_ = false;
+  return EndOf(wait_status);
+}
+
+std::string ChildProcess::LogTail(int max_lines) const {
+  const std::string text =
+      ReadFileTail(log_path_, kMaxTailBytes, log_start_).value_or("");
+  size_t from = text.size();
+  for (int lines = 0; from > 0; --from) {
+    if (text[from - 1] == '\n' && from < text.size() && ++lines == max_lines) {
+      break;
+    }
+  }
+  return text.substr(from);
+}
+
+}  // namespace gandem

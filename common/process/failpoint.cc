@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/failpoint.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/process/cut_connections.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// Sorted, one line per name.
+// clang-format off
+constexpr absl::string_view kNames[] = {
+    "checkpoint.after_rename",
+    "checkpoint.after_shard",
+    "checkpoint.before_manifest",
+    "checkpoint.before_rename",
+    "checkpoint.before_shard",
+    "checkpoint.prune",
+    "collective.half_way",
+    "control.before_heartbeat",
+    "control.before_join",
+    "control.before_register",
+    "control.before_shard_report",
+    "control.heartbeat_answered",
+    "control.joined",
+    "control.registered",
+    "control.shard_reported",
+    "coordinator.after_epoch",
+    "coordinator.after_join",
+    "coordinator.after_register",
+    "coordinator.after_shard",
+    "discriminator.after_take",
+    "discriminator.after_update",
+    "discriminator.before_answer",
+    "discriminator.before_publish",
+    "discriminator.before_update",
+    "evaluation.after_slice",
+    "evaluation.before_card",
+    "exchange.after_answer",
+    "exchange.after_publish",
+    "exchange.answer_acknowledged",
+    "exchange.before_answer",
+    "exchange.before_publish",
+    "exchange.critic_acknowledged",
+    "exchange.critic_received",
+    "exchange.feedback_received",
+    "exchange.finish_answered",
+    "exchange.greeted",
+    "exchange.images_acknowledged",
+    "exchange.images_received",
+    "exchange.send_answer",
+    "exchange.send_critic",
+    "exchange.send_finish",
+    "exchange.send_images",
+    "generator.after_send",
+    "generator.after_take_critic",
+    "generator.after_take_feedback",
+    "generator.after_update",
+    "generator.before_send",
+    "generator.before_update",
+    "ring.accepted",
+    "ring.admitted",
+    "ring.before_open",
+    "ring.before_send",
+    "ring.received",
+};
+// clang-format on
+
+enum class Kind { kKill, kStop, kCut };
+
+struct Armed {
+  Kind kind = Kind::kKill;
+  std::string connections;  // to cut
+  std::string name;
+  int64_t count = 0;
+  std::string marker;
+  std::atomic<int64_t> passes{0};
+};
+
+// Written only while disarmed.
+Armed& TheArmed() {
+  static Armed* const armed = new Armed;
+  return *armed;
+}
+
+// False: it has happened before.
+bool Mark(const std::string& marker) {
+  if (marker.empty()) return true;
+  const int fd = open(marker.c_str(), O_CREAT | O_EXCL | O_WRONLY, 0666);
+  if (fd < 0) return false;
+  const std::string pid = absl::StrCat(getpid(), "\n");
+  // Who reads it waits for the end of the line.
+  (void)!write(fd, pid.data(), pid.size());
+  close(fd);
+  return true;
+}
+
+absl::Status ParseKind(absl::string_view text, Armed& armed) {
+  if (text.empty() || text == "kill") {
+    armed.kind = Kind::kKill;
+  } else if (text == "stop") {
+    armed.kind = Kind::kStop;
+  } else if (text == "cut") {
+    armed.kind = Kind::kCut;
+    armed.connections.clear();
+  } else if (absl::ConsumePrefix(&text, "cut=")) {
+    armed.kind = Kind::kCut;
+    armed.connections = std::string(text);
+  } else {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFailpointVariable, ": '", text,
+                     "' is not one of kill, stop, cut, cut=SOCKET"));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace internal {
+
+constinit std::atomic<bool> failpoint_armed{false};
+
+void PassFailpoint(absl::string_view name) {
+  Armed& armed = TheArmed();
+  if (name != armed.name) return;
+  if (armed.passes.fetch_add(1) + 1 != armed.count) return;
+  if (!Mark(armed.marker)) return;
+  switch (armed.kind) {
+    case Kind::kKill:
+      kill(getpid(), SIGKILL);
+      while (true) pause();  // nothing may run between here and the signal
+    case Kind::kStop:
+      kill(getpid(), SIGSTOP);
+      return;
+    case Kind::kCut:
+      CutConnections(armed.connections);
+      return;
+  }
+}
+
+}  // namespace internal
+
+absl::Status ArmFailpointFromEnvironment(absl::string_view process) {
+  const char* const text = std::getenv(kFailpointVariable);
+  return ArmFailpoint(text == nullptr ? "" : text, process);
+}
+
+absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
+  internal::failpoint_armed.store(false);
+  if (text.empty()) return absl::OkStatus();
+  const std::vector<std::string> parts =
+      absl::StrSplit(text, absl::MaxSplits(':', 2));
+  int64_t count = 0;
+  if (parts.size() < 2 || !absl::SimpleAtoi(parts[1], &count) || count < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFailpointVariable, "='", text,
+                     "' is not [KIND ]NAME[@PROCESS]:N[:FILE] with N >= 1"));
+  }
+  std::pair<absl::string_view, absl::string_view> kind_and_point =
+      absl::StrSplit(parts[0], absl::MaxSplits(' ', 1));
+  if (kind_and_point.second.empty()) {
+    std::swap(kind_and_point.first, kind_and_point.second);
+  }
+  Armed& armed = TheArmed();
+  GANDEM_RETURN_IF_ERROR(ParseKind(kind_and_point.first, armed));
+  const std::pair<absl::string_view, absl::string_view> name_and_process =
+      absl::StrSplit(kind_and_point.second, absl::MaxSplits('@', 1));
+  const auto& [name, only_process] = name_and_process;
+  if (!std::ranges::binary_search(kNames, name)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(kFailpointVariable, ": '", name, "' is not one of ",
+                     absl::StrJoin(kNames, ", ")));
+  }
+  if (!only_process.empty() && only_process != process) {
+    return absl::OkStatus();
+  }
+  armed.name = std::string(name);
+  armed.count = count;
+  armed.marker = parts.size() > 2 ? parts[2] : "";
+  armed.passes.store(0);
+  internal::failpoint_armed.store(true);
+  return absl::OkStatus();
+}
+
+std::span<const absl::string_view> FailpointNames() { return kNames; }
+
+}  // namespace gandem

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this process does when, for a timeline (docs/fleets.md):
+//
+//   {
+//     const TraceSpan span("backward");
+//     ...
+//   }
+//
+// Nothing is recorded unless a TraceWriter exists, at the cost of one relaxed
+// load. All names are literals that need no escaping in JSON.
+//
+// Owner: the process. Thread safety: any thread.
+// Errors: none; what does not fit is dropped and counted (trace_buffer.h).
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/trace/trace_buffer.h"
+
+namespace gandem {
+
+struct TraceArgument {
+  const char* name = nullptr;  // null: none
+  int64_t value = 0;
+};
+
+// Where a span is drawn: in the calling thread's line, or in one of its own,
+// because it lies across the thread's other spans.
+enum class TraceTrack : int64_t {
+  kThisThread = 0,
+  // No thread of Linux has such a number.
+  kGeneratorRounds = 10'000'001,
+  kDiscriminatorRounds = 10'000'002,
+};
+
+namespace internal {
+extern std::atomic<bool> is_tracing;
+// Lives forever: a thread may still record when the writer goes.
+TraceBuffer& TheTraceBuffer();
+}  // namespace internal
+
+inline bool IsTracing() {
+  return internal::is_tracing.load(std::memory_order_relaxed);
+}
+
+void RecordSpan(const char* name, absl::Time begin, absl::Time end,
+                TraceArgument argument = {},
+                TraceTrack track = TraceTrack::kThisThread);
+void RecordInstant(const char* name, TraceArgument argument = {});
+void RecordCounter(const char* name, int64_t value);
+
+// From its construction to its end.
+class TraceSpan {
+ public:
+  explicit TraceSpan(const char* name, TraceArgument argument = {})
+      : name_(IsTracing() ? name : nullptr), argument_(argument) {
+    if (name_ != nullptr) begin_ = absl::Now();
+  }
+  TraceSpan(const TraceSpan&) = delete;
+  TraceSpan& operator=(const TraceSpan&) = delete;
+  ~TraceSpan() {
+    if (name_ != nullptr) RecordSpan(name_, begin_, absl::Now(), argument_);
+  }
+
+ private:
+  const char* const name_;
+  const TraceArgument argument_;
+  absl::Time begin_ = {};
+};
+
+}  // namespace gandem

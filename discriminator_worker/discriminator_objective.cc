@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discriminator_worker/discriminator_objective.h"
+
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "common/check.h"
+
+namespace gandem {
+namespace {
+
+// `sum` may be undefined: nothing so far.
+at::Tensor Plus(const at::Tensor& sum, const at::Tensor& term) {
+  if (!sum.defined()) return term;
+  return term.defined() ? sum + term : sum;
+}
+
+// Standard deviation of all values of all ranks.
+double Deviation(const at::Tensor& own, FleetGather* fleet) {
+  if (fleet == nullptr) return own.std().item<double>();
+  const at::Tensor values = own.to(at::kDouble);
+  const double count = static_cast<double>(values.numel());
+  const at::Tensor mean = values.mean();
+  const at::Tensor parts_R3 = fleet->Gather(at::stack(
+      {at::full_like(mean, count), mean, (values - mean).square().sum()}));
+  const at::Tensor counts_R = parts_R3.select(1, 0);
+  const at::Tensor means_R = parts_R3.select(1, 1);
+  const at::Tensor total = counts_R.sum();
+  const at::Tensor whole_mean = (counts_R * means_R).sum() / total;
+  const at::Tensor squares =
+      parts_R3.select(1, 2) + counts_R * (means_R - whole_mean).square();
+  return (squares.sum() / (total - 1)).sqrt().item<double>();
+}
+
+}  // namespace
+
+DiscriminatorObjective::DiscriminatorObjective(
+    ObjectiveOptions options, std::shared_ptr<Discriminator> network,
+    int64_t batch_size, std::shared_ptr<FleetGather> fleet)
+    : options_(std::move(options)),
+      network_(std::move(network)),
+      batch_size_(batch_size),
+      fleet_(std::move(fleet)),
+      lecam_(options_.penalties) {}
+
+void DiscriminatorObjective::BeginStep(int64_t step,
+                                       const at::Tensor& real_NCHW) {
+  GANDEM_CHECK(waiting_.empty());
+  step_ = step;
+  gradient_factor_ = options_.penalties.GradientFactor(step);
+  real_logit_sum_ = generated_logit_sum_ = 0;
+  if (options_.penalties.dragan * gradient_factor_ > 0) {
+    real_deviation_ = Deviation(real_NCHW, fleet_.get());
+  }
+}
+
+DiscriminatorObjective::Share DiscriminatorObjective::Real(
+    const at::Tensor& images_NCHW, const Condition& condition,
+    int64_t first_index) {
+  const PenaltyOptions& penalties = options_.penalties;
+  const at::Tensor seen_NCHW =
+      Augmented(images_NCHW, Key(Purpose::kAugmentReal, first_index),
+                penalties.r1 * gradient_factor_);
+  const Verdict verdict =
+      network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+  at::Tensor loss;
+  const bool relativistic = IsRelativistic(options_.loss);
+  if (!relativistic) {
+    loss = RealLoss(options_.loss, verdict.logits_N, batch_size_);
+  }
+  if (options_.has_class_loss()) {
+    loss =
+        Plus(loss, ClassLoss(options_.class_loss, verdict, condition.labels_N));
+  }
+  loss = Plus(loss, RealPenalties(seen_NCHW, condition, verdict, first_index));
+  const double logit_sum = LogitSum(verdict.logits_N).item<double>();
+  real_logit_sum_ += logit_sum;
+  if (relativistic || penalties.gradient_penalty * gradient_factor_ > 0) {
+    waiting_[first_index] = {
+        .images_NCHW = seen_NCHW.detach(),
+        .condition = condition,
+        .logits = relativistic ? verdict.logits_N : at::Tensor(),
+        .loss =
+            relativistic ? std::exchange(loss, at::Tensor()) : at::Tensor()};
+  }
+  return {.loss = loss, .logit_sum = logit_sum};
+}
+
+DiscriminatorObjective::Share DiscriminatorObjective::Generated(
+    const at::Tensor& images_NCHW, const Condition& condition,
+    int64_t first_index) {
+  const at::Tensor seen_NCHW =
+      Augmented(images_NCHW, Key(Purpose::kAugmentGenerated, first_index),
+                options_.penalties.r2 * gradient_factor_);
+  const Verdict verdict =
+      network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+  const at::Tensor& logits = verdict.logits_N;
+  at::Tensor loss;
+  if (IsRelativistic(options_.loss)) {
+    const Waiting& real = waiting_.at(first_index);
+    loss = Plus(DiscriminatorPairLoss(options_.loss, real.logits, logits),
+                real.loss);
+  } else {
+    loss = GeneratedLoss(options_.loss, logits, batch_size_);
+  }
+  loss = Plus(loss,
+              GeneratedPenalties(seen_NCHW, condition, verdict, first_index));
+  waiting_.erase(first_index);
+  const double logit_sum = LogitSum(logits).item<double>();
+  generated_logit_sum_ += logit_sum;
+  return {.loss = loss, .logit_sum = logit_sum};
+}
+
+void DiscriminatorObjective::EndStep() {
+  if (options_.penalties.lecam == 0) return;
+  if (fleet_) {
+    const at::Tensor sums_2 =
+        fleet_
+            ->Gather(torch::tensor({real_logit_sum_, generated_logit_sum_},
+                                   at::kDouble))
+            .sum(0);
+    real_logit_sum_ = sums_2[0].item<double>();
+    generated_logit_sum_ = sums_2[1].item<double>();
+  }
+  const double images = static_cast<double>(batch_size_);
+  lecam_.Update(step_, real_logit_sum_ / images, generated_logit_sum_ / images);
+}
+
+DrawKey DiscriminatorObjective::Key(Purpose purpose,
+                                    int64_t first_index) const {
+  return {.seed = options_.seed,
+          .purpose = purpose,
+          .step = step_,
+          .first_index = first_index};
+}
+
+at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
+                                             const DrawKey& key,
+                                             double gradient_weight) const {
+  const torch::NoGradGuard no_grad;
+  at::Tensor seen =
+      DiffAugment(images_NCHW, options_.augmentation, key).detach();
+  // For a penalty on its gradient, which shares the training pass.
+  if (gradient_weight > 0) seen.set_requires_grad(true);
+  return seen;
+}
+
+at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
+                                                 const Condition& condition,
+                                                 const Verdict& verdict,
+                                                 int64_t first_index) {
+  const PenaltyOptions& weights = options_.penalties;
+  at::Tensor sum;
+  if (const double weight = weights.r1 * gradient_factor_; weight > 0) {
+    sum = weight * Mean(SquaredNormPenalties(
+                       ImageGradient(verdict.logits_N, images_NCHW)));
+  }
+  if (const double weight = weights.dragan * gradient_factor_; weight > 0) {
+    const int64_t values = images_NCHW.numel() / images_NCHW.size(0);
+    const at::Tensor points_NCHW =
+        Perturb(images_NCHW, real_deviation_,
+                UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
+                             images_NCHW.size(0), 1 + values));
+    sum = Plus(sum, weight * UnitNormPenaltyAt(points_NCHW, condition));
+  }
+  if (weights.consistency_real > 0) {
+    sum =
+        Plus(sum, weights.consistency_real *
+                      Consistency(images_NCHW, condition, verdict,
+                                  Key(Purpose::kConsistencyReal, first_index)));
+  }
+  if (lecam_.Active(step_)) {
+    sum =
+        Plus(sum, weights.lecam * Mean(lecam_.RealPenalties(verdict.logits_N)));
+  }
+  return sum;
+}
+
+at::Tensor DiscriminatorObjective::GeneratedPenalties(
+    const at::Tensor& images_NCHW, const Condition& condition,
+    const Verdict& verdict, int64_t first_index) {
+  const PenaltyOptions& weights = options_.penalties;
+  at::Tensor sum;
+  if (const double weight = weights.r2 * gradient_factor_; weight > 0) {
+    sum = weight * Mean(SquaredNormPenalties(
+                       ImageGradient(verdict.logits_N, images_NCHW)));
+  }
+  if (const double weight = weights.gradient_penalty * gradient_factor_;
+      weight > 0) {
+    const Waiting& real = waiting_.at(first_index);
+    const at::Tensor points_NCHW =
+        Interpolate(real.images_NCHW, images_NCHW,
+                    UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
+                                 images_NCHW.size(0), 1));
+    // Labels are those of the real images (models.md 4.3).
+    sum = Plus(sum, weight * UnitNormPenaltyAt(points_NCHW, real.condition));
+  }
+  if (weights.consistency_generated > 0) {
+    sum = Plus(
+        sum, weights.consistency_generated *
+                 Consistency(images_NCHW, condition, verdict,
+                             Key(Purpose::kConsistencyGenerated, first_index)));
+  }
+  if (lecam_.Active(step_)) {
+    sum = Plus(
+        sum, weights.lecam * Mean(lecam_.GeneratedPenalties(verdict.logits_N)));
+  }
+  return sum;
+}
+
+at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
+    const at::Tensor& images_NCHW, const Condition& condition) const {
+  const at::Tensor leaf = images_NCHW.detach().set_requires_grad(true);
+  const Verdict verdict =
+      network_->forward(leaf, condition, ForwardMode::kFrozen);
+  return Mean(UnitNormPenalties(ImageGradient(verdict.logits_N, leaf)));
+}
+
+at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
+                                               const Condition& condition,
+                                               const Verdict& verdict,
+                                               const DrawKey& key) const {
+  const at::Tensor copy_NCHW = ConsistencyCopy(
+      images_NCHW, UniformDraws(key, images_NCHW.size(0), kConsistencyDraws));
+  return Mean(ConsistencyPenalties(
+      verdict, network_->forward(copy_NCHW, condition, ForwardMode::kFrozen)));
+}
+
+}  // namespace gandem

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The loss of a discriminator step, one micro-batch after the other: first all
+// real ones, then all generated ones. The caller runs backward on each share;
+// the gradients add up to those of the step's loss.
+//
+//   objective.BeginStep(step, real_NCHW);
+//   for each real micro-batch:       objective.Real(...).loss -> backward
+//   for each generated micro-batch:  objective.Generated(...).loss -> backward
+//   objective.EndStep();
+//
+// Images are augmented first; losses and penalties are those of what the
+// discriminator sees. Its state advances by one training pass per micro-batch;
+// passes of penalties are frozen ones and change nothing.
+//
+// Owner: the discriminator role. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "models/fleet_gather.h"
+#include "models/network.h"
+#include "training/objective/objective.h"
+#include "training/objective/penalties.h"
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+class DiscriminatorObjective {
+ public:
+  // Of a micro-batch.
+  struct Share {
+    // Of the step's loss. Undefined: a relativistic loss waits for the
+    // generated images and has both shares then.
+    at::Tensor loss;
+    double logit_sum = 0;  // over its images
+  };
+
+  // `batch_size` images of either kind are in a step, spread over the ranks of
+  // `fleet`; null: all of them are here. What looks at the whole batch (DRAGAN,
+  // LeCam) asks them in BeginStep and EndStep.
+  DiscriminatorObjective(ObjectiveOptions options,
+                         std::shared_ptr<Discriminator> network,
+                         int64_t batch_size,
+                         std::shared_ptr<FleetGather> fleet = nullptr);
+
+  // `real_NCHW`: all real images of the step that this rank has.
+  void BeginStep(int64_t step, const at::Tensor& real_NCHW);
+  // Images [first_index, first_index + N) of the step. The real and the
+  // generated micro-batch of one first index have the same size.
+  Share Real(const at::Tensor& images_NCHW, const Condition& condition,
+             int64_t first_index);
+  Share Generated(const at::Tensor& images_NCHW, const Condition& condition,
+                  int64_t first_index);
+  void EndStep();
+
+  // What a checkpoint has to keep; empty for most objectives.
+  TensorsByName State() const { return lecam_.State(); }
+
+ private:
+  // A real micro-batch that waits for its generated one.
+  struct Waiting {
+    at::Tensor images_NCHW;  // augmented
+    Condition condition;
+    at::Tensor logits;  // relativistic losses, with their graph
+    at::Tensor loss;    // relativistic losses: what is added
+  };
+
+  DrawKey Key(Purpose purpose, int64_t first_index) const;
+  at::Tensor Augmented(const at::Tensor& images_NCHW, const DrawKey& key,
+                       double gradient_weight) const;
+  at::Tensor Mean(const at::Tensor& penalties) const {
+    return BatchMean(penalties, batch_size_);
+  }
+  at::Tensor RealPenalties(const at::Tensor& images_NCHW,
+                           const Condition& condition, const Verdict& verdict,
+                           int64_t first_index);
+  at::Tensor GeneratedPenalties(const at::Tensor& images_NCHW,
+                                const Condition& condition,
+                                const Verdict& verdict, int64_t first_index);
+  at::Tensor UnitNormPenaltyAt(const at::Tensor& images_NCHW,
+                               const Condition& condition) const;
+  at::Tensor Consistency(const at::Tensor& images_NCHW,
+                         const Condition& condition, const Verdict& verdict,
+                         const DrawKey& key) const;
+
+  const ObjectiveOptions options_;
+  const std::shared_ptr<Discriminator> network_;
+  const int64_t batch_size_;
+  const std::shared_ptr<FleetGather> fleet_;
+  LecamAnchors lecam_;
+
+  int64_t step_ = 0;
+  double gradient_factor_ = 0;  // of this step, for the lazy penalties
+  double real_deviation_ = 0;
+  double real_logit_sum_ = 0;
+  double generated_logit_sum_ = 0;
+  std::map<int64_t, Waiting> waiting_;  // by first index
+};
+
+}  // namespace gandem

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The discriminator's side of a run: trains on real and generated images and
+// gives the generator its feedback, as critics or as image gradients.
+//
+// Between rounds the network is a version phi_rR (a boundary); its duties
+// towards the generators (critic_duties.h) are done there, before the next
+// training forward.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status of the exchange or of a check; Torch exceptions.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "discriminator_worker/critic_duties.h"
+#include "discriminator_worker/discriminator_objective.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "models/network.h"
+#include "training/compute/tensor_bytes.h"
+#include "training/fleet/gradient_synchronizer.h"
+#include "training/inputs/conditions.h"
+#include "training/inputs/sources.h"
+#include "training/optimizers/gradient_scaler.h"
+#include "training/optimizers/optimizer.h"
+#include "training/roles/step_update.h"
+#include "training/roles/training_role.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+
+class DiscriminatorRole : public TrainingRole {
+ public:
+  struct Parts {
+    std::shared_ptr<Discriminator> network;
+    // Holds an older critic while it is judging; IMAGE_GRADIENT only.
+    std::shared_ptr<Discriminator> older_critic = nullptr;
+    std::unique_ptr<Optimizer> optimizer;              // of network
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    // Null: this is the only rank.
+    std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
+    // For what looks at the images of all ranks; null: they are all here.
+    std::shared_ptr<FleetGather> fleet = nullptr;
+    RealImageSource real_images;
+    ConditionSource condition = NoCondition;  // of generated images
+    // By generator round; only losses that compare with them when they judge.
+    RealImageSource judging_images = {};
+  };
+
+  // `exchange` outlives the role.
+  DiscriminatorRole(RoleOptions options, Parts parts,
+                    DiscriminatorExchange* exchange, RoleServices services);
+
+  absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) override;
+  RoleState Capture() const override;
+  absl::Status Restore(const TensorReader& state) override;
+  std::string Position() const override;
+
+ private:
+  enum class Phase { kDuties, kGate, kTrain, kLeave };
+
+  absl::StatusOr<AdvanceResult> Boundary(absl::Time deadline);
+  absl::StatusOr<AdvanceResult> StartRound(absl::Time deadline);
+  absl::Status Train(const DiscriminatorOp& op, absl::Time deadline);
+  absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
+  absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
+  absl::Status Generated(const DiscriminatorOp& op);
+  void Backward(const at::Tensor& loss);
+  absl::Status Update(absl::Time deadline);
+  void EndRound();
+
+  bool exact() const {
+    return options_.schedule.consistency == Consistency::kExact;
+  }
+  // All of it, or what a rank saves of it.
+  std::vector<NamedTensor> Copy(StateShard state) const;
+  absl::Status SaveIfDue();
+  void ReportRound();
+
+  const RoleOptions options_;
+  const Parts parts_;
+  DiscriminatorExchange* const exchange_;
+  const RoleServices services_;
+
+  RoundTimer timer_;
+  StepUpdate update_;
+  CriticDuties duties_;
+  DiscriminatorObjective objective_;
+
+  Phase phase_ = Phase::kDuties;
+  int64_t round_;    // rounds completed: the boundary, or the round in progress
+  int64_t version_;  // discriminator steps completed
+  std::vector<DiscriminatorOp> ops_;
+  size_t next_op_ = 0;
+  int64_t saved_rounds_;
+
+  RealImages real_;  // this rank's, of the step
+  int64_t real_step_ = -1;
+  std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
+
+  double loss_sum_ = 0;
+  double logit_real_sum_ = 0;
+  double logit_generated_sum_ = 0;
+  int64_t image_age_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From two stores of features to the figures of a metric card. All in float64
+// on one thread: the same bits for any number of workers or cores.
+//
+// Thread safety: one compute thread. Errors: Status only.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "evaluation/features/feature_store.h"
+#include "evaluation/metrics/frechet_distance.h"
+#include "evaluation/metrics/statistics_file.h"
+#include "proto/evaluation.pb.h"
+
+namespace gandem {
+
+struct MetricSet {
+  bool frechet = false;           // "fid"
+  bool inception_score = false;   // "is"
+  bool kernel_distance = false;   // "kid"
+  bool precision_recall = false;  // "prdc"
+  bool intra_class = false;       // "intra_fid"
+
+  bool needs_reference() const { return frechet || needs_reference_features(); }
+  // Rather than only their mean and covariance.
+  bool needs_reference_features() const {
+    return kernel_distance || precision_recall || intra_class;
+  }
+  bool operator==(const MetricSet&) const = default;
+};
+
+// "fid,is,kid,prdc,intra_fid" in any order.
+//   INVALID_ARGUMENT  another name, or none; lists them.
+absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text);
+// In one order, with '-' between.
+std::string MetricSetText(const MetricSet& metrics);
+
+struct MetricOptions {
+  MetricSet metrics;
+  int64_t splits = 10;      // of the inception score
+  int64_t bootstrap = 20;   // replicates for the sd of the distance; 0: none
+  uint64_t seed = 0;        // of subsets, orders and replicates
+  int64_t num_classes = 0;  // of the labels
+};
+
+struct FeatureSide {
+  const FeatureStore* store = nullptr;
+  int64_t num_images = 0;
+  at::Tensor labels_N = {};  // int64; only where a metric needs them
+};
+
+// `reference` may be null where no metric needs features of it, and
+// `reference_moments` where none needs these.
+//   INVALID_ARGUMENT  too few images, of a class too, or no logits for an
+//                     inception score.
+absl::StatusOr<std::vector<Metric>> ComputeMetrics(
+    const FeatureNet& net, const FeatureSide& images,
+    const std::optional<FeatureSide>& reference,
+    const std::optional<Moments>& reference_moments,
+    const MetricOptions& options);
+
+}  // namespace gandem

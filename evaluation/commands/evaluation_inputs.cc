@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/evaluation_inputs.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/process/cores.h"
+#include "common/status.h"
+#include "evaluation/features/train_features.h"
+#include "evaluation/formats/npz.h"
+#include "evaluation/images/generated_images.h"
+#include "evaluation/images/load_generator.h"
+#include "evaluation/images/named_dataset.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kConfigName[] = "/config.textproto";
+
+// Without final slashes: the last part names things.
+std::string Trimmed(absl::string_view path) {
+  while (path.size() > 1 && absl::ConsumeSuffix(&path, "/")) {
+  }
+  return std::string(path);
+}
+
+std::string BaseName(absl::string_view path) {
+  return std::string(path.substr(path.find_last_of('/') + 1));
+}
+
+bool IsRun(const std::string& path) {
+  return PathExists(path + "/checkpoints") || PathExists(path + "/state");
+}
+
+bool IsCheckpoint(const std::string& path) {
+  return PathExists(absl::StrCat(path, "/", kManifestName));
+}
+
+// A checkpoint that an evaluation which was killed had kept, and that the
+// training has pruned since.
+std::optional<std::string> FindKept(const std::string& output, int64_t step) {
+  const std::string work = output + "/work";
+  const auto names = ListDirectory(work);
+  if (!names.ok()) return std::nullopt;
+  for (const std::string& name : *names) {
+    const std::string kept =
+        absl::StrCat(work, "/", name, "/", BaseName(CheckpointPath("", step)));
+    if (IsCheckpoint(kept)) return kept;
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<std::string> CheckpointOfRun(const std::string& run_dir,
+                                            const std::string& output,
+                                            std::optional<int64_t> step) {
+  const absl::StatusOr<FoundCheckpoint> found = FindCheckpoint(run_dir, step);
+  if (found.ok()) return found->path;
+  if (absl::IsNotFound(found.status()) && step.has_value()) {
+    const std::optional<std::string> kept = FindKept(output, *step);
+    if (kept.has_value()) return *kept;
+  }
+  return found.status();
+}
+
+// The run that a checkpoint lies in: RUN/checkpoints/step-N, or one that was
+// kept below RUN/evaluation. Empty: it lies elsewhere.
+std::string RunOf(const std::string& checkpoint) {
+  std::string folder = checkpoint;
+  for (int level = 0; level < 4; ++level) {
+    folder = ParentOf(folder);
+    if (IsRun(folder)) return folder;
+  }
+  return "";
+}
+
+absl::StatusOr<Subject> SubjectOfCheckpoint(const SubjectRequest& request,
+                                            const std::string& checkpoint,
+                                            const std::string& run_dir) {
+  Subject subject;
+  const std::string base = run_dir.empty() ? ParentOf(checkpoint) : run_dir;
+  subject.output = base + "/evaluation";
+  if (!run_dir.empty()) {
+    subject.tensorboard = run_dir + "/tensorboard/evaluation";
+  }
+  subject.stem = BaseName(checkpoint);
+  subject.name = run_dir.empty() ? checkpoint : run_dir;
+  GANDEM_ASSIGN_OR_RETURN(
+      subject.manifest, ReadFile(absl::StrCat(checkpoint, "/", kManifestName)));
+  ImagesSpec::Generated& generated = *subject.images.mutable_generated();
+  generated.set_checkpoint(checkpoint);
+  SetSampling(request.noise, request.standing, generated);
+  generated.set_device(request.device);
+  if (request.seed.has_value()) {
+    generated.set_seed(*request.seed);
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                            LoadRunConfig(checkpoint + kConfigName, {}));
+    generated.set_seed(config.seed());
+  }
+  return subject;
+}
+
+absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
+                                       const std::string& source) {
+  if (!PathExists(source)) {
+    return absl::NotFoundError(
+        absl::StrCat("'", source, "': no such file or folder"));
+  }
+  if (request.checkpoint.has_value() || request.seed.has_value() ||
+      request.noise.truncation != 0 || request.noise.scale != 1 ||
+      request.standing.steps != 0 || !request.device.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", source,
+        "' holds images: --checkpoint, --seed, --truncation, --noise_scale, "
+        "--standing_steps and --device are for runs and checkpoints"));
+  }
+  Subject subject;
+  subject.images.set_files(source);
+  subject.output = "evaluation";
+  subject.stem = BaseName(source);
+  subject.name = source;
+  return subject;
+}
+
+// Statistics rather than images: ours, or an .npz with one of the two sets of
+// arrays.
+bool HoldsStatistics(const std::string& path) {
+  if (absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".pkl")) {
+    return true;
+  }
+  if (!LooksLikeNpz(path)) return false;
+  const auto reader = NpzReader::Open(path);
+  return reader.ok() && (reader->Has("mu") || reader->Has("raw_mean"));
+}
+
+}  // namespace
+
+absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
+  const std::string source = Trimmed(request.source);
+  const std::string name = BaseName(source);
+  if (absl::StartsWith(name, "step-") && absl::EndsWith(name, ".tmp")) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        source,
+        " is a checkpoint that is being written: wait until it has lost its "
+        ".tmp, or name the run to judge its newest complete one"));
+  }
+  if (IsRun(source)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const std::string checkpoint,
+        CheckpointOfRun(source, source + "/evaluation", request.checkpoint));
+    return SubjectOfCheckpoint(request, checkpoint, source);
+  }
+  if (!IsCheckpoint(source)) return SubjectOfFiles(request, source);
+  if (request.checkpoint.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        source, " is one checkpoint: --checkpoint is for a run's folder"));
+  }
+  return SubjectOfCheckpoint(request, source, RunOf(source));
+}
+
+absl::StatusOr<Reference> FindReference(const std::string& text,
+                                        const Subject& subject) {
+  Reference reference;
+  if (text.empty()) {
+    if (!subject.images.has_generated()) {
+      return absl::InvalidArgumentError(
+          "images of files need a --reference: a dataset (recipe or folder of "
+          "IDX files), a statistics file or other images");
+    }
+    const std::string config =
+        subject.images.generated().checkpoint() + kConfigName;
+    GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset, FindDataset(config));
+    *reference.images.emplace().mutable_dataset() = dataset.data;
+    reference.name = dataset.data.idx_images();
+    return reference;
+  }
+  reference.name = text;
+  if (!PathExists(text)) {
+    return absl::NotFoundError(
+        absl::StrCat("--reference '", text, "': no such file or folder"));
+  }
+  if (HoldsStatistics(text)) {
+    GANDEM_ASSIGN_OR_RETURN(reference.statistics, ReadStatistics(text));
+    return reference;
+  }
+  const absl::StatusOr<NamedDataset> dataset = FindDataset(text);
+  if (dataset.ok()) {
+    *reference.images.emplace().mutable_dataset() = dataset->data;
+    return reference;
+  }
+  // The recipe's own fault is what a user wants to read.
+  if (absl::EndsWith(text, ".textproto")) return dataset.status();
+  reference.images.emplace().set_files(text);
+  return reference;
+}
+
+absl::StatusOr<std::string> FindNetwork(
+    const std::string& path, const Subject& subject, const Reference& reference,
+    const std::function<void(const std::string&)>& say) {
+  if (!path.empty()) return path;
+  TrainFeaturesRequest request;
+  request.progress = say;
+  request.threads = std::max<int>(1, std::ssize(AllowedCores()));
+  // Resized images have the size of the reference's.
+  if (subject.images.has_generated() && !subject.images.has_resize()) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const NamedDataset dataset,
+        FindDataset(subject.images.generated().checkpoint() + kConfigName));
+    request.data = dataset.data;
+    request.test_images = dataset.test_images;
+    request.test_labels = dataset.test_labels;
+  } else if (reference.images.has_value() && reference.images->has_dataset()) {
+    GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset,
+                            FindDataset(reference.name));
+    request.data = dataset.data;
+    request.test_images = dataset.test_images;
+    request.test_labels = dataset.test_labels;
+  } else {
+    return absl::InvalidArgumentError(
+        "which network? Name one with --features: a TorchScript file, weights "
+        "of the FID Inception, or what `gandem train-features` has made");
+  }
+  GANDEM_ASSIGN_OR_RETURN(const TrainFeaturesReport report,
+                          TrainFeatures(request));
+  return report.path;
+}
+
+}  // namespace gandem

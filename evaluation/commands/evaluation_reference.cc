@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/evaluation_reference.h"
+
+#include <memory>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/files/sha256.h"
+#include "common/status.h"
+#include "evaluation/features/train_features.h"
+#include "evaluation/images/image_set.h"
+
+namespace gandem {
+namespace {
+
+constexpr size_t kKeyDigits = 12;
+
+std::string SizeText(const ImagesCard& images) {
+  return absl::StrCat(images.height(), " x ", images.width(),
+                      images.channels() == 1 ? " gray" : " RGB");
+}
+
+std::string ShortHash(const std::string& sha256) {
+  return sha256.substr(0, kKeyDigits);
+}
+
+}  // namespace
+
+std::string ShortKey(absl::string_view text) {
+  Sha256 hash;
+  hash.Update(text);
+  return ShortHash(hash.Finish());
+}
+
+std::string NetworkKey(const FeatureNet& net) {
+  return ShortKey(absl::StrCat(net.sha256, " ", net.resize));
+}
+
+absl::StatusOr<EvaluationReference> EvaluationReference::Open(
+    const Reference& reference, const FeatureNet& net,
+    const std::string& network, const ImagesCard& images,
+    const MetricSet& metrics) {
+  EvaluationReference result(net, network);
+  GANDEM_RETURN_IF_ERROR(reference.statistics.has_value()
+                             ? result.UseStatistics(reference, metrics)
+                             : result.UseImages(reference, images, metrics));
+  return result;
+}
+
+absl::Status EvaluationReference::UseStatistics(const Reference& reference,
+                                                const MetricSet& metrics) {
+  const FeatureStatistics& statistics = *reference.statistics;
+  const std::string& name = reference.name;
+  if (metrics.needs_reference_features()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name,
+        " holds a mean and a covariance: kid, prdc and intra_fid need the "
+        "images themselves as --reference"));
+  }
+  if (!statistics.net_sha256.empty() && statistics.net_sha256 != net_.sha256) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " was made with the network ", statistics.net_name, " (sha256 ",
+        ShortHash(statistics.net_sha256), "), the features are those of ",
+        net_.name, " (", ShortHash(net_.sha256),
+        "): a distance between them means nothing. Give --features the same "
+        "network"));
+  }
+  if (!statistics.resize.empty() && statistics.resize != net_.resize) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, " was made with the resize '", statistics.resize,
+        "', the features with '", net_.resize, "': they must agree"));
+  }
+  if (statistics.moments.dim() != net_.feature_dim) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " is of features with ", statistics.moments.dim(),
+                     " numbers, ", net_.name, " gives ", net_.feature_dim,
+                     ": they are of different networks"));
+  }
+  if (statistics.net_sha256.empty()) {
+    warnings_.push_back(absl::StrCat(
+        name,
+        " does not say which network it was made with: make sure that "
+        "it was ",
+        net_.name));
+  }
+  card_.set_kind("statistics");
+  card_.set_name(statistics.reference_name.empty() ? name
+                                                   : statistics.reference_name);
+  card_.set_split(statistics.reference_split);
+  card_.set_num_images(statistics.moments.count);
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_sha256(), Sha256OfFile(name));
+  statistics_ = statistics.moments;
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationReference::UseImages(const Reference& reference,
+                                            const ImagesCard& images,
+                                            const MetricSet& metrics) {
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenImageSet(*reference.images));
+  GANDEM_ASSIGN_OR_RETURN(card_, source->Describe());
+  card_.set_name(reference.name);
+  card_.set_num_images(source->size());
+  if (SizeText(card_) != SizeText(images)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the images are ", SizeText(images), ", those of the reference ",
+        reference.name, " are ", SizeText(card_),
+        ": sizes and channels must agree (--resize brings images "
+        "to the size of the reference)"));
+  }
+  if (metrics.intra_class) {
+    absl::StatusOr<at::Tensor> labels =
+        source->ReadLabels({.first = 0, .count = source->size()});
+    if (!labels.ok()) {
+      return Annotate(labels.status(),
+                      absl::StrCat("intra_fid, reference ", reference.name));
+    }
+    labels_N_ = *std::move(labels);
+  }
+  FeatureJob job;
+  *job.mutable_images() = *reference.images;
+  job.set_network(network_);
+  job.set_network_sha256(net_.sha256);
+  GANDEM_ASSIGN_OR_RETURN(
+      store_,
+      FeatureStore::Create(
+          absl::StrCat(DefaultFeatureCache(), "/reference/",
+                       ShortHash(card_.sha256()), "-", NetworkKey(net_)),
+          job));
+  return absl::OkStatus();
+}
+
+absl::Status EvaluationReference::Extract(
+    int workers, const std::function<void(int64_t num_images)>& progress) {
+  if (!store_.has_value()) return absl::OkStatus();
+  return ExtractFeatures(*store_, {.num_images = card_.num_images(),
+                                   .workers = workers,
+                                   .progress = progress});
+}
+
+std::optional<FeatureSide> EvaluationReference::features() const {
+  if (!store_.has_value()) return std::nullopt;
+  return FeatureSide{.store = &*store_,
+                     .num_images = card_.num_images(),
+                     .labels_N = labels_N_};
+}
+
+absl::StatusOr<Moments> EvaluationReference::ReadMomentsOnce() const {
+  if (statistics_.has_value()) return *statistics_;
+  const int64_t count = card_.num_images();
+  const std::string path =
+      absl::StrCat(store_->folder(), "/statistics-", count, ".safetensors");
+  if (PathExists(path)) {
+    absl::StatusOr<FeatureStatistics> cached = ReadStatistics(path);
+    if (cached.ok()) return std::move(cached)->moments;
+  }
+  GANDEM_ASSIGN_OR_RETURN(Moments moments, ReadMoments(*store_, net_, count));
+  // The file would not have what the distance needs of few images.
+  if (moments.root_ND.defined()) return moments;
+  // Other jobs may write the same.
+  const std::string temporary = TemporaryName(path);
+  GANDEM_RETURN_IF_ERROR(WriteStatistics(temporary,
+                                         {.moments = moments,
+                                          .net_name = net_.name,
+                                          .net_sha256 = net_.sha256,
+                                          .resize = net_.resize,
+                                          .reference_name = card_.name(),
+                                          .reference_split = card_.split(),
+                                          .reference_hash = card_.sha256()},
+                                         StatisticsFormat::kSafetensors));
+  GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, path));
+  return moments;
+}
+
+}  // namespace gandem

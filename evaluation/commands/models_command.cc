@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/models_command.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <memory>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+#include "common/config/network_check.h"
+#include "common/files/nearest.h"
+#include "common/files/text_proto.h"
+#include "common/process/exit_code.h"
+#include "common/status.h"
+#include "models/registry/registry.h"
+#include "models/registry/summary.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kLargestListed = 128;  // larger ones take seconds each
+constexpr int64_t kUsualSize = 32;       // of families for any size
+constexpr int64_t kUsualClasses = 1000;  // of families that need labels
+
+constexpr char kModelsCommandHelp[] = R"(Examples:
+  gandem models
+  gandem models dcgan --image_size 64
+  gandem models sngan --image_size 128 --summary
+  gandem models dcgan --summary --set width=128 --set noise_dim=128
+
+GFLOP counts a multiply and an add as two, of convolutions, fully connected
+layers and attention in a forward pass over one image. Activations are the
+outputs of all layers for it in float32. Buffers are values of running
+statistics, spectral-norm vectors and counters.)";
+
+// A family in one size.
+struct Case {
+  NetworkConfig config;
+  DataShape data;
+};
+
+struct Summaries {
+  NetworkSummary generator;
+  NetworkSummary discriminator;
+};
+
+absl::Status SummarizeBoth(const Case& c, Summaries& result) {
+  // One after the other: large ones need the memory.
+  {
+    GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Generator> generator,
+                            MakeGenerator(c.config, c.data));
+    result.generator = Summarize(*generator, c.data);
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Discriminator> discriminator,
+                          MakeDiscriminator(c.config, c.data));
+  result.discriminator = Summarize(*discriminator, c.data);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<NetworkConfig> ConfigOf(const std::string& family,
+                                       const ModelsFlags& flags) {
+  NetworkConfig config;
+  GANDEM_RETURN_IF_ERROR(SetField(absl::StrCat(family, "={}"), config));
+  for (const std::string& set : flags.sets) {
+    GANDEM_RETURN_IF_ERROR(SetField(absl::StrCat(family, ".", set), config));
+  }
+  return config;
+}
+
+std::vector<int64_t> SizesOf(const google::protobuf::FieldDescriptor& family,
+                             const ModelsFlags& flags) {
+  if (flags.image_size != 0) return {flags.image_size};
+  const std::vector<int64_t> all = ImageSizesOf(family);
+  if (all.empty()) return {kUsualSize};
+  std::vector<int64_t> sizes;
+  for (const int64_t size : all) {
+    if (size <= kLargestListed || sizes.empty()) sizes.push_back(size);
+  }
+  return sizes;
+}
+
+absl::StatusOr<std::vector<Case>> CasesOf(
+    const google::protobuf::FieldDescriptor& family, const ModelsFlags& flags) {
+  GANDEM_ASSIGN_OR_RETURN(const NetworkConfig config,
+                          ConfigOf(family.name(), flags));
+  const bool labels_needed =
+      family.options().GetExtension(labels) == LABELS_NEEDED;
+  const int64_t classes =
+      flags.classes == 0 && labels_needed ? kUsualClasses : flags.classes;
+  std::vector<Case> cases;
+  for (const int64_t size : SizesOf(family, flags)) {
+    cases.push_back({.config = config,
+                     .data = {.image = {.channels = flags.channels,
+                                        .height = size,
+                                        .width = size},
+                              .num_classes = classes}});
+  }
+  return cases;
+}
+
+// 1234567 -> "1,234,567".
+std::string Grouped(int64_t number) {
+  const std::string digits = absl::StrCat(number);
+  std::string text;
+  for (size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text.push_back(',');
+    text.push_back(digits[i]);
+  }
+  return text;
+}
+
+std::string Giga(int64_t multiply_adds) {
+  return absl::StrFormat("%.4f", 2e-9 * static_cast<double>(multiply_adds));
+}
+
+std::string Mebibytes(int64_t bytes) {
+  return absl::StrFormat("%.2f MiB", static_cast<double>(bytes) / (1 << 20));
+}
+
+std::string CostLine(absl::string_view family, absl::string_view image,
+                     absl::string_view role, const NetworkSummary& network) {
+  return absl::StrFormat("%-12s %9s  %-13s %14s %10s %12s %13s\n", family,
+                         image, role, Grouped(network.parameters),
+                         Grouped(network.buffers), Giga(network.multiply_adds),
+                         Mebibytes(network.activation_bytes));
+}
+
+std::string CostHeader() {
+  return absl::StrFormat("%-12s %9s  %-13s %14s %10s %12s %13s\n", "family",
+                         "image", "network", "parameters", "buffers",
+                         "GFLOP/image", "activations");
+}
+
+std::string CostLines(absl::string_view family, const Case& c,
+                      const Summaries& summaries) {
+  const std::string image = absl::StrCat(
+      c.data.image.height, "x", c.data.image.width, "x", c.data.image.channels);
+  return CostLine(family, image, "generator", summaries.generator) +
+         CostLine("", "", "discriminator", summaries.discriminator);
+}
+
+// One row a layer. `width` is that of the longest name.
+std::string LayerTable(absl::string_view title, const NetworkSummary& network) {
+  size_t width = title.size();
+  for (const LayerSummary& layer : network.layers) {
+    width = std::max(width, layer.name.size());
+  }
+  const int column = static_cast<int>(width);
+  const auto line = [column](
+                        absl::string_view name, absl::string_view kind,
+                        absl::string_view output, absl::string_view parameters,
+                        absl::string_view buffers, absl::string_view giga) {
+    return absl::StrFormat("%-*s  %-16s %14s %12s %10s %12s\n", column, name,
+                           kind, output, parameters, buffers, giga);
+  };
+  std::string text =
+      line(title, "layer", "output", "parameters", "buffers", "GFLOP/image");
+  for (const LayerSummary& layer : network.layers) {
+    absl::StrAppend(
+        &text,
+        line(layer.name, layer.kind, absl::StrJoin(layer.output_shape, "x"),
+             Grouped(layer.parameters), Grouped(layer.buffers),
+             Giga(layer.multiply_adds)));
+  }
+  absl::StrAppend(&text,
+                  line("total", "", "", Grouped(network.parameters),
+                       Grouped(network.buffers), Giga(network.multiply_adds)));
+  return text;
+}
+
+absl::Status NoSuchFamily(const std::string& name) {
+  std::vector<std::string> names;
+  for (const auto* const family : NetworkFamilies()) {
+    names.push_back(family->name());
+  }
+  const auto nearest = Nearest(name, names);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "there is no family '", name, "'; ",
+      nearest ? absl::StrCat("did you mean '", *nearest, "'?")
+              : absl::StrCat("expected one of ", absl::StrJoin(names, ", "))));
+}
+
+absl::Status CheckFlags(const ModelsFlags& flags) {
+  if (flags.name.empty() && (flags.summary || !flags.sets.empty())) {
+    return absl::InvalidArgumentError(
+        "--summary and --set need the NAME of a family");
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+CLI::App* AddModelsCommand(CLI::App& app, ModelsFlags& flags) {
+  CLI::App* const command = app.add_subcommand(
+      "models", "List the networks with what they cost, or the layers of one");
+  command->add_option("NAME", flags.name, "Family of networks [all]");
+  command->add_flag("--summary", flags.summary,
+                    "One row a layer, with the shape of its output");
+  command
+      ->add_option("--set", flags.sets,
+                   "Changes a field of the family (`gandem explain`): "
+                   "field=value")
+      ->take_all()
+      ->allow_extra_args(false);
+  command
+      ->add_option("--image_size", flags.image_size,
+                   "Height and width [each that the family has, up to 128]")
+      ->check(CLI::Range(1, 4096));
+  command->add_option("--channels", flags.channels, "Channels of an image")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  command
+      ->add_option("--classes", flags.classes,
+                   "Classes of labels that the networks are told")
+      ->check(CLI::Range(0, 1 << 20))
+      ->capture_default_str();
+  command->footer(kModelsCommandHelp);
+  return command;
+}
+
+absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
+  GANDEM_RETURN_IF_ERROR(CheckFlags(flags));
+  std::string text;
+  bool found = false;
+  for (const auto* const family : NetworkFamilies()) {
+    if (!flags.name.empty() && family->name() != flags.name) continue;
+    found = true;
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<Case> cases,
+                            CasesOf(*family, flags));
+    for (const Case& c : cases) {
+      Summaries summaries;
+      const absl::Status made =
+          CatchTorch([&] { return SummarizeBoth(c, summaries); });
+      // Of all families, some are not for these images or labels.
+      if (!made.ok() && flags.name.empty()) continue;
+      if (!made.ok()) return made;
+      if (text.empty()) text = CostHeader();
+      absl::StrAppend(&text, CostLines(family->name(), c, summaries));
+      if (!flags.summary) continue;
+      absl::StrAppend(
+          &text, "\n", LayerTable("generator", summaries.generator), "\n",
+          LayerTable("discriminator", summaries.discriminator), "\n");
+    }
+  }
+  if (!found) return NoSuchFamily(flags.name);
+  if (text.empty()) {
+    return absl::InvalidArgumentError("no family is for such images");
+  }
+  return text;
+}
+
+int RunModels(const ModelsFlags& flags) {
+  const absl::StatusOr<std::string> text = ModelsText(flags);
+  if (!text.ok()) {
+    absl::FPrintF(stderr, "gandem models: %s\n", text.status().message());
+    return ExitCodeOf(text.status());
+  }
+  absl::PrintF("%s", *text);
+  return kExitOk;
+}
+
+}  // namespace gandem

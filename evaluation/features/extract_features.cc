@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/extract_features.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/child_process.h"
+#include "common/process/cores.h"
+#include "common/process/exit_code.h"
+#include "common/process/failpoint.h"
+#include "common/status.h"
+#include "evaluation/images/image_set.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kPollInterval = absl::Milliseconds(20);
+constexpr absl::Duration kExtractionProgressInterval = absl::Milliseconds(500);
+// Without a new slice; an Inception on a slow core takes a minute for one.
+constexpr absl::Duration kStandstill = absl::Minutes(30);
+constexpr int kRestarts = 3;
+constexpr int kTailLines = 5;
+
+absl::StatusOr<Features> ExtractSlice(ImageSet& source,
+                                      FeatureExtractor& extractor,
+                                      IndexRange slice) {
+  Features all;
+  std::vector<at::Tensor> features;
+  std::vector<at::Tensor> logits;
+  for (int64_t first = slice.first; first < slice.end(); first += kChunkRows) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const at::Tensor images_NCHW,
+        source.Read({.first = first,
+                     .count = std::min(kChunkRows, slice.end() - first)}));
+    GANDEM_ASSIGN_OR_RETURN(const Features part,
+                            extractor.Extract(images_NCHW));
+    features.push_back(part.features_ND);
+    if (part.logits_NK.defined()) logits.push_back(part.logits_NK);
+  }
+  all.features_ND = at::cat(features);
+  if (!logits.empty()) all.logits_NK = at::cat(logits);
+  return all;
+}
+
+// The child processes of one job.
+class Workers {
+ public:
+  Workers(const FeatureStore& store, const ExtractOptions& options)
+      : store_(store), options_(options), cores_(AllowedCores()) {}
+
+  absl::Status Start() {
+    GANDEM_ASSIGN_OR_RETURN(binary_, BinaryFolder());
+    binary_ += "/evaluation_job";
+    for (int i = 0; i < options_.workers; ++i) {
+      GANDEM_RETURN_IF_ERROR(StartOne(i));
+    }
+    return absl::OkStatus();
+  }
+
+  // Reaps, and starts again whoever was killed. True: all are done.
+  absl::StatusOr<bool> Poll() {
+    bool done = true;
+    for (int i = 0; i < options_.workers; ++i) {
+      if (children_[i] == nullptr) continue;
+      const std::optional<ProcessEnd> end = children_[i]->Poll();
+      if (end.has_value()) GANDEM_RETURN_IF_ERROR(OnEnd(i, *end));
+      done = done && children_[i] == nullptr;
+    }
+    return done;
+  }
+
+ private:
+  absl::Status StartOne(int index) {
+    std::vector<int> cores;
+    if (static_cast<int>(cores_.size()) >= options_.workers) {
+      cores = {cores_[index]};
+    }
+    auto child = ChildProcess::Start(
+        {.arguments = {binary_, "extract", store_.folder(), "--num",
+                       absl::StrCat(options_.num_images), "--worker",
+                       absl::StrCat(index), "--workers",
+                       absl::StrCat(options_.workers)},
+         .log_path = absl::StrCat(store_.folder(), "/worker-", index, ".log"),
+         .cores = std::move(cores)});
+    GANDEM_RETURN_IF_ERROR(child);
+    children_.resize(static_cast<size_t>(options_.workers));
+    children_[index] = std::make_unique<ChildProcess>(*std::move(child));
+    return absl::OkStatus();
+  }
+
+  absl::Status OnEnd(int index, const ProcessEnd& end) {
+    const std::string tail = children_[index]->LogTail(kTailLines);
+    const std::string text =
+        absl::StrCat("evaluation worker ", index, " ", end.description,
+                     tail.empty() ? "" : ": ", tail);
+    children_[index].reset();
+    if (end.exit_code == kExitOk) return absl::OkStatus();
+    if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
+    if (end.exit_code <= 128) return absl::InternalError(text);
+    if (++restarts_ > kRestarts) {
+      return absl::AbortedError(absl::StrCat(
+          text, ", for the ", restarts_,
+          "th time (too little memory?); what is computed stays, the same "
+          "command goes on from there"));
+    }
+    return StartOne(index);
+  }
+
+  const FeatureStore& store_;
+  const ExtractOptions& options_;
+  const std::vector<int> cores_;
+  std::string binary_;
+  std::vector<std::unique_ptr<ChildProcess>> children_;
+  int restarts_ = 0;
+};
+
+int64_t NumPresent(const FeatureStore& store, int64_t num_images) {
+  int64_t present = num_images;
+  for (const IndexRange slice : store.Missing(num_images)) {
+    present -= slice.count;
+  }
+  return present;
+}
+
+absl::Status ExtractInChildren(const FeatureStore& store,
+                               const ExtractOptions& options) {
+  Workers workers(store, options);
+  GANDEM_RETURN_IF_ERROR(workers.Start());
+  int64_t present = -1;
+  absl::Time next_look = absl::InfinitePast();
+  absl::Time last_change = absl::Now();
+  while (true) {
+    GANDEM_ASSIGN_OR_RETURN(const bool done, workers.Poll());
+    if (done) break;
+    const absl::Time now = absl::Now();
+    if (now >= next_look) {
+      next_look = now + kExtractionProgressInterval;
+      const int64_t now_present = NumPresent(store, options.num_images);
+      if (std::exchange(present, now_present) != now_present) last_change = now;
+      if (options.progress) options.progress(present);
+    }
+    if (now - last_change > kStandstill) {
+      return absl::AbortedError(absl::StrCat(
+          "the evaluation's workers stand still; see ", store.folder(),
+          "/worker-0.log. What is computed stays"));
+    }
+    absl::SleepFor(kPollInterval);
+  }
+  if (options.progress) options.progress(options.num_images);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
+                          WorkerShare share,
+                          const std::function<void(IndexRange)>& done) {
+  const std::vector<IndexRange> slices = SlicesOf(num_images);
+  std::vector<IndexRange> mine;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    if (static_cast<int>(i % static_cast<size_t>(share.size)) != share.index) {
+      continue;
+    }
+    if (!store.Has(slices[i])) mine.push_back(slices[i]);
+  }
+  if (mine.empty()) return absl::OkStatus();
+  at::set_num_threads(1);
+  const FeatureJob& job = store.job();
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenImageSet(job.images()));
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<FeatureExtractor> extractor,
+      OpenFeatureExtractor(job.network(), {.image_shape = source->shape()}));
+  if (extractor->net().sha256 != job.network_sha256()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        job.network(), " changed while the evaluation ran: start it again"));
+  }
+  return CatchTorch([&]() -> absl::Status {
+    for (const IndexRange slice : mine) {
+      GANDEM_ASSIGN_OR_RETURN(const Features features,
+                              ExtractSlice(*source, *extractor, slice));
+      GANDEM_RETURN_IF_ERROR(store.Write(slice, features));
+      GANDEM_FAILPOINT("evaluation.after_slice");
+      if (done) done(slice);
+    }
+    return absl::OkStatus();
+  });
+}
+
+absl::Status ExtractFeatures(const FeatureStore& store,
+                             const ExtractOptions& options) {
+  const auto missing =
+      static_cast<int>(store.Missing(options.num_images).size());
+  if (missing == 0) return absl::OkStatus();
+  const int workers = std::min(options.workers, missing);
+  if (workers > 1) {
+    return ExtractInChildren(store, {.num_images = options.num_images,
+                                     .workers = workers,
+                                     .progress = options.progress});
+  }
+  int64_t present = NumPresent(store, options.num_images);
+  return ExtractShare(store, options.num_images, {.index = 0, .size = 1},
+                      [&](IndexRange slice) {
+                        present += slice.count;
+                        if (options.progress) options.progress(present);
+                      });
+}
+
+}  // namespace gandem

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Fills a FeatureStore, in this process or in several. A slice is computed by
+// one thread in batches of kChunkRows by index, so features are the same bits
+// for any number of workers.
+//
+// Owner: the caller. Thread safety: one compute thread, which lives as long as
+// the workers may (common/process/child_process.h).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "evaluation/features/feature_store.h"
+
+namespace gandem {
+
+struct WorkerShare {
+  int index = 0;  // of the worker: it computes slices index, index + size ...
+  int size = 1;
+};
+
+struct ExtractOptions {
+  int64_t num_images = 0;  // required, >= 1
+  // Above 1: that many child processes at most; each is pinned to one of this
+  // process's cores where there are enough.
+  int workers = 1;
+  // How many images there are features of; called now and then.
+  std::function<void(int64_t num_images)> progress = {};
+};
+
+// Returns when all slices are there. A worker that is killed is started again;
+// one that fails ends the others.
+//   the worker's error  the source or the network cannot be opened or used.
+//   ABORTED             workers were killed again and again, or stood still;
+//                       what they computed stays.
+absl::Status ExtractFeatures(const FeatureStore& store,
+                             const ExtractOptions& options);
+
+// In this process: the slices of `share` that are not there.
+absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
+                          WorkerShare share,
+                          const std::function<void(IndexRange)>& done = {});
+
+}  // namespace gandem

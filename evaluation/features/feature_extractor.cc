@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/feature_extractor.h"
+
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/files/file.h"
+#include "common/files/sha256.h"
+#include "common/status.h"
+#include "evaluation/features/classifier.h"
+#include "evaluation/features/classifier_extractor.h"
+#include "evaluation/features/inception_extractor.h"
+#include "evaluation/features/torchscript_extractor.h"
+#include "evaluation/formats/state_dict_file.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+namespace {
+
+std::string ExtractorShapeText(const at::Tensor& tensor) {
+  return absl::StrCat("[", absl::StrJoin(tensor.sizes().vec(), ", "), "]");
+}
+
+absl::Status CheckImages(const at::Tensor& images_NCHW) {
+  if (images_NCHW.scalar_type() != at::kByte || images_NCHW.dim() != 4 ||
+      images_NCHW.numel() == 0 || !images_NCHW.is_cpu() ||
+      (images_NCHW.size(1) != 1 && images_NCHW.size(1) != 3)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "features need 8-bit images [N, 1 or 3, height, width], not ",
+        ExtractorShapeText(images_NCHW), " of type ",
+        c10::toString(images_NCHW.scalar_type())));
+  }
+  return absl::OkStatus();
+}
+
+// As float64 [rows, columns] on the CPU.
+absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
+                                       const FeatureNet& net,
+                                       const at::Tensor& output, int64_t rows,
+                                       int64_t columns) {
+  if (!output.defined() || !output.is_floating_point() || output.dim() != 2 ||
+      output.size(0) != rows || output.size(1) != columns) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        net.name, " was to return ", what, " [", rows, ", ", columns,
+        "] of floating-point numbers and returned ",
+        output.defined() ? ExtractorShapeText(output) : "nothing"));
+  }
+  const at::Tensor result = output.to(at::kCPU, at::kDouble).contiguous();
+  const at::Tensor bad_N = result.isfinite().all(1).logical_not();
+  if (bad_N.any().item<bool>()) {
+    return absl::DataLossError(absl::StrCat(
+        net.name, " returned NaN or infinite ", what, " for ",
+        bad_N.sum().item<int64_t>(), " of ", rows, " images, image ",
+        bad_N.nonzero()[0].item<int64_t>(),
+        " first: is its file damaged, or does it want other images?"));
+  }
+  return result;
+}
+
+// The header of a safetensors file comes after its size, 8 bytes.
+bool IsSafetensors(absl::string_view prefix) {
+  return prefix.size() > 8 && prefix[8] == '{';
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeFromTensors(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options) {
+  return HoldsClassifier(tensors)
+             ? MakeClassifierExtractor(std::move(tensors), sha256, options)
+             : MakeInceptionExtractor(std::move(tensors), sha256, options);
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
+    const std::string& path, const ExtractorOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));
+  GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
+  bool is_script = false;
+  if (IsZip(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(is_script, HoldsTorchScript(path));
+  }
+  if (is_script) return OpenTorchScriptExtractor(path, sha256, options);
+  std::vector<NamedTensor> tensors;
+  if (IsZip(prefix) || IsPickleStream(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(tensors, ReadStateDict(path));
+  } else if (IsSafetensors(prefix)) {
+    GANDEM_ASSIGN_OR_RETURN(tensors, ReadSafetensors(path));
+  } else {
+    return absl::InvalidArgumentError(
+        "neither TorchScript, nor a state dict that torch.save() has written, "
+        "nor safetensors");
+  }
+  return MakeFromTensors(std::move(tensors), sha256, options);
+}
+
+}  // namespace
+
+std::string DistanceName(const FeatureNet& net) {
+  return net.is_inception ? "FID" : absl::StrCat("FD(", net.name, ")");
+}
+
+absl::StatusOr<Features> FeatureExtractor::Extract(
+    const at::Tensor& images_NCHW) {
+  Features result;
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    const torch::NoGradGuard no_grad;
+    GANDEM_RETURN_IF_ERROR(CheckImages(images_NCHW));
+    GANDEM_ASSIGN_OR_RETURN(const Features raw, Forward(images_NCHW));
+    const int64_t rows = images_NCHW.size(0);
+    GANDEM_ASSIGN_OR_RETURN(result.features_ND,
+                            CheckOutput("features", net(), raw.features_ND,
+                                        rows, net().feature_dim));
+    if (net().num_classes > 0) {
+      GANDEM_ASSIGN_OR_RETURN(
+          result.logits_NK,
+          CheckOutput("logits", net(), raw.logits_NK, rows, net().num_classes));
+    }
+    return absl::OkStatus();
+  }));
+  return result;
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
+    const std::string& path, const ExtractorOptions& options) {
+  const auto& [channels, height, width] = options.image_shape;
+  if ((channels != 1 && channels != 3) || height < 1 || width < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("features need gray or RGB images, not such of ", channels,
+                     " x ", height, " x ", width));
+  }
+  std::unique_ptr<FeatureExtractor> extractor;
+  const absl::Status status = CatchTorch([&]() -> absl::Status {
+    GANDEM_ASSIGN_OR_RETURN(extractor, Open(path, options));
+    return absl::OkStatus();
+  });
+  if (!status.ok()) return Annotate(status, path);
+  return extractor;
+}
+
+}  // namespace gandem

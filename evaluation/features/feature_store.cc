@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/feature_store.h"
+
+#include <google/protobuf/text_format.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/check.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/files/file.h"
+#include "common/files/text_proto.h"
+#include "common/status.h"
+#include "training/state/catch_torch.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kFeatures[] = "features";
+constexpr char kLogits[] = "logits";
+
+std::string JobPath(const std::string& folder) {
+  return folder + "/job.textproto";
+}
+
+// Most networks compute in float32: half the bytes, and nothing is lost.
+at::Tensor Narrowed(const at::Tensor& values) {
+  const at::Tensor narrow = values.to(at::kFloat);
+  return narrow.to(at::kDouble).equal(values) ? narrow : values;
+}
+
+absl::StatusOr<at::Tensor> Widened(const std::vector<NamedTensor>& tensors,
+                                   absl::string_view name, int64_t rows,
+                                   int64_t columns) {
+  const auto found =
+      std::ranges::find(tensors, std::string(name), &NamedTensor::name);
+  const std::vector<int64_t> shape = {rows, columns};
+  if (found == tensors.end() || found->shape != shape ||
+      (found->dtype != DType::kF32 && found->dtype != DType::kF64)) {
+    return absl::DataLossError(
+        absl::StrCat("it has no ", name, " [", rows, ", ", columns, "]"));
+  }
+  const auto dtype = found->dtype == DType::kF32 ? at::kFloat : at::kDouble;
+  // from_blob() wants no constness; to() copies, or clone() does.
+  void* const data =
+      const_cast<void*>(static_cast<const void*>(found->bytes.data()));
+  return torch::from_blob(data, {rows, columns}, dtype)
+      .to(at::kDouble, /*non_blocking=*/false, /*copy=*/true);
+}
+
+absl::StatusOr<Features> ReadSlice(const std::string& path, IndexRange slice,
+                                   const FeatureNet& net) {
+  Features features;
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
+                          ReadSafetensors(path));
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    GANDEM_ASSIGN_OR_RETURN(
+        features.features_ND,
+        Widened(tensors, kFeatures, slice.count, net.feature_dim));
+    if (net.num_classes == 0) return absl::OkStatus();
+    GANDEM_ASSIGN_OR_RETURN(
+        features.logits_NK,
+        Widened(tensors, kLogits, slice.count, net.num_classes));
+    return absl::OkStatus();
+  }));
+  return features;
+}
+
+}  // namespace
+
+std::vector<IndexRange> SlicesOf(int64_t num_images) {
+  std::vector<IndexRange> slices;
+  for (int64_t first = 0; first < num_images; first += kSliceImages) {
+    slices.push_back(
+        {.first = first, .count = std::min(kSliceImages, num_images - first)});
+  }
+  return slices;
+}
+
+absl::StatusOr<FeatureStore> FeatureStore::Create(const std::string& folder,
+                                                  const FeatureJob& job) {
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  std::string text;
+  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(job, &text));
+  // Other jobs may start on the same folder: a temporary name of our own.
+  const std::string temporary = TemporaryName(JobPath(folder));
+  GANDEM_RETURN_IF_ERROR(WriteFile(temporary, text));
+  GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, JobPath(folder)));
+  return FeatureStore(folder, job);
+}
+
+absl::StatusOr<FeatureStore> FeatureStore::Open(const std::string& folder) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(JobPath(folder), kMaxTextProtoBytes));
+  FeatureJob job;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, JobPath(folder), job));
+  return FeatureStore(folder, std::move(job));
+}
+
+std::string FeatureStore::PathOf(IndexRange slice) const {
+  return absl::StrFormat("%s/features-%09d-%d.safetensors", folder_,
+                         slice.first, slice.count);
+}
+
+bool FeatureStore::Has(IndexRange slice) const {
+  return PathExists(PathOf(slice));
+}
+
+std::vector<IndexRange> FeatureStore::Missing(int64_t num_images) const {
+  std::vector<IndexRange> missing = SlicesOf(num_images);
+  std::erase_if(missing, [this](IndexRange slice) { return Has(slice); });
+  return missing;
+}
+
+absl::Status FeatureStore::Write(IndexRange slice,
+                                 const Features& features) const {
+  TensorsByName tensors = {{kFeatures, Narrowed(features.features_ND)}};
+  if (features.logits_NK.defined()) {
+    tensors.emplace_back(kLogits, Narrowed(features.logits_NK));
+  }
+  std::vector<NamedTensor> named;
+  AppendTensors("", tensors, named);
+  const std::string path = PathOf(slice);
+  const std::string temporary = TemporaryName(path);
+  GANDEM_RETURN_IF_ERROR(WriteSafetensors(temporary, named, {}));
+  return RenameDurably(temporary, path);
+}
+
+absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
+                                            const FeatureNet& net) const {
+  absl::StatusOr<Features> features = ReadSlice(PathOf(slice), slice, net);
+  if (!absl::IsDataLoss(features.status())) return features;
+  GANDEM_RETURN_IF_ERROR(RemoveAll(PathOf(slice)));
+  return absl::DataLossError(absl::StrCat(
+      "'", PathOf(slice), "' was damaged and is removed (",
+      features.status().message(),
+      "): run the same command again, it computes only this slice"));
+}
+
+absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
+                                         const FeatureNet& net,
+                                         int64_t num_images) {
+  Features all;
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    all.features_ND = torch::empty({num_images, net.feature_dim}, at::kDouble);
+    if (net.num_classes > 0) {
+      all.logits_NK = torch::empty({num_images, net.num_classes}, at::kDouble);
+    }
+    for (const IndexRange slice : SlicesOf(num_images)) {
+      GANDEM_ASSIGN_OR_RETURN(const Features part, store.Read(slice, net));
+      all.features_ND.narrow(0, slice.first, slice.count)
+          .copy_(part.features_ND);
+      if (net.num_classes == 0) continue;
+      all.logits_NK.narrow(0, slice.first, slice.count).copy_(part.logits_NK);
+    }
+    return absl::OkStatus();
+  }));
+  return all;
+}
+
+absl::StatusOr<Moments> ReadMoments(const FeatureStore& store,
+                                    const FeatureNet& net, int64_t num_images) {
+  absl::StatusOr<Moments> moments;
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    FeatureMoments sums(net.feature_dim);
+    for (const IndexRange slice : SlicesOf(num_images)) {
+      GANDEM_ASSIGN_OR_RETURN(const Features part, store.Read(slice, net));
+      for (const at::Tensor& chunk_ND : part.features_ND.split(kChunkRows)) {
+        GANDEM_RETURN_IF_ERROR(sums.Add(chunk_ND));
+      }
+    }
+    moments = sums.Finish();
+    return moments.status();
+  }));
+  return moments;
+}
+
+}  // namespace gandem

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The features of a set of images on disk, in slices of kSliceImages by index.
+// A slice is there whole or not at all, so what a killed job has computed is
+// what the next one does not compute again:
+//
+//   FOLDER/job.textproto                       FeatureJob: what is computed
+//   FOLDER/features-000000256-256.safetensors  first index and count
+//
+// Owner: values; the folder is its caller's. Thread safety: any thread; several
+// processes may write equal slices at once.
+// Errors: those of common/files/file.h and common/checkpoint/safetensors.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "evaluation/features/feature_extractor.h"
+#include "evaluation/metrics/feature_moments.h"
+#include "exchange/schedule.h"
+#include "proto/evaluation.pb.h"
+
+namespace gandem {
+
+// Four batches: seconds of work with an Inception on one core.
+inline constexpr int64_t kSliceImages = 4 * kChunkRows;
+
+// [0, num_images) in pieces of kSliceImages; the last may be smaller.
+std::vector<IndexRange> SlicesOf(int64_t num_images);
+
+class FeatureStore {
+ public:
+  // Creates the folder and its job.textproto, or finds them.
+  static absl::StatusOr<FeatureStore> Create(const std::string& folder,
+                                             const FeatureJob& job);
+  // NOT_FOUND  there is no job in it.
+  static absl::StatusOr<FeatureStore> Open(const std::string& folder);
+
+  const std::string& folder() const { return folder_; }
+  const FeatureJob& job() const { return job_; }
+
+  bool Has(IndexRange slice) const;
+  // Those of SlicesOf(num_images) that are not there.
+  std::vector<IndexRange> Missing(int64_t num_images) const;
+
+  // Survives a crash when it returns.
+  absl::Status Write(IndexRange slice, const Features& features) const;
+
+  // float64, as they were written. A slice that cannot be read is removed.
+  //   NOT_FOUND  it was never written.
+  //   DATA_LOSS  damaged, or of another network: run the same command again.
+  absl::StatusOr<Features> Read(IndexRange slice, const FeatureNet& net) const;
+
+ private:
+  FeatureStore(std::string folder, FeatureJob job)
+      : folder_(std::move(folder)), job_(std::move(job)) {}
+  std::string PathOf(IndexRange slice) const;
+
+  std::string folder_;
+  FeatureJob job_;
+};
+
+// All features (and logits) of the first `num_images` as one tensor.
+absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
+                                         const FeatureNet& net,
+                                         int64_t num_images);
+
+// Mean and covariance of the first `num_images`, with one slice in memory.
+absl::StatusOr<Moments> ReadMoments(const FeatureStore& store,
+                                    const FeatureNet& net, int64_t num_images);
+
+}  // namespace gandem

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/inception_extractor.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "evaluation/features/inception_resize.h"
+#include "evaluation/features/inception_v3.h"
+
+namespace gandem {
+namespace {
+
+// pt_inception-2015-12-05-6726825d.pth of pytorch-fid, which torch-fidelity
+// publishes too.
+constexpr char kWeightsHash[] =
+    "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2";
+// inception-2015-12-05.pt of StyleGAN2-ADA and later.
+constexpr char kTorchScriptHash[] =
+    "f58cb9b6ec323ed63459aa4fb441fe750cfe39fafad6da5cb504a16f19e958f4";
+
+// Images at a time. More would leave the CPU's caches: the first layers make
+// 3 MB of each image.
+constexpr int64_t kPiece = 8;
+
+class InceptionExtractor : public FeatureExtractor {
+ public:
+  InceptionExtractor(InceptionV3 network, ResizeKernel resize, FeatureNet net)
+      : network_(std::move(network)), resize_(resize), net_(std::move(net)) {}
+
+  const FeatureNet& net() const override { return net_; }
+
+ protected:
+  absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
+    const at::Tensor images = images_NCHW.contiguous();
+    std::vector<at::Tensor> features;
+    std::vector<at::Tensor> logits;
+    for (const at::Tensor& piece : images.split(kPiece)) {
+      InceptionV3::Output output =
+          network_.Forward(ResizeForInception(piece, resize_));
+      features.push_back(std::move(output.features_ND));
+      if (network_.has_logits()) logits.push_back(std::move(output.logits_NK));
+    }
+    return Features{
+        .features_ND = at::cat(features),
+        .logits_NK = logits.empty() ? at::Tensor() : at::cat(logits)};
+  }
+
+ private:
+  const InceptionV3 network_;
+  const ResizeKernel resize_;
+  const FeatureNet net_;
+};
+
+}  // namespace
+
+bool IsPublishedInception(const std::string& sha256) {
+  return sha256 == kWeightsHash || sha256 == kTorchScriptHash;
+}
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options) {
+  if (!InceptionV3::HoldsWeights(tensors)) {
+    return absl::InvalidArgumentError(
+        "neither weights of the FID Inception, by the names of pytorch-fid and "
+        "torch-fidelity (Conv2d_1a_3x3.conv.weight ...), nor a classifier of "
+        "`gandem train-features`");
+  }
+  GANDEM_ASSIGN_OR_RETURN(InceptionV3 network,
+                          InceptionV3::Load(std::move(tensors)));
+  const bool published = IsPublishedInception(sha256);
+  FeatureNet net = {
+      .name = published ? "inception-2015-12-05"
+                        : absl::StrCat("inception-", sha256.substr(0, 8)),
+      .sha256 = sha256,
+      .feature_dim = InceptionV3::kFeatureDim,
+      .num_classes = network.has_logits() ? InceptionV3::kNumClasses : 0,
+      .resize = ResizeName(options.resize),
+      .is_inception = published};
+  return std::make_unique<InceptionExtractor>(std::move(network),
+                                              options.resize, std::move(net));
+}
+
+}  // namespace gandem

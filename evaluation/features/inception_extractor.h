@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Features of the FID Inception (inception_v3.h): its last average pool, 2048
+// numbers; and its logits without bias, as the Inception Score wants them.
+//
+// Owner, thread safety: see feature_extractor.h.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/safetensors.h"
+#include "evaluation/features/feature_extractor.h"
+
+namespace gandem {
+
+// `tensors` are those of the file whose hash is `sha256`.
+//   INVALID_ARGUMENT  they are not the weights of a FID Inception; lists those
+//                     that are missing or misshapen.
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options);
+
+// Whether the published file of weights or of TorchScript has this hash.
+bool IsPublishedInception(const std::string& sha256);
+
+}  // namespace gandem

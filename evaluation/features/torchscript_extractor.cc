@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/torchscript_extractor.h"
+
+#include <torch/csrc/jit/runtime/graph_executor.h>
+#include <torch/script.h>
+#include <torch/torch.h>
+
+#include <optional>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+#include "evaluation/features/inception_extractor.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kReturnFeatures[] = "return_features";
+constexpr char kNoOutputBias[] = "no_output_bias";
+
+// Probabilities below it, 0 first of all, count as much.
+constexpr double kSmallestProbability = 1e-30;
+
+bool Takes(const torch::jit::Module& module, const char* argument) {
+  return module.get_method("forward")
+      .function()
+      .getSchema()
+      .argumentIndexWithName(argument)
+      .has_value();
+}
+
+c10::IValue Call(torch::jit::Module& module, const at::Tensor& images_NCHW,
+                 std::optional<const char*> flag) {
+  torch::jit::Kwargs flags;
+  if (flag.has_value()) flags[*flag] = true;
+  return module.forward({images_NCHW}, flags);
+}
+
+// The weight of a linear layer `output` that takes `feature_dim` numbers; some
+// exports make buffers of parameters.
+at::Tensor FindOutputWeight(const torch::jit::Module& module,
+                            int64_t feature_dim) {
+  at::Tensor weight;
+  const auto look_through = [&](const auto& named_tensors) {
+    for (const auto& item : named_tensors) {
+      if (item.name == "output.weight" && item.value.dim() == 2 &&
+          item.value.size(1) == feature_dim) {
+        weight = item.value;
+      }
+    }
+  };
+  look_through(module.named_parameters());
+  look_through(module.named_buffers());
+  return weight;
+}
+
+class TorchScriptExtractor : public FeatureExtractor {
+ public:
+  TorchScriptExtractor(torch::jit::Module module, const std::string& sha256)
+      : module_(std::move(module)) {
+    module_.eval();
+    takes_features_ = Takes(module_, kReturnFeatures);
+    takes_bias_ = takes_features_ && Takes(module_, kNoOutputBias);
+    net_ = {.name = absl::StrCat("torchscript-", sha256.substr(0, 8)),
+            .sha256 = sha256,
+            .resize = "the network's own",
+            .is_inception = IsPublishedInception(sha256)};
+    if (net_.is_inception) net_.name = "inception-2015-12-05";
+  }
+
+  // Learns what the module returns.
+  absl::Status TryOut(const at::Tensor& image_NCHW) {
+    GANDEM_ASSIGN_OR_RETURN(Features first, Forward(image_NCHW));
+    if (first.features_ND.dim() != 2 || first.features_ND.size(0) != 1) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "its forward returns features of ", first.features_ND.dim(),
+          " dimensions, expected [N, D]"));
+    }
+    net_.feature_dim = first.features_ND.size(1);
+    if (!first.logits_NK.defined()) return absl::OkStatus();
+    net_.num_classes = first.logits_NK.size(1);
+    if (!takes_bias_) return absl::OkStatus();
+    const at::Tensor weight = FindOutputWeight(module_, net_.feature_dim);
+    if (!weight.defined() || weight.size(0) != net_.num_classes) {
+      return absl::OkStatus();
+    }
+    const at::Tensor logits_NK = at::linear(first.features_ND, weight);
+    const at::Tensor difference =
+        logits_NK.softmax(1) - first.logits_NK.softmax(1);
+    if (difference.abs().max().item<double>() < 1e-5) output_weight_ = weight;
+    return absl::OkStatus();
+  }
+
+  const FeatureNet& net() const override { return net_; }
+
+ protected:
+  absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
+    // One graph for the first call and all others, so equal images give equal
+    // bits.
+    const torch::jit::GraphOptimizerEnabledGuard same_graph(false);
+    const at::Tensor images = images_NCHW.expand({-1, 3, -1, -1}).contiguous();
+    const c10::IValue returned =
+        Call(module_, images,
+             takes_features_ ? std::optional(kReturnFeatures) : std::nullopt);
+    if (returned.isTuple() && returned.toTupleRef().elements().size() == 2) {
+      return FromPair(returned.toTupleRef().elements());
+    }
+    if (!returned.isTensor()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its forward returns a ", returned.tagKind(),
+                       ", expected features [N, D], or a tuple of features "
+                       "and logits"));
+    }
+    Features result = {.features_ND = returned.toTensor()};
+    if (output_weight_.defined()) {
+      result.logits_NK = at::linear(result.features_ND, output_weight_);
+    } else if (takes_bias_) {
+      result.logits_NK = Call(module_, images, kNoOutputBias)
+                             .toTensor()
+                             .to(at::kDouble)
+                             .clamp_min(kSmallestProbability)
+                             .log();
+    }
+    return result;
+  }
+
+ private:
+  static absl::StatusOr<Features> FromPair(
+      c10::ArrayRef<c10::IValue> features_and_logits) {
+    if (!features_and_logits[0].isTensor() ||
+        !features_and_logits[1].isTensor()) {
+      return absl::InvalidArgumentError(
+          "its forward returns a tuple of other things than tensors");
+    }
+    return Features{.features_ND = features_and_logits[0].toTensor(),
+                    .logits_NK = features_and_logits[1].toTensor()};
+  }
+
+  torch::jit::Module module_;
+  bool takes_features_ = false;
+  bool takes_bias_ = false;
+  at::Tensor output_weight_;  // undefined: the module makes the logits
+  FeatureNet net_;
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenTorchScriptExtractor(
+    const std::string& path, const std::string& sha256,
+    const ExtractorOptions& options) {
+  const torch::NoGradGuard no_grad;
+  std::unique_ptr<TorchScriptExtractor> extractor;
+  const absl::Status loaded = CatchTorch([&] {
+    extractor = std::make_unique<TorchScriptExtractor>(
+        torch::jit::load(path, at::kCPU), sha256);
+    return absl::OkStatus();
+  });
+  if (!loaded.ok()) {
+    return absl::DataLossError(absl::StrCat(
+        "a TorchScript file that cannot be loaded: ", loaded.message()));
+  }
+  const auto [channels, height, width] = options.image_shape;
+  const absl::Status tried = CatchTorch([&] {
+    return extractor->TryOut(torch::arange(channels * height * width)
+                                 .remainder(251)
+                                 .to(at::kByte)
+                                 .view({1, channels, height, width}));
+  });
+  if (!tried.ok()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the network does not turn an image of ", channels, " x ", height,
+        " x ", width, " into features: ", tried.message()));
+  }
+  return extractor;
+}
+
+}  // namespace gandem

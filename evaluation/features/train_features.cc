@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/features/train_features.h"
+
+#include <torch/torch.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cmath>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <numbers>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/sha256.h"
+#include "common/status.h"
+#include "evaluation/features/classifier.h"
+#include "evaluation/features/classifier_extractor.h"
+#include "evaluation/images/labeled_images.h"
+#include "pipeline/data_order.h"
+#include "training/compute/tensor_bytes.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kClassifierBatch = 128;
+constexpr double kPeakRate = 3e-3;
+constexpr double kWarmup = 0.1;                // part of the steps
+constexpr char kTestTensor[] = "gandem.test";  // int64 [right, images]
+constexpr absl::Duration kTrainingProgressInterval = absl::Seconds(5);
+
+absl::Status CheckTrainingShape(ImageShape shape) {
+  Faults faults("images");
+  faults.CheckRange("channels", shape.channels, 1, 3);
+  faults.CheckRange("height", shape.height, Classifier::kMinSize,
+                    Classifier::kMaxSize);
+  faults.CheckRange("width", shape.width, Classifier::kMinSize,
+                    Classifier::kMaxSize);
+  return faults.ToStatus();
+}
+
+std::span<const std::byte> FeatureBytesOf(const at::Tensor& tensor) {
+  return {static_cast<const std::byte*>(tensor.const_data_ptr()),
+          static_cast<size_t>(tensor.nbytes())};
+}
+
+// Of everything that the result depends on.
+std::string CacheKey(const TrainFeaturesRequest& request,
+                     const LabeledSplit& split) {
+  Sha256 hash;
+  const ImageShape shape = split.train.shape();
+  hash.Update(absl::StrCat("classifier 1 batch ", kClassifierBatch, " rate ",
+                           kPeakRate, " warm-up ", kWarmup, " epochs ",
+                           request.epochs, " seed ", request.seed, " shape ",
+                           shape.channels, " ", shape.height, " ", shape.width,
+                           " test ", split.test.size(), "\n"));
+  for (const LabeledImages* part : {&split.train, &split.test}) {
+    hash.Update(FeatureBytesOf(part->images_NCHW));
+    hash.Update(FeatureBytesOf(part->labels_N));
+  }
+  return hash.Finish();
+}
+
+// Of step `step` of `steps`.
+double LearningRate(int64_t step, int64_t steps) {
+  const double done =
+      static_cast<double>(step + 1) / static_cast<double>(steps + 1);
+  if (done < kWarmup) return kPeakRate * done / kWarmup;
+  const double phase = (done - kWarmup) / (1 - kWarmup);
+  return kPeakRate * 0.5 * (1 + std::cos(std::numbers::pi * phase));
+}
+
+at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
+  at::Tensor indices = torch::empty({kClassifierBatch}, torch::kLong);
+  int64_t* out = indices.mutable_data_ptr<int64_t>();
+  for (int64_t j = 0; j < kClassifierBatch; ++j) {
+    out[j] = order.ImageOfSample(step * kClassifierBatch + j);
+  }
+  return indices;
+}
+
+void TrainClassifier(Classifier& classifier, const LabeledImages& images,
+                     const TrainFeaturesRequest& request) {
+  const DataOrder order(request.seed, images.size());
+  const int64_t steps =
+      std::max<int64_t>(1, request.epochs * images.size() / kClassifierBatch);
+  torch::optim::Adam adam(classifier.parameters());
+  absl::Time next_line = absl::Now() + kTrainingProgressInterval;
+  for (int64_t step = 0; step < steps; ++step) {
+    static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
+        .lr(LearningRate(step, steps));
+    const LabeledImages batch = images.Select(BatchIndices(order, step));
+    const at::Tensor logits_NK =
+        classifier.Classify(batch.images_NCHW, ForwardMode::kTrain).logits_NK;
+    const at::Tensor loss = at::cross_entropy_loss(logits_NK, batch.labels_N);
+    adam.zero_grad();
+    loss.backward();
+    adam.step();
+    if (request.progress && absl::Now() >= next_line) {
+      next_line = absl::Now() + kTrainingProgressInterval;
+      request.progress(absl::StrFormat("step %d/%d, loss %.3f", step + 1, steps,
+                                       loss.item<double>()));
+    }
+  }
+}
+
+int64_t CountRight(Classifier& classifier, const LabeledImages& images) {
+  const torch::NoGradGuard no_grad;
+  int64_t right = 0;
+  for (int64_t first = 0; first < images.size(); first += kClassifierBatch) {
+    const int64_t last = std::min(first + kClassifierBatch, images.size());
+    const at::Tensor logits_NK =
+        classifier
+            .Classify(images.images_NCHW.slice(0, first, last),
+                      ForwardMode::kEvaluate)
+            .logits_NK;
+    right += logits_NK.argmax(1)
+                 .eq(images.labels_N.slice(0, first, last))
+                 .sum()
+                 .item<int64_t>();
+  }
+  return right;
+}
+
+// What a file of the cache says about itself.
+absl::Status DescribeTraining(TrainFeaturesReport& report, ImageShape shape) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(report.path));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
+                          ReadSafetensors(report.path));
+  for (const NamedTensor& tensor : tensors) {
+    std::array<int64_t, 2> test = {};
+    if (tensor.name != kTestTensor || tensor.dtype != DType::kI64 ||
+        tensor.bytes.size() != sizeof(test)) {
+      continue;
+    }
+    std::memcpy(test.data(), tensor.bytes.data(), sizeof(test));
+    report.num_test_images = test[1];
+    report.test_accuracy = static_cast<double>(test[0]) /
+                           static_cast<double>(std::max<int64_t>(1, test[1]));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
+                          MakeClassifierExtractor(std::move(tensors), sha256,
+                                                  {.image_shape = shape}));
+  report.name = extractor->net().name;
+  return absl::OkStatus();
+}
+
+// Of two processes that train the same at a time the first one's file stays.
+absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
+                       int64_t num_images, const std::string& path) {
+  const std::array<int64_t, 2> test = {num_right, num_images};
+  std::vector<NamedTensor> tensors = PackClassifier(classifier);
+  tensors.push_back({.name = kTestTensor,
+                     .dtype = DType::kI64,
+                     .shape = {std::ssize(test)},
+                     .bytes = SharedBytes::Copy(
+                         std::as_bytes(std::span<const int64_t>(test)))});
+  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  const absl::Cleanup remove = [&temporary] { unlink(temporary.c_str()); };
+  GANDEM_RETURN_IF_ERROR(WriteSafetensors(temporary, tensors, {}));
+  if (link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST) {
+    return FileError(errno, "cannot create", path);
+  }
+  return FsyncDirectory(path.substr(0, path.rfind('/')));
+}
+
+absl::Status TrainOrFind(const TrainFeaturesRequest& request,
+                         TrainFeaturesReport& report) {
+  const absl::Time start = absl::Now();
+  UseThreads({.threads = request.threads});
+  GANDEM_ASSIGN_OR_RETURN(
+      const LabeledSplit split,
+      ReadLabeledSplit(request.data, request.test_images, request.test_labels,
+                       Classifier::kMaxClasses));
+  const ImageShape shape = split.train.shape();
+  GANDEM_RETURN_IF_ERROR(CheckTrainingShape(shape));
+  const std::string folder =
+      request.cache_dir.empty() ? DefaultFeatureCache() : request.cache_dir;
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  report.path =
+      absl::StrCat(folder, "/classifier-",
+                   CacheKey(request, split).substr(0, 16), ".safetensors");
+  report.cached = PathExists(report.path);
+  if (!report.cached) {
+    Classifier classifier(shape, split.num_classes, request.seed);
+    TrainClassifier(classifier, split.train, request);
+    GANDEM_RETURN_IF_ERROR(WriteOnce(classifier,
+                                     CountRight(classifier, split.test),
+                                     split.test.size(), report.path));
+  }
+  const absl::Status described = DescribeTraining(report, shape);
+  if (!described.ok()) {
+    return Annotate(described,
+                    absl::StrCat("remove ", report.path, " and train again"));
+  }
+  report.elapsed = absl::Now() - start;
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string DefaultFeatureCache() {
+  if (const char* cache = std::getenv("XDG_CACHE_HOME");
+      cache != nullptr && *cache != '\0') {
+    return absl::StrCat(cache, "/gandem/features");
+  }
+  const char* const home = std::getenv("HOME");
+  return absl::StrCat(home == nullptr ? "." : home, "/.cache/gandem/features");
+}
+
+absl::StatusOr<TrainFeaturesReport> TrainFeatures(
+    const TrainFeaturesRequest& request) {
+  Faults faults("train-features");
+  faults.CheckRange("epochs", request.epochs, 1, 1000);
+  faults.CheckRange("threads", request.threads, 1, 1024);
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  TrainFeaturesReport report;
+  GANDEM_RETURN_IF_ERROR(
+      CatchTorch([&] { return TrainOrFind(request, report); }));
+  return report;
+}
+
+}  // namespace gandem

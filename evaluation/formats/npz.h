@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// numpy's .npz: a zip archive (PKWARE APPNOTE 6.3.10, with its 64-bit fields)
+// of arrays in the .npy format (numpy.lib.format). numpy.load reads what we
+// write, and we read what numpy.savez and numpy.savez_compressed write.
+//
+// Owner: the caller. Thread safety: one thread per object.
+// Errors: those of common/files/file.h; DATA_LOSS for a file that is not
+// exactly as the formats say, whoever made it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/files/file_writer.h"
+
+namespace gandem {
+
+// Whether the file begins as a zip archive does; false if it cannot be read.
+bool LooksLikeNpz(const std::string& path);
+
+class NpzReader {
+ public:
+  // Reads the table of contents.
+  static absl::StatusOr<NpzReader> Open(const std::string& path,
+                                        int64_t max_array_bytes = int64_t{16}
+                                                                  << 30);
+  NpzReader(NpzReader&& other) noexcept;
+  NpzReader& operator=(NpzReader&&) = delete;
+  ~NpzReader();
+
+  // Of all members, sorted, without ".npy".
+  std::vector<std::string> names() const;
+  bool Has(const std::string& name) const;
+
+  // Row-major, whatever the file has.
+  //   NOT_FOUND         no array of that name; lists what there is.
+  //   INVALID_ARGUMENT  a dtype of none of ours (text, complex, objects), or
+  //                     more than max_array_bytes.
+  //   DATA_LOSS         damaged, encrypted, compressed otherwise than by
+  //                     deflate, or a checksum that does not fit.
+  absl::StatusOr<NamedTensor> Read(const std::string& name) const;
+
+ private:
+  struct Member {
+    int method = 0;
+    uint32_t crc32 = 0;
+    int64_t compressed_bytes = 0;
+    int64_t bytes = 0;
+    int64_t header_offset = 0;
+  };
+  NpzReader(std::string path, int fd, int64_t max_array_bytes);
+
+  absl::Status ReadDirectory();
+  absl::StatusOr<std::string> Unpack(const Member& member) const;
+
+  std::string path_;
+  int fd_;  // -1: moved from
+  int64_t max_array_bytes_;
+  int64_t file_bytes_ = 0;
+  std::map<std::string, Member> members_;
+};
+
+// Arrays one after the other, none held in memory, uncompressed. The file is
+// complete when Finish() says so.
+class NpzWriter {
+ public:
+  static absl::StatusOr<NpzWriter> Create(const std::string& path);
+
+  // Begins an array of which Append() brings the bytes, row-major.
+  //   INVALID_ARGUMENT     a name twice, empty or with '/'; bfloat16.
+  //   FAILED_PRECONDITION  the array before lacks bytes, or gets too many.
+  absl::Status Begin(const std::string& name, DType dtype,
+                     std::span<const int64_t> shape);
+  absl::Status Append(std::span<const std::byte> bytes);
+
+  // A whole array.
+  absl::Status Add(const NamedTensor& tensor);
+
+  // Writes the table of contents and makes the file survive a crash (the
+  // caller syncs the folder). Nothing may be called after it.
+  absl::StatusOr<FileSummary> Finish();
+
+ private:
+  struct Member {
+    std::string name;
+    uint32_t crc32 = 0;
+    uint64_t bytes = 0;
+    uint64_t header_offset = 0;
+  };
+  explicit NpzWriter(FileWriter file);
+
+  absl::Status Write(absl::string_view bytes);
+  absl::Status EndMember();
+
+  FileWriter file_;
+  uint64_t position_ = 0;
+  uint64_t missing_bytes_ = 0;  // of the array that was begun
+  std::vector<Member> members_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/images/image_set.h"
+
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/png.h"
+#include "common/status.h"
+#include "evaluation/images/dataset_images.h"
+#include "evaluation/images/file_images.h"
+#include "evaluation/images/generated_images.h"
+#include "evaluation/images/resized_images.h"
+#include "training/state/catch_torch.h"
+
+namespace gandem {
+
+absl::StatusOr<at::Tensor> ImageSet::Read(IndexRange range) {
+  if (range.first < 0 || range.count < 1 || range.count > size() ||
+      range.first > size() - range.count) {
+    return absl::OutOfRangeError(absl::StrCat("images [", range.first, ", ",
+                                              range.end(), ") of ", size()));
+  }
+  at::Tensor images_NCHW;
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+    const torch::NoGradGuard no_grad;
+    GANDEM_ASSIGN_OR_RETURN(images_NCHW, ReadImages(range));
+    return absl::OkStatus();
+  }));
+  return images_NCHW;
+}
+
+absl::StatusOr<at::Tensor> ImageSet::ReadLabels(IndexRange) {
+  return absl::InvalidArgumentError(
+      "the images have no labels: those of a dataset with data.idx_labels have "
+      "some, and those that a run with data.num_classes generates");
+}
+
+at::Tensor QuantizeImages(const at::Tensor& images_NCHW) {
+  const at::Tensor values_NCHW =
+      images_NCHW.to(at::kCPU, at::kFloat).contiguous();
+  at::Tensor bytes_NCHW = torch::empty(values_NCHW.sizes(), torch::kByte);
+  const float* const values = values_NCHW.const_data_ptr<float>();
+  uint8_t* const bytes = bytes_NCHW.mutable_data_ptr<uint8_t>();
+  for (int64_t i = 0; i < values_NCHW.numel(); ++i) {
+    bytes[i] = QuantizePixel(values[i]);
+  }
+  return bytes_NCHW;
+}
+
+namespace {
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenInStoredSize(
+    const ImagesSpec& spec) {
+  switch (spec.kind_case()) {
+    case ImagesSpec::kGenerated:
+      return GeneratedImages::Open(spec.generated());
+    case ImagesSpec::kDataset:
+      return DatasetImages::Open(spec.dataset());
+    case ImagesSpec::kFiles:
+      return OpenFileImages(spec.files());
+    case ImagesSpec::KIND_NOT_SET:
+      break;
+  }
+  return absl::InvalidArgumentError("the images' spec is of no kind");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images,
+                          OpenInStoredSize(spec));
+  if (!spec.has_resize()) return images;
+  return ResizedImages::Open(std::move(images), spec.resize());
+}
+
+}  // namespace gandem

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Images by index, as the bytes that features are made of: those of a generator
+// (generated_images.h), of a dataset (dataset_images.h) or of files
+// (file_images.h), in another size if so wished. Image i never depends on how
+// many are read, or on who reads.
+//
+//   ASSIGN(auto source, OpenImageSet(spec));
+//   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));
+//
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Status only; Torch's exceptions end here.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/image_shape.h"
+#include "exchange/schedule.h"
+#include "proto/evaluation.pb.h"
+
+namespace gandem {
+
+class ImageSet {
+ public:
+  virtual ~ImageSet() = default;
+
+  // INT64_MAX: as many as are wanted.
+  virtual int64_t size() const = 0;
+  virtual ImageShape shape() const = 0;
+  // That labels may be of; 0: nothing tells, or there are no labels.
+  virtual int64_t num_classes() const { return 0; }
+
+  // uint8 [range.count, channels, height, width] on the CPU, contiguous.
+  //   OUT_OF_RANGE  the range is empty or does not lie within [0, size()).
+  //   DATA_LOSS     an image cannot be read, or holds NaN; names it.
+  absl::StatusOr<at::Tensor> Read(IndexRange range);
+
+  // int64 [range.count], on the CPU.
+  //   INVALID_ARGUMENT  the images have no labels; says what has.
+  virtual absl::StatusOr<at::Tensor> ReadLabels(IndexRange range);
+
+  // What a metric card says of the images, but for their number and name.
+  // Reads everything that they are made of to hash it.
+  virtual absl::StatusOr<ImagesCard> Describe() const = 0;
+
+ protected:
+  // The range is valid. May throw.
+  virtual absl::StatusOr<at::Tensor> ReadImages(IndexRange range) = 0;
+};
+
+// Errors of the three kinds of source, and
+//   INVALID_ARGUMENT  the spec is of no kind.
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec);
+
+// [-1, 1] to bytes as PNG files get them (common/files/png.h), on the CPU.
+at::Tensor QuantizeImages(const at::Tensor& images_NCHW);
+
+inline constexpr char kQuantization[] = "(x + 1) / 2 * 255 + 0.5, truncated";
+
+}  // namespace gandem

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/images/load_generator.h"
+
+#include <torch/torch.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/checkpoint_shards.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/config/data_shape.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/status.h"
+#include "models/registry/registry.h"
+#include "training/state/catch_torch.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+absl::Status CheckIsRun(const std::string& run_dir) {
+  if (!PathExists(run_dir)) {
+    return absl::NotFoundError(absl::StrCat(run_dir, ": no such folder"));
+  }
+  if (!PathExists(run_dir + "/checkpoints")) {
+    return absl::NotFoundError(absl::StrCat(
+        run_dir,
+        ": not the folder of a run, or one without a checkpoint yet: "
+        "expected ",
+        run_dir,
+        "/checkpoints, as `gandem train RECIPE "
+        "--run_dir ",
+        run_dir, "` makes it"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
+    const RunConfig& config, const Compute& compute,
+    const std::string& folder) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<Generator> network,
+      MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
+  network->to(compute.device, compute.dtype);
+  GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
+                          ReadShards(folder, "generator"));
+  const absl::Status loaded =
+      TensorReader(std::move(tensors)).Load("ema.", StateOf(*network));
+  if (!loaded.ok()) return Annotate(loaded, folder);
+  return network;
+}
+
+absl::StatusOr<at::Device> ParseDevice(const std::string& text) {
+  at::Device device = at::kCPU;
+  const absl::Status parsed = CatchTorch([&] {
+    device = at::Device(text);
+    return absl::OkStatus();
+  });
+  if (!parsed.ok() || (!device.is_cpu() && !device.is_cuda())) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "there is no device '", text, "'; expected cpu or cuda:N"));
+  }
+  if (device.is_cuda() && !torch::cuda::is_available()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device ", text, ": this machine or this LibTorch has no CUDA"));
+  }
+  return device;
+}
+
+absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
+                                     const std::string& device) {
+  LoadedGenerator result;
+  result.checkpoint = found.path;
+  result.step = found.step;
+  result.skipped = found.skipped_with_reason;
+  GANDEM_ASSIGN_OR_RETURN(result.compute.device, ParseDevice(device));
+  GANDEM_ASSIGN_OR_RETURN(result.config,
+                          LoadRunConfig(found.path + "/config.textproto", {}));
+  if (result.config.generator().precision() == RoleConfig::FLOAT64) {
+    result.compute.dtype = at::kDouble;
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      result.network, LoadAverage(result.config, result.compute, found.path));
+  GANDEM_ASSIGN_OR_RETURN(result.files,
+                          ShardNames(found.manifest, "generator"));
+  if (HasPairs(result.config)) {
+    GANDEM_ASSIGN_OR_RETURN(result.pairs,
+                            OpenPairReader(result.config, result.compute));
+  }
+  return result;
+}
+
+absl::StatusOr<FoundCheckpoint> VerifiedCheckpoint(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(CheckpointManifest manifest, VerifyCheckpoint(path));
+  const int64_t step = manifest.step();
+  return FoundCheckpoint{.path = path,
+                         .step = step,
+                         .manifest = std::move(manifest),
+                         .skipped_with_reason = {}};
+}
+
+}  // namespace
+
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
+                                               std::optional<int64_t> step) {
+  GANDEM_RETURN_IF_ERROR(CheckIsRun(run_dir));
+  if (!step.has_value()) return FindNewestCheckpoint(run_dir);
+  const std::string path = CheckpointPath(run_dir, *step);
+  if (!PathExists(path)) {
+    return absl::NotFoundError(absl::StrCat("no checkpoint of step ", *step,
+                                            ": ", path, " does not exist"));
+  }
+  return VerifiedCheckpoint(path);
+}
+
+absl::StatusOr<LoadedGenerator> LoadCheckpoint(const std::string& folder,
+                                               const std::string& device) {
+  if (!PathExists(folder)) {
+    return absl::NotFoundError(absl::StrCat(folder, ": no such folder"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                          VerifiedCheckpoint(folder));
+  return Load(found, device);
+}
+
+absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
+                                              std::optional<int64_t> step) {
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
+                          FindCheckpoint(run_dir, step));
+  return Load(found, "cpu");
+}
+
+}  // namespace gandem

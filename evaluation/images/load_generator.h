@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The averaged generator of a run's checkpoint, ready to make images.
+//
+// Owner: the caller. Thread safety: one compute thread.
+// Errors: Status; Torch exceptions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "models/network.h"
+#include "proto/config.pb.h"
+#include "training/compute/tensor_bytes.h"
+#include "training/inputs/pairs.h"
+
+namespace gandem {
+
+struct LoadedGenerator {
+  RunConfig config;        // effective, from the checkpoint
+  std::string checkpoint;  // folder
+  // Its files that have the generator's state.
+  std::vector<std::string> files;
+  int64_t step = 0;  // rounds completed
+  // Newer checkpoints that are not complete: "path: why". Tell the user.
+  std::vector<std::string> skipped;
+  std::shared_ptr<Generator> network;  // the average
+  Compute compute;                     // where `network` is
+  // What it translates; null: it makes images of noise.
+  std::shared_ptr<const PairReader> pairs;
+  // Of samples, addressed by kSample; UseConditions sets it.
+  ConditionSource conditions = NoCondition;
+};
+
+// From the folder of a complete checkpoint, for `device` ("cpu", "cuda:N").
+//   NOT_FOUND         there is no such folder.
+//   DATA_LOSS         files are damaged; says which.
+//   INVALID_ARGUMENT  the files do not fit this version's networks, or there is
+//                     no such device.
+//   those of OpenPairReader for a network that translates images.
+absl::StatusOr<LoadedGenerator> LoadCheckpoint(
+    const std::string& folder, const std::string& device = "cpu");
+
+// The folder of the newest complete checkpoint of a run, or that of `step`.
+// Errors: NOT_FOUND and DATA_LOSS as below.
+absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
+                                               std::optional<int64_t> step);
+
+// From the newest complete checkpoint, or from that of `step`.
+//   NOT_FOUND         `run_dir` is no run, or has no (such) checkpoint.
+//   DATA_LOSS         files are damaged; says which.
+//   INVALID_ARGUMENT  the files do not fit this version's networks.
+absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
+                                              std::optional<int64_t> step);
+
+}  // namespace gandem

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/images/resized_images.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+#include "common/files/sha256.h"
+#include "common/status.h"
+#include "pipeline/resampler.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxSize = 1 << 14;
+
+at::Tensor ResizeByArea(const at::Tensor& bytes_NCHW, const ImageShape& from,
+                        const ImageShape& to) {
+  // The resampler is for values of [-1, 1].
+  const at::Tensor images_NCHW = bytes_NCHW / 255;
+  const Resampler resampler(from, to);
+  const auto from_size = static_cast<size_t>(from.NumValues());
+  const auto to_size = static_cast<size_t>(to.NumValues());
+  const at::Tensor resized_NCHW =
+      torch::empty({images_NCHW.size(0), to.channels, to.height, to.width});
+  const float* in = images_NCHW.const_data_ptr<float>();
+  float* out = resized_NCHW.mutable_data_ptr<float>();
+  for (int64_t i = 0; i < images_NCHW.size(0); ++i) {
+    resampler.Apply({in, from_size}, {out, to_size});
+    in += from_size;
+    out += to_size;
+  }
+  return resized_NCHW * 255;
+}
+
+at::Tensor ResizeBilinear(const at::Tensor& images_NCHW, const ImageShape&,
+                          const ImageShape& to) {
+  return at::upsample_bilinear2d(images_NCHW, {to.height, to.width},
+                                 /*align_corners=*/false);
+}
+
+at::Tensor ResizeBicubic(const at::Tensor& images_NCHW, const ImageShape&,
+                         const ImageShape& to) {
+  return at::_upsample_bicubic2d_aa(images_NCHW, {to.height, to.width},
+                                    /*align_corners=*/false);
+}
+
+struct ResizeKernel {
+  absl::string_view name;
+  at::Tensor (*resize)(const at::Tensor& images_NCHW, const ImageShape& from,
+                       const ImageShape& to);
+};
+constexpr ResizeKernel kKernels[] = {{"area", &ResizeByArea},
+                                     {"bilinear", &ResizeBilinear},
+                                     {"bicubic", &ResizeBicubic}};
+
+}  // namespace
+
+absl::Status CheckResizeKernel(absl::string_view kernel) {
+  if (std::ranges::find(kKernels, kernel, &ResizeKernel::name) !=
+      std::end(kKernels)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("resize '", kernel, "' is none of area, bilinear, bicubic"));
+}
+
+absl::StatusOr<std::unique_ptr<ImageSet>> ResizedImages::Open(
+    std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec) {
+  GANDEM_RETURN_IF_ERROR(CheckResizeKernel(spec.kernel()));
+  Faults faults("resize");
+  faults.CheckRange("height", spec.height(), 1, kMaxSize);
+  faults.CheckRange("width", spec.width(), 1, kMaxSize);
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  return std::unique_ptr<ImageSet>(new ResizedImages(std::move(inner), spec));
+}
+
+ResizedImages::ResizedImages(std::unique_ptr<ImageSet> inner,
+                             const ImagesSpec::Resize& spec)
+    : inner_(std::move(inner)),
+      spec_(spec),
+      shape_({.channels = inner_->shape().channels,
+              .height = spec.height(),
+              .width = spec.width()}) {}
+
+absl::StatusOr<at::Tensor> ResizedImages::ReadImages(IndexRange range) {
+  GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
+  const auto kernel =
+      std::ranges::find(kKernels, spec_.kernel(), &ResizeKernel::name);
+  return kernel->resize(bytes_NCHW.to(at::kFloat), inner_->shape(), shape_)
+      .round()
+      .clamp(0, 255)
+      .to(at::kByte)
+      .contiguous();
+}
+
+absl::StatusOr<ImagesCard> ResizedImages::Describe() const {
+  GANDEM_ASSIGN_OR_RETURN(ImagesCard card, inner_->Describe());
+  const std::string resize = absl::StrCat(spec_.kernel(), " to ",
+                                          spec_.height(), " x ", spec_.width());
+  card.set_fit(card.fit().empty() ? resize
+                                  : absl::StrCat(card.fit(), ", ", resize));
+  card.set_height(spec_.height());
+  card.set_width(spec_.width());
+  Sha256 hash;
+  hash.Update(absl::StrCat("resized ", card.sha256(), " ", resize));
+  card.set_sha256(hash.Finish());
+  return card;
+}
+
+}  // namespace gandem

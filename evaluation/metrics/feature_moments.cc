@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/metrics/feature_moments.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/status.h"
+#include "evaluation/metrics/check_features.h"
+
+namespace gandem {
+namespace {
+
+// into += scatter + weight * delta delta', in one pass over memory.
+void AddScatter(at::Tensor& into_DD, const at::Tensor& scatter_DD,
+                const at::Tensor& delta_D, double weight) {
+  const int64_t dim = delta_D.numel();
+  auto* const into = into_DD.mutable_data_ptr<double>();
+  const auto* const scatter = scatter_DD.const_data_ptr<double>();
+  const auto* const delta = delta_D.const_data_ptr<double>();
+  at::parallel_for(0, dim, 64, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const double factor = weight * delta[i];
+      for (int64_t j = 0; j < dim; ++j) {
+        into[i * dim + j] += scatter[i * dim + j] + factor * delta[j];
+      }
+    }
+  });
+}
+
+}  // namespace
+
+FeatureMoments::FeatureMoments(int64_t dim) : dim_(dim) {
+  GANDEM_CHECK(dim >= 1);
+  mean_D_ = torch::zeros({dim}, at::kDouble);
+  scatter_DD_ = torch::zeros({dim, dim}, at::kDouble);
+  chunk_scatter_DD_ = torch::empty({0}, at::kDouble);
+}
+
+absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
+  GANDEM_RETURN_IF_ERROR(CheckFeatures("features", features_ND, 1));
+  if (features_ND.size(1) != dim_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("features have ", features_ND.size(1),
+                     " dimensions, those before have ", dim_));
+  }
+  const int64_t count = features_ND.size(0);
+  const at::Tensor mean_D = features_ND.mean(0);
+  const at::Tensor centered_ND = features_ND - mean_D;
+  at::mm_out(chunk_scatter_DD_, centered_ND.t(), centered_ND);
+  std::vector<at::Tensor> rows;
+  if (count_ + count <= dim_) rows.push_back(features_ND.clone());
+  MergeParts(count, mean_D, chunk_scatter_DD_, rows);
+  return absl::OkStatus();
+}
+
+absl::Status FeatureMoments::Merge(const FeatureMoments& other) {
+  if (other.dim_ != dim_) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("moments of ", other.dim_,
+                     " dimensions cannot be merged with those of ", dim_));
+  }
+  if (other.count_ > 0) {
+    MergeParts(other.count_, other.mean_D_, other.scatter_DD_, other.rows_);
+  }
+  return absl::OkStatus();
+}
+
+void FeatureMoments::MergeParts(int64_t count, const at::Tensor& mean_D,
+                                const at::Tensor& scatter_DD,
+                                const std::vector<at::Tensor>& rows) {
+  const auto n_a = static_cast<double>(count_);
+  const auto n_b = static_cast<double>(count);
+  const at::Tensor delta_D = mean_D - mean_D_;
+  AddScatter(scatter_DD_, scatter_DD, delta_D, n_a * n_b / (n_a + n_b));
+  mean_D_ = count_ == 0 ? mean_D : mean_D_ + delta_D * (n_b / (n_a + n_b));
+  count_ += count;
+  if (count_ <= dim_) {
+    rows_.insert(rows_.end(), rows.begin(), rows.end());
+  } else {
+    rows_.clear();
+  }
+}
+
+absl::StatusOr<Moments> FeatureMoments::Finish() const {
+  if (count_ < 2) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "a covariance needs 2 images or more, there are ", count_));
+  }
+  const auto divisor = static_cast<double>(count_ - 1);
+  Moments moments = {
+      .count = count_,
+      .mean_D = mean_D_.clone(),
+      .covariance_DD = (scatter_DD_ + scatter_DD_.t()) / (2 * divisor),
+      .root_ND = {}};
+  if (!rows_.empty()) {
+    moments.root_ND = (at::cat(rows_) - mean_D_) / std::sqrt(divisor);
+  }
+  return moments;
+}
+
+absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND) {
+  GANDEM_RETURN_IF_ERROR(CheckFeatures("features", features_ND, 2));
+  FeatureMoments moments(features_ND.size(1));
+  const int64_t num_rows = features_ND.size(0);
+  for (int64_t begin = 0; begin < num_rows; begin += kChunkRows) {
+    GANDEM_RETURN_IF_ERROR(moments.Add(
+        features_ND.slice(0, begin, std::min(begin + kChunkRows, num_rows))));
+  }
+  return moments.Finish();
+}
+
+}  // namespace gandem

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Moments of a reference set, so that it has to be seen only once.
+//
+//   kSafetensors  ours: mean, covariance, count, and where they come from
+//   kPytorchFid   .npz with mu and sigma, as pytorch-fid, TTUR, EDM and
+//                 guided-diffusion read and write; without a count
+//   kStyleGan     .npz with raw_mean, raw_cov (sums of x and x x') and
+//                 num_items: the arrays of StyleGAN's pickled FeatureStats
+//
+// Owner: values. Thread safety: any thread.
+// Errors: those of common/files/file.h, npz.h and
+// common/checkpoint/safetensors.h.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "evaluation/metrics/feature_moments.h"
+
+namespace gandem {
+
+enum class StatisticsFormat { kSafetensors, kPytorchFid, kStyleGan };
+
+struct FeatureStatistics {
+  Moments moments;
+  // Empty where the file does not say: both kinds of .npz.
+  std::string net_name = {};
+  std::string net_sha256 = {};
+  std::string resize = {};
+  std::string reference_name = {};
+  std::string reference_split = {};
+  std::string reference_hash = {};
+};
+
+// Creates or replaces; a crash leaves the old or the new file.
+//   INVALID_ARGUMENT  kStyleGan without a count.
+absl::Status WriteStatistics(const std::string& path,
+                             const FeatureStatistics& statistics,
+                             StatisticsFormat format);
+
+// Tells the format by the content. root_ND is never there.
+//   INVALID_ARGUMENT  neither safetensors nor .npz (a StyleGAN .pkl, say), or
+//                     without the arrays of one of the three.
+//   DATA_LOSS         damaged; shapes that do not fit; NaN or infinity.
+absl::StatusOr<FeatureStatistics> ReadStatistics(const std::string& path);
+
+}  // namespace gandem

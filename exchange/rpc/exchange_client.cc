@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/rpc/exchange_client.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "common/process/failpoint.h"
+#include "common/process/log.h"
+#include "common/process/thread.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "exchange/rpc/client_streams.h"
+#include "proto/exchange.grpc.pb.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
+constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
+constexpr absl::Duration kLastBackoff = absl::Seconds(2);
+
+// gRPC uses the codes of the second group for broken connections too.
+bool IsWorthRetrying(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:  // the server ended it in order
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kAborted:
+    case absl::StatusCode::kDeadlineExceeded:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+// As the discriminator refuses an old epoch or incarnation.
+absl::Status Superseded(absl::string_view message) {
+  ErrorDetail detail;
+  detail.set_reason("superseded");
+  return WithErrorDetail(absl::FailedPreconditionError(message), detail);
+}
+
+// What trying again cannot cure. An old epoch or incarnation is nobody's fault:
+// the worker may have a place in the next epoch.
+absl::Status FinalError(const absl::Status& status) {
+  const std::optional<ErrorDetail> detail = GetErrorDetail(status);
+  const bool is_superseded =
+      detail.has_value() &&
+      (detail->reason() == "superseded" || detail->reason() == "wrong_epoch");
+  return is_superseded ? absl::AbortedError(status.message()) : status;
+}
+
+class ExchangeClient : public GeneratorExchange {
+ public:
+  ExchangeClient(const ExchangeClientOptions& options,
+                 std::shared_ptr<grpc::Channel> channel)
+      : address_(options.address),
+        stub_(Exchange::NewStub(channel)),
+        generic_stub_(channel),
+        core_(std::make_shared<ClientCore>(options.exchange)),
+        thread_("exchange", [this] { KeepConnected(); }) {}
+
+  ~ExchangeClient() override {
+    Close(absl::CancelledError("the exchange client was destroyed"));
+  }
+
+  absl::Status PutImages(const ImageBatch& batch,
+                         absl::Time deadline) override {
+    GANDEM_RETURN_IF_ERROR(CheckImageBatch(core_->options(), batch));
+    if (IsAnswered(batch.use)) core_->inbox().ExpectFeedback(batch);
+    GANDEM_RETURN_IF_ERROR(core_->Put(batch, deadline));
+    Poke();
+    return absl::OkStatus();
+  }
+
+  absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
+                                             absl::Time deadline) override {
+    return core_->inbox().TakeFeedback(round, first_index, deadline);
+  }
+
+  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+                                         absl::Time deadline) override {
+    // The first try gives up older critics, which makes room for this one.
+    absl::StatusOr<CriticState> critic =
+        core_->inbox().TakeCritic(version, exact, absl::InfinitePast());
+    Poke();
+    if (!absl::IsDeadlineExceeded(critic.status())) return critic;
+    return core_->inbox().TakeCritic(version, exact, deadline);
+  }
+
+  absl::Status Finish(absl::Time deadline) override {
+    core_->inbox().Drain();
+    core_->WantFinish();
+    Poke();
+    return core_->WaitForFinish(deadline);
+  }
+
+  void Close(absl::Status reason) override {
+    core_->Fail(std::move(reason));
+    ClientStreams streams;
+    {
+      absl::MutexLock lock(&mu_);
+      streams = streams_;
+      if (hello_ != nullptr) hello_->TryCancel();
+    }
+    Cancel(streams);
+  }
+
+ private:
+  // The streams look again whether there is something to send or room.
+  void Poke() ABSL_LOCKS_EXCLUDED(mu_) {
+    ClientStreams streams;
+    {
+      absl::MutexLock lock(&mu_);
+      streams = streams_;
+    }
+    if (streams.images != nullptr) streams.images->Poke();
+    if (streams.critic != nullptr) streams.critic->Poke();
+  }
+
+  static void Cancel(const ClientStreams& streams) {
+    for (const auto& stream :
+         {streams.images, streams.feedback, streams.critic}) {
+      if (stream != nullptr) stream->Cancel();
+    }
+  }
+
+  // The thread.
+  void KeepConnected() {
+    absl::Duration backoff = kFirstBackoff;
+    bool lost = false;
+    while (!core_->WaitForFailure(absl::InfinitePast())) {
+      const absl::Status ended = Connect(lost);
+      if (!IsWorthRetrying(ended)) {
+        core_->Fail(
+            Annotate(FinalError(ended),
+                     absl::StrCat("exchange with discriminator ", address_)));
+        return;
+      }
+      if (core_->has_progressed()) backoff = kFirstBackoff;
+      if (core_->WaitForFailure(absl::Now() + backoff)) return;
+      if (!lost && !core_->IsFinished()) {
+        GANDEM_LOG_WARN("no exchange with discriminator {}: {}; trying again",
+                        address_, ended.ToString());
+        lost = true;
+      }
+      backoff = std::min(2 * backoff, kLastBackoff);
+    }
+  }
+
+  // One connection from Hello to its end; returns why it ended.
+  absl::Status Connect(bool& lost) {
+    GANDEM_ASSIGN_OR_RETURN(const ServerIdentity server, Greet());
+    GANDEM_FAILPOINT("exchange.greeted");
+    if (server_.has_value() && server.incarnation != server_->incarnation) {
+      return Superseded(absl::StrCat(
+          "incarnation ", server_->incarnation, " was replaced by ",
+          server.incarnation, ", which does not know this run's images"));
+    }
+    server_ = server;
+    if (lost) GANDEM_LOG_INFO("exchange with {} goes on", address_);
+    lost = false;
+
+    core_->BeginSession();
+    const ClientStreams streams = MakeClientStreams(core_, server);
+    int64_t begun = 0;
+    for (const auto& [stream, method] :
+         {std::pair(streams.images, "/gandem.Exchange/PutImages"),
+          std::pair(streams.feedback, "/gandem.Exchange/Feedback"),
+          std::pair(streams.critic, "/gandem.Exchange/FetchCritic")}) {
+      if (stream == nullptr) continue;
+      stream->Begin(generic_stub_, method, stream);
+      ++begun;
+    }
+    SetStreams(streams);
+    Poke();  // for what came in between
+    // One is lost: all are. Close() may have missed them before.
+    if (!core_->WaitForFailure(absl::InfinitePast())) core_->WaitForStreams(1);
+    SetStreams({});
+    Cancel(streams);
+    core_->WaitForStreams(begun);
+    return core_->session_status();
+  }
+
+  absl::StatusOr<ServerIdentity> Greet() {
+    const ExchangeOptions& options = core_->options();
+    HelloRequest request;
+    request.set_config_hash(options.config_hash);
+    request.set_run_epoch(options.run_epoch);
+    request.set_incarnation(options.incarnation);
+    request.set_rank(options.rank);
+    HelloReply reply;
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(ToGrpcDeadline(absl::Now() + kHelloTimeout));
+    SetHello(&context);
+    // Close() may have come before.
+    if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
+    const grpc::Status status = stub_->Hello(&context, request, &reply);
+    SetHello(nullptr);
+    GANDEM_RETURN_IF_ERROR(FromGrpcStatus(status));
+    if (reply.run_epoch() != options.run_epoch) {
+      return Superseded(absl::StrCat("the discriminator is in run epoch ",
+                                     reply.run_epoch(), ", this is ",
+                                     options.run_epoch));
+    }
+    return ServerIdentity{.incarnation = reply.incarnation(),
+                          .rank = reply.rank()};
+  }
+
+  void SetHello(grpc::ClientContext* context) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    hello_ = context;
+  }
+  void SetStreams(ClientStreams streams) ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    streams_ = std::move(streams);
+  }
+
+  // Never changes after construction.
+  const std::string address_;
+  const std::unique_ptr<Exchange::Stub> stub_;
+  grpc::GenericStub generic_stub_;  // used by the thread only
+  const std::shared_ptr<ClientCore> core_;
+
+  std::optional<ServerIdentity> server_;  // used by the thread only
+
+  absl::Mutex mu_;
+  ClientStreams streams_ ABSL_GUARDED_BY(mu_);  // of the current connection
+  grpc::ClientContext* hello_ ABSL_GUARDED_BY(mu_) = nullptr;
+
+  Thread thread_;  // ends first
+};
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
+    const ExchangeClientOptions& options) {
+  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::shared_ptr<grpc::Channel> channel,
+      CreateChannel(options.address,
+                    {.max_message_bytes = options.exchange.max_message_bytes}));
+  return std::make_unique<ExchangeClient>(options, std::move(channel));
+}
+
+}  // namespace gandem

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "exchange/rpc/exchange_server.h"
+
+#include <utility>
+
+#include "common/rpc/grpc_status.h"
+#include "common/status.h"
+#include "exchange/rpc/server_streams.h"
+#include "proto/exchange.grpc.pb.h"
+
+namespace gandem {
+namespace {
+
+// A generator needs four calls at once; a stranger gets no more than this many
+// on one connection.
+constexpr int kMaxCallsPerConnection = 32;
+
+using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
+
+template <typename Base>
+using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
+    Exchange::WithRawCallbackMethod_Feedback<
+        Exchange::WithRawCallbackMethod_FetchCritic<Base>>>;
+
+}  // namespace
+
+class ExchangeServer::Service final
+    : public RawStreams<Exchange::WithCallbackMethod_Hello<Exchange::Service>> {
+ public:
+  Service(const ExchangeOptions& options, DiscriminatorPort* port)
+      : context_(std::make_shared<ServerContext>(options, port)) {}
+
+  const std::shared_ptr<ServerContext>& context() const { return context_; }
+
+ private:
+  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* call,
+                                  const HelloRequest* request,
+                                  HelloReply* reply) override {
+    grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
+    const absl::Status greeted =
+        context_->peers().Greet({.run_epoch = request->run_epoch(),
+                                 .incarnation = request->incarnation(),
+                                 .rank = request->rank()},
+                                request->config_hash());
+    const ExchangeOptions& options = context_->options();
+    reply->set_run_epoch(options.run_epoch);
+    reply->set_incarnation(options.incarnation);
+    reply->set_rank(options.rank);
+    reply->set_fleet_size(1);
+    reactor->Finish(ToGrpcStatus(greeted));
+    return reactor;
+  }
+
+  RawReactor* PutImages(grpc::CallbackServerContext* call) override {
+    return ServeStream(StreamKind::kImages, context_, call);
+  }
+  RawReactor* Feedback(grpc::CallbackServerContext* call) override {
+    return ServeStream(StreamKind::kFeedback, context_, call);
+  }
+  RawReactor* FetchCritic(grpc::CallbackServerContext* call) override {
+    return ServeStream(StreamKind::kCritic, context_, call);
+  }
+
+  const std::shared_ptr<ServerContext> context_;
+};
+
+ExchangeServer::ExchangeServer(DiscriminatorPort* port,
+                               std::unique_ptr<Service> service)
+    : port_(port), service_(std::move(service)) {}
+
+absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
+    const Options& options, DiscriminatorPort* port) {
+  GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
+  std::unique_ptr<ExchangeServer> result(new ExchangeServer(
+      port, std::make_unique<Service>(options.exchange, port)));
+  Service* const service = result->service_.get();
+  GANDEM_ASSIGN_OR_RETURN(
+      result->server_,
+      RpcServer::Start(
+          {.address = options.address,
+           .insecure_network = options.insecure_network,
+           .rpc = {.max_message_bytes = options.exchange.max_message_bytes}},
+          [service](grpc::ServerBuilder& builder) {
+            builder.RegisterService(service);
+            builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                                       kMaxCallsPerConnection);
+          }));
+  port->SetListener([context = service->context()] { context->PokeAll(); });
+  return result;
+}
+
+ExchangeServer::~ExchangeServer() {
+  port_->SetListener({});
+  if (server_ != nullptr) server_->Shutdown(absl::InfinitePast());
+}
+
+std::string ExchangeServer::address() const { return server_->address(); }
+
+}  // namespace gandem

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's side of a run: makes images, gets feedback on them from the
+// scheduled critic, updates.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status of the exchange or of a check; Torch exceptions.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "models/network.h"
+#include "training/compute/tensor_bytes.h"
+#include "training/fleet/gradient_synchronizer.h"
+#include "training/inputs/conditions.h"
+#include "training/inputs/pairs.h"
+#include "training/inputs/sources.h"
+#include "training/optimizers/gradient_scaler.h"
+#include "training/optimizers/optimizer.h"
+#include "training/roles/step_update.h"
+#include "training/roles/training_role.h"
+#include "training/state/ema.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+
+class GeneratorRole : public TrainingRole {
+ public:
+  struct Parts {
+    std::shared_ptr<Generator> network;
+    std::shared_ptr<Generator> average;               // EMA of network
+    std::shared_ptr<Discriminator> critic = nullptr;  // SNAPSHOT only
+    // The critic's precision and layout are those of the discriminator's role,
+    // here as there: both feedback modes compute the same.
+    Compute critic_compute = {};
+    std::unique_ptr<Ema> ema;              // from network to average
+    std::unique_ptr<Optimizer> optimizer;  // of network
+    std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
+    // Null: this is the only rank.
+    std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
+    NoiseSource noise;
+    ConditionSource condition = NoCondition;
+    // Needed for a paired loss of the objective; else it may be null.
+    std::shared_ptr<const PairReader> pairs = nullptr;
+    // Writes a grid when one is due after `completed_rounds`; returns its path
+    // for the metrics, or "".
+    std::function<std::string(int64_t completed_rounds, Generator& average)>
+        write_samples = {};
+  };
+
+  // `exchange` outlives the role.
+  GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
+                RoleServices services);
+
+  absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) override;
+  RoleState Capture() const override;
+  absl::Status Restore(const TensorReader& state) override;
+  std::string Position() const override;
+
+ private:
+  struct MicroBatch {
+    IndexRange range;
+    Condition condition;
+    at::Tensor images_NCHW;   // with its graph until kBackward
+    at::Tensor targets_NCHW;  // paired losses: what they should become
+  };
+
+  absl::StatusOr<AdvanceResult> BetweenRounds(absl::Time deadline);
+  absl::Status Execute(const GeneratorOp& op, absl::Time deadline);
+  absl::Status MakeImages(const GeneratorOp& op);
+  absl::Status Forward(const GeneratorOp& op);
+  absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
+  absl::Status TakeCritic(int64_t version, absl::Time deadline);
+  absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);
+  void Backward(const GeneratorOp& op);
+  absl::Status Update(absl::Time deadline);
+  // All of it, or what a rank saves of it.
+  std::vector<NamedTensor> Copy(StateShard state) const;
+  absl::Status SaveIfDue();
+  void ReportRound();
+
+  const RoleOptions options_;
+  const Parts parts_;
+  GeneratorExchange* const exchange_;
+  const RoleServices services_;
+
+  int64_t round_;  // in progress, or the next one
+  std::vector<GeneratorOp> ops_;
+  size_t next_op_ = 0;
+  int64_t saved_rounds_;  // completed rounds in the newest saved state
+  bool finished_ = false;
+
+  SharedBytes outgoing_;  // images that the next send takes
+  std::vector<MicroBatch> micro_batches_;
+  at::Tensor feedback_NCHW_;  // answer to the micro-batch in turn
+  int64_t loaded_critic_ = -1;
+  int64_t critic_used_ = 0;
+
+  RoundTimer timer_;
+  StepUpdate update_;
+  double loss_sum_ = 0;
+};
+
+}  // namespace gandem

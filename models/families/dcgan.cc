@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/families/dcgan.h"
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+struct DcganOptions {
+  int64_t width = 0;
+  int64_t noise_dim = 0;
+  int64_t image_size = 0;
+  int64_t image_channels = 0;
+};
+
+absl::StatusOr<DcganOptions> DcganOptionsFrom(const NetworkConfig& network,
+                                              const DataShape& data) {
+  return DcganOptions{.width = network.dcgan().width(),
+                      .noise_dim = network.dcgan().noise_dim(),
+                      .image_size = data.image.height,
+                      .image_channels = data.image.channels};
+}
+
+constexpr int64_t kDcganSmallest = 4;  // height and width of the widest layer
+
+// Channels of the kSmallest x kSmallest layer: doubled with each halving.
+int64_t WidestLayer(const DcganOptions& options) {
+  return options.width * options.image_size / (2 * kDcganSmallest);
+}
+
+// Doubles the resolution, or from 1 to 4 pixels.
+template <typename Convolution>
+std::shared_ptr<Layer> MakeDcganConvolution(int64_t in_channels,
+                                            int64_t out_channels,
+                                            bool one_pixel) {
+  return std::make_shared<Convolution>(ConvOptions{.in_channels = in_channels,
+                                                   .out_channels = out_channels,
+                                                   .kernel = kDcganSmallest,
+                                                   .stride = one_pixel ? 1 : 2,
+                                                   .padding = one_pixel ? 0 : 1,
+                                                   .bias = false});
+}
+
+std::shared_ptr<Layer> MakeDcganNorm(int64_t channels) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = channels});
+}
+
+class DcganGenerator : public Generator {
+ public:
+  explicit DcganGenerator(const DcganOptions& options)
+      : noise_dim_(options.noise_dim),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    int64_t channels = WidestLayer(options);
+    main_
+        ->Add(MakeDcganConvolution<ConvTranspose2d>(noise_dim_, channels,
+                                                    /*one_pixel=*/true))
+        .Add(MakeDcganNorm(channels))
+        .Add(&Relu);
+    for (; channels > options.width; channels /= 2) {
+      main_
+          ->Add(MakeDcganConvolution<ConvTranspose2d>(channels, channels / 2,
+                                                      /*one_pixel=*/false))
+          .Add(MakeDcganNorm(channels / 2))
+          .Add(&Relu);
+    }
+    main_
+        ->Add(MakeDcganConvolution<ConvTranspose2d>(channels,
+                                                    options.image_channels,
+                                                    /*one_pixel=*/false))
+        .Add(&Tanh);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
+    return main_->forward(noise_NZ.view({-1, noise_dim_, 1, 1}), mode);
+  }
+
+  int64_t noise_dim() const override { return noise_dim_; }
+
+ private:
+  const int64_t noise_dim_;
+  const std::shared_ptr<Sequence> main_;
+};
+
+class DcganDiscriminator : public Discriminator {
+ public:
+  explicit DcganDiscriminator(const DcganOptions& options)
+      : main_(register_module("main", std::make_shared<Sequence>())) {
+    int64_t channels = options.width;
+    main_
+        ->Add(MakeDcganConvolution<Conv2d>(options.image_channels, channels,
+                                           /*one_pixel=*/false))
+        .Add(&LeakyRelu);
+    for (; channels < WidestLayer(options); channels *= 2) {
+      main_
+          ->Add(MakeDcganConvolution<Conv2d>(channels, 2 * channels,
+                                             /*one_pixel=*/false))
+          .Add(MakeDcganNorm(2 * channels))
+          .Add(&LeakyRelu);
+    }
+    main_->Add(MakeDcganConvolution<Conv2d>(channels, /*out_channels=*/1,
+                                            /*one_pixel=*/true));
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
+    return {.logits_N = main_->forward(images_NCHW, mode).flatten()};
+  }
+
+ private:
+  const std::shared_ptr<Sequence> main_;
+};
+
+}  // namespace
+
+NetworkFamily DcganFamily() {
+  return MakeFamily<DcganGenerator, DcganDiscriminator>(
+      {.name = "dcgan", .init = WeightInit::kNormal}, &DcganOptionsFrom);
+}
+
+}  // namespace gandem

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/families/keras_dcgan.h"
+
+#include "common/faults.h"
+#include "models/layers/batch_norm.h"
+#include "models/layers/dropout.h"
+#include "models/layers/layer.h"
+#include "models/layers/layer_norm.h"
+#include "models/layers/weighted.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+// The report's batch norm: Keras' momentum 0.1 is 0.9 in PyTorch's sense.
+constexpr double kKerasDcganBatchNormEps = 0.8;
+constexpr double kBatchNormMomentum = 0.9;
+constexpr double kLayerNormEps = 1e-3;  // Keras' default
+
+struct KerasDcganOptions {
+  KerasDcganConfig::Variant variant = KerasDcganConfig::DCGAN;
+  int64_t width = 0;
+  int64_t noise_dim = 0;
+  int64_t image_channels = 0;
+  double dropout = 0;
+
+  bool spectral_norm() const { return variant == KerasDcganConfig::SNGAN; }
+};
+
+absl::StatusOr<KerasDcganOptions> KerasDcganOptionsFrom(
+    const NetworkConfig& network, const DataShape& data) {
+  const KerasDcganConfig& config = network.keras_dcgan();
+  Faults faults("network.keras_dcgan");
+  faults.CheckFraction("dropout", config.dropout());
+  if (!faults.empty()) return faults.ToStatus();
+  return KerasDcganOptions{.variant = config.variant(),
+                           .width = config.width(),
+                           .noise_dim = config.noise_dim(),
+                           .image_channels = data.image.channels,
+                           .dropout = config.dropout()};
+}
+
+std::shared_ptr<Layer> MakeKerasDcganBatchNorm(int64_t channels) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = channels,
+                         .eps = kKerasDcganBatchNormEps,
+                         .momentum = kBatchNormMomentum});
+}
+
+class KerasGenerator : public Generator {
+ public:
+  explicit KerasGenerator(const KerasDcganOptions& options)
+      : options_(options),
+        linear_(
+            register_module("linear", std::make_shared<Linear>(Linear::Options{
+                                          .in_features = options.noise_dim,
+                                          .out_features = 2 * options.width}))),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    const int64_t width = options.width;
+    AddHidden(2 * width, 8 * width, /*stride=*/4);
+    AddHidden(8 * width, 4 * width, /*stride=*/2);
+    AddHidden(4 * width, 2 * width, /*stride=*/2);
+    AddHidden(2 * width, width, /*stride=*/2);
+    AddConvolution(width, options.image_channels, /*stride=*/2);
+    main_->Add(&Tanh);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
+    const at::Tensor x = linear_->forward(noise_NZ, mode);
+    return main_->forward(x.view({noise_NZ.size(0), -1, 1, 1}), mode);
+  }
+
+  int64_t noise_dim() const override { return options_.noise_dim; }
+
+ private:
+  void AddConvolution(int64_t in_channels, int64_t out_channels,
+                      int64_t stride) {
+    main_->Add(std::make_shared<ConvTranspose2d>(
+        ConvOptions{.in_channels = in_channels,
+                    .out_channels = out_channels,
+                    .kernel = 4,
+                    .stride = stride,
+                    .padding = stride == 4 ? 0 : 1,
+                    .spectral_norm = options_.spectral_norm()}));
+  }
+
+  void AddHidden(int64_t in_channels, int64_t out_channels, int64_t stride) {
+    AddConvolution(in_channels, out_channels, stride);
+    if (!options_.spectral_norm() || out_channels == 2 * options_.width) {
+      main_->Add(MakeKerasDcganBatchNorm(out_channels));
+    }
+    main_->Add(&LeakyRelu);
+  }
+
+  const KerasDcganOptions options_;
+  const std::shared_ptr<Linear> linear_;
+  const std::shared_ptr<Sequence> main_;
+};
+
+class KerasDiscriminator : public Discriminator {
+ public:
+  explicit KerasDiscriminator(const KerasDcganOptions& options)
+      : options_(options),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    const int64_t width = options.width;
+    AddConvolution(options.image_channels, width, /*spectral_norm=*/false);
+    main_->Add(&LeakyRelu);
+    AddHidden(width, 2 * width);
+    AddHidden(2 * width, 4 * width);
+    int64_t features = 16 * 8 * width;
+    if (options.spectral_norm()) {
+      AddConvolution(4 * width, 8 * width, /*spectral_norm=*/false);
+      AddHidden(8 * width, 4 * width);
+      features = 4 * 4 * width;
+    } else {
+      AddHidden(4 * width, 8 * width);
+    }
+    dropout_ =
+        register_module("dropout", std::make_shared<Dropout>(options.dropout));
+    linear_ = register_module("linear",
+                              std::make_shared<Linear>(Linear::Options{
+                                  .in_features = features, .out_features = 1}));
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
+    const at::Tensor features = main_->forward(images_NCHW, mode).flatten(1);
+    const at::Tensor kept = dropout_->forward(features, mode);
+    return {.logits_N = linear_->forward(kept, mode).squeeze(1)};
+  }
+
+ private:
+  // Halves height and width.
+  void AddConvolution(int64_t in_channels, int64_t out_channels,
+                      bool spectral_norm) {
+    main_->Add(
+        std::make_shared<Conv2d>(ConvOptions{.in_channels = in_channels,
+                                             .out_channels = out_channels,
+                                             .kernel = 4,
+                                             .stride = 2,
+                                             .padding = 1,
+                                             .spectral_norm = spectral_norm}));
+  }
+
+  void AddHidden(int64_t in_channels, int64_t out_channels) {
+    AddConvolution(in_channels, out_channels, options_.spectral_norm());
+    if (options_.variant == KerasDcganConfig::DCGAN) {
+      main_->Add(MakeKerasDcganBatchNorm(out_channels));
+    } else if (options_.variant == KerasDcganConfig::WGAN_GP) {
+      main_->Add(std::make_shared<LayerNorm>(
+          LayerNorm::Options{.num_channels = out_channels,
+                             .over = LayerNorm::Over::kPixel,
+                             .eps = kLayerNormEps}));
+    }
+    main_->Add(&LeakyRelu);
+  }
+
+  const KerasDcganOptions options_;
+  const std::shared_ptr<Sequence> main_;
+  std::shared_ptr<Dropout> dropout_;
+  std::shared_ptr<Linear> linear_;
+};
+
+}  // namespace
+
+NetworkFamily KerasDcganFamily() {
+  return MakeFamily<KerasGenerator, KerasDiscriminator>(
+      {.name = "keras_dcgan", .init = WeightInit::kKeras},
+      &KerasDcganOptionsFrom);
+}
+
+}  // namespace gandem

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/families/pix2pix.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <bit>
+#include <string>
+#include <vector>
+
+#include "common/check.h"
+#include "common/faults.h"
+#include "models/layers/batch_norm.h"
+#include "models/layers/dropout.h"
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kLevelsWithoutDropout = 5;
+constexpr int64_t kPix2pixWidest = 8;  // times the width
+
+struct Pix2pixOptions {
+  int64_t width = 0;
+  int num_levels = 0;  // of the U-Net; the image has 2^num_levels pixels
+  int64_t input_channels = 0;
+  int64_t image_channels = 0;
+  double dropout = 0;
+  bool paired = true;
+};
+
+absl::StatusOr<Pix2pixOptions> Pix2pixOptionsFrom(const NetworkConfig& network,
+                                                  const DataShape& data) {
+  const Pix2pixConfig& config = network.pix2pix();
+  Faults faults("network.pix2pix");
+  faults.CheckFraction("dropout", config.dropout());
+  if (!faults.empty()) return faults.ToStatus();
+  return Pix2pixOptions{
+      .width = config.width(),
+      .num_levels = std::countr_zero(static_cast<uint64_t>(data.image.height)),
+      .input_channels = config.input_channels() == 0 ? data.image.channels
+                                                     : config.input_channels(),
+      .image_channels = data.image.channels,
+      .dropout = config.dropout(),
+      .paired = config.paired()};
+}
+
+template <typename Convolution>
+std::shared_ptr<Layer> MakePix2pixConvolution(int64_t in_channels,
+                                              int64_t out_channels,
+                                              int64_t stride, bool bias) {
+  return std::make_shared<Convolution>(ConvOptions{.in_channels = in_channels,
+                                                   .out_channels = out_channels,
+                                                   .kernel = 4,
+                                                   .stride = stride,
+                                                   .padding = 1,
+                                                   .bias = bias});
+}
+
+std::shared_ptr<Layer> MakePix2pixNorm(int64_t channels) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = channels});
+}
+
+const at::Tensor& ImagesOf(const Condition& condition) {
+  GANDEM_CHECK(condition.images_NCHW.defined());
+  return condition.images_NCHW;
+}
+
+class UnetGenerator : public Generator {
+ public:
+  explicit UnetGenerator(const Pix2pixOptions& options)
+      : last_(options.num_levels - 1) {
+    for (int level = 0; level <= last_; ++level) {
+      const std::string name = std::to_string(level);
+      down_.push_back(register_module("down" + name, MakeDown(options, level)));
+    }
+    for (int level = last_; level >= 0; --level) {
+      const std::string name = std::to_string(level);
+      up_.push_back(register_module("up" + name, MakeUp(options, level)));
+    }
+  }
+
+  at::Tensor forward(const at::Tensor& /*noise_NZ*/, const Condition& condition,
+                     ForwardMode mode) override {
+    std::vector<at::Tensor> skips = {
+        down_[0]->forward(ImagesOf(condition), mode)};
+    for (int level = 1; level <= last_; ++level) {
+      const at::Tensor x = at::leaky_relu(skips.back(), 0.2);
+      skips.push_back(down_[level]->forward(x, mode));
+    }
+    at::Tensor x = at::relu(skips.back());
+    for (const auto& up : up_) {
+      x = up->forward(x, mode);
+      skips.pop_back();
+      if (!skips.empty()) x = Relu(at::cat({skips.back(), x}, /*dim=*/1));
+    }
+    return Tanh(x);
+  }
+
+  int64_t noise_dim() const override { return 0; }
+
+ private:
+  static int64_t ChannelsOf(const Pix2pixOptions& options, int level) {
+    return options.width * std::min(kPix2pixWidest, int64_t{1} << level);
+  }
+
+  // The outermost and the innermost have no norm.
+  std::shared_ptr<Sequence> MakeDown(const Pix2pixOptions& options,
+                                     int level) const {
+    auto down = std::make_shared<Sequence>();
+    const int64_t in =
+        level == 0 ? options.input_channels : ChannelsOf(options, level - 1);
+    const int64_t out = ChannelsOf(options, level);
+    down->Add(
+        MakePix2pixConvolution<Conv2d>(in, out, /*stride=*/2, /*bias=*/false));
+    if (level > 0 && level < last_) down->Add(MakePix2pixNorm(out));
+    return down;
+  }
+
+  std::shared_ptr<Sequence> MakeUp(const Pix2pixOptions& options,
+                                   int level) const {
+    auto up = std::make_shared<Sequence>();
+    const int64_t in = ChannelsOf(options, level) * (level == last_ ? 1 : 2);
+    const int64_t out =
+        level == 0 ? options.image_channels : ChannelsOf(options, level - 1);
+    up->Add(MakePix2pixConvolution<ConvTranspose2d>(in, out, /*stride=*/2,
+                                                    /*bias=*/level == 0));
+    if (level > 0) up->Add(MakePix2pixNorm(out));
+    if (level < last_ && level >= kLevelsWithoutDropout - 1) {
+      up->Add(std::make_shared<Dropout>(options.dropout));
+    }
+    return up;
+  }
+
+  const int last_;                               // level of one pixel
+  std::vector<std::shared_ptr<Sequence>> down_;  // by level
+  std::vector<std::shared_ptr<Sequence>> up_;    // innermost first
+};
+
+class PatchDiscriminator : public Discriminator {
+ public:
+  explicit PatchDiscriminator(const Pix2pixOptions& options)
+      : paired_(options.paired),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    int64_t channels = options.width;
+    main_
+        ->Add(MakePix2pixConvolution<Conv2d>(
+            options.image_channels + (paired_ ? options.input_channels : 0),
+            channels, /*stride=*/2, /*bias=*/true))
+        .Add(&LeakyRelu);
+    for (const int64_t stride : {2, 2, 1}) {
+      main_
+          ->Add(MakePix2pixConvolution<Conv2d>(channels, 2 * channels, stride,
+                                               /*bias=*/false))
+          .Add(MakePix2pixNorm(2 * channels))
+          .Add(&LeakyRelu);
+      channels *= 2;
+    }
+    main_->Add(MakePix2pixConvolution<Conv2d>(channels, /*out_channels=*/1,
+                                              /*stride=*/1, /*bias=*/true));
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
+                  ForwardMode mode) override {
+    const at::Tensor input =
+        paired_ ? at::cat({ImagesOf(condition), images_NCHW}, /*dim=*/1)
+                : images_NCHW;
+    return {.logits_N = main_->forward(input, mode)};
+  }
+
+ private:
+  const bool paired_;
+  const std::shared_ptr<Sequence> main_;
+};
+
+}  // namespace
+
+NetworkFamily Pix2pixFamily() {
+  return MakeFamily<UnetGenerator, PatchDiscriminator>(
+      {.name = "pix2pix", .init = WeightInit::kNormal}, &Pix2pixOptionsFrom);
+}
+
+}  // namespace gandem

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/families/resnet.h"
+
+#include <torch/torch.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "models/layers/bottleneck_block.h"
+#include "models/layers/self_attention.h"
+
+namespace gandem {
+namespace {
+
+using ResnetNoise = ResnetGeneratorOptions::Noise;
+
+std::shared_ptr<Layer> MakeAttention(int64_t channels,
+                                     const LayerStyle& style) {
+  return std::make_shared<SelfAttention>(
+      SelfAttention::Options{.channels = channels,
+                             .spectral_norm = style.spectral_norm,
+                             .spectral_norm_eps = style.spectral_norm_eps});
+}
+
+// How much each of two parts, if it is there, adds to a condition.
+int64_t ClassDim(const ResnetGeneratorOptions& options) {
+  return options.class_dim > 0 ? options.class_dim : options.num_classes;
+}
+
+int64_t ChunkDim(const ResnetGeneratorOptions& options) {
+  switch (options.noise) {
+    case ResnetNoise::kLinear:
+      return 0;
+    case ResnetNoise::kChunks:
+      return options.noise_dim / static_cast<int64_t>(options.channels.size());
+    case ResnetNoise::kEverywhere:
+      break;
+  }
+  return options.noise_dim;
+}
+
+int64_t LinearDim(const ResnetGeneratorOptions& options) {
+  switch (options.noise) {
+    case ResnetNoise::kLinear:
+      return options.noise_dim;
+    case ResnetNoise::kChunks:
+      return ChunkDim(options);
+    case ResnetNoise::kEverywhere:
+      break;
+  }
+  return ClassDim(options) + options.noise_dim;
+}
+
+// Either may be undefined.
+at::Tensor Joined(const at::Tensor& a, const at::Tensor& b) {
+  if (!a.defined()) return b;
+  return b.defined() ? at::cat({a, b}, /*dim=*/1) : a;
+}
+
+LayerStyle StyleOf(const ResnetDiscriminatorOptions& options) {
+  return {.spectral_norm =
+              options.block.norm == DiscriminatorBlock::Norm::kSpectral,
+          .spectral_norm_eps = options.block.spectral_norm_eps};
+}
+
+// Channels at the height of the attention: after the stage that arrives at it.
+// 0: no stage does.
+int64_t AttendedChannels(const ResnetGeneratorOptions& options) {
+  int64_t size = options.smallest;
+  for (size_t i = 1; i < options.channels.size(); ++i) {
+    size *= 2;
+    if (size == options.attention_size) return options.channels[i];
+  }
+  return 0;
+}
+
+int64_t AttendedChannels(const ResnetDiscriminatorOptions& options) {
+  int64_t size = options.image_size;
+  for (int64_t i = 0; i < options.num_halving; ++i) {
+    size /= 2;
+    if (size == options.attention_size) {
+      return options.channels[i + (options.bottleneck ? 1 : 0)];
+    }
+  }
+  return 0;
+}
+
+void CheckAttention(const std::string& network, int64_t size, int64_t channels,
+                    Faults& faults) {
+  if (size == 0) return;
+  if (channels == 0) {
+    faults.Add(absl::StrCat("the ", network, " has no layer of ", size, " x ",
+                            size, " for attention: change attention_size"));
+  } else if (channels % SelfAttention::kChannelDivisor != 0) {
+    faults.Add(absl::StrCat("attention is for multiples of ",
+                            SelfAttention::kChannelDivisor, " channels, the ",
+                            network, " has ", channels, " at ", size, " x ",
+                            size, ": change width"));
+  }
+}
+
+}  // namespace
+
+ResnetPlan ResnetPlanFor(int64_t image_size) {
+  switch (image_size) {
+    case 32:
+      return {4, {4, 4, 4, 4}, {2, 2, 2, 2}, 2, 16};
+    case 64:
+      return {4, {16, 8, 4, 2, 1}, {1, 2, 4, 8, 16}, 4, 32};
+    case 128:
+      return {4, {16, 16, 8, 4, 2, 1}, {1, 2, 4, 8, 16, 16}, 5, 64};
+    case 256:
+      return {4, {16, 16, 8, 8, 4, 2, 1}, {1, 2, 4, 8, 8, 16, 16}, 6, 64};
+    case 512:
+      return {4, {16, 16, 8, 8, 4, 2, 1, 1}, {1, 1, 2, 4, 8, 8, 16, 16}, 7, 64};
+    default:
+      GANDEM_CHECK(image_size == 1024);
+      return {4,
+              {16, 16, 8, 8, 4, 2, 1, 1, 1},
+              {1, 1, 1, 2, 4, 8, 8, 16, 16},
+              8,
+              64};
+  }
+}
+
+int64_t ConditionalClasses(const DataShape& data) {
+  return data.num_classes > 1 ? data.num_classes : 0;
+}
+
+std::vector<int64_t> Widened(std::vector<int64_t> multiples, int64_t width) {
+  for (int64_t& channels : multiples) channels *= width;
+  return multiples;
+}
+
+void CheckResnet(const ResnetOptions& options, Faults& faults) {
+  const ResnetGeneratorOptions& generator = options.generator;
+  const ResnetDiscriminatorOptions& discriminator = options.discriminator;
+  CheckAttention("generator", generator.attention_size,
+                 AttendedChannels(generator), faults);
+  CheckAttention("discriminator", discriminator.attention_size,
+                 AttendedChannels(discriminator), faults);
+  const int64_t parts = static_cast<int64_t>(generator.channels.size());
+  if (generator.noise == ResnetNoise::kChunks &&
+      generator.noise_dim % parts != 0) {
+    faults.Add(absl::StrCat("noise_dim ", generator.noise_dim,
+                            " does not split into ", parts, " equal chunks"));
+  }
+}
+
+ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
+    : options_(options.generator) {
+  LayerStyle style = options_.style;
+  const int64_t first = options_.channels.front();
+  linear_ = register_module(
+      "linear",
+      MakeLinear(LinearDim(options_),
+                 first * options_.smallest * options_.smallest, style));
+  if (options_.class_dim > 0) {
+    // Without spectral norm, even where all other layers have it: it would
+    // cripple the generator (models.md 2.4).
+    shared_ = register_module(
+        "shared",
+        std::make_shared<Embedding>(Embedding::Options{
+            .num_classes = options_.num_classes, .dim = options_.class_dim}));
+  }
+  style.condition_dim = ClassDim(options_) + ChunkDim(options_);
+  style.per_class = options_.per_class;
+  AddStages(style);
+  const int64_t last = options_.channels.back();
+  norm_ = register_module("norm",
+                          std::make_shared<BatchNorm>(BatchNorm::Options{
+                              .num_features = last, .eps = style.norm_eps}));
+  conv_ = register_module(
+      "conv", MakeConvolution(last, options_.image_channels, 3, style));
+}
+
+void ResnetGenerator::AddStages(const LayerStyle& style) {
+  blocks_ = register_module("blocks", std::make_shared<Sequence>());
+  const auto add = [&](std::shared_ptr<Layer> layer, size_t stage) {
+    blocks_->Add(std::move(layer));
+    stage_of_.push_back(stage);
+  };
+  int64_t size = options_.smallest;
+  for (size_t stage = 0; stage + 1 < options_.channels.size(); ++stage) {
+    const int64_t in = options_.channels[stage];
+    const int64_t out = options_.channels[stage + 1];
+    if (options_.bottleneck) {
+      BottleneckGeneratorBlock::Options block = {
+          .in_channels = in,
+          .out_channels = in,
+          .mixing_shortcut = options_.mixing_shortcut,
+          .style = style};
+      add(std::make_shared<BottleneckGeneratorBlock>(block), stage);
+      block.out_channels = out;
+      block.upsample = true;
+      add(std::make_shared<BottleneckGeneratorBlock>(block), stage);
+    } else {
+      add(std::make_shared<GeneratorBlock>(
+              GeneratorBlock::Options{.in_channels = in,
+                                      .out_channels = out,
+                                      .style = style,
+                                      .upsample = options_.upsample}),
+          stage);
+    }
+    size *= 2;
+    if (size == options_.attention_size) add(MakeAttention(out, style), stage);
+  }
+}
+
+at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
+                                    const Condition& condition,
+                                    ForwardMode mode) {
+  const at::Tensor of_class =
+      ClassCondition(condition, noise_NZ.scalar_type(), mode);
+  // What the linear layer and then each stage get of the noise.
+  const size_t parts = options_.channels.size();
+  std::vector<at::Tensor> noise(parts);
+  switch (options_.noise) {
+    case ResnetNoise::kLinear:
+      noise[0] = noise_NZ;
+      break;
+    case ResnetNoise::kChunks:
+      noise = noise_NZ.split(ChunkDim(options_), /*dim=*/1);
+      break;
+    case ResnetNoise::kEverywhere:
+      noise.assign(parts, noise_NZ);
+      noise[0] = Joined(of_class, noise_NZ);
+      break;
+  }
+  std::vector<at::Tensor> conditions;
+  for (const size_t stage : stage_of_) {
+    conditions.push_back(Joined(of_class, noise[stage + 1]));
+  }
+  at::Tensor x =
+      linear_->forward(noise[0], mode)
+          .view({noise_NZ.size(0), -1, options_.smallest, options_.smallest});
+  x = blocks_->ForwardEach(x, conditions, mode);
+  x = Relu(norm_->forward(x, mode));
+  return Tanh(conv_->forward(x, mode));
+}
+
+at::Tensor ResnetGenerator::ClassCondition(const Condition& condition,
+                                           at::ScalarType dtype,
+                                           ForwardMode mode) {
+  if (options_.num_classes == 0) return {};
+  const at::Tensor& labels_N = condition.labels_N;
+  GANDEM_CHECK(labels_N.defined());
+  if (options_.per_class) return labels_N;
+  if (shared_) return shared_->forward(labels_N, mode);
+  return at::one_hot(labels_N, options_.num_classes).to(dtype);
+}
+
+ResnetDiscriminator::ResnetDiscriminator(const ResnetOptions& options)
+    : options_(options.discriminator) {
+  blocks_ = register_module("blocks", std::make_shared<Sequence>());
+  const LayerStyle style = StyleOf(options_);
+  int64_t channels = options_.image_channels;
+  size_t first_stage = 0;  // in options_.channels
+  if (options_.bottleneck) {
+    blocks_->Add(MakeConvolution(channels, options_.channels[0], 3, style));
+    channels = options_.channels[0];
+    first_stage = 1;
+  }
+  int64_t size = options_.image_size;
+  for (size_t i = first_stage; i < options_.channels.size(); ++i) {
+    const size_t stage = i - first_stage;
+    blocks_->Add(MakeBlock(stage, channels, /*first_of_stage=*/true));
+    channels = options_.channels[i];
+    if (options_.bottleneck) {
+      blocks_->Add(MakeBlock(stage, channels, /*first_of_stage=*/false));
+    }
+    if (static_cast<int64_t>(stage) >= options_.num_halving) continue;
+    size /= 2;
+    if (size != options_.attention_size) continue;
+    blocks_->Add(MakeAttention(channels, style));
+  }
+  DiscriminatorHead::Options head = options_.head;
+  head.features = channels;
+  head.style = style;
+  head_ = std::make_unique<DiscriminatorHead>(*this, head);
+}
+
+std::shared_ptr<Layer> ResnetDiscriminator::MakeBlock(
+    size_t stage, int64_t in_channels, bool first_of_stage) const {
+  const bool halve =
+      first_of_stage && static_cast<int64_t>(stage) < options_.num_halving;
+  if (options_.bottleneck) {
+    return std::make_shared<BottleneckDiscriminatorBlock>(
+        BottleneckDiscriminatorBlock::Options{
+            .in_channels = in_channels,
+            .out_channels = options_.channels[stage + 1],
+            .halve = halve,
+            .mixing_shortcut = options_.mixing_shortcut,
+            .rectified_shortcut = options_.block.rectified_shortcut,
+            .style = StyleOf(options_)});
+  }
+  DiscriminatorBlock::Options block = options_.block;
+  block.first = stage == 0;
+  block.in_channels = in_channels;
+  block.out_channels = options_.channels[stage];
+  block.hidden_channels =
+      options_.thin && !block.first ? block.in_channels : block.out_channels;
+  block.halve = halve;
+  return std::make_shared<DiscriminatorBlock>(block);
+}
+
+Verdict ResnetDiscriminator::forward(const at::Tensor& images_NCHW,
+                                     const Condition& condition,
+                                     ForwardMode mode) {
+  const at::Tensor x = Relu(blocks_->forward(images_NCHW, mode));
+  const at::Tensor features_NC =
+      options_.mean_pool ? x.mean({2, 3}) : SumPool(x);
+  return head_->Judge(features_NC, condition, mode);
+}
+
+}  // namespace gandem

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/families/sndcgan.h"
+
+#include "models/layers/batch_norm.h"
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+struct SndcganOptions {
+  int64_t width = 0;
+  int64_t noise_dim = 0;
+  bool spectral_norm = true;  // discriminator only; false: batch norm
+  int64_t image_channels = 0;
+};
+
+absl::StatusOr<SndcganOptions> SndcganOptionsFrom(const NetworkConfig& network,
+                                                  const DataShape& data) {
+  return SndcganOptions{.width = network.sndcgan().width(),
+                        .noise_dim = network.sndcgan().noise_dim(),
+                        .spectral_norm = network.sndcgan().spectral_norm(),
+                        .image_channels = data.image.channels};
+}
+
+// StudioGAN's constants (models.md 2.1).
+constexpr double kSndcganBatchNormEps = 1e-4;
+constexpr double kSpectralNormEps = 1e-6;
+constexpr int64_t kSndcganSmallest = 4;  // height and width of the widest layer
+
+std::shared_ptr<Layer> MakeSndcganNorm(int64_t channels) {
+  return std::make_shared<BatchNorm>(BatchNorm::Options{
+      .num_features = channels, .eps = kSndcganBatchNormEps});
+}
+
+class SndcganGenerator : public Generator {
+ public:
+  explicit SndcganGenerator(const SndcganOptions& options)
+      : noise_dim_(options.noise_dim), widest_(8 * options.width) {
+    linear_ = register_module(
+        "linear",
+        std::make_shared<Linear>(Linear::Options{
+            .in_features = noise_dim_,
+            .out_features = widest_ * kSndcganSmallest * kSndcganSmallest}));
+    main_ = register_module("main", std::make_shared<Sequence>());
+    int64_t channels = widest_;
+    for (; channels > options.width; channels /= 2) {
+      main_
+          ->Add(std::make_shared<ConvTranspose2d>(
+              ConvOptions{.in_channels = channels,
+                          .out_channels = channels / 2,
+                          .kernel = 4,
+                          .stride = 2,
+                          .padding = 1}))
+          .Add(MakeSndcganNorm(channels / 2))
+          .Add(&Relu);
+    }
+    main_
+        ->Add(std::make_shared<Conv2d>(
+            ConvOptions{.in_channels = channels,
+                        .out_channels = options.image_channels,
+                        .kernel = 3,
+                        .padding = 1}))
+        .Add(&Tanh);
+  }
+
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
+                     ForwardMode mode) override {
+    const at::Tensor x = linear_->forward(noise_NZ, mode);
+    return main_->forward(
+        x.view({-1, widest_, kSndcganSmallest, kSndcganSmallest}), mode);
+  }
+
+  int64_t noise_dim() const override { return noise_dim_; }
+
+ private:
+  const int64_t noise_dim_;
+  const int64_t widest_;
+  std::shared_ptr<Linear> linear_;
+  std::shared_ptr<Sequence> main_;
+};
+
+class SndcganDiscriminator : public Discriminator {
+ public:
+  explicit SndcganDiscriminator(const SndcganOptions& options)
+      : spectral_norm_(options.spectral_norm),
+        main_(register_module("main", std::make_shared<Sequence>())) {
+    const int64_t width = options.width;
+    int64_t in_channels = options.image_channels;
+    for (const int64_t channels : {width, 2 * width, 4 * width}) {
+      AddConvolution(in_channels, channels, /*halve=*/false);
+      AddConvolution(channels, channels, /*halve=*/true);
+      in_channels = channels;
+    }
+    AddConvolution(in_channels, 8 * width, /*halve=*/false);
+    linear_ =
+        register_module("linear", std::make_shared<Linear>(Linear::Options{
+                                      .in_features = 8 * width,
+                                      .out_features = 1,
+                                      .spectral_norm = spectral_norm_,
+                                      .spectral_norm_eps = kSpectralNormEps}));
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+                  ForwardMode mode) override {
+    const at::Tensor features_NC = SumPool(main_->forward(images_NCHW, mode));
+    return {.logits_N = linear_->forward(features_NC, mode).squeeze(1)};
+  }
+
+ private:
+  void AddConvolution(int64_t in_channels, int64_t out_channels, bool halve) {
+    main_->Add(std::make_shared<Conv2d>(
+        ConvOptions{.in_channels = in_channels,
+                    .out_channels = out_channels,
+                    .kernel = halve ? 4 : 3,
+                    .stride = halve ? 2 : 1,
+                    .padding = 1,
+                    .spectral_norm = spectral_norm_,
+                    .spectral_norm_eps = kSpectralNormEps}));
+    if (!spectral_norm_) main_->Add(MakeSndcganNorm(out_channels));
+    main_->Add(&Relu);
+  }
+
+  const bool spectral_norm_;
+  const std::shared_ptr<Sequence> main_;
+  std::shared_ptr<Linear> linear_;
+};
+
+}  // namespace
+
+NetworkFamily SndcganFamily() {
+  return MakeFamily<SndcganGenerator, SndcganDiscriminator>(
+      {.name = "sndcgan", .init = WeightInit::kOrthogonal},
+      &SndcganOptionsFrom);
+}
+
+}  // namespace gandem

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a NetworkConfig to a network, on the CPU in float32. Parameters are
+// constants until InitializeParameters (initialize.h) or a checkpoint sets
+// them; a second call makes the twin that a critic or an average needs.
+//
+// Owner: the caller. Thread safety: any thread.
+// Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
+// the family is missing, does not make images of this size or wants labels.
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include "absl/status/statusor.h"
+#include "common/config/data_shape.h"
+#include "models/families/family.h"
+#include "models/network.h"
+
+namespace gandem {
+
+class NetworkConfig;  // proto/config.proto
+
+// In the order of NetworkConfig's fields.
+std::span<const NetworkFamily> AllFamilies();
+
+// Null: `config` has no family.
+const NetworkFamily* FamilyOf(const NetworkConfig& config);
+
+absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
+    const NetworkConfig& config, const DataShape& data);
+absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
+    const NetworkConfig& config, const DataShape& data);
+
+}  // namespace gandem

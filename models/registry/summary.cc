@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/registry/summary.h"
+
+#include <ATen/record_function.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
+#include "common/check.h"
+
+namespace gandem {
+namespace {
+
+using Shape = std::vector<int64_t>;
+
+// An operator that computes a layer: where its arguments are.
+struct LayerOperator {
+  const char* name;
+  size_t parameter;  // one by which the module is known
+  size_t fallback;   // another, for layers that have no such parameter
+};
+constexpr LayerOperator kLayerOperators[] = {
+    {"aten::conv2d", 1, 1},     {"aten::conv_transpose2d", 1, 1},
+    {"aten::linear", 1, 1},     {"aten::embedding", 0, 0},
+    {"aten::batch_norm", 3, 1}, {"aten::group_norm", 2, 2},
+    {"aten::layer_norm", 2, 2},
+};
+
+const LayerOperator* FindOperator(absl::string_view name) {
+  for (const LayerOperator& op : kLayerOperators) {
+    if (name == op.name) return &op;
+  }
+  return nullptr;
+}
+
+int64_t Count(const std::vector<at::Tensor>& tensors) {
+  int64_t count = 0;
+  for (const at::Tensor& tensor : tensors) count += tensor.numel();
+  return count;
+}
+
+int64_t MultiplyAdds(absl::string_view op, const at::Tensor& input,
+                     const at::Tensor& weight, const at::Tensor& output) {
+  if (op == "aten::conv2d" || op == "aten::linear") {
+    return output.numel() * weight[0].numel();
+  }
+  if (op == "aten::conv_transpose2d") return input.numel() * weight[0].numel();
+  if (op == "aten::bmm") return output.numel() * input.size(2);
+  return 0;
+}
+
+// The arguments of a running operator.
+struct Call : at::ObserverContext {
+  std::vector<at::Tensor> tensors;
+};
+
+// Watches the operators of this thread while it lives.
+class Tracer {
+ public:
+  explicit Tracer(const torch::nn::Module& network) {
+    for (const auto& item : network.named_modules("", /*include_self=*/false)) {
+      const torch::nn::Module& module = *item.value();
+      const LayerSummary layer{
+          .name = item.key(),
+          .parameters = Count(module.parameters(/*recurse=*/false)),
+          .buffers = Count(module.buffers(/*recurse=*/false))};
+      for (const at::Tensor& tensor : module.parameters(/*recurse=*/false)) {
+        known_[StorageOf(tensor)] = layer;
+      }
+      for (const at::Tensor& tensor : module.buffers(/*recurse=*/false)) {
+        known_[StorageOf(tensor)] = layer;
+      }
+    }
+    summary_.parameters = Count(network.parameters());
+    summary_.buffers = Count(network.buffers());
+    GANDEM_CHECK(current_ == nullptr);
+    current_ = this;
+    handle_ = at::addThreadLocalCallback(
+        at::RecordFunctionCallback(&Tracer::OnStart, &Tracer::OnEnd)
+            .needsInputs(true)
+            .needsOutputs(true)
+            .scopes({at::RecordScope::FUNCTION}));
+  }
+  ~Tracer() {
+    at::removeCallback(handle_);
+    current_ = nullptr;
+  }
+  Tracer(const Tracer&) = delete;
+  Tracer& operator=(const Tracer&) = delete;
+
+  NetworkSummary Finish() { return std::move(summary_); }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> OnStart(
+      const at::RecordFunction& function) {
+    auto call = std::make_unique<Call>();
+    for (const c10::IValue& input : function.inputs()) {
+      call->tensors.push_back(input.isTensor() ? input.toTensor()
+                                               : at::Tensor());
+    }
+    return call;
+  }
+
+  static void OnEnd(const at::RecordFunction& function,
+                    at::ObserverContext* context) {
+    const auto& outputs = function.outputs();
+    if (outputs.empty() || !outputs[0].isTensor()) return;
+    current_->Record(function.name(), static_cast<Call*>(context)->tensors,
+                     outputs[0].toTensor());
+  }
+
+  void Record(absl::string_view name, const std::vector<at::Tensor>& inputs,
+              const at::Tensor& output) {
+    if (name == "aten::bmm") {
+      summary_.multiply_adds += MultiplyAdds(name, inputs[0], {}, output);
+    } else if (name == "aten::div" || name == "aten::to") {
+      Derive(inputs[0], output);
+    } else if (const LayerOperator* const op = FindOperator(name)) {
+      AddLayer(*op, inputs, output);
+    }
+  }
+
+  // Spectral norm and conversions: the layer computes with what comes of its
+  // parameter.
+  void Derive(const at::Tensor& from, const at::Tensor& to) {
+    const auto found = known_.find(StorageOf(from));
+    if (found == known_.end()) return;
+    known_[StorageOf(to)] = LayerSummary(found->second);
+    derived_.push_back(to);  // no other tensor gets its storage
+  }
+
+  void AddLayer(const LayerOperator& op, const std::vector<at::Tensor>& inputs,
+                const at::Tensor& output) {
+    auto found = known_.find(StorageOf(inputs[op.parameter]));
+    if (found == known_.end()) {
+      found = known_.find(StorageOf(inputs[op.fallback]));
+    }
+    LayerSummary layer = found == known_.end() ? LayerSummary() : found->second;
+    layer.kind = std::string(absl::StripPrefix(op.name, "aten::"));
+    layer.output_shape =
+        Shape(output.sizes().begin() + 1, output.sizes().end());
+    layer.multiply_adds =
+        MultiplyAdds(op.name, inputs[0], inputs[op.parameter], output);
+    summary_.multiply_adds += layer.multiply_adds;
+    summary_.activation_bytes += 4 * output.numel();
+    summary_.layers.push_back(std::move(layer));
+  }
+
+  static const void* StorageOf(const at::Tensor& tensor) {
+    if (!tensor.defined() || !tensor.has_storage()) return nullptr;
+    return tensor.storage().unsafeGetStorageImpl();
+  }
+
+  static thread_local Tracer* current_;  // callbacks are plain functions
+
+  // By the storage of their parameters, buffers and what is derived of them.
+  std::map<const void*, LayerSummary> known_;
+  std::vector<at::Tensor> derived_;
+  NetworkSummary summary_;
+  at::CallbackHandle handle_ = 0;
+};
+
+thread_local Tracer* Tracer::current_ = nullptr;
+
+Condition SampleCondition(const at::Tensor& images_NCHW) {
+  return {.labels_N = torch::zeros({images_NCHW.size(0)}, torch::kInt64),
+          .images_NCHW = images_NCHW};
+}
+
+at::Tensor SampleImage(const DataShape& data) {
+  const ImageShape& image = data.image;
+  return torch::zeros({1, image.channels, image.height, image.width});
+}
+
+}  // namespace
+
+NetworkSummary Summarize(Generator& generator, const DataShape& data) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor noise_NZ = torch::zeros({1, generator.noise_dim()});
+  const Condition condition = SampleCondition(SampleImage(data));
+  Tracer tracer(generator);
+  generator.forward(noise_NZ, condition, ForwardMode::kEvaluate);
+  return tracer.Finish();
+}
+
+NetworkSummary Summarize(Discriminator& discriminator, const DataShape& data) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor image_NCHW = SampleImage(data);
+  const Condition condition = SampleCondition(image_NCHW);
+  Tracer tracer(discriminator);
+  discriminator.forward(image_NCHW, condition, ForwardMode::kEvaluate);
+  return tracer.Finish();
+}
+
+}  // namespace gandem

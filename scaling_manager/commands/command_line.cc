@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/command_line.h"
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <ostream>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/process/exit_code.h"
+#include "common/trace/trace_writer.h"
+#include "common/version.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kExamples[] =
+    "Examples:\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
+    "  gandem status runs/a\n"
+    "  gandem report runs/a\n"
+    "  gandem sample runs/a -n 64 -o grid.png\n"
+    "  gandem evaluate runs/a --metric fid\n"
+    "  gandem models sngan --summary\n"
+    "  gandem explain schedule.lag\n";
+
+constexpr char kTrainExamples[] =
+    "Ctrl-C writes a checkpoint and leaves; the same command goes on from it.\n"
+    "A second Ctrl-C leaves at once.\n"
+    "\n"
+    "Exit codes: 0 all rounds are done, 2 bad usage or config, 75 stopped but\n"
+    "resumable, 70 failed, 130 left at once.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/b \\\n"
+    "      --set rounds=200 --set schedule.lag=0\n"
+    "  gandem train recipes/mlp_smoke.textproto --run_dir runs/c --colocated\n"
+    "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/d \\\n"
+    "      --evaluate_every 1000 --evaluate_args \"--num 10000\"\n";
+
+constexpr char kStatusExamples[] =
+    "Example:\n"
+    "  gandem status runs/a\n";
+
+constexpr char kReportExamples[] =
+    "Several runs are compared with the first one: S (strong scaling) has its\n"
+    "global batch on other numbers of workers, W (weak scaling) its batch per\n"
+    "worker. docs/fleets.md explains the columns.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem report runs/a\n"
+    "  gandem report runs/one runs/two runs/four\n";
+
+constexpr char kWatchExamples[] =
+    "Arguments behind -- are those of `gandem evaluate`. Ends when the last\n"
+    "round of the run is judged; started again it goes on.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem watch-eval runs/a\n"
+    "  gandem watch-eval runs/a --every 1000 -- --metric fid,kid --num 10000\n";
+
+constexpr char kExplainExamples[] =
+    "Examples:\n"
+    "  gandem explain                  lists all fields of a recipe\n"
+    "  gandem explain schedule.lag\n";
+
+// Commands whose arguments are evaluation_job's.
+struct EvaluationCommand {
+  const char* name;
+  const char* description;
+};
+constexpr EvaluationCommand kEvaluationCommands[] = {
+    {"sample", "Make images with the generator of a run"},
+    {"evaluate", "Judge a generator, or images, by FID and its like"},
+    {"train-features",
+     "Train a small classifier whose features stand in for an Inception's"},
+    {"models", "List the networks with what they cost, or the layers of one"},
+};
+
+// All commands with the places that their arguments go to.
+struct Parser {
+  Parser() {
+    app.footer(kExamples);
+    app.set_version_flag("--version", absl::StrCat("gandem ", GandemVersion()));
+    app.require_subcommand(1);
+    AddTrain();
+    AddStatus();
+    AddReport();
+    AddWatch();
+    // ParseCommandLine hands their arguments on.
+    for (const auto& [name, description] : kEvaluationCommands) {
+      app.add_subcommand(name, description);
+    }
+    explain_command =
+        app.add_subcommand("explain", "Describe a field of a recipe");
+    explain_command->footer(kExplainExamples);
+    explain_command->add_option("FIELD", explain.field,
+                                "Path of the field, as in schedule.lag");
+  }
+
+  void AddTrain() {
+    train_command =
+        app.add_subcommand("train", "Train a GAN, or go on with it");
+    train_command->footer(kTrainExamples);
+    train_command
+        ->add_option("RECIPE", train.recipe,
+                     "RunConfig as text proto (`gandem explain`)")
+        ->required();
+    train_command
+        ->add_option("--run_dir", train.run_dir,
+                     "Folder of the run: checkpoints, samples, metrics, logs. "
+                     "A run that it has goes on")
+        ->required();
+    train_command
+        ->add_option("--set", train.sets,
+                     "Changes a field of the recipe: path.to.field=value")
+        ->take_all()
+        ->allow_extra_args(false);
+    train_command->add_flag("--colocated", train.colocated,
+                            "Train both networks in one process");
+    train_command->add_flag(
+        "--external", train.external,
+        "Wait for workers that are started by hand, start none");
+    train_command->add_option(
+        "--listen", train.listen,
+        "HOST:PORT for workers to connect to, in place of a unix socket");
+    train_command->add_flag(
+        "--insecure_network", train.insecure_network,
+        "Let --listen be reached from other hosts, unencrypted");
+    train_command->add_flag(
+        "--trace", train.trace,
+        absl::StrCat("Write a timeline of each worker to RUN_DIR/trace, for "
+                     "ui.perfetto.dev; at most ",
+                     kMaxTraceBytes >> 20, " MiB a file"));
+    train_command
+        ->add_option("--bind_cores", bind_cores,
+                     "auto: each worker runs on cores of its own, if there are "
+                     "enough; none: the operating system places them")
+        ->check(CLI::IsMember({"auto", "none"}))
+        ->capture_default_str();
+    train_command
+        ->add_option("--evaluate_every", train.evaluate_every,
+                     "Judge a checkpoint every so many rounds, beside the "
+                     "training (`gandem watch-eval`)")
+        ->check(CLI::PositiveNumber);
+    train_command->add_option(
+        "--evaluate_cores", train.evaluate_cores,
+        "Cores for that alone, as in 0-3,6 [those that the training uses, at "
+        "low priority]");
+    train_command->add_option("--evaluate_args", train.evaluate_args,
+                              "Arguments of `gandem evaluate`, in quotes");
+  }
+
+  void AddWatch() {
+    watch_command = app.add_subcommand(
+        "watch-eval", "Judge a run's checkpoints as they appear");
+    watch_command->footer(kWatchExamples);
+    watch_command->add_option("RUN_DIR", watch.run_dir, "Folder of the run")
+        ->required();
+    watch_command
+        ->add_option("--every", watch.every,
+                     "Judge one checkpoint in so many rounds [all]")
+        ->check(CLI::PositiveNumber);
+    watch_command->add_flag("--once", watch.once,
+                            "Judge what there is, do not wait for more");
+  }
+
+  void AddStatus() {
+    status_command =
+        app.add_subcommand("status", "Show how far a run is, live or not");
+    status_command->footer(kStatusExamples);
+    status_command->add_option("RUN_DIR", status.run_dir, "Folder of the run")
+        ->required();
+    status_command->add_flag("--json", status.json, "Print JSON");
+  }
+
+  void AddReport() {
+    report_command = app.add_subcommand(
+        "report", "Show where the time of runs goes, and how they scale");
+    report_command->footer(kReportExamples);
+    report_command->add_option("RUN_DIR", report.run_dirs, "Folders of runs")
+        ->required();
+    report_command->add_flag("--json", report.json, "Print JSON");
+  }
+
+  CLI::App app{
+      "Trains GANs with the generator and the discriminator as "
+      "separate processes.",
+      "gandem"};
+  CLI::App* train_command = nullptr;
+  CLI::App* status_command = nullptr;
+  CLI::App* report_command = nullptr;
+  CLI::App* watch_command = nullptr;
+  CLI::App* explain_command = nullptr;
+  TrainOptions train;
+  std::string bind_cores = "auto";
+  StatusOptions status;
+  ReportOptions report;
+  WatchOptions watch;
+  ExplainOptions explain;
+};
+
+}  // namespace
+
+Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
+                         std::ostream& err) {
+  for (const EvaluationCommand& command : kEvaluationCommands) {
+    if (argc >= 2 && absl::string_view(argv[1]) == command.name) {
+      return EvaluationOptions{{argv + 1, argv + argc}};
+    }
+  }
+  const char* const* const end = argv + argc;
+  const char* const* const split =
+      std::find(argv, end, absl::string_view("--"));
+  Parser parser;
+  if (split != end) parser.watch.evaluate_arguments.assign(split + 1, end);
+  try {
+    parser.app.parse(static_cast<int>(split - argv), argv);
+    if (split != end && !parser.watch_command->parsed()) {
+      throw CLI::ArgumentMismatch("only watch-eval takes arguments behind --");
+    }
+  } catch (const CLI::ParseError& error) {
+    const int code = parser.app.exit(error, out, err);
+    return NoCommand{code == 0 ? kExitOk : kExitUsage};
+  }
+  parser.train.bind_cores = parser.bind_cores == "auto";
+  if (parser.train_command->parsed()) return parser.train;
+  if (parser.status_command->parsed()) return parser.status;
+  if (parser.report_command->parsed()) return parser.report;
+  if (parser.watch_command->parsed()) return parser.watch;
+  return parser.explain;
+}
+
+std::vector<std::string> AllFlags() {
+  Parser parser;
+  std::vector<std::string> flags;
+  const auto add = [&flags](const CLI::App& app, const std::string& prefix) {
+    for (const CLI::Option* const option : app.get_options()) {
+      flags.push_back(prefix + option->get_name(true, true));
+    }
+  };
+  add(parser.app, "gandem ");
+  for (const CLI::App* const command : parser.app.get_subcommands({})) {
+    add(*command, command->get_name() + " ");
+  }
+  return flags;
+}
+
+}  // namespace gandem

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/open_run.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/time/time.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/config/run_config.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/text_proto.h"
+#include "common/process/cores.h"
+#include "common/status.h"
+#include "scaling_manager/commands/config_differences.h"
+
+namespace gandem {
+namespace {
+
+absl::Status CheckFlags(const TrainOptions& options) {
+  Faults faults("gandem train");
+  if (options.insecure_network && options.listen.empty()) {
+    faults.Add("--insecure_network needs --listen HOST:PORT");
+  }
+  if (options.evaluate_every == 0 &&
+      (!options.evaluate_cores.empty() || !options.evaluate_args.empty())) {
+    faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
+  }
+  return faults.ToStatus();
+}
+
+absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
+  if (options.evaluate_cores.empty()) return std::vector<int>();
+  const std::vector<int> allowed = AllowedCores();
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> cores,
+                          ParseCores(options.evaluate_cores, allowed));
+  if (cores.size() == allowed.size()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--evaluate_cores ", options.evaluate_cores,
+                     " leaves no core to the training"));
+  }
+  return cores;
+}
+
+absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
+  char* const resolved = realpath(path.c_str(), nullptr);
+  if (resolved == nullptr) return FileError(errno, "cannot resolve", path);
+  std::string result = resolved;
+  std::free(resolved);
+  return result;
+}
+
+// What the user should know of it; mostly nothing.
+absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
+                                        const RunConfig& config) {
+  const auto newest = FindNewestCheckpoint(run_dir);
+  if (absl::IsNotFound(newest.status())) return std::string();
+  GANDEM_RETURN_IF_ERROR(newest);
+  const std::string path = newest->path + "/config.textproto";
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, kMaxTextProtoBytes));
+  RunConfig old_config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, old_config));
+  const std::vector<std::string> differences =
+      ConfigDifferences(EffectiveConfig(old_config), config);
+  if (differences.empty()) return WorkersDifference(old_config, config);
+  return absl::FailedPreconditionError(absl::StrCat(
+      "'", run_dir, "' holds a run of another config (checkpoint of ",
+      newest->step, " rounds); choose another --run_dir, or the old values:",
+      "\n  ", absl::StrJoin(differences, "\n  ")));
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
+                          EvaluateCores(options));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
+                          LoadRunConfig(options.recipe, options.sets));
+  RunConfig config = EffectiveConfig(given);
+  if (options.colocated && (config.generator().workers() > 1 ||
+                            config.discriminator().workers() > 1)) {
+    return absl::InvalidArgumentError(
+        "--colocated runs both roles in one process: leave it out, or set "
+        "generator.workers=1 and discriminator.workers=1");
+  }
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string notice, CheckResume(run_dir, config));
+  std::string text = EffectiveConfigText(config);
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(run_dir + "/config.textproto", text));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
+  return RunSetup{std::move(lock),           std::move(run_dir),
+                  std::move(config),         std::move(text),
+                  std::move(evaluate_cores), std::move(notice)};
+}
+
+Coordinator::Options CoordinatorOptions(const RunSetup& setup,
+                                        const TrainOptions& options) {
+  const RunConfig& config = setup.config;
+  const ControlConfig& control = config.control();
+  Coordinator::Options result = {
+      .run_name = config.name(),
+      .run_dir = setup.run_dir,
+      .config_text = setup.config_text,
+      .config_hash = ConfigHash(config),
+      .rounds = config.rounds(),
+      .rounds_to_agreement = RoundsToAgreement(config),
+      .external = options.external,
+      .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
+                 !options.colocated,
+      .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
+      .join_timeout = absl::Seconds(control.join_timeout_seconds()),
+      .grace = absl::Seconds(control.grace_seconds()),
+      .restart_budget = control.restart_budget(),
+      .keep_last = config.checkpoint().keep_last(),
+      .keep_every = config.checkpoint().keep_every(),
+      .evaluate_every = options.evaluate_every};
+  if (options.colocated) {
+    result.workers.push_back({COLOCATED, 0});
+    return result;
+  }
+  for (int rank = 0; rank < config.generator().workers(); ++rank) {
+    result.workers.push_back({GENERATOR, rank});
+  }
+  for (int rank = 0; rank < config.discriminator().workers(); ++rank) {
+    result.workers.push_back({DISCRIMINATOR, rank});
+  }
+  return result;
+}
+
+}  // namespace gandem

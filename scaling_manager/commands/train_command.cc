@@ -1,0 +1,408 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/train_command.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/config/run_config.h"
+#include "common/process/binary_folder.h"
+#include "common/process/cores.h"
+#include "common/process/exit_code.h"
+#include "common/process/log.h"
+#include "common/process/signals.h"
+#include "common/rpc/address.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/socket_folder.h"
+#include "common/status.h"
+#include "scaling_manager/commands/open_run.h"
+#include "scaling_manager/commands/run_status.h"
+#include "scaling_manager/commands/training_watcher.h"
+#include "scaling_manager/coordinator/control_service.h"
+#include "scaling_manager/launch/core_plan.h"
+#include "scaling_manager/launch/launcher.h"
+#include "scaling_manager/views/console.h"
+#include "scaling_manager/views/metrics_writer.h"
+#include "scaling_manager/views/progress.h"
+#include "scaling_manager/views/run_workers.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
+// When a run is over, workers have this long to leave, and as long again after
+// SIGTERM; less if control.grace_seconds is less.
+constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
+constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
+constexpr int kExitAtOnce = 128 + SIGINT;
+
+// What the user wants, told by signals.
+class UserWishes {
+ public:
+  void OnSignal(int signal) {
+    absl::MutexLock lock(&mu_);
+    at_once_ = at_once_ || (signal == SIGINT && interrupted_);
+    interrupted_ = interrupted_ || signal == SIGINT;
+    if (stop_reason_.empty()) {
+      stop_reason_ = signal == SIGINT
+                         ? "stopped by Ctrl-C"
+                         : absl::StrCat("stopped by signal ", signal);
+      news_ = true;
+    }
+    news_ = news_ || at_once_;
+  }
+  // Waits for a signal, at most until `deadline`.
+  void Wait(absl::Time deadline) {
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithDeadline(absl::Condition(&news_), deadline);
+    news_ = false;
+  }
+  // Empty: go on.
+  std::string stop_reason() {
+    absl::MutexLock lock(&mu_);
+    return stop_reason_;
+  }
+  bool at_once() {
+    absl::MutexLock lock(&mu_);
+    return at_once_;
+  }
+
+ private:
+  absl::Mutex mu_;
+  bool news_ ABSL_GUARDED_BY(mu_) = false;
+  bool interrupted_ ABSL_GUARDED_BY(mu_) = false;
+  bool at_once_ ABSL_GUARDED_BY(mu_) = false;
+  std::string stop_reason_ ABSL_GUARDED_BY(mu_);
+};
+
+// Those that whoever started us did not want ignored: nohup ignores SIGHUP, a
+// script that starts us in the background SIGINT.
+std::vector<int> SignalsToHear() {
+  std::vector<int> signals;
+  for (const int signal : kTrainSignals) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) signals.push_back(signal);
+  }
+  return signals;
+}
+
+class TrainCommand {
+ public:
+  TrainCommand(const TrainOptions& options, RunSetup setup, FILE* out)
+      : options_(options),
+        setup_(std::move(setup)),
+        console_(out, isatty(fileno(out)) != 0),
+        progress_(StepBatch(setup_.config.generator())) {}
+
+  absl::StatusOr<int> Run();
+
+ private:
+  absl::Status Start();
+  absl::StatusOr<std::string> ControlAddress();
+  std::string TraceFolder() const {
+    return options_.trace ? setup_.run_dir + "/trace" : "";
+  }
+  // For `gandem report`: who takes part in the run epoch.
+  void NoteWorkers(const StatusReply& status);
+  void OnMetrics(const HeartbeatRequest& request);
+  // One turn: processes, time, signals, and what there is to show.
+  void Turn();
+  // Empty: the operating system places them.
+  WorkerCores PlaceWorkers();
+  absl::Status StartWatcher(const std::string& binaries);
+  void ShowEvaluations();
+  // Until the last checkpoint is judged; false: the user wants to leave.
+  bool LetWatcherFinish();
+  // Until the workers are gone; false: the user wants to leave at once.
+  bool LetWorkersLeave(const RunOutcome& outcome);
+  bool WaitUntilGone(absl::Duration time);
+  bool Gone();
+  void ShowEvents();
+  void ShowFailure(const Launcher::Failure& failure);
+  void ShowMetricsError();
+  void Say(const std::string& line);
+
+  const TrainOptions options_;
+  RunSetup setup_;
+  Console console_;
+  ProgressTracker progress_;
+  UserWishes wishes_;
+  absl::Time metrics_error_shown_ = absl::InfinitePast();
+  int64_t noted_epoch_ = 0;
+  absl::Mutex mu_;
+  int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  // In order of construction; each uses those above it.
+  std::unique_ptr<MetricsWriter> metrics_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::optional<ControlService> service_;
+  std::unique_ptr<SocketFolder> socket_folder_;
+  std::unique_ptr<RpcServer> server_;
+  std::optional<Launcher> launcher_;        // not with --external
+  std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
+  std::optional<SignalThread> signals_;
+};
+
+void TrainCommand::Say(const std::string& line) {
+  console_.PrintLine(line);
+  GANDEM_LOG_INFO("{}", line);
+}
+
+absl::StatusOr<std::string> TrainCommand::ControlAddress() {
+  if (!options_.listen.empty()) return options_.listen;
+  if (!options_.external) {
+    GANDEM_ASSIGN_OR_RETURN(socket_folder_, SocketFolder::Create());
+    return socket_folder_->AddressOf("control");
+  }
+  // Workers that outlive this process must find the next one.
+  const std::string path = setup_.run_dir + "/state/control.sock";
+  if (path.size() > kMaxUnixPath) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "' is too long for a unix socket (at most ", kMaxUnixPath,
+        " bytes): use --listen 127.0.0.1:PORT or a shorter --run_dir"));
+  }
+  return "unix:" + path;
+}
+
+void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (request.run_epoch() > metrics_epoch_) {
+      metrics_epoch_ = request.run_epoch();
+      const int64_t first_round = coordinator_->Status().first_round();
+      metrics_->BeginEpoch(first_round >= 0 ? first_round
+                                            : request.metrics(0).round());
+    }
+  }
+  for (const RoundMetrics& metrics : request.metrics()) {
+    metrics_->Add(metrics);
+    progress_.AddMetrics(metrics);
+  }
+}
+
+absl::Status TrainCommand::Start() {
+  if (!setup_.notice.empty()) Say(setup_.notice);
+  GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
+  GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
+  GANDEM_ASSIGN_OR_RETURN(
+      coordinator_, Coordinator::Create(CoordinatorOptions(setup_, options_)));
+  if (coordinator_->outcome().has_value()) return absl::OkStatus();
+  service_.emplace(
+      coordinator_.get(),
+      ControlService::Observer{
+          .on_metrics = [this](const auto& request) { OnMetrics(request); },
+          .complete_status =
+              [this](StatusReply& reply) { progress_.Complete(reply); }});
+  GANDEM_ASSIGN_OR_RETURN(const std::string address, ControlAddress());
+  GANDEM_ASSIGN_OR_RETURN(
+      server_,
+      StartControlServer(
+          {.address = address, .insecure_network = options_.insecure_network},
+          &*service_));
+  GANDEM_RETURN_IF_ERROR(
+      WriteControlAddress(setup_.run_dir, server_->address()));
+  if (!options_.external) {
+    launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
+                                        .run_dir = setup_.run_dir,
+                                        .control_address = server_->address(),
+                                        .trace_folder = TraceFolder(),
+                                        .cores = PlaceWorkers()},
+                      coordinator_.get());
+    return absl::OkStatus();
+  }
+  Say("start the workers, or let them come back:");
+  const StatusReply status = coordinator_->Status();
+  for (const WorkerStatus& worker : status.workers()) {
+    Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
+                     " --control ", server_->address(), " --rank ",
+                     worker.rank(), options_.trace ? " --trace " : "",
+                     TraceFolder()));
+  }
+  return absl::OkStatus();
+}
+
+WorkerCores TrainCommand::PlaceWorkers() {
+  const std::vector<WorkerKey> workers =
+      CoordinatorOptions(setup_, options_).workers;
+  if (!options_.bind_cores || workers.size() < 2) return {};
+  const auto cores =
+      PlanWorkerCores(ReadMachine(AllowedCores()), setup_.config, workers);
+  if (!cores.ok()) {
+    Say(absl::StrCat("workers are not bound to cores: ",
+                     cores.status().message()));
+    return {};
+  }
+  GANDEM_LOG_INFO("cores: {}", ToString(*cores));
+  return *cores;
+}
+
+absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
+  if (options_.evaluate_every == 0) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      TrainingWatcher watcher,
+      TrainingWatcher::Start({.binary_folder = binaries,
+                              .run_dir = setup_.run_dir,
+                              .every = options_.evaluate_every,
+                              .cores = setup_.evaluate_cores,
+                              .arguments = options_.evaluate_args}));
+  watcher_.emplace(std::move(watcher));
+  return absl::OkStatus();
+}
+
+void TrainCommand::ShowEvaluations() {
+  if (!watcher_.has_value()) return;
+  for (const std::string& line : watcher_->Poll()) Say(line);
+}
+
+bool TrainCommand::LetWatcherFinish() {
+  if (!watcher_.has_value() || !watcher_->running()) return true;
+  Say("waiting for the evaluation of the last checkpoints; Ctrl-C leaves them "
+      "to `gandem watch-eval`");
+  while (watcher_->running()) {
+    if (!wishes_.stop_reason().empty()) return false;
+    ShowEvaluations();
+    wishes_.Wait(absl::Now() + kLoopInterval);
+  }
+  return true;
+}
+
+void TrainCommand::ShowEvents() {
+  for (const std::string& event : coordinator_->TakeEvents()) Say(event);
+}
+
+void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
+  Say(absl::StrCat(ToString(failure.key), " ", failure.end.description,
+                   "; its log is ", failure.log_path,
+                   failure.log_tail.empty() ? "" : " and ends with"));
+  if (failure.log_tail.empty()) return;
+  std::string tail = failure.log_tail;
+  if (tail.back() == '\n') tail.pop_back();
+  console_.PrintLine(
+      absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
+}
+
+void TrainCommand::ShowMetricsError() {
+  const absl::Status error = metrics_->TakeError();
+  const absl::Time now = absl::Now();
+  if (error.ok() || now - metrics_error_shown_ < kMetricsErrorInterval) return;
+  metrics_error_shown_ = now;
+  Say(absl::StrCat("metrics are missing: ", error.message()));
+}
+
+void TrainCommand::NoteWorkers(const StatusReply& status) {
+  if (status.state() != "running" || status.run_epoch() == noted_epoch_) return;
+  noted_epoch_ = status.run_epoch();
+  const absl::Status noted = WriteRunWorkers(setup_.run_dir, status);
+  if (!noted.ok()) Say(std::string(noted.message()));
+}
+
+void TrainCommand::Turn() {
+  std::vector<Launcher::Failure> failures;
+  if (launcher_.has_value()) failures = launcher_->Poll();
+  coordinator_->Tick();
+  const std::string stop_reason = wishes_.stop_reason();
+  if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
+  for (const Launcher::Failure& failure : failures) ShowFailure(failure);
+  ShowEvents();
+  ShowEvaluations();
+  ShowMetricsError();
+  StatusReply status = coordinator_->Status();
+  const absl::Time now = absl::Now();
+  progress_.Observe(now, status.run_epoch(), status.completed_rounds());
+  NoteWorkers(status);
+  const bool is_over = coordinator_->outcome().has_value();
+  if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
+  wishes_.Wait(now + kLoopInterval);
+}
+
+bool TrainCommand::Gone() {
+  return launcher_.has_value() ? launcher_->empty()
+                               : coordinator_->AllToldToLeave();
+}
+
+bool TrainCommand::WaitUntilGone(absl::Duration time) {
+  const absl::Time deadline = absl::Now() + time;
+  while (!Gone() && absl::Now() < deadline && !wishes_.at_once()) Turn();
+  return Gone();
+}
+
+bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
+  const absl::Duration time = std::min(
+      kMaxLeaveTime, absl::Seconds(setup_.config.control().grace_seconds()));
+  bool gone = WaitUntilGone(time);
+  if (!gone && launcher_.has_value() && !wishes_.at_once()) {
+    Say("some workers do not leave: sending them SIGTERM");
+    launcher_->SignalAll(SIGTERM);
+    gone = WaitUntilGone(time);
+  }
+  if (!gone && launcher_.has_value()) {
+    launcher_->SignalAll(SIGKILL);
+    gone = WaitUntilGone(kMaxLeaveTime);
+  }
+  if (gone || outcome.exit_code != kExitOk) return !wishes_.at_once();
+  Say("some workers were not told that the run is over");
+  return !wishes_.at_once();
+}
+
+absl::StatusOr<int> TrainCommand::Run() {
+  signals_.emplace(SignalsToHear(),
+                   [this](int signal) { wishes_.OnSignal(signal); });
+  GANDEM_RETURN_IF_ERROR(Start());
+  while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
+  if (!coordinator_->outcome().has_value()) return kExitAtOnce;
+  const RunOutcome outcome = *coordinator_->outcome();
+  console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
+                        /*at_once=*/true);
+  ShowEvents();
+  if (server_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
+  RemoveControlAddress(setup_.run_dir);
+  if (outcome.exit_code == kExitOk && !LetWatcherFinish()) {
+    return outcome.exit_code;
+  }
+  if (outcome.exit_code == kExitOk) {
+    console_.PrintLine(absl::StrCat("see ", setup_.run_dir, "/samples and ",
+                                    "tensorboard --logdir ", setup_.run_dir,
+                                    "/tensorboard"));
+  } else if (outcome.exit_code == kExitResumable) {
+    console_.PrintLine("the same command goes on from there");
+  }
+  return outcome.exit_code;
+}
+
+}  // namespace
+
+int RunTrain(const TrainOptions& options, FILE* out) {
+  const auto fail = [](const absl::Status& status) {
+    const std::string message(status.message());
+    std::fprintf(stderr, "gandem: %s\n", message.c_str());
+    return ExitCodeOf(status);
+  };
+  auto setup = PrepareRun(options);
+  if (!setup.ok()) return fail(setup.status());
+  // Before threads start; the workers inherit it.
+  if (!setup->evaluate_cores.empty()) {
+    const absl::Status placed =
+        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores));
+    if (!placed.ok()) return fail(placed);
+  }
+  const absl::Status logging =
+      InitLogging({.role = "gandem",
+                   .file = setup->run_dir + "/logs/gandem.log",
+                   .to_stderr = false});
+  if (!logging.ok()) return fail(logging);
+  const auto result = TrainCommand(options, *std::move(setup), out).Run();
+  return result.ok() ? *result : fail(result.status());
+}
+
+}  // namespace gandem

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `gandem train`: hosts the Control service, starts the workers, shows the
+// progress and ends with the run. The order of shutdown: the workers leave (or
+// are made to), the server stops, the last metrics are written, the lock goes.
+//
+// Owner: main(). Thread safety: the main thread, with the signals of
+// kTrainSignals blocked in all threads.
+#pragma once
+
+#include <signal.h>
+
+#include <cstdio>
+#include <initializer_list>
+
+#include "scaling_manager/commands/command_line.h"
+
+namespace gandem {
+
+inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
+                                                             SIGHUP};
+
+// Returns the exit code. Progress goes to `out`, errors to standard error.
+int RunTrain(const TrainOptions& options, FILE* out);
+
+}  // namespace gandem

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/training_watcher.h"
+
+#include <filesystem>
+#include <optional>
+#include <system_error>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/files/file.h"
+#include "common/files/file_tail.h"
+#include "common/process/exit_code.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kLowestPriority = 19;
+constexpr int64_t kMaxShown = 64 << 10;
+
+}  // namespace
+
+absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
+  std::vector<std::string> arguments = {options.binary_folder + "/gandem",
+                                        "watch-eval",
+                                        options.run_dir,
+                                        "--every",
+                                        absl::StrCat(options.every),
+                                        "--"};
+  for (const auto part :
+       absl::StrSplit(options.arguments, ' ', absl::SkipEmpty())) {
+    arguments.emplace_back(part);
+  }
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
+  const std::string log = options.run_dir + "/logs/watch-eval.log";
+  std::error_code none;  // of a log that is not there yet
+  const auto size = std::filesystem::file_size(log, none);
+  auto child = ChildProcess::Start(
+      {.arguments = std::move(arguments),
+       .log_path = log,
+       .cores = options.cores,
+       .niceness = options.cores.empty() ? kLowestPriority : 0});
+  GANDEM_RETURN_IF_ERROR(child);
+  return TrainingWatcher(*std::move(child),
+                         none ? 0 : static_cast<int64_t>(size));
+}
+
+std::vector<std::string> TrainingWatcher::NewLines() {
+  const auto text = ReadFileTail(child_.log_path(), kMaxShown, read_);
+  // A line that is being written comes with the next call.
+  const size_t end = text.ok() ? text->rfind('\n') : std::string::npos;
+  if (end == std::string::npos) return {};
+  read_ += static_cast<int64_t>(end) + 1;
+  return absl::StrSplit(text->substr(0, end), '\n');
+}
+
+std::vector<std::string> TrainingWatcher::Poll() {
+  if (!running_) return {};
+  const std::optional<ProcessEnd> end = child_.Poll();
+  std::vector<std::string> lines = NewLines();
+  if (!end.has_value()) return lines;
+  running_ = false;
+  if (end->exit_code != kExitOk) {
+    lines.push_back(absl::StrCat(
+        "the evaluation of checkpoints ", end->description,
+        "; the training goes on. `gandem watch-eval` judges what is left"));
+  }
+  return lines;
+}
+
+}  // namespace gandem

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `gandem watch-eval` that `gandem train --evaluate_every` starts beside
+// the workers. It dies with the training's process; if it fails, the training
+// goes on.
+//
+// Owner: `gandem train`. Thread safety: one thread, which must live as long as
+// the child may (common/process/child_process.h).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/process/child_process.h"
+
+namespace gandem {
+
+class TrainingWatcher {
+ public:
+  struct Options {
+    std::string binary_folder;    // required
+    std::string run_dir;          // required
+    int64_t every = 0;            // rounds, required
+    std::vector<int> cores = {};  // empty: all, at the lowest priority
+    std::string arguments = {};   // of `gandem evaluate`, with spaces between
+  };
+
+  // Errors: those of ChildProcess::Start.
+  static absl::StatusOr<TrainingWatcher> Start(const Options& options);
+
+  // What there is to show since the last call. Never waits.
+  std::vector<std::string> Poll();
+
+  bool running() const { return running_; }
+
+ private:
+  TrainingWatcher(ChildProcess child, int64_t read)
+      : child_(std::move(child)), read_(read) {}
+  std::vector<std::string> NewLines();
+
+  ChildProcess child_;
+  int64_t read_;  // bytes of the log that were shown
+  bool running_ = true;
+};
+
+}  // namespace gandem

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/watch_command.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/files/metric_card.h"
+#include "common/process/binary_folder.h"
+#include "common/process/child_process.h"
+#include "common/process/exit_code.h"
+#include "common/status.h"
+#include "scaling_manager/commands/run_lock.h"
+#include "scaling_manager/coordinator/evaluation_snapshots.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
+constexpr int kEvaluationTailLines = 10;
+constexpr int kStepColumns = 9;
+constexpr size_t kMetricColumns = 18;
+
+class WatchCommand {
+ public:
+  WatchCommand(const WatchOptions& options, std::string binary, int64_t rounds,
+               FILE* out)
+      : options_(options),
+        binary_(std::move(binary)),
+        log_(options.run_dir + "/logs/evaluation.log"),
+        snapshots_(options.run_dir, options.every, rounds),
+        out_(out) {}
+
+  absl::Status Run();
+
+ private:
+  absl::Status Start(int64_t step);
+  absl::Status OnEnd(int64_t step, const ProcessEnd& end);
+  absl::Status ShowCard(int64_t step);
+  static void Complain(const std::string& line) {
+    absl::FPrintF(stderr, "gandem watch-eval: %s\n", line);
+  }
+  void Say(const std::string& line) {
+    absl::FPrintF(out_, "%s\n", line);
+    std::fflush(out_);
+  }
+
+  const WatchOptions options_;
+  const std::string binary_;
+  const std::string log_;
+  EvaluationSnapshots snapshots_;
+  FILE* const out_;
+  std::string header_;
+  std::optional<ChildProcess> child_;
+};
+
+absl::Status WatchCommand::Start(int64_t step) {
+  std::vector<std::string> arguments = {binary_, "evaluate",
+                                        snapshots_.PathOf(step)};
+  arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
+                   options_.evaluate_arguments.end());
+  auto child = ChildProcess::Start(
+      {.arguments = std::move(arguments), .log_path = log_});
+  GANDEM_RETURN_IF_ERROR(child);
+  child_.emplace(*std::move(child));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::ShowCard(int64_t step) {
+  // The last line that the job has written: "card: PATH".
+  std::string path = child_->LogTail(1);
+  path =
+      std::string(absl::StripSuffix(absl::StripPrefix(path, "card: "), "\n"));
+  const auto card = ReadMetricCard(path);
+  if (!card.ok()) {
+    return Annotate(card.status(), absl::StrCat("the card of step ", step,
+                                                " (see ", log_, ")"));
+  }
+  const std::string header = TableHeader(*card);
+  if (std::exchange(header_, header) != header) Say(header);
+  Say(TableRow(*card));
+  return absl::OkStatus();
+}
+
+absl::Status WatchCommand::OnEnd(int64_t step, const ProcessEnd& end) {
+  const std::string text = absl::StrCat(
+      "the evaluation of step ", step, " ", end.description, "; its log is ",
+      log_, " and ends with\n", child_->LogTail(kEvaluationTailLines));
+  // The same arguments would fail with the next checkpoint, too.
+  if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
+  if (end.exit_code == kExitOk) {
+    GANDEM_RETURN_IF_ERROR(ShowCard(step));
+    snapshots_.queue().Finish(step);
+  } else if (snapshots_.queue().Retry(step)) {
+    Complain(text);
+    return absl::OkStatus();
+  } else {
+    Complain(absl::StrCat(text, "\nstep ", step, " is left out"));
+  }
+  return snapshots_.Remove(step);
+}
+
+absl::Status WatchCommand::Run() {
+  GANDEM_ASSIGN_OR_RETURN(const RunLock lock,
+                          RunLock::TakeForWatch(options_.run_dir));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/logs"));
+  while (true) {
+    GANDEM_RETURN_IF_ERROR(snapshots_.KeepDue());
+    GANDEM_RETURN_IF_ERROR(snapshots_.RemoveStale());
+    const std::optional<int64_t> next = snapshots_.queue().Next();
+    if (child_.has_value()) {
+      const std::optional<ProcessEnd> end = child_->Poll();
+      if (end.has_value()) {
+        GANDEM_RETURN_IF_ERROR(OnEnd(*next, *end));
+        child_.reset();
+        continue;
+      }
+    } else if (next.has_value()) {
+      GANDEM_RETURN_IF_ERROR(Start(*next));
+    } else if (options_.once || snapshots_.queue().complete()) {
+      return absl::OkStatus();
+    }
+    absl::SleepFor(kLookInterval);
+  }
+}
+
+absl::Status Watch(const WatchOptions& options, FILE* out) {
+  const std::string config_path = options.run_dir + "/config.textproto";
+  if (!PathExists(config_path)) {
+    return absl::NotFoundError(absl::StrCat(
+        options.run_dir, ": not the folder of a run: expected ", config_path));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          LoadRunConfig(config_path, {}));
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+  return WatchCommand(options, folder + "/evaluation_job", config.rounds(), out)
+      .Run();
+}
+
+}  // namespace
+
+std::string TableHeader(const MetricCard& card) {
+  std::string header = absl::StrFormat("%*s", kStepColumns, "round");
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &header, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        metric.name());
+  }
+  absl::StripTrailingAsciiWhitespace(&header);
+  return header;
+}
+
+std::string TableRow(const MetricCard& card) {
+  std::string row =
+      absl::StrFormat("%*d", kStepColumns, card.images().generator().step());
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &row, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        MetricValueText(metric));
+  }
+  absl::StripTrailingAsciiWhitespace(&row);
+  return row;
+}
+
+int RunWatch(const WatchOptions& options, FILE* out) {
+  const absl::Status status = Watch(options, out);
+  if (status.ok()) return kExitOk;
+  absl::FPrintF(stderr, "gandem watch-eval: %s\n", status.message());
+  return ExitCodeOf(status);
+}
+
+}  // namespace gandem

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The coordinator as a gRPC service. What arrives was sent by any process that
+// can reach the socket: the coordinator checks it.
+//
+// Owner: `gandem train`; it outlives the server that it is registered with.
+// Thread safety: gRPC's threads call. Errors: proto/control.proto.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/channel.h"
+#include "proto/control.grpc.pb.h"
+#include "scaling_manager/coordinator/coordinator.h"
+
+namespace gandem {
+
+class ControlService final : public Control::Service {
+ public:
+  struct Observer {
+    // Of heartbeats that the coordinator accepted; calls may overlap.
+    std::function<void(const HeartbeatRequest&)> on_metrics = nullptr;
+    // Adds what the coordinator does not know (images/s ...).
+    std::function<void(StatusReply&)> complete_status = nullptr;
+  };
+
+  // `coordinator` outlives this.
+  ControlService(Coordinator* coordinator, Observer observer);
+
+  grpc::Status Register(grpc::ServerContext* context,
+                        const RegisterRequest* request,
+                        RegisterReply* reply) override;
+  grpc::Status Join(grpc::ServerContext* context, const JoinRequest* request,
+                    JoinReply* reply) override;
+  grpc::Status Heartbeat(grpc::ServerContext* context,
+                         const HeartbeatRequest* request,
+                         HeartbeatReply* reply) override;
+  grpc::Status ReportShard(grpc::ServerContext* context,
+                           const ShardReport* request,
+                           ShardReply* reply) override;
+  grpc::Status Status(grpc::ServerContext* context,
+                      const StatusRequest* request,
+                      StatusReply* reply) override;
+
+ private:
+  Coordinator* const coordinator_;
+  const Observer observer_;
+};
+
+// `service` outlives the server. Errors: those of RpcServer::Start.
+absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
+    const RpcServer::Options& options, ControlService* service);
+
+}  // namespace gandem

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Starts the worker processes of this host, tells the coordinator of their
+// ends, and makes sure that none is left.
+//
+// Owner: `gandem train`. Thread safety: one thread, which must live as long as
+// the workers may (see child_process.h).
+#pragma once
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/process/child_process.h"
+#include "scaling_manager/coordinator/coordinator.h"
+#include "scaling_manager/launch/core_plan.h"
+
+namespace gandem {
+
+class Launcher {
+ public:
+  struct Options {
+    std::string binary_folder;      // required: where the workers' binaries are
+    std::string run_dir;            // required
+    std::string control_address;    // required: of the Control service
+    std::string trace_folder = {};  // empty: no timelines
+    WorkerCores cores = {};         // workers that are not in it run anywhere
+  };
+  // The end of a worker that was not asked to leave, or that failed.
+  struct Failure {
+    WorkerKey key;
+    ProcessEnd end;
+    std::string log_path;
+    std::string log_tail;
+  };
+
+  // `coordinator` outlives this.
+  Launcher(Options options, Coordinator* coordinator);
+  // Kills what still runs.
+  ~Launcher() = default;
+
+  // Reaps, reports to the coordinator and does what it wishes. Never waits.
+  std::vector<Failure> Poll();
+
+  // No process is left.
+  bool empty() const { return children_.empty(); }
+  void SignalAll(int signal);
+
+ private:
+  void Reap(std::vector<Failure>& failures);
+  absl::Status Start(WorkerKey key);
+
+  const Options options_;
+  Coordinator* const coordinator_;
+  std::map<WorkerKey, ChildProcess> children_;
+  bool signalled_ = false;  // by SignalAll()
+};
+
+// The binary of a role: "generator_worker" ...
+std::string WorkerBinary(Role role);
+
+}  // namespace gandem

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/fleet_speeds.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "scaling_manager/views/median.h"
+
+namespace gandem {
+namespace {
+
+// Each round takes this much off the weight of those before it.
+constexpr double kDecay = 0.92;
+// A worker that computes longer than the middle of its fleet by more than this
+// is a straggler: all the others wait for it.
+constexpr double kStraggles = 0.1;
+// Workers that have said nothing for so long have left the fleet.
+constexpr double kLeftSeconds = 60;
+
+double Waits(const RoundMetrics& metrics) {
+  return metrics.wait_images_seconds() + metrics.wait_feedback_seconds() +
+         metrics.wait_data_seconds() + metrics.wait_cache_seconds() +
+         metrics.wait_sync_seconds();
+}
+
+}  // namespace
+
+void FleetSpeeds::Add(const RoundMetrics& metrics) {
+  if (metrics.run_epoch() < run_epoch_) return;
+  if (metrics.run_epoch() > run_epoch_) workers_.clear();
+  run_epoch_ = metrics.run_epoch();
+  Recent& recent = workers_[{metrics.role(), metrics.rank()}];
+  const auto add = [](double& sum, double value) {
+    sum = kDecay * sum + value;
+  };
+  add(recent.rounds, 1);
+  add(recent.seconds, metrics.round_seconds());
+  add(recent.sync_seconds, metrics.wait_sync_seconds());
+  add(recent.compute_seconds,
+      std::max(0.0, metrics.round_seconds() - Waits(metrics)));
+  add(recent.images, static_cast<double>(metrics.images()));
+  recent.unix_seconds = metrics.unix_seconds();
+  recent.lag = metrics.lag();
+}
+
+FleetStatus FleetSpeeds::Fleet(Role role) const {
+  double newest = 0;
+  for (const auto& [key, recent] : workers_) {
+    if (key.first == role) newest = std::max(newest, recent.unix_seconds);
+  }
+  FleetStatus fleet;
+  fleet.set_role(role);
+  fleet.set_straggler(-1);
+  double seconds = 0;
+  double sync_seconds = 0;
+  std::vector<double> compute;  // of a round
+  std::pair<double, int> slowest = {0, -1};
+  for (const auto& [key, recent] : workers_) {
+    if (key.first != role || recent.unix_seconds < newest - kLeftSeconds) {
+      continue;
+    }
+    fleet.set_workers(fleet.workers() + 1);
+    fleet.set_lag(std::max(fleet.lag(), recent.lag));
+    if (recent.seconds > 0) {
+      fleet.set_images_per_second(fleet.images_per_second() +
+                                  recent.images / recent.seconds);
+    }
+    seconds += recent.seconds;
+    sync_seconds += recent.sync_seconds;
+    compute.push_back(recent.compute_seconds / recent.rounds);
+    slowest = std::max(slowest, {compute.back(), key.second});
+  }
+  if (seconds > 0) fleet.set_sync_share(sync_seconds / seconds);
+  const double median = compute.empty() ? 0 : Median(compute);
+  if (median > 0 && slowest.first > (1 + kStraggles) * median) {
+    fleet.set_straggler(slowest.second);
+    fleet.set_straggler_excess(slowest.first / median - 1);
+  }
+  return fleet;
+}
+
+std::vector<FleetStatus> FleetSpeeds::Fleets() const {
+  const FleetStatus generators = Fleet(GENERATOR);
+  const FleetStatus discriminators = Fleet(DISCRIMINATOR);
+  if (generators.workers() < 2 && discriminators.workers() < 2) return {};
+  std::vector<FleetStatus> fleets;
+  if (generators.workers() > 0) fleets.push_back(generators);
+  if (discriminators.workers() > 0) fleets.push_back(discriminators);
+  return fleets;
+}
+
+}  // namespace gandem

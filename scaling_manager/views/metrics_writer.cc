@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/metrics_writer.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/role_name.h"
+#include "common/files/file.h"
+#include "common/files/proto_json.h"
+#include "common/round_times.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr size_t kMaxQueued = 1 << 14;
+constexpr int64_t kMaxGridBytes = int64_t{64} << 20;
+
+// Bytes up to the end of the last whole line.
+absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
+  struct stat info = {};
+  if (fstat(fd, &info) != 0) return FileError(errno, "cannot read", path);
+  off_t end = info.st_size;
+  std::string chunk(4096, '\0');
+  while (end > 0) {
+    const off_t start =
+        std::max<off_t>(0, end - static_cast<off_t>(chunk.size()));
+    const ssize_t got =
+        pread(fd, chunk.data(), static_cast<size_t>(end - start), start);
+    if (got != end - start) return FileError(errno, "cannot read", path);
+    const size_t newline =
+        absl::string_view(chunk.data(), static_cast<size_t>(got)).rfind('\n');
+    if (newline != absl::string_view::npos) {
+      return start + static_cast<off_t>(newline) + 1;
+    }
+    end = start;
+  }
+  return 0;
+}
+
+std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
+  const std::string role = RoleName(m.role());
+  std::vector<EventWriter::Scalar> scalars;
+  const auto add = [&](absl::string_view name, double value) {
+    scalars.push_back({absl::StrCat(role, "/", name), value});
+  };
+  add("loss", m.loss());
+  add("gradient_norm", m.gradient_norm());
+  add("learning_rate", m.learning_rate());
+  add("lag", static_cast<double>(m.lag()));
+  if (m.round_seconds() > 0) {
+    add("images_per_second",
+        static_cast<double>(m.images()) / m.round_seconds());
+  }
+  add("round_seconds", m.round_seconds());
+  add("compute_seconds", TimesOf(m).compute());
+  add("wait_feedback_seconds", m.wait_feedback_seconds());
+  add("wait_sync_seconds", m.wait_sync_seconds());
+  if (m.workers() > 1) {
+    add("hidden_sync_seconds", m.hidden_sync_seconds());
+    add("sync_bytes", static_cast<double>(m.sync_bytes()));
+  }
+  if (m.drift() > 0) add("drift", m.drift());
+  if (m.role() == GENERATOR) {
+    add("wait_cache_seconds", m.wait_cache_seconds());
+  }
+  if (m.role() == DISCRIMINATOR) {
+    add("logit_real", m.logit_real());
+    add("logit_generated", m.logit_generated());
+    add("wait_images_seconds", m.wait_images_seconds());
+    add("wait_data_seconds", m.wait_data_seconds());
+    add("images_dropped", static_cast<double>(m.images_dropped()));
+    add("images_replayed", static_cast<double>(m.images_replayed()));
+    if (m.cache_capacity() > 0) {
+      add("cache_fill", static_cast<double>(m.cache_images()) /
+                            static_cast<double>(m.cache_capacity()));
+    }
+  }
+  return scalars;
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
+    const std::string& run_dir) {
+  const std::string path = run_dir + "/metrics.jsonl";
+  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  std::unique_ptr<MetricsWriter> writer(new MetricsWriter(run_dir, fd));
+  GANDEM_ASSIGN_OR_RETURN(writer->size_, WholeLines(fd, path));
+  if (ftruncate(fd, writer->size_) != 0) {
+    return FileError(errno, "cannot write", path);
+  }
+  MetricsWriter* const self = writer.get();
+  writer->thread_ = Thread("metrics", [self] { self->Run(); });
+  return writer;
+}
+
+MetricsWriter::MetricsWriter(std::string run_dir, int fd)
+    : run_dir_(std::move(run_dir)), fd_(fd), queue_(kMaxQueued) {}
+
+MetricsWriter::~MetricsWriter() {
+  queue_.Close(absl::CancelledError("the run is over"));
+  thread_.Join();
+  close(fd_);
+}
+
+void MetricsWriter::BeginEpoch(int64_t first_round) {
+  Enqueue(Epoch{first_round});
+}
+
+void MetricsWriter::Add(const RoundMetrics& metrics) {
+  {
+    absl::MutexLock lock(&mu_);
+    auto& newest = newest_[{metrics.role(), metrics.rank()}];
+    // Before the first record of a worker: (0, 0), and epochs start at 1.
+    const std::pair<int64_t, int64_t> now = {metrics.run_epoch(),
+                                             metrics.round()};
+    if (now <= newest) return;
+    newest = now;
+  }
+  Enqueue(metrics);
+}
+
+void MetricsWriter::Enqueue(Item item) {
+  if (queue_.TryPush(std::move(item))) return;
+  absl::MutexLock lock(&mu_);
+  if (error_.ok()) {
+    error_ = absl::ResourceExhaustedError(
+        "the disk is too slow for the metrics; some records are missing");
+  }
+}
+
+absl::Status MetricsWriter::TakeError() {
+  absl::MutexLock lock(&mu_);
+  return std::exchange(error_, absl::OkStatus());
+}
+
+void MetricsWriter::Run() {
+  while (true) {
+    const auto item = queue_.Pop(absl::InfiniteFuture());
+    if (!item.ok()) return;  // closed and empty
+    const absl::Status status = Write(*item);
+    if (status.ok()) continue;
+    absl::MutexLock lock(&mu_);
+    if (error_.ok()) error_ = status;
+  }
+}
+
+absl::Status MetricsWriter::Write(const Item& item) {
+  if (const Epoch* const epoch = std::get_if<Epoch>(&item)) {
+    auto events = EventWriter::Open(run_dir_ + "/tensorboard",
+                                    epoch->first_round, absl::Now());
+    GANDEM_RETURN_IF_ERROR(events);
+    events_ = *std::move(events);
+    return absl::OkStatus();
+  }
+  const RoundMetrics& metrics = std::get<RoundMetrics>(item);
+  const absl::Status line = WriteLine(metrics);
+  const absl::Status events = WriteEvents(metrics);
+  return line.ok() ? events : line;
+}
+
+absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
+  const std::string line = ProtoJson(metrics) + "\n";
+  const ssize_t written = pwrite(fd_, line.data(), line.size(), size_);
+  if (written == static_cast<ssize_t>(line.size())) {
+    size_ += written;
+    return absl::OkStatus();
+  }
+  const int error = written < 0 ? errno : ENOSPC;
+  // Half a line would spoil the next one.
+  if (ftruncate(fd_, size_) != 0) {
+    return FileError(errno, "cannot write", run_dir_ + "/metrics.jsonl");
+  }
+  return FileError(error, "cannot write", run_dir_ + "/metrics.jsonl");
+}
+
+absl::Status MetricsWriter::WriteEvents(const RoundMetrics& metrics) {
+  if (events_ == nullptr || !leading_.Leads(metrics)) return absl::OkStatus();
+  const absl::Time time =
+      absl::UnixEpoch() + absl::Seconds(metrics.unix_seconds());
+  GANDEM_RETURN_IF_ERROR(
+      events_->AddScalars(metrics.round(), time, Scalars(metrics)));
+  const std::string& grid = metrics.sample_grid();
+  if (grid.empty()) return absl::OkStatus();
+  // The name comes from another process.
+  if (grid.front() == '/' || absl::StrContains(grid, "..")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", grid, "' is not a file of the run folder"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string png,
+                          ReadFile(run_dir_ + "/" + grid, kMaxGridBytes));
+  return events_->AddImage(metrics.round(), time, "samples", png);
+}
+
+}  // namespace gandem

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes what the workers report to run_dir/metrics.jsonl (one RoundMetrics a
+// line) and run_dir/tensorboard/ (scalars by role, grids of samples), on a
+// thread of its own: a slow disk holds up nobody.
+//
+// Owner: `gandem train`. Thread safety: any thread.
+// Errors: what cannot be written is dropped and counted; TakeError() tells the
+// first reason.
+#pragma once
+
+#include <sys/types.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/bounded_queue.h"
+#include "common/files/event_writer.h"
+#include "common/process/thread.h"
+#include "proto/metrics.pb.h"
+#include "scaling_manager/views/leading_ranks.h"
+
+namespace gandem {
+
+class MetricsWriter {
+ public:
+  // Appends to what the run has; a line that a crash cut off is taken away.
+  static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
+      const std::string& run_dir);
+  // Writes what is queued.
+  ~MetricsWriter();
+
+  // A run epoch starts at `first_round`: TensorBoard forgets what it has of
+  // later rounds.
+  void BeginEpoch(int64_t first_round);
+  // A repeated record (same role, rank, run epoch and round, or an earlier one)
+  // is dropped. Never waits.
+  void Add(const RoundMetrics& metrics);
+
+  // The first error since the last call, else OK.
+  absl::Status TakeError();
+
+ private:
+  struct Epoch {
+    int64_t first_round = 0;
+  };
+  using Item = std::variant<Epoch, RoundMetrics>;
+
+  MetricsWriter(std::string run_dir, int fd);
+  void Run();
+  absl::Status Write(const Item& item);
+  absl::Status WriteLine(const RoundMetrics& metrics);
+  absl::Status WriteEvents(const RoundMetrics& metrics);
+  void Enqueue(Item item);
+
+  const std::string run_dir_;  // never changes after construction
+  const int fd_;
+  BoundedQueue<Item> queue_;
+  absl::Mutex mu_;
+  using Source = std::pair<int, int>;  // role, rank
+  // run epoch and round of the newest record
+  std::map<Source, std::pair<int64_t, int64_t>> newest_ ABSL_GUARDED_BY(mu_);
+  absl::Status error_ ABSL_GUARDED_BY(mu_);
+  // Only the thread uses these.
+  off_t size_ = 0;  // whole lines
+  std::unique_ptr<EventWriter> events_;
+  LeadingRanks leading_;
+  Thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace gandem

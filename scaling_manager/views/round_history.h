@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All rounds of a run as its workers measured them, from RUN/metrics*.jsonl. Of
+// a round that was done again the record with the highest run epoch counts.
+//
+// Owner: `gandem report`. Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "common/round_times.h"
+#include "scaling_manager/coordinator/coordinator.h"
+
+namespace gandem {
+
+// Of one worker.
+struct RoundRecord {
+  int64_t run_epoch = 0;
+  int workers = 0;  // of the role; 0: a version of gandem that did not say
+  int64_t images = 0;
+  int64_t sync_bytes = 0;
+  RoundTimes times = {};
+};
+
+class RoundHistory {
+ public:
+  // By worker, then by round.
+  using Rounds = std::map<WorkerKey, std::map<int64_t, RoundRecord>>;
+
+  // Lines that are no records (a crash may have cut one off) are counted.
+  //   NOT_FOUND  the run has no metrics yet.
+  static absl::StatusOr<RoundHistory> Read(const std::string& run_dir);
+
+  void AddLine(absl::string_view line);
+
+  const Rounds& rounds() const { return rounds_; }
+  int64_t unreadable_lines() const { return unreadable_lines_; }
+
+ private:
+  Rounds rounds_;
+  int64_t unreadable_lines_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,289 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/time_report_text.h"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/config/role_name.h"
+
+namespace gandem {
+namespace {
+
+using OrderedJson = nlohmann::ordered_json;
+using Line = std::vector<std::string>;
+
+constexpr const char* kHeader[] = {
+    "",         "nodes", "workers", "S/W",     "batch", "per worker",
+    "epoch",    "img/s", "compute", "overlap", "comm",  "images",
+    "feedback", "data",  "cache",   "median",  "p95"};
+constexpr char kLegend[] =
+    "compute, comm (communication that nothing hid) and the waits for images,\n"
+    "feedback, data and cache add up to 100%. overlap: the hidden part of all\n"
+    "communication. median, p95: of a round. epoch: the real images once.\n";
+
+// The first column to the left, the others to the right.
+std::string Aligned(const std::vector<Line>& lines) {
+  std::vector<size_t> widths;
+  for (const Line& line : lines) {
+    widths.resize(std::max(widths.size(), line.size()));
+    for (size_t i = 0; i < line.size(); ++i) {
+      widths[i] = std::max(widths[i], line[i].size());
+    }
+  }
+  std::string text;
+  for (const Line& line : lines) {
+    std::string row;
+    for (size_t i = 0; i < line.size(); ++i) {
+      const std::string space(widths[i] - line[i].size(), ' ');
+      absl::StrAppend(&row, i == 0 ? line[i] : absl::StrCat("  ", space),
+                      i == 0 ? space : line[i]);
+    }
+    absl::StripTrailingAsciiWhitespace(&row);
+    absl::StrAppend(&text, row, "\n");
+  }
+  return text;
+}
+
+std::string Share(double part, double whole) {
+  return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-";
+}
+
+std::string Seconds(double seconds) {
+  if (seconds <= 0) return "-";
+  if (seconds < 1) return absl::StrFormat("%.1f ms", 1e3 * seconds);
+  return seconds < 600 ? absl::StrFormat("%.1f s", seconds)
+                       : absl::StrFormat("%.1f min", seconds / 60);
+}
+
+std::string Number(double number) {
+  return number == std::floor(number) ? absl::StrFormat("%.0f", number)
+                                      : absl::StrFormat("%.1f", number);
+}
+
+std::string OrDash(int number) {
+  return number > 0 ? absl::StrCat(number) : "-";
+}
+
+void AppendShares(const RoundTimes& times, Line& line) {
+  line.push_back(Share(times.compute(), times.round));
+  line.push_back(times.sync + times.hidden_sync > 0
+                     ? absl::StrFormat("%.1f%%", 100 * times.overlap())
+                     : "-");
+  for (const double part :
+       {times.sync, times.images, times.feedback, times.data, times.cache}) {
+    line.push_back(Share(part, times.round));
+  }
+}
+
+void AppendRounds(const TimeRow& row, Line& line) {
+  line.push_back(Seconds(row.median_round_seconds));
+  line.push_back(Seconds(row.p95_round_seconds));
+}
+
+Line HeaderLine() { return Line(std::begin(kHeader), std::end(kHeader)); }
+
+Line RoleLine(const RoleTimes& role) {
+  Line line = {RoleName(role.role),
+               OrDash(role.hosts),
+               absl::StrCat(role.workers),
+               "-",
+               absl::StrCat(role.global_batch),
+               Number(role.batch_per_worker()),
+               Seconds(role.epoch_seconds),
+               absl::StrFormat("%.1f", role.row.images_per_second)};
+  AppendShares(role.row.times, line);
+  AppendRounds(role.row, line);
+  return line;
+}
+
+Line RankLine(const RankTimes& rank) {
+  Line line = {absl::StrCat("  rank ", rank.rank)};
+  line.resize(7);
+  line.push_back(absl::StrFormat("%.1f", rank.row.images_per_second));
+  AppendShares(rank.row.times, line);
+  AppendRounds(rank.row, line);
+  return line;
+}
+
+// "2+3" of the generator's and the discriminator's; one number for both where
+// `may_merge`.
+std::string OfBoth(const TimeReport& report, const char* separator,
+                   bool may_merge,
+                   const std::function<std::string(const RoleTimes&)>& text) {
+  const std::string a = text(report.roles[0]);
+  const std::string b = text(report.roles[1]);
+  return may_merge && a == b ? a : absl::StrCat(a, separator, b);
+}
+
+Line RunLine(const TimeReport& report, const TimeReport& first) {
+  const RoleTimes& discriminator = report.roles[1];
+  Line line = {
+      report.run_dir,
+      OrDash(report.hosts),
+      OfBoth(report, "+", false,
+             [](const RoleTimes& role) { return absl::StrCat(role.workers); }),
+      &report == &first ? "-" : ScalingFrom(first, report),
+      OfBoth(report, "/", true,
+             [](const RoleTimes& role) {
+               return absl::StrCat(role.global_batch);
+             }),
+      OfBoth(report, "/", true,
+             [](const RoleTimes& role) {
+               return Number(role.batch_per_worker());
+             }),
+      Seconds(discriminator.epoch_seconds),
+      absl::StrFormat("%.1f", discriminator.row.images_per_second)};
+  AppendShares(report.times, line);
+  AppendRounds(discriminator.row, line);
+  const double base = first.roles[1].row.images_per_second;
+  line.push_back(
+      base > 0
+          ? absl::StrFormat("%.2f", discriminator.row.images_per_second / base)
+          : "-");
+  return line;
+}
+
+// What was left out, and what has to be known about the numbers.
+std::string Notes(const TimeReport& report) {
+  std::string text;
+  if (report.warm_up_rounds > 0) {
+    absl::StrAppend(&text, "; without the first ", report.warm_up_rounds,
+                    " rounds of each run epoch (warm-up)");
+  }
+  if (report.has_other_shapes) {
+    absl::StrAppend(&text, "; without rounds of other numbers of workers");
+  }
+  if (report.unreadable_lines > 0) {
+    absl::StrAppend(&text, "; without lines of metrics that are no records: ",
+                    report.unreadable_lines);
+  }
+  if (report.is_colocated) {
+    absl::StrAppend(&text,
+                    "; one process: what a role computes includes the other");
+  }
+  return text;
+}
+
+std::string Stragglers(const TimeReport& report) {
+  std::string text;
+  for (const RoleTimes& role : report.roles) {
+    for (const RankTimes& rank : role.ranks) {
+      if (!rank.is_straggler) continue;
+      absl::StrAppendFormat(
+          &text,
+          "straggler: %s %d computes %.0f%% longer than its fleet's "
+          "median\n",
+          RoleName(role.role), rank.rank, 100 * rank.over_median);
+    }
+  }
+  return text;
+}
+
+OrderedJson OrNull(double value) {
+  return value > 0 ? OrderedJson(value) : OrderedJson();
+}
+
+OrderedJson ToJson(const TimeRow& row) {
+  const RoundTimes& times = row.times;
+  const auto percent = [&times](double part) {
+    return times.round > 0 ? OrderedJson(100 * part / times.round)
+                           : OrderedJson();
+  };
+  const bool has_communication = times.sync + times.hidden_sync > 0;
+  return {
+      {"rounds", row.rounds},
+      {"images_per_second", row.images_per_second},
+      {"compute_percent", percent(times.compute())},
+      {"overlap_percent",
+       has_communication ? OrderedJson(100 * times.overlap()) : OrderedJson()},
+      {"communication_percent", percent(times.sync)},
+      {"wait_images_percent", percent(times.images)},
+      {"wait_feedback_percent", percent(times.feedback)},
+      {"wait_data_percent", percent(times.data)},
+      {"wait_cache_percent", percent(times.cache)},
+      {"median_round_seconds", row.median_round_seconds},
+      {"p95_round_seconds", row.p95_round_seconds},
+      {"sync_bytes_per_round", row.sync_bytes_per_round}};
+}
+
+OrderedJson ToJson(const RoleTimes& role) {
+  OrderedJson json = {{"role", RoleName(role.role)},
+                      {"nodes", OrNull(role.hosts)},
+                      {"workers", role.workers},
+                      {"global_batch", role.global_batch},
+                      {"batch_per_worker", role.batch_per_worker()},
+                      {"epoch_seconds", OrNull(role.epoch_seconds)}};
+  json.update(ToJson(role.row));
+  json["ranks"] = OrderedJson::array();
+  for (const RankTimes& rank : role.ranks) {
+    OrderedJson line = {{"rank", rank.rank},
+                        {"is_straggler", rank.is_straggler}};
+    line.update(ToJson(rank.row));
+    json["ranks"].push_back(std::move(line));
+  }
+  return json;
+}
+
+OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
+  OrderedJson json = {{"name", report.name},
+                      {"run_dir", report.run_dir},
+                      {"scaling", ScalingFrom(first, report)},
+                      {"nodes", OrNull(report.hosts)},
+                      {"is_colocated", report.is_colocated},
+                      {"first_round", report.first_round},
+                      {"last_round", report.last_round},
+                      {"warm_up_rounds", report.warm_up_rounds},
+                      {"has_other_shapes", report.has_other_shapes},
+                      {"unreadable_lines", report.unreadable_lines},
+                      {"roles", OrderedJson::array()}};
+  for (const RoleTimes& role : report.roles) {
+    json["roles"].push_back(ToJson(role));
+  }
+  return json;
+}
+
+}  // namespace
+
+std::string TimeReportText(const TimeReport& report) {
+  std::vector<Line> lines = {HeaderLine()};
+  for (const RoleTimes& role : report.roles) {
+    lines.push_back(RoleLine(role));
+    if (role.ranks.size() == 1) continue;
+    for (const RankTimes& rank : role.ranks) lines.push_back(RankLine(rank));
+  }
+  return absl::StrCat(report.name, " in ", report.run_dir, ": rounds ",
+                      report.first_round, " to ", report.last_round,
+                      Notes(report), "\n\n", Aligned(lines), "\n",
+                      Stragglers(report), kLegend);
+}
+
+std::string ScalingText(std::span<const TimeReport> reports) {
+  std::vector<Line> lines = {HeaderLine()};
+  lines.front().push_back("speedup");
+  std::string notes;
+  for (const TimeReport& report : reports) {
+    lines.push_back(RunLine(report, reports.front()));
+    absl::StrAppend(&notes, report.run_dir, ": rounds ", report.first_round,
+                    " to ", report.last_round, Notes(report), "\n");
+  }
+  return absl::StrCat(
+      Aligned(lines), "\n", notes, kLegend,
+      "Images and rounds are the discriminator's, shares those of all "
+      "workers.\n");
+}
+
+std::string TimeReportsJson(std::span<const TimeReport> reports) {
+  OrderedJson json = {{"runs", OrderedJson::array()}};
+  for (const TimeReport& report : reports) {
+    json["runs"].push_back(ToJson(report, reports.front()));
+  }
+  return json.dump(2, ' ', false, OrderedJson::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gandem

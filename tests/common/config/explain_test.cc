@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/explain.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(ExplainTest, AFieldHasTypeDefaultAndComment) {
+  EXPECT_EQ(*ExplainField("schedule.lag"),
+            "schedule.lag (int64; default 1)\n"
+            "  L: how many rounds the discriminator may trail the generator. 0 "
+            "is the\n"
+            "  synchronous algorithm, 1 lets both sides work all the time.\n");
+  EXPECT_THAT(*ExplainField("generator.device"),
+              StartsWith("generator.device (string; default \"cpu\")\n"));
+  EXPECT_THAT(*ExplainField("generator.network.mlp.hidden"),
+              StartsWith("generator.network.mlp.hidden (list of int64)\n"));
+  EXPECT_THAT(*ExplainField("generator.optimizer.adam.learning_rate"),
+              HasSubstr("default 0.0002"));
+}
+
+TEST(ExplainTest, AnEnumListsItsValues) {
+  EXPECT_THAT(*ExplainField("loss"),
+              AllOf(StartsWith("loss (one of NON_SATURATING, HINGE, "),
+                    HasSubstr("; default NON_SATURATING)\n  Adversarial loss"),
+                    HasSubstr("\n  HINGE\n    D: relu(1 - r)")));
+}
+
+TEST(ExplainTest, AMessageListsItsFields) {
+  EXPECT_THAT(*ExplainField("samples"),
+              AllOf(StartsWith("samples (SampleConfig)\n  Grids of generated"),
+                    HasSubstr("\n  samples.num_images = 64\n")));
+}
+
+TEST(ExplainTest, TheEndOfAPathIsEnough) {
+  EXPECT_EQ(*ExplainField("lag"), *ExplainField("schedule.lag"));
+  EXPECT_THAT(
+      *ExplainField("beta1"),
+      AllOf(StartsWith("generator.optimizer.adam.beta1 (double; default 0)"),
+            HasSubstr("\n\ndiscriminator.optimizer.adam.beta1 (double")));
+}
+
+TEST(ExplainTest, UnknownFieldsComeWithTheNearest) {
+  EXPECT_THAT(ExplainField("schedule.lagg"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       "no field 'schedule.lagg': ScheduleConfig has no "
+                       "'lagg' (did you mean 'lag'?)"));
+  EXPECT_THAT(ExplainField("schedule.lag.x"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("goes on after a plain value")));
+  EXPECT_THAT(ExplainField(""), StatusIs(absl::StatusCode::kNotFound));
+}
+
+// A field that no comment explains, its own or that of its type or values,
+// would be a line without meaning in `gandem explain`.
+TEST(ExplainTest, EveryFieldIsExplained) {
+  EXPECT_THAT(AllFields(), Contains("generator.network.mlp.hidden"));
+  for (const std::string& field : AllFields()) {
+    ASSERT_OK_AND_ASSIGN(const std::string text, ExplainField(field));
+    bool explained = false;
+    for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+      explained |= line != "" && line != absl::StrCat("  ", field) &&
+                   line.substr(0, 2) == "  " &&
+                   line.find(absl::StrCat("  ", field, ".")) != 0 &&
+                   line.find(' ', 2) != absl::string_view::npos;
+    }
+    EXPECT_TRUE(explained) << text;
+  }
+}
+
+}  // namespace
+}  // namespace gandem

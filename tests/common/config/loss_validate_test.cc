@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/loss_validate.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/text_proto.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+absl::Status CheckLoss(const std::string& text) {
+  RunConfig config;
+  EXPECT_OK(ParseTextProto(text, "config", config)) << text;
+  Faults faults("config");
+  CheckLosses(config, faults);
+  return faults.ToStatus();
+}
+
+void ExpectFault(const std::string& text, const std::string& fault) {
+  EXPECT_THAT(CheckLoss(text),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(fault)))
+      << text;
+}
+
+TEST(LossValidateTest, DefaultsAreLegal) { EXPECT_OK(CheckLoss("")); }
+
+TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
+  int numbers = 0;
+  for (const char* part :
+       {"class_loss", "penalties", "augmentation", "paired_loss"}) {
+    const auto& message =
+        *RunConfig::descriptor()->FindFieldByName(part)->message_type();
+    for (int i = 0; i < message.field_count(); ++i) {
+      const auto& field = *message.field(i);
+      if (field.cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_DOUBLE)
+        continue;
+      ++numbers;
+      for (const std::string value : {"-2", "1e7", "nan"}) {
+        ExpectFault(absl::StrCat(part, " { ", field.name(), ": ", value, " }"),
+                    absl::StrCat(part, ".", field.name(), " "));
+      }
+    }
+  }
+  EXPECT_EQ(numbers, 3 + 8 + 2 + 1);
+  ExpectFault("penalties { gradient_every_steps: 0 }",
+              "penalties.gradient_every_steps 0");
+  ExpectFault("penalties { lecam_start_step: -1 }",
+              "penalties.lecam_start_step -1");
+  ExpectFault("class_loss { weight: 0 }", "class_loss.weight 0 is not in");
+}
+
+TEST(LossValidateTest, EdgesOfRanges) {
+  EXPECT_OK(
+      CheckLoss("augmentation { color: true translation: 0.5 cutout: 1 }"));
+  EXPECT_OK(CheckLoss("penalties { lecam: 1e6 lecam_decay: 0 }"));
+  EXPECT_OK(CheckLoss("class_loss { margin: -1 temperature: 1e-3 }"));
+}
+
+// Trap T7: batch norm couples the images of a batch, so there is no slope of
+// one image that a penalty could look at.
+TEST(LossValidateTest, GradientPenaltiesRefuseBatchNorm) {
+  for (const std::string field : {"gradient_penalty", "dragan", "r1", "r2"}) {
+    const std::string penalty = absl::StrCat("penalties { ", field, ": 10 } ");
+    ExpectFault(penalty + "discriminator { network { dcgan {} } }",
+                absl::StrCat("penalties.", field,
+                             " looks at the gradient of each image by itself"));
+    ExpectFault(
+        penalty +
+            "discriminator { network { sndcgan { spectral_norm: false } } }",
+        "batch norm in discriminator.network");
+    EXPECT_OK(CheckLoss(penalty + "discriminator { network { sndcgan {} } }"));
+    EXPECT_OK(CheckLoss(penalty + "discriminator { network { sngan {} } }"));
+    // The generator's does no harm.
+    EXPECT_OK(CheckLoss(penalty + "discriminator { network { mlp {} } } "
+                                  "generator { network { dcgan {} } }"));
+  }
+  EXPECT_OK(
+      CheckLoss("penalties { lecam: 1 consistency_real: 10 } "
+                "discriminator { network { dcgan {} } }"));
+}
+
+TEST(LossValidateTest, OneUnitSlopePenalty) {
+  ExpectFault("penalties { gradient_penalty: 10 dragan: 10 }",
+              "set one of them to 0");
+}
+
+TEST(LossValidateTest, PairsOfImagesStayPairs) {
+  const std::string pairs = "discriminator { network { pix2pix {} } } ";
+  EXPECT_OK(CheckLoss(pairs));
+  for (const std::string part :
+       {"augmentation { color: true }", "augmentation { translation: 0.1 }",
+        "augmentation { cutout: 0.1 }", "penalties { consistency_real: 1 }",
+        "penalties { consistency_generated: 1 }"}) {
+    ExpectFault(pairs + part, "one image of a pair only");
+    EXPECT_OK(CheckLoss(
+        "discriminator { network { pix2pix { paired: false } } } " + part));
+  }
+}
+
+TEST(LossValidateTest, RelativisticLossesNeedWhoHasRealImages) {
+  for (const std::string loss :
+       {"loss: RELATIVISTIC_PAIRED ", "loss: RELATIVISTIC_AVERAGE "}) {
+    const std::string legal = loss + "schedule { feedback: IMAGE_GRADIENT } ";
+    EXPECT_OK(CheckLoss(legal));
+    ExpectFault(loss, "set schedule.feedback=IMAGE_GRADIENT");
+    ExpectFault(legal + "generator { batch_size: 8 micro_batch: 4 }",
+                "set generator.micro_batch=0");
+    ExpectFault(legal + "discriminator { batch_size: 8 micro_batch: 4 }",
+                "set discriminator.micro_batch=0");
+    EXPECT_OK(
+        CheckLoss(legal + "discriminator { batch_size: 8 micro_batch: 8 }"));
+    ExpectFault(legal + "data { num_classes: 10 }", "set data.num_classes=0");
+  }
+}
+
+TEST(LossValidateTest, ClassLossesNeedLabelsAndWholeBatches) {
+  for (const std::string family : {"CONTRASTIVE", "D2D_CE"}) {
+    const std::string loss =
+        absl::StrCat("class_loss { family: ", family, " } ");
+    ExpectFault(loss, absl::StrCat("class_loss.family ", family,
+                                   " needs labels: set data.num_classes"));
+    const auto with = [&](const std::string& role) {
+      return loss +
+             "data { num_classes: 3 } discriminator { network { "
+             "biggan { head: CONTRASTIVE } } " +
+             role + " }";
+    };
+    EXPECT_OK(CheckLoss(with("")));
+    ExpectFault(with("batch_size: 8 micro_batch: 4"),
+                "set discriminator.micro_batch=0");
+    ExpectFault(loss +
+                    "data { num_classes: 3 } "
+                    "discriminator { network { biggan {} } }",
+                "needs a discriminator that gives embeddings");
+  }
+  ExpectFault("discriminator { network { biggan { head: CONTRASTIVE } } }",
+              "set class_loss.family");
+}
+
+}  // namespace
+}  // namespace gandem

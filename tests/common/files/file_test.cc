@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <atomic>
+#include <cerrno>
+#include <string>
+
+#include "common/process/thread.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(FileTest, WritesAndReadsBack) {
+  const TempDir dir;
+  const std::string long_text(200'000, 'x');
+  for (const std::string& text :
+       {std::string("a\0b", 3), long_text, std::string()}) {
+    ASSERT_OK(WriteFile(dir / "plain", text));
+    EXPECT_EQ(*ReadFile(dir / "plain"), text);
+    ASSERT_OK(WriteFileDurably(dir / "durable", text));
+    EXPECT_EQ(*ReadFile(dir / "durable"), text);
+  }
+  EXPECT_THAT(*ListDirectory(dir.path()), ElementsAre("durable", "plain"));
+}
+
+TEST(FileTest, RenameReplaces) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "new", "b"));
+  ASSERT_OK(WriteFile(dir / "f", "a"));
+  ASSERT_OK(RenameDurably(dir / "new", dir / "f"));
+  EXPECT_EQ(*ReadFile(dir / "f"), "b");
+  EXPECT_THAT(*ListDirectory(dir.path()), ElementsAre("f"));
+  EXPECT_THAT(RenameDurably(dir / "new", dir / "f"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(dir / "f")));
+}
+
+TEST(FileTest, ReadPrefixReadsNoMore) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "f", "12345"));
+  EXPECT_EQ(*ReadPrefix(dir / "f", 3), "123");
+  EXPECT_EQ(*ReadPrefix(dir / "f", 9), "12345");
+  EXPECT_THAT(ReadPrefix(dir / "none", 3),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+TEST(FileTest, ReadFileKeepsItsLimit) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "f", "12345"));
+  EXPECT_EQ(*ReadFile(dir / "f", 5), "12345");
+  EXPECT_THAT(ReadFile(dir / "f", 4),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("more than 4 bytes")));
+}
+
+TEST(FileTest, ErrorsCarryCodeAndPath) {
+  const TempDir dir;
+  const std::string missing = dir / "none/file";
+  EXPECT_THAT(ReadFile(missing),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+  EXPECT_THAT(WriteFile(missing, ""),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+  EXPECT_THAT(WriteFileDurably(missing, ""),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+  EXPECT_THAT(ListDirectory(missing),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+  EXPECT_THAT(FsyncDirectory(missing),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+}
+
+TEST(FileTest, FullDiskSaysWhatToDo) {
+  EXPECT_THAT(WriteFile("/dev/full", "text"),
+              StatusIs(absl::StatusCode::kResourceExhausted,
+                       AllOf(HasSubstr("/dev/full"), HasSubstr("free some"))));
+  EXPECT_THAT(FileError(EDQUOT, "cannot write", "/q"),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(FileTest, AFailedDurableWriteLeavesTheOldContentsAlone) {
+  const TempDir dir;
+  ASSERT_OK(WriteFileDurably(dir / "f", "old"));
+  // The temporary name is taken by a folder, so the write cannot begin.
+  ASSERT_OK(CreateDirectories(dir / "f.tmp"));
+  EXPECT_FALSE(WriteFileDurably(dir / "f", "new").ok());
+  EXPECT_EQ(*ReadFile(dir / "f"), "old");
+}
+
+TEST(FileTest, FoldersAreMadeListedAndRemoved) {
+  const TempDir dir;
+  ASSERT_OK(CreateDirectories(dir / "a/b"));
+  ASSERT_OK(CreateDirectories(dir / "a/b"));
+  ASSERT_OK(WriteFile(dir / "a/z", ""));
+  ASSERT_OK(WriteFile(dir / "a/.hidden", ""));
+  EXPECT_THAT(*ListDirectory(dir / "a"), ElementsAre(".hidden", "b", "z"));
+  EXPECT_FALSE(CreateDirectories(dir / "a/z").ok());
+  EXPECT_FALSE(CreateDirectories(dir / "a/z/deeper").ok());
+  EXPECT_OK(FsyncDirectory(dir / "a"));
+  EXPECT_TRUE(PathExists(dir / "a/z"));
+  EXPECT_OK(RemoveAll(dir / "a"));
+  EXPECT_FALSE(PathExists(dir / "a"));
+  EXPECT_OK(RemoveAll(dir / "a"));
+}
+
+TEST(FileTest, RemoveAllTakesAwayWhatIsBeingWritten) {
+  const TempDir dir;
+  for (int turn = 0; turn < 50; ++turn) {
+    ASSERT_OK(CreateDirectories(dir / "a"));
+    std::atomic<bool> writes = false;
+    const Thread writer("writer", [&] {
+      // Until the folder is gone.
+      while (WriteFileDurably(dir / "a/z", "1").ok()) writes = true;
+      writes = true;
+    });
+    while (!writes) {
+    }
+    EXPECT_OK(RemoveAll(dir / "a"));
+  }
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/png.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::ElementsAre;
+
+PixelImage Noise(int64_t channels, int64_t height, int64_t width) {
+  PixelImage image = {.channels = channels, .height = height, .width = width};
+  for (int64_t i = 0; i < channels * height * width; ++i) {
+    image.pixels.push_back(static_cast<uint8_t>(i * 2654435761u >> 11));
+  }
+  return image;
+}
+
+TEST(QuantizePixelTest, KnownValues) {
+  EXPECT_EQ(QuantizePixel(-1.0f), 0);
+  EXPECT_EQ(QuantizePixel(0.0f), 128);
+  EXPECT_EQ(QuantizePixel(1.0f), 255);
+  EXPECT_EQ(QuantizePixel(-7.0f), 0);
+  EXPECT_EQ(QuantizePixel(7.0f), 255);
+  EXPECT_EQ(QuantizePixel(std::numeric_limits<float>::infinity()), 255);
+  EXPECT_EQ(QuantizePixel(std::nanf("")), 0);
+}
+
+TEST(QuantizePixelTest, InvertsTheReader) {
+  for (int b = 0; b < 256; ++b) {
+    EXPECT_EQ(QuantizePixel(static_cast<float>(b / 127.5 - 1.0)), b);
+  }
+}
+
+TEST(PngTest, RoundTrip) {
+  for (const PixelImage& image :
+       {Noise(1, 1, 1), Noise(1, 13, 7), Noise(3, 1, 5), Noise(3, 64, 31)}) {
+    ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodePng(image));
+    ASSERT_OK_AND_ASSIGN(const PixelImage back, DecodePng(bytes));
+    EXPECT_EQ(back, image);
+  }
+}
+
+TEST(PngTest, WriteReplaces) {
+  gandem::testing::TempDir dir;
+  const std::string path = dir / "a.png";
+  ASSERT_OK(WritePng(path, Noise(1, 50, 50)));
+  ASSERT_OK(WritePng(path, Noise(3, 2, 2)));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(path));
+  ASSERT_OK_AND_ASSIGN(const PixelImage back, DecodePng(bytes));
+  EXPECT_EQ(back, Noise(3, 2, 2));
+  EXPECT_THAT(ListDirectory(dir.path()).value(), ElementsAre("a.png"));
+}
+
+TEST(PngTest, WriteSaysWhereItCannot) {
+  EXPECT_THAT(WritePng("/no/such/folder/a.png", Noise(1, 1, 1)),
+              StatusIs(absl::StatusCode::kNotFound,
+                       ::testing::HasSubstr("/no/such/folder/a.png")));
+}
+
+TEST(PngTest, DamageIsNoticed) {
+  ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(1, 40, 40)));
+  EXPECT_THAT(DecodePng("GIF89a"), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(DecodePng(bytes.substr(0, bytes.size() / 2)),
+              StatusIs(absl::StatusCode::kDataLoss));
+  bytes[bytes.size() / 2] ^= 1;
+  EXPECT_THAT(DecodePng(bytes), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(TileImagesTest, GrayWithGapsAndAnEmptyCell) {
+  // Three images of 1 x 2 make a grid of 2 x 2 cells.
+  const PixelImage grid = TileImages(std::vector<float>{-1, 1, 1, -1, -1, -1},
+                                     {.channels = 1, .height = 1, .width = 2});
+  EXPECT_EQ(grid.height, 4);
+  EXPECT_EQ(grid.width, 6);
+  EXPECT_THAT(grid.pixels, ElementsAre(0, 255, 255, 255, 255, 0,      //
+                                       255, 255, 255, 255, 255, 255,  //
+                                       255, 255, 255, 255, 255, 255,  //
+                                       0, 0, 255, 255, 255, 255));
+}
+
+TEST(TileImagesTest, ChannelsComeLast) {
+  const PixelImage image = TileImages(std::vector<float>{-1, -1, 0, 0, 1, 1},
+                                      {.channels = 3, .height = 1, .width = 2});
+  EXPECT_EQ(image.channels, 3);
+  EXPECT_THAT(image.pixels, ElementsAre(0, 128, 255, 0, 128, 255));
+}
+
+TEST(TileImagesTest, NearSquare) {
+  const auto size = [](int64_t num_images) {
+    const PixelImage grid =
+        TileImages(std::vector<float>(num_images),
+                   {.channels = 1, .height = 1, .width = 1});
+    return std::pair((grid.height + 2) / 3, (grid.width + 2) / 3);
+  };
+  EXPECT_EQ(size(1), (std::pair<int64_t, int64_t>(1, 1)));
+  EXPECT_EQ(size(2), (std::pair<int64_t, int64_t>(1, 2)));
+  EXPECT_EQ(size(5), (std::pair<int64_t, int64_t>(2, 3)));
+  EXPECT_EQ(size(64), (std::pair<int64_t, int64_t>(8, 8)));
+  EXPECT_EQ(size(65), (std::pair<int64_t, int64_t>(8, 9)));
+}
+
+}  // namespace
+}  // namespace gandem

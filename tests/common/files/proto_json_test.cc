@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/files/proto_json.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "proto/checkpoint.pb.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::json;
+
+TEST(ProtoJsonTest, EveryFieldIsWritten) {
+  RoundMetrics metrics;
+  metrics.set_role(GENERATOR);
+  metrics.set_round(7);
+  metrics.set_loss(0.5);
+  metrics.set_sample_grid("samples/7.png");
+  const Json json = Json::parse(ProtoJson(metrics));
+  EXPECT_EQ(json.size(), RoundMetrics::descriptor()->field_count());
+  EXPECT_EQ(json.at("role"), "generator");
+  EXPECT_EQ(json.at("round"), 7);
+  EXPECT_EQ(json.at("loss"), 0.5);
+  EXPECT_EQ(json.at("sample_grid"), "samples/7.png");
+}
+
+TEST(ProtoJsonTest, MessagesInMessages) {
+  CheckpointManifest manifest;
+  manifest.set_step(3);
+  manifest.add_files()->set_name("a");
+  manifest.add_files()->set_size(int64_t{1} << 60);
+  EXPECT_EQ(ProtoJson(manifest),
+            R"({"step":3,"run_epoch":0,"config_hash":0,"files":[)"
+            R"({"name":"a","size":0,"crc32c":0},)"
+            R"({"name":"","size":1152921504606846976,"crc32c":0}]})");
+}
+
+TEST(ProtoJsonTest, NumbersThatAreNotFiniteAreNull) {
+  RoundMetrics metrics;
+  metrics.set_loss(std::numeric_limits<double>::quiet_NaN());
+  metrics.set_gradient_norm(std::numeric_limits<double>::infinity());
+  const Json json = Json::parse(ProtoJson(metrics));
+  EXPECT_TRUE(json.at("loss").is_null());
+  EXPECT_TRUE(json.at("gradient_norm").is_null());
+}
+
+TEST(ProtoJsonTest, TextThatIsNotUtf8DoesNotSpoilTheLine) {
+  RoundMetrics metrics;
+  metrics.set_sample_grid("\xff\n");
+  const std::string line = ProtoJson(metrics);
+  EXPECT_TRUE(Json::accept(line));
+  EXPECT_EQ(line.find('\n'), std::string::npos);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/child_process.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/files/file.h"
+#include "common/process/cores.h"
+#include "common/process/signals.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+
+// For what another process does; the bound is only for a broken build.
+bool Eventually(absl::FunctionRef<bool()> condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(30);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
+}
+
+class ChildProcessTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<ChildProcess> Start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), TEST_CHILD);
+    return ChildProcess::Start(
+        {.arguments = std::move(arguments), .log_path = log_});
+  }
+  static ProcessEnd WaitForEnd(ChildProcess& child) {
+    std::optional<ProcessEnd> end;
+    EXPECT_TRUE(Eventually([&] { return (end = child.Poll()).has_value(); }));
+    return end.value_or(ProcessEnd{});
+  }
+
+  TempDir folder_;
+  const std::string log_ = folder_ / "child.log";
+};
+
+TEST_F(ChildProcessTest, TellsTheExitCode) {
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"exit=70"}));
+  const ProcessEnd end = WaitForEnd(child);
+  EXPECT_EQ(end.exit_code, 70);
+  EXPECT_EQ(end.description, "exited with code 70");
+  EXPECT_EQ(child.Poll(), std::nullopt);  // told once
+}
+
+TEST_F(ChildProcessTest, TellsTheSignal) {
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"signal=9"}));
+  const ProcessEnd end = WaitForEnd(child);
+  EXPECT_EQ(end.exit_code, 137);
+  EXPECT_EQ(end.description, "was killed by signal 9 (Killed)");
+}
+
+TEST_F(ChildProcessTest, OutputGoesToTheLog) {
+  ASSERT_OK(WriteFile(log_, "of an earlier process\n"));
+  ASSERT_OK_AND_ASSIGN(ChildProcess child,
+                       Start({"print=one", "print=two", "print=three"}));
+  WaitForEnd(child);
+  ASSERT_OK_AND_ASSIGN(const std::string log, ReadFile(log_));
+  EXPECT_EQ(log, "of an earlier process\none\ntwo\nthree\n");
+  EXPECT_EQ(child.LogTail(2), "two\nthree\n");
+  EXPECT_EQ(child.LogTail(20), "one\ntwo\nthree\n");
+}
+
+TEST_F(ChildProcessTest, ALongLogIsCutAtALine) {
+  std::vector<std::string> arguments;
+  for (int i = 0; i < 300; ++i) {
+    arguments.push_back("print=" + std::string(200, 'x'));
+  }
+  arguments.push_back("print=last");
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start(arguments));
+  WaitForEnd(child);
+  EXPECT_EQ(child.LogTail(3).size(), 2 * 201 + 5);
+  EXPECT_LE(child.LogTail(1000).size(), 16 << 10);
+  EXPECT_THAT(child.LogTail(1000), EndsWith("\nlast\n"));
+}
+
+TEST_F(ChildProcessTest, NamesABinaryThatIsNotThere) {
+  EXPECT_THAT(
+      ChildProcess::Start(
+          {.arguments = {folder_ / "no_such_worker"}, .log_path = log_}),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("no_such_worker")));
+}
+
+TEST_F(ChildProcessTest, NamesABinaryThatCannotBeExecuted) {
+  ASSERT_OK(WriteFile(folder_ / "data", "not a program"));
+  EXPECT_THAT(
+      ChildProcess::Start({.arguments = {folder_ / "data"}, .log_path = log_}),
+      StatusIs(absl::StatusCode::kPermissionDenied, HasSubstr("data")));
+}
+
+TEST_F(ChildProcessTest, NamesALogThatCannotBeWritten) {
+  EXPECT_THAT(ChildProcess::Start({.arguments = {TEST_CHILD},
+                                   .log_path = folder_ / "none/child.log"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("child.log")));
+}
+
+TEST_F(ChildProcessTest, InheritsNeitherSignalMaskNorDescriptors) {
+  BlockSignals({SIGTERM});
+  const int leaked = dup(STDERR_FILENO);  // without O_CLOEXEC
+  ASSERT_GE(leaked, 0);
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"mask", "descriptors"}));
+  WaitForEnd(child);
+  close(leaked);
+  UnblockAllSignals();
+  EXPECT_EQ(child.LogTail(2), "SIGTERM is open\n3 open files\n");
+}
+
+TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
+  const std::vector<int> last = {AllowedCores().back()};
+  ASSERT_OK_AND_ASSIGN(ChildProcess child,
+                       ChildProcess::Start({.arguments = {TEST_CHILD, "cores"},
+                                            .log_path = log_,
+                                            .cores = last,
+                                            .niceness = 3}));
+  WaitForEnd(child);
+  EXPECT_EQ(child.LogTail(1), absl::StrCat("cores ", CoresText(last),
+                                           ", niceness ", nice(0) + 3, "\n"));
+}
+
+TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {
+  EXPECT_THAT(
+      ChildProcess::Start({.arguments = {TEST_CHILD},
+                           .log_path = log_,
+                           .cores = {CPU_SETSIZE - 1}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("test_child")));
+}
+
+TEST_F(ChildProcessTest, HasASessionOfItsOwn) {
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"wait"}));
+  EXPECT_EQ(getsid(child.pid()), child.pid());
+  EXPECT_NE(getsid(child.pid()), getsid(0));
+}
+
+TEST_F(ChildProcessTest, WhoIgnoresSigtermIsKilled) {
+  ASSERT_OK_AND_ASSIGN(
+      ChildProcess child,
+      Start({"ignore_term", "touch=" + folder_ / "ready", "wait", "exit=1"}));
+  ASSERT_TRUE(Eventually([&] { return PathExists(folder_ / "ready"); }));
+  child.Signal(SIGTERM);
+  EXPECT_EQ(child.Poll(), std::nullopt);
+  child.Signal(SIGKILL);
+  EXPECT_EQ(WaitForEnd(child).exit_code, 137);
+}
+
+TEST_F(ChildProcessTest, TheDestructorLeavesNoProcess) {
+  pid_t pid = 0;
+  {
+    ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"ignore_term", "wait"}));
+    pid = child.pid();
+    EXPECT_EQ(kill(pid, 0), 0);
+  }
+  EXPECT_EQ(kill(pid, 0), -1);
+  EXPECT_EQ(errno, ESRCH);
+}
+
+TEST_F(ChildProcessTest, DiesWithAParentThatIsKilled) {
+  // Orphans become our children: we can wait for them.
+  ASSERT_EQ(prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  int fds[2];
+  ASSERT_EQ(pipe(fds), 0);
+  const pid_t parent = fork();
+  ASSERT_GE(parent, 0);
+  if (parent == 0) {
+    auto child = Start({"ignore_term", "wait"});
+    const pid_t pid = child.ok() ? child->pid() : -1;
+    if (write(fds[1], &pid, sizeof(pid)) == sizeof(pid)) pause();
+    _exit(1);
+  }
+  close(fds[1]);
+  pid_t child = 0;
+  ASSERT_EQ(read(fds[0], &child, sizeof(child)), sizeof(child));
+  close(fds[0]);
+  ASSERT_GT(child, 0);
+  ASSERT_EQ(kill(parent, SIGKILL), 0);
+  int wait_status = 0;
+  ASSERT_EQ(waitpid(parent, &wait_status, 0), parent);
+  ASSERT_EQ(waitpid(child, &wait_status, 0), child);
+  EXPECT_TRUE(WIFSIGNALED(wait_status));
+  EXPECT_EQ(WTERMSIG(wait_status), SIGKILL);
+}
+
+}  // namespace
+}  // namespace gandem

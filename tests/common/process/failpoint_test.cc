@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/failpoint.h"
+
+#include <arpa/inet.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <regex>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::KilledBySignal;
+
+void Pass(int times) {
+  for (int i = 0; i < times; ++i) GANDEM_FAILPOINT("checkpoint.before_rename");
+}
+
+TEST(FailpointTest, UnarmedPointsDoNothing) {
+  ASSERT_OK(ArmFailpoint(""));
+  Pass(3);
+  ASSERT_OK(ArmFailpoint("checkpoint.after_rename:1"));
+  Pass(3);
+  ASSERT_OK(ArmFailpoint(""));
+}
+
+TEST(FailpointDeathTest, KillsAtTheNthPass) {
+  EXPECT_EXIT(
+      {
+        (void)ArmFailpoint("checkpoint.before_rename:3");
+        Pass(2);
+        std::_Exit(0);
+      },
+      ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(
+      {
+        (void)ArmFailpoint("checkpoint.before_rename:3");
+        Pass(3);
+        std::_Exit(0);
+      },
+      KilledBySignal(SIGKILL), "");
+}
+
+TEST(FailpointDeathTest, TheMarkerFileAllowsOneKill) {
+  const TempDir dir;
+  const std::string marker = dir / "killed";
+  const auto run = [&marker] {
+    (void)ArmFailpoint("checkpoint.before_rename:1:" + marker);
+    Pass(1);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(PathExists(marker));
+  EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(FailpointDeathTest, HappensInTheNamedProcessOnly) {
+  const auto run = [](const char* process) {
+    (void)ArmFailpoint("kill checkpoint.before_rename@generator-1:1", process);
+    Pass(1);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run("generator-1"), KilledBySignal(SIGKILL), "");
+  EXPECT_EXIT(run("generator-11"), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(""), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(FailpointTest, AStoppedProcessGoesOnWhenItIsContinued) {
+  const TempDir dir;
+  const std::string marker = dir / "stopped";
+  const pid_t child = fork();
+  if (child == 0) {
+    (void)ArmFailpoint("stop checkpoint.before_rename:2:" + marker);
+    Pass(3);
+    std::_Exit(7);
+  }
+  int status = 0;
+  ASSERT_EQ(waitpid(child, &status, WUNTRACED), child);
+  ASSERT_TRUE(WIFSTOPPED(status));
+  ASSERT_OK_AND_ASSIGN(const std::string pid, ReadFile(marker));
+  EXPECT_EQ(pid, absl::StrCat(child, "\n"));
+  kill(child, SIGCONT);
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(FailpointTest, CutsConnections) {
+  const int listener = socket(AF_INET, SOCK_STREAM, 0);
+  const int client = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  auto* const name = reinterpret_cast<sockaddr*>(&address);
+  socklen_t size = sizeof(address);
+  ASSERT_EQ(bind(listener, name, size), 0);
+  ASSERT_EQ(listen(listener, 1), 0);
+  ASSERT_EQ(getsockname(listener, name, &size), 0);
+  ASSERT_EQ(connect(client, name, size), 0);
+  char byte = 0;
+  ASSERT_OK(ArmFailpoint("cut=fleet checkpoint.before_rename:1"));
+  Pass(1);
+  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), -1);  // still whole
+  ASSERT_OK(ArmFailpoint("cut checkpoint.before_rename:1"));
+  Pass(1);
+  EXPECT_EQ(recv(client, &byte, 1, MSG_DONTWAIT), 0);
+  ASSERT_OK(ArmFailpoint(""));
+  close(client);
+  close(listener);
+}
+
+TEST(FailpointDeathTest, ReadsTheEnvironment) {
+  EXPECT_EXIT(
+      {
+        setenv("GANDEM_FAILPOINT", "checkpoint.before_rename:1", 1);
+        (void)ArmFailpointFromEnvironment("gandem");
+        Pass(1);
+        std::_Exit(0);
+      },
+      KilledBySignal(SIGKILL), "");
+}
+
+TEST(FailpointTest, RefusesUnknownKindsNamesAndCounts) {
+  EXPECT_THAT(ArmFailpoint("halt checkpoint.before_rename:1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'halt'"), HasSubstr("stop"))));
+  EXPECT_THAT(ArmFailpoint("checkpoint.before_lunch:1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("'checkpoint.before_lunch'"),
+                             HasSubstr("checkpoint.before_rename"))));
+  for (const char* text :
+       {"checkpoint.before_rename",
+        "checkpoint.before_rename:", "checkpoint.before_rename:0",
+        "checkpoint.before_rename:-1", "checkpoint.before_rename:x"}) {
+    EXPECT_THAT(ArmFailpoint(text), StatusIs(absl::StatusCode::kInvalidArgument,
+                                             HasSubstr("N >= 1")))
+        << text;
+  }
+}
+
+// Reads all sources, so that neither side can forget the other.
+TEST(FailpointTest, TableAndCodeAgree) {
+  std::set<std::string> in_code;
+  const std::regex use("GANDEM_FAILPOINT\\(\\s*\"([^\"]*)\"\\s*\\)");
+  const std::filesystem::path root = std::getenv("GANDEM_SOURCE_DIR");
+  for (const auto& folder : std::filesystem::directory_iterator(root)) {
+    const std::string name = folder.path().filename();
+    if (!folder.is_directory() || name == "tests" || name[0] == '.' ||
+        name.starts_with("build")) {
+      continue;
+    }
+    for (const auto& entry :
+         std::filesystem::recursive_directory_iterator(folder)) {
+      const std::string extension = entry.path().extension();
+      if (extension != ".cc" && extension != ".h") continue;
+      ASSERT_OK_AND_ASSIGN(const std::string text, ReadFile(entry.path()));
+      for (std::sregex_iterator match(text.begin(), text.end(), use), end;
+           match != end; ++match) {
+        in_code.insert((*match)[1]);
+      }
+    }
+  }
+  std::set<std::string> in_table;
+  for (const absl::string_view name : FailpointNames()) {
+    in_table.insert(std::string(name));
+  }
+  EXPECT_EQ(in_code, in_table);
+  EXPECT_TRUE(std::ranges::is_sorted(FailpointNames()));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/log.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::MatchesRegex;
+using ::testing::Not;
+
+TEST(LogTest, LinesCarryTimeLevelRoleAndRank) {
+  const TempDir dir;
+  ASSERT_OK(InitLogging({.role = "generator",
+                         .rank = 1,
+                         .level = "warn",
+                         .file = dir / "log",
+                         .to_stderr = false}));
+  GANDEM_LOG_WARN("{} {} {}", absl::string_view("view"), 7,
+                  absl::NotFoundError("why"));
+  EXPECT_THAT(
+      *ReadFile(dir / "log"),
+      MatchesRegex("[0-9]+-[0-9]+-[0-9]+ [0-9:.]+ W generator/1: view 7 "
+                   "NOT_FOUND: why\n"));
+}
+
+TEST(LogTest, LevelsBelowTheChosenOneCostNothing) {
+  const TempDir dir;
+  ASSERT_OK(InitLogging({.role = "100%d",
+                         .level = "warn",
+                         .file = dir / "log",
+                         .to_stderr = false}));
+  int evaluated = 0;
+  GANDEM_LOG_DEBUG("{}", ++evaluated);
+  GANDEM_LOG_INFO("{}", ++evaluated);
+  EXPECT_EQ(evaluated, 0);
+  GANDEM_LOG_ERROR("{}", ++evaluated);
+  EXPECT_THAT(*ReadFile(dir / "log"), HasSubstr(" E 100%d: 1\n"));
+}
+
+TEST(LogTest, RefusesUnknownLevelsAndUnwritableFiles) {
+  EXPECT_THAT(InitLogging({.level = "loud"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("debug, info, warn, error")));
+  EXPECT_THAT(InitLogging({.file = "/dev/null/log"}),
+              StatusIs(absl::StatusCode::kPermissionDenied,
+                       HasSubstr("/dev/null/log")));
+}
+
+}  // namespace
+}  // namespace gandem

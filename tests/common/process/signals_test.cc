@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/signals.h"
+
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include "absl/time/time.h"
+#include "common/bounded_queue.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+TEST(SignalsTest, CallsBackOnItsOwnThread) {
+  BlockSignals({SIGTERM, SIGUSR1, SIGUSR2});
+  BoundedQueue<int> seen(10);
+  const pthread_t main_thread = pthread_self();
+  {
+    SignalThread signals({SIGTERM, SIGUSR1}, [&](int signal) {
+      EXPECT_FALSE(pthread_equal(pthread_self(), main_thread));
+      EXPECT_TRUE(seen.TryPush(signal));
+    });
+    kill(getpid(), SIGTERM);
+    ASSERT_OK_AND_ASSIGN(const int first, seen.Pop(Soon()));
+    EXPECT_EQ(first, SIGTERM);
+    kill(getpid(), SIGUSR2);  // blocked, and nobody's
+    kill(getpid(), SIGUSR1);
+    ASSERT_OK_AND_ASSIGN(const int second, seen.Pop(Soon()));
+    EXPECT_EQ(second, SIGUSR1);
+  }
+  // After the destructor a signal stays pending: no callback.
+  kill(getpid(), SIGTERM);
+  EXPECT_EQ(seen.size(), 0);
+}
+
+TEST(SignalsTest, UnblockAllSignalsClearsTheMask) {
+  BlockSignals({SIGUSR1});
+  sigset_t mask;
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGUSR1), 1);
+  signal(SIGUSR1, SIG_IGN);
+  signal(SIGUSR2, SIG_IGN);
+  signal(SIGTERM, SIG_IGN);
+  UnblockAllSignals();
+  pthread_sigmask(SIG_BLOCK, nullptr, &mask);
+  EXPECT_EQ(sigismember(&mask, SIGUSR1), 0);
+}
+
+TEST(SignalsDeathTest, TakesOnlyBlockedSignals) {
+  EXPECT_DEATH(SignalThread({SIGWINCH}, [](int) {}), "sigismember");
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <functional>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "absl/synchronization/notification.h"
+#include "common/files/file.h"
+#include "common/process/thread.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/socket_folder.h"
+#include "proto/control.grpc.pb.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+// Status() answers what the test wants.
+class FakeControl : public Control::Service {
+ public:
+  using Handler =
+      std::function<absl::Status(grpc::ServerContext&, StatusReply&)>;
+  explicit FakeControl(Handler handler) : handler_(std::move(handler)) {}
+
+  grpc::Status Status(grpc::ServerContext* context, const StatusRequest*,
+                      StatusReply* reply) override {
+    return ToGrpcStatus(handler_(*context, *reply));
+  }
+
+ private:
+  const Handler handler_;
+};
+
+absl::StatusOr<std::unique_ptr<RpcServer>> Serve(FakeControl& service,
+                                                 std::string address,
+                                                 RpcOptions rpc = {}) {
+  return RpcServer::Start(
+      {.address = std::move(address), .rpc = rpc},
+      [&](grpc::ServerBuilder& builder) { builder.RegisterService(&service); });
+}
+
+absl::StatusOr<std::string> Ask(const std::string& address,
+                                RpcOptions rpc = {}) {
+  const auto channel = CreateChannel(address, rpc);
+  if (!channel.ok()) return channel.status();
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(absl::Now() + absl::Seconds(60)));
+  context.set_wait_for_ready(true);
+  StatusReply reply;
+  const absl::Status status = FromGrpcStatus(
+      Control::NewStub(*channel)->Status(&context, StatusRequest(), &reply));
+  if (!status.ok()) return status;
+  return reply.run_name();
+}
+
+FakeControl Named(std::string name) {
+  return FakeControl([name](grpc::ServerContext&, StatusReply& reply) {
+    reply.set_run_name(name);
+    return absl::OkStatus();
+  });
+}
+
+TEST(ChannelTest, ServesOverAUnixSocketAndTcp) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  FakeControl service = Named("run");
+  for (const std::string& address :
+       {folder->AddressOf("control"), std::string("127.0.0.1:0"),
+        std::string("localhost:0")}) {
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, address));
+    ASSERT_OK_AND_ASSIGN(const std::string name, Ask(server->address()));
+    EXPECT_EQ(name, "run");
+  }
+}
+
+TEST(ChannelTest, ASocketsPathMayHaveAnyCharacter) {
+  const TempDir dir;
+  const std::string folder = dir / "a b%41?#\u00e9";
+  ASSERT_OK(CreateDirectories(folder));
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       Serve(service, "unix:" + folder + "/s"));
+  EXPECT_TRUE(PathExists(folder + "/s"));
+  EXPECT_OK(Ask(server->address()));
+}
+
+TEST(ChannelTest, TheProxyOfTheEnvironmentIsNotUsed) {
+  // Nothing listens there: a call through it would never succeed.
+  setenv("http_proxy", "http://127.0.0.1:1", 1);
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  EXPECT_OK(Ask(server->address()));
+  unsetenv("http_proxy");
+}
+
+TEST(ChannelTest, ErrorsArriveWithTheirDetail) {
+  FakeControl service([](grpc::ServerContext&, StatusReply&) {
+    ErrorDetail detail;
+    detail.set_reason("superseded");
+    return WithErrorDetail(absl::AbortedError(std::string(5000, '%')), detail);
+  });
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  const absl::Status status = Ask(server->address()).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kAborted, StartsWith("%%")));
+  ASSERT_TRUE(GetErrorDetail(status).has_value());
+  EXPECT_EQ(GetErrorDetail(status)->reason(), "superseded");
+}
+
+TEST(ChannelTest, OversizedMessagesAreRefused) {
+  FakeControl service = Named(std::string(200'000, 'x'));
+  const RpcOptions small = {.max_message_bytes = 64 << 10};
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  EXPECT_OK(Ask(server->address()));
+  EXPECT_THAT(Ask(server->address(), small),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ASSERT_OK_AND_ASSIGN(const auto small_server,
+                       Serve(service, "127.0.0.1:0", small));
+  EXPECT_THAT(Ask(small_server->address()),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+}
+
+TEST(ChannelTest, APortOrSocketInUseIsAnError) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  FakeControl first = Named("first");
+  FakeControl second = Named("second");
+  for (const std::string& address :
+       {folder->AddressOf("control"), std::string("127.0.0.1:0")}) {
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(first, address));
+    EXPECT_THAT(Serve(second, server->address()),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         AllOf(HasSubstr(server->address()),
+                               HasSubstr("another process does"))));
+    ASSERT_OK_AND_ASSIGN(const std::string name, Ask(server->address()));
+    EXPECT_EQ(name, "first");
+  }
+}
+
+TEST(ChannelTest, TheSocketOfAKilledServerIsTakenOver) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  const std::string path = folder->path() + "/control";
+  const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un name = {};
+  name.sun_family = AF_UNIX;
+  path.copy(name.sun_path, sizeof(name.sun_path) - 1);
+  ASSERT_EQ(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)), 0);
+  close(fd);  // the name stays
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "unix:" + path));
+  EXPECT_OK(Ask(server->address()));
+}
+
+TEST(ChannelTest, SaysWhyItCannotListen) {
+  FakeControl service = Named("run");
+  EXPECT_THAT(Serve(service, "unix:/no/such/folder/socket"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("unix:/no/such/folder/socket")));
+  EXPECT_THAT(Serve(service, "0.0.0.0:0"),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_THAT(Serve(service, "nonsense"),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ChannelTest, EveryOptionIsChecked) {
+  const RpcOptions bad = {.max_message_bytes = 1,
+                          .keepalive_timeout = absl::ZeroDuration()};
+  const auto names_all = StatusIs(
+      absl::StatusCode::kInvalidArgument,
+      AllOf(HasSubstr("max_message_bytes 1 "), HasSubstr("keepalive_timeout")));
+  EXPECT_THAT(CreateChannel("localhost:1", bad), names_all);
+  FakeControl service = Named("run");
+  EXPECT_THAT(Serve(service, "localhost:0", bad), names_all);
+  EXPECT_THAT(CreateChannel("nowhere", {}),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ChannelTest, ConnectsAgainAfterTheServerWasAway) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(auto server, Serve(service, folder->AddressOf("c")));
+  ASSERT_OK_AND_ASSIGN(const auto channel,
+                       CreateChannel(server->address(), {}));
+  const auto stub = Control::NewStub(channel);
+  const auto ask = [&stub](absl::Time deadline, bool wait) {
+    grpc::ClientContext context;
+    context.set_deadline(ToGrpcDeadline(deadline));
+    context.set_wait_for_ready(wait);
+    StatusReply reply;
+    return FromGrpcStatus(stub->Status(&context, StatusRequest(), &reply));
+  };
+  const absl::Time soon = absl::Now() + absl::Seconds(60);
+  EXPECT_OK(ask(soon, true));
+  server.reset();
+  EXPECT_THAT(ask(soon, false), StatusIs(absl::StatusCode::kUnavailable));
+  ASSERT_OK_AND_ASSIGN(server, Serve(service, folder->AddressOf("c")));
+  EXPECT_OK(ask(soon, true));
+}
+
+TEST(ChannelTest, ShutdownCancelsRunningCallsAtItsDeadline) {
+  absl::Notification started;
+  FakeControl service([&](grpc::ServerContext& context, StatusReply&) {
+    started.Notify();
+    while (!context.IsCancelled()) std::this_thread::yield();
+    return absl::CancelledError("server stopped");
+  });
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  absl::Status status;
+  Thread caller("caller", [&, address = server->address()] {
+    status = Ask(address).status();
+  });
+  started.WaitForNotification();
+  server->Shutdown(absl::InfinitePast());
+  caller.Join();
+  EXPECT_FALSE(status.ok());
+  EXPECT_NE(status.code(), absl::StatusCode::kDeadlineExceeded);
+}
+
+TEST(ChannelTest, APastDeadlineFailsAtOnce) {
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  ASSERT_OK_AND_ASSIGN(const auto channel,
+                       CreateChannel(server->address(), {}));
+  for (const absl::Time past :
+       {absl::InfinitePast(), absl::Now() - absl::Seconds(1)}) {
+    grpc::ClientContext context;
+    context.set_deadline(ToGrpcDeadline(past));
+    StatusReply reply;
+    EXPECT_THAT(FromGrpcStatus(Control::NewStub(channel)->Status(
+                    &context, StatusRequest(), &reply)),
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+  }
+}
+
+}  // namespace
+}  // namespace gandem

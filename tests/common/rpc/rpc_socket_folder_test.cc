@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <optional>
+#include <string>
+
+#include "common/files/file.h"
+#include "common/rpc/socket_folder.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::StartsWith;
+
+// With $TMPDIR in a folder of the test's own.
+class SocketFolderTest : public ::testing::Test {
+ protected:
+  SocketFolderTest() { SetTmpdir(dir_.path()); }
+  ~SocketFolderTest() override {
+    if (!saved_.has_value()) {
+      unsetenv("TMPDIR");
+    } else {
+      SetTmpdir(*saved_);
+    }
+  }
+  static void SetTmpdir(const std::string& path) {
+    setenv("TMPDIR", path.c_str(), 1);
+  }
+  static std::optional<std::string> Tmpdir() {
+    const char* const value = std::getenv("TMPDIR");
+    if (value == nullptr) return std::nullopt;
+    return value;
+  }
+  // What a process that was killed leaves: the kernel has dropped its lock.
+  std::string AbandonedFolder(const std::string& name, mode_t mode = 0700) {
+    std::string path = dir_ / name;
+    EXPECT_OK(CreateDirectories(path));
+    EXPECT_OK(WriteFile(path + "/.lock", ""));
+    EXPECT_OK(WriteFile(path + "/exchange", ""));
+    EXPECT_EQ(chmod(path.c_str(), mode), 0);
+    return path;
+  }
+
+  const std::optional<std::string> saved_ = Tmpdir();
+  const TempDir dir_;
+};
+
+TEST_F(SocketFolderTest, IsPrivateAndGoesWithTheObject) {
+  std::string path;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+    path = folder->path();
+    EXPECT_THAT(path, StartsWith(dir_ / "gandem-"));
+    struct stat info = {};
+    ASSERT_EQ(stat(path.c_str(), &info), 0);
+    EXPECT_EQ(info.st_mode & 0777, 0700);
+    EXPECT_EQ(folder->AddressOf("x"), "unix:" + path + "/x");
+    EXPECT_OK(WriteFile(path + "/left", ""));
+  }
+  EXPECT_FALSE(PathExists(path));
+}
+
+TEST_F(SocketFolderTest, ALongTmpdirIsAvoided) {
+  const std::string long_folder = dir_ / std::string(80, 'x');
+  ASSERT_OK(CreateDirectories(long_folder));
+  SetTmpdir(long_folder);
+  EXPECT_THAT((*SocketFolder::Create())->path(), StartsWith("/tmp/gandem-"));
+}
+
+TEST_F(SocketFolderTest, TheNextOneRemovesWhatAKilledProcessLeft) {
+  ASSERT_OK_AND_ASSIGN(const auto living, SocketFolder::Create());
+  const std::string abandoned = AbandonedFolder("gandem-aaaaaa");
+  ASSERT_OK_AND_ASSIGN(const auto next, SocketFolder::Create());
+  EXPECT_FALSE(PathExists(abandoned));
+  EXPECT_TRUE(PathExists(living->path() + "/.lock"));
+}
+
+TEST_F(SocketFolderTest, WhatMayBeSomebodyElsesStays) {
+  const std::string other_name = AbandonedFolder("gandem-recordings");
+  const std::string shared = AbandonedFolder("gandem-shared", 0755);
+  const std::string target = AbandonedFolder("target");
+  const std::string link = dir_ / "gandem-llllll";
+  ASSERT_EQ(symlink(target.c_str(), link.c_str()), 0);
+  const std::string without_lock = AbandonedFolder("gandem-uuuuuu");
+  ASSERT_OK(RemoveAll(without_lock + "/.lock"));
+  ASSERT_OK(SocketFolder::Create());
+  for (const std::string& path :
+       {other_name, shared, target, link, without_lock}) {
+    EXPECT_TRUE(PathExists(path + "/exchange")) << path;
+  }
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,285 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "discriminator_worker/discriminator_objective.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/registry/initialize.h"
+#include "models/registry/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/training/objective/small_critics.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::LinearCritic;
+using gandem::testing::SmoothCritic;
+
+constexpr int64_t kBatch = 6;
+
+class DiscriminatorObjectiveTest : public ::testing::Test {
+ protected:
+  DiscriminatorObjectiveTest() {
+    torch::manual_seed(2);
+    real_ = torch::randn({kBatch, 2, 8, 8}, torch::kFloat64);
+    generated_ = torch::randn({kBatch, 2, 8, 8}, torch::kFloat64);
+    kernel_ = torch::randn({3, 2, 3, 3}, torch::kFloat64);
+    weight_ = torch::randn({3 * 6 * 6}, torch::kFloat64);
+  }
+
+  struct Step {
+    double loss = 0;
+    std::vector<at::Tensor> gradients;
+  };
+
+  // Steps 0 .. `steps` - 1 without updates; of the last one.
+  Step Run(const ObjectiveOptions& options, int64_t micro_batch,
+           int64_t steps = 1) {
+    const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
+    DiscriminatorObjective objective(options, critic, kBatch);
+    Step result;
+    for (int64_t step = 0; step < steps; ++step) {
+      critic->zero_grad();
+      result.loss = 0;
+      const auto add = [&](const DiscriminatorObjective::Share& share) {
+        if (!share.loss.defined()) return;
+        share.loss.backward();
+        result.loss += share.loss.item<double>();
+      };
+      objective.BeginStep(step, real_);
+      for (int64_t i = 0; i < kBatch; i += micro_batch) {
+        add(objective.Real(real_.narrow(0, i, micro_batch), {}, i));
+      }
+      for (int64_t i = 0; i < kBatch; i += micro_batch) {
+        add(objective.Generated(generated_.narrow(0, i, micro_batch), {}, i));
+      }
+      objective.EndStep();
+    }
+    for (const at::Tensor& parameter : critic->parameters()) {
+      result.gradients.push_back(parameter.grad().clone());
+    }
+    return result;
+  }
+
+  void ExpectSame(const Step& a, const Step& b) {
+    EXPECT_NEAR(a.loss, b.loss, 1e-12 * std::abs(b.loss));
+    for (size_t i = 0; i < a.gradients.size(); ++i) {
+      EXPECT_LE((a.gradients[i] - b.gradients[i]).norm().item<double>(),
+                1e-12 * b.gradients[i].norm().item<double>());
+    }
+  }
+
+  at::Tensor real_, generated_, kernel_, weight_;
+};
+
+const std::map<std::string, ObjectiveOptions>& Separable() {
+  static const auto* const options =
+      new std::map<std::string, ObjectiveOptions>{
+          {"hinge", {.loss = AdversarialLoss::kHinge}},
+          {"gradient_penalty",
+           {.loss = AdversarialLoss::kWasserstein,
+            .penalties = {.gradient_penalty = 10}}},
+          {"dragan", {.penalties = {.dragan = 10}}},
+          {"r1_r2", {.penalties = {.r1 = 3, .r2 = 2}}},
+          {"lecam", {.penalties = {.lecam = 0.3, .lecam_start_step = 0}}},
+          {"consistency",
+           {.penalties = {.consistency_real = 10, .consistency_generated = 5}}},
+          {"augmented",
+           {.penalties = {.gradient_penalty = 10, .r1 = 1},
+            .augmentation = {.color = true, .translation = 0.2, .cutout = 0.5},
+            .seed = 7}}};
+  return *options;
+}
+
+TEST_F(DiscriminatorObjectiveTest, MicroBatchesAddUpToTheBatch) {
+  for (const auto& [name, options] : Separable()) {
+    SCOPED_TRACE(name);
+    const Step whole = Run(options, kBatch, /*steps=*/3);
+    ExpectSame(Run(options, 2, 3), whole);
+    ExpectSame(Run(options, 1, 3), whole);
+  }
+}
+
+// Each term is there, and with its weight.
+TEST_F(DiscriminatorObjectiveTest, TermsAddUp) {
+  const double plain = Run({}, kBatch, 3).loss;
+  for (const auto& [name, options] : Separable()) {
+    if (name == "hinge" || name == "gradient_penalty" || name == "augmented")
+      continue;
+    const double with = Run(options, kBatch, 3).loss;
+    EXPECT_GT(with, plain + 1e-6) << name;
+    ObjectiveOptions twice = options;
+    twice.penalties.dragan *= 2;
+    twice.penalties.r1 *= 2;
+    twice.penalties.r2 *= 2;
+    twice.penalties.lecam *= 2;
+    twice.penalties.consistency_real *= 2;
+    twice.penalties.consistency_generated *= 2;
+    EXPECT_NEAR(Run(twice, kBatch, 3).loss - plain, 2 * (with - plain), 1e-9)
+        << name;
+  }
+}
+
+TEST_F(DiscriminatorObjectiveTest, ValuesByHand) {
+  // Slope (3, 4) everywhere: GP is (5 - 1)^2, R1 and R2 are 12.5 each.
+  const auto critic = std::make_shared<LinearCritic>(
+      torch::tensor({3.0, 4.0}, torch::kFloat64));
+  const at::Tensor zero = torch::zeros({1, 1, 1, 2}, torch::kFloat64);
+  const ObjectiveOptions options = {
+      .loss = AdversarialLoss::kWasserstein,
+      .penalties = {.gradient_penalty = 10, .r1 = 1, .r2 = 0.5}};
+  DiscriminatorObjective objective(options, critic, 1);
+  objective.BeginStep(0, zero);
+  EXPECT_NEAR(objective.Real(zero + 1, {}, 0).loss.item<double>(), -7 + 12.5,
+              1e-12);
+  EXPECT_NEAR(objective.Generated(zero, {}, 0).loss.item<double>(),
+              160 + 0.5 * 12.5, 1e-12);
+}
+
+TEST_F(DiscriminatorObjectiveTest, LazyPenaltiesAreInEveryNthStep) {
+  ObjectiveOptions lazy{
+      .penalties = {.gradient_penalty = 1, .r1 = 1, .gradient_every_steps = 2}};
+  const double plain = Run({}, kBatch).loss;
+  EXPECT_NEAR(Run(lazy, kBatch, 2).loss, plain, 1e-12);
+  lazy.penalties.gradient_every_steps = 1;
+  const double every = Run(lazy, kBatch, 3).loss - plain;
+  lazy.penalties.gradient_every_steps = 2;
+  // Interpolation draws are those of the step, whatever is due.
+  EXPECT_NEAR(Run(lazy, kBatch, 3).loss - plain, 2 * every, 1e-9);
+}
+
+TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
+  const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
+  for (const auto loss : {AdversarialLoss::kRelativisticPaired,
+                          AdversarialLoss::kRelativisticAverage}) {
+    DiscriminatorObjective objective({.loss = loss, .penalties = {.r1 = 2}},
+                                     critic, kBatch);
+    objective.BeginStep(0, real_);
+    const auto real = objective.Real(real_, {}, 0);
+    EXPECT_FALSE(real.loss.defined());
+    const auto both = objective.Generated(generated_, {}, 0);
+    objective.EndStep();
+
+    const at::Tensor leaf = real_.clone().set_requires_grad(true);
+    const auto logits = [&](const at::Tensor& images) {
+      return critic->forward(images, {}, ForwardMode::kFrozen).logits_N;
+    };
+    const at::Tensor real_logits = logits(leaf);
+    const at::Tensor expected =
+        DiscriminatorPairLoss(loss, real_logits, logits(generated_)) +
+        2 * SquaredNormPenalties(ImageGradient(real_logits, leaf)).mean();
+    EXPECT_NEAR(both.loss.item<double>(), expected.item<double>(), 1e-12);
+    critic->zero_grad();
+    expected.backward();
+    const at::Tensor by_kernel = critic->parameters()[0].grad().clone();
+    critic->zero_grad();
+    both.loss.backward();
+    EXPECT_TRUE(critic->parameters()[0].grad().allclose(by_kernel));
+  }
+}
+
+// Remembers what it was told with each pass.
+class ListeningCritic : public SmoothCritic {
+ public:
+  using SmoothCritic::SmoothCritic;
+  struct Pass {
+    at::Tensor images_NCHW;
+    at::Tensor labels_N;
+    ForwardMode mode;
+  };
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
+                  ForwardMode mode) override {
+    passes.push_back({images_NCHW.detach().clone(), condition.labels_N, mode});
+    return SmoothCritic::forward(images_NCHW, condition, mode);
+  }
+  std::vector<Pass> passes;
+};
+
+// models.md 4.3: D at the points between is told the labels of the real images.
+// Trap T13: real and generated images have passes of their own, and what a
+// penalty adds is frozen, so that batch statistics never mix.
+TEST_F(DiscriminatorObjectiveTest, PassesAreSeparateAndPenaltiesFrozen) {
+  const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
+  DiscriminatorObjective objective(
+      {.penalties = {.gradient_penalty = 1, .consistency_real = 1}}, critic,
+      kBatch);
+  const Condition of_real{.labels_N = torch::arange(kBatch)};
+  const Condition of_generated{.labels_N = torch::zeros({kBatch}, at::kLong)};
+  objective.BeginStep(0, real_);
+  objective.Real(real_, of_real, 0);
+  objective.Generated(generated_, of_generated, 0);
+  ASSERT_EQ(critic->passes.size(), 4u);
+  EXPECT_TRUE(critic->passes[0].images_NCHW.equal(real_));
+  EXPECT_EQ(critic->passes[0].mode, ForwardMode::kTrain);
+  EXPECT_EQ(critic->passes[1].mode, ForwardMode::kFrozen);
+  EXPECT_TRUE(critic->passes[1].labels_N.equal(of_real.labels_N));
+  EXPECT_TRUE(critic->passes[2].images_NCHW.equal(generated_));
+  EXPECT_EQ(critic->passes[2].mode, ForwardMode::kTrain);
+  EXPECT_TRUE(critic->passes[2].labels_N.equal(of_generated.labels_N));
+  EXPECT_EQ(critic->passes[3].mode, ForwardMode::kFrozen);
+  EXPECT_TRUE(critic->passes[3].labels_N.equal(of_real.labels_N));
+
+  // Between, pair by pair.
+  const at::Tensor alpha =
+      UniformDraws({.purpose = Purpose::kPenaltyPoint}, kBatch, 1);
+  EXPECT_TRUE(critic->passes[3].images_NCHW.equal(
+      Interpolate(real_, generated_, alpha)));
+}
+
+TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
+  const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
+  const AugmentOptions augmentation = {.color = true, .translation = 0.25};
+  DiscriminatorObjective objective({.augmentation = augmentation, .seed = 3},
+                                   critic, kBatch);
+  objective.BeginStep(5, real_);
+  objective.Real(real_, {}, 0);
+  objective.Generated(generated_, {}, 0);
+  const auto seen = [&](const at::Tensor& images, Purpose purpose) {
+    return DiffAugment(images, augmentation,
+                       {.seed = 3, .purpose = purpose, .step = 5});
+  };
+  EXPECT_TRUE(
+      critic->passes[0].images_NCHW.equal(seen(real_, Purpose::kAugmentReal)));
+  EXPECT_TRUE(critic->passes[1].images_NCHW.equal(
+      seen(generated_, Purpose::kAugmentGenerated)));
+}
+
+// A step with penalties leaves the buffers that one without them leaves.
+TEST(DiscriminatorObjectiveStateTest, PenaltiesChangeNoState) {
+  NetworkConfig config;
+  config.mutable_sndcgan()->set_width(2);
+  const auto buffers_after = [&](const PenaltyOptions& penalties) {
+    const std::shared_ptr<Discriminator> network = *MakeDiscriminator(
+        config, {.image = {.channels = 1, .height = 32, .width = 32}});
+    InitializeParameters(*network, config, /*seed=*/1);
+    torch::manual_seed(1);
+    const at::Tensor images = torch::randn({2, 1, 32, 32});
+    DiscriminatorObjective objective({.penalties = penalties}, network, 2);
+    objective.BeginStep(0, images);
+    objective.Real(images, {}, 0).loss.backward();
+    objective.Generated(-images, {}, 0).loss.backward();
+    objective.EndStep();
+    return network->buffers();
+  };
+  const auto plain = buffers_after({});
+  const auto with = buffers_after({.gradient_penalty = 10,
+                                   .r1 = 1,
+                                   .r2 = 1,
+                                   .consistency_real = 1,
+                                   .consistency_generated = 1});
+  ASSERT_EQ(plain.size(), with.size());
+  ASSERT_FALSE(plain.empty());
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_TRUE(plain[i].equal(with[i]));
+  }
+}
+
+}  // namespace
+}  // namespace gandem

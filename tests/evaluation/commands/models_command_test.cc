@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/models_command.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(ModelsCommandTest, OneFamilyInOneSize) {
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       ModelsText({.name = "dcgan", .image_size = 64}));
+  EXPECT_EQ(text,
+            "family           image  network           parameters    buffers  "
+            "GFLOP/image   activations\n"
+            "dcgan          64x64x3  generator          3,576,704      1,924   "
+            "    0.2093      0.98 MiB\n"
+            "                        discriminator      2,765,568      1,795   "
+            "    0.2076      0.69 MiB\n");
+}
+
+TEST(ModelsCommandTest, EveryFamilyIsListedInItsSizes) {
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       ModelsText({.image_size = 64, .channels = 1}));
+  EXPECT_THAT(text, AllOf(HasSubstr("\nmlp "), HasSubstr("\ndcgan "),
+                          HasSubstr("\nkeras_dcgan "), HasSubstr("64x64x1"),
+                          Not(HasSubstr("\nsndcgan "))));
+  ASSERT_OK_AND_ASSIGN(const std::string sizes, ModelsText({.name = "dcgan"}));
+  EXPECT_THAT(sizes, AllOf(HasSubstr("32x32x3"), HasSubstr("64x64x3")));
+}
+
+TEST(ModelsCommandTest, SummaryHasOneRowALayer) {
+  ASSERT_OK_AND_ASSIGN(const std::string text,
+                       ModelsText({.name = "dcgan",
+                                   .summary = true,
+                                   .sets = {"width=2", "noise_dim=5"},
+                                   .image_size = 32}));
+  EXPECT_THAT(text, HasSubstr("generator  layer                    output   "
+                              "parameters    buffers  GFLOP/image\n"
+                              "main.0     conv_transpose2d          8x4x4      "
+                              "    640          0       0.0000\n"
+                              "main.1     batch_norm                8x4x4      "
+                              "     16         17       0.0000\n"));
+  EXPECT_THAT(text, HasSubstr("\ndiscriminator  layer"));
+}
+
+TEST(ModelsCommandTest, ErrorsHelp) {
+  EXPECT_THAT(ModelsText({.name = "dcgann"}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("did you mean 'dcgan'?")));
+  EXPECT_THAT(ModelsText({.name = "dcgan", .image_size = 48}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("images of 32 x 32 or 64 x 64")));
+  EXPECT_THAT(ModelsText({.name = "dcgan", .sets = {"widht=3"}}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("did you mean 'width'?")));
+  EXPECT_THAT(ModelsText({.summary = true}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--summary and --set need the NAME")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/images/sample_noise.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include "common/philox.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+TEST(SampleNoiseTest, IsThatOfTheRunsGrids) {
+  const at::Tensor noise = SampleNoise(5, {}, 7, {.first = 3, .count = 2});
+  at::Tensor expected = torch::empty({2, 7});
+  for (int64_t i = 0; i < 2; ++i) {
+    PhiloxStream(5, Purpose::kSample, 0, static_cast<uint64_t>(3 + i))
+        .FillNormal({expected.mutable_data_ptr<float>() + 7 * i, 7});
+  }
+  EXPECT_TRUE(noise.equal(expected));
+}
+
+TEST(SampleNoiseTest, TruncationDrawsAgain) {
+  const at::Tensor all = SampleNoise(5, {}, 1000, {.first = 0, .count = 1});
+  const at::Tensor truncated =
+      SampleNoise(5, {.truncation = 0.5}, 1000, {.first = 0, .count = 1});
+  EXPECT_LE(truncated.abs().max().item<double>(), 0.5);
+  // What lies inside stays, in its order.
+  const at::Tensor inside = all.masked_select(all.abs() <= 0.5);
+  EXPECT_TRUE(truncated[0].narrow(0, 0, inside.numel()).equal(inside));
+  // Of a normal variable truncated to [-0.5, 0.5].
+  EXPECT_NEAR(truncated.std().item<double>(), 0.2841, 0.01);
+}
+
+// Not the same trick: nothing is drawn again, and no value is out of reach.
+TEST(SampleNoiseTest, ScaleShrinksEveryValue) {
+  const at::Tensor all = SampleNoise(5, {}, 1000, {.first = 0, .count = 1});
+  const at::Tensor scaled =
+      SampleNoise(5, {.scale = 0.5}, 1000, {.first = 0, .count = 1});
+  EXPECT_TRUE(scaled.equal(0.5 * all));
+  EXPECT_GT(scaled.abs().max().item<double>(), 0.5);
+}
+
+TEST(SampleNoiseTest, OptionsAreChecked) {
+  for (const double bad : {-1.0, 0.001, 8.0, std::nan("")}) {
+    Faults faults("noise");
+    CheckNoise({.truncation = bad}, faults);
+    EXPECT_FALSE(faults.empty()) << bad;
+  }
+  for (const double bad : {-1.0, 0.0, 11.0, std::nan("")}) {
+    Faults faults("noise");
+    CheckNoise({.scale = bad}, faults);
+    EXPECT_FALSE(faults.empty()) << bad;
+  }
+  Faults faults("noise");
+  CheckNoise({}, faults);
+  CheckNoise({.truncation = 0.7, .scale = 0.5}, faults);
+  EXPECT_TRUE(faults.empty());
+}
+
+TEST(SampleNoiseTest, InterpolationKeepsItsEndsAndItsLength) {
+  const int64_t steps = 9;
+  const at::Tensor ways = InterpolatedNoise(5, {}, 512, /*rows=*/2, steps);
+  ASSERT_EQ(ways.size(0), 2 * steps);
+  const at::Tensor ends = SampleNoise(5, {}, 512, {.first = 0, .count = 4});
+  EXPECT_TRUE(ways[0].allclose(ends[0], 1e-6, 1e-6));
+  EXPECT_TRUE(ways[steps - 1].allclose(ends[1], 1e-6, 1e-6));
+  EXPECT_TRUE(ways[steps].allclose(ends[2], 1e-6, 1e-6));
+  EXPECT_TRUE(ways[2 * steps - 1].allclose(ends[3], 1e-6, 1e-6));
+  // A straight line would pass at 0.7 of the length.
+  const at::Tensor lengths = ways.norm(2, {1});
+  EXPECT_GT(lengths.min().item<double>(),
+            0.97 * ends.norm(2, {1}).min().item<double>());
+  // Equal angles: as far from one step to the next.
+  const at::Tensor middle = ways.narrow(0, 0, steps);
+  const at::Tensor moves =
+      (middle.narrow(0, 1, steps - 1) - middle.narrow(0, 0, steps - 1))
+          .norm(2, {1});
+  EXPECT_LT((moves.max() / moves.min()).item<double>(), 1.1);
+}
+
+TEST(SampleNoiseTest, FromASampleToItself) {
+  // One dimension has two directions only: no great circle between equal ones.
+  const at::Tensor ways = InterpolatedNoise(5, {}, 1, /*rows=*/20, 3);
+  EXPECT_TRUE(ways.isfinite().all().item<bool>());
+}
+
+}  // namespace
+}  // namespace gandem

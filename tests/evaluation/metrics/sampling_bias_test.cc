@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/metrics/sampling_bias.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <vector>
+
+#include "evaluation/metrics/feature_moments.h"
+#include "evaluation/metrics/frechet_distance.h"
+#include "tests/evaluation/metrics/random_features.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::RandomNormal;
+using ::gandem::testing::StatusIs;
+
+// Falling like those of a network's features: k^-1.
+std::vector<double> Spectrum(int64_t dim) {
+  std::vector<double> values;
+  for (int64_t k = 1; k <= dim; ++k) {
+    values.push_back(10 / static_cast<double>(k));
+  }
+  return values;
+}
+
+// Mean distance of pairs of samples of the Gaussian with that spectrum.
+double MeasuredBias(const std::vector<double>& spectrum, int64_t n, int64_t m,
+                    int64_t repetitions) {
+  const at::Tensor roots = torch::tensor(spectrum, at::kDouble).sqrt();
+  const auto dim = static_cast<int64_t>(spectrum.size());
+  // Millions of numbers: PyTorch's are quicker to make than ours.
+  auto generator = at::detail::createCPUGenerator(static_cast<uint64_t>(n));
+  const auto sample = [&](int64_t rows) {
+    const auto moments =
+        MomentsOf(torch::randn({rows, dim}, generator, at::kDouble) * roots);
+    EXPECT_OK(moments);
+    return *moments;
+  };
+  double sum = 0;
+  for (int64_t i = 0; i < repetitions; ++i) {
+    const auto distance = FrechetDistance(sample(n), sample(m));
+    EXPECT_OK(distance);
+    sum += *distance;
+  }
+  return sum / static_cast<double>(repetitions);
+}
+
+TEST(SamplingBiasTest, PredictsWhatSamplesOfOneGaussianMeasure) {
+  const std::vector<double> spectrum = Spectrum(64);
+  for (const int64_t n : {500, 1000, 2000, 4000, 8000}) {
+    const double measured = MeasuredBias(spectrum, n, n, 8000 / n + 3);
+    EXPECT_NEAR(PredictedSamplingBias(spectrum, n, n), measured,
+                0.05 * measured)
+        << n;
+  }
+}
+
+// A card predicts from the covariance of the reference, itself a sample.
+TEST(SamplingBiasTest, PredictsFromTheCovarianceOfASample) {
+  const std::vector<double> spectrum = Spectrum(64);
+  for (const int64_t n : {500, 2000, 8000}) {
+    ASSERT_OK_AND_ASSIGN(
+        const Moments sample,
+        MomentsOf(RandomNormal(n, 64, 1) *
+                  torch::tensor(spectrum, at::kDouble).sqrt()));
+    ASSERT_OK_AND_ASSIGN(const FrechetReference reference,
+                         FrechetReference::Create(sample));
+    const double exact = PredictedSamplingBias(spectrum, n, n);
+    EXPECT_NEAR(PredictedSamplingBias(reference.eigenvalues(), n, n, n), exact,
+                0.02 * exact)
+        << n;
+    // Without being told that it is one: too low.
+    EXPECT_LT(PredictedSamplingBias(reference.eigenvalues(), n, n), exact) << n;
+  }
+}
+
+// Where second order is far off: as many dimensions as rows, and more.
+TEST(SamplingBiasTest, FewerRowsThanDimensions) {
+  const std::vector<double> spectrum = Spectrum(256);
+  for (const auto& [n, m] :
+       {std::pair{250, 250}, std::pair{100, 250}, std::pair{50, 1000}}) {
+    const double measured = MeasuredBias(spectrum, n, m, 2);
+    EXPECT_NEAR(PredictedSamplingBias(spectrum, n, m), measured,
+                0.05 * measured)
+        << n << " " << m;
+  }
+}
+
+TEST(SamplingBiasTest, OneDimensionIsExactForManyRows) {
+  // Means (1/n + 1/m) s^2; deviations s^2 (1/2n + 1/2m).
+  const std::vector<double> one = {9};
+  EXPECT_NEAR(PredictedSamplingBias(one, 1001, 2001),
+              9 * (1.0 / 1001 + 1.0 / 2001 + 0.5 / 1000 + 0.5 / 2000),
+              1e-3 * 9 * 2.25 / 1000);
+}
+
+// The second order's sum over pairs, for D of two sizes and unequal l.
+TEST(SamplingBiasTest, ManyRowsGiveTheSecondOrder) {
+  const std::vector<double> spectrum = {5, 1, 0.2, 1e-6};
+  double pairs = 0;
+  double trace = 0;
+  for (const double a : spectrum) {
+    trace += a;
+    for (const double b : spectrum) pairs += a * b / (a + b) / 2;
+  }
+  constexpr int64_t kRows = 1'000'001;
+  EXPECT_NEAR(PredictedSamplingBias(spectrum, kRows, 0) * 1e6,
+              trace + pairs + trace / 4, 1e-4 * trace);
+}
+
+TEST(SamplingBiasTest, NoSampleNoBias) {
+  EXPECT_EQ(PredictedSamplingBias(Spectrum(8), 0, 0), 0);
+  EXPECT_EQ(PredictedSamplingBias({}, 10, 10), 0);
+  const std::vector<double> zeros(5, 0.0);
+  EXPECT_EQ(PredictedSamplingBias(zeros, 10, 10), 0);
+}
+
+TEST(SamplingBiasTest, IsSymmetricScalesAndIgnoresZeros) {
+  std::vector<double> spectrum = Spectrum(30);
+  const double bias = PredictedSamplingBias(spectrum, 50, 20);
+  EXPECT_NEAR(PredictedSamplingBias(spectrum, 20, 50), bias, 1e-12 * bias);
+  for (double& value : spectrum) value *= 1e6;
+  EXPECT_NEAR(PredictedSamplingBias(spectrum, 50, 20), 1e6 * bias, 1e-6 * bias);
+  spectrum.resize(60, 0.0);
+  EXPECT_NEAR(PredictedSamplingBias(spectrum, 50, 20), 1e6 * bias, 1e-6 * bias);
+}
+
+TEST(BootstrapTest, SdOfAMeanIsThatOfTheTheory) {
+  const at::Tensor x_ND = RandomNormal(400, 1, 2) * 3;
+  const auto mean = [&x_ND](const at::Tensor& rows) -> absl::StatusOr<double> {
+    return x_ND.index_select(0, rows).mean().item<double>();
+  };
+  ASSERT_OK_AND_ASSIGN(const double sd,
+                       BootstrapSd(400, {.replicates = 500}, mean));
+  EXPECT_NEAR(sd, x_ND.std().item<double>() / 20, 0.1 * 3.0 / 20);
+  ASSERT_OK_AND_ASSIGN(const double again,
+                       BootstrapSd(400, {.replicates = 500}, mean));
+  EXPECT_EQ(sd, again);
+  ASSERT_OK_AND_ASSIGN(const double other,
+                       BootstrapSd(400, {.replicates = 500, .seed = 1}, mean));
+  EXPECT_NE(sd, other);
+}
+
+TEST(BootstrapTest, FirstErrorEndsIt) {
+  int calls = 0;
+  EXPECT_THAT(
+      BootstrapSd(5, {},
+                  [&calls](const at::Tensor&) -> absl::StatusOr<double> {
+                    ++calls;
+                    return absl::DataLossError("bad");
+                  }),
+      StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(BootstrapTest, BadOptions) {
+  const auto one = [](const at::Tensor&) -> absl::StatusOr<double> {
+    return 1.0;
+  };
+  EXPECT_THAT(BootstrapSd(1, {}, one),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_THAT(BootstrapSd(5, {.replicates = 1}, one),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's end when the network or the other process misbehaves.
+#include "exchange/rpc/exchange_client.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/rpc/socket_folder.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/rpc/exchange_server.h"
+#include "tests/exchange/exchange_testing.h"
+#include "tests/exchange/round_driver.h"
+#include "tests/testing/socket_proxy.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::Critic;
+using gandem::testing::Images;
+using gandem::testing::SocketProxy;
+using gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+constexpr auto kAborted = absl::StatusCode::kAborted;
+const absl::Time kPast = absl::InfinitePast();
+
+constexpr Schedule kSchedule{
+    .lag = 1, .generator_batch = 4, .discriminator_batch = 4};
+
+class ExchangeClientTest : public ::testing::Test {
+ protected:
+  void StartServer(const ExchangeOptions& options) {
+    if (discriminator_ == nullptr) {
+      discriminator_ = *DiscriminatorEnd::Create(options);
+    }
+    server_ = *ExchangeServer::Start(
+        {.address = folder_->AddressOf("server"), .exchange = options},
+        discriminator_.get());
+  }
+  void StartProxy() {
+    proxy_.reset();
+    proxy_ = *SocketProxy::Start(folder_->path() + "/proxy",
+                                 folder_->path() + "/server");
+  }
+  void StartClient(const ExchangeOptions& options, const char* socket) {
+    generator_ = *CreateExchangeClient(
+        {.address = folder_->AddressOf(socket), .exchange = options});
+  }
+
+  const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
+  std::unique_ptr<DiscriminatorEnd> discriminator_;
+  std::unique_ptr<ExchangeServer> server_;
+  std::unique_ptr<SocketProxy> proxy_;
+  std::unique_ptr<GeneratorExchange> generator_;
+};
+
+TEST_F(ExchangeClientTest, WaitsForAServerThatComesLater) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  EXPECT_THAT(generator_->TakeCritic(0, true, kPast),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  StartServer(options);
+  EXPECT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  ASSERT_OK(discriminator_->PublishCritic(Critic(0), Soon()));
+  EXPECT_OK(generator_->TakeCritic(0, true, Soon()));
+}
+
+TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartProxy();
+  StartClient(options, "proxy");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 2), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 2, Soon()));
+  proxy_->Cut();
+  ASSERT_OK(generator_->PutImages(Images(0, 2, 2), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 2, 2, Soon()));
+  ASSERT_OK(discriminator_->PublishCritic(Critic(0), Soon()));
+  proxy_->Cut();
+  EXPECT_OK(generator_->TakeCritic(0, true, Soon()));
+  ASSERT_OK(discriminator_->PublishCritic(Critic(1), Soon()));
+  EXPECT_OK(generator_->TakeCritic(1, true, Soon()));
+  ASSERT_OK(generator_->Finish(Soon()));
+  EXPECT_EQ(discriminator_->stats().cache_images, 0);
+}
+
+// Cuts at many places in the traffic, from the handshake on.
+TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
+  for (auto feedback :
+       {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
+    Schedule schedule = {.lag = 2,
+                         .discriminator_steps_per_round = 2,
+                         .image_source = ImageSource::kFresh,
+                         .feedback = feedback,
+                         .generator_batch = 6,
+                         .discriminator_batch = 4,
+                         .generator_micro_batch = 3,
+                         .discriminator_micro_batch = 2};
+    ExchangeOptions options = gandem::testing::OptionsFor(schedule);
+    options.cache_rounds = 2;
+    discriminator_.reset();
+    StartServer(options);
+    StartProxy();
+    proxy_->CutAfter(1);
+    StartClient(options, "proxy");
+    constexpr int64_t kLastRound = 30;
+    gandem::testing::GeneratorDriver generator(options, kLastRound,
+                                               generator_.get());
+    gandem::testing::DiscriminatorDriver discriminator(options, kLastRound,
+                                                       discriminator_.get());
+    std::thread cutter([&] {
+      // A run takes about 20,000 bytes; a connection's handshake 1,000.
+      for (int64_t cut = 1; cut < 12; ++cut) {
+        while (proxy_->num_cuts() < cut) absl::SleepFor(absl::Milliseconds(1));
+        proxy_->CutAfter(300 + 337 * cut);
+      }
+    });
+    EXPECT_OK(
+        gandem::testing::RunBoth(generator, discriminator, absl::Seconds(1)));
+    proxy_->Cut();
+    cutter.join();
+    EXPECT_EQ(discriminator.images_trained(), (kLastRound + 1) * 8);
+    EXPECT_GE(proxy_->num_connections(), 5);
+    generator_.reset();
+    server_.reset();
+  }
+}
+
+TEST_F(ExchangeClientTest, GoesOnWithARestartedServerOfTheSameProcess) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 2), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 2, Soon()));
+  server_.reset();
+  ASSERT_OK(generator_->PutImages(Images(0, 2, 2), Soon()));
+  StartServer(options);
+  EXPECT_OK(discriminator_->TakeImages(0, 2, 2, Soon()));
+}
+
+TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochAborts) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  server_.reset();
+  discriminator_.reset();
+  options.incarnation = 6;
+  StartServer(options);
+  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+              StatusIs(kAborted, HasSubstr("replaced by 6")));
+}
+
+// A discriminator that was restarted at the same address.
+TEST_F(ExchangeClientTest, AnOldRunEpochAborts) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  server_.reset();
+  discriminator_.reset();
+  ++options.run_epoch;
+  StartServer(options);
+  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+              StatusIs(kAborted, HasSubstr("run epoch 3 is over")));
+}
+
+TEST_F(ExchangeClientTest, AnOldIncarnationOfTheGeneratorAborts) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  ++options.incarnation;
+  const auto newer = *CreateExchangeClient(
+      {.address = server_->address(), .exchange = options});
+  // Either its open stream is ended or it opens another one first.
+  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+              StatusIs(kAborted,
+                       ::testing::AnyOf(
+                           HasSubstr("was superseded by 6"),
+                           HasSubstr("not the one that greeted, which is 6"))));
+}
+
+TEST_F(ExchangeClientTest, RefusalsAreSticky) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  options.config_hash = 1;
+  StartClient(options, "server");
+  const absl::Status refused = generator_->TakeCritic(0, true, Soon()).status();
+  EXPECT_THAT(refused, StatusIs(kPrecondition, HasSubstr("configuration")));
+  EXPECT_EQ(generator_->PutImages(Images(0, 0, 4), Soon()), refused);
+  EXPECT_EQ(generator_->Finish(Soon()), refused);
+  generator_->Close(absl::CancelledError("later"));
+  EXPECT_EQ(generator_->Finish(Soon()), refused);
+}
+
+TEST_F(ExchangeClientTest, ImagesThatTheServerRefusesAreAStickyError) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  StartClient(options, "server");
+  // Beyond the window of rounds.
+  ASSERT_OK(generator_->PutImages(Images(2, 0, 4), Soon()));
+  EXPECT_THAT(generator_->Finish(Soon()),
+              StatusIs(kPrecondition, HasSubstr("window")));
+}
+
+TEST_F(ExchangeClientTest, CloseAndDestructionDoNotWaitForAnybody) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  const absl::Time begin = absl::Now();
+  StartClient(options, "nobody");
+  generator_->Close(absl::CancelledError("enough"));
+  generator_.reset();
+  // In the middle of everything.
+  StartServer(options);
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  generator_.reset();
+  StartClient(options, "server");
+  server_.reset();
+  generator_.reset();
+  // Hello gives up after 10 s.
+  EXPECT_LT(absl::Now() - begin, absl::Seconds(8));
+}
+
+TEST_F(ExchangeClientTest, CreateNamesEveryFault) {
+  ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  options.schedule.discriminator_steps_per_round = 0;
+  EXPECT_THAT(CreateExchangeClient({.address = "unix:/x", .exchange = options}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("discriminator_steps_per_round 0")));
+  EXPECT_THAT(
+      CreateExchangeClient(
+          {.address = "nonsense",
+           .exchange = gandem::testing::OptionsFor(kSchedule)}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("nonsense")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the server does with peers that are broken, old or hostile: each call is
+// refused with a clear code, and the run goes on as if nothing had happened.
+#include "exchange/rpc/exchange_server.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+
+#include "common/rpc/socket_folder.h"
+#include "exchange/discriminator_end.h"
+#include "exchange/rpc/exchange_client.h"
+#include "tests/exchange/exchange_testing.h"
+#include "tests/exchange/rpc/raw_stream.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::Images;
+using gandem::testing::RawStream;
+using gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+class ExchangeServiceTest : public ::testing::Test {
+ protected:
+  ExchangeServiceTest() {
+    Schedule schedule{.lag = 1, .generator_batch = 4, .discriminator_batch = 4};
+    options_ = gandem::testing::OptionsFor(schedule);
+    options_.num_generators = 2;
+    options_.max_message_bytes = 64 << 10;
+    Start();
+  }
+
+  void Start() {
+    server_.reset();
+    discriminator_ = *DiscriminatorEnd::Create(options_);
+    server_ = *ExchangeServer::Start(
+        {.address = folder_->AddressOf("exchange"), .exchange = options_},
+        discriminator_.get());
+    channel_ = gandem::testing::RawChannel(server_->address());
+  }
+
+  absl::StatusOr<HelloReply> Hello(int64_t run_epoch, int64_t incarnation,
+                                   int rank, uint64_t config_hash = 17) {
+    HelloRequest request;
+    request.set_run_epoch(run_epoch);
+    request.set_incarnation(incarnation);
+    request.set_rank(rank);
+    request.set_config_hash(config_hash);
+    HelloReply reply;
+    grpc::ClientContext context;
+    const grpc::Status status =
+        Exchange::NewStub(channel_)->Hello(&context, request, &reply);
+    if (!status.ok()) return FromGrpcStatus(status);
+    return reply;
+  }
+
+  // As a generator of this run would send it.
+  static Frame Signed(Frame frame, int rank = 0) {
+    frame.run_epoch = 3;
+    frame.incarnation = 8;
+    frame.rank = rank;
+    return frame;
+  }
+  static Frame Open(int rank = 0) {
+    return Signed({.kind = FrameKind::kOpen, .version = -1}, rank);
+  }
+
+  // A stream of generator 0 after its OPEN frame.
+  std::unique_ptr<RawStream> OpenStream(const std::string& name) {
+    EXPECT_OK(Hello(3, 8, 0));
+    auto stream = std::make_unique<RawStream>(channel_, name);
+    EXPECT_TRUE(stream->Write(Open()));
+    return stream;
+  }
+
+  // How a stream ends after this message.
+  absl::Status EndAfter(const std::string& name,
+                        const grpc::ByteBuffer& message) {
+    const auto stream = OpenStream(name);
+    stream->Write(message);
+    return stream->Read().status();
+  }
+
+  void ExpectNothingArrived() {
+    EXPECT_EQ(discriminator_->stats().cache_images, 0);
+  }
+
+  const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
+  ExchangeOptions options_;
+  std::unique_ptr<DiscriminatorEnd> discriminator_;
+  std::unique_ptr<ExchangeServer> server_;
+  std::shared_ptr<grpc::Channel> channel_;
+};
+
+std::string ReasonOf(const absl::Status& status) {
+  const auto detail = GetErrorDetail(status);
+  return detail.has_value() ? detail->reason() : "";
+}
+
+TEST_F(ExchangeServiceTest, HelloTellsWhoServes) {
+  ASSERT_OK_AND_ASSIGN(const HelloReply reply, Hello(3, 8, 0));
+  EXPECT_EQ(reply.run_epoch(), 3);
+  EXPECT_EQ(reply.incarnation(), 5);
+  EXPECT_EQ(reply.rank(), 0);
+}
+
+TEST_F(ExchangeServiceTest, HelloChecksWhoComes) {
+  absl::Status status = Hello(3, 8, 0, /*config_hash=*/18).status();
+  EXPECT_THAT(status, StatusIs(kPrecondition, HasSubstr("configuration")));
+  EXPECT_EQ(ReasonOf(status), "wrong_config");
+  status = Hello(2, 8, 0).status();
+  EXPECT_THAT(status, StatusIs(kPrecondition, HasSubstr("run epoch 2")));
+  EXPECT_EQ(ReasonOf(status), "wrong_epoch");
+  // This server is the one that is too old.
+  EXPECT_THAT(Hello(4, 8, 0), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(Hello(3, 8, 2), StatusIs(kInvalid, HasSubstr("rank 2")));
+  EXPECT_THAT(Hello(3, 8, -1), StatusIs(kInvalid, HasSubstr("rank -1")));
+  EXPECT_OK(Hello(3, 8, 1));
+}
+
+TEST_F(ExchangeServiceTest, ANewerProcessSupersedesItsPredecessor) {
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 2)))));
+  ASSERT_OK(stream->Read());
+  ASSERT_OK(Hello(3, 9, 0));
+  stream->Write(Signed(ToFrame(Images(0, 2, 2))));
+  absl::Status status = stream->Read().status();
+  EXPECT_THAT(status, StatusIs(kPrecondition));
+  EXPECT_EQ(ReasonOf(status), "superseded");
+  status = Hello(3, 8, 0).status();
+  EXPECT_EQ(ReasonOf(status), "superseded");
+  EXPECT_EQ(discriminator_->stats().cache_images, 2);
+}
+
+TEST_F(ExchangeServiceTest, StreamsNeedHelloAndOpen) {
+  {
+    RawStream stream(channel_, "PutImages");
+    stream.Write(Open());
+    const absl::Status status = stream.Read().status();
+    EXPECT_THAT(status, StatusIs(kPrecondition));
+    EXPECT_EQ(ReasonOf(status), "no_hello");
+  }
+  ASSERT_OK(Hello(3, 8, 0));
+  for (const char* name : {"PutImages", "Feedback", "FetchCritic"}) {
+    RawStream stream(channel_, name);
+    stream.Write(Signed(ToFrame(Images(0, 0, 4))));
+    EXPECT_THAT(stream.Read(), StatusIs(kInvalid, HasSubstr("OPEN"))) << name;
+  }
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, EveryFrameIsChecked) {
+  Frame frame = Signed(ToFrame(Images(0, 0, 4)));
+  frame.run_epoch = 2;
+  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))),
+            "wrong_epoch");
+  frame = Signed(ToFrame(Images(0, 0, 4)));
+  frame.incarnation = 7;
+  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))), "superseded");
+  ASSERT_OK(Hello(3, 8, 1));
+  EXPECT_THAT(
+      EndAfter("PutImages",
+               ToByteBuffer(Signed(ToFrame(Images(0, 0, 4)), /*rank=*/1))),
+      StatusIs(kInvalid, HasSubstr("generator 1 in a stream of generator 0")));
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, GarbageIsRefused) {
+  for (const std::string& bytes :
+       {std::string(), std::string("abc"), std::string(1000, '\xff'),
+        std::string(5000, '\0')}) {
+    const grpc::Slice slice(bytes);
+    for (const char* name : {"PutImages", "Feedback", "FetchCritic"}) {
+      EXPECT_THAT(EndAfter(name, grpc::ByteBuffer(&slice, 1)),
+                  StatusIs(kInvalid, HasSubstr("malformed")))
+          << name << " " << bytes.size();
+    }
+  }
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, ATruncatedMessageIsRefused) {
+  const std::string head =
+      EncodeFrameHead(Signed(ToFrame(Images(0, 0, 4)))) + "abc";
+  const grpc::Slice slice(head);
+  EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&slice, 1)),
+              StatusIs(kInvalid, HasSubstr("payload_bytes 4, but 3")));
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, OversizedMessagesAreRefusedUnread) {
+  const grpc::Slice slice(std::string(1 << 20, 'x'));
+  EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&slice, 1)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, ImagesThatDoNotFitTheRunAreRefused) {
+  ImageBatch batch = Images(0, 0, 4);
+  batch.format.width = 2;
+  batch.pixels = SharedBytes(std::vector<std::byte>(8));
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+              StatusIs(kInvalid, HasSubstr("1x1x2 instead of 1x1x1")));
+  batch = Images(0, 1, 4);
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+              StatusIs(kInvalid, HasSubstr("[0, 4)")));
+  batch = Images(0, 0, 4, ImageUse::kBoth);
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+              StatusIs(kInvalid, HasSubstr("SNAPSHOT")));
+  batch = Images(2, 0, 4);
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+              StatusIs(kPrecondition, HasSubstr("window of rounds [0, 1]")));
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
+  const grpc::ByteBuffer feedback = ToByteBuffer(
+      Signed(ToFrame(gandem::testing::Feedback(options_.schedule, 0, 0, 4))));
+  const grpc::ByteBuffer ack =
+      ToByteBuffer(Signed({.kind = FrameKind::kAck, .version = 3}));
+  EXPECT_THAT(EndAfter("PutImages", feedback), StatusIs(kInvalid));
+  EXPECT_THAT(EndAfter("PutImages", ack), StatusIs(kInvalid));
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Open())), StatusIs(kInvalid));
+  EXPECT_THAT(EndAfter("Feedback", feedback), StatusIs(kInvalid));
+  EXPECT_THAT(EndAfter("FetchCritic", feedback), StatusIs(kInvalid));
+  // A critic that was never sent.
+  EXPECT_THAT(EndAfter("FetchCritic", ack), StatusIs(kInvalid));
+  ASSERT_OK(Hello(3, 8, 0));
+  RawStream stream(channel_, "FetchCritic");
+  stream.Write(Signed({.kind = FrameKind::kOpen, .version = 3}));
+  EXPECT_THAT(stream.Read(),
+              StatusIs(kInvalid, HasSubstr("version 3 was never published")));
+}
+
+TEST_F(ExchangeServiceTest, ARetransmitIsAcknowledgedAndIgnored) {
+  {
+    const auto stream = OpenStream("PutImages");
+    ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 4)))));
+    ASSERT_OK(stream->Read());
+  }
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  discriminator_->FinishRound(0);
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 4)))));
+  ASSERT_OK_AND_ASSIGN(const Frame ack, stream->Read());
+  EXPECT_EQ(ack.kind, FrameKind::kAck);
+  EXPECT_EQ(ack.round, 0);
+  EXPECT_EQ(ack.count, 4);
+  EXPECT_EQ(ack.oldest_unfinished_round, 1);
+  ExpectNothingArrived();
+}
+
+TEST_F(ExchangeServiceTest, ANewStreamEndsTheOldOne) {
+  const auto old = OpenStream("PutImages");
+  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(0, 0, 2)))));
+  ASSERT_OK(old->Read());
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 2, 2)))));
+  ASSERT_OK(stream->Read());
+  const absl::StatusCode code = old->Read().status().code();
+  EXPECT_TRUE(code == absl::StatusCode::kAborted ||
+              code == absl::StatusCode::kCancelled)
+      << code;
+}
+
+TEST_F(ExchangeServiceTest, AStreamThatWaitsForRoomCanBeReplaced) {
+  options_.cache_rounds = 1;
+  Start();
+  const auto old = OpenStream("PutImages");
+  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(0, 0, 4)))));
+  ASSERT_OK(old->Read());
+  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(1, 0, 4)))));
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(1, 0, 4)))));
+  ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+  ASSERT_OK_AND_ASSIGN(const Frame ack, stream->Read());
+  EXPECT_EQ(ack.round, 1);
+  EXPECT_EQ(discriminator_->stats().cache_images, 4);
+}
+
+TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
+  ASSERT_OK(Hello(3, 8, 1));
+  const auto first = OpenStream("FetchCritic");
+  RawStream second(channel_, "FetchCritic");
+  ASSERT_TRUE(second.Write(Open(/*rank=*/1)));
+  ASSERT_OK(discriminator_->PublishCritic(gandem::testing::Critic(0), Soon()));
+  const Frame ack = Signed({.kind = FrameKind::kAck, .version = 0});
+  ASSERT_OK(first->Read());
+  ASSERT_OK(second.Read());
+  ASSERT_TRUE(first->Write(ack));
+  // One rank is missing.
+  EXPECT_THAT(
+      discriminator_->PublishCritic(gandem::testing::Critic(1),
+                                    absl::Now() + absl::Milliseconds(20)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_TRUE(second.Write(Signed(ack, /*rank=*/1)));
+  EXPECT_OK(discriminator_->PublishCritic(gandem::testing::Critic(1), Soon()));
+}
+
+TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
+  options_.num_generators = 1;
+  Start();
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
+  EXPECT_EQ(answer.kind, FrameKind::kFinished);
+  // It might not have the answer yet, and would ask a server that is gone.
+  EXPECT_THAT(discriminator_->WaitForGenerators(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kAck})));
+  EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
+  stream->Write(Signed(ToFrame(Images(0, 0, 4))));
+  EXPECT_THAT(stream->Read(), StatusIs(kPrecondition, HasSubstr("finished")));
+}
+
+TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
+  options_.num_generators = 1;
+  options_.finish_grace = absl::Milliseconds(5);
+  Start();
+  EXPECT_THAT(
+      discriminator_->WaitForGenerators(absl::Now() + absl::Milliseconds(20)),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+  const auto stream = OpenStream("PutImages");
+  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
+}
+
+TEST_F(ExchangeServiceTest, TheRunGoesOnAfterAllThat) {
+  const grpc::Slice garbage(std::string(100, '\xff'));
+  EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&garbage, 1)),
+              StatusIs(kInvalid));
+  ExchangeOptions options = options_;
+  options.incarnation = 8;
+  ASSERT_OK_AND_ASSIGN(const auto generator,
+                       CreateExchangeClient({.address = server_->address(),
+                                             .exchange = options}));
+  ASSERT_OK(generator->PutImages(Images(0, 0, 4), Soon()));
+  EXPECT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
+}
+
+TEST_F(ExchangeServiceTest, ClosingTheEndEndsTheStreams) {
+  const auto images = OpenStream("PutImages");
+  ASSERT_TRUE(images->Write(Signed(ToFrame(Images(0, 0, 4)))));
+  ASSERT_OK(images->Read());
+  discriminator_->Close(absl::InternalError("secret"));
+  const absl::Status status = images->Read().status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(std::string(status.message()),
+              ::testing::Not(HasSubstr("secret")));
+}
+
+TEST_F(ExchangeServiceTest, StartNamesEveryFault) {
+  ExchangeOptions options = options_;
+  options.schedule.lag = -1;
+  options.num_generators = 0;
+  EXPECT_THAT(
+      ExchangeServer::Start(
+          {.address = folder_->AddressOf("other"), .exchange = options},
+          discriminator_.get()),
+      StatusIs(kInvalid, ::testing::AllOf(HasSubstr("lag -1"),
+                                          HasSubstr("num_generators"))));
+  EXPECT_THAT(ExchangeServer::Start(
+                  {.address = server_->address(), .exchange = options_},
+                  discriminator_.get()),
+              StatusIs(absl::StatusCode::kAlreadyExists));
+}
+
+}  // namespace
+}  // namespace gandem

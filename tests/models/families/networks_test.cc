@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every family promises about forward modes (network.h).
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <ostream>
+#include <string>
+
+#include "models/registry/initialize.h"
+#include "models/registry/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+struct NetworksCase {
+  const char* config;
+  int64_t size = 32;
+};
+
+void PrintTo(const NetworksCase& c, std::ostream* out) {
+  *out << c.config << " " << c.size;
+}
+
+at::Tensor NetworksRamp(at::IntArrayRef shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
+}
+
+using State = std::map<std::string, at::Tensor>;
+
+State StateOf(const torch::nn::Module& network) {
+  State state;
+  for (const auto& item : network.named_parameters()) {
+    state[item.key()] = item.value().detach().clone();
+  }
+  for (const auto& item : network.named_buffers()) {
+    state[item.key()] = item.value().clone();
+  }
+  return state;
+}
+
+bool Equal(const State& a, const State& b) {
+  for (const auto& [name, tensor] : a) {
+    if (!at::equal(tensor, b.at(name))) return false;
+  }
+  return true;
+}
+
+class NetworksTest : public ::testing::TestWithParam<NetworksCase> {
+ protected:
+  void SetUp() override {
+    torch::set_num_threads(1);
+    NetworkConfig config;
+    ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().config,
+                                                              &config));
+    const int64_t size = GetParam().size;
+    DataShape data = {.image = {.channels = 1, .height = size, .width = size}};
+    if (config.has_sagan() || config.has_biggan()) data.num_classes = 3;
+    ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, data));
+    ASSERT_OK_AND_ASSIGN(discriminator_, MakeDiscriminator(config, data));
+    for (torch::nn::Module* network :
+         {static_cast<torch::nn::Module*>(generator_.get()),
+          static_cast<torch::nn::Module*>(discriminator_.get())}) {
+      network->to(torch::kFloat64);
+    }
+    InitializeParameters(*generator_, config, 7);
+    InitializeParameters(*discriminator_, config, 7);
+    noise_ = NetworksRamp({3, generator_->noise_dim()});
+    images_ = NetworksRamp({3, 1, size, size});
+    condition_ = {.labels_N = torch::tensor({2, 0, 1}),
+                  .images_NCHW = images_.flip(3)};
+    generator_->forward(noise_, condition_, ForwardMode::kTrain);
+    discriminator_->forward(images_, condition_, ForwardMode::kTrain);
+  }
+
+  std::shared_ptr<Generator> generator_;
+  std::shared_ptr<Discriminator> discriminator_;
+  at::Tensor noise_;
+  at::Tensor images_;
+  Condition condition_;  // networks ignore what they are not made for
+};
+
+TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
+  const State generator = StateOf(*generator_);
+  const State discriminator = StateOf(*discriminator_);
+  for (const auto mode : {ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
+    generator_->forward(noise_, condition_, mode).sum().backward();
+    discriminator_->forward(images_, condition_, mode)
+        .logits_N.sum()
+        .backward();
+    EXPECT_TRUE(Equal(StateOf(*generator_), generator));
+    EXPECT_TRUE(Equal(StateOf(*discriminator_), discriminator));
+  }
+}
+
+TEST_P(NetworksTest, ForwardsLeaveTheirInputAlone) {
+  const at::Tensor noise = noise_.clone();
+  const at::Tensor images = images_.clone();
+  generator_->forward(noise_, condition_, ForwardMode::kTrain);
+  discriminator_->forward(images_, condition_, ForwardMode::kTrain);
+  EXPECT_TRUE(at::equal(noise_, noise));
+  EXPECT_TRUE(at::equal(images_, images));
+}
+
+TEST_P(NetworksTest, ImagesAreInRange) {
+  const at::Tensor images =
+      generator_->forward(noise_, condition_, ForwardMode::kTrain);
+  EXPECT_LT(images.abs().max().item<double>(), 1);
+  EXPECT_GT(images.std().item<double>(), 0);
+}
+
+// The feedback of a critic whose parameters want no gradient is that of the
+// live network, to the bit.
+TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
+  const auto gradient = [this] {
+    const at::Tensor leaf = images_.clone().requires_grad_();
+    const at::Tensor logits =
+        discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
+            .logits_N;
+    return torch::autograd::grad({logits.square().sum()}, {leaf})[0];
+  };
+  const at::Tensor live = gradient();
+  for (at::Tensor& parameter : discriminator_->parameters()) {
+    EXPECT_FALSE(parameter.grad().defined());
+    parameter.requires_grad_(false);
+  }
+  EXPECT_TRUE(at::equal(gradient(), live));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Families, NetworksTest,
+    ::testing::Values(
+        NetworksCase{"mlp { hidden: 8 hidden: 6 }"},
+        NetworksCase{"mlp { hidden: [8, 6] batch_norm: true }"},
+        NetworksCase{"dcgan { width: 4 }"},
+        NetworksCase{"sndcgan { width: 4 }"},
+        NetworksCase{"sndcgan { width: 4 spectral_norm: false }"},
+        NetworksCase{"sngan { width: 4 }"},
+        NetworksCase{"sngan { width: 1 norm: BATCH pool: MEAN }", 48},
+        NetworksCase{"sngan { width: 1 thin: true }", 64},
+        NetworksCase{"keras_dcgan { width: 2 }", 64},
+        NetworksCase{"keras_dcgan { width: 2 variant: SNGAN }", 64},
+        NetworksCase{"keras_dcgan { width: 2 variant: WGAN_GP }", 64},
+        NetworksCase{"wgan_gp { width: 1 }", 64},
+        NetworksCase{"dcgan5 { width: 2 }", 28},
+        NetworksCase{"dcgan5 { width: 2 }", 64},
+        NetworksCase{"dcgan5 { width: 2 form: RADFORD }", 64},
+        NetworksCase{"pix2pix { width: 2 }", 64},
+        NetworksCase{"sagan { width: 4 }"},
+        NetworksCase{"sagan { width: 4 class_norm: EMBEDDING }"},
+        NetworksCase{"biggan { width: 4 }"},
+        NetworksCase{"biggan { width: 4 head: CONTRASTIVE }"},
+        NetworksCase{"biggan { width: 2 form: DEEP }"}));
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SNGAN with classes, SAGAN, BigGAN: what their options mean, and the known
+// traps (models.md section 7).
+#include "models/families/resnet.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/registry/initialize.h"
+#include "models/registry/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::StatusIs;
+
+NetworkConfig ParseResnet(const std::string& text) {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config))
+      << text;
+  return config;
+}
+
+DataShape Data(int64_t size, int64_t num_classes) {
+  return {.image = {.channels = 3, .height = size, .width = size},
+          .num_classes = num_classes};
+}
+
+at::Tensor ResnetRamp(at::IntArrayRef shape) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
+}
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+Shapes ShapesOf(const torch::nn::Module& network) {
+  Shapes shapes;
+  for (const auto& item : network.named_parameters()) {
+    shapes[item.key()] = item.value().sizes().vec();
+  }
+  for (const auto& item : network.named_buffers()) {
+    shapes[item.key()] = item.value().sizes().vec();
+  }
+  return shapes;
+}
+
+int64_t CountResnetParameters(const torch::nn::Module& network) {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : network.parameters()) {
+    count += parameter.numel();
+  }
+  return count;
+}
+
+// T1. Where the convolutions are zero, a block is its shortcut.
+TEST(ResnetTrapTest, ShortcutInputIsRawUnlessRectified) {
+  const at::Tensor input = ResnetRamp({2, 4, 4, 4}).to(torch::kFloat32);
+  for (const bool rectified : {false, true}) {
+    DiscriminatorBlock block({.in_channels = 4,
+                              .hidden_channels = 4,
+                              .out_channels = 4,
+                              .norm = DiscriminatorBlock::Norm::kNone,
+                              .rectified_shortcut = rectified});
+    const at::Tensor before = input.clone();
+    EXPECT_TRUE(at::equal(block.forward(input, ForwardMode::kTrain),
+                          rectified ? at::relu(input) : input));
+    EXPECT_TRUE(at::equal(input, before));
+  }
+}
+
+TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
+  for (const char* family :
+       {"sngan { width: 4", "sagan { width: 4", "biggan { width: 4",
+        "biggan { width: 2 form: DEEP"}) {
+    at::Tensor logits[2];
+    for (const int rectified : {0, 1}) {
+      const NetworkConfig config = ParseResnet(
+          std::string(family) +
+          (rectified ? " shortcut: RECTIFIED }" : " shortcut: RAW }"));
+      ASSERT_OK_AND_ASSIGN(const auto network,
+                           MakeDiscriminator(config, Data(32, 3)));
+      InitializeParameters(*network, config, 7);
+      logits[rectified] =
+          network
+              ->forward(ResnetRamp({2, 3, 32, 32}).to(torch::kFloat32),
+                        {.labels_N = torch::tensor({2, 0})},
+                        ForwardMode::kTrain)
+              .logits_N;
+    }
+    EXPECT_FALSE(at::allclose(logits[0], logits[1], 1e-3, 1e-3)) << family;
+  }
+}
+
+// T4 and T5. 30,005,013 with a hidden layer of three channels, 582,497 where
+// the width is that of the last block.
+TEST(ResnetTrapTest, ThinBlocksAreNotThinnerThanPixels) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto network,
+      MakeDiscriminator(ParseResnet("sngan { thin: true }"), Data(128, 1000)));
+  const Shapes shapes = ShapesOf(*network);
+  EXPECT_EQ(shapes.at("blocks.0.conv1.weight")[0], 64);
+  EXPECT_EQ(shapes.at("blocks.1.conv1.weight")[0], 64);
+  EXPECT_EQ(shapes.at("blocks.1.conv2.weight")[0], 128);
+  EXPECT_EQ(CountResnetParameters(*network), 30'041'857);
+}
+
+// T16: 16 pixels of 4 x 4, so sums are 16 times means; the bias is not scaled.
+TEST(ResnetTrapTest, FeaturesAreSumsUnlessMeans) {
+  double logits[2];
+  for (const int mean : {0, 1}) {
+    const NetworkConfig config = ParseResnet(
+        mean ? "sngan { width: 1 pool: MEAN }" : "sngan { width: 1 }");
+    ASSERT_OK_AND_ASSIGN(const auto network,
+                         MakeDiscriminator(config, Data(64, 0)));
+    network->to(torch::kFloat64);
+    InitializeParameters(*network, config, 7);
+    logits[mean] =
+        network->forward(ResnetRamp({1, 3, 64, 64}), {}, ForwardMode::kFrozen)
+            .logits_N.item<double>();
+  }
+  EXPECT_NE(logits[0], 0);
+  EXPECT_NEAR(logits[0], 16 * logits[1], 1e-12);
+}
+
+// T20: a linear map of a label that never changes starts anywhere.
+TEST(ResnetTrapTest, OneClassMeansUnconditionalBlocks) {
+  for (const char* config :
+       {"sngan { width: 4 }", "sagan { width: 4 }", "biggan { width: 4 }"}) {
+    ASSERT_OK_AND_ASSIGN(const auto one,
+                         MakeGenerator(ParseResnet(config), Data(32, 1)));
+    ASSERT_OK_AND_ASSIGN(const auto none,
+                         MakeGenerator(ParseResnet(config), Data(32, 0)));
+    ASSERT_OK_AND_ASSIGN(const auto two,
+                         MakeGenerator(ParseResnet(config), Data(32, 2)));
+    EXPECT_EQ(ShapesOf(*one), ShapesOf(*none)) << config;
+    EXPECT_NE(ShapesOf(*two), ShapesOf(*none)) << config;
+    ASSERT_OK_AND_ASSIGN(const auto judge,
+                         MakeDiscriminator(ParseResnet(config), Data(32, 1)));
+    EXPECT_FALSE(ShapesOf(*judge).contains("embedding.weight")) << config;
+  }
+}
+
+// T6: the raw weight is initialized, and is what a checkpoint holds; the layer
+// divides it by sigma. An orthogonal weight has sigma 1, so scale it.
+TEST(ResnetTrapTest, RawWeightsUnderSpectralNormAreOrthogonal) {
+  const NetworkConfig config = ParseResnet("biggan { width: 4 }");
+  ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
+  InitializeParameters(*network, config, 7);
+  const auto parameters = network->named_parameters();
+  const at::Tensor matrix = parameters["blocks.0.conv1.weight"].flatten(1);
+  EXPECT_TRUE(at::allclose(matrix.mm(matrix.t()), torch::eye(16), 1e-5, 1e-5));
+  const at::Tensor shared = parameters["shared.weight"];
+  EXPECT_TRUE(at::allclose(shared.mm(shared.t()), torch::eye(3), 1e-5, 1e-5));
+  EXPECT_EQ(parameters["linear.bias"].abs().max().item<float>(), 0);
+}
+
+TEST(ResnetTest, SharedEmbeddingHasNoSpectralNorm) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto network,
+      MakeGenerator(ParseResnet("biggan { width: 4 }"), Data(32, 3)));
+  const Shapes shapes = ShapesOf(*network);
+  EXPECT_TRUE(shapes.contains("shared.weight"));
+  EXPECT_FALSE(shapes.contains("shared.weight_u"));
+  EXPECT_TRUE(shapes.contains("blocks.0.norm1.gain.weight_u"));
+}
+
+TEST(ResnetTest, NormsWithEmbeddingsStartAsPlainBatchNorm) {
+  const NetworkConfig config =
+      ParseResnet("sagan { width: 4 class_norm: EMBEDDING }");
+  ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
+  InitializeParameters(*network, config, 7);
+  const at::Tensor noise = ResnetRamp({3, 128}).to(torch::kFloat32);
+  const auto images = [&](std::vector<int64_t> labels) {
+    return network->forward(noise, {.labels_N = torch::tensor(labels)},
+                            ForwardMode::kFrozen);
+  };
+  EXPECT_TRUE(at::equal(images({0, 0, 0}), images({2, 1, 0})));
+  const auto parameters = network->named_parameters();
+  for (const char* map : {"gain", "bias"}) {
+    const std::string name = std::string("blocks.0.norm1.") + map + ".weight";
+    EXPECT_EQ(parameters[name].abs().max().item<float>(), 0) << name;
+  }
+  EXPECT_FALSE(ShapesOf(*network).contains("blocks.0.norm1.gain.weight_u"));
+}
+
+// Each part of the noise has its own place.
+TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
+  const NetworkConfig config =
+      ParseResnet("biggan { width: 1 noise_dim: 8 attention: false }");
+  ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
+  network->to(torch::kFloat64);
+  InitializeParameters(*network, config, 7);
+  {
+    // Only the last block listens to its part, the end of the condition.
+    const torch::NoGradGuard no_grad;
+    for (auto& item : network->named_parameters()) {
+      const std::string& name = item.key();
+      const bool of_condition = name.find(".gain.") != std::string::npos ||
+                                name.find(".bias.") != std::string::npos;
+      if (!of_condition || name.starts_with("blocks.2.")) continue;
+      item.value().slice(/*dim=*/1, /*start=*/-2).zero_();
+    }
+  }
+  const at::Tensor noise = ResnetRamp({2, 8});
+  const Condition condition = {.labels_N = torch::tensor({1, 2})};
+  const at::Tensor before =
+      network->forward(noise, condition, ForwardMode::kFrozen);
+  for (int64_t chunk = 0; chunk < 4; ++chunk) {
+    at::Tensor changed = noise.clone();
+    changed.narrow(1, 2 * chunk, 2).neg_();
+    const bool heard = chunk == 0 || chunk == 3;
+    EXPECT_EQ(
+        at::equal(network->forward(changed, condition, ForwardMode::kFrozen),
+                  before),
+        !heard)
+        << chunk;
+  }
+}
+
+TEST(ResnetTest, NamesWhatDoesNotFit) {
+  struct Case {
+    const char* config;
+    DataShape data;
+    const char* message;
+  };
+  for (const Case& c : {
+           Case{"biggan { noise_dim: 121 }", Data(128, 3),
+                "network.biggan: noise_dim 121 does not split into 6 equal "
+                "chunks"},
+           Case{"biggan { attention_size: 48 }", Data(128, 3),
+                "network.biggan: the generator has no layer of 48 x 48 for "
+                "attention: change attention_size; the discriminator has no "
+                "layer of 48 x 48 for attention: change attention_size"},
+           Case{"sagan { width: 6 }", Data(64, 3),
+                "network.sagan: attention is for multiples of 8 channels, the "
+                "generator has 12 at 32 x 32: change width; attention is for "
+                "multiples of 8 channels, the discriminator has 6 at 32 x 32: "
+                "change width"},
+           Case{"biggan { head: CONTRASTIVE }", Data(32, 0),
+                "network.biggan: head CONTRASTIVE needs classes to tell apart: "
+                "set data.num_classes"},
+           Case{"biggan { form: DEEP }", Data(64, 3),
+                "network.biggan: form DEEP is for images of 32, 128 or 256 "
+                "pixels, not 64"},
+       }) {
+    EXPECT_THAT(MakeDiscriminator(ParseResnet(c.config), c.data).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument, c.message));
+  }
+}
+
+}  // namespace
+}  // namespace gandem

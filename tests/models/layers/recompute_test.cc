@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Recomputed blocks against the same network that keeps its activations: every
+// number is the same bit for bit.
+#include "models/layers/recompute.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "models/autocast.h"
+#include "models/layers/layer.h"
+#include "models/layers/weighted.h"
+#include "models/registry/initialize.h"
+#include "models/registry/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+constexpr DataShape kRecomputeData = {
+    .image = {.channels = 1, .height = 32, .width = 32}};
+
+at::Tensor RecomputeWaves(at::IntArrayRef shape, double frequency) {
+  int64_t count = 1;
+  for (const int64_t size : shape) count *= size;
+  return (torch::arange(count) * frequency).sin().view(shape);
+}
+
+NetworkConfig Config() {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
+      "sngan { width: 3 noise_dim: 6 }", &config));
+  return config;
+}
+
+template <typename Network>
+std::shared_ptr<Network> Prepared(std::shared_ptr<Network> network,
+                                  bool recompute, bool autocast) {
+  InitializeParameters(*network, Config(), 5);
+  if (recompute) {
+    EXPECT_GT(RecomputeBlocks(*network), 0);
+  }
+  return autocast ? WithAutocast(network, at::kBFloat16) : network;
+}
+
+void ExpectSame(const torch::nn::Module& a, const torch::nn::Module& b) {
+  const auto parameters = b.named_parameters();
+  for (const auto& item : a.named_parameters()) {
+    ASSERT_TRUE(item.value().grad().defined()) << item.key();
+    EXPECT_TRUE(at::equal(item.value().grad(), parameters[item.key()].grad()))
+        << item.key();
+  }
+  const auto buffers = b.named_buffers();
+  for (const auto& item : a.named_buffers()) {
+    EXPECT_TRUE(at::equal(item.value(), buffers[item.key()])) << item.key();
+  }
+}
+
+class RecomputeTest : public ::testing::TestWithParam<bool> {};  // autocast
+
+// All micro-batches go forward before the first goes backward: batch norm has
+// recorded another one's statistics by then.
+TEST_P(RecomputeTest, GeneratorWithMicroBatches) {
+  const auto run = [&](bool recompute) {
+    const auto network = Prepared(*MakeGenerator(Config(), kRecomputeData),
+                                  recompute, GetParam());
+    std::vector<at::Tensor> images;
+    for (const double frequency : {0.3, 0.7}) {
+      images.push_back(network->forward(RecomputeWaves({3, 6}, frequency), {},
+                                        ForwardMode::kTrain));
+    }
+    for (const at::Tensor& each : images) {
+      each.backward(RecomputeWaves({3, 1, 32, 32}, 0.11));
+    }
+    return network;
+  };
+  ExpectSame(*run(true), *run(false));
+}
+
+// Spectral norm has iterated its vectors again by then.
+TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
+  const auto run = [&](bool recompute) {
+    const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
+                                  recompute, GetParam());
+    at::Tensor losses[2];
+    for (int i = 0; i < 2; ++i) {
+      losses[i] = network
+                      ->forward(RecomputeWaves({3, 1, 32, 32}, 0.3 + 0.4 * i),
+                                {}, ForwardMode::kTrain)
+                      .logits_N.square()
+                      .mean();
+    }
+    for (const at::Tensor& loss : losses) loss.backward();
+    return network;
+  };
+  ExpectSame(*run(true), *run(false));
+}
+
+INSTANTIATE_TEST_SUITE_P(Precisions, RecomputeTest, ::testing::Bool(),
+                         [](const auto& info) {
+                           return info.param ? "Bfloat16" : "Float32";
+                         });
+
+TEST(RecomputeGraphTest, GradientPenaltiesAreTheSame) {
+  const auto run = [&](bool recompute) {
+    const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
+                                  recompute, false);
+    const at::Tensor images_NCHW =
+        RecomputeWaves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
+    const Verdict verdict =
+        network->forward(images_NCHW, {}, ForwardMode::kTrain);
+    const at::Tensor gradient =
+        torch::autograd::grad({verdict.logits_N.sum()}, {images_NCHW}, {},
+                              /*retain_graph=*/true, /*create_graph=*/true)
+            .front();
+    (verdict.logits_N.mean() + gradient.square().sum()).backward();
+    return network;
+  };
+  const auto recomputed = run(true);
+  const auto parameters = run(false)->named_parameters();
+  for (const auto& item : recomputed->named_parameters()) {
+    const at::Tensor& expected = parameters[item.key()].grad();
+    ASSERT_EQ(item.value().grad().defined(), expected.defined()) << item.key();
+    // Sums of two orders have another order of addition.
+    EXPECT_LT((item.value().grad() - expected).norm().item<double>(),
+              1e-5 * (1e-3 + expected.norm().item<double>()))
+        << item.key();
+  }
+}
+
+// A critic: no parameter wants a gradient, the images do.
+TEST(RecomputeGraphTest, FrozenParametersGetNoGradient) {
+  const auto run = [&](bool recompute) {
+    const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
+                                  recompute, false);
+    for (at::Tensor& parameter : network->parameters()) {
+      parameter.set_requires_grad(false);
+    }
+    const at::Tensor images_NCHW =
+        RecomputeWaves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
+    network->forward(images_NCHW, {}, ForwardMode::kFrozen)
+        .logits_N.sum()
+        .backward();
+    for (const at::Tensor& parameter : network->parameters()) {
+      EXPECT_FALSE(parameter.grad().defined());
+    }
+    return images_NCHW.grad();
+  };
+  EXPECT_TRUE(at::equal(run(true), run(false)));
+}
+
+TEST(RecomputeGraphTest, ASequenceOfPlainLayersHasNoBlocks) {
+  Sequence sequence;
+  sequence.Add(std::make_shared<Linear>(
+      Linear::Options{.in_features = 2, .out_features = 2}));
+  EXPECT_EQ(sequence.RecomputeBlocks(), 0);
+}
+
+}  // namespace
+}  // namespace gandem

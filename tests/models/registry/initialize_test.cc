@@ -1,0 +1,232 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/registry/initialize.h"
+
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <string>
+
+#include "common/philox.h"
+#include "models/registry/registry.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+constexpr DataShape kInitializeData = {
+    .image = {.channels = 1, .height = 32, .width = 32}};
+constexpr DataShape k64 = {.image = {.channels = 1, .height = 64, .width = 64}};
+constexpr uint64_t kDiscriminator = uint64_t{1} << 32;
+
+NetworkConfig ParseNetwork(const std::string& text) {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
+  return config;
+}
+
+std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
+                                                uint64_t seed) {
+  const NetworkConfig config = ParseNetwork(text);
+  const auto network = MakeGenerator(config, kInitializeData);
+  EXPECT_OK(network);
+  InitializeParameters(**network, config, seed);
+  return *network;
+}
+
+std::shared_ptr<Discriminator> InitializedDiscriminator(
+    const std::string& text, uint64_t seed,
+    const DataShape& data = kInitializeData) {
+  const NetworkConfig config = ParseNetwork(text);
+  const auto network = MakeDiscriminator(config, data);
+  EXPECT_OK(network);
+  InitializeParameters(**network, config, seed);
+  return *network;
+}
+
+bool EqualParameters(const torch::nn::Module& a, const torch::nn::Module& b) {
+  for (size_t i = 0; i < a.parameters().size(); ++i) {
+    if (!at::equal(a.parameters()[i], b.parameters()[i])) return false;
+  }
+  return true;
+}
+
+TEST(InitializeTest, DependsOnTheSeedAndNotOnTorchsGenerator) {
+  for (const char* config : {"mlp { hidden: 8 }", "dcgan { width: 4 }",
+                             "sndcgan { width: 2 }", "sngan { width: 2 }"}) {
+    torch::manual_seed(1);
+    const auto first = InitializedGenerator(config, 7);
+    torch::manual_seed(2);
+    EXPECT_TRUE(EqualParameters(*first, *InitializedGenerator(config, 7)));
+    EXPECT_FALSE(EqualParameters(*first, *InitializedGenerator(config, 8)));
+  }
+}
+
+TEST(InitializeTest, TorchsGeneratorIsLeftAlone) {
+  torch::manual_seed(1);
+  const at::Tensor expected = torch::rand({4});
+  torch::manual_seed(1);
+  InitializedDiscriminator("sngan { width: 2 }", 7);
+  EXPECT_TRUE(at::equal(torch::rand({4}), expected));
+}
+
+// The addresses of the draws are part of every run's numbers.
+TEST(InitializeTest, DrawsOfTheStatedStreams) {
+  const auto generator = InitializedGenerator("dcgan { width: 4 }", 7);
+  // Tensor 3 is the second convolution's weight: 0 weight, 1 and 2 batch norm.
+  PhiloxStream row(7, Purpose::kInit, /*step=*/3, /*index=*/5);
+  const at::Tensor weight = generator->named_parameters()["main.3.weight"];
+  const auto values = weight[5].flatten();
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(values[i].item<float>(),
+              static_cast<float>(0.02 * row.NextNormal()));
+  }
+
+  // Spectral norm's u takes a number after its layer's weight and bias. Power
+  // iterations leave it where it is, as the rows are orthonormal.
+  const auto discriminator =
+      InitializedDiscriminator("sndcgan { width: 2 }", 7);
+  PhiloxStream vector(7, Purpose::kInit, kDiscriminator + 2, /*index=*/0);
+  const double first = vector.NextNormal();
+  const double second = vector.NextNormal();
+  const at::Tensor u = discriminator->named_buffers()["main.0.weight_u"];
+  EXPECT_NEAR(u[0].item<double>() / u[1].item<double>(), first / second, 1e-5);
+}
+
+// A critic that judges before any training pass (lag >= 1) needs sigma to be
+// about right: the logits of frozen and evaluating passes are of one size.
+TEST(InitializeTest, SpectralNormVectorsFitTheWeights) {
+  for (const char* config : {"sndcgan { width: 4 }", "sngan { width: 4 }"}) {
+    const auto network = InitializedDiscriminator(config, 7);
+    const auto parameters = network->named_parameters();
+    const auto buffers = network->named_buffers();
+    for (const auto& item : buffers) {
+      if (!item.key().ends_with("weight_u")) continue;
+      const std::string layer =
+          item.key().substr(0, item.key().size() - 2);  // "...weight"
+      const at::Tensor matrix = parameters[layer].flatten(1);
+      const at::Tensor& u = item.value();
+      const at::Tensor& v = buffers[layer + "_v"];
+      const double sigma = u.dot(matrix.mv(v)).item<double>();
+      const double largest = at::linalg_svdvals(matrix).max().item<double>();
+      EXPECT_NEAR(sigma, largest, 1e-2 * largest) << item.key();
+      EXPECT_NEAR(u.norm().item<double>(), 1, 1e-5);
+      EXPECT_NEAR(v.norm().item<double>(), 1, 1e-5);
+    }
+  }
+}
+
+TEST(InitializeTest, DoubleAndFloatNetworksAgree) {
+  const NetworkConfig config = ParseNetwork("sngan { width: 2 }");
+  const auto wide = MakeDiscriminator(config, kInitializeData);
+  ASSERT_OK(wide);
+  (*wide)->to(torch::kFloat64);
+  InitializeParameters(**wide, config, 7);
+  const auto narrow = InitializedDiscriminator("sngan { width: 2 }", 7);
+  for (size_t i = 0; i < narrow->parameters().size(); ++i) {
+    EXPECT_TRUE(at::equal((*wide)->parameters()[i].to(torch::kFloat32),
+                          narrow->parameters()[i]));
+  }
+}
+
+TEST(InitializeTest, DcganMoments) {
+  const auto network = InitializedDiscriminator("dcgan { width: 64 }", 7);
+  const auto parameters = network->named_parameters();
+  const at::Tensor& weight = parameters["main.5.weight"];  // 524,288 values
+  EXPECT_NEAR(weight.mean().item<double>(), 0, 2e-4);
+  EXPECT_NEAR(weight.std().item<double>(), 0.02, 2e-4);
+  const at::Tensor& norm = parameters["main.6.weight"];
+  EXPECT_NEAR(norm.mean().item<double>(), 1, 5e-3);
+  EXPECT_NEAR(norm.std().item<double>(), 0.02, 5e-3);
+  EXPECT_EQ(parameters["main.6.bias"].abs().max().item<float>(), 0);
+}
+
+TEST(InitializeTest, SpectralNormNetworksAreOrthogonal) {
+  const auto network = InitializedDiscriminator("sndcgan { width: 8 }", 7);
+  const auto parameters = network->named_parameters();
+  const at::Tensor wide = parameters["main.12.weight"].flatten(1);
+  ASSERT_EQ(wide.sizes(), (at::IntArrayRef{64, 32 * 9}));
+  EXPECT_TRUE(at::allclose(wide.mm(wide.t()), torch::eye(64), 0, 1e-5));
+  const at::Tensor tall = parameters["main.0.weight"].flatten(1);
+  ASSERT_EQ(tall.sizes(), (at::IntArrayRef{8, 9}));
+  EXPECT_TRUE(at::allclose(tall.mm(tall.t()), torch::eye(8), 0, 1e-5));
+  EXPECT_EQ(parameters["main.0.bias"].abs().max().item<float>(), 0);
+
+  const auto generator = InitializedGenerator("sndcgan { width: 8 }", 7);
+  const at::Tensor linear = generator->named_parameters()["linear.weight"];
+  ASSERT_EQ(linear.sizes(), (at::IntArrayRef{1024, 128}));
+  EXPECT_TRUE(at::allclose(linear.t().mm(linear), torch::eye(128), 0, 1e-5));
+}
+
+TEST(InitializeTest, MlpIsUniformInItsFanIn) {
+  const auto network = InitializedGenerator("mlp { hidden: 400 }", 7);
+  const auto parameters = network->named_parameters();
+  const double bound = 1.0 / 8;  // 64 inputs
+  for (const char* name : {"main.0.weight", "main.0.bias"}) {
+    const at::Tensor& values = parameters[name];
+    EXPECT_LE(values.abs().max().item<double>(), bound) << name;
+    EXPECT_GE(values.abs().max().item<double>(), 0.98 * bound) << name;
+    EXPECT_NEAR(values.mean().item<double>(), 0, 0.1 * bound) << name;
+  }
+}
+
+// Convolutions N(0, 0.02), fully connected layers uniform in +-sqrt(6 / fans).
+TEST(InitializeTest, KerasNetworks) {
+  const auto network =
+      InitializedDiscriminator("keras_dcgan { width: 32 }", 7, k64);
+  const auto parameters = network->named_parameters();
+  EXPECT_NEAR(parameters["main.8.weight"].std().item<double>(), 0.02, 2e-4);
+  EXPECT_EQ(parameters["main.8.bias"].abs().max().item<float>(), 0);
+  EXPECT_TRUE(at::equal(parameters["main.9.weight"], torch::ones({256})));
+  const at::Tensor& linear = parameters["linear.weight"];  // 4096 -> 1
+  const double bound = std::sqrt(6.0 / 4097);
+  EXPECT_LE(linear.abs().max().item<double>(), bound);
+  EXPECT_GE(linear.abs().max().item<double>(), 0.99 * bound);
+  EXPECT_NEAR(linear.std().item<double>(), bound / std::sqrt(3.0),
+              0.03 * bound);
+}
+
+TEST(InitializeTest, GlorotCountsTheKernelInBothFans) {
+  const auto network =
+      InitializedDiscriminator("wgan_gp { width: 16 }", 7, k64);
+  const at::Tensor weight =
+      network->named_parameters()["main.1.conv2.weight"];  // 16 -> 32, 3 x 3
+  const double bound = std::sqrt(6.0 / (9 * (16 + 32)));
+  EXPECT_LE(weight.abs().max().item<double>(), bound);
+  EXPECT_GE(weight.abs().max().item<double>(), 0.99 * bound);
+  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0),
+              0.03 * bound);
+  EXPECT_EQ(
+      network->named_parameters()["main.1.norm1.weight"].min().item<float>(),
+      1);
+}
+
+// Dropout's masks are the run's: they come from its seed.
+TEST(InitializeTest, DropoutKeysDependOnTheSeed) {
+  const auto key = [](uint64_t seed) {
+    return InitializedDiscriminator("keras_dcgan { width: 1 }", seed, k64)
+        ->named_buffers()["dropout.mask_key"]
+        .item<int64_t>();
+  };
+  EXPECT_GT(key(7), 0);
+  EXPECT_EQ(key(7), key(7));
+  EXPECT_NE(key(7), key(8));
+}
+
+TEST(InitializeTest, ResetsStatistics) {
+  const NetworkConfig config = ParseNetwork("dcgan { width: 4 }");
+  const auto network = MakeGenerator(config, kInitializeData);
+  ASSERT_OK(network);
+  InitializeParameters(**network, config, 7);
+  (*network)->forward(torch::ones({2, 100}), {}, ForwardMode::kTrain);
+  InitializeParameters(**network, config, 7);
+  const auto buffers = (*network)->named_buffers();
+  EXPECT_EQ(buffers["main.1.running_mean"].abs().max().item<float>(), 0);
+  EXPECT_TRUE(at::equal(buffers["main.1.running_var"], torch::ones({16})));
+  EXPECT_EQ(buffers["main.1.num_batches_tracked"].item<int64_t>(), 0);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Counts are those of the reference implementations that the comments name.
+#include "models/registry/registry.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <ostream>
+#include <string>
+
+#include "common/config/network_check.h"
+#include "models/registry/initialize.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+NetworkConfig ParseRegistry(const std::string& text) {
+  NetworkConfig config;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config))
+      << text;
+  return config;
+}
+
+DataShape RegistrySquare(int64_t channels, int64_t size) {
+  return {.image = {.channels = channels, .height = size, .width = size}};
+}
+
+int64_t CountRegistryParameters(const torch::nn::Module& module) {
+  int64_t count = 0;
+  for (const at::Tensor& parameter : module.parameters()) {
+    EXPECT_TRUE(parameter.requires_grad());
+    count += parameter.numel();
+  }
+  return count;
+}
+
+// Elements of the buffers whose name ends in `suffix`.
+int64_t CountRegistryBuffers(const torch::nn::Module& module,
+                             const std::string& suffix = "") {
+  int64_t count = 0;
+  for (const auto& item : module.named_buffers()) {
+    if (item.key().ends_with(suffix)) count += item.value().numel();
+  }
+  return count;
+}
+
+struct RegistryCounts {
+  std::string config;
+  int64_t channels;
+  int64_t size;
+  int64_t generator;
+  int64_t generator_buffers;
+  int64_t discriminator;
+  int64_t discriminator_buffers;
+};
+
+void PrintTo(const RegistryCounts& counts, std::ostream* out) {
+  *out << counts.config << " " << counts.channels << "@" << counts.size;
+}
+
+class RegistryCountTest : public ::testing::TestWithParam<RegistryCounts> {};
+
+TEST_P(RegistryCountTest, ParametersAndBuffers) {
+  const RegistryCounts& want = GetParam();
+  const NetworkConfig config = ParseRegistry(want.config);
+  const DataShape data = RegistrySquare(want.channels, want.size);
+  const auto generator = MakeGenerator(config, data);
+  ASSERT_TRUE(generator.ok()) << generator.status();
+  EXPECT_EQ(CountRegistryParameters(**generator), want.generator);
+  EXPECT_EQ(CountRegistryBuffers(**generator), want.generator_buffers);
+  const auto discriminator = MakeDiscriminator(config, data);
+  ASSERT_TRUE(discriminator.ok()) << discriminator.status();
+  EXPECT_EQ(CountRegistryParameters(**discriminator), want.discriminator);
+  EXPECT_EQ(CountRegistryBuffers(**discriminator), want.discriminator_buffers);
+}
+
+TEST_P(RegistryCountTest, MakesAndJudgesImages) {
+  const NetworkConfig config = ParseRegistry(GetParam().config);
+  const DataShape data = RegistrySquare(GetParam().channels, GetParam().size);
+  const ImageShape& image = data.image;
+  const auto generator = MakeGenerator(config, data);
+  const auto discriminator = MakeDiscriminator(config, data);
+  ASSERT_TRUE(generator.ok() && discriminator.ok());
+  const torch::NoGradGuard no_grad;
+  for (const ForwardMode mode :
+       {ForwardMode::kTrain, ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
+    const at::Tensor images =
+        (*generator)
+            ->forward(torch::ones({2, (*generator)->noise_dim()}), {}, mode);
+    EXPECT_EQ(images.sizes(),
+              (at::IntArrayRef{2, image.channels, image.height, image.width}));
+    EXPECT_EQ((*discriminator)->forward(images, {}, mode).logits_N.sizes(),
+              at::IntArrayRef{2});
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Networks, RegistryCountTest,
+    ::testing::Values(
+        // pytorch/examples dcgan, nz 100.
+        RegistryCounts{"dcgan {}", 3, 64, 3576704, 1924, 2765568, 1795},
+        RegistryCounts{"dcgan {}", 1, 64, 3574656, 1924, 2763520, 1795},
+        RegistryCounts{"dcgan { noise_dim: 128 }", 3, 64, 3806080, 1924,
+                       2765568, 1795},
+        // One stage less: shape arithmetic.
+        RegistryCounts{"dcgan {}", 3, 32,
+                       409600 + 512 + 524288 + 256 + 131072 + 128 + 3072,
+                       2 * (256 + 128 + 64) + 3,
+                       3072 + 131072 + 256 + 524288 + 512 + 4096,
+                       2 * (128 + 256) + 2},
+        // StudioGAN deep_conv, with spectral norm and with batch norm.
+        RegistryCounts{"sndcgan {}", 3, 32, 3812355, 899, 2928193, 13148},
+        RegistryCounts{"sndcgan { spectral_norm: false }", 3, 32, 3812355, 899,
+                       2931009, 2823},
+        // mimicry sngan_32, whose shapes are those of the authors' code.
+        RegistryCounts{"sngan {}", 3, 32, 4276739, 3591, 1053825, 9631},
+        // Shape arithmetic.
+        RegistryCounts{"mlp { hidden: 128 hidden: 256 noise_dim: 100 }", 1, 28,
+                       100 * 128 + 128 + 128 * 256 + 256 + 256 * 784 + 784, 0,
+                       784 * 128 + 128 + 128 * 256 + 256 + 256 + 1, 0}));
+
+TEST(RegistryTest, SpectralNormBuffersByKind) {
+  const auto sndcgan =
+      MakeDiscriminator(ParseRegistry("sndcgan {}"), RegistrySquare(3, 32));
+  ASSERT_TRUE(sndcgan.ok());
+  EXPECT_EQ(CountRegistryBuffers(**sndcgan, "weight_u"), 1409);
+  EXPECT_EQ(CountRegistryBuffers(**sndcgan, "weight_v"), 11739);
+  const auto sngan =
+      MakeDiscriminator(ParseRegistry("sngan {}"), RegistrySquare(3, 32));
+  ASSERT_TRUE(sngan.ok());
+  EXPECT_EQ(CountRegistryBuffers(**sngan, "weight_u"), 1281);
+  EXPECT_EQ(CountRegistryBuffers(**sngan, "weight_v"), 8350);
+}
+
+TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
+  const NetworkConfig config = ParseRegistry("mlp { hidden: 6 noise_dim: 5 }");
+  const DataShape data = {.image = RegistrySquare(1, 4).image,
+                          .num_classes = 3};
+  const auto generator = MakeGenerator(config, data);
+  const auto discriminator = MakeDiscriminator(config, data);
+  ASSERT_TRUE(generator.ok() && discriminator.ok());
+  EXPECT_EQ(CountRegistryParameters(**generator),
+            (5 + 3) * 6 + 6 + 6 * 16 + 16);
+  EXPECT_EQ(CountRegistryParameters(**discriminator), (16 + 3) * 6 + 6 + 6 + 1);
+  InitializeParameters(**generator, config, 7);
+  InitializeParameters(**discriminator, config, 7);
+  const torch::NoGradGuard no_grad;
+  const at::Tensor zeros_N = torch::zeros({2}, at::kLong);
+  const auto differ = [&](const auto& forward) {
+    return !at::equal(forward(Condition{.labels_N = zeros_N}),
+                      forward(Condition{.labels_N = zeros_N + 2}));
+  };
+  EXPECT_TRUE(differ([&](const Condition& condition) {
+    return (*generator)
+        ->forward(torch::ones({2, 5}), condition, ForwardMode::kTrain);
+  }));
+  EXPECT_TRUE(differ([&](const Condition& condition) {
+    return (*discriminator)
+        ->forward(torch::ones({2, 1, 4, 4}), condition, ForwardMode::kTrain)
+        .logits_N;
+  }));
+}
+
+TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
+  std::vector<std::string> fields;
+  for (const auto* const field : NetworkFamilies()) {
+    fields.push_back(field->name());
+  }
+  std::vector<std::string> lines;
+  for (const NetworkFamily& family : AllFamilies()) {
+    lines.push_back(family.name);
+  }
+  EXPECT_EQ(lines, fields);
+}
+
+TEST(RegistryTest, NamesEveryFault) {
+  const auto network =
+      MakeGenerator(ParseRegistry("dcgan { width: 0 noise_dim: -1 }"),
+                    {.image = {.channels = 0, .height = 48, .width = 32}});
+  EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_EQ(network.status().message(),
+            "models: network.dcgan.width 0 is not in [1, 65536]; "
+            "network.dcgan.noise_dim -1 is not in [1, 65536]; image channels 0 "
+            "is not in [1, 1024]; network.dcgan is for images of 32 x 32 or 64 "
+            "x 64, not 48 x 32 (data.image_size)");
+}
+
+TEST(RegistryTest, FamilyIsRequired) {
+  for (const absl::Status& status :
+       {MakeGenerator(NetworkConfig(), RegistrySquare(1, 32)).status(),
+        MakeDiscriminator(NetworkConfig(), RegistrySquare(1, 32)).status()}) {
+    EXPECT_THAT(
+        status,
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("network is missing: set one of mlp, dcgan")));
+  }
+}
+
+// What only the family itself can tell.
+TEST(RegistryTest, FamiliesCheckTheirOptions) {
+  const struct {
+    const char* config;
+    int64_t size;
+    const char* fault;
+  } kCases[] = {
+      {"sngan {}", 256, "sngan is for images of 32 x 32 or 48 x 48"},
+      {"sndcgan {}", 64, "sndcgan is for images of 32 x 32, not 64 x 64"},
+      {"sngan { batch_norm_eps: 0 }", 32, "batch_norm_eps 0 is not in (0, 1]"},
+      {"sngan { spectral_norm_eps: 0 }", 32,
+       "spectral_norm_eps 0 is not in (0, 1]"},
+      {"sngan { norm: BATCH shortcut: RECTIFIED }", 32,
+       "shortcut RECTIFIED is not defined with norm BATCH"},
+      {"keras_dcgan { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
+      {"pix2pix { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
+      {"mlp {}", 4096, "image values"},
+  };
+  for (const auto& c : kCases) {
+    EXPECT_THAT(
+        MakeDiscriminator(ParseRegistry(c.config), RegistrySquare(3, c.size))
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.fault)))
+        << c.config;
+  }
+}
+
+TEST(RegistryTest, LabelsOnlyForFamiliesThatTakeThem) {
+  const DataShape data = {.image = RegistrySquare(3, 64).image,
+                          .num_classes = 10};
+  EXPECT_THAT(MakeGenerator(ParseRegistry("dcgan {}"), data).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("network.dcgan cannot be told labels")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/run_lock.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+
+TEST(RunLockTest, IsForOneHolder) {
+  const TempDir run_dir;
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+  {
+    ASSERT_OK_AND_ASSIGN(const RunLock lock, RunLock::Take(run_dir.path()));
+    EXPECT_TRUE(RunLock::IsTaken(run_dir.path()));
+    EXPECT_THAT(RunLock::Take(run_dir.path()),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         HasSubstr(absl::StrCat("process ", getpid()))));
+  }
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+  EXPECT_OK(RunLock::Take(run_dir.path()));
+}
+
+TEST(RunLockTest, AWatcherDoesNotDisturbATraining) {
+  const TempDir run_dir;
+  ASSERT_OK_AND_ASSIGN(const RunLock watch,
+                       RunLock::TakeForWatch(run_dir.path()));
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+  EXPECT_OK(RunLock::Take(run_dir.path()));
+  EXPECT_THAT(RunLock::TakeForWatch(run_dir.path()),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("another `gandem watch-eval`")));
+}
+
+TEST(RunLockTest, AskingDoesNotTakeIt) {
+  const TempDir run_dir;
+  { ASSERT_OK(RunLock::Take(run_dir.path())); }
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+  EXPECT_OK(RunLock::Take(run_dir.path()));
+}
+
+TEST(RunLockTest, NamesAFolderThatCannotBeWritten) {
+  const TempDir folder;
+  ASSERT_OK(WriteFile(folder / "file", ""));
+  const absl::Status status = RunLock::Take(folder / "file").status();
+  EXPECT_FALSE(status.ok());
+  EXPECT_THAT(std::string(status.message()), HasSubstr(folder / "file"));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The real `gandem` with played workers (played_worker.cc), as a user would
+// start it: PLAYED_FOLDER holds all binaries.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/files/file.h"
+#include "common/process/child_process.h"
+#include "common/process/exit_code.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::json;
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr char kRecipe[] = R"(
+  name: "played"
+  rounds: 40
+  data { idx_images: "/dev/null" }
+  generator { network { mlp { hidden: 8 } } batch_size: 4
+              optimizer { adam {} } }
+  discriminator { network { mlp { hidden: 8 } } batch_size: 4
+                  optimizer { adam {} } }
+  checkpoint { every_rounds: 10 keep_last: 100 }
+  control { grace_seconds: 20 }
+)";
+
+bool Eventually(absl::FunctionRef<bool()> condition) {
+  const absl::Time deadline = absl::Now() + absl::Seconds(60);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(5));
+  }
+  return true;
+}
+
+class TrainCommandTest : public ::testing::Test {
+ protected:
+  TrainCommandTest() {
+    EXPECT_OK(WriteFile(recipe_, kRecipe));
+    // Workers whose `gandem` was killed become our children.
+    prctl(PR_SET_CHILD_SUBREAPER, 1);
+  }
+  ~TrainCommandTest() override {
+    for (const auto& [name, value] : environment_) unsetenv(name.c_str());
+    // Nothing may be left: that is the promise of `gandem`.
+    EXPECT_EQ(waitpid(-1, nullptr, WNOHANG), -1) << "a process is left";
+  }
+  void Set(const std::string& name, const std::string& value) {
+    environment_[name] = value;
+    setenv(name.c_str(), value.c_str(), 1);
+  }
+  void Unset(const std::string& name) { unsetenv(name.c_str()); }
+
+  ChildProcess Start(std::vector<std::string> arguments) {
+    arguments.insert(arguments.begin(), PLAYED_FOLDER "/gandem");
+    auto child = ChildProcess::Start({arguments, output_});
+    EXPECT_OK(child);
+    return *std::move(child);
+  }
+  ChildProcess StartTrain(std::vector<std::string> more = {}) {
+    std::vector<std::string> arguments = {"train", recipe_, "--run_dir",
+                                          run_dir_};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    return Start(arguments);
+  }
+  static int WaitForEnd(ChildProcess& child) {
+    std::optional<ProcessEnd> end;
+    if (!Eventually([&] { return (end = child.Poll()).has_value(); })) {
+      ADD_FAILURE() << "gandem does not end; " << child.LogTail(50);
+      return -1;
+    }
+    return end->exit_code;
+  }
+  int Train(const std::vector<std::string>& more = {}) {
+    ChildProcess child = StartTrain(more);
+    return WaitForEnd(child);
+  }
+  // Workers whose `gandem` was killed are killed, too, and come to us.
+  static int ReapOrphans() {
+    int count = 0;
+    int wait_status = 0;
+    while (waitpid(-1, &wait_status, 0) > 0) {
+      EXPECT_TRUE(WIFSIGNALED(wait_status));
+      ++count;
+    }
+    return count;
+  }
+  std::string Output() { return ReadFile(output_).value_or(""); }
+  int64_t NewestStep() {
+    const auto newest = FindNewestCheckpoint(run_dir_);
+    return newest.ok() ? newest->step : 0;
+  }
+  void WaitForStep(int64_t step) {
+    ASSERT_TRUE(Eventually([&] { return NewestStep() >= step; })) << Output();
+  }
+  Json StatusOfRun() {
+    const std::string file = folder_ / "status.json";
+    auto child = ChildProcess::Start(
+        {{PLAYED_FOLDER "/gandem", "status", run_dir_, "--json"}, file});
+    EXPECT_OK(child);
+    EXPECT_EQ(WaitForEnd(*child), 0);
+    const Json json = Json::parse(ReadFile(file).value_or(""), nullptr, false);
+    EXPECT_OK(RemoveAll(file));
+    return json;
+  }
+  // The rounds of one role in metrics.jsonl, by run epoch.
+  std::map<int64_t, std::vector<int64_t>> Metrics(const std::string& role) {
+    std::map<int64_t, std::vector<int64_t>> rounds;
+    const std::string text = ReadFile(run_dir_ + "/metrics.jsonl").value_or("");
+    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      const Json json = Json::parse(line.begin(), line.end());
+      if (json.at("role") == role) {
+        rounds[json.at("run_epoch")].push_back(json.at("round"));
+      }
+    }
+    return rounds;
+  }
+
+  TempDir folder_;
+  const std::string recipe_ = folder_ / "recipe.textproto";
+  const std::string run_dir_ = folder_ / "run";
+  const std::string output_ = folder_ / "output";
+  std::map<std::string, std::string> environment_;
+};
+
+TEST_F(TrainCommandTest, ARunFromStartToEnd) {
+  EXPECT_EQ(Train(), kExitOk) << Output();
+  EXPECT_EQ(NewestStep(), 40);
+  const auto metrics = Metrics("generator");
+  ASSERT_EQ(metrics.size(), 1);
+  EXPECT_EQ(metrics.at(1).size(), 40);
+  EXPECT_TRUE(PathExists(run_dir_ + "/config.textproto"));
+  EXPECT_TRUE(PathExists(run_dir_ + "/logs/generator-0.log"));
+  EXPECT_TRUE(PathExists(run_dir_ + "/logs/discriminator-0.log"));
+  ASSERT_OK_AND_ASSIGN(const auto events,
+                       ListDirectory(run_dir_ + "/tensorboard"));
+  EXPECT_EQ(events.size(), 1);
+  EXPECT_THAT(Output(), HasSubstr("finished: all 40 rounds are done"));
+  EXPECT_THAT(Output(), Not(HasSubstr("\r")));
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status.at("state"), "finished");
+  // Nothing to do any more.
+  EXPECT_EQ(Train(), kExitOk);
+  EXPECT_EQ(Metrics("generator").size(), 1);
+}
+
+TEST_F(TrainCommandTest, Colocated) {
+  EXPECT_EQ(Train({"--colocated"}), kExitOk) << Output();
+  EXPECT_TRUE(PathExists(run_dir_ + "/logs/colocated-0.log"));
+  EXPECT_FALSE(PathExists(run_dir_ + "/logs/generator-0.log"));
+}
+
+TEST_F(TrainCommandTest, WorkersHaveCoresOfTheirOwnIfThereAreEnough) {
+  const auto log = [this] {
+    return ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
+  };
+  EXPECT_EQ(Train({"--bind_cores", "none"}), kExitOk) << Output();
+  EXPECT_THAT(log(), Not(HasSubstr("cores")));
+  EXPECT_EQ(Train({"--set", "rounds=50"}), kExitOk) << Output();
+  // A machine of one core has not enough.
+  EXPECT_THAT(log(), AnyOf(HasSubstr("cores: generator 0 on "),
+                           HasSubstr("workers are not bound to cores")));
+  ChildProcess many = Start({"train", recipe_, "--run_dir", folder_ / "many",
+                             "--set", "generator.threads=1024"});
+  EXPECT_EQ(WaitForEnd(many), kExitOk) << Output();
+  EXPECT_THAT(Output(),
+              HasSubstr("workers are not bound to cores: 2 workers have 1025 "
+                        "compute threads, and"));
+}
+
+TEST_F(TrainCommandTest, StopsWithACheckpointAndGoesOn) {
+  Set("PLAY_ROUND_MS", "5");
+  ChildProcess child = StartTrain({"--set", "rounds=4000"});
+  WaitForStep(10);
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
+  EXPECT_THAT(Output(), AllOf(HasSubstr("stopped by Ctrl-C"),
+                              HasSubstr("the same command goes on")));
+  const int64_t step = NewestStep();
+  EXPECT_GE(step, 10);
+  EXPECT_EQ(StatusOfRun().at("last_checkpoint_step"), absl::StrCat(step));
+  // Nothing that was reported is done again.
+  EXPECT_EQ(Metrics("generator").at(1).back(), step - 1);
+  EXPECT_EQ(Metrics("discriminator").at(1).back(), step - 1);
+  // Fewer rounds are allowed, too.
+  EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
+      << Output();
+  EXPECT_EQ(Metrics("generator").at(2).front(), step);
+}
+
+TEST_F(TrainCommandTest, SigtermStopsLikeCtrlC) {
+  Set("PLAY_ROUND_MS", "5");
+  ChildProcess child = StartTrain({"--set", "rounds=4000"});
+  WaitForStep(10);
+  child.Signal(SIGTERM);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
+}
+
+TEST_F(TrainCommandTest, NohupKeepsTheRunGoing) {
+  Set("PLAY_ROUND_MS", "5");
+  auto child = ChildProcess::Start(
+      {{"/usr/bin/nohup", PLAYED_FOLDER "/gandem", "train", recipe_,
+        "--run_dir", run_dir_, "--set", "rounds=4000"},
+       output_});
+  ASSERT_OK(child);
+  WaitForStep(10);
+  child->Signal(SIGHUP);
+  WaitForStep(NewestStep() + 20);
+  child->Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(*child), kExitResumable);
+  EXPECT_THAT(Output(), HasSubstr("stopped by Ctrl-C"));
+}
+
+TEST_F(TrainCommandTest, SigtermToAWorkerStopsTheRun) {
+  Set("PLAY_ROUND_MS", "5");
+  ChildProcess child = StartTrain({"--set", "rounds=4000"});
+  WaitForStep(10);
+  const Json status = StatusOfRun();
+  int pid = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(
+      status.at("workers").at(0).at("pid").get<std::string>(), &pid));
+  ASSERT_EQ(kill(pid, SIGTERM), 0);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
+  EXPECT_THAT(Output(), HasSubstr("generator 0 was asked to stop"));
+}
+
+TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
+  Set("PLAY_ROUND_MS", "50000");  // the end of a round will not come
+  ChildProcess child = StartTrain();
+  const auto prints = [this](const char* text) {
+    return Eventually([&] { return Output().find(text) != std::string::npos; });
+  };
+  ASSERT_TRUE(prints("all workers are ready"));
+  child.Signal(SIGINT);
+  ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), 128 + SIGINT);
+}
+
+TEST_F(TrainCommandTest, WorkersThatStayAreKilled) {
+  Set("PLAY_STAY", "1");
+  EXPECT_EQ(Train({"--set", "control.grace_seconds=0.5"}), kExitOk);
+  EXPECT_THAT(Output(), HasSubstr("sending them SIGTERM"));
+}
+
+TEST_F(TrainCommandTest, AKilledWorkerIsRestarted) {
+  Set("PLAY_KILL", "generator:25:" + folder_ / "killed");
+  EXPECT_EQ(Train(), kExitOk) << Output();
+  EXPECT_THAT(Output(), HasSubstr("generator 0 was killed by signal 9"));
+  EXPECT_EQ(NewestStep(), 40);
+  const auto metrics = Metrics("discriminator");
+  EXPECT_EQ(metrics.rbegin()->first, 2);
+  EXPECT_EQ(metrics.rbegin()->second.back(), 39);
+}
+
+TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
+  Set("PLAY_ROUND_MS", "5");
+  Set("TMPDIR", folder_ / "tmp");
+  ASSERT_OK(CreateDirectories(folder_ / "tmp"));
+  {
+    ChildProcess child = StartTrain({"--set", "rounds=4000"});
+    WaitForStep(10);
+    kill(child.pid(), SIGKILL);
+    EXPECT_EQ(WaitForEnd(child), 137);
+    EXPECT_EQ(ReapOrphans(), 2);
+  }
+  const int64_t step = NewestStep();
+  EXPECT_EQ(StatusOfRun().at("state"), "stopped");
+  EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
+      << Output();
+  EXPECT_EQ(Metrics("generator").rbegin()->second.front(), step);
+  // Sockets neither.
+  ASSERT_OK_AND_ASSIGN(const auto left, ListDirectory(folder_ / "tmp"));
+  EXPECT_THAT(left, ::testing::IsEmpty());
+}
+
+TEST_F(TrainCommandTest, GandemMayBeKilledAtAnyOfItsFailpoints) {
+  for (const std::string point :
+       {"coordinator.after_epoch:1", "coordinator.after_register:2",
+        "checkpoint.before_manifest:2", "checkpoint.before_rename:1",
+        "checkpoint.after_rename:2", "checkpoint.prune:1"}) {
+    SCOPED_TRACE(point);
+    ASSERT_OK(RemoveAll(run_dir_));
+    Set("GANDEM_FAILPOINT", point);
+    EXPECT_EQ(Train({"--set", "checkpoint.keep_last=1"}), 137);
+    ReapOrphans();
+    Unset("GANDEM_FAILPOINT");
+    EXPECT_EQ(Train({"--set", "checkpoint.keep_last=1"}), kExitOk) << Output();
+    EXPECT_EQ(NewestStep(), 40);
+    ASSERT_OK_AND_ASSIGN(const auto left,
+                         ListDirectory(run_dir_ + "/checkpoints"));
+    EXPECT_EQ(left.size(), 1);
+  }
+}
+
+TEST_F(TrainCommandTest, AUsageErrorOfAWorkerEndsTheRun) {
+  Set("PLAY_USAGE", "discriminator");
+  EXPECT_EQ(Train(), kExitUsage);
+  EXPECT_THAT(Output(),
+              AllOf(HasSubstr("played usage error"),
+                    HasSubstr("  | cuda:7 is not there"),
+                    HasSubstr(run_dir_ + "/logs/discriminator-0.log")));
+}
+
+TEST_F(TrainCommandTest, OneRunFolderOneGandem) {
+  Set("PLAY_ROUND_MS", "5");
+  ChildProcess child = StartTrain({"--set", "rounds=4000"});
+  WaitForStep(10);
+  EXPECT_EQ(Train({"--set", "rounds=4000"}), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("is in use by another `gandem train`"));
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status.at("state"), "running");
+  EXPECT_EQ(status.at("workers").at(0).at("state"), "running");
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable);
+}
+
+TEST_F(TrainCommandTest, ADifferentConfigIsRefusedAndAnExtensionIsNot) {
+  ASSERT_EQ(Train(), kExitOk);
+  EXPECT_EQ(Train({"--set", "seed=7", "--set", "schedule.lag=2"}), kExitUsage);
+  EXPECT_THAT(Output(), AllOf(HasSubstr("seed: 1, now 7"),
+                              HasSubstr("schedule.lag: 1, now 2")));
+  EXPECT_EQ(Train({"--set", "rounds=60", "--set", "checkpoint.every_rounds=7"}),
+            kExitOk)
+      << Output();
+  EXPECT_EQ(NewestStep(), 60);
+}
+
+TEST_F(TrainCommandTest, BadInputIsNamed) {
+  EXPECT_EQ(Train({"--set", "schedule.lga=2"}), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("lag"));
+  EXPECT_FALSE(PathExists(run_dir_));
+  ChildProcess no_recipe =
+      Start({"train", folder_ / "none.textproto", "--run_dir", run_dir_});
+  EXPECT_EQ(WaitForEnd(no_recipe), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("none.textproto"));
+  ChildProcess no_folder =
+      Start({"train", recipe_, "--run_dir", recipe_ + "/run"});
+  EXPECT_EQ(WaitForEnd(no_folder), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr(recipe_ + "/run"));
+  EXPECT_EQ(Train({"--listen", "0.0.0.0:0"}), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("insecure_network"));
+  ChildProcess no_run = Start({"status", folder_ / "nothing"});
+  EXPECT_EQ(WaitForEnd(no_run), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("holds no run"));
+}
+
+TEST_F(TrainCommandTest, APortInUseIsNamed) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in address = {};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t size = sizeof(address);
+  auto* const generic = reinterpret_cast<sockaddr*>(&address);
+  ASSERT_EQ(bind(fd, generic, size), 0);
+  ASSERT_EQ(listen(fd, 1), 0);
+  ASSERT_EQ(getsockname(fd, generic, &size), 0);
+  const std::string listen =
+      absl::StrCat("127.0.0.1:", ntohs(address.sin_port));
+  EXPECT_EQ(Train({"--listen", listen}), kExitUsage);
+  EXPECT_THAT(Output(), AllOf(HasSubstr(listen), HasSubstr("another process")));
+  close(fd);
+}
+
+TEST_F(TrainCommandTest, TcpWorksLikeAUnixSocket) {
+  EXPECT_EQ(Train({"--listen", "127.0.0.1:0"}), kExitOk) << Output();
+}
+
+TEST_F(TrainCommandTest, ADamagedCheckpointIsSkipped) {
+  ASSERT_EQ(Train(), kExitOk);
+  ASSERT_OK(WriteFile(CheckpointPath(run_dir_, 40) + "/generator-0", "x"));
+  EXPECT_EQ(Train(), kExitOk) << Output();
+  EXPECT_THAT(Output(), HasSubstr("skipped a damaged checkpoint"));
+  EXPECT_EQ(NewestStep(), 40);
+  EXPECT_EQ(Metrics("generator").at(2).front(), 30);
+}
+
+TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {
+  Set("PLAY_ROUND_MS", "5");
+  const std::vector<std::string> external = {"--external", "--set",
+                                             "rounds=600"};
+  std::vector<ChildProcess> workers;
+  {
+    ChildProcess child = StartTrain(external);
+    const std::string address_file = run_dir_ + "/state/control.addr";
+    ASSERT_TRUE(Eventually([&] { return PathExists(address_file); }));
+    ASSERT_OK_AND_ASSIGN(std::string address, ReadFile(address_file));
+    address.pop_back();  // the line end
+    for (const std::string role : {"generator", "discriminator"}) {
+      auto worker = ChildProcess::Start(
+          {{absl::StrCat(PLAYED_FOLDER, "/", role, "_worker"), "--control",
+            address, "--rank", "0"},
+           folder_ / role});
+      ASSERT_OK(worker);
+      workers.push_back(*std::move(worker));
+    }
+    WaitForStep(10);
+    child.Signal(SIGKILL);
+    EXPECT_EQ(WaitForEnd(child), 137);
+  }
+  EXPECT_EQ(Train(external), kExitOk) << Output();
+  for (ChildProcess& worker : workers) EXPECT_EQ(WaitForEnd(worker), kExitOk);
+  EXPECT_EQ(NewestStep(), 600);
+  // They went on: no round was done twice, none is missing.
+  const auto metrics = Metrics("generator");
+  ASSERT_EQ(metrics.size(), 1);
+  EXPECT_EQ(metrics.at(1).back(), 599);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,184 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several workers per role at the coordinator.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/status.h"
+#include "tests/scaling_manager/coordinator/coordinator_fixture.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::PlayedWorker;
+using gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+
+class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
+ protected:
+  CoordinatorFleetTest() {
+    options_.workers = {kDiscriminator0, {GENERATOR, 1}, {GENERATOR, 0}};
+    options_.external = true;
+  }
+
+  absl::Status RegisterOn(const std::string& host, PlayedWorker& worker) {
+    RegisterRequest request = Registration(worker);
+    request.set_host(host);
+    GANDEM_ASSIGN_OR_RETURN(const RegisterReply reply,
+                            coordinator_->Register(request));
+    worker.incarnation = reply.incarnation();
+    worker.run_epoch = reply.run_epoch();
+    return absl::OkStatus();
+  }
+  JoinRequest Ready(const PlayedWorker& worker) const {
+    JoinRequest request;
+    request.set_incarnation(worker.incarnation);
+    request.set_run_epoch(worker.run_epoch);
+    if (worker.key.role == DISCRIMINATOR) {
+      request.set_exchange_address("127.0.0.1:1");
+    } else {
+      request.set_fleet_local_address(
+          absl::StrCat("unix:/fleet-", worker.key.rank));
+    }
+    return request;
+  }
+  void StartFleet() {
+    Open();
+    for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+      ASSERT_OK(RegisterOn("here", *worker));
+    }
+    for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+      ASSERT_OK(coordinator_->Join(Ready(*worker)));
+    }
+  }
+
+  static constexpr WorkerKey kDiscriminator0 = {DISCRIMINATOR, 0};
+  PlayedWorker second_ = {.key = {GENERATOR, 1}};
+};
+
+TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
+  Open();
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    ASSERT_OK(RegisterOn("here", *worker));
+  }
+  JoinRequest first = Ready(generator_);
+  first.mutable_compute()->set_precision(RoleConfig::BFLOAT16);
+  ASSERT_OK_AND_ASSIGN(const JoinReply early, coordinator_->Join(first));
+  EXPECT_FALSE(early.all_joined());
+  ASSERT_OK(coordinator_->Join(Ready(discriminator_)));
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply,
+                       coordinator_->Join(Ready(second_)));
+  ASSERT_TRUE(reply.all_joined());
+  ASSERT_EQ(reply.fleet_size(), 2);
+  EXPECT_EQ(reply.fleet(0).local_address(), "unix:/fleet-0");
+  EXPECT_EQ(reply.fleet(0).incarnation(), generator_.incarnation);
+  EXPECT_EQ(reply.fleet(1).local_address(), "unix:/fleet-1");
+  EXPECT_EQ(reply.fleet(1).incarnation(), second_.incarnation);
+  EXPECT_EQ(reply.fleet(1).host(), "here");
+  EXPECT_EQ(reply.generator_compute().precision(), RoleConfig::BFLOAT16);
+  ASSERT_OK_AND_ASSIGN(const JoinReply alone,
+                       coordinator_->Join(Ready(discriminator_)));
+  EXPECT_EQ(alone.fleet_size(), 0);
+}
+
+TEST_F(CoordinatorFleetTest, AFleetOnTwoHostsNeedsNetworkAddresses) {
+  Open();
+  ASSERT_OK(RegisterOn("here", generator_));
+  ASSERT_OK(RegisterOn("there", second_));
+  JoinRequest first = Ready(generator_);
+  first.set_fleet_network_address("10.0.0.1:5");
+  EXPECT_OK(coordinator_->Join(first));
+  EXPECT_THAT(coordinator_->Join(Ready(second_)).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("generator 1 on there"),
+                             HasSubstr("--fleet_listen HOST:PORT to all "
+                                       "generator workers"))));
+}
+
+TEST_F(CoordinatorFleetTest, AnAddressForOthersIsForFleetsOnly) {
+  Open();
+  ASSERT_OK(RegisterOn("here", second_));
+  ASSERT_OK(RegisterOn("here", discriminator_));
+  JoinRequest lost = Ready(second_);
+  lost.clear_fleet_local_address();
+  EXPECT_THAT(coordinator_->Join(lost).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("must tell where the others find it")));
+  JoinRequest alone = Ready(discriminator_);
+  alone.set_fleet_network_address("10.0.0.1:5");
+  EXPECT_THAT(coordinator_->Join(alone).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("the only worker of a role")));
+}
+
+TEST_F(CoordinatorFleetTest, ACheckpointIsCompleteWhenAllRanksHaveReported) {
+  StartFleet();
+  for (const PlayedWorker* worker : {&discriminator_, &generator_}) {
+    ASSERT_OK_AND_ASSIGN(const ShardReply part, Report(*worker, 4));
+    EXPECT_FALSE(part.committed());
+  }
+  EXPECT_THAT(FindNewestCheckpoint(run_dir_.path()),
+              StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK_AND_ASSIGN(const ShardReply whole, Report(second_, 4));
+  EXPECT_TRUE(whole.committed());
+  ASSERT_OK_AND_ASSIGN(const auto newest,
+                       FindNewestCheckpoint(run_dir_.path()));
+  ASSERT_EQ(newest.manifest.files_size(), 3);
+  EXPECT_EQ(newest.manifest.files(0).name(), "discriminator-0");
+  EXPECT_EQ(newest.manifest.files(1).name(), "generator-0");
+  EXPECT_EQ(newest.manifest.files(2).name(), "generator-1");
+}
+
+TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
+  StartFleet();
+  ASSERT_OK(Report(generator_, 4));
+  ASSERT_OK(Report(discriminator_, 4));
+  ShardReport failed;
+  failed.set_incarnation(second_.incarnation);
+  failed.set_run_epoch(second_.run_epoch);
+  failed.set_step(4);
+  failed.set_error("disk full");
+  ASSERT_OK_AND_ASSIGN(const ShardReply reply,
+                       coordinator_->ReportShard(failed));
+  EXPECT_FALSE(reply.committed());
+  EXPECT_THAT(coordinator_->TakeEvents(),
+              Contains(AllOf(HasSubstr("4 rounds could not be written"),
+                             HasSubstr("disk full"))));
+  EXPECT_FALSE(
+      PathExists(PendingCheckpointPath(run_dir_.path(), 4, second_.run_epoch)));
+}
+
+TEST_F(CoordinatorFleetTest, TheCutIsWhereAllRanksAreAtOneState) {
+  options_.rounds = 12;
+  options_.rounds_to_agreement = 4;
+  StartFleet();
+  coordinator_->RequestStop("enough");
+  ASSERT_OK(SendPaused(generator_, 4, 4));
+  ASSERT_OK(SendPaused(second_, 4, 4));
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
+                       SendPaused(discriminator_, 3, 4));
+  ASSERT_TRUE(reply.has_cut());
+  EXPECT_EQ(reply.cut(), 7);
+}
+
+TEST_F(CoordinatorFleetTest, ACutAtAgreementIsKept) {
+  options_.rounds = 12;
+  options_.rounds_to_agreement = 4;
+  for (const int64_t started : {-1, 3}) {
+    options_.run_dir = (run_dir_ / absl::StrCat("run", started + 1));
+    ASSERT_OK(CreateDirectories(options_.run_dir));
+    StartFleet();
+    coordinator_->RequestStop("enough");
+    for (PlayedWorker* worker : {&generator_, &second_}) {
+      ASSERT_OK(SendPaused(*worker, started, started + 1));
+    }
+    ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
+                         SendPaused(discriminator_, started, started + 1));
+    EXPECT_EQ(reply.cut(), started);
+  }
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The launcher with real processes: shell scripts in place of the workers.
+#include "scaling_manager/launch/launcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <sys/stat.h>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/files/file.h"
+#include "common/process/cores.h"
+#include "common/version.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+
+class LauncherTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto coordinator =
+        Coordinator::Create({.run_name = "test",
+                             .run_dir = run_dir_.path(),
+                             .config_text = "rounds: 1\n",
+                             .rounds = 1,
+                             .workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}},
+                             .restart_budget = 2});
+    ASSERT_OK(coordinator);
+    coordinator_ = *std::move(coordinator);
+    Launch(/*trace_folder=*/"");
+  }
+  void Launch(const std::string& trace_folder) {
+    launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
+                                        .run_dir = run_dir_.path(),
+                                        .control_address = "unix:/tmp/c",
+                                        .trace_folder = trace_folder},
+                      coordinator_.get());
+  }
+  // The role's binary runs test_child with these arguments before its own.
+  void Install(Role role, const std::string& arguments) {
+    const std::string path = binaries_ / WorkerBinary(role);
+    ASSERT_OK(WriteFile(path, absl::StrCat("#!/bin/sh\nexec ", TEST_CHILD, " ",
+                                           arguments, " \"$@\" wait\n")));
+    ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  }
+  // Until `count` workers have failed.
+  std::vector<Launcher::Failure> PollForFailures(size_t count) {
+    std::vector<Launcher::Failure> failures;
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (failures.size() < count && absl::Now() < deadline) {
+      for (auto& failure : launcher_->Poll()) failures.push_back(failure);
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return failures;
+  }
+  // True when no process is left.
+  bool AllEnd() {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (!launcher_->empty() && absl::Now() < deadline) {
+      launcher_->Poll();
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return launcher_->empty();
+  }
+  std::string Log(const std::string& name) {
+    return ReadFile(run_dir_ / "logs/" + name).value_or("");
+  }
+  // What the generator has printed in the end.
+  void ExpectLog(const std::string& expected) {
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (Log("generator-0.log") != expected && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    EXPECT_EQ(Log("generator-0.log"), expected);
+  }
+
+  TempDir run_dir_;
+  TempDir binaries_;
+  std::unique_ptr<Coordinator> coordinator_;
+  std::optional<Launcher> launcher_;
+};
+
+TEST_F(LauncherTest, StartsEveryWorkerOnce) {
+  Install(GENERATOR, "");
+  Install(DISCRIMINATOR, "");
+  launcher_->Poll();
+  launcher_->Poll();
+  const StatusReply status = coordinator_->Status();
+  ASSERT_EQ(status.workers_size(), 2);
+  for (const WorkerStatus& worker : status.workers()) {
+    EXPECT_EQ(worker.state(), "starting");
+    EXPECT_EQ(kill(static_cast<pid_t>(worker.pid()), 0), 0);
+  }
+  EXPECT_NE(status.workers(0).pid(), status.workers(1).pid());
+}
+
+TEST_F(LauncherTest, TellsTheWorkerWhoItIs) {
+  Install(GENERATOR, "print=hello");
+  Install(DISCRIMINATOR, "");
+  launcher_->Poll();
+  ExpectLog("hello\n--control\nunix:/tmp/c\n--rank\n0\n");
+}
+
+TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
+  Launch("/tmp/run/trace");
+  Install(GENERATOR, "");
+  Install(DISCRIMINATOR, "");
+  launcher_->Poll();
+  ExpectLog("--control\nunix:/tmp/c\n--rank\n0\n--trace\n/tmp/run/trace\n");
+}
+
+TEST_F(LauncherTest, WorkersRunOnTheirCores) {
+  Install(GENERATOR, "cores");
+  Install(DISCRIMINATOR, "cores");
+  const std::vector<int> allowed = AllowedCores();
+  const std::vector<int> last = {allowed.back()};
+  launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
+                                      .run_dir = run_dir_.path(),
+                                      .control_address = "unix:/tmp/c",
+                                      .cores = {{{GENERATOR, 0}, last}}},
+                    coordinator_.get());
+  launcher_->Poll();
+  const auto says = [this](const std::string& log, const std::string& cores) {
+    const std::string expected = absl::StrCat("cores ", cores, ",");
+    const absl::Time deadline = absl::Now() + absl::Seconds(30);
+    while (!absl::StrContains(Log(log), expected) && absl::Now() < deadline) {
+      absl::SleepFor(absl::Milliseconds(2));
+    }
+    return absl::StrContains(Log(log), expected);
+  };
+  EXPECT_TRUE(says("generator-0.log", CoresText(last)));
+  EXPECT_TRUE(says("discriminator-0.log", CoresText(allowed)));
+}
+
+TEST_F(LauncherTest, RestartsWithinTheBudgetAndShowsTheLog) {
+  Install(GENERATOR, "print=broken signal=9");
+  Install(DISCRIMINATOR, "");
+  const auto failures = PollForFailures(3);
+  ASSERT_EQ(failures.size(), 3);
+  for (const Launcher::Failure& failure : failures) {
+    EXPECT_EQ(failure.key, (WorkerKey{GENERATOR, 0}));
+    EXPECT_EQ(failure.end.exit_code, 137);
+    EXPECT_THAT(failure.log_path, HasSubstr("logs/generator-0.log"));
+  }
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitInternal);
+  launcher_->Poll();  // starts nobody any more
+  launcher_->SignalAll(SIGTERM);
+  EXPECT_TRUE(AllEnd());
+}
+
+TEST_F(LauncherTest, AUsageErrorIsNotRestarted) {
+  Install(GENERATOR, "print=bad_device exit=2");
+  Install(DISCRIMINATOR, "");
+  const auto failures = PollForFailures(1);
+  ASSERT_EQ(failures.size(), 1);
+  EXPECT_EQ(failures[0].log_tail, "bad_device\n");
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
+TEST_F(LauncherTest, AMissingBinaryEndsTheRun) {
+  Install(GENERATOR, "");
+  launcher_->Poll();
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+  EXPECT_THAT(coordinator_->outcome()->detail,
+              HasSubstr("discriminator_worker"));
+}
+
+TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
+  Install(GENERATOR, "ignore_term");
+  Install(DISCRIMINATOR, "ignore_term");
+  launcher_->Poll();
+  RegisterRequest request;
+  request.set_role(GENERATOR);
+  request.set_binary_version(std::string(GandemVersion()));
+  request.set_pid(coordinator_->Status().workers(0).pid());
+  ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
+                       coordinator_->Register(request));
+  // It registers again in mid-run, say, but never leaves: a failure that it
+  // reports gives it five seconds, silence none.
+  HeartbeatRequest beat;
+  beat.set_incarnation(reply.incarnation());
+  beat.set_run_epoch(reply.run_epoch());
+  beat.set_started_round(-1);
+  beat.set_failure("INTERNAL: stuck");
+  beat.set_failure_exit_code(kExitInternal);
+  ASSERT_OK(coordinator_->Heartbeat(beat));
+  const auto failures = PollForFailures(1);
+  ASSERT_EQ(failures.size(), 1);
+  EXPECT_EQ(failures[0].end.exit_code, 137);
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);
+}
+
+TEST_F(LauncherTest, WhoWasAskedToLeaveHasNotFailed) {
+  Install(GENERATOR, "ignore_term");
+  Install(DISCRIMINATOR, "ignore_term");
+  launcher_->Poll();
+  coordinator_->RequestStop("test");
+  EXPECT_TRUE(launcher_->Poll().empty());
+  EXPECT_FALSE(launcher_->empty());
+  launcher_->SignalAll(SIGKILL);
+  while (!launcher_->empty()) EXPECT_TRUE(launcher_->Poll().empty());
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/metrics_writer.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/descriptor.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::json;
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+RoundMetrics MetricsOf(Role role, int64_t epoch, int64_t round) {
+  RoundMetrics metrics;
+  metrics.set_role(role);
+  metrics.set_run_epoch(epoch);
+  metrics.set_round(round);
+  metrics.set_unix_seconds(1e9);
+  metrics.set_loss(0.5);
+  metrics.set_images(64);
+  metrics.set_round_seconds(0.5);
+  return metrics;
+}
+
+class MetricsWriterTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<MetricsWriter> Open() {
+    auto writer = MetricsWriter::Open(run_dir_.path());
+    EXPECT_OK(writer);
+    return *std::move(writer);
+  }
+  // (run epoch, round) of each line.
+  std::vector<std::pair<int64_t, int64_t>> Lines() {
+    std::vector<std::pair<int64_t, int64_t>> lines;
+    const std::string text = ReadFile(run_dir_ / "metrics.jsonl").value_or("?");
+    for (const auto line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+      const Json json = Json::parse(line.begin(), line.end());
+      lines.emplace_back(json.at("run_epoch"), json.at("round"));
+    }
+    return lines;
+  }
+  std::string Events() {
+    std::string all;
+    const auto names = ListDirectory(run_dir_ / "tensorboard");
+    for (const std::string& name : names.value_or(std::vector<std::string>())) {
+      all += ReadFile(run_dir_ / "tensorboard/" + name).value_or("");
+    }
+    return all;
+  }
+  TempDir run_dir_;
+};
+
+TEST_F(MetricsWriterTest, WritesLinesAndEvents) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    writer->Add(MetricsOf(GENERATOR, 1, 0));
+    writer->Add(MetricsOf(DISCRIMINATOR, 1, 0));
+    writer->Add(MetricsOf(GENERATOR, 1, 1));
+  }
+  EXPECT_THAT(Lines(), SizeIs(3));
+  EXPECT_THAT(Events(), HasSubstr("generator/loss"));
+  EXPECT_THAT(Events(), HasSubstr("generator/images_per_second"));
+  EXPECT_THAT(Events(), HasSubstr("discriminator/logit_real"));
+  for (const char* const role : {"generator", "discriminator"}) {
+    EXPECT_THAT(Events(),
+                HasSubstr(absl::StrCat(role, "/wait_feedback_seconds")));
+  }
+}
+
+TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    writer->Add(MetricsOf(GENERATOR, 1, 0));
+    RoundMetrics metrics = MetricsOf(DISCRIMINATOR, 1, 0);
+    metrics.set_workers(2);
+    writer->Add(metrics);
+  }
+  for (const char* const scalar :
+       {"generator/compute_seconds", "discriminator/compute_seconds",
+        "discriminator/hidden_sync_seconds", "discriminator/sync_bytes"}) {
+    EXPECT_THAT(Events(), HasSubstr(scalar));
+  }
+  // A fleet of one has no communication to show.
+  EXPECT_THAT(Events(), Not(HasSubstr("generator/sync_bytes")));
+  EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
+}
+
+TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {
+  {
+    auto writer = Open();
+    writer->Add(MetricsOf(GENERATOR, 1, 5));
+    writer->Add(MetricsOf(GENERATOR, 1, 5));
+    writer->Add(MetricsOf(GENERATOR, 1, 4));
+    writer->Add(MetricsOf(GENERATOR, 2, 4));  // done again after a restart
+  }
+  EXPECT_THAT(Lines(),
+              ::testing::ElementsAre(std::pair(1, 5), std::pair(2, 4)));
+}
+
+TEST_F(MetricsWriterTest, GoesOnAfterALineThatACrashCutOff) {
+  ASSERT_OK(WriteFile(run_dir_ / "metrics.jsonl",
+                      "{\"run_epoch\":1,\"round\":0}\n{\"run_epoch\":1,\"ro"));
+  { Open()->Add(MetricsOf(GENERATOR, 2, 0)); }
+  EXPECT_THAT(Lines(),
+              ::testing::ElementsAre(std::pair(1, 0), std::pair(2, 0)));
+}
+
+TEST_F(MetricsWriterTest, AFileWithoutALineEndIsNoLine) {
+  ASSERT_OK(WriteFile(run_dir_ / "metrics.jsonl", std::string(10'000, 'x')));
+  { Open()->Add(MetricsOf(GENERATOR, 2, 0)); }
+  EXPECT_THAT(Lines(), SizeIs(1));
+}
+
+TEST_F(MetricsWriterTest, AGridOutsideTheRunFolderIsRefused) {
+  for (const char* const name : {"/etc/passwd", "../secret.png"}) {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    RoundMetrics metrics = MetricsOf(GENERATOR, 1, 0);
+    metrics.set_sample_grid(name);
+    writer->Add(metrics);
+    absl::Status error;
+    while ((error = writer->TakeError()).ok()) {
+    }
+    EXPECT_EQ(error.code(), absl::StatusCode::kInvalidArgument);
+  }
+}
+
+TEST_F(MetricsWriterTest, AnErrorIsToldOnceAndTheRestIsWritten) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    RoundMetrics metrics = MetricsOf(GENERATOR, 1, 0);
+    metrics.set_sample_grid("samples/none.png");
+    writer->Add(metrics);
+    absl::Status error;
+    while ((error = writer->TakeError()).ok()) {
+    }
+    EXPECT_THAT(std::string(error.message()), HasSubstr("none.png"));
+    EXPECT_OK(writer->TakeError());
+    writer->Add(MetricsOf(GENERATOR, 1, 1));
+  }
+  EXPECT_THAT(Lines(), SizeIs(2));
+}
+
+}  // namespace
+}  // namespace gandem

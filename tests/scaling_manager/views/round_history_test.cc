@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/round_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/files/file.h"
+#include "common/files/proto_json.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+RoundMetrics Metrics(Role role, int rank, int64_t epoch, int64_t round) {
+  RoundMetrics metrics;
+  metrics.set_role(role);
+  metrics.set_rank(rank);
+  metrics.set_run_epoch(epoch);
+  metrics.set_round(round);
+  return metrics;
+}
+
+// What the coordinator writes is what is read.
+TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
+  RoundMetrics metrics = Metrics(DISCRIMINATOR, 1, 2, 30);
+  metrics.set_images(32);
+  metrics.set_round_seconds(1.5);
+  metrics.set_wait_images_seconds(0.125);
+  metrics.set_wait_feedback_seconds(0.25);
+  metrics.set_wait_data_seconds(0.0625);
+  metrics.set_wait_cache_seconds(0.03125);
+  metrics.set_wait_sync_seconds(0.5);
+  metrics.set_hidden_sync_seconds(0.75);
+  metrics.set_sync_bytes(4096);
+  metrics.set_workers(3);
+  RoundHistory history;
+  history.AddLine(ProtoJson(metrics));
+  const RoundRecord& record = history.rounds().at({DISCRIMINATOR, 1}).at(30);
+  EXPECT_EQ(record.run_epoch, 2);
+  EXPECT_EQ(record.workers, 3);
+  EXPECT_EQ(record.images, 32);
+  EXPECT_EQ(record.sync_bytes, 4096);
+  const RoundTimes expected = TimesOf(metrics);
+  EXPECT_EQ(record.times.round, expected.round);
+  EXPECT_EQ(record.times.images, expected.images);
+  EXPECT_EQ(record.times.feedback, expected.feedback);
+  EXPECT_EQ(record.times.data, expected.data);
+  EXPECT_EQ(record.times.cache, expected.cache);
+  EXPECT_EQ(record.times.sync, expected.sync);
+  EXPECT_EQ(record.times.hidden_sync, expected.hidden_sync);
+  EXPECT_EQ(record.times.compute(),
+            1.5 - 0.125 - 0.25 - 0.0625 - 0.03125 - 0.5);
+  EXPECT_EQ(record.times.overlap(), 0.6);
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
+  RoundHistory history;
+  for (const int64_t epoch : {1, 3, 2}) {
+    RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 5);
+    metrics.set_images(10 * epoch);
+    history.AddLine(ProtoJson(metrics));
+  }
+  ASSERT_EQ(history.rounds().size(), 1);
+  ASSERT_EQ(history.rounds().at({GENERATOR, 0}).size(), 1);
+  EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
+}
+
+TEST(RoundHistoryTest, WhatIsNoRecordIsCounted) {
+  const gandem::testing::TempDir dir;
+  const std::string line = ProtoJson(Metrics(GENERATOR, 0, 1, 0));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl",
+                      line +
+                          "\n{\"role\":\"gener\n[1]\n{\"role\":\"critic\"}\n" +
+                          R"({"role":"generator","round":"first"})" + "\n" +
+                          line.substr(0, line.size() / 2)));
+  ASSERT_OK_AND_ASSIGN(const RoundHistory history,
+                       RoundHistory::Read(dir.path()));
+  EXPECT_EQ(history.rounds().size(), 1);
+  EXPECT_EQ(history.unreadable_lines(), 5);
+}
+
+TEST(RoundHistoryTest, ReadsAllFilesOfMetrics) {
+  const gandem::testing::TempDir dir;
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl",
+                      ProtoJson(Metrics(GENERATOR, 0, 1, 0)) + "\n"));
+  ASSERT_OK(WriteFile(dir / "metrics-1.jsonl",
+                      ProtoJson(Metrics(GENERATOR, 1, 1, 0)) + "\n"));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl.bak", "?\n"));
+  ASSERT_OK_AND_ASSIGN(const RoundHistory history,
+                       RoundHistory::Read(dir.path()));
+  EXPECT_EQ(history.rounds().size(), 2);
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST(RoundHistoryTest, ARunWithoutMetricsIsToldWhatToDo) {
+  const gandem::testing::TempDir dir;
+  EXPECT_THAT(
+      RoundHistory::Read(dir.path()),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("gandem status")));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl", ""));
+  EXPECT_THAT(RoundHistory::Read(dir.path()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no round")));
+  EXPECT_THAT(RoundHistory::Read(dir / "none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/compute/measure_step.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+#include "common/files/text_proto.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+// Two small residual networks.
+RunConfig MeasureStepConfig() {
+  RunConfig config;
+  EXPECT_OK(ParseTextProto(R"(
+      data { image_size: 32 }
+      generator { batch_size: 16 network { sngan { width: 4 noise_dim: 8 } } }
+      discriminator { batch_size: 16 network { sngan { width: 4 } } }
+      )",
+                           "config", config));
+  return config;
+}
+
+class MeasureStepTest : public ::testing::TestWithParam<Role> {
+ protected:
+  StepCost Measure(const RunConfig& config, const Compute& compute) {
+    const auto cost = MeasureStep(config, GetParam(), compute, {.steps = 1});
+    EXPECT_OK(cost.status());
+    EXPECT_GT(cost->time, absl::ZeroDuration());
+    return *cost;
+  }
+  RoleConfig& RoleOf(RunConfig& config) {
+    return GetParam() == GENERATOR ? *config.mutable_generator()
+                                   : *config.mutable_discriminator();
+  }
+};
+
+TEST_P(MeasureStepTest, PeakIsThatOfTensors) {
+  RunConfig config = MeasureStepConfig();
+  NetworkConfig& network = *RoleOf(config).mutable_network();
+  network.mutable_mlp()->add_hidden(1000);
+  network.mutable_mlp()->set_noise_dim(1000);
+  // A thousand or a million weights of a layer and as many gradients; a batch
+  // of 2 has next to no activations.
+  const auto cost = MeasureStep(config, GetParam(), {}, {.batch_size = 2});
+  ASSERT_OK(cost.status());
+  const double weights = (GetParam() == GENERATOR ? 1001000.0 : 0) +
+                         1024 * 1000 + (GetParam() == GENERATOR ? 1024 : 2001);
+  EXPECT_GT(cost->peak_bytes, 2 * 4 * weights);
+  EXPECT_LT(cost->peak_bytes, 3.5 * 4 * weights);
+}
+
+TEST_P(MeasureStepTest, HalfOfTheBitsNeedLessMemory) {
+  const RunConfig config = MeasureStepConfig();
+  const int64_t exact = Measure(config, {}).peak_bytes;
+  const int64_t rounded =
+      Measure(config, {.autocast = at::kBFloat16}).peak_bytes;
+  EXPECT_LT(rounded, 0.85 * exact);
+}
+
+// A discriminator's would not: its peak is in its first and largest block, the
+// last one of the backward pass.
+TEST(RecomputeTest, BlocksOfAGeneratorNeedLessMemory) {
+  RunConfig config = MeasureStepConfig();
+  RoleConfig& role = *config.mutable_generator();
+  BigganConfig& network = *role.mutable_network()->mutable_biggan();
+  network.set_form(BigganConfig::DEEP);
+  network.set_width(8);
+  network.set_attention(false);
+  const auto peak = [&] {
+    const auto cost = MeasureStep(config, GENERATOR, {}, {.steps = 1});
+    EXPECT_OK(cost.status());
+    return cost->peak_bytes;
+  };
+  const int64_t kept = peak();
+  role.set_recompute_blocks(true);
+  EXPECT_LT(peak(), 0.8 * kept);
+}
+
+TEST_P(MeasureStepTest, ABatchOfHalfTheSizeNeedsLessMemory) {
+  const RunConfig config = MeasureStepConfig();
+  const auto half = MeasureStep(config, GetParam(), {}, {.batch_size = 8});
+  ASSERT_OK(half.status());
+  EXPECT_LT(half->peak_bytes, 0.65 * Measure(config, {}).peak_bytes);
+}
+
+TEST_P(MeasureStepTest, LeavesNoTrace) {
+  torch::manual_seed(4);
+  const at::Tensor expected = torch::rand({3});
+  torch::manual_seed(4);
+  Measure(MeasureStepConfig(), {});
+  EXPECT_TRUE(at::equal(torch::rand({3}), expected));
+}
+
+TEST_P(MeasureStepTest, RecomputingNeedsBlocks) {
+  RunConfig config = MeasureStepConfig();
+  RoleOf(config).mutable_network()->mutable_mlp()->add_hidden(4);
+  RoleOf(config).set_recompute_blocks(true);
+  EXPECT_THAT(
+      MeasureStep(config, GetParam(), {}).status(),
+      gandem::testing::StatusIs(absl::StatusCode::kInvalidArgument,
+                                ::testing::HasSubstr("is not made of blocks")));
+}
+
+INSTANTIATE_TEST_SUITE_P(Roles, MeasureStepTest,
+                         ::testing::Values(GENERATOR, DISCRIMINATOR),
+                         [](const auto& info) {
+                           return Role_Name(info.param);
+                         });
+
+TEST(MeasureStepLimitTest, ASlowWarmUpIsTheAnswer) {
+  const auto cost =
+      MeasureStep(MeasureStepConfig(), GENERATOR, {},
+                  {.steps = 1000000, .warmup_limit = absl::ZeroDuration()});
+  ASSERT_OK(cost.status());
+  EXPECT_GT(cost->time, absl::ZeroDuration());
+}
+
+}  // namespace
+}  // namespace gandem

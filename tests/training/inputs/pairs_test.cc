@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/inputs/pairs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "pipeline/prefetcher.h"
+#include "proto/config.pb.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::StatusIs;
+
+constexpr int64_t kImages = 37;
+constexpr int64_t kPairsSteps = 3;  // of the discriminator in a round
+constexpr int64_t kPairsBatch = 4;
+
+// Image i shows i, and is made of one that shows -i; of two channels.
+class PairsNumbers : public Dataset {
+ public:
+  int64_t size() const override { return kImages; }
+  ImageShape shape() const override {
+    return {.channels = 3, .height = 2, .width = 1};
+  }
+  absl::StatusOr<int64_t> Read(int64_t index,
+                               std::span<float> out) const override {
+    std::ranges::fill(out.first(2), static_cast<float>(index));
+    std::ranges::fill(out.subspan(2), -static_cast<float>(index));
+    return kNoLabel;
+  }
+};
+
+class Unreadable : public PairsNumbers {
+ public:
+  absl::StatusOr<int64_t> Read(int64_t, std::span<float>) const override {
+    return absl::DataLossError("bad pixel");
+  }
+};
+
+RunConfig PairsConfig(int64_t interval = 1) {
+  RunConfig config;
+  config.set_seed(11);
+  config.mutable_generator()->mutable_sync()->set_interval(interval);
+  config.mutable_discriminator()->mutable_sync()->set_interval(interval);
+  config.mutable_generator()->set_batch_size(kPairsSteps * kPairsBatch);
+  config.mutable_discriminator()->set_batch_size(kPairsBatch);
+  return config;
+}
+
+PairReader PairsReader(int64_t interval = 1) {
+  return PairReader(PairsConfig(interval), std::make_shared<PairsNumbers>(),
+                    Compute{});
+}
+
+std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
+  const at::Tensor first_N = images_NCHW.flatten(1).select(1, 0).contiguous();
+  const float* values = first_N.const_data_ptr<float>();
+  return {values, values + first_N.numel()};
+}
+
+class PlacesTest : public ::testing::TestWithParam<int64_t> {};
+
+INSTANTIATE_TEST_SUITE_P(Intervals, PlacesTest, ::testing::Values(1, 2));
+
+TEST_P(PlacesTest, GeneratedImagesHaveThePairsOfTheRealOnes) {
+  const PairReader reader = PairsReader(GetParam());
+  // A step takes the batches of its interval.
+  const int64_t step_batch = kPairsBatch * GetParam();
+  ASSERT_OK_AND_ASSIGN(
+      const auto prefetcher,
+      Prefetcher::Create(std::make_shared<PairsNumbers>(),
+                         {.seed = 11, .batch_size = step_batch}));
+  for (int64_t step = 0; step < 5 * kPairsSteps; ++step) {
+    ASSERT_OK_AND_ASSIGN(const RealBatch batch,
+                         prefetcher->Next(absl::InfiniteFuture()));
+    const auto* values =
+        reinterpret_cast<const float*>(batch.pixels.span().data());
+    std::vector<float> real;
+    for (int64_t i = 0; i < step_batch; ++i) real.push_back(values[i * 6]);
+    // REUSED images are those of the generator's round.
+    ASSERT_OK_AND_ASSIGN(
+        const RealImages reused,
+        reader.Read(
+            Purpose::kGeneratorNoise, step / kPairsSteps,
+            {.first = step % kPairsSteps * step_batch, .count = step_batch}));
+    EXPECT_EQ(NumbersOf(reused.images_NCHW), real) << step;
+    ASSERT_OK_AND_ASSIGN(const RealImages fresh,
+                         reader.Read(Purpose::kDiscriminatorNoise, step,
+                                     {.first = 0, .count = step_batch}));
+    EXPECT_EQ(NumbersOf(fresh.images_NCHW), real) << step;
+  }
+}
+
+TEST(PairReaderTest, SamplesFollowTheFileAndBeginAgain) {
+  ASSERT_OK_AND_ASSIGN(const RealImages samples,
+                       PairsReader().Read(Purpose::kSample, 0,
+                                          {.first = kImages - 2, .count = 4}));
+  EXPECT_EQ(NumbersOf(samples.images_NCHW),
+            (std::vector<float>{kImages - 2, kImages - 1, 0, 1}));
+}
+
+TEST(PairReaderTest, InputsAreTheOtherChannels) {
+  const IndexRange range = {.first = 3, .count = 2};
+  ASSERT_OK_AND_ASSIGN(const RealImages pairs,
+                       PairsReader().Read(Purpose::kSample, 0, range));
+  EXPECT_EQ(pairs.images_NCHW.sizes(), (at::IntArrayRef{2, 1, 2, 1}));
+  EXPECT_EQ(pairs.condition.images_NCHW.sizes(), (at::IntArrayRef{2, 2, 2, 1}));
+  EXPECT_EQ(NumbersOf(pairs.condition.images_NCHW),
+            (std::vector<float>{-3, -4}));
+  ASSERT_OK_AND_ASSIGN(const Condition condition,
+                       InputsOf(std::make_shared<PairReader>(PairsReader()))(
+                           Purpose::kSample, 0, range));
+  EXPECT_TRUE(at::equal(condition.images_NCHW, pairs.condition.images_NCHW));
+}
+
+TEST(PairReaderTest, ReportsWhatCannotBeRead) {
+  const PairReader reader(PairsConfig(), std::make_shared<Unreadable>(),
+                          Compute{});
+  EXPECT_THAT(reader.Read(Purpose::kSample, 0, {.first = 0, .count = 1}),
+              StatusIs(absl::StatusCode::kDataLoss, "bad pixel"));
+}
+
+TEST(PairReaderTest, BesidePairsShowsInputTranslationAndTarget) {
+  const at::Tensor image = torch::ones({2, 1, 3, 4});
+  const at::Tensor grid = BesidePairs(
+      {.images_NCHW = image * 3, .condition = {.images_NCHW = image}},
+      image * 2);
+  ASSERT_EQ(grid.sizes(), (at::IntArrayRef{2, 1, 3, 12}));
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(at::equal(grid.narrow(3, 4 * i, 4), image * (i + 1)));
+  }
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizers/gradients.h"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+#include <limits>
+
+namespace gandem {
+namespace {
+
+// Gradients (3, 0) and (0, -4): norm 5. A third parameter has none.
+class GradientsTest : public ::testing::Test {
+ protected:
+  GradientsTest() {
+    for (const char* name : {"a", "b", "c"}) {
+      network_.register_parameter(name, torch::zeros({2}));
+    }
+    network_.parameters()[0].mutable_grad() = torch::tensor({3.0F, 0.0F});
+    network_.parameters()[1].mutable_grad() = torch::tensor({0.0F, -4.0F});
+  }
+  float Gradient(int parameter, int element) {
+    return network_.parameters()[parameter].grad()[element].item<float>();
+  }
+
+  torch::nn::Module network_;
+};
+
+TEST_F(GradientsTest, NormOverAllParameters) {
+  EXPECT_NEAR(GradientNorm(network_), 5, 1e-6);
+}
+
+TEST_F(GradientsTest, ClipsToTheNormAndReturnsTheOldOne) {
+  EXPECT_NEAR(ClipGradientNorm(network_, 2.5), 5, 1e-6);
+  EXPECT_NEAR(Gradient(0, 0), 1.5, 1e-6);
+  EXPECT_NEAR(Gradient(1, 1), -2, 1e-6);
+  EXPECT_EQ(Gradient(0, 1), 0);
+  EXPECT_NEAR(GradientNorm(network_), 2.5, 1e-6);
+}
+
+TEST_F(GradientsTest, ShortGradientsStayAsTheyAre) {
+  EXPECT_NEAR(ClipGradientNorm(network_, 5.1), 5, 1e-6);
+  EXPECT_EQ(Gradient(0, 0), 3);
+  EXPECT_EQ(Gradient(1, 1), -4);
+}
+
+TEST_F(GradientsTest, EqualsPyTorch) {
+  torch::nn::Module twin;
+  at::Tensor parameter = twin.register_parameter("p", torch::zeros({100}));
+  const at::Tensor gradient = torch::arange(100).to(torch::kFloat32).cos();
+  parameter.mutable_grad() = gradient.clone();
+  ClipGradientNorm(twin, 0.7);
+  const at::Tensor ours = parameter.grad().clone();
+  parameter.mutable_grad() = gradient.clone();
+  torch::nn::utils::clip_grad_norm_({parameter}, 0.7);
+  EXPECT_TRUE(at::allclose(ours, parameter.grad(), 1e-6, 0));
+}
+
+TEST_F(GradientsTest, NotFiniteScalesNothing) {
+  network_.parameters()[0].mutable_grad()[1] =
+      std::numeric_limits<float>::infinity();
+  EXPECT_TRUE(std::isinf(ClipGradientNorm(network_, 1)));
+  EXPECT_EQ(Gradient(1, 1), -4);
+}
+
+TEST_F(GradientsTest, NoGradientsHaveNormZero) {
+  const torch::nn::Module empty;
+  EXPECT_EQ(ClipGradientNorm(empty, 1), 0);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// BOUNDED with several workers per role: whatever each rank of a fleet has
+// received, used again or dropped, all make the same updates, and nobody waits
+// for somebody who waits.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <string>
+#include <tuple>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/training/runs/pair.h"
+
+namespace gandem {
+namespace {
+
+// generators, discriminators, L, R, uses of an image, fresh, feedback
+using BoundedFleetCell =
+    std::tuple<int, int, int, int, int, bool, ScheduleConfig::FeedbackMode>;
+
+std::string BoundedFleetCellName(
+    const ::testing::TestParamInfo<BoundedFleetCell>& info) {
+  const auto& [generators, discriminators, lag, steps, uses, fresh, feedback] =
+      info.param;
+  return absl::StrCat("G", generators, "_D", discriminators, "_L", lag, "_R",
+                      steps, "_uses", uses, fresh ? "_FRESH_" : "_REUSED_",
+                      ScheduleConfig::FeedbackMode_Name(feedback));
+}
+
+class BoundedFleetTest : public ::testing::TestWithParam<BoundedFleetCell> {};
+
+TEST_P(BoundedFleetTest, AllRanksMakeTheSameUpdates) {
+  const auto& [generators, discriminators, lag, steps, uses, fresh, feedback] =
+      GetParam();
+  const gandem::testing::TempDir folder;
+  RunConfig config = gandem::testing::SmallConfig("mlp", folder.path());
+  config.set_rounds(8);
+  ScheduleConfig& schedule = *config.mutable_schedule();
+  schedule.set_consistency(ScheduleConfig::BOUNDED);
+  schedule.set_lag(lag);
+  schedule.set_discriminator_steps_per_round(steps);
+  schedule.set_max_samples_per_image(uses);
+  schedule.set_image_source(fresh ? ScheduleConfig::FRESH
+                                  : ScheduleConfig::REUSED);
+  schedule.set_feedback(feedback);
+  config.mutable_generator()->set_batch_size(fresh ? 5 : 6 * steps);
+  config.mutable_generator()->set_workers(generators);
+  config.mutable_discriminator()->set_workers(discriminators);
+  for (RoleConfig* role :
+       {config.mutable_generator(), config.mutable_discriminator()}) {
+    // Ends the run if two ranks differ in any bit.
+    role->mutable_sync()->set_divergence_check_interval(1);
+  }
+  std::map<std::pair<Role, int>, int64_t> rounds;
+  absl::Mutex mu;
+  const auto report = [&](const RoundMetrics& metrics) {
+    absl::MutexLock lock(&mu);
+    ++rounds[{metrics.role(), metrics.rank()}];
+    EXPECT_LE(metrics.lag(), lag);
+    EXPECT_TRUE(std::isfinite(metrics.loss()));
+  };
+  ASSERT_OK(
+      gandem::testing::RunPair(config, {.decoupled = true, .report = report}));
+  EXPECT_EQ(rounds.size(), static_cast<size_t>(generators + discriminators));
+  for (const auto& [worker, completed] : rounds) EXPECT_EQ(completed, 8);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Shapes, BoundedFleetTest,
+    ::testing::Combine(::testing::Values(1, 2), ::testing::Values(2, 3),
+                       ::testing::Values(2), ::testing::Values(1, 2),
+                       ::testing::Values(3), ::testing::Values(false),
+                       ::testing::Values(ScheduleConfig::SNAPSHOT,
+                                         ScheduleConfig::IMAGE_GRADIENT)),
+    BoundedFleetCellName);
+INSTANTIATE_TEST_SUITE_P(
+    Lags, BoundedFleetTest,
+    ::testing::Combine(::testing::Values(3), ::testing::Values(2),
+                       ::testing::Values(1, 4), ::testing::Values(1),
+                       ::testing::Values(1, 2), ::testing::Bool(),
+                       ::testing::Values(ScheduleConfig::SNAPSHOT,
+                                         ScheduleConfig::IMAGE_GRADIENT)),
+    BoundedFleetCellName);
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs both roles of a small config in this process and returns the state that
+// they save: colocated, or decoupled on a thread for each worker, with gRPC
+// between the roles and adversarial delays.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/checkpoint/safetensors.h"
+#include "proto/config.pb.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem::testing {
+
+// What was saved: by completed rounds, then by file name.
+using SavedStates =
+    std::map<int64_t, std::map<std::string, std::vector<NamedTensor>>>;
+
+struct PairOptions {
+  bool decoupled = false;
+  // Decoupled: seed of the delays in the exchange; 0: no delays.
+  uint64_t delay_seed = 1;
+  // Decoupled: how long one wait lasts before a role looks around.
+  absl::Duration poll = absl::Milliseconds(100);
+  // Start after so many rounds from the files in this folder.
+  int64_t first_round = 0;
+  std::string resume_from = {};
+  // What AUTO has become, where the config has it.
+  ComputeChoice generator_choice = {};
+  ComputeChoice discriminator_choice = {};
+  // At least 0: stop after this round, as at a cut.
+  int64_t cut = -1;
+  // As workers do: every rank saves its share of the state. Without it each
+  // saves all of it, so that they can be compared.
+  bool saves_shares = false;
+  // Called at the end of each round of a role; decoupled: on its thread.
+  std::function<void(const RoundMetrics&)> report = {};
+};
+
+absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
+                                    const PairOptions& options);
+
+// Writes states as the files of a checkpoint, with its manifest.
+void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
+                 const std::string& folder);
+
+// A config of `family` ("mlp", "dcgan", "sndcgan", "mlp_classes": told the
+// labels, or "pix2pix") that trains in milliseconds per round, on images
+// written into `folder`.
+RunConfig SmallConfig(const std::string& family, const std::string& folder);
+
+// Of a pair of roles: the same files with the same bits; `what` for messages.
+void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
+                const std::map<std::string, std::vector<NamedTensor>>& b,
+                const std::string& what);
+// After the same rounds.
+void ExpectSame(const SavedStates& a, const SavedStates& b);
+
+// Names of the tensors that differ in any bit, or exist in one only.
+std::vector<std::string> Differences(const std::vector<NamedTensor>& a,
+                                     const std::vector<NamedTensor>& b);
+
+}  // namespace gandem::testing

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/compute/choose_compute.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/checkpoint/checkpoint_shards.h"
+#include "common/config/loss_needs.h"
+#include "common/config/role_name.h"
+#include "common/process/log.h"
+#include "common/status.h"
+#include "training/compute/run_setup.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kChoice[] = "compute.choice";
+// A candidate is out when a step of an eighth of the batch takes as long as the
+// best one's whole step: some have no kernels worth the name here.
+constexpr int64_t kProbeShare = 8;
+// Those within this factor of the best one are measured again, in so many
+// turns: a machine's speed drifts, so that only times of one turn compare.
+constexpr double kFinal = 1.5;
+constexpr int kFinalTurns = 8;
+
+bool IsAuto(const RoleConfig& role) {
+  return role.precision() == RoleConfig::AUTO || role.layout() == AUTO;
+}
+
+struct Candidate {
+  ComputeChoice choice;
+  Compute compute;
+  absl::Duration time = absl::InfiniteDuration();
+};
+
+// candidate.time, unless it is out.
+absl::Status MeasureFirst(const RunConfig& config, Role role, int steps,
+                          absl::Duration best, Candidate& candidate) {
+  const int64_t batch_size = RoleConfigOf(config, role).batch_size();
+  GANDEM_ASSIGN_OR_RETURN(
+      const StepCost probe,
+      MeasureStep(config, role, candidate.compute,
+                  {.batch_size = std::max<int64_t>(2, batch_size / kProbeShare),
+                   .steps = 1,
+                   .warmup_limit = best}));
+  if (probe.time > best) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      const StepCost cost,
+      MeasureStep(config, role, candidate.compute,
+                  {.steps = steps, .warmup_limit = 3 * best}));
+  candidate.time = cost.time;
+  return absl::OkStatus();
+}
+
+std::string Report(const std::vector<Candidate>& candidates) {
+  std::string text;
+  for (const Candidate& candidate : candidates) {
+    absl::StrAppend(&text, text.empty() ? "" : ", ", ToString(candidate.choice),
+                    " ", absl::ToInt64Microseconds(candidate.time), " us");
+  }
+  return text;
+}
+
+absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
+    const std::string& checkpoint, const std::string& role) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
+                          ReadShards(checkpoint, role));
+  const bool has = std::any_of(tensors.begin(), tensors.end(),
+                               [](const auto& t) { return t.name == kChoice; });
+  if (!has) return std::optional<ComputeChoice>();
+  const at::Tensor stored = torch::zeros({2}, at::kLong);
+  GANDEM_RETURN_IF_ERROR(TensorReader(tensors).Load("", {{kChoice, stored}}));
+  const int precision = stored[0].item<int>();
+  const int layout = stored[1].item<int>();
+  if (!RoleConfig::Precision_IsValid(precision) ||
+      precision == RoleConfig::AUTO || !MemoryLayout_IsValid(layout) ||
+      layout == AUTO) {
+    return absl::DataLossError(
+        absl::StrCat(checkpoint, ": ", kChoice, " [", precision, ", ", layout,
+                     "] is no precision and layout of this version"));
+  }
+  ComputeChoice choice;
+  choice.set_precision(static_cast<RoleConfig::Precision>(precision));
+  choice.set_layout(static_cast<MemoryLayout>(layout));
+  return std::optional<ComputeChoice>(choice);
+}
+
+}  // namespace
+
+std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
+                                             Role which) {
+  const RoleConfig& role = RoleConfigOf(config, which);
+  std::vector<RoleConfig::Precision> precisions = {role.precision()};
+  if (role.precision() == RoleConfig::AUTO) {
+    precisions = {RoleConfig::FLOAT32, RoleConfig::BFLOAT16};
+    if (which == GENERATOR || !HasGradientPenalty(config.penalties())) {
+      precisions.push_back(RoleConfig::FLOAT16);
+    }
+    if (role.device() != "cpu") precisions.push_back(RoleConfig::TF32);
+  }
+  std::vector<MemoryLayout> layouts = {role.layout()};
+  if (role.layout() == AUTO) layouts = {NCHW, CHANNELS_LAST};
+  std::vector<ComputeChoice> choices;
+  for (const auto precision : precisions) {
+    for (const auto layout : layouts) {
+      choices.emplace_back();
+      choices.back().set_precision(precision);
+      choices.back().set_layout(layout);
+    }
+  }
+  return choices;
+}
+
+absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
+                                             const FastestOptions& options) {
+  const absl::Time deadline = absl::Now() + options.limit;
+  std::vector<Candidate> candidates;
+  absl::Duration best = absl::InfiniteDuration();
+  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
+    if (!candidates.empty() && absl::Now() > deadline) break;
+    GANDEM_ASSIGN_OR_RETURN(const Compute compute,
+                            ComputeFrom(RoleConfigOf(config, role), choice));
+    Candidate candidate{.choice = choice, .compute = compute};
+    const absl::Status measured =
+        MeasureFirst(config, role, options.steps, best, candidate);
+    if (!measured.ok()) {
+      if (candidates.empty()) return measured;
+      GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
+      continue;
+    }
+    best = std::min(best, candidate.time);
+    candidates.push_back(candidate);
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.time > kFinal * best;
+  });
+  std::vector<absl::Duration> sums(candidates.size());
+  int turns = 0;
+  for (; turns < kFinalTurns && (turns == 0 || absl::Now() < deadline);
+       ++turns) {
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      GANDEM_ASSIGN_OR_RETURN(const StepCost cost,
+                              MeasureStep(config, role, candidates[i].compute,
+                                          {.steps = options.steps}));
+      sums[i] += cost.time;
+    }
+  }
+  for (size_t i = 0; i < sums.size(); ++i) candidates[i].time = sums[i] / turns;
+  const Candidate& fastest = *std::min_element(
+      candidates.begin(), candidates.end(),
+      [](const auto& a, const auto& b) { return a.time < b.time; });
+  GANDEM_LOG_INFO("AUTO: {}, the fastest of {}", ToString(fastest.choice),
+                  Report(candidates));
+  return fastest.choice;
+}
+
+absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
+                                            const std::string& resume_from) {
+  const RoleConfig& role_config = RoleConfigOf(config, role);
+  if (!IsAuto(role_config)) return Resolve(role_config, {});
+  if (!resume_from.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const std::optional<ComputeChoice> kept,
+                            ReadChoice(resume_from, RoleName(role)));
+    if (kept.has_value()) {
+      GANDEM_LOG_INFO("AUTO: {}, as in the checkpoint", ToString(*kept));
+      return Resolve(role_config, *kept);
+    }
+  }
+  return FastestCompute(config, role);
+}
+
+ComputeChoice Resolve(const RoleConfig& role, const ComputeChoice& choice) {
+  ComputeChoice resolved;
+  resolved.set_precision(role.precision() == RoleConfig::AUTO
+                             ? choice.precision()
+                             : role.precision());
+  resolved.set_layout(role.layout() == AUTO ? choice.layout() : role.layout());
+  return resolved;
+}
+
+TensorsByName ChoiceState(const RoleConfig& role, const ComputeChoice& choice) {
+  if (!IsAuto(role)) return {};
+  return {{kChoice, torch::tensor({static_cast<int64_t>(choice.precision()),
+                                   static_cast<int64_t>(choice.layout())},
+                                  at::kLong)}};
+}
+
+std::string ToString(const ComputeChoice& choice) {
+  return absl::StrCat(RoleConfig::Precision_Name(choice.precision()), " ",
+                      MemoryLayout_Name(choice.layout()));
+}
+
+}  // namespace gandem

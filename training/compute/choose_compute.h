@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What AUTO becomes: the precision and the layout in which a role's step is
+// fastest on this machine. Measured once for a run; its checkpoints keep the
+// choice, because it is part of the numerics.
+//
+// Thread safety: the compute thread.
+// Errors: those of ComputeFrom and MeasureStep for the first candidate; others
+// that this machine cannot do are left out.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/config.pb.h"
+#include "proto/metrics.pb.h"
+#include "training/compute/measure_step.h"
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+// The candidates of a role in `config`, FLOAT32 and NCHW first. One where
+// nothing is AUTO; without FLOAT16 where the config may not have it.
+std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
+                                             Role role);
+
+struct FastestOptions {
+  // Candidates that have not had their turn by then are left out. A step that
+  // was begun is finished.
+  absl::Duration limit = absl::Seconds(20);
+  int steps = 5;
+};
+
+// Measures all candidates and then the best of them again, adding up turns.
+absl::StatusOr<ComputeChoice> FastestCompute(
+    const RunConfig& config, Role role, const FastestOptions& options = {});
+
+// The choice of a role's first worker, and so of all, that starts from the
+// checkpoint in this folder (empty: a new run). Measures where AUTO is asked
+// for and the checkpoint does not say.
+//   DATA_LOSS  the checkpoint's choice is none.
+absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
+                                            const std::string& resume_from);
+
+// The configured precision and layout, `choice` where they are AUTO.
+ComputeChoice Resolve(const RoleConfig& role, const ComputeChoice& choice);
+
+// What a checkpoint keeps of a choice; nothing where nothing is AUTO.
+TensorsByName ChoiceState(const RoleConfig& role, const ComputeChoice& choice);
+
+std::string ToString(const ComputeChoice& choice);
+
+}  // namespace gandem

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/fleet/gradient_synchronizer.h"
+
+#include <torch/torch.h>
+
+#include <span>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/files/crc32c.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+at::ScalarType WireType(GradientSynchronizer::Wire wire) {
+  switch (wire) {
+    case GradientSynchronizer::Wire::kBfloat16:
+      return at::kBFloat16;
+    case GradientSynchronizer::Wire::kFloat16:
+      return at::kHalf;
+    case GradientSynchronizer::Wire::kExact:
+      break;
+  }
+  return at::ScalarType::Undefined;
+}
+
+// Those with a fraction, or those without.
+std::vector<at::Tensor> Floating(const TensorsByName& tensors, bool wanted) {
+  std::vector<at::Tensor> result;
+  for (const auto& [name, tensor] : tensors) {
+    if (tensor.is_floating_point() == wanted) result.push_back(tensor);
+  }
+  return result;
+}
+
+void Append(std::vector<at::Tensor> more, std::vector<at::Tensor>& to) {
+  to.insert(to.end(), more.begin(), more.end());
+}
+
+}  // namespace
+
+GradientSynchronizer::GradientSynchronizer(const Options& options, State state,
+                                           const FleetCollectives& fleet)
+    : options_(options), state_(std::move(state)), fleet_(fleet) {
+  GANDEM_CHECK(options_.interval >= 1 && options_.share > 0);
+  if (fleet_.tensors->size() == 1) return;
+  if (options_.mode == Mode::kAccumulate) {
+    buckets_ = std::make_unique<GradientBuckets>(
+        GradientBuckets::Options{.bucket_bytes = options_.bucket_bytes,
+                                 .wire = WireType(options_.wire),
+                                 .may_be_infinite = options_.may_be_infinite},
+        state_.parameters, fleet_);
+    std::vector<at::Tensor> buffers = Floating(state_.buffers, true);
+    Append(Floating(state_.buffers, false), buffers);
+    copied_ = std::make_unique<CopiedTensors>(std::move(buffers), fleet_);
+    return;
+  }
+  std::vector<at::Tensor> others = Floating(state_.buffers, true);
+  Append(Floating(state_.optimizer, true), others);
+  average_ = std::make_unique<StateAverage>(
+      options_.share, Floating(state_.parameters, true), others,
+      options_.bucket_bytes, fleet_);
+  std::vector<at::Tensor> counters = Floating(state_.buffers, false);
+  Append(Floating(state_.optimizer, false), counters);
+  copied_ = std::make_unique<CopiedTensors>(std::move(counters), fleet_);
+}
+
+GradientSynchronizer::~GradientSynchronizer() {
+  if (phase_ == Phase::kIdle) return;
+  for (Collective* const collective : {fleet_.tensors, fleet_.host}) {
+    collective->Close(absl::CancelledError("the step was given up"));
+    // Ends when nothing runs any more, for no operation follows a Close.
+    (void)collective->Wait(collective->Barrier(), absl::InfiniteFuture());
+  }
+}
+
+void GradientSynchronizer::ExpectLastBackward() {
+  if (!buckets_) return;
+  phase_ = Phase::kReduce;
+  // All forward passes of the step are over.
+  copied_->Launch();
+  buckets_->ExpectLastBackward();
+}
+
+absl::Status GradientSynchronizer::Reduce(absl::Time deadline) {
+  if (average_) TakeMeanOfOwnImages();
+  if (!buckets_) return absl::OkStatus();
+  GANDEM_CHECK(phase_ == Phase::kReduce);
+  buckets_->Launch();
+  GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
+  GANDEM_RETURN_IF_ERROR(buckets_->Finish(deadline));
+  phase_ = Phase::kIdle;
+  return absl::OkStatus();
+}
+
+void GradientSynchronizer::TakeMeanOfOwnImages() {
+  const torch::NoGradGuard no_grad;
+  for (const auto& [name, parameter] : state_.parameters) {
+    if (parameter.grad().defined()) parameter.grad().div_(options_.share);
+  }
+}
+
+absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
+                                               absl::Time deadline) {
+  if (fleet_.tensors->size() == 1) return absl::OkStatus();
+  if (phase_ == Phase::kIdle && average_ && step % options_.interval == 0) {
+    copied_->Launch();
+    average_->Launch();
+    phase_ = Phase::kAverage;
+  }
+  if (phase_ == Phase::kAverage) {
+    GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
+    GANDEM_RETURN_IF_ERROR(average_->Finish(deadline));
+    phase_ = Phase::kIdle;
+  }
+  if (phase_ == Phase::kIdle && ComparesAfter(step)) {
+    LaunchComparison();
+    phase_ = Phase::kCompare;
+  }
+  if (phase_ == Phase::kCompare) {
+    GANDEM_RETURN_IF_ERROR(FinishComparison(deadline));
+    phase_ = Phase::kIdle;
+  }
+  return absl::OkStatus();
+}
+
+bool GradientSynchronizer::ComparesAfter(int64_t step) const {
+  const int64_t interval = options_.divergence_check_interval;
+  if (interval == 0) return false;
+  if (!average_) return step % interval == 0;
+  // The first average at or after every interval-th update.
+  return step % options_.interval == 0 && step % interval < options_.interval;
+}
+
+TensorsByName GradientSynchronizer::AllState() const {
+  TensorsByName all = state_.parameters;
+  all.insert(all.end(), state_.buffers.begin(), state_.buffers.end());
+  for (const auto& [name, tensor] : state_.optimizer) {
+    all.emplace_back(absl::StrCat("optimizer.", name), tensor);
+  }
+  return all;
+}
+
+void GradientSynchronizer::LaunchComparison() {
+  const TensorsByName state = AllState();
+  checksums_.assign(state.size() * fleet_.host->size(), 0);
+  for (size_t i = 0; i < state.size(); ++i) {
+    const at::Tensor host = state[i].second.detach().to(at::kCPU).contiguous();
+    checksums_[fleet_.host->rank() * state.size() + i] =
+        Crc32c({static_cast<const std::byte*>(host.const_data_ptr()),
+                static_cast<size_t>(host.nbytes())});
+  }
+  comparison_ =
+      fleet_.host->AllGather(std::as_writable_bytes(std::span(checksums_)));
+}
+
+absl::Status GradientSynchronizer::FinishComparison(absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(fleet_.host->Wait(comparison_, deadline));
+  const TensorsByName state = AllState();
+  for (size_t i = 0; i < state.size(); ++i) {
+    for (int rank = 1; rank < fleet_.host->size(); ++rank) {
+      if (checksums_[rank * state.size() + i] == checksums_[i]) continue;
+      return absl::DataLossError(absl::StrCat(
+          "the ranks of this fleet have parted: ", state[i].first,
+          " differs between ranks 0 and ", rank,
+          ". A memory or a program is at fault; the checkpoints before it may "
+          "be good"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gandem

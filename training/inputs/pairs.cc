@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/inputs/pairs.h"
+
+#include <torch/torch.h>
+
+#include <span>
+#include <utility>
+
+#include "common/check.h"
+#include "common/config/data_shape.h"
+#include "common/status.h"
+#include "pipeline/open_dataset.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
+                      const Compute& compute) {
+  const int64_t inputs = joined_NCHW.size(1) - channels;
+  GANDEM_CHECK(inputs > 0);
+  return {.images_NCHW = InLayout(joined_NCHW.narrow(1, 0, channels), compute),
+          .condition = {.images_NCHW = InLayout(
+                            joined_NCHW.narrow(1, channels, inputs), compute)}};
+}
+
+PairReader::PairReader(const RunConfig& config,
+                       std::shared_ptr<const Dataset> pairs,
+                       const Compute& compute)
+    : pairs_(std::move(pairs)),
+      places_(config, pairs_->size()),
+      channels_(DataShapeOf(config.data()).image.channels),
+      compute_(compute) {}
+
+absl::StatusOr<RealImages> PairReader::Read(Purpose noise, int64_t step,
+                                            IndexRange range) const {
+  const ImageShape shape = pairs_->shape();
+  const at::Tensor joined_NCHW =
+      torch::empty({range.count, shape.channels, shape.height, shape.width});
+  float* values = joined_NCHW.mutable_data_ptr<float>();
+  const auto size = static_cast<size_t>(shape.NumValues());
+  for (int64_t i = range.first; i < range.end(); ++i, values += size) {
+    GANDEM_RETURN_IF_ERROR(
+        pairs_->Read(places_.ImageOf(noise, step, i), {values, size}).status());
+  }
+  return SplitPairs(joined_NCHW, channels_, compute_);
+}
+
+bool HasPairs(const RunConfig& config) {
+  return !config.data().idx_inputs().empty();
+}
+
+absl::StatusOr<std::shared_ptr<const PairReader>> OpenPairReader(
+    const RunConfig& config, const Compute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> pairs,
+                          OpenPairs(config.data()));
+  return std::make_shared<const PairReader>(config, std::move(pairs), compute);
+}
+
+ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs) {
+  return [pairs](Purpose noise, int64_t step,
+                 IndexRange range) -> absl::StatusOr<Condition> {
+    GANDEM_ASSIGN_OR_RETURN(RealImages images, pairs->Read(noise, step, range));
+    return std::move(images.condition);
+  };
+}
+
+absl::StatusOr<ConditionSource> OpenConditions(
+    const RunConfig& config, std::shared_ptr<const PairReader> pairs,
+    at::Device device) {
+  if (pairs) return InputsOf(std::move(pairs));
+  return OpenLabels(config, device);
+}
+
+absl::StatusOr<RealImages> ReadConditions(const ConditionSource& conditions,
+                                          const PairReader* pairs,
+                                          Purpose noise, int64_t step,
+                                          IndexRange range) {
+  if (pairs != nullptr) return pairs->Read(noise, step, range);
+  RealImages none;
+  GANDEM_ASSIGN_OR_RETURN(none.condition, conditions(noise, step, range));
+  return none;
+}
+
+at::Tensor BesidePairs(const RealImages& pairs, const at::Tensor& images_NCHW) {
+  return at::cat({pairs.condition.images_NCHW, images_NCHW, pairs.images_NCHW},
+                 /*dim=*/3);
+}
+
+}  // namespace gandem

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a role's inputs come from. Every draw is a pure function of (seed,
+// purpose, step, index): design.md section 5.
+//
+// Owner: the role holds a copy. Thread safety: the role's compute thread.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/philox.h"
+#include "exchange/schedule.h"
+#include "models/network.h"
+#include "training/compute/tensor_bytes.h"
+
+namespace gandem {
+
+// noise_NZ for samples `range` of a step.
+using NoiseSource =
+    std::function<at::Tensor(Purpose purpose, int64_t step, IndexRange range)>;
+
+struct RealImages {
+  at::Tensor images_NCHW;
+  Condition condition = {};
+};
+
+// The real images of discriminator step `step` for this rank; called once for
+// each step, in order.
+//   DEADLINE_EXCEEDED  not ready yet; call again.
+using RealImageSource = std::function<absl::StatusOr<RealImages>(
+    int64_t step, absl::Time deadline)>;
+
+// Standard normal noise.
+NoiseSource KeyedNoise(uint64_t seed, int64_t noise_dim,
+                       const Compute& compute);
+
+}  // namespace gandem

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/objective/critic.h"
+
+#include <torch/torch.h>
+
+#include <bit>
+#include <vector>
+
+namespace gandem {
+namespace {
+
+// Parameters that want no gradient for a while: the backward pass then skips
+// their part and leaves their .grad alone.
+class FrozenParameters {
+ public:
+  explicit FrozenParameters(torch::nn::Module& module)
+      : parameters_(module.parameters()) {
+    for (at::Tensor& parameter : parameters_)
+      parameter.set_requires_grad(false);
+  }
+  ~FrozenParameters() {
+    for (at::Tensor& parameter : parameters_) parameter.set_requires_grad(true);
+  }
+  FrozenParameters(const FrozenParameters&) = delete;
+  FrozenParameters& operator=(const FrozenParameters&) = delete;
+
+ private:
+  std::vector<at::Tensor> parameters_;
+};
+
+at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
+                      const Condition& condition,
+                      const ObjectiveOptions& objective, const DrawKey& key,
+                      const Compute& compute) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor real_NCHW = DiffAugment(InLayout(judged.real_NCHW, compute),
+                                           objective.augmentation, key);
+  return critic.forward(real_NCHW, condition, ForwardMode::kFrozen).logits_N;
+}
+
+// In float16 the gradient is computed of a scaled value and divided again, here
+// where it is judged: what leaves is float32 and needs no scale. The scale is a
+// power of 2, so that it changes no bit of what stays in range, and depends on
+// the arguments alone, not on the state of a trainer: every process that judges
+// these images with this critic gets the same bits. An image's share of the
+// value is about 1 / batch_size, so it begins with a slope of at most some
+// hundreds at the logits; where that overflows further down, it is halved as
+// often as needed.
+at::Tensor GradientOf(const at::Tensor& value, const at::Tensor& leaf,
+                      int64_t batch_size, const Compute& compute) {
+  if (!compute.NeedsLossScale()) {
+    return torch::autograd::grad({value}, {leaf}).front();
+  }
+  constexpr double kSlope = 256;
+  constexpr int kTries = 24;
+  double scale = kSlope * static_cast<double>(
+                              std::bit_ceil(static_cast<uint64_t>(batch_size)));
+  at::Tensor gradient;
+  for (int i = 0; i < kTries; ++i, scale /= 2) {
+    gradient = torch::autograd::grad({value * scale}, {leaf}, {},
+                                     /*retain_graph=*/true)
+                   .front();
+    if (gradient.isfinite().all().item<bool>()) break;
+    if (!value.isfinite().item<bool>()) break;  // no scale helps
+  }
+  return gradient / scale;
+}
+
+}  // namespace
+
+Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
+                     const ObjectiveOptions& objective, int64_t batch_size,
+                     const Compute& compute) {
+  FrozenParameters frozen(critic);
+  torch::AutoGradMode with_gradient(true);
+  const Tf32Scope tf32(compute);
+  const auto key = [&](Purpose purpose) {
+    return DrawKey{.seed = objective.seed,
+                   .purpose = purpose,
+                   .step = judged.round,
+                   .first_index = judged.first_index};
+  };
+  // Always a fresh leaf with canonical strides, wherever the images come from.
+  at::Tensor leaf = InLayout(judged.images_NCHW.detach(), compute);
+  leaf.set_requires_grad(true);
+  Condition condition = judged.condition;
+  if (condition.images_NCHW.defined()) {
+    condition.images_NCHW = InLayout(condition.images_NCHW, compute);
+  }
+  const Verdict verdict = critic.forward(
+      DiffAugment(leaf, objective.augmentation, key(Purpose::kAugmentJudged)),
+      condition, ForwardMode::kFrozen);
+  at::Tensor value;
+  if (IsRelativistic(objective.loss)) {
+    value =
+        GeneratorPairLoss(objective.loss,
+                          RealLogits(critic, judged, condition, objective,
+                                     key(Purpose::kAugmentJudgedReal), compute),
+                          verdict.logits_N);
+  } else {
+    value = GeneratorLoss(objective.loss, verdict.logits_N, batch_size);
+  }
+  if (objective.has_class_loss()) {
+    value = value +
+            ClassLoss(objective.class_loss, verdict, judged.condition.labels_N);
+  }
+  const at::Tensor gradient = GradientOf(value, leaf, batch_size, compute);
+  return {.gradient_NCHW = InLayout(gradient, compute),
+          .loss = value.item<double>()};
+}
+
+}  // namespace gandem

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Feedback: d(generator loss)/d(image) from a frozen discriminator version
+// (design.md section 3). Both feedback modes call this one function.
+//
+// Thread safety: the compute thread that owns the network.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "models/network.h"
+#include "training/compute/tensor_bytes.h"
+#include "training/objective/objective.h"
+
+namespace gandem {
+
+// A micro-batch of a generator step.
+struct JudgedImages {
+  at::Tensor images_NCHW;
+  Condition condition = {};
+  int64_t round = 0;
+  int64_t first_index = 0;  // in the step
+  // Relativistic losses: the real images that they are compared with.
+  at::Tensor real_NCHW = {};
+};
+
+struct Judgment {
+  at::Tensor gradient_NCHW;  // fresh memory in the layout of the computation
+  double loss = 0;           // this micro-batch's share of the step's loss
+};
+
+// Judges a micro-batch of a generator step over `batch_size` images. Changes no
+// state of `critic`.
+Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
+                     const ObjectiveOptions& objective, int64_t batch_size,
+                     const Compute& compute);
+
+}  // namespace gandem

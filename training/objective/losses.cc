@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/objective/losses.h"
+
+#include <torch/torch.h>
+
+#include "common/check.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+// softplus(x) without the cut-off of at::softplus, which is linear above 20.
+at::Tensor Softplus(const at::Tensor& x) { return -at::log_sigmoid(-x); }
+at::Tensor SoftplusOfMinus(const at::Tensor& x) { return Softplus(-x); }
+at::Tensor MinusSoftplus(const at::Tensor& x) { return at::log_sigmoid(-x); }
+at::Tensor Itself(const at::Tensor& x) { return x; }
+at::Tensor Minus(const at::Tensor& x) { return -x; }
+at::Tensor HalfSquare(const at::Tensor& x) { return 0.5 * x.square(); }
+at::Tensor HalfSquareFromOne(const at::Tensor& x) {
+  return 0.5 * (x - 1).square();
+}
+at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
+at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
+
+// Of images that should be above the others.
+at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
+  return Softplus(below - above);
+}
+at::Tensor Average(const at::Tensor& above, const at::Tensor& below) {
+  return Softplus(below.mean() - above) + Softplus(below - above.mean());
+}
+
+struct Entry {
+  using Part = at::Tensor (*)(const at::Tensor& logits);
+  using Pair = at::Tensor (*)(const at::Tensor& above, const at::Tensor& below);
+  // Separable losses.
+  Part real = nullptr;
+  Part generated = nullptr;
+  Part generator = nullptr;
+  // Relativistic ones. The discriminator wants real images above, the
+  // generator its own.
+  Pair pair = nullptr;
+};
+
+const Entry& EntryOf(AdversarialLoss loss) {
+  static constexpr Entry kNonSaturating = {.real = SoftplusOfMinus,
+                                           .generated = Softplus,
+                                           .generator = SoftplusOfMinus};
+  static constexpr Entry kSaturating = {.real = SoftplusOfMinus,
+                                        .generated = Softplus,
+                                        .generator = MinusSoftplus};
+  static constexpr Entry kLeastSquares = {.real = HalfSquareFromOne,
+                                          .generated = HalfSquare,
+                                          .generator = HalfSquareFromOne};
+  static constexpr Entry kHinge = {
+      .real = BelowOne, .generated = AboveMinusOne, .generator = Minus};
+  static constexpr Entry kWasserstein = {
+      .real = Minus, .generated = Itself, .generator = Minus};
+  static constexpr Entry kRelativisticPaired = {.pair = Paired};
+  static constexpr Entry kRelativisticAverage = {.pair = Average};
+  switch (loss) {
+    case AdversarialLoss::kNonSaturating:
+      return kNonSaturating;
+    case AdversarialLoss::kSaturating:
+      return kSaturating;
+    case AdversarialLoss::kLeastSquares:
+      return kLeastSquares;
+    case AdversarialLoss::kHinge:
+      return kHinge;
+    case AdversarialLoss::kWasserstein:
+      return kWasserstein;
+    case AdversarialLoss::kRelativisticPaired:
+      return kRelativisticPaired;
+    case AdversarialLoss::kRelativisticAverage:
+      return kRelativisticAverage;
+  }
+  GANDEM_CHECK(false && "every AdversarialLoss has an entry");
+  return kNonSaturating;
+}
+
+at::Tensor PartLoss(Entry::Part part, const at::Tensor& logits,
+                    int64_t batch_size) {
+  GANDEM_CHECK(part != nullptr);
+  return BatchMean(part(logits), batch_size);
+}
+
+at::Tensor PairLoss(AdversarialLoss loss, const at::Tensor& above,
+                    const at::Tensor& below) {
+  const Entry::Pair pair = EntryOf(loss).pair;
+  GANDEM_CHECK(pair != nullptr);
+  return BatchMean(pair(above, below), above.size(0));
+}
+
+}  // namespace
+
+AdversarialLoss AdversarialLossOf(Loss loss) {
+  switch (loss) {
+    case NON_SATURATING:
+      return AdversarialLoss::kNonSaturating;
+    case HINGE:
+      return AdversarialLoss::kHinge;
+    case SATURATING:
+      return AdversarialLoss::kSaturating;
+    case LEAST_SQUARES:
+      return AdversarialLoss::kLeastSquares;
+    case WASSERSTEIN:
+      return AdversarialLoss::kWasserstein;
+    case RELATIVISTIC_PAIRED:
+      return AdversarialLoss::kRelativisticPaired;
+    case RELATIVISTIC_AVERAGE:
+      return AdversarialLoss::kRelativisticAverage;
+  }
+  GANDEM_CHECK(false && "every Loss has a case");
+  return AdversarialLoss::kNonSaturating;
+}
+
+bool IsRelativistic(AdversarialLoss loss) {
+  return EntryOf(loss).pair != nullptr;
+}
+
+at::Tensor PerImage(const at::Tensor& values) {
+  return values.dim() == 1 ? values : values.flatten(1).mean(1);
+}
+
+at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size) {
+  GANDEM_CHECK(batch_size >= losses.size(0));
+  return PerImage(losses).sum() / static_cast<double>(batch_size);
+}
+
+at::Tensor LogitSum(const at::Tensor& logits) { return PerImage(logits).sum(); }
+
+at::Tensor RealLoss(AdversarialLoss loss, const at::Tensor& logits,
+                    int64_t batch_size) {
+  return PartLoss(EntryOf(loss).real, logits, batch_size);
+}
+
+at::Tensor GeneratedLoss(AdversarialLoss loss, const at::Tensor& logits,
+                         int64_t batch_size) {
+  return PartLoss(EntryOf(loss).generated, logits, batch_size);
+}
+
+at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
+                         int64_t batch_size) {
+  return PartLoss(EntryOf(loss).generator, logits, batch_size);
+}
+
+double AddPairedL1(const at::Tensor& images_NCHW,
+                   const at::Tensor& targets_NCHW, double weight,
+                   int64_t batch_size, const at::Tensor& gradient_NCHW) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor difference_NCHW = images_NCHW - targets_NCHW;
+  const double values =
+      static_cast<double>(difference_NCHW.numel() / difference_NCHW.size(0));
+  gradient_NCHW.add_(difference_NCHW.sign(),
+                     weight / (values * static_cast<double>(batch_size)));
+  return weight * BatchMean(difference_NCHW.abs(), batch_size).item<double>();
+}
+
+at::Tensor DiscriminatorPairLoss(AdversarialLoss loss,
+                                 const at::Tensor& real_logits,
+                                 const at::Tensor& generated_logits) {
+  return PairLoss(loss, real_logits, generated_logits);
+}
+
+at::Tensor GeneratorPairLoss(AdversarialLoss loss,
+                             const at::Tensor& real_logits,
+                             const at::Tensor& generated_logits) {
+  return PairLoss(loss, generated_logits, real_logits);
+}
+
+}  // namespace gandem

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What both roles optimize, from the config: the same for all processes of a
+// run, because any of them may judge images (training/objective/critic.h).
+//
+// Owner: values. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "training/objective/class_losses.h"
+#include "training/objective/diff_augment.h"
+#include "training/objective/losses.h"
+#include "training/objective/penalties.h"
+
+namespace gandem {
+
+class RunConfig;  // proto/config.proto
+
+struct ObjectiveOptions {
+  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  ClassLossOptions class_loss = {};
+  PenaltyOptions penalties = {};
+  AugmentOptions augmentation = {};
+  double paired_l1 = 0;  // weight, in the generator's loss
+  uint64_t seed = 0;     // of augmentation and penalties
+
+  bool has_class_loss() const {
+    return class_loss.family != ClassLossOptions::Family::kNone;
+  }
+};
+
+ObjectiveOptions ObjectiveFrom(const RunConfig& config);
+
+}  // namespace gandem

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Loss scaling for float16 (Micikevicius et al. 2018, section 3.2), with the
+// rules of torch.amp.GradScaler: the loss is multiplied by a scale so that
+// small gradients do not become 0, and the gradients are divided by it again
+// before anything looks at them. An update with a gradient that is not finite
+// is skipped and the scale falls; after growth_interval updates in a row it
+// grows.
+//
+//   scaler.Scale(loss).backward();       // as often as there are micro-batches
+// //   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
+//   scaler.Update(found_inf);
+//
+// With a scale that is a power of 2 neither step changes a bit of a gradient
+// that stays in range, so float16 is the only difference to a run without it.
+//
+// Owner: the role, one per optimizer. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+class GradientScaler {
+ public:
+  struct Options {
+    double initial_scale = 65536;
+    double growth_factor = 2;
+    double backoff_factor = 0.5;
+    int64_t growth_interval = 2000;
+  };
+
+  explicit GradientScaler(Options options);
+
+  // Of a loss, or of a gradient that backward() begins with.
+  at::Tensor Scale(const at::Tensor& loss) const;
+  // Divides all gradients of `parameters` in place. True: one of them is not
+  // finite; the update has to be skipped. In a fleet they are the sums of all
+  // ranks, so that all ranks skip alike.
+  bool Unscale(const std::vector<at::Tensor>& parameters) const;
+  // Ends a step: the scale of the next one.
+  void Update(bool found_inf);
+
+  double scale() const;
+  int64_t skipped() const;  // updates, since the start of the run
+
+  // The tensors share the scaler's memory, as Optimizer::State().
+  TensorsByName State() const;
+
+ private:
+  const Options options_;
+  at::Tensor scale_;           // double
+  at::Tensor growth_tracker_;  // int64: updates since the scale last changed
+  at::Tensor skipped_;         // int64
+};
+
+}  // namespace gandem

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizers/rules/adafactor.h"
+
+#include <ATen/TensorOperators.h>
+#include <ATen/ops/zeros.h>
+#include <ATen/ops/zeros_like.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gandem {
+namespace {
+
+at::Tensor RootMeanSquare(const at::Tensor& x) {
+  return x.square().mean().sqrt();
+}
+
+class Adafactor : public UpdateRule {
+ public:
+  Adafactor(const AdafactorOptions& options, const TensorsByName& parameters)
+      : UpdateRule(parameters), options_(options) {
+    for (const at::Tensor& parameter : parameters_) {
+      const bool factored = parameter.dim() >= 2;
+      at::Tensor row_mean;
+      at::Tensor column_mean;
+      at::Tensor square;
+      if (factored) {
+        std::vector<int64_t> shape(parameter.dim(), 1);
+        shape[0] = parameter.size(0);
+        row_mean = at::zeros(shape, parameter.options());
+        shape = parameter.sizes().vec();
+        shape[0] = 1;
+        column_mean = at::zeros(shape, parameter.options());
+      } else {
+        square = at::zeros_like(parameter.detach());
+      }
+      row_means_.push_back(row_mean);
+      column_means_.push_back(column_mean);
+      exp_avg_sqs_.push_back(square);
+    }
+    AddState("row_mean", row_means_);
+    AddState("column_mean", column_means_);
+    AddState("exp_avg_sq", exp_avg_sqs_);
+    if (options_.beta1 > 0) exp_avgs_ = AddState("exp_avg");
+  }
+
+  void Apply(const Tensors& gradients, double learning_rate,
+             int64_t step) override {
+    const AdafactorOptions& o = options_;
+    const double t = static_cast<double>(step);
+    const double rate = o.relative_step
+                            ? std::min(learning_rate, 1 / std::sqrt(t))
+                            : learning_rate;
+    // 1 - b_t: the weight of the new square.
+    const double fresh = std::pow(t, -o.decay_exponent);
+    for (size_t i = 0; i < parameters_.size(); ++i) {
+      at::Tensor& parameter = parameters_[i];
+      at::Tensor update = gradients[i] * InverseRoot(i, gradients[i], fresh);
+      update.div_((RootMeanSquare(update) / o.clip_threshold).clamp_min(1));
+      update.mul_(rate);
+      if (o.scale_by_parameter) {
+        update.mul_(RootMeanSquare(parameter).clamp_min(o.eps_scale));
+      }
+      if (o.beta1 > 0) {
+        update = exp_avgs_[i].lerp_(update, 1 - o.beta1);
+      }
+      if (o.weight_decay > 0) parameter.mul_(1 - rate * o.weight_decay);
+      parameter.sub_(update);
+    }
+  }
+
+ private:
+  // 1 / sqrt of the second moment of parameter i, after taking in `gradient`.
+  at::Tensor InverseRoot(size_t i, const at::Tensor& gradient, double fresh) {
+    const at::Tensor square = gradient.square().add_(options_.eps_square);
+    if (exp_avg_sqs_[i].defined()) {
+      return exp_avg_sqs_[i].lerp_(square, fresh).rsqrt();
+    }
+    std::vector<int64_t> columns(square.dim() - 1);
+    std::iota(columns.begin(), columns.end(), 1);
+    const at::Tensor& row_mean = row_means_[i];
+    row_mean.lerp_(square.mean(columns, /*keepdim=*/true), fresh);
+    column_means_[i].lerp_(square.mean(0, /*keepdim=*/true), fresh);
+    // Two roots: their product would underflow in float32 for small gradients.
+    return (row_mean / row_mean.mean()).rsqrt() * column_means_[i].rsqrt();
+  }
+
+  const AdafactorOptions options_;
+  Tensors row_means_;     // [rows, 1, ...]; undefined unless factored
+  Tensors column_means_;  // [1, columns ...]; undefined unless factored
+  Tensors exp_avg_sqs_;   // undefined if factored
+  Tensors exp_avgs_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> MakeAdafactor(const AdafactorOptions& options,
+                                          const TensorsByName& parameters) {
+  return std::make_unique<Adafactor>(options, parameters);
+}
+
+}  // namespace gandem

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizers/rules/radam.h"
+
+#include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/moments.h"
+
+namespace gandem {
+namespace {
+
+// r_t of algorithm 2, or 0 while the variance is intractable (rho_t <= 5, as in
+// PyTorch; the paper has 4).
+double Rectification(double beta2, int64_t step) {
+  const double t = static_cast<double>(step);
+  const double rho_inf = 2 / (1 - beta2) - 1;
+  const double rho = rho_inf - 2 * t * std::pow(beta2, t) * Unbias(beta2, step);
+  if (rho <= 5) return 0;
+  return std::sqrt((rho - 4) * (rho - 2) * rho_inf /
+                   ((rho_inf - 4) * (rho_inf - 2) * rho));
+}
+
+class Radam : public UpdateRule {
+ public:
+  Radam(const RadamOptions& options, const TensorsByName& parameters)
+      : UpdateRule(parameters), options_(options) {}
+
+  void Apply(const Tensors& gradients, double learning_rate,
+             int64_t step) override {
+    const RadamOptions& o = options_;
+    const WeightDecay decay(o.weight_decay, o.decoupled_weight_decay,
+                            learning_rate);
+    const double rate = learning_rate * Unbias(o.beta1, step);
+    const double adaptive_rate =
+        rate * Rectification(o.beta2, step) / std::sqrt(Unbias(o.beta2, step));
+    const auto advance = [=](auto p, auto& m, auto& v, auto g) {
+      g = g + decay.l2 * p;
+      m = o.beta1 * m + (1 - o.beta1) * g;
+      v = o.beta2 * v + (1 - o.beta2) * (g * g);
+    };
+    if (adaptive_rate == 0) {
+      ForEachElement(
+          [=](auto& p, auto& m, auto& v, auto g) {
+            advance(p, m, v, g);
+            p = decay.keep * p - rate * m;
+          },
+          parameters_, exp_avgs_, exp_avg_sqs_, gradients);
+    } else {
+      ForEachElement(
+          [=](auto& p, auto& m, auto& v, auto g) {
+            advance(p, m, v, g);
+            p = decay.keep * p - adaptive_rate * m / (Sqrt(v) + o.eps);
+          },
+          parameters_, exp_avgs_, exp_avg_sqs_, gradients);
+    }
+  }
+
+ private:
+  const RadamOptions options_;
+  Tensors exp_avgs_ = AddState("exp_avg");
+  Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> MakeRadam(const RadamOptions& options,
+                                      const TensorsByName& parameters) {
+  return std::make_unique<Radam>(options, parameters);
+}
+
+}  // namespace gandem

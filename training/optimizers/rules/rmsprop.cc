@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/optimizers/rules/rmsprop.h"
+
+#include "training/optimizers/rules/elementwise.h"
+
+namespace gandem {
+namespace {
+
+class Rmsprop : public UpdateRule {
+ public:
+  Rmsprop(const RmspropOptions& options, const TensorsByName& parameters)
+      : UpdateRule(parameters), options_(options) {
+    if (options_.centered) gradient_avgs_ = AddState("gradient_avg");
+    if (options_.momentum > 0) momenta_ = AddState("momentum");
+  }
+
+  void Apply(const Tensors& gradients, double rate, int64_t /*step*/) override {
+    const RmspropOptions& o = options_;
+    // Both return the gradient divided by its root mean square.
+    const auto plain = [&o](auto p, auto& s, auto g) {
+      g = g + o.weight_decay * p;
+      s = o.alpha * s + (1 - o.alpha) * (g * g);
+      return g / (Sqrt(s + o.eps_root) + o.eps);
+    };
+    const auto centered = [&o](auto p, auto& s, auto& mean, auto g) {
+      g = g + o.weight_decay * p;
+      s = o.alpha * s + (1 - o.alpha) * (g * g);
+      mean = o.alpha * mean + (1 - o.alpha) * g;
+      return g / (Sqrt(s - mean * mean + o.eps_root) + o.eps);
+    };
+    if (o.centered && o.momentum > 0) {
+      ForEachElement(
+          [&](auto& p, auto& s, auto& mean, auto& v, auto g) {
+            v = o.momentum * v + centered(p, s, mean, g);
+            p = p - rate * v;
+          },
+          parameters_, square_avgs_, gradient_avgs_, momenta_, gradients);
+    } else if (o.centered) {
+      ForEachElement([&](auto& p, auto& s, auto& mean,
+                         auto g) { p = p - rate * centered(p, s, mean, g); },
+                     parameters_, square_avgs_, gradient_avgs_, gradients);
+    } else if (o.momentum > 0) {
+      ForEachElement(
+          [&](auto& p, auto& s, auto& v, auto g) {
+            v = o.momentum * v + plain(p, s, g);
+            p = p - rate * v;
+          },
+          parameters_, square_avgs_, momenta_, gradients);
+    } else {
+      ForEachElement(
+          [&](auto& p, auto& s, auto g) { p = p - rate * plain(p, s, g); },
+          parameters_, square_avgs_, gradients);
+    }
+  }
+
+ private:
+  const RmspropOptions options_;
+  Tensors square_avgs_ = AddState("square_avg");
+  Tensors gradient_avgs_;
+  Tensors momenta_;
+};
+
+}  // namespace
+
+std::unique_ptr<UpdateRule> MakeRmsprop(const RmspropOptions& options,
+                                        const TensorsByName& parameters) {
+  return std::make_unique<Rmsprop>(options, parameters);
+}
+
+}  // namespace gandem

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arithmetic of an optimizer: how gradients move parameters. One rule per
+// algorithm; Optimizer (optimizer.h) has what all of them need. Optimistic and
+// Lookahead are rules around another rule.
+//
+// Owner: an Optimizer, or the rule around it; it shares the parameters.
+// Thread safety: one compute thread, gradients switched off.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+using Tensors = std::vector<at::Tensor>;
+
+class UpdateRule {
+ public:
+  virtual ~UpdateRule() = default;
+  UpdateRule(const UpdateRule&) = delete;
+  UpdateRule& operator=(const UpdateRule&) = delete;
+
+  // Update number `step`, counted from 1. gradients[i] belongs to parameter i
+  // and has its type and strides.
+  virtual void Apply(const Tensors& gradients, double learning_rate,
+                     int64_t step) = 0;
+
+  // Everything that a later Apply() depends on besides its arguments and the
+  // parameters, as "<state>.<parameter>".
+  virtual TensorsByName State() const { return state_; }
+
+ protected:
+  explicit UpdateRule(const TensorsByName& parameters);
+
+  // Zeros in the shape and layout of each parameter, saved as "<name>....".
+  Tensors AddState(const std::string& name);
+  // The same for tensors of other shapes; undefined ones are not saved.
+  void AddState(const std::string& name, const Tensors& tensors);
+
+  Tensors parameters_;
+
+ private:
+  std::vector<std::string> names_;  // by parameter
+  TensorsByName state_;
+};
+
+}  // namespace gandem

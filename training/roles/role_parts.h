@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What building a role needs, and the parts that both roles are built of. The
+// roles themselves are in generator_worker/ and discriminator_worker/, which
+// hand a RoleFactory to whoever runs them.
+//
+// Thread safety: the compute thread. Errors: what is wrong with the config, the
+// device or the checkpoint; Torch exceptions.
+#pragma once
+
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "exchange/exchange.h"
+#include "models/network.h"
+#include "proto/config.pb.h"
+#include "training/compute/run_setup.h"
+#include "training/fleet/fleet_collectives.h"
+#include "training/fleet/gradient_synchronizer.h"
+#include "training/optimizers/gradient_scaler.h"
+#include "training/optimizers/optimizer.h"
+#include "training/roles/training_role.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+
+// What a role needs from its surroundings.
+struct RoleSetup {
+  EpochPlace place;
+  std::string resume_from = {};  // folder of a checkpoint; empty: a new run
+  std::string run_dir = {};      // for samples/; empty: no sample grids
+  // What AUTO has become in each role; a generator needs both, for its critic.
+  ComputeChoice generator_choice = {};
+  ComputeChoice discriminator_choice = {};
+  RoleServices services = {};
+  // The workers of this one's role; outlives the role. Empty: this is the only
+  // one.
+  FleetCollectives fleet = {};
+};
+
+// Builds a role, with the state of `setup.resume_from`. `Exchange` outlives it.
+template <typename Exchange>
+using RoleFactory = std::function<absl::StatusOr<std::unique_ptr<TrainingRole>>(
+    const RunConfig& config, const RoleSetup& setup, Exchange* exchange)>;
+
+// The roles that a program has; the others are null.
+struct RoleFactories {
+  RoleFactory<GeneratorExchange> generator = nullptr;
+  RoleFactory<DiscriminatorExchange> discriminator = nullptr;
+};
+
+RoleOptions RoleOptionsFrom(const RunConfig& config, const RoleConfig& role,
+                            const EpochPlace& place, const Compute& compute,
+                            const ComputeChoice& choice,
+                            const TensorFormat& sent_format);
+
+RoleServices ServicesOf(const RoleSetup& setup);
+
+// With the parameters of the run's seed, where and as `compute` says. Also the
+// generator's critic is one.
+absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
+    const RunConfig& config, const Compute& compute);
+
+// Null where `compute` needs no loss scale.
+std::unique_ptr<GradientScaler> NewScaler(const RoleConfig& role,
+                                          const Compute& compute);
+
+// Null without a fleet. The references outlive what is returned.
+std::unique_ptr<GradientSynchronizer> NewSynchronizer(
+    const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
+    const torch::nn::Module& network, const Optimizer& optimizer,
+    const GradientScaler* scaler);
+
+// `network` sees the images of all workers of this one's role, if `role`, whose
+// network it is, wants that. For networks that all of them run in step; an
+// average or a sample is one rank's own.
+void SyncIfAsked(const RoleConfig& role, const RoleSetup& setup,
+                 torch::nn::Module& network);
+
+// Replaces the state of `role`, named `name` in checkpoints, by that of
+// `setup.resume_from`, if there is one.
+absl::Status RestoreIfResumed(const RoleSetup& setup, const std::string& name,
+                              TrainingRole& role);
+
+}  // namespace gandem

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the two roles have in common: a role is a sequence of operations
+// (exchange/schedule.h), executed one by one. The same code serves both modes:
+// a decoupled worker advances one role and waits inside the exchange; a
+// colocated worker tries both in turn.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: Status, first one final; Torch exceptions (see CatchTorch).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "collective/collective.h"
+#include "common/checkpoint/safetensors.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "proto/metrics.pb.h"
+#include "training/compute/compute.h"
+#include "training/objective/objective.h"
+#include "training/roles/round_gate.h"
+#include "training/state/state_shard.h"
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+enum class AdvanceResult {
+  kAdvanced,
+  kWaiting,   // for the other role, data or the gate; nothing changed
+  kFinished,  // all rounds are done and the other side has what it needs
+};
+
+class TensorReader;
+
+// What a role is between two calls of Advance.
+struct RoleState {
+  int64_t completed_rounds = 0;
+  // Optimizer updates since the start of the run. Within a round, running
+  // statistics and spectral-norm vectors may be ahead of them: they have seen
+  // forward passes of the unfinished step.
+  int64_t updates = 0;
+  std::vector<NamedTensor> tensors = {};  // those of a checkpoint
+};
+
+class TrainingRole {
+ public:
+  virtual ~TrainingRole() = default;
+  // Executes the next operation; waits for the other side until `deadline`.
+  virtual absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) = 0;
+  // Copies all state.
+  virtual RoleState Capture() const = 0;
+  // Replaces all state; before the first Advance.
+  virtual absl::Status Restore(const TensorReader& state) = 0;
+  // What it waits for, for error messages: "critic 12 for round 6".
+  virtual std::string Position() const = 0;
+};
+
+// When state is saved, and who takes it. A role calls it at round ends.
+class CheckpointSink {
+ public:
+  virtual ~CheckpointSink() = default;
+  // Takes the state after `completed_rounds`; writes it in the background.
+  // Waits while an older one is still being written.
+  virtual absl::Status Save(int64_t completed_rounds, std::string file,
+                            std::vector<NamedTensor> tensors) = 0;
+};
+
+// What a worker lends to its roles. Outlives them.
+struct RoleServices {
+  RoundGate* gate = nullptr;
+  CheckpointSink* checkpoints = nullptr;  // may be null: nothing is saved
+  // Every rank saves the whole state, not its share of it: to compare them.
+  bool saves_whole_state = false;
+  // Called at the end of each round of a role.
+  std::function<void(const RoundMetrics&)> report = {};
+  // Of the role, for its measurements; null: this is its only worker.
+  const Collective* fleet = nullptr;
+};
+
+// Rounds at which the state is saved.
+struct CheckpointPlan {
+  int64_t rounds = 0;
+  int64_t every_rounds = 0;  // 0: only at the end and at a cut
+
+  bool Due(int64_t completed_rounds, const RoundGate& gate) const {
+    return completed_rounds == rounds ||
+           (every_rounds > 0 && completed_rounds % every_rounds == 0) ||
+           (gate.has_cut() && completed_rounds == gate.last_round() + 1);
+  }
+};
+
+// What a role is told about the run and its place in it; the same for both.
+struct RoleOptions {
+  Schedule schedule;
+  int rank = 0;  // in the fleet of its role
+  int fleet_size = 1;
+  // Rounds from one at whose end all ranks are at one state to the next.
+  int64_t rounds_to_agreement = 1;
+  int64_t first_round = 0;
+  // Rounds in the newest complete checkpoint: none up to there is saved again.
+  int64_t saved_rounds = 0;
+  CheckpointPlan checkpoints = {};
+  ObjectiveOptions objective = {};
+  double clip_gradient_norm = std::numeric_limits<double>::infinity();
+  Compute compute;
+  TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)
+  // Of what it sends: a generator's images, a discriminator's image gradients.
+  TensorFormat sent_format;
+};
+
+// For the state that this rank saves.
+StateShard NewShard(const RoleOptions& options, const RoleServices& services);
+
+// Measures a round and the parts of it that were spent waiting. A round begins
+// where the one before it ended: what lies between them (checkpoints, the gate,
+// a critic's duties) is part of the later one, and the sum is the whole time.
+//
+// Communication of the fleet is exposed while kSync is timed or Wait holds the
+// compute thread up elsewhere (statistics over all ranks, in a forward pass).
+// While an operation is under way and neither is so, it is hidden.
+class RoundTimer {
+ public:
+  enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
+
+  // `fleet` outlives this; null: there is none.
+  explicit RoundTimer(const Collective* fleet = nullptr);
+
+  // Runs `call` and books its time.
+  template <typename Call>
+  auto Timed(Wait wait, Call&& call) {
+    const absl::Time begin = Begin(wait);
+    auto result = call();
+    End(wait, begin);
+    return result;
+  }
+  // Fills what is about time and communication from `metrics`' role and round;
+  // the next round begins.
+  void EndRound(RoundMetrics& metrics);
+
+ private:
+  absl::Time Begin(Wait wait);
+  void End(Wait wait, absl::Time begin);
+  CollectiveStats stats() const;
+
+  const Collective* const fleet_;
+  absl::Time start_ = absl::Now();
+  absl::Duration waits_[kNumWaits] = {};
+  CollectiveStats at_start_;  // of the round
+  CollectiveStats at_sync_;   // at the last Begin(kSync)
+  CollectiveStats in_sync_;   // added up while kSync was timed
+};
+
+}  // namespace gandem

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/state/ema.h"
+
+#include <torch/torch.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/check.h"
+
+namespace gandem {
+namespace {
+
+using Tensors = torch::OrderedDict<std::string, at::Tensor>;
+
+// Calls `act(source tensor, target tensor, whether it is a buffer)` for every
+// parameter and buffer.
+template <typename Act>
+void ForEachPair(const torch::nn::Module& source,
+                 const torch::nn::Module& target, Act act) {
+  const auto visit = [&](const Tensors& sources, const Tensors& targets,
+                         bool buffers) {
+    GANDEM_CHECK(sources.size() == targets.size());
+    for (size_t i = 0; i < sources.size(); ++i) {
+      GANDEM_CHECK(sources[i].key() == targets[i].key());
+      act(sources[i].value(), targets[i].value(), buffers);
+    }
+  };
+  visit(source.named_parameters(), target.named_parameters(), false);
+  visit(source.named_buffers(), target.named_buffers(), true);
+}
+
+}  // namespace
+
+Ema::Ema(const Options& options, const torch::nn::Module& network,
+         torch::nn::Module& average)
+    : options_(options) {
+  CopyNetwork(network, average);
+  ForEachPair(network, average,
+              [this](const at::Tensor& source, const at::Tensor& target,
+                     bool is_buffer) {
+                pairs_.push_back({source, target,
+                                  !source.is_floating_point() ||
+                                      (is_buffer && options_.copy_buffers)});
+              });
+}
+
+double Ema::Decay(int64_t round) const {
+  if (round < options_.start_round) return 0;
+  const double rounds = static_cast<double>(options_.rounds_per_update);
+  if (options_.half_life_images == 0) {
+    return rounds == 1 ? options_.decay : std::pow(options_.decay, rounds);
+  }
+  double half_life = options_.half_life_images;
+  const double batch = static_cast<double>(options_.batch_size);
+  if (options_.ramp_up > 0) {
+    half_life = std::min(half_life,
+                         options_.ramp_up * batch * static_cast<double>(round));
+  }
+  return half_life > 0 ? std::exp2(-batch * rounds / half_life) : 0;
+}
+
+void Ema::Update(int64_t round) {
+  const torch::NoGradGuard no_grad;
+  const double decay = Decay(round);
+  for (Pair& pair : pairs_) {
+    if (decay == 0 || pair.copied) {
+      pair.average.copy_(pair.source);
+    } else {
+      pair.average.lerp_(pair.source, 1 - decay);
+    }
+  }
+}
+
+void CopyNetwork(const torch::nn::Module& source, torch::nn::Module& target) {
+  const torch::NoGradGuard no_grad;
+  ForEachPair(source, target,
+              [](const at::Tensor& from, const at::Tensor& to, bool) {
+                to.copy_(from);
+              });
+}
+
+}  // namespace gandem

@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/state/module_state.h"
+
+#include <torch/torch.h>
+
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/check.h"
+
+namespace gandem {
+namespace {
+
+std::optional<DType> ToDType(at::ScalarType type) {
+  switch (type) {
+    case at::kFloat:
+      return DType::kF32;
+    case at::kDouble:
+      return DType::kF64;
+    case at::kLong:
+      return DType::kI64;
+    case at::kByte:
+      return DType::kU8;
+    default:
+      return std::nullopt;
+  }
+}
+
+at::ScalarType ToTorch(DType type) {
+  switch (type) {
+    case DType::kF32:
+      return at::kFloat;
+    case DType::kF64:
+      return at::kDouble;
+    case DType::kI64:
+      return at::kLong;
+    case DType::kU8:
+      return at::kByte;
+    default:
+      return at::ScalarType::Undefined;
+  }
+}
+
+// Contiguous and on the CPU; not a copy when it already is.
+at::Tensor OnHost(const at::Tensor& tensor) {
+  return tensor.detach().to(at::kCPU).contiguous();
+}
+
+// A count may be of another type: the optimizers' was float32 once.
+bool IsNumber(const NamedTensor& tensor) {
+  return tensor.shape.empty() &&
+         ToTorch(tensor.dtype) != at::ScalarType::Undefined;
+}
+
+}  // namespace
+
+TensorsByName ParametersOf(const torch::nn::Module& module) {
+  TensorsByName parameters;
+  for (const auto& item : module.named_parameters()) {
+    parameters.emplace_back(item.key(), item.value());
+  }
+  return parameters;
+}
+
+TensorsByName BuffersOf(const torch::nn::Module& module) {
+  TensorsByName buffers;
+  for (const auto& item : module.named_buffers()) {
+    buffers.emplace_back(item.key(), item.value());
+  }
+  return buffers;
+}
+
+TensorsByName StateOf(const torch::nn::Module& module) {
+  TensorsByName state = ParametersOf(module);
+  for (auto& buffer : BuffersOf(module)) state.push_back(std::move(buffer));
+  return state;
+}
+
+SharedBytes PackModule(const torch::nn::Module& module) {
+  torch::NoGradGuard no_grad;
+  size_t size = 0;
+  const TensorsByName state = StateOf(module);
+  for (const auto& [name, tensor] : state) size += tensor.nbytes();
+  std::vector<std::byte> bytes(size);
+  size_t offset = 0;
+  for (const auto& [name, tensor] : state) {
+    const at::Tensor host = OnHost(tensor);
+    std::memcpy(bytes.data() + offset, host.const_data_ptr(), host.nbytes());
+    offset += host.nbytes();
+  }
+  return SharedBytes(std::move(bytes));
+}
+
+absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
+  torch::NoGradGuard no_grad;
+  const TensorsByName state = StateOf(module);
+  size_t size = 0;
+  for (const auto& [name, tensor] : state) size += tensor.nbytes();
+  if (bytes.size() != size) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "network state of ", bytes.size(), " bytes, but this network has ",
+        size, ": do both workers run the same config and version?"));
+  }
+  size_t offset = 0;
+  for (const auto& [name, tensor] : state) {
+    // from_blob wants a mutable pointer; copy_ only reads it.
+    const at::Tensor source = torch::from_blob(
+        const_cast<std::byte*>(bytes.data()) + offset, tensor.sizes(),
+        torch::TensorOptions().dtype(tensor.scalar_type()));
+    at::Tensor(tensor).copy_(source);
+    offset += tensor.nbytes();
+  }
+  return absl::OkStatus();
+}
+
+void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
+                   std::vector<NamedTensor>& out) {
+  for (const auto& [name, tensor] : tensors) {
+    const auto dtype = ToDType(tensor.scalar_type());
+    GANDEM_CHECK(dtype.has_value());
+    const at::Tensor host = OnHost(tensor);
+    out.push_back(
+        NamedTensor{.name = prefix + name,
+                    .dtype = *dtype,
+                    .shape = tensor.sizes().vec(),
+                    .bytes = SharedBytes::Copy(
+                        {static_cast<const std::byte*>(host.const_data_ptr()),
+                         static_cast<size_t>(host.nbytes())})});
+  }
+}
+
+TensorReader::TensorReader(std::vector<NamedTensor> tensors) {
+  for (NamedTensor& tensor : tensors) {
+    std::string name = tensor.name;
+    by_name_.emplace(std::move(name), std::move(tensor));
+  }
+}
+
+absl::Status TensorReader::Load(const std::string& prefix,
+                                const TensorsByName& into) const {
+  torch::NoGradGuard no_grad;
+  std::vector<std::string> faults;
+  std::vector<std::pair<const NamedTensor*, at::Tensor>> plan;
+  for (const auto& [name, tensor] : into) {
+    const auto found = by_name_.find(prefix + name);
+    if (found == by_name_.end()) {
+      faults.push_back(absl::StrCat(prefix, name, " is missing"));
+    } else if (found->second.shape != tensor.sizes().vec() ||
+               (found->second.dtype != ToDType(tensor.scalar_type()) &&
+                !IsNumber(found->second))) {
+      faults.push_back(absl::StrCat(
+          prefix, name, " has shape [",
+          absl::StrJoin(found->second.shape, ", "), "], the network wants [",
+          absl::StrJoin(tensor.sizes().vec(), ", "), "] of type ",
+          c10::toString(tensor.scalar_type())));
+    } else {
+      plan.emplace_back(&found->second, tensor);
+    }
+  }
+  if (!faults.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensors do not fit: ", absl::StrJoin(faults, "; ")));
+  }
+  for (auto& [source, tensor] : plan) {
+    tensor.copy_(torch::from_blob(
+        const_cast<std::byte*>(source->bytes.data()), tensor.sizes(),
+        torch::TensorOptions().dtype(ToTorch(source->dtype))));
+  }
+  return absl::OkStatus();
+}
+
+std::vector<NamedTensor> TensorReader::WithPrefix(
+    const std::string& prefix) const {
+  std::vector<NamedTensor> found;
+  for (auto it = by_name_.lower_bound(prefix);
+       it != by_name_.end() && it->first.compare(0, prefix.size(), prefix) == 0;
+       ++it) {
+    NamedTensor tensor = it->second;
+    tensor.name = it->first.substr(prefix.size());
+    found.push_back(std::move(tensor));
+  }
+  return found;
+}
+
+}  // namespace gandem

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Parameters and buffers of a network as bytes: critics on their way to the
+// generator, and tensors of a checkpoint.
+//
+// Thread safety: none; call from the compute thread that owns the module.
+// Errors: Status for bytes from outside, which then changed nothing.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <map>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "common/checkpoint/safetensors.h"
+#include "common/shared_bytes.h"
+#include "training/state/tensors_by_name.h"
+
+namespace gandem {
+
+// In order of registration.
+TensorsByName ParametersOf(const torch::nn::Module& module);
+TensorsByName BuffersOf(const torch::nn::Module& module);
+// Parameters, then buffers, in order of registration.
+TensorsByName StateOf(const torch::nn::Module& module);
+
+// All state, tensor after tensor, each contiguous.
+SharedBytes PackModule(const torch::nn::Module& module);
+//   INVALID_ARGUMENT  the size is not that of this network's state.
+absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module);
+
+// Copies on the CPU, named prefix + name.
+void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
+                   std::vector<NamedTensor>& out);
+
+// Reads tensors by name. Every function lists what is missing or misshapen.
+class TensorReader {
+ public:
+  explicit TensorReader(std::vector<NamedTensor> tensors);
+
+  // Copies prefix + name into each of `into`; the type of single numbers is
+  // converted.
+  //   INVALID_ARGUMENT  a name is missing, or its shape or type differs.
+  absl::Status Load(const std::string& prefix, const TensorsByName& into) const;
+  // All whose names start with `prefix`, without it.
+  std::vector<NamedTensor> WithPrefix(const std::string& prefix) const;
+
+ private:
+  std::map<std::string, NamedTensor> by_name_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/checkpoint_writer.h"
+
+#include <span>
+#include <utility>
+
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/files/crc32c.h"
+#include "common/files/file.h"
+#include "common/process/failpoint.h"
+#include "common/status.h"
+#include "common/trace/trace.h"
+
+namespace gandem {
+namespace {
+
+CheckpointFile Describe(const std::string& name, int64_t size, uint32_t crc) {
+  CheckpointFile file;
+  file.set_name(name);
+  file.set_size(size);
+  file.set_crc32c(crc);
+  return file;
+}
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(Options options, Report report)
+    : options_(std::move(options)),
+      report_(std::move(report)),
+      thread_("checkpoint", [this] { Run(); }) {}
+
+CheckpointWriter::~CheckpointWriter() {
+  Close(absl::CancelledError("the worker leaves"));
+}
+
+bool CheckpointWriter::MayAdd() const {
+  return !status_.ok() || static_cast<int>(jobs_.size()) + (busy_ ? 1 : 0) <
+                              options_.files_per_checkpoint;
+}
+
+bool CheckpointWriter::HasWork() const { return leave_ || !jobs_.empty(); }
+
+bool CheckpointWriter::Idle() const {
+  return !status_.ok() || (jobs_.empty() && !busy_);
+}
+
+absl::Status CheckpointWriter::Save(int64_t completed_rounds, std::string file,
+                                    std::vector<NamedTensor> tensors) {
+  absl::MutexLock lock(&mu_);
+  // Bounded by the disk; Close() wakes it.
+  mu_.Await(absl::Condition(this, &CheckpointWriter::MayAdd));
+  GANDEM_RETURN_IF_ERROR(status_);
+  jobs_.push_back({completed_rounds, std::move(file), std::move(tensors)});
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointWriter::Flush(absl::Time deadline) {
+  absl::MutexLock lock(&mu_);
+  if (!mu_.AwaitWithDeadline(absl::Condition(this, &CheckpointWriter::Idle),
+                             deadline)) {
+    return absl::DeadlineExceededError("a checkpoint is still being written");
+  }
+  return status_;
+}
+
+void CheckpointWriter::Close(absl::Status reason) {
+  absl::MutexLock lock(&mu_);
+  if (status_.ok()) status_ = std::move(reason);
+  jobs_.clear();
+  leave_ = true;
+}
+
+void CheckpointWriter::Run() {
+  while (true) {
+    Job job;
+    {
+      absl::MutexLock lock(&mu_);
+      mu_.Await(absl::Condition(this, &CheckpointWriter::HasWork));
+      if (leave_) return;
+      job = std::move(jobs_.front());
+      jobs_.pop_front();
+      busy_ = true;
+    }
+    // A checkpoint that was given up gets no further files: its folder is gone.
+    absl::StatusOr<std::vector<CheckpointFile>> files =
+        std::vector<CheckpointFile>();
+    if (!given_up_.contains(job.completed_rounds)) files = Write(job);
+    if (!files.ok()) {
+      given_up_.insert(job.completed_rounds);
+      written_.erase(job.completed_rounds);
+    }
+    if (!files.ok() || !files->empty()) {
+      report_(job.completed_rounds, std::move(files));
+    }
+    absl::MutexLock lock(&mu_);
+    busy_ = false;
+  }
+}
+
+absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
+    const Job& job) {
+  const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
+  const std::string folder = PendingCheckpointPath(
+      options_.run_dir, job.completed_rounds, options_.run_epoch);
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  GANDEM_FAILPOINT("checkpoint.before_shard");
+  GANDEM_ASSIGN_OR_RETURN(
+      const FileSummary summary,
+      WriteSafetensors(folder + "/" + job.file, job.tensors, {}));
+  GANDEM_FAILPOINT("checkpoint.after_shard");
+  std::vector<CheckpointFile>& written = written_[job.completed_rounds];
+  written.push_back(Describe(job.file, summary.size, summary.crc32c));
+  if (static_cast<int>(written.size()) < options_.files_per_checkpoint) {
+    return std::vector<CheckpointFile>();
+  }
+  if (!options_.config_text.empty()) {
+    const std::string name = "config.textproto";
+    GANDEM_RETURN_IF_ERROR(
+        WriteFileDurably(folder + "/" + name, options_.config_text));
+    written.push_back(Describe(
+        name, static_cast<int64_t>(options_.config_text.size()),
+        Crc32c(std::as_bytes(std::span<const char>(options_.config_text)))));
+  }
+  std::vector<CheckpointFile> files = std::move(written);
+  written_.erase(job.completed_rounds);
+  return files;
+}
+
+}  // namespace gandem

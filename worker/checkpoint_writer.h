@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes a worker's share of checkpoints in the background (design.md section
+// 8). Training stalls for the copy only, unless the one before is still being
+// written.
+//
+// Owner: a worker's run epoch. Thread safety: Save from the compute thread,
+// Close and Flush from any.
+// Errors: a shard that cannot be written (disk full ...) is reported, its
+// checkpoint is given up and training goes on. Calls after Close() get its
+// reason.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/process/thread.h"
+#include "proto/checkpoint.pb.h"
+#include "training/roles/training_role.h"
+
+namespace gandem {
+
+class CheckpointWriter : public CheckpointSink {
+ public:
+  struct Options {
+    std::string run_dir;
+    int64_t run_epoch = 0;
+    // Files that this worker contributes to each checkpoint: one per role.
+    int files_per_checkpoint = 1;
+    // Written beside them as config.textproto when not empty; one worker of a
+    // run does that.
+    std::string config_text;
+  };
+  // Told when all files of this worker are on disk, or what prevented it.
+  using Report =
+      std::function<void(int64_t completed_rounds,
+                         absl::StatusOr<std::vector<CheckpointFile>> files)>;
+
+  CheckpointWriter(Options options, Report report);
+  ~CheckpointWriter() override;
+
+  absl::Status Save(int64_t completed_rounds, std::string file,
+                    std::vector<NamedTensor> tensors) override;
+  // Waits until everything is written and reported, or given up.
+  absl::Status Flush(absl::Time deadline);
+  // Fails waiting and later calls with `reason`; what is being written is
+  // completed, the rest is dropped.
+  void Close(absl::Status reason);
+
+ private:
+  struct Job {
+    int64_t completed_rounds = 0;
+    std::string file;
+    std::vector<NamedTensor> tensors;
+  };
+
+  void Run();
+  // The worker's files once the last of the checkpoint is written, else none.
+  absl::StatusOr<std::vector<CheckpointFile>> Write(const Job& job);
+  bool MayAdd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Options options_;
+  const Report report_;
+
+  absl::Mutex mu_;
+  std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
+  bool busy_ ABSL_GUARDED_BY(mu_) = false;
+  bool leave_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status status_ ABSL_GUARDED_BY(mu_);
+
+  // The writing thread's own: files of checkpoints that are not complete yet,
+  // by completed rounds. With both roles in one process the generator may be
+  // some checkpoints ahead.
+  std::map<int64_t, std::vector<CheckpointFile>> written_;
+  std::set<int64_t> given_up_;  // by completed rounds
+
+  Thread thread_;  // last: joins before the rest goes
+};
+
+}  // namespace gandem

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/fleet_link.h"
+
+#include <utility>
+
+#include "common/check.h"
+#include "common/status.h"
+
+namespace gandem {
+
+absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
+    int size, const FleetListen& listen) {
+  std::unique_ptr<FleetLink> link(new FleetLink());
+  if (size == 1) return link;
+  GANDEM_ASSIGN_OR_RETURN(link->folder_, SocketFolder::Create());
+  GANDEM_ASSIGN_OR_RETURN(
+      link->listener_,
+      RingListener::Start({.local_address = link->folder_->AddressOf("fleet"),
+                           .network_address = listen.network_address,
+                           .insecure_network = listen.insecure_network}));
+  return link;
+}
+
+FleetLink::~FleetLink() {
+  // Saying goodbye takes a moment, for which nothing is locked.
+  std::unique_ptr<Collective> ring;
+  std::unique_ptr<Collective> nccl;
+  absl::MutexLock lock(&mu_);
+  ring = std::move(ring_);
+  nccl = std::move(nccl_);
+}
+
+std::string FleetLink::local_address() const {
+  return listener_ == nullptr ? "" : listener_->local_address();
+}
+
+std::string FleetLink::network_address() const {
+  return listener_ == nullptr ? "" : listener_->network_address();
+}
+
+absl::Status FleetLink::Connect(int rank, std::vector<RingPeer> peers,
+                                int64_t membership_epoch) {
+  if (listener_ == nullptr) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      auto ring,
+      CreateRing(std::move(listener_), {.rank = rank,
+                                        .peers = std::move(peers),
+                                        .membership_epoch = membership_epoch}));
+  absl::MutexLock lock(&mu_);
+  ring_ = std::move(ring);
+  if (!closed_.ok()) ring_->Close(closed_);
+  return absl::OkStatus();
+}
+
+absl::Status FleetLink::ConnectDevices(const NcclOptions& options,
+                                       absl::Time deadline) {
+  Collective* const ring = collectives().host;
+  GANDEM_ASSIGN_OR_RETURN(auto nccl, CreateNccl(options, ring, deadline));
+  absl::MutexLock lock(&mu_);
+  nccl_ = std::move(nccl);
+  device_ =
+      c10::Device(c10::kCUDA, static_cast<c10::DeviceIndex>(options.device));
+  if (!closed_.ok()) nccl_->Close(closed_);
+  return absl::OkStatus();
+}
+
+FleetCollectives FleetLink::collectives() {
+  absl::MutexLock lock(&mu_);
+  FleetCollectives fleet(ring_.get());
+  if (nccl_ != nullptr) {
+    fleet.tensors = nccl_.get();
+    fleet.device = device_;
+  }
+  return fleet;
+}
+
+void FleetLink::Close(const absl::Status& reason) {
+  absl::MutexLock lock(&mu_);
+  if (closed_.ok()) closed_ = reason;
+  if (ring_ != nullptr) ring_->Close(reason);
+  if (nccl_ != nullptr) nccl_->Close(reason);
+}
+
+}  // namespace gandem

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker's part of its fleet for one run epoch: listens for the other ranks
+// of its role, and becomes their Collective when all have joined, or two where
+// NCCL sums between GPUs. The only worker of a role has none.
+//
+// Owner: WorkerEpoch. Thread safety: Close from any thread, the rest from the
+// compute thread.
+// Errors: of listening (RingListener::Start) and of connecting (CreateRing,
+// CreateNccl).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "collective/collective.h"
+#include "collective/nccl_collective.h"
+#include "collective/ring_collective.h"
+#include "common/rpc/socket_folder.h"
+#include "training/fleet/fleet_collectives.h"
+
+namespace gandem {
+
+// Where a worker listens for the others of its role.
+struct FleetListen {
+  std::string network_address = {};  // empty: for workers on this host only
+  bool insecure_network = false;     // see CheckListenAddress
+};
+
+class FleetLink {
+ public:
+  // Listens, in a fleet of several.
+  static absl::StatusOr<std::unique_ptr<FleetLink>> Create(
+      int size, const FleetListen& listen);
+  ~FleetLink();
+
+  // For the coordinator; empty in a fleet of one.
+  std::string local_address() const;
+  std::string network_address() const;
+
+  // Called once, when all have joined. Connects in the background.
+  absl::Status Connect(int rank, std::vector<RingPeer> peers,
+                       int64_t membership_epoch);
+  // Called after Connect, where sums are NCCL's, between the ranks' devices.
+  // Waits for the other ranks.
+  absl::Status ConnectDevices(const NcclOptions& options, absl::Time deadline);
+  // Null before Connect, and in a fleet of one.
+  FleetCollectives collectives();
+
+  // Fails all operations.
+  void Close(const absl::Status& reason);
+
+ private:
+  FleetLink() = default;
+
+  std::unique_ptr<SocketFolder> folder_;
+  std::unique_ptr<RingListener> listener_;  // until Connect
+  absl::Mutex mu_;
+  std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);
+  c10::Device device_ ABSL_GUARDED_BY(mu_) = c10::kCPU;
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace gandem

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/worker_epoch.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "common/process/exit_code.h"
+#include "common/process/log.h"
+#include "common/status.h"
+#include "training/compute/choose_compute.h"
+#include "training/compute/run_setup.h"
+#include "training/roles/run_roles.h"
+#include "training/state/catch_torch.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+// How long a failing worker tries to tell the coordinator why.
+constexpr absl::Duration kFailureReport = absl::Seconds(5);
+
+bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
+
+// As what waits for others may fail.
+bool MayBeTheirs(const absl::Status& failure) {
+  return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
+         absl::IsAborted(failure);
+}
+
+// Among the workers of its role on its host.
+int PositionOnHost(const JoinReply& joined, int rank) {
+  int position = 0;
+  for (int other = 0; other < rank; ++other) {
+    if (joined.fleet(other).host() == joined.fleet(rank).host()) ++position;
+  }
+  return position;
+}
+
+}  // namespace
+
+WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
+                         const RegisterReply& assignment,
+                         const RunConfig& config, const std::atomic<bool>* stop,
+                         std::optional<HeldState>* held)
+    : options_(std::move(options)),
+      client_(client),
+      assignment_(assignment),
+      config_(config),
+      stop_(stop),
+      place_({.rank = assignment.keep_state() ? assignment.position()
+                                              : options_.rank,
+              .run_epoch = assignment.run_epoch(),
+              .incarnation = assignment.incarnation(),
+              .first_round = assignment.first_round(),
+              .saved_rounds = assignment.committed_step()}),
+      held_(held),
+      gate_(place_.first_round, config.rounds()),
+      committed_step_(place_.saved_rounds) {
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    if (Has(options_.role, role)) completed_[role] = place_.first_round;
+  }
+}
+
+WorkerEpoch::~WorkerEpoch() {
+  End(absl::CancelledError("the run epoch is over"));
+  {
+    absl::MutexLock lock(&mu_);
+    beating_ = nullptr;
+    writing_ = nullptr;
+  }
+  writer_.reset();  // completes what it is writing, and reports it
+  heartbeats_.reset();
+}
+
+absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
+  absl::Status done = RunRoundLoop();
+  absl::MutexLock lock(&mu_);
+  if (superseded_) return Outcome::kSuperseded;
+  if (done.ok() || leave_) return OutcomeOfLeaving();
+  // What ended the loop explains what the loop then ran into.
+  if (!ended_.ok()) return ended_;
+  return done;
+}
+
+WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
+  if (committed_step_ >= config_.rounds()) return Outcome::kRunComplete;
+  const bool has_more_rounds = std::any_of(
+      completed_.begin(), completed_.end(),
+      [&](const auto& role) { return role.second < config_.rounds(); });
+  if (!has_more_rounds) {
+    GANDEM_LOG_WARN(
+        "all {} rounds are done, but their checkpoint is not complete; the "
+        "newest one has {} rounds, and a new start goes on from there",
+        config_.rounds(), committed_step_);
+  }
+  return Outcome::kStopped;
+}
+
+absl::Status WorkerEpoch::RunRoundLoop() {
+  JoinReply joined;
+  GANDEM_RETURN_IF_ERROR(Prepare(joined));
+  StartHeartbeats();
+  if (joined.epoch_superseded() || joined.leave()) {
+    absl::MutexLock lock(&mu_);
+    superseded_ = joined.epoch_superseded();
+    leave_ = joined.leave();
+    return absl::OkStatus();
+  }
+  absl::Status done = CatchTorch([&] { return RunAllRounds(joined); });
+  if (done.ok()) done = FlushCheckpoints();
+  if (!done.ok()) {
+    WaitForVerdict(done);
+    if (ended().ok()) {
+      heartbeats_->ReportFailure(done, absl::Now() + kFailureReport);
+    }
+    return done;
+  }
+  finished_ = true;
+  heartbeats_->Wake();
+  // Others may still fetch from this worker's exchange.
+  absl::MutexLock lock(&mu_);
+  mu_.Await(absl::Condition(this, &WorkerEpoch::LeaveOrEnded));
+  return leave_ ? absl::OkStatus() : ended_;
+}
+
+void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
+  if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
+  GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
+                  failure);
+  // It notices a silent worker after this time.
+  const absl::Duration patience =
+      absl::Seconds(config_.control().heartbeat_timeout_seconds() +
+                    2 * config_.control().heartbeat_seconds());
+  absl::MutexLock lock(&mu_);
+  mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::LeaveOrEnded),
+                       patience);
+}
+
+absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
+                                          const RunConfig& config) {
+  std::vector<RingPeer> peers;
+  for (const FleetMember& member : joined.fleet()) {
+    peers.push_back({.host = member.host(),
+                     .local_address = member.local_address(),
+                     .network_address = member.network_address(),
+                     .incarnation = member.incarnation()});
+  }
+  GANDEM_RETURN_IF_ERROR(
+      fleet_->Connect(place_.rank, std::move(peers), place_.run_epoch));
+  if (UsesNccl()) {
+    const at::Device device(RoleConfigOf(config, options_.role).device());
+    GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
+        {.device = device.index(), .interrupted = [this] { return ended(); }},
+        absl::Now() + absl::Seconds(config.control().join_timeout_seconds())));
+  }
+  return ends_->Connect({joined.discriminator_addresses().begin(),
+                         joined.discriminator_addresses().end()});
+}
+
+absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
+  const RunConfig config =
+      WithDevices(config_, PositionOnHost(joined, place_.rank));
+  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined, config));
+  if (options_.role != COLOCATED) {
+    choices_[GENERATOR] = joined.generator_compute();
+    choices_[DISCRIMINATOR] = joined.discriminator_compute();
+  }
+  RoleServices services = {.gate = &gate_, .checkpoints = writer_.get()};
+  services.report = [this](const RoundMetrics& m) { ReportRound(m); };
+  const RoleSetup setup{.place = place_,
+                        .resume_from = assignment_.resume_from(),
+                        .run_dir = assignment_.run_dir(),
+                        .generator_choice = choices_[GENERATOR],
+                        .discriminator_choice = choices_[DISCRIMINATOR],
+                        .services = services,
+                        .fleet = fleet_->collectives()};
+  std::vector<std::unique_ptr<TrainingRole>> owned;
+  if (Has(options_.role, GENERATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        owned.emplace_back(),
+        options_.roles.generator(config, setup, ends_->generator()));
+  }
+  if (Has(options_.role, DISCRIMINATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        owned.emplace_back(),
+        options_.roles.discriminator(config, setup, ends_->discriminator()));
+  }
+  std::vector<TrainingRole*> roles;
+  for (const auto& role : owned) roles.push_back(role.get());
+  const RunRolesOptions waiting{
+      .poll = absl::Seconds(config_.exchange().poll_seconds()),
+      .interrupted = [this] { return ended(); }};
+  if (assignment_.keep_state()) {
+    GANDEM_RETURN_IF_ERROR(TakeOver(*roles.front(), waiting));
+  }
+  const absl::Status done = RunRoles(roles, waiting);
+  if (options_.role != COLOCATED &&
+      config_.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    Hold(*roles.front(), done);
+  }
+  return done;
+}
+
+absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
+                                   const RunRolesOptions& waiting) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<NamedTensor> newest,
+      TakeNewestState(*held_, fleet_->collectives().host, waiting));
+  GANDEM_RETURN_IF_ERROR(role.Restore(TensorReader(std::move(newest))));
+  held_->reset();
+  return absl::OkStatus();
+}
+
+void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
+  // An update is whole or not begun where a loop ends or waits; after any other
+  // failure it may be half done.
+  if (!done.ok() && !MayBeTheirs(done)) return;
+  RoleState state = role.Capture();
+  *held_ = HeldState{.run_epoch = place_.run_epoch,
+                     .updates = state.updates,
+                     .completed_rounds = state.completed_rounds,
+                     .tensors = std::move(state.tensors)};
+}
+
+absl::Status WorkerEpoch::FlushCheckpoints() {
+  // A slow disk is no reason to leave before the shard is there; only the
+  // coordinator's word is.
+  while (true) {
+    const absl::Status written = writer_->Flush(absl::Now() + absl::Seconds(1));
+    if (!absl::IsDeadlineExceeded(written)) return written;
+    GANDEM_RETURN_IF_ERROR(ended());
+  }
+}
+
+absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
+  {
+    absl::MutexLock lock(&mu_);
+    joining_ = true;
+  }
+  JoinRequest ready;
+  ready.set_exchange_address(ends_->address());
+  ready.set_fleet_local_address(fleet_->local_address());
+  ready.set_fleet_network_address(fleet_->network_address());
+  *ready.mutable_compute() =
+      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
+  absl::StatusOr<JoinReply> joined = client_->Join(
+      std::move(ready),
+      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
+  absl::MutexLock lock(&mu_);
+  joining_ = false;
+  if (join_cancelled_) return absl::CancelledError("stopped before the start");
+  return joined;
+}
+
+absl::Status WorkerEpoch::ChooseComputes() {
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    // All ranks compute as the first one.
+    if (!Has(options_.role, role) || place_.rank > 0) continue;
+    if (assignment_.keep_state()) {
+      choices_[role] = assignment_.compute();
+      continue;
+    }
+    GANDEM_ASSIGN_OR_RETURN(choices_[role],
+                            ChooseCompute(WithDevices(config_, /*position=*/0),
+                                          role, assignment_.resume_from()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
+  const auto tell = [this](absl::Status failure) {
+    // There are no heartbeats yet; without this the coordinator would learn of
+    // it by a timeout.
+    HeartbeatRequest request;
+    request.set_started_round(place_.first_round - 1);
+    request.set_completed_rounds(place_.first_round);
+    request.set_failure(failure.ToString());
+    request.set_failure_exit_code(ExitCodeOf(failure));
+    const auto told = client_->Heartbeat(request);
+    if (!told.ok()) {
+      GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
+      return failure;
+    }
+    absl::MutexLock lock(&mu_);
+    superseded_ |= told->epoch_superseded();
+    return failure;
+  };
+  const absl::Status usable = UsesNccl() ? CheckNccl() : absl::OkStatus();
+  if (!usable.ok()) return tell(usable);
+  const absl::Status chosen = ChooseComputes();
+  if (!chosen.ok()) return tell(chosen);
+  auto fleet = FleetLink::Create(FleetSize(), options_.fleet);
+  if (!fleet.ok()) return tell(fleet.status());
+  fleet_ = *std::move(fleet);
+  auto ends = MakeExchangeEnds(
+      options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
+  if (!ends.ok()) return tell(ends.status());
+  ends_ = *std::move(ends);
+  absl::StatusOr<JoinReply> reply = JoinOthers();
+  // The coordinator refused this worker, and the others need not wait for it.
+  if (absl::IsInvalidArgument(reply.status())) return tell(reply.status());
+  GANDEM_RETURN_IF_ERROR(reply);
+  joined = *std::move(reply);
+  return absl::OkStatus();
+}
+
+int WorkerEpoch::FleetSize() const {
+  return options_.role == COLOCATED
+             ? 1
+             : RoleConfigOf(config_, options_.role).workers();
+}
+
+bool WorkerEpoch::UsesNccl() const {
+  return FleetSize() > 1 &&
+         RoleConfigOf(config_, options_.role).sync().collective() ==
+             SyncConfig::NCCL;
+}
+
+void WorkerEpoch::StartHeartbeats() {
+  heartbeats_ = std::make_unique<Heartbeats>(
+      client_,
+      Heartbeats::Options{
+          .interval = absl::Seconds(config_.control().heartbeat_seconds()),
+          .state = [this] { return CurrentState(); },
+          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
+          .on_end = [this](const absl::Status& reason) { End(reason); }});
+  const bool writes_config = place_.rank == 0 && Has(options_.role, GENERATOR);
+  writer_ = std::make_unique<CheckpointWriter>(
+      CheckpointWriter::Options{
+          .run_dir = assignment_.run_dir(),
+          .run_epoch = place_.run_epoch,
+          .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
+          .config_text =
+              writes_config ? assignment_.config_text() : std::string()},
+      [this](int64_t completed_rounds,
+             absl::StatusOr<std::vector<CheckpointFile>> files) {
+        ReportShard(completed_rounds, std::move(files));
+      });
+  absl::MutexLock lock(&mu_);
+  beating_ = heartbeats_.get();
+  writing_ = writer_.get();
+}
+
+Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
+  absl::MutexLock lock(&mu_);
+  int64_t completed = config_.rounds();
+  for (const auto& [role, rounds] : completed_) {
+    completed = std::min(completed, rounds);
+  }
+  return {.started_round = gate_.started(),
+          .completed_rounds = completed,
+          .paused = gate_.paused(),
+          .stop_requested = stop_->load(),
+          .finished = finished_.load()};
+}
+
+void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
+  if (reply.pause() && !gate_.paused()) {
+    gate_.Pause();
+    Wake();
+  }
+  if (reply.has_cut() && !gate_.has_cut()) gate_.SetCut(reply.cut());
+  {
+    absl::MutexLock lock(&mu_);
+    committed_step_ = std::max(committed_step_, reply.committed_step());
+  }
+  if (!reply.epoch_superseded() && !reply.leave()) return;
+  {
+    absl::MutexLock lock(&mu_);
+    superseded_ |= reply.epoch_superseded();
+    leave_ |= reply.leave();
+  }
+  End(absl::CancelledError(reply.leave() ? "the run is over"
+                                         : "the run epoch is over"));
+}
+
+void WorkerEpoch::ReportRound(RoundMetrics metrics) {
+  metrics.set_run_epoch(place_.run_epoch);
+  metrics.set_rank(options_.rank);  // the role knows its place only
+  Heartbeats* heartbeats = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    completed_[metrics.role()] = metrics.round() + 1;
+    heartbeats = beating_;
+  }
+  const int64_t every = config_.control().metrics_every_rounds();
+  if (heartbeats != nullptr && ((metrics.round() + 1) % every == 0 ||
+                                metrics.round() >= gate_.last_round() ||
+                                !metrics.sample_grid().empty())) {
+    heartbeats->AddMetrics(std::move(metrics));
+  }
+}
+
+void WorkerEpoch::ReportShard(
+    int64_t completed_rounds,
+    absl::StatusOr<std::vector<CheckpointFile>> files) {
+  ShardReport report;
+  report.set_step(completed_rounds);
+  if (files.ok()) {
+    report.mutable_files()->Assign(files->begin(), files->end());
+  } else {
+    GANDEM_LOG_ERROR("checkpoint after {} rounds is given up: {}",
+                     completed_rounds, files.status());
+    report.set_error(files.status().ToString());
+  }
+  heartbeats_->AddShard(std::move(report));
+}
+
+void WorkerEpoch::Wake() {
+  absl::MutexLock lock(&mu_);
+  if (beating_ != nullptr) {
+    beating_->Wake();
+  } else if (joining_) {
+    join_cancelled_ = true;
+    client_->Cancel();
+  }
+}
+
+void WorkerEpoch::End(absl::Status reason) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (!ended_.ok()) return;
+    ended_ = reason;
+    if (writing_ != nullptr) writing_->Close(reason);
+  }
+  if (fleet_) fleet_->Close(reason);
+  if (ends_) ends_->Close(reason);
+}
+
+absl::Status WorkerEpoch::ended() const {
+  absl::MutexLock lock(&mu_);
+  return ended_;
+}
+
+bool WorkerEpoch::LeaveOrEnded() const { return leave_ || !ended_.ok(); }
+
+}  // namespace gandem

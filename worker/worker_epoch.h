@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One run epoch of a worker process: from the coordinator's reply to the end of
+// the round loop. All that belongs to an epoch (exchange, gate, checkpoint
+// writer, roles) lives and dies here; the next epoch starts from nothing but a
+// checkpoint, or, in fleets that re-form, from what this one has left in
+// memory.
+//
+// Owner: WorkerMain. Thread safety: Run on the compute thread, once; Wake from
+// any. Heartbeats call back on their own thread.
+//
+// Order of shutdown: the round loop ends; the checkpoint writer is flushed; the
+// worker serves the others until the coordinator says leave; then heartbeats
+// stop, exchange and fleet close, the writer joins.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/control/control_client.h"
+#include "common/control/heartbeats.h"
+#include "proto/config.pb.h"
+#include "proto/control.pb.h"
+#include "training/roles/role_parts.h"
+#include "training/roles/round_gate.h"
+#include "worker/checkpoint_writer.h"
+#include "worker/exchange_ends.h"
+#include "worker/fleet_link.h"
+#include "worker/state_handover.h"
+
+namespace gandem {
+
+class WorkerEpoch {
+ public:
+  enum class Outcome {
+    kRunComplete,  // all rounds are done and in a complete checkpoint
+    kStopped,      // at a cut, or without the last checkpoint; a start resumes
+    kSuperseded,   // register again
+  };
+  struct Options {
+    Role role = ROLE_UNKNOWN;
+    int rank = 0;
+    RoleFactories roles = {};
+    ExchangeListen listen = {};  // discriminator only
+    FleetListen fleet = {};
+  };
+
+  // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
+  // is the state of the epoch before, and that of this one when Run returns: it
+  // stays as it was if the rounds were not begun.
+  WorkerEpoch(Options options, ControlClient* client,
+              const RegisterReply& assignment, const RunConfig& config,
+              const std::atomic<bool>* stop, std::optional<HeldState>* held);
+  ~WorkerEpoch();
+
+  // Errors: the first failure; ExitCodeOf() is the worker's exit code.
+  absl::StatusOr<Outcome> Run();
+
+  // Lets the coordinator know at once that `stop` was set.
+  void Wake();
+
+ private:
+  absl::Status RunRoundLoop();
+  Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status RunAllRounds(const JoinReply& joined);
+  // The newest state of the fleet becomes that of `role`.
+  absl::Status TakeOver(TrainingRole& role, const RunRolesOptions& waiting);
+  // Keeps the state of `role` for the next epoch. `done` is how its loop ended.
+  void Hold(const TrainingRole& role, const absl::Status& done);
+  // `config` has this worker's device.
+  absl::Status ConnectToOthers(const JoinReply& joined,
+                               const RunConfig& config);
+  // A worker whose others have left waits for the coordinator's word on them.
+  void WaitForVerdict(const absl::Status& failure);
+  absl::Status FlushCheckpoints();
+  // What AUTO becomes in the roles of this worker: from the checkpoint, or
+  // measured before the others are joined.
+  absl::Status ChooseComputes();
+  // Opens the exchange and waits for the others.
+  absl::Status Prepare(JoinReply& joined);
+  absl::StatusOr<JoinReply> JoinOthers();
+  int FleetSize() const;  // of this worker's role
+  // Whether NCCL sums in this worker's fleet.
+  bool UsesNccl() const;
+  void StartHeartbeats();
+  Heartbeats::WorkerState CurrentState() const;
+  void OnReply(const HeartbeatReply& reply);
+  void ReportRound(RoundMetrics metrics);
+  void ReportShard(int64_t completed_rounds,
+                   absl::StatusOr<std::vector<CheckpointFile>> files);
+  // The first reason stays; it ends the round loop and wakes all waits.
+  void End(absl::Status reason);
+  absl::Status ended() const;
+  bool LeaveOrEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  const Options options_;
+  ControlClient* const client_;
+  const RegisterReply assignment_;
+  const RunConfig config_;
+  const std::atomic<bool>* const stop_;
+  const EpochPlace place_;
+
+  // The compute thread's.
+  std::optional<HeldState>* const held_;
+  std::map<Role, ComputeChoice> choices_;
+
+  RoundGate gate_;
+  // Set before other threads exist.
+  std::unique_ptr<FleetLink> fleet_;
+  std::unique_ptr<ExchangeEnds> ends_;
+  std::atomic<bool> finished_ = false;
+
+  mutable absl::Mutex mu_;
+  // Rounds completed, by role; a colocated worker has two.
+  std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
+  // Of the newest complete checkpoint that this worker knows of.
+  int64_t committed_step_ ABSL_GUARDED_BY(mu_);
+  bool leave_ ABSL_GUARDED_BY(mu_) = false;
+  bool superseded_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Status ended_ ABSL_GUARDED_BY(mu_);
+  bool joining_ ABSL_GUARDED_BY(mu_) = false;
+  bool join_cancelled_ ABSL_GUARDED_BY(mu_) = false;
+  // While they exist.
+  Heartbeats* beating_ ABSL_GUARDED_BY(mu_) = nullptr;
+  CheckpointWriter* writing_ ABSL_GUARDED_BY(mu_) = nullptr;
+
+  std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses the above
+  std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_
+};
+
+}  // namespace gandem

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/worker_main.h"
+
+#include <malloc.h>
+#include <signal.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/clock.h"
+#include "common/config/role_name.h"
+#include "common/config/run_config.h"
+#include "common/control/control_client.h"
+#include "common/process/exit_code.h"
+#include "common/process/failpoint.h"
+#include "common/process/log.h"
+#include "common/process/signals.h"
+#include "common/status.h"
+#include "common/trace/trace.h"
+#include "common/trace/trace_writer.h"
+#include "worker/state_handover.h"
+#include "worker/worker_epoch.h"
+
+namespace gandem {
+namespace {
+
+struct Flags {
+  std::string control;
+  int rank = 0;
+  std::string run_dir;
+  ExchangeListen listen;
+  FleetListen fleet;
+  double register_timeout_seconds = 600;
+  std::string log_level = "info";
+  std::string trace;  // empty: no timeline
+};
+
+void DefineFlags(CLI::App& app, Role role, Flags& flags) {
+  app.add_option("--control", flags.control,
+                 "Address of the coordinator (gandem train prints it): "
+                 "unix:PATH or HOST:PORT")
+      ->required();
+  app.add_option("--rank", flags.rank, "Index in the fleet of this role")
+      ->capture_default_str();
+  app.add_option("--run_dir", flags.run_dir,
+                 "Where this machine sees the run folder, if elsewhere than "
+                 "the coordinator");
+  if (role == DISCRIMINATOR) {
+    app.add_option("--listen", flags.listen.address,
+                   "HOST:PORT for the exchange; default: a unix socket, for "
+                   "generators on this machine");
+  }
+  if (role != COLOCATED) {
+    app.add_flag("--insecure_network", flags.fleet.insecure_network,
+                 "Let these addresses be reached from other hosts, "
+                 "unencrypted");
+    app.add_option("--fleet_listen", flags.fleet.network_address,
+                   "HOST:PORT for the other workers of this role; default: a "
+                   "unix socket, for those on this machine");
+  }
+  app.add_option("--register_timeout_seconds", flags.register_timeout_seconds,
+                 "How long to look for the coordinator")
+      ->capture_default_str();
+  app.add_option("--log_level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+  app.add_option("--trace", flags.trace,
+                 absl::StrCat("Folder for a timeline of this worker, for "
+                              "ui.perfetto.dev; at most ",
+                              kMaxTraceBytes >> 20, " MiB"));
+}
+
+// Runs epochs until the run ends; Stop() from the signal thread.
+class Worker {
+ public:
+  Worker(Role role, RoleFactories roles, Flags flags,
+         std::unique_ptr<ControlClient> client)
+      : role_(role),
+        roles_(std::move(roles)),
+        flags_(std::move(flags)),
+        client_(std::move(client)) {}
+
+  absl::StatusOr<ExitCode> Run() {
+    while (true) {
+      GANDEM_ASSIGN_OR_RETURN(
+          RegisterReply assignment,
+          client_->Register(
+              absl::Now() + absl::Seconds(flags_.register_timeout_seconds),
+              held_.has_value() ? std::optional(held_->completed_rounds)
+                                : std::nullopt));
+      UseLocalRunDir(assignment);
+      GANDEM_ASSIGN_OR_RETURN(
+          RunConfig config,
+          ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
+      TakePlace(assignment, config);
+      GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
+                      assignment.run_epoch(), assignment.incarnation(),
+                      assignment.first_round(), StartText(assignment));
+      GANDEM_ASSIGN_OR_RETURN(const WorkerEpoch::Outcome outcome,
+                              RunEpoch(assignment, config));
+      switch (outcome) {
+        case WorkerEpoch::Outcome::kRunComplete:
+          return kExitOk;
+        case WorkerEpoch::Outcome::kStopped:
+          return kExitResumable;
+        case WorkerEpoch::Outcome::kSuperseded:
+          break;
+      }
+      GANDEM_LOG_INFO("run epoch {} is over", assignment.run_epoch());
+    }
+  }
+
+  void Stop() {
+    stop_ = true;
+    absl::MutexLock lock(&mu_);
+    if (epoch_ != nullptr) {
+      epoch_->Wake();
+    } else {
+      cancelled_ = true;
+      client_->Cancel();
+    }
+  }
+
+ private:
+  // What fleets that have re-formed are, in the config of this epoch.
+  void TakePlace(const RegisterReply& assignment, RunConfig& config) {
+    if (!assignment.keep_state()) {
+      held_.reset();
+      return;
+    }
+    config.mutable_generator()->set_workers(assignment.generators());
+    config.mutable_discriminator()->set_workers(assignment.discriminators());
+  }
+
+  static std::string StartText(const RegisterReply& assignment) {
+    if (assignment.keep_state()) {
+      return absl::StrCat(" as worker ", assignment.position(), " of ",
+                          assignment.generators(), " generators and ",
+                          assignment.discriminators(), " discriminators");
+    }
+    return assignment.resume_from().empty()
+               ? ""
+               : absl::StrCat(", ", assignment.resume_from());
+  }
+
+  void UseLocalRunDir(RegisterReply& assignment) const {
+    if (flags_.run_dir.empty() || flags_.run_dir == assignment.run_dir()) {
+      return;
+    }
+    const absl::string_view resume_from = assignment.resume_from();
+    if (absl::StartsWith(resume_from, assignment.run_dir())) {
+      assignment.set_resume_from(absl::StrCat(
+          flags_.run_dir, resume_from.substr(assignment.run_dir().size())));
+    }
+    assignment.set_run_dir(flags_.run_dir);
+  }
+
+  absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
+                                                const RunConfig& config) {
+    RecordInstant("run epoch", {"epoch", assignment.run_epoch()});
+    WorkerEpoch epoch({.role = role_,
+                       .rank = flags_.rank,
+                       .roles = roles_,
+                       .listen = flags_.listen,
+                       .fleet = flags_.fleet},
+                      client_.get(), assignment, config, &stop_, &held_);
+    if (!SetEpoch(&epoch)) {
+      return absl::CancelledError("stopped before the start");
+    }
+    absl::StatusOr<WorkerEpoch::Outcome> outcome = epoch.Run();
+    SetEpoch(nullptr);
+    return outcome;
+  }
+
+  // False: Stop() has cancelled the client, when there was no epoch.
+  bool SetEpoch(WorkerEpoch* epoch) {
+    absl::MutexLock lock(&mu_);
+    if (!cancelled_) epoch_ = epoch;
+    return !cancelled_;
+  }
+
+  const Role role_;
+  const RoleFactories roles_;
+  const Flags flags_;
+  const std::unique_ptr<ControlClient> client_;
+  std::optional<HeldState> held_;  // the compute thread's
+  std::atomic<bool> stop_ = false;
+  absl::Mutex mu_;
+  WorkerEpoch* epoch_ ABSL_GUARDED_BY(mu_) = nullptr;
+  bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
+};
+
+// Null without --trace.
+absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
+                                                        const Flags& flags) {
+  if (flags.trace.empty()) return nullptr;
+  GANDEM_ASSIGN_OR_RETURN(
+      auto trace,
+      TraceWriter::Start({.folder = flags.trace,
+                          .name = absl::StrCat(RoleName(role), "-", flags.rank),
+                          .process = 1000 * role + flags.rank}));
+  GANDEM_LOG_INFO("timeline in {}", trace->path());
+  return trace;
+}
+
+// A training step frees and asks again for the same large blocks. Given back to
+// the kernel in between, they come back as page faults: a fifth of the time of
+// a worker with small networks.
+void KeepFreedMemory() {
+  mallopt(M_MMAP_THRESHOLD, 1 << 30);
+  mallopt(M_TRIM_THRESHOLD, -1);  // never
+  mallopt(M_TOP_PAD, 64 << 20);
+}
+
+absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
+                                   const Flags& flags) {
+  GANDEM_RETURN_IF_ERROR(ArmFailpointFromEnvironment(
+      absl::StrCat(RoleName(role), "-", flags.rank)));
+  GANDEM_RETURN_IF_ERROR(InitLogging(
+      {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
+                          StartTrace(role, flags));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<ControlClient> client,
+      ControlClient::Create(
+          {.address = flags.control, .role = role, .rank = flags.rank}));
+  Worker worker(role, std::move(roles), flags, std::move(client));
+  SignalThread signals({SIGTERM}, [&](int) {
+    GANDEM_LOG_INFO("SIGTERM: asking the run to stop at a checkpoint");
+    worker.Stop();
+  });
+  return worker.Run();
+}
+
+}  // namespace
+
+int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
+  // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
+  BlockSignals({SIGTERM, SIGINT});
+  signal(SIGPIPE, SIG_IGN);
+  KeepFreedMemory();
+  const std::string name = RoleName(role);
+  CLI::App app(absl::StrCat("gandem ", name,
+                            " worker. `gandem train` starts it; by hand:\n  ",
+                            name, "_worker --control unix:/path --rank 0"),
+               name + "_worker");
+  Flags flags;
+  DefineFlags(app, role, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  flags.listen.insecure_network = flags.fleet.insecure_network;
+  const absl::StatusOr<ExitCode> code =
+      RunWorker(role, std::move(roles), flags);
+  if (code.ok()) return *code;
+  GANDEM_LOG_ERROR("{}", code.status());
+  return ExitCodeOf(code.status());
+}
+
+}  // namespace gandem
