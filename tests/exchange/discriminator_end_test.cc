@@ -21,8 +21,8 @@ namespace {
 using gandem::testing::Critic;
 using gandem::testing::Feedback;
 using gandem::testing::Images;
-using gandem::testing::StatusIs;
 using gandem::testing::Places;
+using gandem::testing::StatusIs;
 constexpr auto kDeadline = absl::StatusCode::kDeadlineExceeded;
 const absl::Time kPast = absl::InfinitePast();
 

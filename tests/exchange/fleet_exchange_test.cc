@@ -17,10 +17,10 @@ namespace gandem {
 namespace {
 
 using gandem::testing::Images;
+using gandem::testing::Places;
 using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::Pair;
-using gandem::testing::Places;
 
 constexpr absl::Time kNow = absl::InfinitePast();  // a try
 

@@ -11,11 +11,11 @@ namespace gandem {
 namespace {
 
 using gandem::testing::Images;
+using gandem::testing::Places;
 using gandem::testing::StatusIs;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
-using gandem::testing::Places;
 
 ImageCache ExactCache(int64_t max_images) {
   return ImageCache({.max_images = max_images, .max_bytes = 1000});

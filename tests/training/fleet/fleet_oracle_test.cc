@@ -31,10 +31,10 @@ namespace gandem {
 namespace {
 
 using gandem::testing::Golden;
+using gandem::testing::IsOk;
 using gandem::testing::MakeInProcessFleet;
 using gandem::testing::OnEveryRank;
 using gandem::testing::RelativeError;
-using gandem::testing::IsOk;
 
 constexpr int kRanks = 3;
 constexpr int64_t kFleetOracleBatch = 7;

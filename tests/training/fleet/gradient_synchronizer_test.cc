@@ -31,11 +31,11 @@
 namespace gandem {
 namespace {
 
+using gandem::testing::IsOk;
 using gandem::testing::RecordingCollective;
 using gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
-using gandem::testing::IsOk;
 using GradientSynchronizerFleet = std::vector<std::unique_ptr<Collective>>;
 using Mode = GradientSynchronizer::Mode;
 using Wire = GradientSynchronizer::Wire;

@@ -34,13 +34,13 @@
 namespace gandem {
 namespace {
 
+using gandem::testing::IsOk;
 using gandem::testing::MakeInProcessFleet;
 using gandem::testing::OnEveryRank;
 using gandem::testing::RecordingCollective;
 using gandem::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::HasSubstr;
-using gandem::testing::IsOk;
 using SyncBatchNormFleet = std::vector<std::unique_ptr<Collective>>;
 
 constexpr int64_t kChannels = 3;

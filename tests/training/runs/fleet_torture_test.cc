@@ -40,7 +40,9 @@ namespace {
 using gandem::testing::Distance;
 using gandem::testing::ExpectClose;
 using gandem::testing::ExpectRanksAgree;
+using gandem::testing::Final;
 using gandem::testing::Float64;
+using gandem::testing::IsOk;
 using gandem::testing::MakeInProcessFleet;
 using gandem::testing::OnEveryRank;
 using gandem::testing::RunPair;
@@ -50,9 +52,7 @@ using gandem::testing::StatusIs;
 using gandem::testing::TempDir;
 using gandem::testing::Train;
 using ::testing::AllOf;
-using gandem::testing::Final;
 using ::testing::HasSubstr;
-using gandem::testing::IsOk;
 using Fleet = std::vector<std::unique_ptr<Collective>>;
 
 constexpr int64_t kFleetTortureBatch = 5;
