@@ -16,21 +16,6 @@ constexpr size_t kMaxInbox = 2 * kSendWindow;
 // Smaller payloads travel faster with their header.
 constexpr size_t kMinShared = size_t{16} << 10;
 
-// gRPC uses these for connections that do not come about or break. A peer that
-// still belongs to an older membership says UNAVAILABLE too.
-bool IsWorthRetrying(const absl::Status& status) {
-  switch (status.code()) {
-    case absl::StatusCode::kOk:
-    case absl::StatusCode::kUnavailable:
-    case absl::StatusCode::kCancelled:
-    case absl::StatusCode::kUnknown:
-    case absl::StatusCode::kInternal:
-      return true;
-    default:
-      return false;
-  }
-}
-
 }  // namespace
 
 void RingCore::Configure(const RingIdentity& identity) {
@@ -49,41 +34,13 @@ void RingCore::Configure(const RingIdentity& identity) {
   }
 }
 
-absl::Status RingCore::CheckSender(const RingFrame& frame) const {
-  if (frame.rank >= size() || frame.rank == identity_.rank) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("rank ", frame.rank, " is no peer of rank ",
-                     identity_.rank, " of ", size()));
-  }
-  if (frame.membership_epoch < identity_.membership_epoch) {
-    return absl::AbortedError(absl::StrCat(
-        "membership epoch ", frame.membership_epoch, " of rank ", frame.rank,
-        " is over, this is ", identity_.membership_epoch));
-  }
-  const int64_t incarnation = identity_.incarnations[frame.rank];
-  if (frame.membership_epoch == identity_.membership_epoch &&
-      frame.incarnation < incarnation) {
-    return absl::AbortedError(absl::StrCat("incarnation ", frame.incarnation,
-                                           " of rank ", frame.rank,
-                                           " was superseded by ", incarnation));
-  }
-  if (frame.membership_epoch > identity_.membership_epoch ||
-      frame.incarnation > incarnation) {
-    return absl::UnavailableError(
-        absl::StrCat("rank ", identity_.rank, " is still in membership epoch ",
-                     identity_.membership_epoch, ", with incarnation ",
-                     incarnation, " of rank ", frame.rank));
-  }
-  return absl::OkStatus();
-}
-
 absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
   absl::MutexLock lock(&mu_);
   if (!is_configured_) return false;
   if (open.kind != RingFrameKind::kOpen) {
     return absl::InvalidArgumentError("a stream begins with an OPEN message");
   }
-  GANDEM_RETURN_IF_ERROR(CheckSender(open));
+  GANDEM_RETURN_IF_ERROR(identity_.CheckSender(open));
   if (open.to != identity_.rank || open.fleet_size != size()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "rank ", open.rank, " looks for rank ", open.to, " of ",
@@ -111,7 +68,7 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a message of rank ", frame.rank, " in the stream of rank ", from));
   }
-  if (const absl::Status status = CheckSender(frame); !status.ok()) {
+  if (const absl::Status status = identity_.CheckSender(frame); !status.ok()) {
     // It was another one when it was admitted.
     return absl::InvalidArgumentError(status.message());
   }
@@ -195,7 +152,7 @@ RingFrame RingCore::AcceptFrame(int from) const {
 
 absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   absl::MutexLock lock(&mu_);
-  GANDEM_RETURN_IF_ERROR(CheckSender(accept));
+  GANDEM_RETURN_IF_ERROR(identity_.CheckSender(accept));
   Peer& peer = peers_[to];
   if (accept.kind != RingFrameKind::kAccept || accept.rank != to ||
       peer.link != Link::kConnecting) {

@@ -9,6 +9,9 @@
 // a gap. A stranger's stream is refused and changes nothing. A peer's bad frame
 // ends the membership: what it meant to send is lost.
 //
+// It has more functions than one caller needs: three parties share its lock,
+// and each calls its own group.
+//
 // Owner: shared by the streams and the transport. Thread safety: any thread.
 // Errors: those of collective.h.
 #pragma once
@@ -27,18 +30,10 @@
 #include "absl/time/time.h"
 #include "collective/chunk.h"
 #include "collective/ring_codec.h"
+#include "collective/ring_identity.h"
 #include "collective/shared_slots.h"
 
 namespace gandem {
-
-struct RingIdentity {
-  int rank = 0;
-  std::vector<int64_t> incarnations = {};  // of all ranks
-  int64_t membership_epoch = 0;
-  // Memory shared with each rank, of slots of this size; empty: with none.
-  std::vector<bool> shares_memory = {};
-  int64_t slot_bytes = 0;
-};
 
 class RingCore {
  public:
@@ -103,8 +98,6 @@ class RingCore {
   bool SharesWith(int rank) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !identity_.shares_memory.empty() && identity_.shares_memory[rank];
   }
-  absl::Status CheckSender(const RingFrame& frame) const
-      ABSL_SHARED_LOCKS_REQUIRED(mu_);
   static absl::StatusOr<bool> DeliverChunk(Peer& peer, const RingFrame& frame);
   RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void FailLocked(absl::Status reason, int origin)

@@ -2,12 +2,13 @@
 # SPDX-License-Identifier: Apache-2.0
 # Builds the Torch-free folders with clang and a sanitizer in the folder DIR and
 # runs their tests. Both are also the -Wthread-safety -Werror build.
-#   check_sanitizers.sh address DIR  AddressSanitizer, UBSan, fuzz targets
-#   check_sanitizers.sh thread DIR   ThreadSanitizer; tests without gRPC
+#   check_sanitizers.sh address DIR [build]  AddressSanitizer, UBSan, fuzz targets
+#   check_sanitizers.sh thread DIR [build]   ThreadSanitizer; tests without gRPC
+# With "build" it does not run them.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
-kind=${1:-} dir=${2:-}
+kind=${1:-} dir=${2:-} only=${3:-}
 options=(-DGANDEM_TORCH=OFF -DGANDEM_BUILD_BENCHMARKS=OFF
          -DCMAKE_CXX_COMPILER=clang++ -DCMAKE_BUILD_TYPE=Release
          -DCMAKE_CXX_FLAGS_RELEASE=-O1)
@@ -31,7 +32,7 @@ case $kind in
     ! setarch -R true 2>/dev/null || run=(setarch -R)
     ;;
   *)
-    echo "usage: check_sanitizers.sh address|thread DIR" >&2
+    echo "usage: check_sanitizers.sh address|thread DIR [build]" >&2
     exit 2
     ;;
 esac
@@ -40,5 +41,6 @@ esac
 say "Configuring the $kind sanitizer build in $dir"
 cmake -G Ninja -S "$source_dir" -B "$dir" "${options[@]}" >/dev/null
 ninja -C "$dir" -j "$(parallel_jobs)" "$target"
+[[ $only != build ]] || exit 0
 "${run[@]}" ctest --test-dir "$dir" -j 2 -LE 'long|plain' --output-on-failure \
   --no-tests=error

@@ -8,14 +8,14 @@
 
 cd "$source_dir" || exit
 run_dir=runs/demo
-"$source_dir/scripts/bootstrap.sh"
-"$source_dir/scripts/build.sh" --programs
+stage "set-up" "$source_dir/scripts/bootstrap.sh"
+stage "build" "$source_dir/scripts/build.sh" --programs
 
 gandem=$build_dir/bin/gandem
 say "Training: one generator process, one discriminator process, in $run_dir"
 status=0
-"$gandem" train recipes/fashion_mnist_dcgan.textproto --run_dir "$run_dir" \
-  "$@" || status=$?
+stage "training" "$gandem" train recipes/fashion_mnist_dcgan.textproto \
+  --run_dir "$run_dir" "$@" || status=$?
 if ((status == 75)); then
   say "Stopped after a checkpoint. Run this again: it goes on from there."
 fi
@@ -24,7 +24,7 @@ fi
 
 cat <<EOF
 
-Done. Where to look next:
+Done: $(stage_times). Where to look next:
   $run_dir/grid.png            64 images that the generator made
   $run_dir/samples/            the same while it trained
   tensorboard --logdir $run_dir/tensorboard   losses, lags, waiting

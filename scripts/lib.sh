@@ -63,6 +63,20 @@ step() {
   printf '   done in %d s\n' $((SECONDS - start))
 }
 
+# stage NAME COMMAND...: a part of a script that takes minutes. stage_times says
+# how long each has taken.
+stages=()
+stage() {
+  local name=$1 start=$SECONDS
+  shift
+  "$@" || return
+  stages+=("$name $((SECONDS - start)) s")
+}
+stage_times() {
+  local IFS=,
+  printf '%s' "${stages[*]}" | sed 's/,/, /g'
+}
+
 # Compilers that fit: one a core, and 2 GiB for each (a Torch file takes 1.6).
 parallel_jobs() {
   local cores memory_kib jobs

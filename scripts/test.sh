@@ -9,23 +9,24 @@
   echo "usage: scripts/test.sh (one test: ctest --test-dir build -R NAME)" >&2
   exit 2
 }
-"$source_dir/scripts/bootstrap.sh" --tests
-"$source_dir/scripts/build.sh"
+stage "set-up" "$source_dir/scripts/bootstrap.sh" --tests
+stage "build" "$source_dir/scripts/build.sh"
+# Built here, so that what ctest is busy with are tests.
+for kind in address thread; do
+  stage "$kind sanitizer build" "$source_dir/scripts/check_sanitizers.sh" \
+    "$kind" "$build_dir/$kind" build
+done
 
-say "Running the tests: sanitizer_* are builds of their own, minutes each"
-# A test of processes can miss its times on a machine that stalls: it gets a
-# second try, and is named.
+say "Running the tests"
 status=0
 ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure \
-  --no-tests=error --repeat until-pass:2 |
-  awk '/\*\*\*Skipped/ {++skipped}
-       /Test +#[0-9]+: .*\*\*\*/ && !/\*\*\*Skipped/ {
-         sub(/.*Test +#[0-9]+: /, ""); failed = failed " " $1 }
+  --no-tests=error |
+  awk -v times="$(stage_times)" '
+       /\*\*\*Skipped/ {++skipped}
        /tests passed, .* tests? failed out of/ {closing = 1}
        closing {rest = rest $0 "\n"; next}
        {print; fflush()}
        END {printf "\n== %d tests skipped, for want of a GPU\n", skipped
-            if (failed) printf "== failed at least once:%s\n", failed
-            printf "\n%s", rest}' ||
+            printf "== before the tests: %s\n\n%s", times, rest}' ||
   status=$?
 exit "$status"

@@ -28,6 +28,7 @@
 #include "scaling_manager/commands/open_run.h"
 #include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/training_watcher.h"
+#include "scaling_manager/commands/user_wishes.h"
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/launch/core_plan.h"
 #include "scaling_manager/launch/launcher.h"
@@ -45,45 +46,6 @@ constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
-
-// What the user wants, told by signals.
-class UserWishes {
- public:
-  void OnSignal(int signal) {
-    absl::MutexLock lock(&mu_);
-    at_once_ = at_once_ || (signal == SIGINT && interrupted_);
-    interrupted_ = interrupted_ || signal == SIGINT;
-    if (stop_reason_.empty()) {
-      stop_reason_ = signal == SIGINT
-                         ? "stopped by Ctrl-C"
-                         : absl::StrCat("stopped by signal ", signal);
-      news_ = true;
-    }
-    news_ = news_ || at_once_;
-  }
-  // Waits for a signal, at most until `deadline`.
-  void Wait(absl::Time deadline) {
-    absl::MutexLock lock(&mu_);
-    mu_.AwaitWithDeadline(absl::Condition(&news_), deadline);
-    news_ = false;
-  }
-  // Empty: go on.
-  std::string stop_reason() {
-    absl::MutexLock lock(&mu_);
-    return stop_reason_;
-  }
-  bool at_once() {
-    absl::MutexLock lock(&mu_);
-    return at_once_;
-  }
-
- private:
-  absl::Mutex mu_;
-  bool news_ ABSL_GUARDED_BY(mu_) = false;
-  bool interrupted_ ABSL_GUARDED_BY(mu_) = false;
-  bool at_once_ ABSL_GUARDED_BY(mu_) = false;
-  std::string stop_reason_ ABSL_GUARDED_BY(mu_);
-};
 
 // Those that whoever started us did not want ignored: nohup ignores SIGHUP, a
 // script that starts us in the background SIGINT.

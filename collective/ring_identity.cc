@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collective/ring_identity.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace gandem {
+
+absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
+  const int size = static_cast<int>(incarnations.size());
+  if (frame.rank >= size || frame.rank == rank) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "rank ", frame.rank, " is no peer of rank ", rank, " of ", size));
+  }
+  if (frame.membership_epoch < membership_epoch) {
+    return absl::AbortedError(
+        absl::StrCat("membership epoch ", frame.membership_epoch, " of rank ",
+                     frame.rank, " is over, this is ", membership_epoch));
+  }
+  const int64_t incarnation = incarnations[frame.rank];
+  if (frame.membership_epoch == membership_epoch &&
+      frame.incarnation < incarnation) {
+    return absl::AbortedError(absl::StrCat("incarnation ", frame.incarnation,
+                                           " of rank ", frame.rank,
+                                           " was superseded by ", incarnation));
+  }
+  if (frame.membership_epoch > membership_epoch ||
+      frame.incarnation > incarnation) {
+    return absl::UnavailableError(absl::StrCat(
+        "rank ", rank, " is still in membership epoch ", membership_epoch,
+        ", with incarnation ", incarnation, " of rank ", frame.rank));
+  }
+  return absl::OkStatus();
+}
+
+// gRPC uses these for connections that do not come about or break. A peer that
+// still belongs to an older membership says UNAVAILABLE too.
+bool IsWorthRetrying(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kOk:
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+    case absl::StatusCode::kUnknown:
+    case absl::StatusCode::kInternal:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace gandem

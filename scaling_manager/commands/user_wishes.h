@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the user wants of a command that runs for long, told by signals: the
+// first asks the run to stop at a checkpoint, a second Ctrl-C ends it at once.
+//
+// Owner: the command. Thread safety: any thread.
+#pragma once
+
+#include <signal.h>
+
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+class UserWishes {
+ public:
+  void OnSignal(int signal) {
+    absl::MutexLock lock(&mu_);
+    at_once_ = at_once_ || (signal == SIGINT && interrupted_);
+    interrupted_ = interrupted_ || signal == SIGINT;
+    if (stop_reason_.empty()) {
+      stop_reason_ = signal == SIGINT
+                         ? "stopped by Ctrl-C"
+                         : absl::StrCat("stopped by signal ", signal);
+      news_ = true;
+    }
+    news_ = news_ || at_once_;
+  }
+  // Waits for a signal, at most until `deadline`.
+  void Wait(absl::Time deadline) {
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithDeadline(absl::Condition(&news_), deadline);
+    news_ = false;
+  }
+  // Empty: go on.
+  std::string stop_reason() {
+    absl::MutexLock lock(&mu_);
+    return stop_reason_;
+  }
+  bool at_once() {
+    absl::MutexLock lock(&mu_);
+    return at_once_;
+  }
+
+ private:
+  absl::Mutex mu_;
+  bool news_ ABSL_GUARDED_BY(mu_) = false;
+  bool interrupted_ ABSL_GUARDED_BY(mu_) = false;
+  bool at_once_ ABSL_GUARDED_BY(mu_) = false;
+  std::string stop_reason_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace gandem
