@@ -24,7 +24,7 @@ BatchNorm::BatchNorm(Options options) : options_(options) {
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, ForwardMode mode) {
   // Undefined running tensors are what keeps a frozen pass from recording;
-  // switching tracking off on a module does not (models.md T2).
+  // switching tracking off on a module does not (traps.md 2).
   const bool use_running = mode != ForwardMode::kFrozen;
   if (mode == ForwardMode::kTrain) num_batches_tracked_.add_(1);
   if (fleet_ && mode != ForwardMode::kEvaluate) {

@@ -186,6 +186,57 @@ def documents(root):
                 yield f"{page.relative_to(root)}: no such file: {target}"
 
 
+# First folders and names of headers that are not ours.
+ELSEWHERE = {"ATen", "absl", "c10", "google", "grpcpp", "nccl.h", "torch"}
+# Stand for any file in an explanation: a.cc, b_test.cc.
+ANY_FILE = r"[ab](_\w+)?\.\w+"
+
+
+def citations(root):
+    """No comment and no document cites a file (.md, .h, .cc, .py, .sh)
+    that is not there, or a section that a document does not have."""
+    tree = [p.relative_to(root).as_posix() for p in files(root, r"[^.].*")]
+    known = {end for name in tree for end in endings(name)}
+    for path in files(root, r".*\.(cc|h|md|proto|py|sh)"):
+        for cited, sections in cited_files(path):
+            where = f"{path.relative_to(root)}: {cited}"
+            if cited.split("/")[0] in ELSEWHERE or re.fullmatch(ANY_FILE, cited):
+                continue
+            if not (cited in known or (path.parent / cited).exists()):
+                yield f"{where}: no such file"
+            elif cited.endswith(".md"):
+                page = next(root / name for name in sorted(tree)
+                            if cited in endings(name))
+                for section in sections:
+                    if not re.search(rf"^(#+|\|) {re.escape(section)}[ .]",
+                                     page.read_text(), re.M):
+                        yield f"{where}: no section {section}"
+
+
+def endings(name):
+    """What docs/style.md may be called, for one: also style.md."""
+    parts = name.split("/")
+    return ["/".join(parts[i:]) for i in range(len(parts))]
+
+
+def cited_files(path):
+    """(file, sections) for "design.md sections 4 and 6" and the like."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        text = re.sub(r"```.*?```", "", text, flags=re.S)
+    elif path.suffix in (".py", ".sh"):
+        text = " ".join(re.findall(r"(?m)(?:^|\s)#\s(.*)$", text)
+                        + re.findall(r'""".*?"""', text, flags=re.S))
+    else:
+        text = "\n".join(re.findall(r"//\s?(.*)", text))
+    number = r"\d+(?:\.\d+)?"
+    for match in re.finditer(
+            r"(?<![\w/.*{}<>$-])((?:[\w-]+/)*[\w-]+\.(?:md|h|cc|py|sh))\b(?![\w*/])"
+            rf"(?:\s+(?:sections?\s+)?({number}(?:(?:,|\s+and|\s+to)\s+{number})*))?",
+            text):
+        yield match[1], re.findall(number, match[2] or "")
+
+
 def known_tests(root, build):
     """ARGUMENT: the build folder. ctest runs every *_test.cc and *_test.py,
     the fuzz targets are built, and only tests that need a GPU may skip."""
@@ -253,8 +304,8 @@ def protobuf_faults(program, listing):
 
 
 RULES = {rule.__name__: rule for rule in
-         (includes, folder_sizes, licenses, formatting, documents, known_tests,
-          one_protobuf)}
+         (includes, folder_sizes, licenses, formatting, documents, citations,
+          known_tests, one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:

@@ -100,7 +100,7 @@ TEST_F(SpectralNormTest, GradientGoesToTheWeightOnly) {
   EXPECT_TRUE(at::allclose(Weight().grad(), weight.grad(), 1e-12, 1e-14));
 }
 
-// models.md T3: the second forward overwrites u and v before the first one's
+// traps.md 3: the second forward overwrites u and v before the first one's
 // backward pass.
 TEST_F(SpectralNormTest, TwoForwardsBeforeOneBackward) {
   SetWeight(SpectralNormRamp({2, 2}));
@@ -154,7 +154,7 @@ TEST(SpectralNormConvolutionTest, FindsTheLargestSingularValue) {
       at::allclose(output * sigma, at::conv2d(input, weight), 1e-9, 1e-12));
 }
 
-// models.md T12: rows are output channels, which come second in the weight.
+// traps.md 12: rows are output channels, which come second in the weight.
 TEST(SpectralNormConvolutionTest, TransposedHasARowForEachOutput) {
   ConvTranspose2d layer({.in_channels = 3,
                          .out_channels = 5,
