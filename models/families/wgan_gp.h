@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The 64-pixel ResNet of WGAN-GP (Gulrajani et al. 2017, appendix F, "Good" in
-// the authors' code): no image sees another one in the critic.
+// the authors' gan_64x64.py): no image sees another one in the critic.
 //
 //   G: linear 8w@4 -> blocks 8w@8 -> 4w@16 -> 2w@32 -> w@64 -> batch norm,
 //   ReLU,
