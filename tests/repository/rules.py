@@ -139,13 +139,28 @@ def room_order(name, header):
 
 
 def folder_sizes(root):
-    """No folder holds more than MOST_FILES files of its own."""
+    """No folder holds more than MOST_FILES files of its own, README.md not
+    counted."""
     counts = {}
-    for path in files(root, r"[^.].*"):
+    for path in files(root, r"(?!README\.md)[^.].*"):
         counts[path.parent] = counts.get(path.parent, 0) + 1
     for folder, count in sorted(counts.items()):
         if count > MOST_FILES:
             yield f"{folder.relative_to(root)}/: {count} files; make rooms"
+
+
+def signs(root):
+    """Every folder at the top has a README.md of five to fifteen lines."""
+    for folder in sorted(root.iterdir()):
+        if not folder.is_dir() or not any(files(folder, r"[^.].*")):
+            continue
+        name = folder.name
+        if name.startswith(".") or re.match(r"build|runs$|shared$", name):
+            continue
+        sign = folder / "README.md"
+        lines = len(sign.read_text().splitlines()) if sign.exists() else 0
+        if not 5 <= lines <= 15:
+            yield f"{name}/README.md: {lines} lines; 5 to 15 say what lives here"
 
 
 def licenses(root):
@@ -305,8 +320,8 @@ def protobuf_faults(program, listing):
 
 
 RULES = {rule.__name__: rule for rule in
-         (includes, folder_sizes, licenses, formatting, documents, citations,
-          known_tests, one_protobuf)}
+         (includes, folder_sizes, signs, licenses, formatting, documents,
+          citations, known_tests, one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:

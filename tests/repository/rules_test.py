@@ -152,9 +152,20 @@ class FilesTest(Tree):
         for i in range(rules.MOST_FILES):
             self.write(f"common/{i}.h", "")
         self.write("common/files/a.h", "")
+        self.write("common/README.md", "")
         self.assertEqual(self.faults(rules.folder_sizes), [])
         self.write("common/one_more.h", "")
         self.expect_fault(rules.folder_sizes, "common/", "make rooms")
+
+    def test_folder_without_a_sign(self):
+        self.write("common/README.md", "line\n" * 5)
+        self.write("build/a.o", "")
+        self.assertEqual(self.faults(rules.signs), [])
+        self.write("exchange/README.md", "line\n" * 16)
+        self.expect_fault(rules.signs, "exchange/README.md", "16 lines")
+        (self.root / "exchange/README.md").unlink()
+        self.write("exchange/a.h", LICENSE)
+        self.expect_fault(rules.signs, "exchange/README.md", "0 lines")
 
 
 class CitationsTest(Tree):
