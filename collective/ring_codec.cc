@@ -35,6 +35,8 @@ constexpr std::pair<ElementType, RingElement> kElements[] = {
     {ElementType::kBfloat16, RING_BFLOAT16},
     {ElementType::kFloat16, RING_FLOAT16}};
 
+// Tables instead of casts: numbers on the wire stay what they are when an enum
+// of ours changes.
 template <typename Ours, typename Wire, size_t n>
 Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
   for (const auto& [mine, wire] : table) {
@@ -92,6 +94,8 @@ absl::StatusOr<RingHeader> TakeHeader(std::vector<SharedBytes>& pieces) {
   return header;
 }
 
+// None of them can be negative; the caller converts and compares them freely
+// then.
 absl::Status CheckNumbers(const RingHeader& header) {
   const std::pair<absl::string_view, int64_t> numbers[] = {
       {"membership_epoch", header.membership_epoch()},
@@ -129,6 +133,7 @@ absl::StatusOr<Chunk> ReadChunk(const RingHeader& header,
                .payload = std::move(payload)};
 }
 
+// A code that came over the wire may be any number.
 bool IsFailure(int code) {
   return code > static_cast<int>(absl::StatusCode::kOk) &&
          code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
@@ -197,6 +202,8 @@ std::string EncodeRingHead(const RingFrame& frame) {
   return head;
 }
 
+// Sizes are checked before anything is read by them, and the payload is shared,
+// not copied.
 absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                                           int64_t max_bytes) {
   const auto size_of = [](std::span<const SharedBytes> all) {

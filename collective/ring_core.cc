@@ -49,6 +49,8 @@ void RingCore::Configure(const RingIdentity& identity) {
   }
 }
 
+// Old ones are refused for good; from the future means that this rank is about
+// to hear of a new membership, so the peer may ask again.
 absl::Status RingCore::CheckSender(const RingFrame& frame) const {
   if (frame.rank >= size() || frame.rank == identity_.rank) {
     return absl::InvalidArgumentError(
@@ -104,6 +106,8 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
   return true;
 }
 
+// False: there is no room now. The stream stops reading and comes again after a
+// Receive().
 absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];
@@ -137,6 +141,8 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   }
 }
 
+// A chunk in shared memory stays there: its slot is free again when the
+// payload's last owner goes.
 absl::StatusOr<bool> RingCore::DeliverChunk(Peer& peer,
                                             const RingFrame& frame) {
   Chunk chunk = frame.chunk;
@@ -209,6 +215,7 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   return absl::OkStatus();
 }
 
+// Chunks first, then a farewell: whoever leaves in order has sent everything.
 std::optional<RingFrame> RingCore::NextFor(int to) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -242,6 +249,8 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
   return std::nullopt;
 }
 
+// What the end of a stream means depends on how far it was: before it was
+// accepted the peer may only be late, after that it is lost.
 void RingCore::OutgoingEnded(int to, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -268,6 +277,7 @@ bool RingCore::AllLinksAre(bool (*good)(Link)) const {
   return true;
 }
 
+// Whoever gets these is to begin a stream to each.
 std::vector<int> RingCore::TakeUnconnected() {
   absl::MutexLock lock(&mu_);
   std::vector<int> result;
@@ -296,6 +306,7 @@ absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   return all_accepted();
 }
 
+// The heap where shared memory is full, small or absent: only speed differs.
 PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
   if (bytes >= kMinShared) {
     absl::MutexLock lock(&mu_);
@@ -326,6 +337,8 @@ absl::Status RingCore::Send(int to, Chunk chunk) {
   return absl::OkStatus();
 }
 
+// What has arrived is given out even after a failure: the operation may be able
+// to end.
 absl::StatusOr<Chunk> RingCore::Receive(int from) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];
@@ -393,6 +406,7 @@ void RingCore::LoseLocked(int rank, const absl::Status& why) {
              identity_.rank);
 }
 
+// A reason that came from another rank says from which.
 absl::Status RingCore::Failure() const {
   if (failure_origin_ == identity_.rank) return failure_;
   return Annotate(failure_, absl::StrCat("rank ", failure_origin_));

@@ -91,6 +91,7 @@ void BatchNorm::ResetStatistics() {
   num_batches_tracked_.zero_();
 }
 
+// The counter stays an integer, as PyTorch's does.
 void BatchNorm::to(torch::Dtype dtype, bool non_blocking) {
   Layer::to(dtype, non_blocking);
   num_batches_tracked_.set_data(num_batches_tracked_.to(torch::kInt64));

@@ -144,6 +144,8 @@ at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
 }
 
+// The gradient is known, so it needs no graph: it joins the one that came back
+// from the critic.
 double AddPairedL1(const at::Tensor& images_NCHW,
                    const at::Tensor& targets_NCHW, double weight,
                    int64_t batch_size, const at::Tensor& gradient_NCHW) {
