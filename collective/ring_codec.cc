@@ -35,8 +35,6 @@ constexpr std::pair<ElementType, RingElement> kElements[] = {
     {ElementType::kBfloat16, RING_BFLOAT16},
     {ElementType::kFloat16, RING_FLOAT16}};
 
-// Tables instead of casts: numbers on the wire stay what they are when an enum
-// of ours changes.
 template <typename Ours, typename Wire, size_t n>
 Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
   for (const auto& [mine, wire] : table) {

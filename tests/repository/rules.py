@@ -245,7 +245,7 @@ def cited_files(path):
                         + re.findall(r'""".*?"""', text, flags=re.S))
     else:
         text = "\n".join(re.findall(r"//\s?(.*)", text))
-    number = r"\d+(?:\.\d+)?"
+    number = r"[A-Z]?\d+(?:\.\d+)?"
     for match in re.finditer(
             r"(?<![\w/.*{}<>$-])((?:[\w-]+/)*[\w-]+\.(?:md|h|cc|py|sh))\b(?![\w*/])"
             rf"(?:\s+(?:sections?\s+)?({number}(?:(?:,|\s+and|\s+to)\s+{number})*))?",

@@ -194,6 +194,8 @@ class CitationsTest(Tree):
     def test_section_that_is_not_there(self):
         self.write("exchange/cache.h", "// (design.md sections 4\n// and 8)")
         self.expect_fault(rules.citations, "exchange/cache.h", "no section 8")
+        self.write("exchange/cache.h", "// design.md T4")
+        self.expect_fault(rules.citations, "exchange/cache.h", "no section T4")
 
 
 class TestsTest(Tree):
