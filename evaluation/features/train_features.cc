@@ -55,7 +55,7 @@ std::span<const std::byte> FeatureBytesOf(const at::Tensor& tensor) {
           static_cast<size_t>(tensor.nbytes())};
 }
 
-// Of everything that the result depends on.
+// A hash of everything that the result depends on.
 std::string CacheKey(const TrainFeaturesRequest& request,
                      const LabeledSplit& split) {
   Sha256 hash;

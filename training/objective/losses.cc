@@ -22,7 +22,7 @@ at::Tensor HalfSquareFromOne(const at::Tensor& x) {
 at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
 at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
 
-// Of images that should be above the others.
+// Losses of images whose logits should be above those of the others.
 at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
   return Softplus(below - above);
 }

@@ -43,7 +43,7 @@ class SpectralNormTest : public ::testing::Test {
   at::Tensor U() { return layer_.named_buffers()["weight_u"]; }
   at::Tensor V() { return layer_.named_buffers()["weight_v"]; }
 
-  // Of a weight whose first element is 3.
+  // The sigma of a weight whose first element is 3.
   double Sigma(ForwardMode mode) {
     const at::Tensor normalized =
         layer_.forward(torch::eye(2, torch::kFloat64), mode).t();
