@@ -169,7 +169,7 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                                      uint64_t seed) {
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
                           RealStatistics(generator.config.data()));
-  // No class is asked for: the samples are of all.
+  // Of all classes.
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
   GANDEM_ASSIGN_OR_RETURN(const Ingredients ingredients,
                           DrawSamples({}, generator, /*pairs=*/nullptr, seed,

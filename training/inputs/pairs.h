@@ -51,7 +51,7 @@ class PairReader {
 // Does the run translate images?
 bool HasPairs(const RunConfig& config);
 
-// Reads the pairs of a run that translates images.
+// Of a run that does.
 absl::StatusOr<std::shared_ptr<const PairReader>> OpenPairReader(
     const RunConfig& config, const Compute& compute);
 
