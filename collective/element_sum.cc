@@ -46,6 +46,7 @@ struct Float16 {
   static Stored Round(Sum value) { return ToFloat16(value); }
 };
 
+// Calls the visitor with the element type as a C++ type.
 template <typename Visitor>
 void Dispatch(ElementType type, const Visitor& visitor) {
   switch (type) {
@@ -60,6 +61,7 @@ void Dispatch(ElementType type, const Visitor& visitor) {
   }
 }
 
+// The received one is the left operand: the order of a ring's sums.
 template <typename Type>
 void Add(const std::byte* received, std::byte* own, size_t count) {
   using Stored = typename Type::Stored;
@@ -71,6 +73,8 @@ void Add(const std::byte* received, std::byte* own, size_t count) {
   }
 }
 
+// Ascending order of blocks, rounded once at the end; block by block in the
+// cache, because buffers may be large.
 template <typename Type>
 void Sum(const std::byte* blocks, size_t num_blocks, std::byte* out,
          size_t count) {
@@ -115,6 +119,8 @@ void SumBlocks(ElementType type, std::span<const std::byte> blocks,
   });
 }
 
+// To the nearest, ties to even; the quiet bit keeps a NaN from becoming
+// infinity.
 uint16_t ToBfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   const uint32_t rounded = (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;

@@ -91,6 +91,8 @@ class NcclCollective : public Collective {
   NcclCollective(const NcclOptions& options, int rank, int size)
       : options_(options), rank_(rank), size_(size) {}
 
+  // Finalizing lets the other ranks end what is under way; where something
+  // failed there is nobody to wait for.
   ~NcclCollective() override {
     absl::MutexLock lock(&mu_);
     const bool is_idle = waiting_.empty() && !launching_.has_value() &&
@@ -127,6 +129,7 @@ class NcclCollective : public Collective {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
+  // Polls, and drives the operations at the same time: there is no thread.
   absl::Status Wait(Ticket ticket, absl::Time deadline) override {
     while (true) {
       {
@@ -195,6 +198,8 @@ class NcclCollective : public Collective {
     if (!status.ok()) Fail(std::move(status));
   }
 
+  // Once the communicator has taken an operation, its event is recorded behind
+  // it and the next may follow.
   absl::Status Launch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (true) {
       ncclResult_t state = ncclSuccess;
@@ -220,6 +225,8 @@ class NcclCollective : public Collective {
     }
   }
 
+  // The stream runs operations in order, so the first that is not ready ends
+  // the look.
   absl::Status NoteDone() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     while (!launched_.empty()) {
       const Entry& first = launched_.front();

@@ -142,6 +142,8 @@ absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
   return absl::InternalError("unknown operation");
 }
 
+// Which way depends on sizes and hosts alone, which all ranks know: all choose
+// the same one, and its order of summation is part of the interface.
 absl::Status OperationRunner::AllReduce(const Operation& operation) {
   const int64_t others = all_.size() - 1;
   if (static_cast<int64_t>(operation.buffer.size()) * others <=
@@ -154,6 +156,7 @@ absl::Status OperationRunner::AllReduce(const Operation& operation) {
   return RingAllReduce(all_);
 }
 
+// One hop: everybody gets all buffers and adds them in the order of ranks.
 absl::Status OperationRunner::SmallAllReduce() {
   std::vector<std::byte> blocks(buffer_.size() * all_.size());
   std::copy(buffer_.begin(), buffer_.end(),
@@ -163,6 +166,7 @@ absl::Status OperationRunner::SmallAllReduce() {
   return absl::OkStatus();
 }
 
+// The slow network between hosts carries one sum for each host.
 absl::Status OperationRunner::HierarchicalAllReduce() {
   GANDEM_RETURN_IF_ERROR(ReduceScatter(local_));
   GANDEM_RETURN_IF_ERROR(GatherSegments(local_));
@@ -170,6 +174,7 @@ absl::Status OperationRunner::HierarchicalAllReduce() {
   return Chain(local_, /*root=*/0);
 }
 
+// Blocks go around a ring unless they are small: one hop to everybody then.
 absl::Status OperationRunner::AllGather() {
   const size_t block = buffer_.size() / all_.size();
   const int64_t sent = static_cast<int64_t>(block) * (all_.size() - 1);
@@ -184,6 +189,7 @@ absl::Status OperationRunner::AllGather() {
   return RunRing(all_, plan);
 }
 
+// The first half of a ring: each member ends with the sum of one segment.
 absl::Status OperationRunner::ReduceScatter(const Members& members) {
   return RunRing(members, {.segments = Segments(members.size()),
                            .first_sent = members.place - 1,
@@ -238,6 +244,8 @@ absl::Status OperationRunner::RunRing(const Members& members,
   return absl::OkStatus();
 }
 
+// The sums of a ReduceScatter come together at the first member, who speaks for
+// the host.
 absl::Status OperationRunner::GatherSegments(const Members& members) {
   const std::vector<Range> segments = Segments(members.size());
   for (int place = 1; place < members.size(); ++place) {
@@ -253,6 +261,8 @@ absl::Status OperationRunner::GatherSegments(const Members& members) {
   return absl::OkStatus();
 }
 
+// From the root to its right neighbor and on, in chunks, so that all links work
+// at the same time.
 absl::Status OperationRunner::Chain(const Members& members, int root) {
   const int m = members.size();
   const int distance = (members.place - root + m) % m;
@@ -272,6 +282,7 @@ absl::Status OperationRunner::Chain(const Members& members, int root) {
   return absl::OkStatus();
 }
 
+// Everybody sends its block to everybody. A barrier is the same without bytes.
 absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
   const size_t size = blocks.size() / all_.size();
   const auto block = [&](int rank) {
@@ -290,6 +301,7 @@ absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
   return absl::OkStatus();
 }
 
+// Of whole elements, and of equal size as near as that goes.
 std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
   const size_t element = BytesPerElement(tag_.type);
   const size_t elements = buffer_.size() / element;
@@ -303,6 +315,8 @@ std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
   return segments;
 }
 
+// Several chunks to a range, so that a member passes on the first while it
+// receives the next; few enough that each is worth its message.
 size_t OperationRunner::ChunkBytes(size_t range_bytes) const {
   const size_t most = static_cast<size_t>(options_.chunk_bytes);
   const size_t wanted = range_bytes / kChunksPerRange / 8 * 8;
@@ -341,6 +355,8 @@ absl::Status OperationRunner::Send(int to, size_t offset,
   return absl::OkStatus();
 }
 
+// The next chunk of that rank, if it is what this operation waits for. A rank
+// at another operation is the caller's bug, another place a damaged transport.
 absl::StatusOr<Chunk> OperationRunner::Receive(int from, size_t offset,
                                                size_t size) {
   GANDEM_ASSIGN_OR_RETURN(Chunk chunk, transport_->Receive(from));

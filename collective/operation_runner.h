@@ -103,7 +103,8 @@ class OperationRunner {
   static void Split(const Range& range, size_t chunk_bytes,
                     std::vector<Range>& chunks);
 
-  // Of the buffer, or of `bytes`, whose first byte is the operation's `offset`.
+  // They send and receive a range of the buffer, or `bytes`, whose first byte
+  // is the operation's `offset`.
   absl::Status Send(int to, const Range& range);
   absl::Status Send(int to, size_t offset, std::span<const std::byte> bytes);
   absl::StatusOr<Chunk> Receive(int from, size_t offset, size_t size);
@@ -116,7 +117,7 @@ class OperationRunner {
   Members all_;
   Members local_;    // of this rank's host
   Members leaders_;  // the hosts' first ranks; place -1: not one of them
-  // Of the running operation.
+  // The running operation.
   OperationTag tag_;
   std::span<std::byte> buffer_;
 

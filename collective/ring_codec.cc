@@ -92,6 +92,8 @@ absl::StatusOr<RingHeader> TakeHeader(std::vector<SharedBytes>& pieces) {
   return header;
 }
 
+// None of them can be negative; the caller converts and compares them freely
+// then.
 absl::Status CheckNumbers(const RingHeader& header) {
   const std::pair<absl::string_view, int64_t> numbers[] = {
       {"membership_epoch", header.membership_epoch()},
@@ -129,6 +131,7 @@ absl::StatusOr<Chunk> ReadChunk(const RingHeader& header,
                .payload = std::move(payload)};
 }
 
+// A code that came over the wire may be any number.
 bool IsFailure(int code) {
   return code > static_cast<int>(absl::StatusCode::kOk) &&
          code <= static_cast<int>(absl::StatusCode::kUnauthenticated);
@@ -197,6 +200,8 @@ std::string EncodeRingHead(const RingFrame& frame) {
   return head;
 }
 
+// Sizes are checked before anything is read by them, and the payload is shared,
+// not copied.
 absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                                           int64_t max_bytes) {
   const auto size_of = [](std::span<const SharedBytes> all) {

@@ -45,6 +45,8 @@ RpcOptions TheRpcOptions() {
   return {.max_message_bytes = kMaxRingMessageBytes};
 }
 
+// Serves both addresses with the same streams. It may listen before the rank
+// knows its peers: streams wait until Configure().
 class Listener : public RingListener {
  public:
   Listener()
@@ -130,6 +132,8 @@ class RingTransport : public Transport {
   int rank() const override { return rank_; }
   int size() const override { return static_cast<int>(channels_.size()); }
 
+  // A peer may start later, or still be in the membership before: what ended
+  // for such a reason begins again, until all have accepted.
   absl::Status Connect() override {
     while (true) {
       for (const int to : streams_->core().TakeUnconnected()) {
@@ -174,6 +178,7 @@ class RingTransport : public Transport {
   const int rank_;
 };
 
+// A unix socket between ranks of one host, where both have one.
 const std::string& AddressFor(const RingPeer& peer, const RingPeer& self) {
   const bool is_local = peer.host == self.host && !peer.local_address.empty();
   return is_local ? peer.local_address : peer.network_address;

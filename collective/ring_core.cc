@@ -61,6 +61,8 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
   return true;
 }
 
+// False: there is no room now. The stream stops reading and comes again after a
+// Receive().
 absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];
@@ -94,6 +96,8 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   }
 }
 
+// A chunk in shared memory stays there: its slot is free again when the
+// payload's last owner goes.
 absl::StatusOr<bool> RingCore::DeliverChunk(Peer& peer,
                                             const RingFrame& frame) {
   Chunk chunk = frame.chunk;
@@ -166,6 +170,7 @@ absl::Status RingCore::Accept(const RingFrame& accept, int to) {
   return absl::OkStatus();
 }
 
+// Chunks first, then a farewell: whoever leaves in order has sent everything.
 std::optional<RingFrame> RingCore::NextFor(int to) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -199,6 +204,8 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
   return std::nullopt;
 }
 
+// What the end of a stream means depends on how far it was: before it was
+// accepted the peer may only be late, after that it is lost.
 void RingCore::OutgoingEnded(int to, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
@@ -225,6 +232,7 @@ bool RingCore::AllLinksAre(bool (*good)(Link)) const {
   return true;
 }
 
+// Whoever gets these is to begin a stream to each.
 std::vector<int> RingCore::TakeUnconnected() {
   absl::MutexLock lock(&mu_);
   std::vector<int> result;
@@ -253,6 +261,7 @@ absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   return all_accepted();
 }
 
+// The heap where shared memory is full, small or absent: only speed differs.
 PayloadRoom RingCore::RoomFor(int to, size_t bytes) {
   if (bytes >= kMinShared) {
     absl::MutexLock lock(&mu_);
@@ -283,6 +292,8 @@ absl::Status RingCore::Send(int to, Chunk chunk) {
   return absl::OkStatus();
 }
 
+// What has arrived is given out even after a failure: the operation may be able
+// to end.
 absl::StatusOr<Chunk> RingCore::Receive(int from) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];
@@ -350,6 +361,7 @@ void RingCore::LoseLocked(int rank, const absl::Status& why) {
              identity_.rank);
 }
 
+// A reason that came from another rank says from which.
 absl::Status RingCore::Failure() const {
   if (failure_origin_ == identity_.rank) return failure_;
   return Annotate(failure_, absl::StrCat("rank ", failure_origin_));

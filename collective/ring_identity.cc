@@ -5,6 +5,8 @@
 
 namespace gandem {
 
+// Old ones are refused for good; from the future means that this rank is about
+// to hear of a new membership, so the peer may ask again.
 absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
   const int size = static_cast<int>(incarnations.size());
   if (frame.rank >= size || frame.rank == rank) {

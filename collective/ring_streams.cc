@@ -35,6 +35,8 @@ using ServerReactor =
 using ClientReactor =
     grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
+// A peer's stream to this rank: OPEN, then its chunks. It answers with one
+// ACCEPT.
 class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:
   explicit IncomingStream(std::shared_ptr<RingStreams> streams)
@@ -89,6 +91,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
   std::optional<RingFrame> accept_;
 };
 
+// This rank's stream to a peer: OPEN, then chunks once the peer has accepted.
 class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
  public:
   OutgoingStream(std::shared_ptr<RingStreams> streams, int to,
@@ -196,6 +199,8 @@ void RingStreams::PokeOutgoing(int to) {
   if (stream != nullptr) stream->Poke();
 }
 
+// Streams are poked outside of the lock: a poke may end one, which removes
+// itself here.
 void RingStreams::PokeAll() {
   std::vector<Incoming> incoming;
   std::vector<Outgoing> outgoing;
@@ -247,6 +252,7 @@ void RingStreams::Remove(IncomingStream* stream) {
   incoming_.erase(stream);
 }
 
+// Its place may have been taken by the next attempt already.
 void RingStreams::Remove(int to, OutgoingStream* stream) {
   absl::MutexLock lock(&mu_);
   const auto it = outgoing_.find(to);

@@ -40,6 +40,7 @@ struct alignas(64) Head {
 };
 static_assert(std::atomic<uint32_t>::is_always_lock_free);
 
+// Slots begin at pages, so that one that was never used takes no memory.
 int64_t Pages(int64_t bytes) { return (bytes + kPage - 1) / kPage * kPage; }
 
 int64_t HeadBytes(int num_slots) {
@@ -144,6 +145,8 @@ absl::StatusOr<std::unique_ptr<SharedSlotsWriter>> SharedSlotsWriter::Create(
 
 SharedSlotsName SharedSlotsWriter::name() const { return mapping_->name(); }
 
+// Only one thread at a time fills slots, so a free one that was seen stays
+// free. Nothing: all are under way, and the caller uses other memory.
 std::optional<PayloadRoom> SharedSlotsWriter::Take(size_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (bytes > static_cast<size_t>(name.slot_bytes)) return std::nullopt;
@@ -195,6 +198,8 @@ absl::StatusOr<std::unique_ptr<SharedSlotsReader>> SharedSlotsReader::Open(
 
 SharedSlotsName SharedSlotsReader::name() const { return mapping_->name(); }
 
+// The bytes are read where they are; the slot becomes free with the last copy
+// of the result. Trusts neither number: the peer is another process.
 absl::StatusOr<SharedBytes> SharedSlotsReader::Read(int slot, int64_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (slot < 0 || slot >= name.num_slots || bytes < 1 ||

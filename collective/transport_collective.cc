@@ -26,6 +26,8 @@ class TransportCollective : public Collective {
         runner_(options, transport_.get()),
         thread_("collective", [this] { RunAll(); }) {}
 
+  // A collective that has nothing to do lets the others take what it sent; one
+  // in the middle of something has to stop them.
   ~TransportCollective() override {
     bool is_idle = false;
     {
@@ -81,6 +83,8 @@ class TransportCollective : public Collective {
     Operation operation = {};
   };
 
+  // After a failure nothing is queued, but tickets go on: Wait() tells the
+  // reason.
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {
@@ -90,6 +94,8 @@ class TransportCollective : public Collective {
     return ++submitted_;
   }
 
+  // No failure: names whom the thread waits for, so that the caller can tell
+  // the user.
   absl::Status NotDone(Ticket ticket) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     std::string message =
         absl::StrCat("rank ", rank(), ": operation ", ticket,

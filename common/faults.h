@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Collects everything that is wrong with a set of options, so that a user can
-// repair all of it at once. CreateRing in style.md 5.3 shows the use.
+// repair all of it at once:
+//
+//   Faults faults("ring");
+//   faults.CheckRange("chunk_bytes", options.chunk_bytes, 4 << 10, 64 << 20);
+//   if (!faults.empty()) return faults.ToStatus();
 //
 // Owner: the function that checks. Thread safety: one thread.
 #pragma once

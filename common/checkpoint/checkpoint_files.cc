@@ -37,6 +37,8 @@ std::string CheckpointsDir(const std::string& run_dir) {
   return run_dir + "/checkpoints";
 }
 
+// Only names that CheckpointPath would make: anything else in the folder is not
+// ours.
 std::optional<int64_t> StepOfName(absl::string_view name) {
   absl::string_view digits = name;
   int64_t step = 0;
@@ -70,6 +72,7 @@ absl::Status CheckManifest(const CheckpointManifest& manifest) {
   return absl::OkStatus();
 }
 
+// Reads no bytes: quick enough to be asked of every checkpoint.
 absl::Status CheckManifestSizes(const std::string& path,
                                 const CheckpointManifest& manifest) {
   for (const CheckpointFile& file : manifest.files()) {
@@ -104,6 +107,7 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   return RemoveAll(doomed);
 }
 
+// A missing file is no reason to copy: the checkpoint was pruned meanwhile.
 absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno == ENOENT) return FileError(errno, "cannot link", from);
@@ -111,6 +115,7 @@ absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
   return WriteFile(to, contents);
 }
 
+// A run that stops right after it resumed makes the same state again.
 bool IsCompleteFor(const std::string& path, const CheckpointManifest& wanted) {
   const auto manifest = VerifyCheckpoint(path);
   return manifest.ok() && manifest->step() == wanted.step() &&
@@ -271,6 +276,8 @@ absl::Status RemovePending(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
+// Incomplete ones do not count as kept, so the last good one stays however many
+// came after it.
 absl::Status PruneCheckpoints(const std::string& run_dir, int64_t keep_last,
                               int64_t keep_every) {
   GANDEM_CHECK(keep_last >= 1);

@@ -119,6 +119,8 @@ struct Contents {
   std::vector<const NamedTensor*> tensors;  // in the order of their bytes
 };
 
+// Largest elements first: every tensor is then aligned to its own type. Within
+// a type the caller's order stays.
 absl::StatusOr<Contents> Arrange(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
@@ -187,6 +189,8 @@ struct Entry {
   int64_t end = 0;
 };
 
+// Checks an entry by itself; whether entries cover the file is
+// ParseSafetensors' part.
 absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
   const auto corrupt = [&name](absl::string_view what) {
     return Corrupt(absl::StrCat("tensor '", name, "' ", what));
@@ -241,6 +245,7 @@ struct Parts {
   SharedBytes data;  // of the tensors
 };
 
+// Trusts no size of the file: a header may be of any content and length.
 absl::StatusOr<Parts> Split(const SharedBytes& file) {
   if (file.size() < kPrefix) return Corrupt("it has less than 8 bytes");
   uint64_t header_size = 0;
@@ -265,6 +270,7 @@ absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
                      std::as_bytes(std::span(held->data(), held->size())));
 }
 
+// Files of other programs may lie in any order: what is not aligned is copied.
 SharedBytes Aligned(const SharedBytes& bytes, int64_t alignment) {
   const auto address = reinterpret_cast<uintptr_t>(bytes.data());
   return address % static_cast<uintptr_t>(alignment) == 0
@@ -337,6 +343,8 @@ absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
   return metadata;
 }
 
+// Tensors have to follow each other without gaps and overlaps, as the format
+// says; so no byte is read twice or hidden.
 absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     const SharedBytes& file) {
   GANDEM_ASSIGN_OR_RETURN(const Parts parts, Split(file));

@@ -15,7 +15,7 @@ namespace gandem {
 void CheckLosses(const RunConfig& config, Faults& faults);
 
 // Does a discriminator of this kind have batch norm? A penalty on the gradient
-// of each image by itself has no meaning then (models.md T7).
+// of each image by itself has no meaning then (traps.md 7).
 bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
 
 }  // namespace gandem

@@ -31,6 +31,8 @@ uint32_t MaskedCrc(absl::string_view bytes) {
   return MaskedCrc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
 }
 
+// The length has a checksum of its own, so that a reader can trust it before it
+// reads on.
 std::string TfRecord(const std::string& data) {
   std::string record;
   AppendLittleEndian<uint64_t>(data.size(), record);
@@ -73,6 +75,8 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
 
 EventWriter::~EventWriter() { close(fd_); }
 
+// Events of a session that starts at a step hide those of earlier files from
+// that step on: what a resumed run does again is shown once.
 absl::Status EventWriter::WriteStart(std::optional<int64_t> first_step,
                                      absl::Time now) {
   tensorboard::Event version;
@@ -117,6 +121,8 @@ absl::Status EventWriter::AddImage(int64_t step, absl::Time time,
   return Write(event);
 }
 
+// A record that does not fit on the disk is taken back: TensorBoard stops at
+// the first one that is cut short.
 absl::Status EventWriter::Write(const tensorboard::Event& event) {
   const std::string record = TfRecord(event.SerializeAsString());
   size_t done = 0;

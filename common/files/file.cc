@@ -55,6 +55,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
 }
 
+// Shorter than `size` where the file ends before.
 absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
                                    int64_t offset, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
@@ -84,6 +85,8 @@ absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   return writer.Close().status();
 }
 
+// Readers see the old contents or the new, also after a crash: the new file is
+// on disk before it has the name.
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents) {
   const std::string temporary = path + ".tmp";
@@ -97,6 +100,7 @@ absl::Status WriteFileDurably(const std::string& path,
   return absl::OkStatus();
 }
 
+// A name belongs to its folder: only the folder's fsync makes it last.
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
   if (rename(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, "cannot rename a new file to", to);

@@ -55,6 +55,8 @@ absl::Status FileWriter::Append(absl::string_view text) {
   return Append(std::as_bytes(std::span(text.data(), text.size())));
 }
 
+// Without it a crash of the machine may leave a file of the right size and the
+// wrong bytes.
 absl::Status FileWriter::Sync() {
   if (fsync(fd_) != 0) return FileError(errno, "cannot fsync", path_);
   return absl::OkStatus();

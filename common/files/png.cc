@@ -34,6 +34,7 @@ uint8_t QuantizePixel(float value) {
   return scaled >= 255.0f ? 255 : static_cast<uint8_t>(scaled);
 }
 
+// A gap of white between images; the last row may be short.
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns) {
   const auto [channels, height, width] = shape;
@@ -89,6 +90,8 @@ absl::Status WritePng(const std::string& path, const PixelImage& image) {
   return WriteFileDurably(path, bytes);
 }
 
+// Whatever the file has (palettes, 16 bits, transparency) becomes 8-bit gray or
+// RGB on black.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
   png_image png = NewImage();
   const absl::Cleanup free_png = [&png] { png_image_free(&png); };

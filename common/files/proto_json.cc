@@ -53,6 +53,8 @@ Json ValueToJson(const Message& message, const FieldDescriptor* field, int i) {
   GANDEM_CHECK(false);
 }
 
+// By reflection: a new field needs no code here. Fields without presence are
+// always written, so that readers need no defaults.
 Json ToJson(const Message& message) {
   Json json = Json::object();
   const google::protobuf::Reflection& from = *message.GetReflection();

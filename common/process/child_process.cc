@@ -76,6 +76,7 @@ int ExecError(int fd) {
   return size == sizeof(error) ? error : 0;
 }
 
+// The codes of a shell: 128 + n for signal n.
 ProcessEnd EndOf(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const int signal = WTERMSIG(wait_status);
@@ -88,6 +89,8 @@ ProcessEnd EndOf(int wait_status) {
 
 }  // namespace
 
+// A pipe that exec closes tells whether it succeeded: a wrong path is an error
+// here, not a child that dies at once.
 absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   const std::string& binary = options.arguments.at(0);
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -168,6 +171,7 @@ std::optional<ProcessEnd> ChildProcess::Poll() {
   return EndOf(wait_status);
 }
 
+// What this process wrote, not those before it that share its log.
 std::string ChildProcess::LogTail(int max_lines) const {
   const std::string text =
       ReadFileTail(log_path_, kMaxTailBytes, log_start_).value_or("");

@@ -36,6 +36,7 @@ std::string NameOf(int fd, GetName get_name) {
                   std::min<size_t>(size - kPath, sizeof(sockaddr_un) - kPath))};
 }
 
+// A listening socket has no peer, and stays.
 bool IsConnected(int fd) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);

@@ -64,6 +64,8 @@ std::shared_ptr<spdlog::logger>& Logger() {
 
 }  // namespace
 
+// Builds a new logger before it replaces the old one, so that a fault leaves
+// that in place.
 absl::Status InitLogging(const LogOptions& options) {
   const std::optional<LogLevel> level = ParseLevel(options.level);
   if (!level.has_value()) {

@@ -25,6 +25,8 @@ sigset_t SetOf(const Signals& signals) {
   return set;
 }
 
+// Signals that are not blocked would be handled before anybody reads them: a
+// bug of main().
 int OpenSignalFd(const std::vector<int>& signals) {
   sigset_t blocked;
   GANDEM_CHECK(pthread_sigmask(SIG_BLOCK, nullptr, &blocked) == 0);
@@ -50,6 +52,7 @@ void BlockSignals(std::initializer_list<int> signals) {
   GANDEM_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
+// Blocked signals pass through exec: a child has to start with none.
 void UnblockAllSignals() {
   sigset_t none;
   sigemptyset(&none);
@@ -71,6 +74,8 @@ SignalThread::~SignalThread() {
   close(signal_fd_);
 }
 
+// The end has its own descriptor, because no signal may be taken away from the
+// process for it.
 void SignalThread::Run() {
   while (true) {
     pollfd fds[] = {{.fd = stop_fd_, .events = POLLIN, .revents = 0},

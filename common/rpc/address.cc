@@ -36,6 +36,7 @@ absl::StatusOr<Address> ParseUnix(absl::string_view text,
 
 }  // namespace
 
+// Names are not looked up here: they may exist on the host that connects only.
 absl::StatusOr<Address> ParseAddress(absl::string_view text) {
   absl::string_view rest = text;
   if (absl::ConsumePrefix(&rest, "unix:")) return ParseUnix(text, rest);

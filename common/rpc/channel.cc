@@ -154,6 +154,8 @@ std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
   return absl::ToChronoTime(std::max(deadline, absl::UnixEpoch()));
 }
 
+// Reconnects quickly, and notices a peer that went silent; gRPC's defaults are
+// for servers far away.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));

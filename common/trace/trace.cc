@@ -9,6 +9,7 @@
 namespace gandem {
 namespace {
 
+// Asked once in a thread: the system call would cost more than the event.
 struct ThreadIdentity {
   int64_t number = gettid();
   std::array<char, 16> name = {};

@@ -23,6 +23,8 @@ void TraceBuffer::Add(const TraceEvent& event) {
   events_.push_back(event);
 }
 
+// Exchanges the lists, so that nobody copies events under the lock; the memory
+// goes to and fro.
 TraceBuffer::Batch TraceBuffer::Take(std::vector<TraceEvent> space,
                                      absl::Time deadline) {
   absl::MutexLock lock(&mu_);

@@ -21,6 +21,7 @@ namespace {
 // For the last event and the bracket.
 constexpr int64_t kReservedBytes = 1024;
 
+// A worker that was started again leaves the earlier timelines alone.
 std::string NewPath(const std::string& folder, const std::string& name) {
   std::string path = absl::StrCat(folder, "/", name, ".json");
   for (int number = 2; PathExists(path); ++number) {
@@ -69,6 +70,7 @@ TraceWriter::~TraceWriter() {
   internal::TheTraceBuffer().Close();
 }
 
+// A failure ends the recording, never the training.
 void TraceWriter::Run() {
   AppendName("process_name", 0, options_.name);
   TraceBuffer::Batch batch;
@@ -110,11 +112,14 @@ absl::Status TraceWriter::Write(const TraceBuffer::Batch& batch) {
   return Flush();
 }
 
+// Always leaves room for the end, so that the file stays valid JSON.
 bool TraceWriter::HasRoom() const {
   return written_ + static_cast<int64_t>(text_.size()) + kReservedBytes <=
          options_.max_bytes;
 }
 
+// Formatted by hand: names are literals of ours that need no escaping, and
+// there are many events.
 void TraceWriter::AppendEvent(const TraceEvent& event) {
   if (named_threads_.insert(event.thread).second) {
     AppendName("thread_name", event.thread, ThreadName(event));

@@ -28,15 +28,15 @@
 
 namespace gandem {
 
-// Of a file: some 100,000 rounds.
+// The size at which a file ends: some 100,000 rounds.
 inline constexpr int64_t kMaxTraceBytes = int64_t{256} << 20;
 
 class TraceWriter {
  public:
   struct Options {
     std::string folder = {};  // required; is created if need be
-    // Of the file and of the process: "generator-0". Where there is such a file
-    // already, this one is generator-0.2.json, and so on.
+    // The file and the process are called so: "generator-0". Where there is
+    // such a file already, this one is generator-0.2.json, and so on.
     std::string name = {};
     // The process's number in the file; no other of the run has it.
     int64_t process = 0;

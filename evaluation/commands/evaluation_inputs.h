@@ -36,7 +36,7 @@ struct Subject {
   ImagesSpec images;
   // Where cards and the work go unless the user says otherwise.
   std::string output;
-  // Of the run; empty: the images belong to no run.
+  // The folder of the run; empty: the images belong to no run.
   std::string tensorboard;
   // What identifies the weights, from the manifest; empty for files.
   std::string manifest;

@@ -135,6 +135,8 @@ bool HoldsClassifier(const std::vector<NamedTensor>& tensors) {
       [](const NamedTensor& tensor) { return tensor.name == kHeader; });
 }
 
+// The header comes first, because the layers depend on it; it is a file's, so
+// its numbers are checked before anything is made of them.
 absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
     std::vector<NamedTensor> tensors) {
   ClassifierHeader header = {};

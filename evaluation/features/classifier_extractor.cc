@@ -13,6 +13,7 @@
 namespace gandem {
 namespace {
 
+// No resizing: features of images that were would not be those it learned.
 absl::Status CheckClassifierShape(const Classifier& classifier,
                                   ImageShape given) {
   const ImageShape shape = classifier.shape();

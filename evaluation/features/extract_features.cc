@@ -30,6 +30,8 @@ constexpr absl::Duration kStandstill = absl::Minutes(30);
 constexpr int kRestarts = 3;
 constexpr int kTailLines = 5;
 
+// In chunks of one size whatever the slices are, so that memory is bounded and
+// bits do not depend on who computes which slice.
 absl::StatusOr<Features> ExtractSlice(ImageSet& source,
                                       FeatureExtractor& extractor,
                                       IndexRange slice) {
@@ -79,6 +81,8 @@ class Workers {
   }
 
  private:
+  // A core each where there are enough, so that workers do not take each
+  // other's caches.
   absl::Status StartOne(int index) {
     std::vector<int> cores;
     if (static_cast<int>(cores_.size()) >= options_.workers) {
@@ -97,6 +101,8 @@ class Workers {
     return absl::OkStatus();
   }
 
+  // Only a worker that a signal ended is started again: what failed by itself
+  // would fail again.
   absl::Status OnEnd(int index, const ProcessEnd& end) {
     const std::string tail = children_[index]->LogTail(kTailLines);
     const std::string text =
@@ -131,6 +137,8 @@ int64_t NumPresent(const FeatureStore& store, int64_t num_images) {
   return present;
 }
 
+// Progress is what lies in the folder, so it counts what earlier jobs have left
+// there.
 absl::Status ExtractInChildren(const FeatureStore& store,
                                const ExtractOptions& options) {
   Workers workers(store, options);

@@ -74,6 +74,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeFromTensors(
              : MakeInceptionExtractor(std::move(tensors), sha256, options);
 }
 
+// By the first bytes, not by the name: published files have all kinds of names.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     const std::string& path, const ExtractorOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));

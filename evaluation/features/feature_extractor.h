@@ -56,7 +56,7 @@ enum class ResizeKernel {
 };
 
 struct ExtractorOptions {
-  // Of the images that Extract() will get.
+  // The shape of the images that Extract() will get.
   ImageShape image_shape = {.channels = 3, .height = 299, .width = 299};
   // For weights of the FID Inception only.
   ResizeKernel resize = ResizeKernel::kTf1Bilinear;

@@ -33,6 +33,7 @@ at::Tensor Narrowed(const at::Tensor& values) {
   return narrow.to(at::kDouble).equal(values) ? narrow : values;
 }
 
+// Checks the shape: the file may be of another program, or of another network.
 absl::StatusOr<at::Tensor> Widened(const std::vector<NamedTensor>& tensors,
                                    absl::string_view name, int64_t rows,
                                    int64_t columns) {
@@ -101,6 +102,8 @@ absl::StatusOr<FeatureStore> FeatureStore::Open(const std::string& folder) {
   return FeatureStore(folder, std::move(job));
 }
 
+// The name says which images: slices of jobs over more images can be used again
+// where they are the same.
 std::string FeatureStore::PathOf(IndexRange slice) const {
   return absl::StrFormat("%s/features-%09d-%d.safetensors", folder_,
                          slice.first, slice.count);

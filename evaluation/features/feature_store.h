@@ -43,7 +43,7 @@ class FeatureStore {
   const FeatureJob& job() const { return job_; }
 
   bool Has(IndexRange slice) const;
-  // Those of SlicesOf(num_images) that are not there.
+  // The slices of SlicesOf(num_images) that are not there.
   std::vector<IndexRange> Missing(int64_t num_images) const;
 
   // Survives a crash when it returns.

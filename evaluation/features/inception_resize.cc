@@ -40,6 +40,7 @@ struct Range {
   float scale;
 };
 
+// Each kernel goes with the range of the program that has it.
 Range RangeOf(ResizeKernel kernel) {
   return kernel == ResizeKernel::kTf1Bilinear
              ? Range{.shift = 128.0f, .scale = 1.0f / 128.0f}

@@ -26,6 +26,8 @@ struct ConvolutionShape {
 };
 using Shapes = std::vector<ConvolutionShape>;
 
+// Blocks by the letters of torchvision: A at 35 x 35, C at 17 x 17 with
+// factored 7 x 7 kernels, E at 8 x 8.
 void AddA(Shapes& shapes, const std::string& block, int64_t in, int64_t pool) {
   shapes.insert(shapes.end(), {
                                   {block + ".branch1x1", 64, in, 1, 1},
@@ -137,6 +139,8 @@ bool InceptionV3::HoldsWeights(const std::vector<NamedTensor>& tensors) {
       });
 }
 
+// Batch norm's running statistics never change here, so they become part of
+// weight and bias, in float64 before the one rounding.
 absl::Status InceptionV3::LoadConvolution(const std::string& name,
                                           const std::vector<int64_t>& shape,
                                           const TensorReader& reader) {
@@ -251,6 +255,8 @@ at::Tensor InceptionV3::BlockD(const at::Tensor& x,
                  /*dim=*/1);
 }
 
+// The two E blocks differ in their pooling: the FID network has a maximum in
+// the last one.
 at::Tensor InceptionV3::BlockE(const at::Tensor& x, const at::Tensor& pooled,
                                const std::string& block) const {
   const at::Tensor once = Same(x, block + ".branch3x3_1");

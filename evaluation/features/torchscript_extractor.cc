@@ -31,6 +31,7 @@ bool Takes(const torch::jit::Module& module, const char* argument) {
       .has_value();
 }
 
+// With at most one of the flags that published modules take.
 c10::IValue Call(torch::jit::Module& module, const at::Tensor& images_NCHW,
                  std::optional<const char*> flag) {
   torch::jit::Kwargs flags;

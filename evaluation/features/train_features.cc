@@ -55,7 +55,7 @@ std::span<const std::byte> FeatureBytesOf(const at::Tensor& tensor) {
           static_cast<size_t>(tensor.nbytes())};
 }
 
-// Of everything that the result depends on.
+// A hash of everything that the result depends on.
 std::string CacheKey(const TrainFeaturesRequest& request,
                      const LabeledSplit& split) {
   Sha256 hash;
@@ -81,6 +81,7 @@ double LearningRate(int64_t step, int64_t steps) {
   return kPeakRate * 0.5 * (1 + std::cos(std::numbers::pi * phase));
 }
 
+// The keyed order of a training: every image once in an epoch.
 at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
   at::Tensor indices = torch::empty({kClassifierBatch}, torch::kLong);
   int64_t* out = indices.mutable_data_ptr<int64_t>();
@@ -90,6 +91,8 @@ at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
   return indices;
 }
 
+// For a number of threads a pure function of images and request: so a file can
+// be found again by the hash of both.
 void TrainClassifier(Classifier& classifier, const LabeledImages& images,
                      const TrainFeaturesRequest& request) {
   const DataOrder order(request.seed, images.size());
@@ -175,6 +178,8 @@ absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
   return FsyncDirectory(path.substr(0, path.rfind('/')));
 }
 
+// Also what was just trained is read back from its file, so that both ways give
+// the same report.
 absl::Status TrainOrFind(const TrainFeaturesRequest& request,
                          TrainFeaturesReport& report) {
   const absl::Time start = absl::Now();

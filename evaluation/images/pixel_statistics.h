@@ -27,7 +27,7 @@ struct PixelStatistics {
 
   int64_t num_images = 0;
   ImageShape shape;
-  // Of the images averaged to kCoarseSize x kCoarseSize.
+  // Moments of the images averaged to kCoarseSize x kCoarseSize.
   std::vector<double> mean = {};
   SquareMatrix covariance{0};
   // Fraction of all pixel values in each sixteenth of [0, 1].

@@ -41,6 +41,8 @@ FeatureMoments::FeatureMoments(int64_t dim) : dim_(dim) {
   chunk_scatter_DD_ = torch::empty({0}, at::kDouble);
 }
 
+// Each chunk is centered by its own mean before it is squared, so large means
+// cost no digits.
 absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
   GANDEM_RETURN_IF_ERROR(CheckFeatures("features", features_ND, 1));
   if (features_ND.size(1) != dim_) {
@@ -70,6 +72,8 @@ absl::Status FeatureMoments::Merge(const FeatureMoments& other) {
   return absl::OkStatus();
 }
 
+// Chan, Golub and LeVeque 1983: sums of squares of two sets and of their means'
+// difference. The rows are kept while there are no more than dimensions.
 void FeatureMoments::MergeParts(int64_t count, const at::Tensor& mean_D,
                                 const at::Tensor& scatter_DD,
                                 const std::vector<at::Tensor>& rows) {
@@ -86,6 +90,7 @@ void FeatureMoments::MergeParts(int64_t count, const at::Tensor& mean_D,
   }
 }
 
+// Symmetric to the bit: matrix products are so only up to rounding.
 absl::StatusOr<Moments> FeatureMoments::Finish() const {
   if (count_ < 2) {
     return absl::FailedPreconditionError(absl::StrCat(

@@ -25,6 +25,8 @@ int64_t RankBound(const Moments& moments) {
   return moments.count == 0 ? active : std::min(active, moments.count - 1);
 }
 
+// More rows than dimensions, or a file that does not say how many: the
+// covariance may have full rank.
 bool HasAllRows(const Moments& moments) {
   return moments.count == 0 || moments.count > moments.dim();
 }
@@ -71,6 +73,8 @@ absl::StatusOr<at::Tensor> EigenRoot(const Moments& moments) {
 
 }  // namespace
 
+// With fewer rows than dimensions the centered rows are a root already, a
+// smaller and more exact one than that of the covariance.
 absl::StatusOr<FrechetReference> FrechetReference::Create(Moments reference) {
   GANDEM_RETURN_IF_ERROR(CheckMoments(reference));
   FrechetReference result;

@@ -42,7 +42,7 @@ class FrechetReference {
   absl::StatusOr<double> DistanceTo(const Moments& other) const;
 
   const Moments& moments() const { return moments_; }
-  // Of the covariance, those that are not 0 because of its rank.
+  // The covariance's, but for those that are 0 because of its rank.
   const std::vector<double>& eigenvalues() const { return eigenvalues_; }
 
  private:

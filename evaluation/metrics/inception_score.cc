@@ -23,6 +23,8 @@ absl::Status CheckArguments(const at::Tensor& logits_NK, int64_t num_splits) {
 
 }  // namespace
 
+// In a keyed order: the splits of images that lie by class would each see few
+// classes.
 absl::StatusOr<MeanAndSd> InceptionScore(const at::Tensor& logits_NK,
                                          const InceptionScoreOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckArguments(logits_NK, options.num_splits));

@@ -33,7 +33,7 @@ struct InceptionScoreOptions {
 absl::StatusOr<MeanAndSd> InceptionScore(
     const at::Tensor& logits_NK, const InceptionScoreOptions& options = {});
 
-// The same of logits that are in their final order.
+// The score of logits that are in their final order.
 absl::StatusOr<MeanAndSd> InceptionScoreInOrder(const at::Tensor& logits_NK,
                                                 int64_t num_splits);
 

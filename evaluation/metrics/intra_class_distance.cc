@@ -31,6 +31,8 @@ absl::Status CheckLabels(absl::string_view what, const at::Tensor& labels_N,
   return absl::OkStatus();
 }
 
+// A covariance of one row is none, and a class without images would make the
+// mean over classes another figure.
 absl::StatusOr<Moments> MomentsOfClass(absl::string_view what,
                                        const at::Tensor& features_ND,
                                        const at::Tensor& labels_N,

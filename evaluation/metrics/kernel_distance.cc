@@ -22,6 +22,7 @@ double MeanOfPairs(const at::Tensor& x_ND) {
   return (kernel_NN.sum() - kernel_NN.trace()).item<double>() / (n * (n - 1));
 }
 
+// May be below 0 where the sets are alike: that is what unbiased means.
 double UnbiasedDiscrepancy(const at::Tensor& x_ND, const at::Tensor& y_MD) {
   return MeanOfPairs(x_ND) + MeanOfPairs(y_MD) -
          2 * PolynomialKernel(x_ND, y_MD).mean().item<double>();
@@ -42,6 +43,7 @@ at::Tensor ChooseRows(int64_t num_rows, int64_t side,
   return rows_SR;
 }
 
+// Says which row is wrong, and of which set.
 absl::Status CheckRows(absl::string_view what, const at::Tensor& rows_SR,
                        int64_t num_rows) {
   if (!rows_SR.defined() || rows_SR.scalar_type() != at::kLong ||

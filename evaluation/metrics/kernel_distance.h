@@ -33,7 +33,7 @@ absl::StatusOr<MeanAndSd> KernelDistance(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,
     const KernelDistanceOptions& options = {});
 
-// The same for subsets that are given: int64 [num_subsets, rows] each.
+// The distance over subsets that are given: int64 [num_subsets, rows] each.
 //   INVALID_ARGUMENT  also an index out of range.
 absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,

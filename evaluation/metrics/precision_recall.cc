@@ -48,6 +48,7 @@ struct Radii {
   at::Tensor density_N;  // options.density_neighbors
 };
 
+// Both radii come from one search for the nearest rows.
 Radii RadiiOf(const Rows& rows, const PrecisionRecallOptions& options) {
   const Radii radii = {.near_N = torch::empty_like(rows.squares_N),
                        .density_N = torch::empty_like(rows.squares_N)};

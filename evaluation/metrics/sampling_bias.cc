@@ -95,6 +95,8 @@ double CovarianceBias(std::span<const double> eigenvalues, double dof_n,
 
 }  // namespace
 
+// The sum of the header, term by term: means, the real Wishart's term, the
+// integral, and its correction where the eigenvalues are a sample's.
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
                              int64_t m, int64_t rows) {
   std::vector<double> positive;
@@ -119,6 +121,8 @@ double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
   return bias;
 }
 
+// Rows are drawn with replacement, by keyed streams: the same replicates for
+// every statistic and in every run.
 absl::StatusOr<double> BootstrapSd(
     int64_t num_rows, const BootstrapOptions& options,
     absl::FunctionRef<absl::StatusOr<double>(const at::Tensor& rows_N)>

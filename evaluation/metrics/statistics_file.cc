@@ -73,6 +73,7 @@ absl::StatusOr<at::Tensor> ToTensor(const NamedTensor& tensor) {
 
 using Arrays = std::map<std::string, at::Tensor>;
 
+// Checks what a file of others claims to be: shapes, finite numbers, symmetry.
 absl::StatusOr<Moments> MakeMoments(const at::Tensor& mean,
                                     const at::Tensor& covariance,
                                     int64_t count) {
@@ -113,6 +114,7 @@ absl::StatusOr<int64_t> ToCount(const at::Tensor& tensor, int64_t smallest) {
 
 // ---- StyleGAN's sums ----
 
+// Sums of x and of x x', not yet divided by anything.
 std::vector<NamedTensor> ToSums(const Moments& moments) {
   const auto n = static_cast<double>(moments.count);
   return {ToNamed("num_items", moments.count),

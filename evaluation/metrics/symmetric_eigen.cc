@@ -45,6 +45,7 @@ void RotateColumns(SquareMatrix& m, int64_t p, int64_t q, Rotation rotation) {
   }
 }
 
+// Off the diagonal it shrinks with every sweep and says when to stop.
 double SquaredNorm(const SquareMatrix& m, bool off_diagonal) {
   double sum = 0;
   for (int64_t i = 0; i < m.size; ++i) {

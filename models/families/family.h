@@ -2,7 +2,7 @@
 //
 // A family of networks, as models/registry/registry.cc lists them. Each is a
 // file whose header declares one function and whose source ends in it
-// (docs/add_a_network.md):
+// (docs/extending.md):
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(

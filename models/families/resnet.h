@@ -3,7 +3,7 @@
 // The residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep, which differ
 // in channels, in what the generator's norms are told of the class and of the
 // noise, in attention, and in the discriminator's head. Families (sngan.cc,
-// sagan.cc, biggan.cc, biggan_deep.cc) fill in the options.
+// sagan.cc, biggan.cc) fill in the options.
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over
@@ -61,14 +61,14 @@ struct ResnetDiscriminatorOptions {
   std::vector<int64_t> channels;
   int64_t num_halving = 0;  // stages that halve, the first ones
   // Hidden layers of a block are as wide as its input, but for the first block,
-  // whose input has three channels (models.md T4). Otherwise as its output.
+  // whose input has three channels (traps.md 4). Otherwise as its output.
   bool thin = false;
   int64_t image_size = 0;
   int64_t image_channels = 0;
   int64_t attention_size = 0;  // as above
   bool bottleneck = false;
   bool mixing_shortcut = false;
-  bool mean_pool = false;  // otherwise sums (models.md T16)
+  bool mean_pool = false;  // otherwise sums (traps.md 16)
   DiscriminatorBlock::Options block =
       {};                                // norm, eps and shortcut of all blocks
   DiscriminatorHead::Options head = {};  // but for features and style
@@ -94,7 +94,7 @@ ResnetPlan ResnetPlanFor(int64_t image_size);
 
 // Classes that networks tell apart: none if there is a single one, because
 // norms that are told a label which never changes would start anywhere instead
-// of as batch norm (models.md T20).
+// of as batch norm (traps.md 20).
 int64_t ConditionalClasses(const DataShape& data);
 
 // `multiples` times `width`.

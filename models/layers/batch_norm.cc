@@ -24,7 +24,7 @@ BatchNorm::BatchNorm(Options options) : options_(options) {
 
 at::Tensor BatchNorm::forward(const at::Tensor& input, ForwardMode mode) {
   // Undefined running tensors are what keeps a frozen pass from recording;
-  // switching tracking off on a module does not (models.md T2).
+  // switching tracking off on a module does not (traps.md 2).
   const bool use_running = mode != ForwardMode::kFrozen;
   if (mode == ForwardMode::kTrain) num_batches_tracked_.add_(1);
   if (fleet_ && mode != ForwardMode::kEvaluate) {
@@ -91,6 +91,7 @@ void BatchNorm::ResetStatistics() {
   num_batches_tracked_.zero_();
 }
 
+// The counter stays an integer, as PyTorch's does.
 void BatchNorm::to(torch::Dtype dtype, bool non_blocking) {
   Layer::to(dtype, non_blocking);
   num_batches_tracked_.set_data(num_batches_tracked_.to(torch::kInt64));

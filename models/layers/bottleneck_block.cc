@@ -68,6 +68,8 @@ BottleneckDiscriminatorBlock::BottleneckDiscriminatorBlock(
                         MakeConvolution(channels[i], channels[i + 1],
                                         kKernels[i], options.style));
   }
+  // Channels that a convolution makes for the shortcut: all, or those that are
+  // missing.
   const int64_t mixed = options.mixing_shortcut
                             ? (in != out || options.halve ? out : 0)
                             : out - in;

@@ -9,6 +9,7 @@
 namespace gandem {
 namespace {
 
+// From a condition to a number for each feature: gain and bias are one each.
 std::shared_ptr<Layer> MakeMap(const ConditionalBatchNorm::Options& options) {
   if (options.per_class) {
     return std::make_shared<Embedding>(

@@ -28,6 +28,8 @@ at::Tensor UnitRows(const at::Tensor& rows) {
 
 }  // namespace
 
+// Layers are registered in the network itself: a tensor is called linear.weight
+// there, whatever this class is.
 DiscriminatorHead::DiscriminatorHead(torch::nn::Module& owner,
                                      const DiscriminatorHeadOptions& options)
     : kind_(options.kind) {

@@ -10,7 +10,8 @@
 namespace gandem {
 namespace {
 
-// Of the shape of `input`: 0 with probability `rate`, else 1 / (1 - rate).
+// A tensor of the shape of `input`: 0 with probability `rate`, else 1 / (1 -
+// rate).
 at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key) {
   at::Tensor mask = torch::empty(input.sizes(), torch::kFloat32);
   const int64_t rows = input.size(0);
@@ -33,6 +34,8 @@ Dropout::Dropout(double rate)
     : rate_(rate),
       mask_key_(register_buffer("mask_key", torch::zeros({}, torch::kInt64))) {}
 
+// The key is a buffer that counts up with training passes: whoever has the
+// state draws the same masks. A frozen pass uses it as it is.
 at::Tensor Dropout::forward(const at::Tensor& input, ForwardMode mode) {
   if (rate_ == 0 || mode == ForwardMode::kEvaluate) return input;
   if (mode == ForwardMode::kTrain) mask_key_.add_(1);
@@ -40,6 +43,7 @@ at::Tensor Dropout::forward(const at::Tensor& input, ForwardMode mode) {
   return input * DrawMask(input, rate_, key);
 }
 
+// A key is no number to be rounded.
 void Dropout::to(torch::Dtype dtype, bool non_blocking) {
   const at::Tensor key = mask_key_.clone();
   Layer::to(dtype, non_blocking);

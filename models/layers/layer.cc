@@ -27,6 +27,8 @@ at::Tensor Sequence::forward(const at::Tensor& input, ForwardMode mode) {
   return ForwardEach(input, {}, mode);
 }
 
+// A recomputed layer gets what it reads as arguments, for the graph keeps only
+// those.
 at::Tensor Sequence::ForwardEach(const at::Tensor& input,
                                  std::span<const at::Tensor> conditions,
                                  ForwardMode mode) {
@@ -54,6 +56,7 @@ at::Tensor Sequence::ForwardEach(const at::Tensor& input,
   return x;
 }
 
+// A block is a layer made of layers; a single one has nothing inside to forget.
 int Sequence::RecomputeBlocks() {
   int blocks = 0;
   for (Entry& entry : entries_) {

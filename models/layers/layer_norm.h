@@ -2,7 +2,7 @@
 //
 // Layer normalization (Ba, Kiros and Hinton 2016) of NCHW input, with a weight
 // and a bias for each channel. No image sees another one, so it fits critics
-// with a gradient penalty, where batch norm does not (models.md T7); the
+// with a gradient penalty, where batch norm does not (traps.md 7); the
 // backward pass is differentiable.
 //
 //   kImage  statistics over channels, height and width (WGAN-GP's authors)

@@ -97,6 +97,8 @@ class RecomputeNode : public torch::autograd::Node {
   }
 
  private:
+  // Spectral norm as it was after the first pass, and nothing recorded a second
+  // time.
   at::Tensor SecondPass(const variable_list& inputs) {
     const torch::AutoGradMode with_graph(true);
     const AutocastScope autocast(autocast_);
@@ -125,6 +127,8 @@ bool AnyRequiresGrad(const std::vector<at::Tensor>& tensors) {
 
 }  // namespace
 
+// The first pass keeps no graph; the node that stands for it computes the block
+// again when a gradient arrives.
 at::Tensor Recompute(std::shared_ptr<torch::nn::Module> block,
                      const std::vector<at::Tensor>& inputs, ForwardMode mode,
                      BlockForward forward) {

@@ -68,7 +68,7 @@ class DiscriminatorBlock : public Layer {
     double batch_norm_eps = 1e-5;
     double spectral_norm_eps = 1e-12;
     bool first_bias = true;  // of the first convolution
-    // The shortcut sees the ReLU of the block's input (models.md T1).
+    // The shortcut sees the ReLU of the block's input (traps.md 1).
     bool rectified_shortcut = false;
     // The shortcut averages before it convolves, as in the first block.
     bool average_first = false;

@@ -10,6 +10,7 @@
 namespace gandem {
 namespace {
 
+// Until initialization draws them: a frozen pass must never divide by 0.
 at::Tensor ConstantUnitVector(int64_t size) {
   return torch::full({size}, 1.0 / std::sqrt(static_cast<double>(size)));
 }
@@ -26,11 +27,11 @@ SpectralNorm::SpectralNorm(torch::nn::Module& owner, const at::Tensor& weight,
 }
 
 at::Tensor SpectralNorm::Normalize(const at::Tensor& weight, ForwardMode mode) {
-  // 16-bit vectors would not stay unit vectors (models.md T3).
+  // 16-bit vectors would not stay unit vectors (traps.md 3).
   const FullPrecision full_precision;
   const at::Tensor matrix = AsMatrix(weight);
   // Never the buffers themselves: a later forward before this one's backward
-  // would overwrite what autograd has saved (models.md T3).
+  // would overwrite what autograd has saved (traps.md 3).
   at::Tensor u;
   at::Tensor v;
   {

@@ -59,7 +59,7 @@ at::Tensor Conv2d::forward(const at::Tensor& input, ForwardMode mode) {
 }
 
 // The weight is [in, out, height, width], and its matrix has a row for each
-// output (models.md T12).
+// output (traps.md 12).
 ConvTranspose2d::ConvTranspose2d(const ConvOptions& options)
     : WeightedLayer({options.in_channels, options.out_channels, options.kernel,
                      options.kernel},

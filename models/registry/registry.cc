@@ -22,7 +22,7 @@
 namespace gandem {
 namespace {
 
-// One line a family (docs/add_a_network.md).
+// One line a family (docs/extending.md).
 const auto& Families() {
   static const std::array families = {
       MlpFamily(),         //

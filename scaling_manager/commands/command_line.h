@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The command line of `gandem`. Flags say who and where, never how to train:
-// that is the recipe's (style: a test freezes the list of flags).
+// that is the recipe's (style.md 3.7: a test freezes the list).
 //
 // Thread safety: one thread.
 #pragma once

@@ -16,6 +16,8 @@ constexpr int kUsualColumns = 80;
 
 Console::~Console() { ClearProgress(); }
 
+// Lines that stay are printed where the progress was; the next one is drawn
+// below them.
 void Console::ClearProgress() {
   if (!drawn_) return;
   std::fputs("\r\x1b[K", out_);

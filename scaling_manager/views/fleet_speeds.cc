@@ -25,6 +25,8 @@ double Waits(const RoundMetrics& metrics) {
 
 }  // namespace
 
+// Sums that decay by rounds. A new run epoch begins with none, for workers may
+// be others.
 void FleetSpeeds::Add(const RoundMetrics& metrics) {
   if (metrics.run_epoch() < run_epoch_) return;
   if (metrics.run_epoch() > run_epoch_) workers_.clear();
@@ -43,6 +45,8 @@ void FleetSpeeds::Add(const RoundMetrics& metrics) {
   recent.lag = metrics.lag();
 }
 
+// Speeds add up; the lag is the largest; shares of time are over all workers
+// together.
 FleetStatus FleetSpeeds::Fleet(Role role) const {
   double newest = 0;
   for (const auto& [key, recent] : workers_) {
@@ -79,6 +83,7 @@ FleetStatus FleetSpeeds::Fleet(Role role) const {
   return fleet;
 }
 
+// Nothing for one worker per role: the progress has its figures already.
 std::vector<FleetStatus> FleetSpeeds::Fleets() const {
   const FleetStatus generators = Fleet(GENERATOR);
   const FleetStatus discriminators = Fleet(DISCRIMINATOR);

@@ -88,6 +88,8 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
 
 }  // namespace
 
+// A killed process may have left half a line: it is cut off, and writing goes
+// on after the last whole one.
 absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
     const std::string& run_dir) {
   const std::string path = run_dir + "/metrics.jsonl";
@@ -116,6 +118,8 @@ void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
 }
 
+// Workers repeat records until they are acknowledged: one that is not newer
+// than the last of its worker is a repeat.
 void MetricsWriter::Add(const RoundMetrics& metrics) {
   {
     absl::MutexLock lock(&mu_);
@@ -129,6 +133,7 @@ void MetricsWriter::Add(const RoundMetrics& metrics) {
   Enqueue(metrics);
 }
 
+// Never blocks whoever reports: a full queue drops the record and says so.
 void MetricsWriter::Enqueue(Item item) {
   if (queue_.TryPush(std::move(item))) return;
   absl::MutexLock lock(&mu_);

@@ -16,6 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
+// A record without a role that is known counts as unreadable.
 Role RoleFrom(const Json& json) {
   const std::string role = json.value("role", "");
   return role == "generator"       ? GENERATOR
@@ -39,6 +40,8 @@ RoundRecord RecordFrom(const Json& json) {
 
 }  // namespace
 
+// A line may be cut short by a crash, or be of another version: it is counted
+// and left out.
 void RoundHistory::AddLine(absl::string_view line) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
   try {

@@ -17,7 +17,7 @@
 
 namespace gandem {
 
-// Of one worker.
+// What one worker measured of one round.
 struct RoundRecord {
   int64_t run_epoch = 0;
   int workers = 0;  // of the role; 0: a version of gandem that did not say

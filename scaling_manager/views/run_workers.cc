@@ -16,6 +16,7 @@ std::string WorkersPath(const std::string& run_dir) {
 
 }  // namespace
 
+// Only what stays true after the run: who took part, and where.
 absl::Status WriteRunWorkers(const std::string& run_dir,
                              const StatusReply& status) {
   StatusReply kept;

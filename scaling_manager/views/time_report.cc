@@ -35,7 +35,7 @@ RankRounds RoundsOf(Role role, const RoundHistory& history) {
   for (const auto& [worker, rounds] : history.rounds()) {
     if (worker.role == role) result[worker.rank] = rounds;
   }
-  // Of a version that did not say.
+  // Records of an older version do not say it.
   for (auto& [rank, rounds] : result) {
     for (auto& [round, record] : rounds) {
       if (record.workers == 0) record.workers = static_cast<int>(result.size());
@@ -128,6 +128,7 @@ TimeRow RowOf(const std::vector<const RoundRecord*>& records) {
   return row;
 }
 
+// Compared by computing, for waiting is what the others do for a straggler.
 void FindStragglers(std::vector<RankTimes>& ranks) {
   std::vector<double> computes;
   for (const RankTimes& rank : ranks) {
@@ -153,6 +154,8 @@ int HostsOf(Role role, const StatusReply& workers) {
   return static_cast<int>(hosts.size());
 }
 
+// Images/s of a role are the sum of its workers'; all other figures are over
+// all their rounds together.
 RoleTimes RoleTimesOf(Role role, const RunFacts& facts,
                       const RankRounds& ranks) {
   const RoleConfig& config = role == GENERATOR ? facts.config.generator()
@@ -225,6 +228,8 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
   return report;
 }
 
+// Strong scaling keeps the global batch, weak scaling that of a worker. Without
+// other numbers of workers it is neither.
 std::string ScalingFrom(const TimeReport& first, const TimeReport& run) {
   bool has_other_workers = false;
   bool is_strong = true;

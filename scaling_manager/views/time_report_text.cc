@@ -70,6 +70,7 @@ std::string OrDash(int number) {
   return number > 0 ? absl::StrCat(number) : "-";
 }
 
+// In the order of the header's columns.
 void AppendShares(const RoundTimes& times, Line& line) {
   line.push_back(Share(times.compute(), times.round));
   line.push_back(times.sync + times.hidden_sync > 0

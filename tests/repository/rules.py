@@ -139,13 +139,28 @@ def room_order(name, header):
 
 
 def folder_sizes(root):
-    """No folder holds more than MOST_FILES files of its own."""
+    """No folder holds more than MOST_FILES files of its own, README.md not
+    counted."""
     counts = {}
-    for path in files(root, r"[^.].*"):
+    for path in files(root, r"(?!README\.md)[^.].*"):
         counts[path.parent] = counts.get(path.parent, 0) + 1
     for folder, count in sorted(counts.items()):
         if count > MOST_FILES:
             yield f"{folder.relative_to(root)}/: {count} files; make rooms"
+
+
+def signs(root):
+    """Every folder at the top has a README.md of five to fifteen lines."""
+    for folder in sorted(root.iterdir()):
+        if not folder.is_dir() or not any(files(folder, r"[^.].*")):
+            continue
+        name = folder.name
+        if name.startswith(".") or re.match(r"build|runs$|shared$", name):
+            continue
+        sign = folder / "README.md"
+        lines = len(sign.read_text().splitlines()) if sign.exists() else 0
+        if not 5 <= lines <= 15:
+            yield f"{name}/README.md: {lines} lines; 5 to 15 say what lives here"
 
 
 def licenses(root):
@@ -184,6 +199,58 @@ def documents(root):
         for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", text):
             if "://" not in target and not (page.parent / target).exists():
                 yield f"{page.relative_to(root)}: no such file: {target}"
+
+
+# First folders and names of files that are not ours.
+ELSEWHERE = {"ATen", "absl", "c10", "gan_64x64.py", "google", "grpcpp", "nccl.h",
+             "torch"}
+# Stand for any file in an explanation: a.cc, b_test.cc.
+ANY_FILE = r"[ab](_\w+)?\.\w+"
+
+
+def citations(root):
+    """No comment and no document cites a file (.md, .h, .cc, .py, .sh)
+    that is not there, or a section that a document does not have."""
+    tree = [p.relative_to(root).as_posix() for p in files(root, r"[^.].*")]
+    known = {end for name in tree for end in endings(name)}
+    for path in files(root, r".*\.(cc|h|md|proto|py|sh)"):
+        for cited, sections in cited_files(path):
+            where = f"{path.relative_to(root)}: {cited}"
+            if cited.split("/")[0] in ELSEWHERE or re.fullmatch(ANY_FILE, cited):
+                continue
+            if not (cited in known or (path.parent / cited).exists()):
+                yield f"{where}: no such file"
+            elif cited.endswith(".md"):
+                page = next(root / name for name in sorted(tree)
+                            if cited in endings(name))
+                for section in sections:
+                    if not re.search(rf"^(#+|\|) {re.escape(section)}[ .]",
+                                     page.read_text(), re.M):
+                        yield f"{where}: no section {section}"
+
+
+def endings(name):
+    """What docs/style.md may be called, for one: also style.md."""
+    parts = name.split("/")
+    return ["/".join(parts[i:]) for i in range(len(parts))]
+
+
+def cited_files(path):
+    """(file, sections) for "design.md sections 4 and 6" and the like."""
+    text = path.read_text()
+    if path.suffix == ".md":
+        text = re.sub(r"```.*?```", "", text, flags=re.S)
+    elif path.suffix in (".py", ".sh"):
+        text = " ".join(re.findall(r"(?m)(?:^|\s)#\s(.*)$", text)
+                        + re.findall(r'""".*?"""', text, flags=re.S))
+    else:
+        text = "\n".join(re.findall(r"//\s?(.*)", text))
+    number = r"[A-Z]?\d+(?:\.\d+)?"
+    for match in re.finditer(
+            r"(?<![\w/.*{}<>$-])((?:[\w-]+/)*[\w-]+\.(?:md|h|cc|py|sh))\b(?![\w*/])"
+            rf"(?:\s+(?:sections?\s+)?({number}(?:(?:,|\s+and|\s+to)\s+{number})*))?",
+            text):
+        yield match[1], re.findall(number, match[2] or "")
 
 
 def known_tests(root, build):
@@ -253,8 +320,8 @@ def protobuf_faults(program, listing):
 
 
 RULES = {rule.__name__: rule for rule in
-         (includes, folder_sizes, licenses, formatting, documents, known_tests,
-          one_protobuf)}
+         (includes, folder_sizes, signs, licenses, formatting, documents,
+          citations, known_tests, one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:

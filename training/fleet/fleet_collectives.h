@@ -17,9 +17,9 @@ struct FleetCollectives {
   FleetCollectives(Collective* ring)  // NOLINT(google-explicit-constructor)
       : tensors(ring), host(ring) {}
 
-  // Of buffers on `device`; null: this worker is the only one.
+  // For buffers on `device`; null: this worker is the only one.
   Collective* tensors = nullptr;
-  // Of buffers on the host.
+  // For buffers on the host.
   Collective* host = nullptr;
   c10::Device device = c10::kCPU;
 };

@@ -58,6 +58,8 @@ GradientBuckets::~GradientBuckets() {
   }
 }
 
+// In reverse, because the last parameters get their gradients first. The last
+// bucket also has the flags of all parameters.
 void GradientBuckets::MakeBuckets() {
   std::vector<size_t> members;
   int64_t bytes = 0;
@@ -88,6 +90,8 @@ void GradientBuckets::MakeBuckets() {
   close(static_cast<int64_t>(parameters_.size()) + 2 * collective_->size());
 }
 
+// Buckets leave in one order on all ranks, whatever order gradients come in: a
+// full one waits for those before it.
 void GradientBuckets::OnGradient(size_t parameter) {
   if (!is_last_backward_) return;
   const size_t index = bucket_of_[parameter];
@@ -104,11 +108,14 @@ void GradientBuckets::OnGradient(size_t parameter) {
   }
 }
 
+// What no hook has sent: buckets with parameters that got no gradient.
 void GradientBuckets::Launch() {
   is_last_backward_ = false;
   while (num_left_ < buckets_.size()) Pack(buckets_[num_left_]);
 }
 
+// A missing gradient counts as 0, for another rank may have one. The first one
+// that is not finite is looked for only when a bucket has any.
 void GradientBuckets::Pack(Bucket& bucket) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < bucket.members.size(); ++i) {
@@ -132,6 +139,8 @@ void GradientBuckets::Pack(Bucket& bucket) {
                                          bucket.values.element_type());
 }
 
+// Summed with the gradients: how many ranks have one of each parameter, and, in
+// digits of its own for each rank, which was not finite first.
 void GradientBuckets::PackFlags(const at::Tensor& flags) const {
   std::vector<double> numbers(flags.numel());
   for (size_t i = 0; i < parameters_.size(); ++i) {
@@ -144,6 +153,8 @@ void GradientBuckets::PackFlags(const at::Tensor& flags) const {
   at::Tensor(flags).copy_(torch::tensor(numbers, at::kDouble));
 }
 
+// May be called again after a deadline: a bucket that is back is unpacked once.
+// All ranks see the same flags and come to the same verdict.
 absl::Status GradientBuckets::Finish(absl::Time deadline) {
   while (num_back_ < buckets_.size()) {
     const Bucket& bucket = buckets_[num_back_];

@@ -79,7 +79,7 @@ class GradientBuckets {
   std::vector<Bucket> buckets_;    // in the order of leaving
   std::vector<size_t> bucket_of_;  // by parameter
 
-  // Of the step.
+  // How far the present step is.
   bool is_last_backward_ = false;
   std::vector<bool>
       is_ready_;         // by parameter: it was in the last backward pass

@@ -95,6 +95,8 @@ absl::Status GradientSynchronizer::Reduce(absl::Time deadline) {
   return absl::OkStatus();
 }
 
+// Losses are means over the batch of the role; by itself a rank wants that over
+// its own part.
 void GradientSynchronizer::TakeMeanOfOwnImages() {
   const torch::NoGradGuard no_grad;
   for (const auto& [name, parameter] : state_.parameters) {
@@ -102,6 +104,8 @@ void GradientSynchronizer::TakeMeanOfOwnImages() {
   }
 }
 
+// A phase after the other, each of which may end in a deadline and be entered
+// again by the next call.
 absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
                                                absl::Time deadline) {
   if (fleet_.tensors->size() == 1) return absl::OkStatus();
@@ -143,6 +147,8 @@ TensorsByName GradientSynchronizer::AllState() const {
   return all;
 }
 
+// Every rank's checksum of every tensor, so that the message can name tensor
+// and rank.
 void GradientSynchronizer::LaunchComparison() {
   const TensorsByName state = AllState();
   checksums_.assign(state.size() * fleet_.host->size(), 0);

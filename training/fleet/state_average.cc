@@ -89,6 +89,7 @@ void StateAverage::MakeBuckets(const std::vector<at::Tensor>& tensors,
   close();
 }
 
+// Each rank's part is weighted before it is summed: the sum is the mean.
 void StateAverage::Launch() {
   const torch::NoGradGuard no_grad;
   for (Bucket& bucket : buckets_) {
@@ -119,6 +120,8 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
   return absl::OkStatus();
 }
 
+// The distance to the mean is taken here, the last moment at which there is
+// one.
 void StateAverage::Unpack(const Bucket& bucket) {
   const torch::NoGradGuard no_grad;
   for (size_t i = 0; i < bucket.tensors.size(); ++i) {

@@ -31,7 +31,7 @@ class CopiedTensors {
   absl::Status Finish(absl::Time deadline);
 
  private:
-  // That of a tensor in bytes_.
+  // The part of bytes_ that holds a tensor.
   at::Tensor BytesAt(int64_t offset, const at::Tensor& tensor) const;
 
   const std::vector<at::Tensor> tensors_;

@@ -21,6 +21,8 @@ using torch::autograd::variable_list;
 // How long one wait lasts; what ends them all is the collective.
 constexpr absl::Duration kPoll = absl::Seconds(1);
 
+// In the middle of a pass, where nobody can come again later: waits until the
+// collective is done or closed.
 void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
   absl::Status done;
   do {
@@ -31,6 +33,8 @@ void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
 
 at::Tensor SumOverFleet(const at::Tensor& values, Collective* collective);
 
+// The gradient of a sum over ranks is the sum of the ranks' gradients, and so
+// is the gradient of that: the node's backward pass makes another one.
 class SumNode : public torch::autograd::Node {
  public:
   SumNode(const at::Tensor& values, Collective* collective)
@@ -80,6 +84,8 @@ class CollectiveGather : public FleetGather {
  public:
   explicit CollectiveGather(Collective* collective) : collective_(collective) {}
 
+  // A row for each rank, 0 in all but its own: the sum is the table, and has a
+  // gradient.
   at::Tensor Gather(const at::Tensor& values_K) override {
     const int64_t rank = collective_->rank();
     const int64_t above = collective_->size() - 1 - rank;

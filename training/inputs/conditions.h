@@ -30,7 +30,7 @@ class RunConfig;  // proto/config.proto
 using ConditionSource = std::function<absl::StatusOr<Condition>(
     Purpose noise, int64_t step, IndexRange range)>;
 
-// Of networks that take none.
+// The condition of networks that take none.
 absl::StatusOr<Condition> NoCondition(Purpose noise, int64_t step,
                                       IndexRange range);
 
@@ -44,16 +44,16 @@ ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
 absl::StatusOr<ConditionSource> OpenLabels(const RunConfig& config,
                                            at::Device device);
 
-// Of images that came over the exchange.
+// The condition of images that came over the exchange.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const ImageBatch& images);
-// Of all pieces in order.
+// The condition of all pieces in order.
 absl::StatusOr<Condition> ConditionOf(const ConditionSource& source,
                                       const Schedule& schedule,
                                       const std::vector<ImageBatch>& pieces);
 
-// That of images [first, first + count) of a batch.
+// The condition of images [first, first + count) of a batch.
 Condition Narrow(const Condition& condition, int64_t first, int64_t count);
 
 }  // namespace gandem

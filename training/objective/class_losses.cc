@@ -60,6 +60,8 @@ ClassLossOptions ClassLossFrom(const ClassLossConfig& config) {
           .shift_negatives = config.shift_negatives()};
 }
 
+// An image's similarities to its class and to all others, over those to its
+// class and to images of the same one.
 at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                              const at::Tensor& proxies_KE,
                              const at::Tensor& labels_N, double temperature) {
@@ -73,6 +75,8 @@ at::Tensor ContrastiveLosses(const at::Tensor& embeddings_NE,
                    others_NN.logical_and(SameClass(labels_N)));
 }
 
+// Both parts are cut off by the margins: what is similar enough, or different
+// enough, pulls no more.
 at::Tensor D2dCrossEntropyLosses(const at::Tensor& embeddings_NE,
                                  const at::Tensor& proxies_KE,
                                  const at::Tensor& labels_N, double temperature,

@@ -6,7 +6,7 @@
 //
 // They compare all images of a batch: they want it whole. On several workers
 // each would see its own part only, and a gather of the others' embeddings has
-// to sum gradients over the ranks (models.md T9).
+// to sum gradients over the ranks (traps.md 9).
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once

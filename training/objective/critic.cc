@@ -28,6 +28,7 @@ class FrozenParameters {
   std::vector<at::Tensor> parameters_;
 };
 
+// What a relativistic loss compares with. Its images get no gradient.
 at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
                       const Condition& condition,
                       const ObjectiveOptions& objective, const DrawKey& key,

@@ -37,6 +37,8 @@ int64_t Part(int64_t side, double ratio) {
   return static_cast<int64_t>(static_cast<double>(side) * ratio + 0.5);
 }
 
+// Brightness in [-0.5, 0.5), then saturation in [0, 2), then contrast in [0.5,
+// 1.5): the paper's ranges and order.
 at::Tensor Color(at::Tensor images, const at::Tensor& draws) {
   images = images + (PerImage(draws, kBrightness, images) - 0.5);
   const at::Tensor gray = images.mean(1, /*keepdim=*/true);
@@ -61,6 +63,8 @@ at::Tensor Translate(const at::Tensor& images, double ratio,
   return at::cat(shifted);
 }
 
+// A square that may stick out at the edges, gray because pixels are multiplied
+// by 0.
 at::Tensor Cutout(const at::Tensor& images, double ratio,
                   const at::Tensor& draws) {
   const int64_t height = images.size(2);
@@ -127,6 +131,8 @@ at::Tensor DiffAugment(const at::Tensor& images_NCHW,
                      UniformDraws(key, images_NCHW.size(0), kAugmentDraws));
 }
 
+// Gathers by index instead of padding, so that one pass does the flip, the
+// shift and the reflection.
 at::Tensor ConsistencyCopy(const at::Tensor& images_NCHW,
                            const at::Tensor& draws_N3) {
   const torch::NoGradGuard no_grad;

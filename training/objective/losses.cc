@@ -22,7 +22,7 @@ at::Tensor HalfSquareFromOne(const at::Tensor& x) {
 at::Tensor BelowOne(const at::Tensor& x) { return at::relu(1 - x); }
 at::Tensor AboveMinusOne(const at::Tensor& x) { return at::relu(1 + x); }
 
-// Of images that should be above the others.
+// Losses of images whose logits should be above those of the others.
 at::Tensor Paired(const at::Tensor& above, const at::Tensor& below) {
   return Softplus(below - above);
 }
@@ -144,6 +144,8 @@ at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
 }
 
+// The gradient is known, so it needs no graph: it joins the one that came back
+// from the critic.
 double AddPairedL1(const at::Tensor& images_NCHW,
                    const at::Tensor& targets_NCHW, double weight,
                    int64_t batch_size, const at::Tensor& gradient_NCHW) {

@@ -53,13 +53,13 @@ at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size);
 // Sum over images of an image's mean logit.
 at::Tensor LogitSum(const at::Tensor& logits);
 
-// Of the discriminator, on real images.
+// The part of the discriminator's loss that real images make.
 at::Tensor RealLoss(AdversarialLoss loss, const at::Tensor& logits,
                     int64_t batch_size);
-// Of the discriminator, on generated images.
+// The part that generated images make.
 at::Tensor GeneratedLoss(AdversarialLoss loss, const at::Tensor& logits,
                          int64_t batch_size);
-// Of the generator; the critic's logits of its images.
+// The generator's loss; `logits` are the critic's, of its images.
 at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
                          int64_t batch_size);
 

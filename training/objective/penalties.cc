@@ -27,6 +27,8 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
           .consistency_generated = config.consistency_generated()};
 }
 
+// Of a sum over images, each of which depends on its own logit only: so each
+// row is one image's gradient. It can be differentiated again.
 at::Tensor ImageGradient(const at::Tensor& logits,
                          const at::Tensor& images_NCHW) {
   return torch::autograd::grad({LogitSum(logits)}, {images_NCHW},
@@ -85,6 +87,7 @@ at::Tensor LecamAnchors::GeneratedPenalties(const at::Tensor& logits) const {
   return at::relu(anchors_[kReal].item<double>() - logits).square();
 }
 
+// Before the penalty begins the anchors only follow the logits.
 void LecamAnchors::Update(int64_t step, double real_logit,
                           double generated_logit) {
   const double decay =

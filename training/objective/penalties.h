@@ -50,7 +50,7 @@ at::Tensor ImageGradient(const at::Tensor& logits,
                          const at::Tensor& images_NCHW);
 
 // (|gradient of an image| - 1)^2: Gulrajani et al. 2017, equation 3. The
-// derivative of the norm at 0 is taken as 0 (models.md T8).
+// derivative of the norm at 0 is taken as 0 (traps.md 8).
 at::Tensor UnitNormPenalties(const at::Tensor& gradient_NCHW);
 // |gradient of an image|^2 / 2: Mescheder et al. 2018, equation 9.
 at::Tensor SquaredNormPenalties(const at::Tensor& gradient_NCHW);

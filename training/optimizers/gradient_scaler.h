@@ -38,7 +38,7 @@ class GradientScaler {
 
   explicit GradientScaler(Options options);
 
-  // Of a loss, or of a gradient that backward() begins with.
+  // Multiplies a loss, or a gradient that backward() begins with.
   at::Tensor Scale(const at::Tensor& loss) const;
   // Divides all gradients of `parameters` in place. True: one of them is not
   // finite; the update has to be skipped. In a fleet they are the sums of all

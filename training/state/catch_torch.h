@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where Torch's exceptions end (style: nothing escapes a thread).
+// Where Torch's exceptions end (style.md 3.4: nothing escapes a thread).
 //
 // Thread safety: any thread.
 #pragma once

@@ -45,6 +45,8 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
               });
 }
 
+// 0 is a plain copy. Where updates come every few rounds, one stands for all of
+// them.
 double Ema::Decay(int64_t round) const {
   if (round < options_.start_round) return 0;
   const double rounds = static_cast<double>(options_.rounds_per_update);

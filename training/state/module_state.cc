@@ -80,6 +80,8 @@ TensorsByName StateOf(const torch::nn::Module& module) {
   return state;
 }
 
+// Tensors in registration order, without names: both ends have made the same
+// network of the same config.
 SharedBytes PackModule(const torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   size_t size = 0;
@@ -140,6 +142,7 @@ TensorReader::TensorReader(std::vector<NamedTensor> tensors) {
   }
 }
 
+// All or nothing: the network changes only when every tensor fits.
 absl::Status TensorReader::Load(const std::string& prefix,
                                 const TensorsByName& into) const {
   torch::NoGradGuard no_grad;

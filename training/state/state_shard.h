@@ -20,7 +20,7 @@ namespace gandem {
 
 class StateShard {
  public:
-  // That of `rank` of so many. All ranks add the same names and sizes.
+  // The share of `rank` of so many. All ranks add the same names and sizes.
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
   // Named prefix + name.

@@ -47,7 +47,7 @@ class TraceTest : public ::testing::Test {
   std::string Text(const std::string& name = "generator-1.json") {
     return ReadFile(dir_ / ("trace/" + name)).value_or("");
   }
-  // Of the file that a writer has closed.
+  // The events of the file that a writer has closed.
   std::vector<Json> Events(const std::string& kind) {
     std::vector<Json> events;
     for (const Json& event : Json::parse(Text())) {

@@ -109,7 +109,7 @@ TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("run the same command again")));
   EXPECT_FALSE(PathExists(path));
-  // Of a network with other dimensions.
+  // The features of a network with other dimensions.
   ASSERT_OK(store.Write({0, 256}, MakeFeatures({0, 256})));
   FeatureNet other = kNet;
   other.feature_dim = 6;

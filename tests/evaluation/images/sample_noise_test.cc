@@ -28,7 +28,7 @@ TEST(SampleNoiseTest, TruncationDrawsAgain) {
   // What lies inside stays, in its order.
   const at::Tensor inside = all.masked_select(all.abs() <= 0.5);
   EXPECT_TRUE(truncated[0].narrow(0, 0, inside.numel()).equal(inside));
-  // Of a normal variable truncated to [-0.5, 0.5].
+  // The deviation of a normal variable truncated to [-0.5, 0.5].
   EXPECT_NEAR(truncated.std().item<double>(), 0.2841, 0.01);
 }
 

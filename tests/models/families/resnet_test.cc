@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SNGAN with classes, SAGAN, BigGAN: what their options mean, and the known
-// traps (models.md section 7).
+// traps (docs/traps.md).
 #include "models/families/resnet.h"
 
 #include <google/protobuf/text_format.h>

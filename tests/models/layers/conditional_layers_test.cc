@@ -28,7 +28,7 @@ int64_t CountConditionalLayersParameters(const torch::nn::Module& module) {
   return count;
 }
 
-// Of the buffers whose name ends in `suffix`.
+// Counts the numbers in buffers whose name ends in `suffix`.
 int64_t CountConditionalLayersBuffers(const torch::nn::Module& module,
                                       const char* suffix) {
   int64_t count = 0;

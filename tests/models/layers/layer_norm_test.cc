@@ -50,7 +50,7 @@ TEST_P(LayerNormTest, IsItsDefinition) {
       at::allclose(layer_.forward(x, ForwardMode::kTrain), want, 0, 1e-12));
 }
 
-// What batch norm cannot promise (models.md T7).
+// What batch norm cannot promise (traps.md 7).
 TEST_P(LayerNormTest, NoImageSeesAnotherOne) {
   const at::Tensor x = LayerNormRamp({2, kChannels, 4, 5}, 0.7);
   const at::Tensor both = layer_.forward(x, ForwardMode::kTrain);

@@ -43,7 +43,7 @@ class SpectralNormTest : public ::testing::Test {
   at::Tensor U() { return layer_.named_buffers()["weight_u"]; }
   at::Tensor V() { return layer_.named_buffers()["weight_v"]; }
 
-  // Of a weight whose first element is 3.
+  // The sigma of a weight whose first element is 3.
   double Sigma(ForwardMode mode) {
     const at::Tensor normalized =
         layer_.forward(torch::eye(2, torch::kFloat64), mode).t();
@@ -100,7 +100,7 @@ TEST_F(SpectralNormTest, GradientGoesToTheWeightOnly) {
   EXPECT_TRUE(at::allclose(Weight().grad(), weight.grad(), 1e-12, 1e-14));
 }
 
-// models.md T3: the second forward overwrites u and v before the first one's
+// traps.md 3: the second forward overwrites u and v before the first one's
 // backward pass.
 TEST_F(SpectralNormTest, TwoForwardsBeforeOneBackward) {
   SetWeight(SpectralNormRamp({2, 2}));
@@ -154,7 +154,7 @@ TEST(SpectralNormConvolutionTest, FindsTheLargestSingularValue) {
       at::allclose(output * sigma, at::conv2d(input, weight), 1e-9, 1e-12));
 }
 
-// models.md T12: rows are output channels, which come second in the weight.
+// traps.md 12: rows are output channels, which come second in the weight.
 TEST(SpectralNormConvolutionTest, TransposedHasARowForEachOutput) {
   ConvTranspose2d layer({.in_channels = 3,
                          .out_channels = 5,

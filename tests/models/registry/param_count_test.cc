@@ -51,9 +51,9 @@ const Rule kRules[] = {
     {"info=", "", "InfoGAN"},
     {"head=(MH|MD)|aux=|head=AC", "", "class heads of other models"},
     {"ACGAN head", "", "class heads of other models"},
-    {"^BG-PT/SNGAN/.*/D/", "", "a hidden layer of 3 channels (models.md T4)"},
+    {"^BG-PT/SNGAN/.*/D/", "", "a hidden layer of 3 channels (traps.md 4)"},
     {"/D/.*head=PD classes=1 ", "",
-     "a single class is no condition (models.md T20)"},
+     "a single class is no condition (traps.md 20)"},
 
     // Fully connected, DCGAN.
     {"^PT-GAN/.*/G/",
@@ -133,7 +133,7 @@ const Rule kRules[] = {
      "sagan { class_norm: EMBEDDING attention_size: 32 }"},
     {"^mimicry/sagan_128/.*ndf=1024",
      "sagan { thin: true attention_size: 32 }"},
-    // The default there, an eighth of what is meant (models.md T5).
+    // The default there, an eighth of what is meant (traps.md 5).
     {"^mimicry/sagan_128/.*ndf=128",
      "sagan { width: 8 thin: true attention_size: 32 }"},
 

@@ -71,7 +71,7 @@ struct Local {
         collective);
   }
 
-  // Of the gradients that are there.
+  // Updates by the gradients that are there.
   absl::Status Update(int64_t round) {
     const absl::Time deadline = absl::Now() + absl::Seconds(60);
     GANDEM_RETURN_IF_ERROR(synchronizer->Reduce(deadline));

@@ -56,11 +56,12 @@ void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
 // written into `folder`.
 RunConfig SmallConfig(const std::string& family, const std::string& folder);
 
-// Of a pair of roles: the same files with the same bits; `what` for messages.
+// Two states of a pair of roles are the same files with the same bits; `what`
+// is for messages.
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what);
-// After the same rounds.
+// They are states after the same rounds, too.
 void ExpectSame(const SavedStates& a, const SavedStates& b);
 
 // Names of the tensors that differ in any bit, or exist in one only.

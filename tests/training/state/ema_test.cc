@@ -95,7 +95,7 @@ TEST_F(EmaTest, DecayZeroIsACopyToTheBit) {
 TEST_F(EmaTest, HalfLifeCountsImages) {
   const Ema ema({.decay = 0.1, .half_life_images = 10000, .batch_size = 32},
                 network_, average_);
-  // models.md 3: half-life 10 kimg at batch 32.
+  // models.md 6.1: half-life 10 kimg at batch 32.
   EXPECT_NEAR(ema.Decay(/*round=*/7), 0.997784, 5e-7);
   SetNetwork(0, 0);
   Ema half({.half_life_images = 64, .batch_size = 64}, network_, average_);
@@ -146,8 +146,8 @@ TEST_F(EmaTest, CopyNetworkConverts) {
   EXPECT_EQ(narrow.named_buffers()["num_batches_tracked"].item<int64_t>(), 5);
 }
 
-// models.md 6.2 and T17: averaged u and v are no unit vectors, so a pass that
-// used them as they are would divide by too small a sigma.
+// models.md 6.2, traps.md 17: averaged u and v are no unit vectors, so a pass
+// that used them as they are would divide by too small a sigma.
 TEST(EmaSpectralNormTest, EvaluationOfTheAverageUsesTheRightSigma) {
   const Linear::Options options = {.in_features = 12,
                                    .out_features = 10,

@@ -57,7 +57,7 @@ struct Element {
   }
 };
 
-// The same for lists of tensors.
+// The same operations on lists of tensors.
 struct TensorBatch {
   Tensors tensors;
 };
@@ -171,7 +171,7 @@ void ForEachElement(const Formula& formula, Lists&... lists) {
   }
 }
 
-// The same for one tensor each; those that are const are only read.
+// The same formula for one tensor each; those that are const are only read.
 template <typename Formula, MaybeConst<at::Tensor>... OneTensor>
 void ForEachElement(const Formula& formula, OneTensor&... tensors) {
   [&](auto&&... lists) {

@@ -41,7 +41,7 @@ class UpdateRule {
 
   // Zeros in the shape and layout of each parameter, saved as "<name>....".
   Tensors AddState(const std::string& name);
-  // The same for tensors of other shapes; undefined ones are not saved.
+  // Saves tensors of other shapes so; undefined ones are not saved.
   void AddState(const std::string& name, const Tensors& tensors);
 
   Tensors parameters_;
