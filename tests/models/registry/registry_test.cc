@@ -220,7 +220,7 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
        "shortcut RECTIFIED is not defined with norm BATCH"},
       {"keras_dcgan { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
       {"pix2pix { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
-      {"mlp {}", 4096, "image values"},
+      {"mlp {}", 4096, "mlp is for images of at most 16777216 values"},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(

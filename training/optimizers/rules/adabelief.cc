@@ -1,11 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/adabelief.h"
-
+//
+// AdaBelief (Zhuang et al. 2020, algorithm 2): Adam whose second moment is that
+// of the gradient's deviation from its mean m, so that a gradient that is as
+// expected makes a large step.
+//   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
+//   step = learning rate * m^_t / (sqrt(s^_t) + eps)
+//
+// State: "exp_avg.<parameter>", "exp_avg_var.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 
 namespace gandem {
 namespace {
+
+struct AdaBeliefOptions {
+  double beta1 = 0;  // above 0: see config.proto
+  double beta2 = 0;
+  double eps = 0;                // added to the root
+  double eps_root = 0;           // added under the root, at every step
+  bool bias_correction = false;  // m^ = m / (1 - beta1^t), s^ likewise
+  double weight_decay = 0;
+  // Parameters shrink by learning rate * weight_decay; otherwise weight_decay *
+  // parameter is added to the gradient (L2).
+  bool decoupled_weight_decay = false;
+};
 
 class AdaBelief : public UpdateRule {
  public:
@@ -41,9 +60,18 @@ class AdaBelief : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeAdaBelief(const AdaBeliefOptions& options,
-                                          const TensorsByName& parameters) {
-  return std::make_unique<AdaBelief>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const AdabeliefConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<AdaBelief>(
+      AdaBeliefOptions{
+          .beta1 = config.beta1(),
+          .beta2 = config.beta2(),
+          .eps = config.eps(),
+          .eps_root = config.eps_root(),
+          .bias_correction = config.bias_correction(),
+          .weight_decay = config.weight_decay(),
+          .decoupled_weight_decay = config.decoupled_weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem

@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/adafactor.h"
-
+//
+// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam without a second
+// moment per number. That of a matrix is kept as its means over rows and over
+// columns, and their product taken for it (equation 4); tensors of more
+// dimensions count as matrices of the first dimension by the rest.
+//   b_t = 1 - t^-decay_exponent;  second moment of g^2 + eps_square decays by
+//   b_t u = g / root;  u^ = u / max(1, RMS(u) / clip_threshold) step = a_t *
+//   u^,  a_t = rho_t * max(eps_scale, RMS(w))
+// where rho_t is the learning rate, with relative_step at most 1 / sqrt(t).
+//
+// State: "row_mean.<parameter>" and "column_mean.<parameter>" for tensors of
+// two or more dimensions, "exp_avg_sq.<parameter>" for the others,
+// "exp_avg.<parameter>" with beta1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -9,8 +20,21 @@
 #include <cmath>
 #include <numeric>
 
+#include "training/optimizers/rules/families.h"
+
 namespace gandem {
 namespace {
+
+struct AdafactorOptions {
+  double decay_exponent = 0;
+  double beta1 = 0;  // of the steps; 0: no such state
+  double eps_square = 0;
+  double eps_scale = 0;
+  double clip_threshold = 0;
+  bool relative_step = false;
+  bool scale_by_parameter = false;  // otherwise a_t = rho_t
+  double weight_decay = 0;          // decoupled
+};
 
 at::Tensor RootMeanSquare(const at::Tensor& x) {
   return x.square().mean().sqrt();
@@ -95,9 +119,18 @@ class Adafactor : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeAdafactor(const AdafactorOptions& options,
-                                          const TensorsByName& parameters) {
-  return std::make_unique<Adafactor>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const AdafactorConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Adafactor>(
+      AdafactorOptions{.decay_exponent = config.decay_exponent(),
+                       .beta1 = config.beta1(),
+                       .eps_square = config.eps_square(),
+                       .eps_scale = config.eps_scale(),
+                       .clip_threshold = config.clip_threshold(),
+                       .relative_step = config.relative_step(),
+                       .scale_by_parameter = config.scale_by_parameter(),
+                       .weight_decay = config.weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem

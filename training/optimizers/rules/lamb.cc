@@ -1,14 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/lamb.h"
-
+//
+// LAMB (You et al. 2020, algorithm 2): Adam whose steps are scaled per tensor
+// by the norm of the parameter.
+//   r_t = m^_t / (sqrt(v^_t) + eps) + weight_decay * w
+//   step = learning rate * ||w|| / ||r_t|| * r_t
+// A tensor or a step of zeros has the ratio 1.
+//
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>". One more copy of the
+// parameters holds r_t.
 #include <ATen/ops/empty_like.h>
 
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 #include "training/optimizers/rules/tensor_norms.h"
 
 namespace gandem {
 namespace {
+
+struct LambOptions {
+  double beta1 = 0;
+  double beta2 = 0;
+  double eps = 0;
+  bool bias_correction = false;  // m^ = m / (1 - beta1^t), v^ likewise
+  double weight_decay = 0;
+  // Parameters of at most one dimension (biases, normalization) get ratio 1 and
+  // no weight decay.
+  bool skip_vectors = false;
+};
 
 class Lamb : public UpdateRule {
  public:
@@ -65,9 +84,16 @@ class Lamb : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeLamb(const LambOptions& options,
+std::unique_ptr<UpdateRule> MakeRule(const LambConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lamb>(options, parameters);
+  return std::make_unique<Lamb>(
+      LambOptions{.beta1 = config.beta1(),
+                  .beta2 = config.beta2(),
+                  .eps = config.eps(),
+                  .bias_correction = config.bias_correction(),
+                  .weight_decay = config.weight_decay(),
+                  .skip_vectors = config.skip_vectors()},
+      parameters);
 }
 
 }  // namespace gandem

@@ -1,11 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/lars.h"
-
+//
+// LARS (You et al. 2017, algorithm 1): SGD with momentum whose steps are scaled
+// per tensor by
+//   ratio = trust * ||w|| / (||g|| + weight_decay * ||w||)
+//   v_t = momentum * v_{t-1} + learning rate * ratio * (g_t + weight_decay * w)
+// A tensor or gradient of zeros has the ratio 1.
+//
+// State: "momentum.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/tensor_norms.h"
 
 namespace gandem {
 namespace {
+
+struct LarsOptions {
+  double momentum = 0;
+  double trust = 0;
+  double weight_decay = 0;  // L2
+  // Parameters of at most one dimension (biases, normalization) get ratio 1 and
+  // no weight decay.
+  bool skip_vectors = false;
+};
 
 class Lars : public UpdateRule {
  public:
@@ -41,9 +57,14 @@ class Lars : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeLars(const LarsOptions& options,
+std::unique_ptr<UpdateRule> MakeRule(const LarsConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lars>(options, parameters);
+  return std::make_unique<Lars>(
+      LarsOptions{.momentum = config.momentum(),
+                  .trust = config.trust(),
+                  .weight_decay = config.weight_decay(),
+                  .skip_vectors = config.skip_vectors()},
+      parameters);
 }
 
 }  // namespace gandem

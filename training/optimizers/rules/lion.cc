@@ -1,10 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/lion.h"
-
+//
+// Lion (Chen et al. 2023, algorithm 2): the step is learning rate * (sign(beta1
+// * m + (1 - beta1) * g) + weight_decay * parameter), then m = beta2 * m + (1 -
+// beta2) * g. Every number moves by the learning rate, so that it has to be 3
+// to 10 times smaller than Adam's.
+//
+// State: "exp_avg.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
+
+struct LionOptions {
+  double beta1 = 0;
+  double beta2 = 0;
+  double weight_decay = 0;  // decoupled
+};
 
 class Lion : public UpdateRule {
  public:
@@ -29,9 +41,13 @@ class Lion : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeLion(const LionOptions& options,
+std::unique_ptr<UpdateRule> MakeRule(const LionConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lion>(options, parameters);
+  return std::make_unique<Lion>(
+      LionOptions{.beta1 = config.beta1(),
+                  .beta2 = config.beta2(),
+                  .weight_decay = config.weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem

@@ -1,11 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/radam.h"
-
+//
+// RAdam (Liu et al. 2020, algorithm 2) in PyTorch's form: Adam that does
+// without its second moment in the first steps, where too few gradients are in
+// it, and then takes it in with the rectification r_t.
+//
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 
 namespace gandem {
 namespace {
+
+struct RadamOptions {
+  double beta1 = 0;
+  double beta2 = 0;
+  double eps = 0;  // added to the root of the second moment, uncorrected
+  double weight_decay = 0;
+  // Parameters shrink by learning rate * weight_decay; otherwise weight_decay *
+  // parameter is added to the gradient (L2).
+  bool decoupled_weight_decay = false;
+};
 
 // r_t of algorithm 2, or 0 while the variance is intractable (rho_t <= 5, as in
 // PyTorch; the paper has 4).
@@ -61,9 +76,15 @@ class Radam : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeRadam(const RadamOptions& options,
-                                      const TensorsByName& parameters) {
-  return std::make_unique<Radam>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const RadamConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Radam>(
+      RadamOptions{.beta1 = config.beta1(),
+                   .beta2 = config.beta2(),
+                   .eps = config.eps(),
+                   .weight_decay = config.weight_decay(),
+                   .decoupled_weight_decay = config.decoupled_weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem

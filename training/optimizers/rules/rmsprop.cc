@@ -1,10 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/rmsprop.h"
-
+//
+// RMSprop (Hinton 2012, lecture 6e) in PyTorch's form, with the variants in
+// use: centered (Graves 2013: the variance in place of the mean square),
+// momentum, and eps outside (PyTorch) or inside the root (TensorFlow).
+//
+// State: "square_avg.<parameter>", "gradient_avg.<parameter>" when centered,
+// "momentum.<parameter>" with momentum.
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
+
+struct RmspropOptions {
+  double alpha = 0;  // decay of the mean square
+  double momentum = 0;
+  bool centered = false;
+  double eps = 0;           // added to the root
+  double eps_root = 0;      // added under the root
+  double weight_decay = 0;  // L2
+};
 
 class Rmsprop : public UpdateRule {
  public:
@@ -62,9 +77,16 @@ class Rmsprop : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeRmsprop(const RmspropOptions& options,
-                                        const TensorsByName& parameters) {
-  return std::make_unique<Rmsprop>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const RmspropConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Rmsprop>(
+      RmspropOptions{.alpha = config.alpha(),
+                     .momentum = config.momentum(),
+                     .centered = config.centered(),
+                     .eps = config.eps(),
+                     .eps_root = config.eps_root(),
+                     .weight_decay = config.weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem

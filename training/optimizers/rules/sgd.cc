@@ -1,10 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/sgd.h"
-
+//
+// Stochastic gradient descent with momentum (Sutskever et al. 2013) in
+// PyTorch's form, by LibTorch's fused kernel: v_1 = g_1, v_t = momentum *
+// v_{t-1} + (1 - dampening) * g_t; the step is learning rate * v_t, or with
+// Nesterov's momentum learning rate * (g_t + momentum * v_t).
+//
+// State: "momentum.<parameter>", none without momentum.
 #include <ATen/ops/_fused_sgd.h>
+
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
+
+struct SgdOptions {
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;    // needs momentum and no dampening
+  double weight_decay = 0;  // L2
+};
 
 class Sgd : public UpdateRule {
  public:
@@ -28,9 +42,14 @@ class Sgd : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeSgd(const SgdOptions& options,
-                                    const TensorsByName& parameters) {
-  return std::make_unique<Sgd>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const SgdConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Sgd>(
+      SgdOptions{.momentum = config.momentum(),
+                 .dampening = config.dampening(),
+                 .nesterov = config.nesterov(),
+                 .weight_decay = config.weight_decay()},
+      parameters);
 }
 
 }  // namespace gandem
