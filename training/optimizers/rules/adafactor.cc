@@ -25,25 +25,14 @@
 namespace gandem {
 namespace {
 
-struct AdafactorOptions {
-  double decay_exponent = 0;
-  double beta1 = 0;  // of the steps; 0: no such state
-  double eps_square = 0;
-  double eps_scale = 0;
-  double clip_threshold = 0;
-  bool relative_step = false;
-  bool scale_by_parameter = false;  // otherwise a_t = rho_t
-  double weight_decay = 0;          // decoupled
-};
-
 at::Tensor RootMeanSquare(const at::Tensor& x) {
   return x.square().mean().sqrt();
 }
 
 class Adafactor : public UpdateRule {
  public:
-  Adafactor(const AdafactorOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
+  Adafactor(const AdafactorConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
     for (const at::Tensor& parameter : parameters_) {
       const bool factored = parameter.dim() >= 2;
       at::Tensor row_mean;
@@ -66,30 +55,32 @@ class Adafactor : public UpdateRule {
     AddState("row_mean", row_means_);
     AddState("column_mean", column_means_);
     AddState("exp_avg_sq", exp_avg_sqs_);
-    if (options_.beta1 > 0) exp_avgs_ = AddState("exp_avg");
+    if (config_.beta1() > 0) exp_avgs_ = AddState("exp_avg");
   }
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const AdafactorOptions& o = options_;
+    const double beta1 = config_.beta1();
+    const double weight_decay = config_.weight_decay();
     const double t = static_cast<double>(step);
-    const double rate = o.relative_step
+    const double rate = config_.relative_step()
                             ? std::min(learning_rate, 1 / std::sqrt(t))
                             : learning_rate;
     // 1 - b_t: the weight of the new square.
-    const double fresh = std::pow(t, -o.decay_exponent);
+    const double fresh = std::pow(t, -config_.decay_exponent());
     for (size_t i = 0; i < parameters_.size(); ++i) {
       at::Tensor& parameter = parameters_[i];
       at::Tensor update = gradients[i] * InverseRoot(i, gradients[i], fresh);
-      update.div_((RootMeanSquare(update) / o.clip_threshold).clamp_min(1));
+      update.div_(
+          (RootMeanSquare(update) / config_.clip_threshold()).clamp_min(1));
       update.mul_(rate);
-      if (o.scale_by_parameter) {
-        update.mul_(RootMeanSquare(parameter).clamp_min(o.eps_scale));
+      if (config_.scale_by_parameter()) {
+        update.mul_(RootMeanSquare(parameter).clamp_min(config_.eps_scale()));
       }
-      if (o.beta1 > 0) {
-        update = exp_avgs_[i].lerp_(update, 1 - o.beta1);
+      if (beta1 > 0) {
+        update = exp_avgs_[i].lerp_(update, 1 - beta1);
       }
-      if (o.weight_decay > 0) parameter.mul_(1 - rate * o.weight_decay);
+      if (weight_decay > 0) parameter.mul_(1 - rate * weight_decay);
       parameter.sub_(update);
     }
   }
@@ -97,7 +88,7 @@ class Adafactor : public UpdateRule {
  private:
   // 1 / sqrt of the second moment of parameter i, after taking in `gradient`.
   at::Tensor InverseRoot(size_t i, const at::Tensor& gradient, double fresh) {
-    const at::Tensor square = gradient.square().add_(options_.eps_square);
+    const at::Tensor square = gradient.square().add_(config_.eps_square());
     if (exp_avg_sqs_[i].defined()) {
       return exp_avg_sqs_[i].lerp_(square, fresh).rsqrt();
     }
@@ -110,7 +101,7 @@ class Adafactor : public UpdateRule {
     return (row_mean / row_mean.mean()).rsqrt() * column_means_[i].rsqrt();
   }
 
-  const AdafactorOptions options_;
+  const AdafactorConfig config_;
   Tensors row_means_;     // [rows, 1, ...]; undefined unless factored
   Tensors column_means_;  // [1, columns ...]; undefined unless factored
   Tensors exp_avg_sqs_;   // undefined if factored
@@ -121,16 +112,7 @@ class Adafactor : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const AdafactorConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Adafactor>(
-      AdafactorOptions{.decay_exponent = config.decay_exponent(),
-                       .beta1 = config.beta1(),
-                       .eps_square = config.eps_square(),
-                       .eps_scale = config.eps_scale(),
-                       .clip_threshold = config.clip_threshold(),
-                       .relative_step = config.relative_step(),
-                       .scale_by_parameter = config.scale_by_parameter(),
-                       .weight_decay = config.weight_decay()},
-      parameters);
+  return std::make_unique<Adafactor>(config, parameters);
 }
 
 }  // namespace gandem

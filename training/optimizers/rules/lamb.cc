@@ -18,21 +18,10 @@
 namespace gandem {
 namespace {
 
-struct LambOptions {
-  double beta1 = 0;
-  double beta2 = 0;
-  double eps = 0;
-  bool bias_correction = false;  // m^ = m / (1 - beta1^t), v^ likewise
-  double weight_decay = 0;
-  // Parameters of at most one dimension (biases, normalization) get ratio 1 and
-  // no weight decay.
-  bool skip_vectors = false;
-};
-
 class Lamb : public UpdateRule {
  public:
-  Lamb(const LambOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
+  Lamb(const LambConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
     for (const at::Tensor& parameter : parameters_) {
       directions_.push_back(at::empty_like(parameter.detach()));
     }
@@ -57,26 +46,28 @@ class Lamb : public UpdateRule {
 
  private:
   bool Skipped(size_t i) const {
-    return options_.skip_vectors && parameters_[i].dim() <= 1;
+    return config_.skip_vectors() && parameters_[i].dim() <= 1;
   }
 
   void SetDirection(size_t i, const at::Tensor& gradient, int64_t step) {
-    const LambOptions& o = options_;
-    const double decay = Skipped(i) ? 0 : o.weight_decay;
-    const double scale1 = o.bias_correction ? Unbias(o.beta1, step) : 1;
+    const double beta1 = config_.beta1();
+    const double beta2 = config_.beta2();
+    const double eps = config_.eps();
+    const double decay = Skipped(i) ? 0 : config_.weight_decay();
+    const double scale1 = config_.bias_correction() ? Unbias(beta1, step) : 1;
     const double scale2 =
-        std::sqrt(o.bias_correction ? Unbias(o.beta2, step) : 1);
+        std::sqrt(config_.bias_correction() ? Unbias(beta2, step) : 1);
     ForEachElement(
         [=](auto& r, auto& m, auto& v, auto p, auto g) {
-          m = o.beta1 * m + (1 - o.beta1) * g;
-          v = o.beta2 * v + (1 - o.beta2) * (g * g);
-          r = scale1 * m / (scale2 * Sqrt(v) + o.eps) + decay * p;
+          m = beta1 * m + (1 - beta1) * g;
+          v = beta2 * v + (1 - beta2) * (g * g);
+          r = scale1 * m / (scale2 * Sqrt(v) + eps) + decay * p;
         },
         directions_[i], exp_avgs_[i], exp_avg_sqs_[i],
         std::as_const(parameters_[i]), gradient);
   }
 
-  const LambOptions options_;
+  const LambConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
   Tensors directions_;  // r_t
@@ -86,14 +77,7 @@ class Lamb : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const LambConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lamb>(
-      LambOptions{.beta1 = config.beta1(),
-                  .beta2 = config.beta2(),
-                  .eps = config.eps(),
-                  .bias_correction = config.bias_correction(),
-                  .weight_decay = config.weight_decay(),
-                  .skip_vectors = config.skip_vectors()},
-      parameters);
+  return std::make_unique<Lamb>(config, parameters);
 }
 
 }  // namespace gandem

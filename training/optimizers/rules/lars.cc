@@ -14,33 +14,24 @@
 namespace gandem {
 namespace {
 
-struct LarsOptions {
-  double momentum = 0;
-  double trust = 0;
-  double weight_decay = 0;  // L2
-  // Parameters of at most one dimension (biases, normalization) get ratio 1 and
-  // no weight decay.
-  bool skip_vectors = false;
-};
-
 class Lars : public UpdateRule {
  public:
-  Lars(const LarsOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  Lars(const LarsConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t /*step*/) override {
-    const double momentum = options_.momentum;
+    const double momentum = config_.momentum();
     const std::vector<double> weight_norms = Norms(parameters_);
     const std::vector<double> gradient_norms = Norms(gradients);
     for (size_t i = 0; i < parameters_.size(); ++i) {
-      const bool skip = options_.skip_vectors && parameters_[i].dim() <= 1;
-      const double decay = skip ? 0 : options_.weight_decay;
+      const bool skip = config_.skip_vectors() && parameters_[i].dim() <= 1;
+      const double decay = skip ? 0 : config_.weight_decay();
       const double w = weight_norms[i];
       const double g = gradient_norms[i];
       const bool scaled = !skip && w > 0 && g > 0;
       const double rate =
-          learning_rate * (scaled ? options_.trust * w / (g + decay * w) : 1);
+          learning_rate * (scaled ? config_.trust() * w / (g + decay * w) : 1);
       ForEachElement(
           [=](auto& p, auto& v, auto g) {
             v = momentum * v + rate * (g + decay * p);
@@ -51,7 +42,7 @@ class Lars : public UpdateRule {
   }
 
  private:
-  const LarsOptions options_;
+  const LarsConfig config_;
   Tensors momenta_ = AddState("momentum");
 };
 
@@ -59,12 +50,7 @@ class Lars : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const LarsConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lars>(
-      LarsOptions{.momentum = config.momentum(),
-                  .trust = config.trust(),
-                  .weight_decay = config.weight_decay(),
-                  .skip_vectors = config.skip_vectors()},
-      parameters);
+  return std::make_unique<Lars>(config, parameters);
 }
 
 }  // namespace gandem

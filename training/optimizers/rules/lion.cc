@@ -12,30 +12,26 @@
 namespace gandem {
 namespace {
 
-struct LionOptions {
-  double beta1 = 0;
-  double beta2 = 0;
-  double weight_decay = 0;  // decoupled
-};
-
 class Lion : public UpdateRule {
  public:
-  Lion(const LionOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  Lion(const LionConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double rate, int64_t /*step*/) override {
-    const LionOptions& o = options_;
+    const double beta1 = config_.beta1();
+    const double weight_decay = config_.weight_decay();
+    const double beta2 = config_.beta2();
     ForEachElement(
         [=](auto& p, auto& m, auto g) {
-          const auto direction = Sign(o.beta1 * m + (1 - o.beta1) * g);
-          p = p - rate * (direction + o.weight_decay * p);
-          m = o.beta2 * m + (1 - o.beta2) * g;
+          const auto direction = Sign(beta1 * m + (1 - beta1) * g);
+          p = p - rate * (direction + weight_decay * p);
+          m = beta2 * m + (1 - beta2) * g;
         },
         parameters_, exp_avgs_, gradients);
   }
 
  private:
-  const LionOptions options_;
+  const LionConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
 };
 
@@ -43,11 +39,7 @@ class Lion : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const LionConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lion>(
-      LionOptions{.beta1 = config.beta1(),
-                  .beta2 = config.beta2(),
-                  .weight_decay = config.weight_decay()},
-      parameters);
+  return std::make_unique<Lion>(config, parameters);
 }
 
 }  // namespace gandem

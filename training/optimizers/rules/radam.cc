@@ -12,16 +12,6 @@
 namespace gandem {
 namespace {
 
-struct RadamOptions {
-  double beta1 = 0;
-  double beta2 = 0;
-  double eps = 0;  // added to the root of the second moment, uncorrected
-  double weight_decay = 0;
-  // Parameters shrink by learning rate * weight_decay; otherwise weight_decay *
-  // parameter is added to the gradient (L2).
-  bool decoupled_weight_decay = false;
-};
-
 // r_t of algorithm 2, or 0 while the variance is intractable (rho_t <= 5, as in
 // PyTorch; the paper has 4).
 double Rectification(double beta2, int64_t step) {
@@ -35,21 +25,23 @@ double Rectification(double beta2, int64_t step) {
 
 class Radam : public UpdateRule {
  public:
-  Radam(const RadamOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  Radam(const RadamConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const RadamOptions& o = options_;
-    const WeightDecay decay(o.weight_decay, o.decoupled_weight_decay,
-                            learning_rate);
-    const double rate = learning_rate * Unbias(o.beta1, step);
+    const double beta1 = config_.beta1();
+    const double beta2 = config_.beta2();
+    const double eps = config_.eps();
+    const WeightDecay decay(config_.weight_decay(),
+                            config_.decoupled_weight_decay(), learning_rate);
+    const double rate = learning_rate * Unbias(beta1, step);
     const double adaptive_rate =
-        rate * Rectification(o.beta2, step) / std::sqrt(Unbias(o.beta2, step));
+        rate * Rectification(beta2, step) / std::sqrt(Unbias(beta2, step));
     const auto advance = [=](auto p, auto& m, auto& v, auto g) {
       g = g + decay.l2 * p;
-      m = o.beta1 * m + (1 - o.beta1) * g;
-      v = o.beta2 * v + (1 - o.beta2) * (g * g);
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * (g * g);
     };
     if (adaptive_rate == 0) {
       ForEachElement(
@@ -62,14 +54,14 @@ class Radam : public UpdateRule {
       ForEachElement(
           [=](auto& p, auto& m, auto& v, auto g) {
             advance(p, m, v, g);
-            p = decay.keep * p - adaptive_rate * m / (Sqrt(v) + o.eps);
+            p = decay.keep * p - adaptive_rate * m / (Sqrt(v) + eps);
           },
           parameters_, exp_avgs_, exp_avg_sqs_, gradients);
     }
   }
 
  private:
-  const RadamOptions options_;
+  const RadamConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
 };
@@ -78,13 +70,7 @@ class Radam : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const RadamConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Radam>(
-      RadamOptions{.beta1 = config.beta1(),
-                   .beta2 = config.beta2(),
-                   .eps = config.eps(),
-                   .weight_decay = config.weight_decay(),
-                   .decoupled_weight_decay = config.decoupled_weight_decay()},
-      parameters);
+  return std::make_unique<Radam>(config, parameters);
 }
 
 }  // namespace gandem

@@ -12,52 +12,47 @@
 namespace gandem {
 namespace {
 
-struct RmspropOptions {
-  double alpha = 0;  // decay of the mean square
-  double momentum = 0;
-  bool centered = false;
-  double eps = 0;           // added to the root
-  double eps_root = 0;      // added under the root
-  double weight_decay = 0;  // L2
-};
-
 class Rmsprop : public UpdateRule {
  public:
-  Rmsprop(const RmspropOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
-    if (options_.centered) gradient_avgs_ = AddState("gradient_avg");
-    if (options_.momentum > 0) momenta_ = AddState("momentum");
+  Rmsprop(const RmspropConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
+    if (config_.centered()) gradient_avgs_ = AddState("gradient_avg");
+    if (config_.momentum() > 0) momenta_ = AddState("momentum");
   }
 
   void Apply(const Tensors& gradients, double rate, int64_t /*step*/) override {
-    const RmspropOptions& o = options_;
+    const double weight_decay = config_.weight_decay();
+    const double alpha = config_.alpha();
+    const double eps_root = config_.eps_root();
+    const double eps = config_.eps();
+    const double momentum = config_.momentum();
     // Both return the gradient divided by its root mean square.
-    const auto plain = [&o](auto p, auto& s, auto g) {
-      g = g + o.weight_decay * p;
-      s = o.alpha * s + (1 - o.alpha) * (g * g);
-      return g / (Sqrt(s + o.eps_root) + o.eps);
+    const auto plain = [=](auto p, auto& s, auto g) {
+      g = g + weight_decay * p;
+      s = alpha * s + (1 - alpha) * (g * g);
+      return g / (Sqrt(s + eps_root) + eps);
     };
-    const auto centered = [&o](auto p, auto& s, auto& mean, auto g) {
-      g = g + o.weight_decay * p;
-      s = o.alpha * s + (1 - o.alpha) * (g * g);
-      mean = o.alpha * mean + (1 - o.alpha) * g;
-      return g / (Sqrt(s - mean * mean + o.eps_root) + o.eps);
+    const auto centered = [=](auto p, auto& s, auto& mean, auto g) {
+      g = g + weight_decay * p;
+      s = alpha * s + (1 - alpha) * (g * g);
+      mean = alpha * mean + (1 - alpha) * g;
+      return g / (Sqrt(s - mean * mean + eps_root) + eps);
     };
-    if (o.centered && o.momentum > 0) {
+    if (config_.centered() && momentum > 0) {
       ForEachElement(
           [&](auto& p, auto& s, auto& mean, auto& v, auto g) {
-            v = o.momentum * v + centered(p, s, mean, g);
+            v = momentum * v + centered(p, s, mean, g);
             p = p - rate * v;
           },
           parameters_, square_avgs_, gradient_avgs_, momenta_, gradients);
-    } else if (o.centered) {
+    } else if (config_.centered()) {
       ForEachElement([&](auto& p, auto& s, auto& mean,
                          auto g) { p = p - rate * centered(p, s, mean, g); },
                      parameters_, square_avgs_, gradient_avgs_, gradients);
-    } else if (o.momentum > 0) {
+    } else if (momentum > 0) {
       ForEachElement(
           [&](auto& p, auto& s, auto& v, auto g) {
-            v = o.momentum * v + plain(p, s, g);
+            v = momentum * v + plain(p, s, g);
             p = p - rate * v;
           },
           parameters_, square_avgs_, momenta_, gradients);
@@ -69,7 +64,7 @@ class Rmsprop : public UpdateRule {
   }
 
  private:
-  const RmspropOptions options_;
+  const RmspropConfig config_;
   Tensors square_avgs_ = AddState("square_avg");
   Tensors gradient_avgs_;
   Tensors momenta_;
@@ -79,14 +74,7 @@ class Rmsprop : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const RmspropConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Rmsprop>(
-      RmspropOptions{.alpha = config.alpha(),
-                     .momentum = config.momentum(),
-                     .centered = config.centered(),
-                     .eps = config.eps(),
-                     .eps_root = config.eps_root(),
-                     .weight_decay = config.weight_decay()},
-      parameters);
+  return std::make_unique<Rmsprop>(config, parameters);
 }
 
 }  // namespace gandem

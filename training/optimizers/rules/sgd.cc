@@ -13,30 +13,23 @@
 namespace gandem {
 namespace {
 
-struct SgdOptions {
-  double momentum = 0;
-  double dampening = 0;
-  bool nesterov = false;    // needs momentum and no dampening
-  double weight_decay = 0;  // L2
-};
-
 class Sgd : public UpdateRule {
  public:
-  Sgd(const SgdOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
-    if (options_.momentum > 0) momenta_ = AddState("momentum");
+  Sgd(const SgdConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
+    if (config_.momentum() > 0) momenta_ = AddState("momentum");
   }
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    at::_fused_sgd_(parameters_, gradients, momenta_, options_.weight_decay,
-                    options_.momentum, learning_rate, options_.dampening,
-                    options_.nesterov, /*maximize=*/false,
+    at::_fused_sgd_(parameters_, gradients, momenta_, config_.weight_decay(),
+                    config_.momentum(), learning_rate, config_.dampening(),
+                    config_.nesterov(), /*maximize=*/false,
                     /*is_first_step=*/step == 1);
   }
 
  private:
-  const SgdOptions options_;
+  const SgdConfig config_;
   Tensors momenta_;
 };
 
@@ -44,12 +37,7 @@ class Sgd : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const SgdConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Sgd>(
-      SgdOptions{.momentum = config.momentum(),
-                 .dampening = config.dampening(),
-                 .nesterov = config.nesterov(),
-                 .weight_decay = config.weight_decay()},
-      parameters);
+  return std::make_unique<Sgd>(config, parameters);
 }
 
 }  // namespace gandem
