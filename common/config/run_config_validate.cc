@@ -97,6 +97,13 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             "' is none of cpu, cuda and cuda:N"));
   }
   faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
+  const auto* const family = FamilyFieldOf(role.network());
+  if (role.recompute_blocks() && family != nullptr &&
+      !family->options().GetExtension(has_blocks)) {
+    faults.Add(absl::StrCat(name, ".recompute_blocks: ", family->name(),
+                            " is not made of blocks; set it to false, or take "
+                            "micro_batch to save memory"));
+  }
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
 }

@@ -156,6 +156,9 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"generator.device=cuda:01", "generator.device 'cuda:01'"},
       {"generator.device=cuda:-1", "generator.device 'cuda:-1'"},
       {"generator.threads=0", "generator.threads 0"},
+      {"discriminator.recompute_blocks=true",
+       "discriminator.recompute_blocks: dcgan is not made of blocks; set it to "
+       "false"},
       {"generator.workers=65",
        "generator.workers 65 is more than the images of a batch, 64"},
       {"discriminator.workers=0", "discriminator.workers 0"},

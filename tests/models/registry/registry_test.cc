@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/config/network_check.h"
+#include "models/layers/layer.h"
 #include "models/registry/initialize.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
@@ -179,6 +180,21 @@ TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
     lines.push_back(family.name);
   }
   EXPECT_EQ(lines, fields);
+}
+
+TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
+  for (const auto* const field : NetworkFamilies()) {
+    NetworkConfig config;
+    config.GetReflection()->MutableMessage(&config, field);
+    const auto sizes = ImageSizesOf(*field);
+    const DataShape data = RegistrySquare(1, sizes.empty() ? 32 : sizes[0]);
+    const bool blocks = field->options().GetExtension(has_blocks);
+    ASSERT_OK_AND_ASSIGN(const auto generator, MakeGenerator(config, data));
+    ASSERT_OK_AND_ASSIGN(const auto discriminator,
+                         MakeDiscriminator(config, data));
+    EXPECT_EQ(RecomputeBlocks(*generator) > 0, blocks) << field->name();
+    EXPECT_EQ(RecomputeBlocks(*discriminator) > 0, blocks) << field->name();
+  }
 }
 
 TEST(RegistryTest, NamesEveryFault) {
