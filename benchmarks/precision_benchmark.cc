@@ -17,7 +17,7 @@
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/measure_step.h"
-#include "training/compute/run_setup.h"
+#include "training/plan/run_plan.h"
 
 namespace gandem {
 namespace {
@@ -38,13 +38,12 @@ struct Cell {
   std::string error = {};
 };
 
-void MeasureCell(const RunConfig& config, Role role, const RoleConfig& wanted,
-                 int steps, Cell& cell) {
+void MeasureCell(const NetworkPlan& plan, int steps, Cell& cell) {
   if (!cell.error.empty()) return;
-  const auto compute = ComputeFrom(wanted, cell.choice);
+  const auto compute = ComputeFrom(plan, cell.choice);
   absl::Status done = compute.status();
   if (done.ok()) {
-    const auto cost = MeasureStep(config, role, *compute, {.steps = steps});
+    const auto cost = MeasureStep(plan, *compute, {.steps = steps});
     done = cost.status();
     if (done.ok()) {
       cell.time = std::min(cell.time, cost->time);
@@ -68,52 +67,52 @@ void Print(const Cell& cell, absl::Duration best, bool chosen) {
 }
 
 // Returns AUTO's time over the best one.
-absl::StatusOr<double> MeasureRole(RunConfig config, Role role,
-                                   const Flags& flags, nlohmann::json& result) {
-  RoleConfig& wanted = role == GENERATOR ? *config.mutable_generator()
-                                         : *config.mutable_discriminator();
-  wanted.set_precision(RoleConfig::AUTO);
-  wanted.set_layout(AUTO);
+absl::StatusOr<double> MeasureRole(NetworkPlan plan, const Flags& flags,
+                                   nlohmann::json& result) {
+  plan.precision = RoleConfig::AUTO;
+  plan.layout = AUTO;
+  const std::string role = Role_Name(plan.role);
   std::vector<Cell> cells;
-  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
+  for (const ComputeChoice& choice : ComputeCandidates(plan)) {
     cells.push_back({.choice = choice});
   }
-  GANDEM_ASSIGN_OR_RETURN(const ComputeChoice chosen,
-                          FastestCompute(config, role));
+  GANDEM_ASSIGN_OR_RETURN(const ComputeChoice chosen, FastestCompute(plan));
   for (int i = 0; i < flags.repetitions; ++i) {
     for (Cell& cell : cells) {
-      MeasureCell(config, role, wanted, flags.steps, cell);
+      MeasureCell(plan, flags.steps, cell);
     }
   }
   const absl::Duration best =
       std::min_element(cells.begin(), cells.end(), [](auto& a, auto& b) {
         return a.time < b.time;
       })->time;
-  std::printf("%s, %lld images a step, %d threads\n", Role_Name(role).c_str(),
-              static_cast<long long>(wanted.batch_size()), wanted.threads());
+  std::printf("%s, %lld images a step, %d threads\n", role.c_str(),
+              static_cast<long long>(plan.batch_size), plan.threads);
   double ratio = 0;
   for (const Cell& cell : cells) {
     const bool is_chosen = ToString(cell.choice) == ToString(chosen);
     if (is_chosen) ratio = absl::FDivDuration(cell.time, best);
     Print(cell, best, is_chosen);
-    result[Role_Name(role)][ToString(cell.choice)] = {
+    result[role][ToString(cell.choice)] = {
         {"ms", absl::ToDoubleMilliseconds(cell.time)},
         {"peak_bytes", cell.peak_bytes},
         {"error", cell.error}};
   }
-  result[Role_Name(role)]["auto"] = {{"choice", ToString(chosen)},
-                                     {"time_over_best", ratio}};
+  result[role]["auto"] = {{"choice", ToString(chosen)},
+                          {"time_over_best", ratio}};
   return ratio;
 }
 
 absl::StatusOr<bool> Run(const Flags& flags) {
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(flags.recipe, flags.sets));
+  const RunPlan plan = MakeRunPlan(config);
   nlohmann::json result;
   bool passed = true;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    GANDEM_ASSIGN_OR_RETURN(const double ratio,
-                            MeasureRole(config, role, flags, result));
+    GANDEM_ASSIGN_OR_RETURN(
+        const double ratio,
+        MeasureRole(plan.role(role).network, flags, result));
     std::printf("  AUTO takes %.3fx the time of the best\n", ratio);
     if (flags.at_most > 0 && ratio > flags.at_most) passed = false;
   }

@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "common/config/loss_needs.h"
-#include "common/config/run_config.h"
 #include "common/status.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/real_images.h"
@@ -21,73 +19,77 @@ namespace gandem {
 namespace {
 
 // Opens the dataset: for real images, and for what generated ones are made of.
-absl::Status OpenData(const RunConfig& config, const RoleSetup& setup,
+absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                       const Compute& compute, DiscriminatorRole::Parts& parts) {
+  const DataPlan& data = plan.data;
   std::shared_ptr<const Dataset> dataset;
   std::shared_ptr<const PairReader> pairs;
-  if (HasPairs(config)) {
-    GANDEM_ASSIGN_OR_RETURN(dataset, OpenPairs(config.data()));
-    pairs = std::make_shared<const PairReader>(config, dataset, compute);
+  if (data.has_pairs()) {
+    GANDEM_ASSIGN_OR_RETURN(dataset, OpenPairs(data.files));
+    pairs = std::make_shared<const PairReader>(data, dataset, compute);
   } else {
-    GANDEM_ASSIGN_OR_RETURN(dataset, OpenDataset(config.data()));
+    GANDEM_ASSIGN_OR_RETURN(dataset, OpenDataset(data.files));
   }
   GANDEM_ASSIGN_OR_RETURN(
-      parts.condition,
-      OpenConditions(config, std::move(pairs), compute.device));
+      parts.condition, OpenConditions(data, std::move(pairs), compute.device));
   const int64_t first_round = setup.place.first_round;
-  const Schedule schedule = ScheduleFrom(config);
+  const auto slice = [&](int64_t batch_size) {
+    return RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
+  };
+  const Schedule& schedule = plan.schedule();
   GANDEM_ASSIGN_OR_RETURN(
       parts.real_images,
-      ReadRealImages(config, dataset, schedule.discriminator_batch,
-                     first_round * schedule.discriminator_steps_per_round,
-                     setup.place.rank, compute));
-  if (!NeedsOf(config.loss()).real_images_in_generator_step) {
-    return absl::OkStatus();
-  }
+      ReadRealImages(
+          data, dataset,
+          {.first = first_round * schedule.discriminator_steps_per_round,
+           .batch_size = schedule.discriminator_batch,
+           .slice = slice(schedule.discriminator_batch)},
+          compute));
+  if (!plan.judges_with_real_images) return absl::OkStatus();
   // In the same order; with REUSED images also the same in each round.
   GANDEM_ASSIGN_OR_RETURN(
       parts.judging_images,
-      ReadRealImages(config, dataset, schedule.generator_batch, first_round,
-                     setup.place.rank, compute));
+      ReadRealImages(data, dataset,
+                     {.first = first_round,
+                      .batch_size = schedule.generator_batch,
+                      .slice = slice(schedule.generator_batch)},
+                     compute));
   return absl::OkStatus();
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
-    const RunConfig& config, const RoleSetup& setup,
+    const RunPlan& plan, const RoleSetup& setup,
     DiscriminatorExchange* exchange) {
-  const RoleConfig& role_config = config.discriminator();
-  const Schedule schedule = ScheduleFrom(config);
-  const ComputeChoice choice = Resolve(role_config, setup.discriminator_choice);
+  const RolePlan& role_plan = plan.discriminator;
+  const NetworkPlan& network_plan = role_plan.network;
+  const ComputeChoice choice =
+      Resolve(network_plan, setup.discriminator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                          ComputeFrom(role_config, choice));
+                          ComputeFrom(network_plan, choice));
   UseThreads(compute);
   DiscriminatorRole::Parts parts;
-  parts.scaler = NewScaler(role_config, compute);
-  GANDEM_ASSIGN_OR_RETURN(parts.network, NewDiscriminator(config, compute));
-  SyncIfAsked(role_config, setup, *parts.network);
-  if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT &&
-      config.schedule().lag() >= 2) {
+  parts.scaler = NewScaler(role_plan, compute);
+  GANDEM_ASSIGN_OR_RETURN(parts.network,
+                          NewDiscriminator(network_plan, compute));
+  SyncIfAsked(role_plan, setup, *parts.network);
+  if (plan.schedule().feedback == FeedbackMode::kImageGradient &&
+      plan.schedule().lag >= 2) {
     GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
-                            NewDiscriminator(config, compute));
+                            NewDiscriminator(network_plan, compute));
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
-      MakeOptimizer(
-          config.discriminator().optimizer(), ParametersOf(*parts.network),
-          {.rounds = config.rounds(),
-           .steps_per_round = config.schedule().discriminator_steps_per_round(),
-           .batch_size = schedule.discriminator_batch}));
-  parts.synchronizer =
-      NewSynchronizer(role_config, setup, schedule.discriminator_batch,
-                      *parts.network, *parts.optimizer, parts.scaler.get());
+      MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),
+                    role_plan.optimizer_use));
+  parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
+                                       *parts.optimizer, parts.scaler.get());
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
-  GANDEM_RETURN_IF_ERROR(OpenData(config, setup, compute, parts));
+  GANDEM_RETURN_IF_ERROR(OpenData(plan, setup, compute, parts));
   auto role = std::make_unique<DiscriminatorRole>(
-      RoleOptionsFrom(config, config.discriminator(), setup.place, compute,
-                      choice,
-                      ExchangeOptionsFrom(config, setup.place).feedback_format),
+      RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
+                      plan.exchange.feedback_format),
       std::move(parts), exchange, ServicesOf(setup));
   GANDEM_RETURN_IF_ERROR(RestoreIfResumed(setup, "discriminator", *role));
   return role;

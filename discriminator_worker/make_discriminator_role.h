@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Builds the discriminator's role of a run from its config: network, optimizer,
+// Builds the discriminator's role of a run from its plan: network, optimizer,
 // real images, and the state of a checkpoint.
 //
 // Thread safety: the compute thread. Errors: what is wrong with the config,
@@ -11,13 +11,13 @@
 
 #include "absl/status/statusor.h"
 #include "exchange/exchange.h"
-#include "proto/config.pb.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 
 namespace gandem {
 
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
-    const RunConfig& config, const RoleSetup& setup,
+    const RunPlan& plan, const RoleSetup& setup,
     DiscriminatorExchange* exchange);
 
 }  // namespace gandem

@@ -6,10 +6,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/config/data_shape.h"
-#include "common/config/run_config.h"
 #include "common/status.h"
-#include "exchange/schedule.h"
 #include "pipeline/prefetcher.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/inputs/pairs.h"
@@ -17,22 +14,21 @@
 namespace gandem {
 
 absl::StatusOr<RealImageSource> ReadRealImages(
-    const RunConfig& config, std::shared_ptr<const Dataset> dataset,
-    int64_t batch_size, int64_t first_step, int rank, const Compute& compute) {
-  const IndexRange slice =
-      RankSlice(batch_size, rank, config.discriminator().workers());
+    const DataPlan& plan, std::shared_ptr<const Dataset> dataset,
+    const RealSteps& steps, const Compute& compute) {
   GANDEM_ASSIGN_OR_RETURN(
       std::shared_ptr<Prefetcher> prefetcher,
-      Prefetcher::Create(dataset, {.seed = config.seed(),
-                                   .first_step = first_step,
-                                   .batch_size = batch_size,
-                                   .first_image = slice.first,
-                                   .num_images = slice.count,
-                                   .depth = config.data().prefetch_batches()}));
+      Prefetcher::Create(dataset, {.seed = plan.seed,
+                                   .first_step = steps.first,
+                                   .batch_size = steps.batch_size,
+                                   .first_image = steps.slice.first,
+                                   .num_images = steps.slice.count,
+                                   .depth = plan.files.prefetch_batches()}));
+  const int64_t count = steps.slice.count;
   const ImageShape shape = dataset->shape();
-  const bool has_classes = config.data().num_classes() > 0;
-  const bool has_pairs = HasPairs(config);
-  const int64_t channels = DataShapeOf(config.data()).image.channels;
+  const bool has_classes = plan.shape.num_classes > 0;
+  const bool has_pairs = plan.has_pairs();
+  const int64_t channels = plan.shape.image.channels;
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
         GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
@@ -44,8 +40,8 @@ absl::StatusOr<RealImageSource> ReadRealImages(
         const TensorFormat format{.channels = shape.channels,
                                   .height = shape.height,
                                   .width = shape.width};
-        RealImages real = {.images_NCHW = UnpackImages(
-                               batch.pixels, slice.count, format, compute)};
+        RealImages real = {
+            .images_NCHW = UnpackImages(batch.pixels, count, format, compute)};
         if (has_pairs) return SplitPairs(real.images_NCHW, channels, compute);
         if (has_classes) {
           real.condition.labels_N =

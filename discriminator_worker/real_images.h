@@ -12,16 +12,23 @@
 #include <memory>
 
 #include "absl/status/statusor.h"
+#include "exchange/schedule.h"
 #include "pipeline/dataset.h"
-#include "proto/config.pb.h"
 #include "training/compute/compute.h"
+#include "training/inputs/data_plan.h"
 #include "training/inputs/sources.h"
 
 namespace gandem {
 
-// Those of steps of `batch_size` from `first_step` on, for worker `rank`.
+// Which steps, and which part of each.
+struct RealSteps {
+  int64_t first = 0;  // step
+  int64_t batch_size = 1;
+  IndexRange slice = {};  // of a batch
+};
+
 absl::StatusOr<RealImageSource> ReadRealImages(
-    const RunConfig& config, std::shared_ptr<const Dataset> dataset,
-    int64_t batch_size, int64_t first_step, int rank, const Compute& compute);
+    const DataPlan& plan, std::shared_ptr<const Dataset> dataset,
+    const RealSteps& steps, const Compute& compute);
 
 }  // namespace gandem

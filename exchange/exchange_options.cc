@@ -5,13 +5,13 @@
 #include <limits>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/schedule_limits.h"
 #include "common/faults.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxRounds = int64_t{1} << 40;
-constexpr int64_t kMaxBatch = int64_t{1} << 24;
 constexpr int64_t kMaxSide = int64_t{1} << 14;
 // Room for the protobuf header of a message; real ones take about 100 bytes.
 constexpr int64_t kHeaderAllowance = 1024;
@@ -29,16 +29,18 @@ void CheckFormat(Faults& faults, absl::string_view name,
 }
 
 void CheckSchedule(Faults& faults, const Schedule& schedule) {
-  faults.CheckRange("lag", schedule.lag, 0, 1 << 10);
+  faults.CheckRange("lag", schedule.lag, 0, kMaxLag);
   faults.CheckRange("discriminator_steps_per_round",
-                    schedule.discriminator_steps_per_round, 1, 1 << 10);
-  faults.CheckRange("generator_batch", schedule.generator_batch, 1, kMaxBatch);
+                    schedule.discriminator_steps_per_round, 1,
+                    kMaxStepsPerRound);
+  faults.CheckRange("generator_batch", schedule.generator_batch, 1,
+                    kMaxStepBatch);
   faults.CheckRange("discriminator_batch", schedule.discriminator_batch, 1,
-                    kMaxBatch);
+                    kMaxStepBatch);
   faults.CheckRange("generator_micro_batch", schedule.generator_micro_batch, 0,
-                    kMaxBatch);
+                    kMaxStepBatch);
   faults.CheckRange("discriminator_micro_batch",
-                    schedule.discriminator_micro_batch, 0, kMaxBatch);
+                    schedule.discriminator_micro_batch, 0, kMaxStepBatch);
   if (schedule.image_source == ImageSource::kReused &&
       schedule.TrainImagesPerRound() != schedule.generator_batch) {
     faults.Add(absl::StrCat(
@@ -64,7 +66,7 @@ void CheckBudgets(Faults& faults, const ExchangeOptions& options) {
   const int64_t needed_rounds = std::max<int64_t>(1, schedule.lag);
   if (options.cache_rounds != 0) {
     faults.CheckRange("cache_rounds", options.cache_rounds, needed_rounds,
-                      1 << 20);
+                      kMaxCacheRounds);
   }
   // Divisions, because the products could overflow.
   const int64_t image_bytes = options.image_format.BytesPerImage();
@@ -152,7 +154,7 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
     }
   }
   faults.CheckRange("max_samples_per_image", options.max_samples_per_image, 1,
-                    1 << 20);
+                    kMaxSamplesPerImage);
   faults.CheckRange("first_round", options.first_round, 0, kMaxRounds);
   faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
                     std::numeric_limits<int32_t>::max());

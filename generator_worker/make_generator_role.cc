@@ -5,8 +5,6 @@
 
 #include <utility>
 
-#include "common/config/data_shape.h"
-#include "common/config/run_config.h"
 #include "common/status.h"
 #include "generator_worker/generator_role.h"
 #include "generator_worker/sample_writer.h"
@@ -21,81 +19,69 @@ namespace gandem {
 namespace {
 
 absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
-    const RunConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(
-      std::shared_ptr<Generator> network,
-      MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
-  InitializeParameters(*network, config.generator().network(), config.seed());
+    const NetworkPlan& plan) {
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Generator> network,
+                          MakeGenerator(plan.network, plan.data));
+  InitializeParameters(*network, plan.network, plan.seed);
   return network;
 }
 
 // Wherever it judges, the critic computes as the discriminator's role does; the
 // device and its threads are those of the process.
-absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
-                                          const RoleSetup& setup,
-                                          const Compute& process) {
-  RoleConfig role = config.discriminator();
-  role.set_device(config.generator().device());
-  role.set_threads(process.threads);
-  return ComputeFrom(role, Resolve(role, setup.discriminator_choice));
+absl::StatusOr<Compute> CriticComputeFrom(const RunPlan& plan,
+                                          const RoleSetup& setup) {
+  NetworkPlan critic = plan.discriminator.network;
+  critic.device = plan.generator.network.device;
+  critic.threads = plan.generator.network.threads;
+  return ComputeFrom(critic, Resolve(critic, setup.discriminator_choice));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
-    const RunConfig& config, const RoleSetup& setup,
-    GeneratorExchange* exchange) {
-  const RoleConfig& role_config = config.generator();
-  const Schedule schedule = ScheduleFrom(config);
-  const ComputeChoice choice = Resolve(role_config, setup.generator_choice);
+    const RunPlan& plan, const RoleSetup& setup, GeneratorExchange* exchange) {
+  const RolePlan& role_plan = plan.generator;
+  const NetworkPlan& network_plan = role_plan.network;
+  const ComputeChoice choice = Resolve(network_plan, setup.generator_choice);
   GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                          ComputeFrom(role_config, choice));
+                          ComputeFrom(network_plan, choice));
   UseThreads(compute);
   GeneratorRole::Parts parts;
-  GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(config));
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.network, PlaceNetwork(std::move(network), role_config, compute));
-  SyncIfAsked(role_config, setup, *parts.network);
-  GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(config));
+  GANDEM_ASSIGN_OR_RETURN(auto network, NewGenerator(network_plan));
+  parts.network =
+      PlaceNetwork(std::move(network), network_plan.recompute_blocks, compute);
+  SyncIfAsked(role_plan, setup, *parts.network);
+  GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(network_plan));
   parts.average = PlaceAtRest(std::move(average), compute);
-  parts.scaler = NewScaler(role_config, compute);
-  parts.ema = std::make_unique<Ema>(
-      Ema::Options{.decay = config.ema().decay(),
-                   .half_life_images = config.ema().half_life_images(),
-                   .ramp_up = config.ema().ramp_up(),
-                   .batch_size = schedule.generator_batch,
-                   .start_round = config.ema().start_round(),
-                   .rounds_per_update = StepsToAgreement(role_config),
-                   .copy_buffers = config.ema().buffers() == EmaConfig::COPIED},
-      *parts.network, *parts.average);
-  if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
+  parts.scaler = NewScaler(role_plan, compute);
+  parts.ema = std::make_unique<Ema>(plan.ema, *parts.network, *parts.average);
+  if (plan.schedule().feedback == FeedbackMode::kSnapshot) {
     GANDEM_ASSIGN_OR_RETURN(parts.critic_compute,
-                            CriticComputeFrom(config, setup, compute));
-    GANDEM_ASSIGN_OR_RETURN(parts.critic,
-                            NewDiscriminator(config, parts.critic_compute));
-    SyncIfAsked(config.discriminator(), setup, *parts.critic);
+                            CriticComputeFrom(plan, setup));
+    GANDEM_ASSIGN_OR_RETURN(
+        parts.critic,
+        NewDiscriminator(plan.discriminator.network, parts.critic_compute));
+    SyncIfAsked(plan.discriminator, setup, *parts.critic);
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
-      MakeOptimizer(
-          config.generator().optimizer(), ParametersOf(*parts.network),
-          {.rounds = config.rounds(), .batch_size = schedule.generator_batch}));
-  parts.synchronizer =
-      NewSynchronizer(role_config, setup, schedule.generator_batch,
-                      *parts.network, *parts.optimizer, parts.scaler.get());
-  parts.noise = KeyedNoise(config.seed(), parts.network->noise_dim(), compute);
-  if (HasPairs(config)) {
-    GANDEM_ASSIGN_OR_RETURN(parts.pairs, OpenPairReader(config, compute));
+      MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),
+                    role_plan.optimizer_use));
+  parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
+                                       *parts.optimizer, parts.scaler.get());
+  parts.noise = KeyedNoise(plan.seed, parts.network->noise_dim(), compute);
+  if (plan.data.has_pairs()) {
+    GANDEM_ASSIGN_OR_RETURN(parts.pairs, OpenPairReader(plan.data, compute));
   }
-  GANDEM_ASSIGN_OR_RETURN(parts.condition,
-                          OpenConditions(config, parts.pairs, compute.device));
+  GANDEM_ASSIGN_OR_RETURN(
+      parts.condition, OpenConditions(plan.data, parts.pairs, compute.device));
   if (!setup.run_dir.empty() && setup.place.rank == 0) {
-    parts.write_samples = SampleWriter(config, parts.condition, parts.pairs,
-                                       setup.run_dir, compute);
+    parts.write_samples = SampleWriter(plan.samples, parts.condition,
+                                       parts.pairs, setup.run_dir, compute);
   }
   auto role = std::make_unique<GeneratorRole>(
-      RoleOptionsFrom(config, config.generator(), setup.place, compute, choice,
-                      ExchangeOptionsFrom(config, setup.place).image_format),
+      RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
+                      plan.exchange.image_format),
       std::move(parts), exchange, ServicesOf(setup));
   GANDEM_RETURN_IF_ERROR(RestoreIfResumed(setup, "generator", *role));
   return role;

@@ -14,15 +14,14 @@
 namespace gandem {
 namespace {
 
-absl::Status WriteGrid(Generator& average, const RunConfig& config,
+absl::Status WriteGrid(Generator& average, const SamplePlan& plan,
                        const ConditionSource& conditions,
                        const PairReader* pairs, const Compute& compute,
                        const std::string& path) {
   torch::NoGradGuard no_grad;
-  const uint64_t seed = config.seed();
-  const IndexRange all = {.first = 0, .count = config.samples().num_images()};
-  const at::Tensor noise_NZ =
-      KeyedNoise(seed, average.noise_dim(), compute)(Purpose::kSample, 0, all);
+  const IndexRange all = {.first = 0, .count = plan.num_images};
+  const at::Tensor noise_NZ = KeyedNoise(plan.seed, average.noise_dim(),
+                                         compute)(Purpose::kSample, 0, all);
   GANDEM_ASSIGN_OR_RETURN(
       const RealImages given,
       ReadConditions(conditions, pairs, Purpose::kSample, 0, all));
@@ -40,17 +39,17 @@ absl::Status WriteGrid(Generator& average, const RunConfig& config,
 }  // namespace
 
 std::function<std::string(int64_t, Generator&)> SampleWriter(
-    const RunConfig& config, ConditionSource conditions,
+    const SamplePlan& plan, ConditionSource conditions,
     std::shared_ptr<const PairReader> pairs, const std::string& run_dir,
     const Compute& compute) {
   return [=](int64_t completed_rounds, Generator& average) -> std::string {
-    const int64_t every = config.samples().every_rounds();
+    const int64_t every = plan.every_rounds;
     if (every == 0 || completed_rounds % every != 0) return "";
     const std::string name =
         absl::StrFormat("samples/round-%06d.png", completed_rounds);
     absl::Status done = CreateDirectories(run_dir + "/samples");
     if (done.ok()) {
-      done = WriteGrid(average, config, conditions, pairs.get(), compute,
+      done = WriteGrid(average, plan, conditions, pairs.get(), compute,
                        run_dir + "/" + name);
     }
     if (done.ok()) return name;

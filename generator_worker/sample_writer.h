@@ -14,9 +14,9 @@
 #include <string>
 
 #include "models/network.h"
-#include "proto/config.pb.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/inputs/pairs.h"
+#include "training/plan/run_plan.h"
 
 namespace gandem {
 
@@ -24,7 +24,7 @@ namespace gandem {
 // and returns its path below run_dir, else "". `conditions` are those of
 // OpenConditions, `pairs` is null where the run has none.
 std::function<std::string(int64_t completed_rounds, Generator& average)>
-SampleWriter(const RunConfig& config, ConditionSource conditions,
+SampleWriter(const SamplePlan& plan, ConditionSource conditions,
              std::shared_ptr<const PairReader> pairs,
              const std::string& run_dir, const Compute& compute);
 

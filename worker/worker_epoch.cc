@@ -11,7 +11,6 @@
 #include "common/process/log.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
-#include "training/compute/run_setup.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
@@ -42,13 +41,13 @@ int PositionOnHost(const JoinReply& joined, int rank) {
 }  // namespace
 
 WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
-                         const RegisterReply& assignment,
-                         const RunConfig& config, const std::atomic<bool>* stop,
+                         const RegisterReply& assignment, const RunPlan& plan,
+                         const std::atomic<bool>* stop,
                          std::optional<HeldState>* held)
     : options_(std::move(options)),
       client_(client),
       assignment_(assignment),
-      config_(config),
+      plan_(plan),
       stop_(stop),
       place_({.rank = assignment.keep_state() ? assignment.position()
                                               : options_.rank,
@@ -57,7 +56,7 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
               .first_round = assignment.first_round(),
               .saved_rounds = assignment.committed_step()}),
       held_(held),
-      gate_(place_.first_round, config.rounds()),
+      gate_(place_.first_round, plan.rounds),
       committed_step_(place_.saved_rounds) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     if (Has(options_.role, role)) completed_[role] = place_.first_round;
@@ -86,15 +85,15 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
 }
 
 WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
-  if (committed_step_ >= config_.rounds()) return Outcome::kRunComplete;
-  const bool has_more_rounds = std::any_of(
-      completed_.begin(), completed_.end(),
-      [&](const auto& role) { return role.second < config_.rounds(); });
+  if (committed_step_ >= plan_.rounds) return Outcome::kRunComplete;
+  const bool has_more_rounds =
+      std::any_of(completed_.begin(), completed_.end(),
+                  [&](const auto& role) { return role.second < plan_.rounds; });
   if (!has_more_rounds) {
     GANDEM_LOG_WARN(
         "all {} rounds are done, but their checkpoint is not complete; the "
         "newest one has {} rounds, and a new start goes on from there",
-        config_.rounds(), committed_step_);
+        plan_.rounds, committed_step_);
   }
   return Outcome::kStopped;
 }
@@ -132,15 +131,14 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
                   failure);
   // It notices a silent worker after this time.
   const absl::Duration patience =
-      absl::Seconds(config_.control().heartbeat_timeout_seconds() +
-                    2 * config_.control().heartbeat_seconds());
+      plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);
   mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::LeaveOrEnded),
                        patience);
 }
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
-                                          const RunConfig& config) {
+                                          const RunPlan& plan) {
   std::vector<RingPeer> peers;
   for (const FleetMember& member : joined.fleet()) {
     peers.push_back({.host = member.host(),
@@ -151,19 +149,18 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
   GANDEM_RETURN_IF_ERROR(
       fleet_->Connect(place_.rank, std::move(peers), place_.run_epoch));
   if (UsesNccl()) {
-    const at::Device device(RoleConfigOf(config, options_.role).device());
+    const at::Device device(plan.role(options_.role).network.device);
     GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
         {.device = device.index(), .interrupted = [this] { return ended(); }},
-        absl::Now() + absl::Seconds(config.control().join_timeout_seconds())));
+        absl::Now() + plan.control.join_timeout));
   }
   return ends_->Connect({joined.discriminator_addresses().begin(),
                          joined.discriminator_addresses().end()});
 }
 
 absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
-  const RunConfig config =
-      WithDevices(config_, PositionOnHost(joined, place_.rank));
-  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined, config));
+  const RunPlan plan = WithDevices(plan_, PositionOnHost(joined, place_.rank));
+  GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined, plan));
   if (options_.role != COLOCATED) {
     choices_[GENERATOR] = joined.generator_compute();
     choices_[DISCRIMINATOR] = joined.discriminator_compute();
@@ -181,24 +178,23 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   if (Has(options_.role, GENERATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
-        options_.roles.generator(config, setup, ends_->generator()));
+        options_.roles.generator(plan, setup, ends_->generator()));
   }
   if (Has(options_.role, DISCRIMINATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
-        options_.roles.discriminator(config, setup, ends_->discriminator()));
+        options_.roles.discriminator(plan, setup, ends_->discriminator()));
   }
   std::vector<TrainingRole*> roles;
   for (const auto& role : owned) roles.push_back(role.get());
-  const RunRolesOptions waiting{
-      .poll = absl::Seconds(config_.exchange().poll_seconds()),
-      .interrupted = [this] { return ended(); }};
+  const RunRolesOptions waiting{.poll = plan.control.poll,
+                                .interrupted = [this] { return ended(); }};
   if (assignment_.keep_state()) {
     GANDEM_RETURN_IF_ERROR(TakeOver(*roles.front(), waiting));
   }
   const absl::Status done = RunRoles(roles, waiting);
   if (options_.role != COLOCATED &&
-      config_.schedule().consistency() == ScheduleConfig::BOUNDED) {
+      plan.schedule().consistency == Consistency::kBounded) {
     Hold(*roles.front(), done);
   }
   return done;
@@ -246,9 +242,8 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   ready.set_fleet_network_address(fleet_->network_address());
   *ready.mutable_compute() =
       choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
-  absl::StatusOr<JoinReply> joined = client_->Join(
-      std::move(ready),
-      absl::Now() + absl::Seconds(config_.control().join_timeout_seconds()));
+  absl::StatusOr<JoinReply> joined =
+      client_->Join(std::move(ready), absl::Now() + plan_.control.join_timeout);
   absl::MutexLock lock(&mu_);
   joining_ = false;
   if (join_cancelled_) return absl::CancelledError("stopped before the start");
@@ -256,6 +251,7 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
 }
 
 absl::Status WorkerEpoch::ChooseComputes() {
+  const RunPlan plan = WithDevices(plan_, /*position=*/0);
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     // All ranks compute as the first one.
     if (!Has(options_.role, role) || place_.rank > 0) continue;
@@ -263,9 +259,9 @@ absl::Status WorkerEpoch::ChooseComputes() {
       choices_[role] = assignment_.compute();
       continue;
     }
-    GANDEM_ASSIGN_OR_RETURN(choices_[role],
-                            ChooseCompute(WithDevices(config_, /*position=*/0),
-                                          role, assignment_.resume_from()));
+    GANDEM_ASSIGN_OR_RETURN(
+        choices_[role],
+        ChooseCompute(plan.role(role).network, assignment_.resume_from()));
   }
   return absl::OkStatus();
 }
@@ -295,8 +291,8 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
   auto fleet = FleetLink::Create(FleetSize(), options_.fleet);
   if (!fleet.ok()) return tell(fleet.status());
   fleet_ = *std::move(fleet);
-  auto ends = MakeExchangeEnds(
-      options_.role, ExchangeOptionsFrom(config_, place_), options_.listen);
+  auto ends = MakeExchangeEnds(options_.role, ExchangeAt(plan_, place_),
+                               options_.listen);
   if (!ends.ok()) return tell(ends.status());
   ends_ = *std::move(ends);
   absl::StatusOr<JoinReply> reply = JoinOthers();
@@ -308,22 +304,18 @@ absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
 }
 
 int WorkerEpoch::FleetSize() const {
-  return options_.role == COLOCATED
-             ? 1
-             : RoleConfigOf(config_, options_.role).workers();
+  return options_.role == COLOCATED ? 1 : plan_.role(options_.role).workers;
 }
 
 bool WorkerEpoch::UsesNccl() const {
-  return FleetSize() > 1 &&
-         RoleConfigOf(config_, options_.role).sync().collective() ==
-             SyncConfig::NCCL;
+  return FleetSize() > 1 && plan_.role(options_.role).uses_nccl;
 }
 
 void WorkerEpoch::StartHeartbeats() {
   heartbeats_ = std::make_unique<Heartbeats>(
       client_,
       Heartbeats::Options{
-          .interval = absl::Seconds(config_.control().heartbeat_seconds()),
+          .interval = plan_.control.heartbeat,
           .state = [this] { return CurrentState(); },
           .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
           .on_end = [this](const absl::Status& reason) { End(reason); }});
@@ -346,7 +338,7 @@ void WorkerEpoch::StartHeartbeats() {
 
 Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
   absl::MutexLock lock(&mu_);
-  int64_t completed = config_.rounds();
+  int64_t completed = plan_.rounds;
   for (const auto& [role, rounds] : completed_) {
     completed = std::min(completed, rounds);
   }
@@ -386,7 +378,7 @@ void WorkerEpoch::ReportRound(RoundMetrics metrics) {
     completed_[metrics.role()] = metrics.round() + 1;
     heartbeats = beating_;
   }
-  const int64_t every = config_.control().metrics_every_rounds();
+  const int64_t every = plan_.control.metrics_every_rounds;
   if (heartbeats != nullptr && ((metrics.round() + 1) % every == 0 ||
                                 metrics.round() >= gate_.last_round() ||
                                 !metrics.sample_grid().empty())) {

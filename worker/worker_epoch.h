@@ -26,8 +26,8 @@
 #include "absl/synchronization/mutex.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
-#include "proto/config.pb.h"
 #include "proto/control.pb.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/round_gate.h"
 #include "worker/checkpoint_writer.h"
@@ -56,7 +56,7 @@ class WorkerEpoch {
   // is the state of the epoch before, and that of this one when Run returns: it
   // stays as it was if the rounds were not begun.
   WorkerEpoch(Options options, ControlClient* client,
-              const RegisterReply& assignment, const RunConfig& config,
+              const RegisterReply& assignment, const RunPlan& plan,
               const std::atomic<bool>* stop, std::optional<HeldState>* held);
   ~WorkerEpoch();
 
@@ -74,9 +74,8 @@ class WorkerEpoch {
   absl::Status TakeOver(TrainingRole& role, const RunRolesOptions& waiting);
   // Keeps the state of `role` for the next epoch. `done` is how its loop ended.
   void Hold(const TrainingRole& role, const absl::Status& done);
-  // `config` has this worker's device.
-  absl::Status ConnectToOthers(const JoinReply& joined,
-                               const RunConfig& config);
+  // `plan` has this worker's device.
+  absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
@@ -103,7 +102,7 @@ class WorkerEpoch {
   const Options options_;
   ControlClient* const client_;
   const RegisterReply assignment_;
-  const RunConfig config_;
+  const RunPlan plan_;
   const std::atomic<bool>* const stop_;
   const EpochPlace place_;
 

@@ -26,6 +26,7 @@
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
+#include "training/plan/run_plan.h"
 #include "worker/state_handover.h"
 #include "worker/worker_epoch.h"
 
@@ -104,7 +105,7 @@ class Worker {
                       assignment.run_epoch(), assignment.incarnation(),
                       assignment.first_round(), StartText(assignment));
       GANDEM_ASSIGN_OR_RETURN(const WorkerEpoch::Outcome outcome,
-                              RunEpoch(assignment, config));
+                              RunEpoch(assignment, MakeRunPlan(config)));
       switch (outcome) {
         case WorkerEpoch::Outcome::kRunComplete:
           return kExitOk;
@@ -163,14 +164,14 @@ class Worker {
   }
 
   absl::StatusOr<WorkerEpoch::Outcome> RunEpoch(const RegisterReply& assignment,
-                                                const RunConfig& config) {
+                                                const RunPlan& plan) {
     RecordInstant("run epoch", {"epoch", assignment.run_epoch()});
     WorkerEpoch epoch({.role = role_,
                        .rank = flags_.rank,
                        .roles = roles_,
                        .listen = flags_.listen,
                        .fleet = flags_.fleet},
-                      client_.get(), assignment, config, &stop_, &held_);
+                      client_.get(), assignment, plan, &stop_, &held_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
     }

@@ -10,13 +10,13 @@
 #include "common/config/loss_validate.h"
 #include "common/config/micro_batch.h"
 #include "common/config/run_config.h"
+#include "common/config/schedule_limits.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxWorkers = 4096;
 constexpr int64_t kFleetMaxInterval = 1024;
-constexpr int64_t kMaxStepBatch = 65536;
 constexpr int64_t kMaxBucket = int64_t{1} << 30;
 constexpr int64_t kFleetMaxSteps = 1'000'000'000;
 

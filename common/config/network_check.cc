@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/config/resnet_plan.h"
 
 namespace gandem {
 namespace {
@@ -17,49 +18,68 @@ using google::protobuf::Message;
 constexpr int64_t kMaxInteger = 65536;
 constexpr int kMaxListLength = 64;
 constexpr int64_t kMaxChannels = 1024;
+constexpr int64_t kMaxImageValues = int64_t{1} << 24;
 
 int64_t LeastOf(const FieldDescriptor& field) {
   return !field.is_repeated() && field.default_value_int64() == 0 ? 0 : 1;
 }
 
-void CheckList(const std::string& path, const Message& family,
+bool CheckList(const std::string& path, const Message& family,
                const FieldDescriptor& field, Faults& faults) {
   const auto& reflection = *family.GetReflection();
   const int size = reflection.FieldSize(family, &field);
-  faults.CheckRange(absl::StrCat("the length of ", path), size, 0,
-                    kMaxListLength);
-  if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT64) return;
+  bool legal = faults.CheckRange(absl::StrCat("the length of ", path), size, 0,
+                                 kMaxListLength);
+  if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT64) return legal;
   for (int i = 0; i < size; ++i) {
-    faults.CheckRange(absl::StrCat(path, "[", i, "]"),
-                      reflection.GetRepeatedInt64(family, &field, i), 1,
-                      kMaxInteger);
+    legal &= faults.CheckRange(absl::StrCat(path, "[", i, "]"),
+                               reflection.GetRepeatedInt64(family, &field, i),
+                               1, kMaxInteger);
   }
+  return legal;
 }
 
-void CheckFields(const std::string& path, const Message& family,
+bool CheckNumber(const std::string& name, const FieldDescriptor& field,
+                 double value, Faults& faults) {
+  switch (field.options().GetExtension(number_range)) {
+    case FROM_0_TO_1:
+      break;
+    case ABOVE_0:
+      return faults.CheckPositive(name, value, 1);
+    case BELOW_1:
+      return faults.CheckFraction(name, value);
+  }
+  return faults.CheckRange(name, value, 0.0, 1.0);
+}
+
+bool CheckFields(const std::string& path, const Message& family,
                  Faults& faults) {
+  bool legal = true;
   const auto& reflection = *family.GetReflection();
   for (int i = 0; i < family.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *family.GetDescriptor()->field(i);
     const std::string name = absl::StrCat(path, ".", field.name());
     if (field.is_repeated()) {
-      CheckList(name, family, field, faults);
+      legal &= CheckList(name, family, field, faults);
     } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_INT64) {
-      faults.CheckRange(name, reflection.GetInt64(family, &field),
-                        LeastOf(field), kMaxInteger);
+      legal &= faults.CheckRange(name, reflection.GetInt64(family, &field),
+                                 LeastOf(field), kMaxInteger);
     } else if (field.cpp_type() == FieldDescriptor::CPPTYPE_DOUBLE) {
-      faults.CheckRange(name, reflection.GetDouble(family, &field), 0.0, 1.0);
+      legal &= CheckNumber(name, field, reflection.GetDouble(family, &field),
+                           faults);
     }
   }
+  return legal;
 }
 
-void CheckImage(const std::string& path, const std::vector<int64_t>& sizes,
+bool CheckImage(const std::string& path, const std::vector<int64_t>& sizes,
                 const ImageShape& image, Faults& faults) {
-  faults.CheckRange("image channels", image.channels, 1, kMaxChannels);
+  const bool legal =
+      faults.CheckRange("image channels", image.channels, 1, kMaxChannels);
   const bool known =
       image.height == image.width &&
       std::find(sizes.begin(), sizes.end(), image.height) != sizes.end();
-  if (sizes.empty() || known) return;
+  if (sizes.empty() || known) return legal;
   faults.Add(absl::StrCat(
       path, " is for images of ",
       absl::StrJoin(sizes, " or ",
@@ -67,6 +87,7 @@ void CheckImage(const std::string& path, const std::vector<int64_t>& sizes,
                       absl::StrAppend(out, size, " x ", size);
                     }),
       ", not ", image.height, " x ", image.width, " (data.image_size)"));
+  return false;
 }
 
 void CheckLabels(const std::string& path, const FieldDescriptor& field,
@@ -79,6 +100,63 @@ void CheckLabels(const std::string& path, const FieldDescriptor& field,
   } else if (num_classes == 0 && use == LABELS_NEEDED) {
     faults.Add(absl::StrCat(
         path, " needs labels: set data.num_classes to their number"));
+  }
+}
+
+bool HasFewValues(const ImageShape& image) {
+  // The product of the integers could overflow.
+  return static_cast<double>(image.channels) *
+             static_cast<double>(image.height) *
+             static_cast<double>(image.width) <=
+         static_cast<double>(kMaxImageValues);
+}
+
+void CheckBiggan(const std::string& path, const BigganConfig& config,
+                 const DataShape& data, Faults& faults) {
+  const int64_t size = data.image.height;
+  if (IsDeep(config) && size != 32 && size != 128 && size != 256) {
+    faults.Add(absl::StrCat(
+        path, ".form DEEP is for images of 32, 128 or 256 pixels, not ", size));
+  }
+  if (config.head() == BigganConfig::CONTRASTIVE &&
+      ConditionalClasses(data) == 0) {
+    faults.Add(absl::StrCat(path,
+                            ".head CONTRASTIVE needs classes to tell apart: "
+                            "set data.num_classes"));
+  }
+}
+
+// What the fields of a family have to do with each other and with the data;
+// `legal` says that each by itself is as it should be.
+void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
+                          const DataShape& data, bool legal, Faults& faults) {
+  const int64_t size = data.image.height;
+  switch (network.family_case()) {
+    case NetworkConfig::kMlp:
+      if (!HasFewValues(data.image)) {
+        faults.Add(absl::StrCat(path, " is for images of at most ",
+                                kMaxImageValues, " values"));
+      }
+      return;
+    case NetworkConfig::kSngan:
+      if (network.sngan().norm() == SnganConfig::BATCH &&
+          network.sngan().shortcut() == SnganConfig::RECTIFIED) {
+        faults.Add(absl::StrCat(path,
+                                ".shortcut RECTIFIED is not defined with norm "
+                                "BATCH: leave it out"));
+      }
+      return;
+    case NetworkConfig::kSagan:
+      if (!legal) return;
+      CheckResnetPlan(path, PlanOf(network.sagan(), size), size, faults);
+      return;
+    case NetworkConfig::kBiggan:
+      CheckBiggan(path, network.biggan(), data, faults);
+      if (!legal) return;
+      CheckResnetPlan(path, PlanOf(network.biggan(), size), size, faults);
+      return;
+    default:
+      return;
   }
 }
 
@@ -119,10 +197,13 @@ void CheckNetwork(absl::string_view path, const NetworkConfig& network,
     return;
   }
   const std::string family = absl::StrCat(path, ".", field->name());
-  CheckFields(family, network.GetReflection()->GetMessage(network, field),
-              faults);
-  CheckImage(family, ImageSizesOf(*field), data.image, faults);
+  const bool fields_legal = CheckFields(
+      family, network.GetReflection()->GetMessage(network, field), faults);
+  const bool image_legal =
+      CheckImage(family, ImageSizesOf(*field), data.image, faults);
   CheckLabels(family, *field, data.num_classes, faults);
+  CheckNetworkTogether(family, network, data, fields_legal && image_legal,
+                       faults);
 }
 
 }  // namespace gandem

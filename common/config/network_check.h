@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What can be said of a NetworkConfig without its networks, from the messages
-// of proto/config.proto alone. Hence a new family needs no code here.
+// What can be said of a NetworkConfig without its networks: all that makes one
+// impossible to build. Most of it is said by the messages and options of
+// proto/config.proto, so that a new family needs code here only for what its
+// fields have to do with each other.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -31,9 +33,9 @@ std::vector<int64_t> ImageSizesOf(
 
 // Adds to `faults`, naming fields from `path` ("generator.network"): that the
 // family is missing; integers of the family that are not in [1, 65536] (or 0,
-// where 0 is the default); other numbers that are not in [0, 1]; lists of more
-// than 64 values; images of a size that it is not for; labels that it cannot be
-// told, or misses.
+// where 0 is the default); other numbers that are not in their number_range;
+// lists of more than 64 values; images of a size that it is not for; labels
+// that it cannot be told, or misses; and what does not fit together.
 void CheckNetwork(absl::string_view path, const NetworkConfig& network,
                   const DataShape& data, Faults& faults);
 

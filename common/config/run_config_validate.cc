@@ -15,17 +15,15 @@
 #include "common/config/optimizer_validate.h"
 #include "common/config/precision_validate.h"
 #include "common/config/run_config.h"
+#include "common/config/schedule_limits.h"
 #include "common/faults.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxRounds = 1'000'000'000;
-constexpr int64_t kMaxStepsPerRound = 1000;
-constexpr int64_t kMaxBatch = 65536;
 constexpr int64_t kMaxImageSize = 4096;
 constexpr int64_t kMaxClasses = 1 << 20;
-constexpr int64_t kMaxLag = 64;
 constexpr double kDay = 86400;
 // gRPC counts bytes of a message in int.
 constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
@@ -76,7 +74,7 @@ void CheckGeneratedLabels(const RunConfig& config, Faults& faults) {
 
 void CheckScheduleRanges(const ScheduleConfig& schedule, Faults& faults) {
   faults.CheckRange("schedule.max_samples_per_image",
-                    schedule.max_samples_per_image(), 1, 1000);
+                    schedule.max_samples_per_image(), 1, kMaxSamplesPerImage);
   const bool bounded = schedule.consistency() == ScheduleConfig::BOUNDED;
   if (bounded && schedule.lag() == 0) {
     faults.Add(
@@ -99,6 +97,13 @@ void CheckRole(const std::string& name, const RoleConfig& role,
                             "' is none of cpu, cuda and cuda:N"));
   }
   faults.CheckRange(name + ".threads", role.threads(), 1, 1024);
+  const auto* const family = FamilyFieldOf(role.network());
+  if (role.recompute_blocks() && family != nullptr &&
+      !family->options().GetExtension(has_blocks)) {
+    faults.Add(absl::StrCat(name, ".recompute_blocks: ", family->name(),
+                            " is not made of blocks; set it to false, or take "
+                            "micro_batch to save memory"));
+  }
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
 }
@@ -189,13 +194,14 @@ bool CheckSizeRanges(const RunConfig& config, Faults& faults) {
                              schedule.discriminator_steps_per_round(), 1,
                              kMaxStepsPerRound);
   legal &= faults.CheckRange("generator.batch_size",
-                             config.generator().batch_size(), 1, kMaxBatch);
-  legal &= faults.CheckRange("discriminator.batch_size",
-                             config.discriminator().batch_size(), 1, kMaxBatch);
+                             config.generator().batch_size(), 1, kMaxStepBatch);
+  legal &=
+      faults.CheckRange("discriminator.batch_size",
+                        config.discriminator().batch_size(), 1, kMaxStepBatch);
   // CheckFleets says what is wrong with it.
   for (const RoleConfig* role :
        {&config.generator(), &config.discriminator()}) {
-    legal &= role->sync().interval() >= 1 && StepBatch(*role) <= kMaxBatch;
+    legal &= role->sync().interval() >= 1 && StepBatch(*role) <= kMaxStepBatch;
   }
   legal &= faults.CheckRange("exchange.cache_bytes", exchange.cache_bytes(), 1,
                              int64_t{1} << 50);
@@ -235,10 +241,12 @@ void CheckCache(const RunConfig& config, int64_t image_bytes, Faults& faults) {
   const ExchangeConfig& exchange = config.exchange();
   const int64_t rounds = std::max<int64_t>(1, config.schedule().lag());
   if (exchange.cache_rounds() != 0 &&
-      (exchange.cache_rounds() < rounds || exchange.cache_rounds() > 1024)) {
+      (exchange.cache_rounds() < rounds ||
+       exchange.cache_rounds() > kMaxCacheRounds)) {
     faults.Add(absl::StrCat("exchange.cache_rounds ", exchange.cache_rounds(),
-                            " is neither 0 nor in [max(1, lag), 1024] = [",
-                            rounds, ", 1024]"));
+                            " is neither 0 nor in [max(1, lag), ",
+                            kMaxCacheRounds, "] = [", rounds, ", ",
+                            kMaxCacheRounds, "]"));
   }
   const int64_t least = rounds *
                         config.schedule().discriminator_steps_per_round() *

@@ -120,8 +120,8 @@ absl::StatusOr<Ingredients> DrawWays(const SampleRequest& request,
 absl::StatusOr<Ingredients> DrawClasses(const SampleRequest& request,
                                         const LoadedGenerator& generator,
                                         uint64_t seed) {
-  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, 0));
-  const int64_t num_classes = generator.config.data().num_classes();
+  const int64_t num_classes = generator.plan.data.shape.num_classes;
+  GANDEM_RETURN_IF_ERROR(CheckClass(num_classes, 0));
   if (num_classes * request.per_class > SampleRequest::kMaxImages) {
     return absl::InvalidArgumentError(
         absl::StrCat(num_classes, " classes of ", request.per_class,
@@ -168,7 +168,7 @@ absl::StatusOr<PixelStatistics> RealStatistics(const DataConfig& config) {
 absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
                                      uint64_t seed) {
   GANDEM_ASSIGN_OR_RETURN(const PixelStatistics real,
-                          RealStatistics(generator.config.data()));
+                          RealStatistics(generator.plan.data.files));
   // Of all classes.
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, std::nullopt, generator));
   GANDEM_ASSIGN_OR_RETURN(const Ingredients ingredients,
@@ -215,7 +215,7 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
   report.checkpoint = generator.checkpoint;
   report.step = generator.step;
   report.skipped = generator.skipped;
-  const uint64_t seed = request.seed.value_or(generator.config.seed());
+  const uint64_t seed = request.seed.value_or(generator.plan.seed);
   report.output = request.output;
   if (report.output.empty()) {
     const std::string folder = request.run_dir + "/samples";

@@ -114,7 +114,7 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
         Sha256OfFile(absl::StrCat(generator_.checkpoint, "/", file)));
     weights += of_file;
   }
-  const RunConfig& config = generator_.config;
+  const DataConfig& data = generator_.plan.data.files;
   ImagesCard card;
   card.set_kind("generated");
   card.set_channels(shape_.channels);
@@ -127,29 +127,28 @@ absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
   generator.set_truncation(spec_.truncation());
   if (spec_.has_noise_scale()) generator.set_noise_scale(spec_.noise_scale());
   generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
-  generator.set_weights(
-      absl::StrCat("exponential moving average, decay ", config.ema().decay()));
+  generator.set_weights(absl::StrCat("exponential moving average, decay ",
+                                     generator_.plan.ema.decay));
   if (num_classes() > 0) {
     generator.set_labels(
         spec_.has_only_class()
             ? absl::StrCat("class ", spec_.only_class(), " of ", num_classes())
-            : absl::StrCat(
-                  config.data().generated_labels() == DataConfig::UNIFORM
-                      ? "uniform over "
-                      : "as in the dataset, of ",
-                  num_classes(), " classes"));
+            : absl::StrCat(data.generated_labels() == DataConfig::UNIFORM
+                               ? "uniform over "
+                               : "as in the dataset, of ",
+                           num_classes(), " classes"));
   }
   if (generator_.pairs) {
     GANDEM_ASSIGN_OR_RETURN(const std::string inputs,
-                            Sha256OfFile(config.data().idx_inputs()));
+                            Sha256OfFile(data.idx_inputs()));
     generator.set_inputs(inputs);
   }
   Sha256 hash;
   hash.Update(absl::StrCat(
       "generated ", weights, " ", spec_.seed(), " ", spec_.truncation(), " ",
-      spec_.device(), " ", config.data().image_size(), " ",
+      spec_.device(), " ", data.image_size(), " ",
       generator_.compute.dtype == at::kDouble ? 1 : 0, " "));
-  hash.Update(config.generator().network().SerializeAsString());
+  hash.Update(generator_.plan.generator.network.network.SerializeAsString());
   hash.Update(generator.labels());
   hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
                            generator.standing_statistics(), " ",

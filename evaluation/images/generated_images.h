@@ -41,7 +41,7 @@ class GeneratedImages : public ImageSet {
   }
   ImageShape shape() const override { return shape_; }
   int64_t num_classes() const override {
-    return generator_.config.data().num_classes();
+    return generator_.plan.data.shape.num_classes;
   }
   absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override;
   absl::StatusOr<ImagesCard> Describe() const override;

@@ -10,7 +10,6 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/checkpoint/safetensors.h"
-#include "common/config/data_shape.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
@@ -39,11 +38,10 @@ absl::Status CheckIsRun(const std::string& run_dir) {
 }
 
 absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
-    const RunConfig& config, const Compute& compute,
+    const NetworkPlan& plan, const Compute& compute,
     const std::string& folder) {
-  GANDEM_ASSIGN_OR_RETURN(
-      std::shared_ptr<Generator> network,
-      MakeGenerator(config.generator().network(), DataShapeOf(config.data())));
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Generator> network,
+                          MakeGenerator(plan.network, plan.data));
   network->to(compute.device, compute.dtype);
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
                           ReadShards(folder, "generator"));
@@ -77,18 +75,20 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   result.step = found.step;
   result.skipped = found.skipped_with_reason;
   GANDEM_ASSIGN_OR_RETURN(result.compute.device, ParseDevice(device));
-  GANDEM_ASSIGN_OR_RETURN(result.config,
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(found.path + "/config.textproto", {}));
-  if (result.config.generator().precision() == RoleConfig::FLOAT64) {
+  result.plan = MakeRunPlan(config);
+  const NetworkPlan& network = result.plan.generator.network;
+  if (network.precision == RoleConfig::FLOAT64) {
     result.compute.dtype = at::kDouble;
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      result.network, LoadAverage(result.config, result.compute, found.path));
+  GANDEM_ASSIGN_OR_RETURN(result.network,
+                          LoadAverage(network, result.compute, found.path));
   GANDEM_ASSIGN_OR_RETURN(result.files,
                           ShardNames(found.manifest, "generator"));
-  if (HasPairs(result.config)) {
+  if (result.plan.data.has_pairs()) {
     GANDEM_ASSIGN_OR_RETURN(result.pairs,
-                            OpenPairReader(result.config, result.compute));
+                            OpenPairReader(result.plan.data, result.compute));
   }
   return result;
 }

@@ -15,14 +15,14 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "models/network.h"
-#include "proto/config.pb.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/inputs/pairs.h"
+#include "training/plan/run_plan.h"
 
 namespace gandem {
 
 struct LoadedGenerator {
-  RunConfig config;        // effective, from the checkpoint
+  RunPlan plan;            // of the run, from the checkpoint
   std::string checkpoint;  // folder
   // Its files that have the generator's state.
   std::vector<std::string> files;

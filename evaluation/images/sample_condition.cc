@@ -10,10 +10,9 @@
 
 namespace gandem {
 
-absl::Status CheckClass(const RunConfig& config,
+absl::Status CheckClass(int64_t num_classes,
                         std::optional<int64_t> only_class) {
   if (!only_class.has_value()) return absl::OkStatus();
-  const int64_t num_classes = config.data().num_classes();
   if (num_classes == 0) {
     return absl::InvalidArgumentError(
         "the run's generator is not told a class: it was trained with "
@@ -29,7 +28,8 @@ absl::Status CheckClass(const RunConfig& config,
 
 absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
                            LoadedGenerator& generator) {
-  GANDEM_RETURN_IF_ERROR(CheckClass(generator.config, only_class));
+  GANDEM_RETURN_IF_ERROR(
+      CheckClass(generator.plan.data.shape.num_classes, only_class));
   const at::Device device = generator.compute.device;
   if (only_class.has_value()) {
     generator.conditions = [label = *only_class, device](
@@ -41,10 +41,10 @@ absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
     };
     return absl::OkStatus();
   }
-  RunConfig config = generator.config;
-  config.set_seed(seed);
+  DataPlan data = generator.plan.data;
+  data.seed = seed;
   GANDEM_ASSIGN_OR_RETURN(generator.conditions,
-                          OpenConditions(config, generator.pairs, device));
+                          OpenConditions(data, generator.pairs, device));
   return absl::OkStatus();
 }
 

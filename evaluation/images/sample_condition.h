@@ -15,13 +15,12 @@
 #include "evaluation/images/load_generator.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
-#include "proto/config.pb.h"
 
 namespace gandem {
 
-// INVALID_ARGUMENT  the run has no such class; says which it has.
-absl::Status CheckClass(const RunConfig& config,
-                        std::optional<int64_t> only_class);
+// Of a run with `num_classes`; 0: its generator is not told any.
+//   INVALID_ARGUMENT  it has no such class; says which it has.
+absl::Status CheckClass(int64_t num_classes, std::optional<int64_t> only_class);
 
 // Sets what samples are conditioned on: `only_class`, or draws as in the grids
 // that a run writes, image i from the stream (seed, kSampleLabels, 0, i); input

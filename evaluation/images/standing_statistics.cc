@@ -68,7 +68,7 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
   for (int64_t step = 0; step < options.steps; ++step) {
     Batch batch =
         DrawBatch(options, seed, static_cast<uint64_t>(step),
-                  network.noise_dim(), generator.config.data().num_classes());
+                  network.noise_dim(), generator.plan.data.shape.num_classes);
     if (generator.pairs) {
       const IndexRange range = {.first = step * options.max_batch,
                                 .count = batch.noise_NZ.size(0)};

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/dcgan.h"
-
+//
+// DCGAN (Radford, Metz and Chintala 2016) in the form of PyTorch's example: 4x4
+// kernels, no convolution biases, batch norm everywhere but at the images and
+// the logit. Tensor names are the example's ("main.0.weight" ...), so its
+// checkpoints fit. For 32 pixels one stage less:
+//
+//   G 64: noise -> 8w@4 -> 4w@8 -> 2w@16 -> w@32 -> image, ReLU, tanh
+//   D 64: image -> w@32 -> 2w@16 -> 4w@8 -> 8w@4 -> logit, LeakyReLU 0.2
+//   G 32: noise -> 4w@4 -> 2w@8 -> w@16 -> image; D 32 alike
+#include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
@@ -16,12 +24,12 @@ struct DcganOptions {
   int64_t image_channels = 0;
 };
 
-absl::StatusOr<DcganOptions> DcganOptionsFrom(const NetworkConfig& network,
-                                              const DataShape& data) {
-  return DcganOptions{.width = network.dcgan().width(),
-                      .noise_dim = network.dcgan().noise_dim(),
-                      .image_size = data.image.height,
-                      .image_channels = data.image.channels};
+DcganOptions DcganOptionsFrom(const NetworkConfig& network,
+                              const DataShape& data) {
+  return {.width = network.dcgan().width(),
+          .noise_dim = network.dcgan().noise_dim(),
+          .image_size = data.image.height,
+          .image_channels = data.image.channels};
 }
 
 constexpr int64_t kDcganSmallest = 4;  // height and width of the widest layer

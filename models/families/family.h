@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A family of networks, as models/registry/registry.cc lists them. Each is a
-// file whose header declares one function and whose source ends in it
-// (docs/extending.md):
+// A family of networks, as families.h lists them. Each is one source that ends
+// in it (docs/extending.md):
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(
 //         {.name = "dcgan", .init = WeightInit::kNormal}, &OptionsFrom);
 //   }
 //
+// What the family refuses is in common/config/network_check.h, which needs no
+// LibTorch, so that a run's config is refused before a worker starts.
+//
 // Owner: the registry. Thread safety: never changes after construction.
-// Errors: those of the family's own function OptionsFrom.
+// Errors: Torch exceptions.
 #pragma once
 
 #include <functional>
 #include <memory>
 #include <string>
 
-#include "absl/status/statusor.h"
 #include "common/config/data_shape.h"
-#include "common/status.h"
 #include "models/network.h"
 
 namespace gandem {
@@ -40,33 +40,27 @@ struct NetworkFamily {
   std::string name;  // its field in NetworkConfig
   WeightInit init = WeightInit::kOrthogonal;
 
-  // Called with a config that has this family and passes CheckNetwork
-  // (common/config/network_check.h).
-  std::function<absl::StatusOr<std::shared_ptr<Generator>>(const NetworkConfig&,
-                                                           const DataShape&)>
+  // Called with a config that has this family and passes CheckNetwork.
+  std::function<std::shared_ptr<Generator>(const NetworkConfig&,
+                                           const DataShape&)>
       make_generator = {};
-  std::function<absl::StatusOr<std::shared_ptr<Discriminator>>(
-      const NetworkConfig&, const DataShape&)>
+  std::function<std::shared_ptr<Discriminator>(const NetworkConfig&,
+                                               const DataShape&)>
       make_discriminator = {};
 };
 
-// `options_from` makes absl::StatusOr<Options> of a NetworkConfig and a
-// DataShape, and both networks are made of Options.
+// `options_from` makes Options of a NetworkConfig and a DataShape, and both
+// networks are made of Options.
 template <typename ThisGenerator, typename ThisDiscriminator,
           typename OptionsFrom>
 NetworkFamily MakeFamily(NetworkFamily family, OptionsFrom options_from) {
-  family.make_generator =
-      [options_from](
-          const NetworkConfig& config,
-          const DataShape& data) -> absl::StatusOr<std::shared_ptr<Generator>> {
-    GANDEM_ASSIGN_OR_RETURN(const auto options, options_from(config, data));
-    return std::make_shared<ThisGenerator>(options);
+  family.make_generator = [=](const NetworkConfig& config,
+                              const DataShape& data) {
+    return std::make_shared<ThisGenerator>(options_from(config, data));
   };
-  family.make_discriminator = [options_from](const NetworkConfig& config,
-                                             const DataShape& data)
-      -> absl::StatusOr<std::shared_ptr<Discriminator>> {
-    GANDEM_ASSIGN_OR_RETURN(const auto options, options_from(config, data));
-    return std::make_shared<ThisDiscriminator>(options);
+  family.make_discriminator = [=](const NetworkConfig& config,
+                                  const DataShape& data) {
+    return std::make_shared<ThisDiscriminator>(options_from(config, data));
   };
   return family;
 }

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/mlp.h"
-
+//
+// Fully connected networks on flattened images: linear layers with LeakyReLU
+// 0.2 between them; the generator ends in tanh (Goodfellow et al. 2014, with
+// the slope of later practice). With batch_norm the generator is PyTorch-GAN's:
+// batch norm before every activation but the first (models.md 3.13).
 #include <vector>
 
-#include "common/faults.h"
+#include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
@@ -23,18 +26,13 @@ struct MlpOptions {
   int64_t num_classes = 0;
 };
 
-absl::StatusOr<MlpOptions> MlpOptionsFrom(const NetworkConfig& network,
-                                          const DataShape& data) {
+MlpOptions MlpOptionsFrom(const NetworkConfig& network, const DataShape& data) {
   const MlpConfig& config = network.mlp();
-  Faults faults("network.mlp");
-  faults.CheckRange("image values", data.image.NumValues(), 1,
-                    int64_t{1} << 24);
-  if (!faults.empty()) return faults.ToStatus();
-  return MlpOptions{.hidden = {config.hidden().begin(), config.hidden().end()},
-                    .noise_dim = config.noise_dim(),
-                    .batch_norm = config.batch_norm(),
-                    .image = data.image,
-                    .num_classes = data.num_classes};
+  return {.hidden = {config.hidden().begin(), config.hidden().end()},
+          .noise_dim = config.noise_dim(),
+          .batch_norm = config.batch_norm(),
+          .image = data.image,
+          .num_classes = data.num_classes};
 }
 
 // in_features -> hidden... -> out_features.

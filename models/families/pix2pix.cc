@@ -1,6 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/pix2pix.h"
-
+//
+// pix2pix (Isola et al. 2017) with the layers of its authors' PyTorch code
+// (models.md 3.12), for square images of 2^n >= 32 pixels.
+//
+//   G: U-Net of n levels on Condition::images_NCHW: convolutions halve down to
+//      one pixel, w, 2w, 4w, 8w ... 8w; transposed ones double back, each on
+//      the concatenation of its level's images and what comes from below;
+//      dropout in the n - 5 levels above the innermost; tanh. Noise is dropout
+//      alone.
+//   D: PatchGAN on the concatenation of the image that was translated and the
+//      other one: w@/2, 2w@/4, 4w@/8, 8w, a logit for each patch of 70x70
 #include <torch/torch.h>
 
 #include <algorithm>
@@ -9,7 +18,7 @@
 #include <vector>
 
 #include "common/check.h"
-#include "common/faults.h"
+#include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/dropout.h"
 #include "models/layers/layer.h"
@@ -31,13 +40,10 @@ struct Pix2pixOptions {
   bool paired = true;
 };
 
-absl::StatusOr<Pix2pixOptions> Pix2pixOptionsFrom(const NetworkConfig& network,
-                                                  const DataShape& data) {
+Pix2pixOptions Pix2pixOptionsFrom(const NetworkConfig& network,
+                                  const DataShape& data) {
   const Pix2pixConfig& config = network.pix2pix();
-  Faults faults("network.pix2pix");
-  faults.CheckFraction("dropout", config.dropout());
-  if (!faults.empty()) return faults.ToStatus();
-  return Pix2pixOptions{
+  return {
       .width = config.width(),
       .num_levels = std::countr_zero(static_cast<uint64_t>(data.image.height)),
       .input_channels = config.input_channels() == 0 ? data.image.channels

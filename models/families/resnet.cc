@@ -3,10 +3,8 @@
 
 #include <torch/torch.h>
 
-#include <string>
-
-#include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/config/resnet_plan.h"
 #include "models/layers/bottleneck_block.h"
 #include "models/layers/self_attention.h"
 
@@ -14,6 +12,8 @@ namespace gandem {
 namespace {
 
 using ResnetNoise = ResnetGeneratorOptions::Noise;
+
+static_assert(SelfAttention::kChannelDivisor == kAttentionChannelDivisor);
 
 std::shared_ptr<Layer> MakeAttention(int64_t channels,
                                      const LayerStyle& style) {
@@ -64,89 +64,7 @@ LayerStyle StyleOf(const ResnetDiscriminatorOptions& options) {
           .spectral_norm_eps = options.block.spectral_norm_eps};
 }
 
-// Channels at the height of the attention: after the stage that arrives at it.
-// 0: no stage does.
-int64_t AttendedChannels(const ResnetGeneratorOptions& options) {
-  int64_t size = options.smallest;
-  for (size_t i = 1; i < options.channels.size(); ++i) {
-    size *= 2;
-    if (size == options.attention_size) return options.channels[i];
-  }
-  return 0;
-}
-
-int64_t AttendedChannels(const ResnetDiscriminatorOptions& options) {
-  int64_t size = options.image_size;
-  for (int64_t i = 0; i < options.num_halving; ++i) {
-    size /= 2;
-    if (size == options.attention_size) {
-      return options.channels[i + (options.bottleneck ? 1 : 0)];
-    }
-  }
-  return 0;
-}
-
-void CheckAttention(const std::string& network, int64_t size, int64_t channels,
-                    Faults& faults) {
-  if (size == 0) return;
-  if (channels == 0) {
-    faults.Add(absl::StrCat("the ", network, " has no layer of ", size, " x ",
-                            size, " for attention: change attention_size"));
-  } else if (channels % SelfAttention::kChannelDivisor != 0) {
-    faults.Add(absl::StrCat("attention is for multiples of ",
-                            SelfAttention::kChannelDivisor, " channels, the ",
-                            network, " has ", channels, " at ", size, " x ",
-                            size, ": change width"));
-  }
-}
-
 }  // namespace
-
-ResnetPlan ResnetPlanFor(int64_t image_size) {
-  switch (image_size) {
-    case 32:
-      return {4, {4, 4, 4, 4}, {2, 2, 2, 2}, 2, 16};
-    case 64:
-      return {4, {16, 8, 4, 2, 1}, {1, 2, 4, 8, 16}, 4, 32};
-    case 128:
-      return {4, {16, 16, 8, 4, 2, 1}, {1, 2, 4, 8, 16, 16}, 5, 64};
-    case 256:
-      return {4, {16, 16, 8, 8, 4, 2, 1}, {1, 2, 4, 8, 8, 16, 16}, 6, 64};
-    case 512:
-      return {4, {16, 16, 8, 8, 4, 2, 1, 1}, {1, 1, 2, 4, 8, 8, 16, 16}, 7, 64};
-    default:
-      GANDEM_CHECK(image_size == 1024);
-      return {4,
-              {16, 16, 8, 8, 4, 2, 1, 1, 1},
-              {1, 1, 1, 2, 4, 8, 8, 16, 16},
-              8,
-              64};
-  }
-}
-
-int64_t ConditionalClasses(const DataShape& data) {
-  return data.num_classes > 1 ? data.num_classes : 0;
-}
-
-std::vector<int64_t> Widened(std::vector<int64_t> multiples, int64_t width) {
-  for (int64_t& channels : multiples) channels *= width;
-  return multiples;
-}
-
-void CheckResnet(const ResnetOptions& options, Faults& faults) {
-  const ResnetGeneratorOptions& generator = options.generator;
-  const ResnetDiscriminatorOptions& discriminator = options.discriminator;
-  CheckAttention("generator", generator.attention_size,
-                 AttendedChannels(generator), faults);
-  CheckAttention("discriminator", discriminator.attention_size,
-                 AttendedChannels(discriminator), faults);
-  const int64_t parts = static_cast<int64_t>(generator.channels.size());
-  if (generator.noise == ResnetNoise::kChunks &&
-      generator.noise_dim % parts != 0) {
-    faults.Add(absl::StrCat("noise_dim ", generator.noise_dim,
-                            " does not split into ", parts, " equal chunks"));
-  }
-}
 
 ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
     : options_(options.generator) {

@@ -3,7 +3,8 @@
 // The residual networks of SNGAN, SAGAN, BigGAN and BigGAN-deep, which differ
 // in channels, in what the generator's norms are told of the class and of the
 // noise, in attention, and in the discriminator's head. Families (sngan.cc,
-// sagan.cc, biggan.cc) fill in the options.
+// sagan.cc, biggan.cc) fill in the options, whose sizes are those of a
+// ResnetPlan (common/config/resnet_plan.h).
 //
 //   G: linear, blocks with attention, batch norm, ReLU, conv3x3, tanh
 //   D: [conv3x3 if bottleneck,] blocks with attention, ReLU, sum or mean over
@@ -13,7 +14,7 @@
 // channels in the generator and changes them in the discriminator.
 //
 // Owner: the caller. Thread safety: one compute thread.
-// Errors: Torch exceptions; CheckResnet's are INVALID_ARGUMENT.
+// Errors: Torch exceptions.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +22,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/config/data_shape.h"
-#include "common/faults.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/discriminator_head.h"
 #include "models/layers/layer.h"
@@ -78,31 +77,6 @@ struct ResnetOptions {
   ResnetGeneratorOptions generator;
   ResnetDiscriminatorOptions discriminator;
 };
-
-// Channels in multiples of the width, from the first layer to the image and
-// back, and where they have attention (models.md 3.0).
-struct ResnetPlan {
-  int64_t smallest = 4;  // height and width of the first layer
-  std::vector<int64_t> generator;
-  std::vector<int64_t> discriminator;
-  int64_t num_halving = 0;
-  int64_t attention_size = 0;
-};
-
-// image_size: 32, 64, 128, 256, 512 or 1024.
-ResnetPlan ResnetPlanFor(int64_t image_size);
-
-// Classes that networks tell apart: none if there is a single one, because
-// norms that are told a label which never changes would start anywhere instead
-// of as batch norm (traps.md 20).
-int64_t ConditionalClasses(const DataShape& data);
-
-// `multiples` times `width`.
-std::vector<int64_t> Widened(std::vector<int64_t> multiples, int64_t width);
-
-// Adds what does not fit: attention at a size that a network does not have, or
-// on channels that it cannot split; noise that does not split.
-void CheckResnet(const ResnetOptions& options, Faults& faults);
 
 class ResnetGenerator : public Generator {
  public:

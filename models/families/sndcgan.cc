@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/sndcgan.h"
-
+//
+// The "standard CNN" of the SNGAN paper (Miyato et al. 2018, table 3) for 32
+// pixels, in the form of StudioGAN's deep_conv: ReLU throughout, all biases.
+//
+//   G: noise -> linear 8w@4 -> 4w@8 -> 2w@16 -> w@32 -> image, batch norm
+//   D: image -> w@32 -> w@16 -> 2w -> 2w@8 -> 4w -> 4w@4 -> 8w -> sum -> logit,
+//      spectral norm in every layer, or batch norm after every convolution
+#include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
@@ -16,12 +22,12 @@ struct SndcganOptions {
   int64_t image_channels = 0;
 };
 
-absl::StatusOr<SndcganOptions> SndcganOptionsFrom(const NetworkConfig& network,
-                                                  const DataShape& data) {
-  return SndcganOptions{.width = network.sndcgan().width(),
-                        .noise_dim = network.sndcgan().noise_dim(),
-                        .spectral_norm = network.sndcgan().spectral_norm(),
-                        .image_channels = data.image.channels};
+SndcganOptions SndcganOptionsFrom(const NetworkConfig& network,
+                                  const DataShape& data) {
+  return {.width = network.sndcgan().width(),
+          .noise_dim = network.sndcgan().noise_dim(),
+          .spectral_norm = network.sndcgan().spectral_norm(),
+          .image_channels = data.image.channels};
 }
 
 // StudioGAN's constants (models.md 2.1).

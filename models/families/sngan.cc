@@ -1,7 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/sngan.h"
-
-#include "common/faults.h"
+//
+// The ResNet of the SNGAN paper (Miyato et al. 2018, tables 4 and
+// 5), with the options in which later code differs from the authors' own
+// (models.md 2.1, 3.0, 3.4 to 3.6). In multiples of the width:
+//
+//   pixels  G, from 4x4 (48: from 6x6)   D, halving but for the last block(s)
+//   32      4, 4, 4, 4                   2, 2, 2, 2 (two do not halve)
+//   48      8, 4, 2, 1                   1, 2, 4, 8, 16
+//   64      16, 8, 4, 2, 1               1, 2, 4, 8, 16
+//   128     16, 16, 8, 4, 2, 1           1, 2, 4, 8, 16, 16
+//
+//   G: linear, blocks, batch norm, ReLU, conv3x3, tanh
+//   D: blocks, ReLU, sum or mean over pixels, linear
+//
+// WGAN-GP's ResNets for CIFAR-10 (Gulrajani et al. 2017) are this family too:
+// a generator of width 32, and a discriminator with norm: NONE and pool: MEAN.
+#include "common/config/resnet_plan.h"
+#include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"
 
@@ -10,18 +25,6 @@ namespace {
 
 using SnganHead = DiscriminatorHead::Kind;
 using SnganNorm = DiscriminatorBlock::Norm;
-
-ResnetPlan SnganPlanFor(int64_t image_size, bool thin) {
-  if (image_size == 48) {
-    return {.smallest = 6,
-            .generator = {8, 4, 2, 1},
-            .discriminator = {1, 2, 4, 8, 16},
-            .num_halving = 4};
-  }
-  ResnetPlan plan = ResnetPlanFor(image_size);
-  if (image_size == 64 && thin) plan.num_halving = 5;
-  return plan;
-}
 
 SnganNorm NormFrom(SnganConfig::Norm norm) {
   switch (norm) {
@@ -35,24 +38,15 @@ SnganNorm NormFrom(SnganConfig::Norm norm) {
   return SnganNorm::kNone;
 }
 
-absl::StatusOr<ResnetOptions> SnganOptionsFrom(const NetworkConfig& network,
-                                               const DataShape& data) {
+ResnetOptions SnganOptionsFrom(const NetworkConfig& network,
+                               const DataShape& data) {
   const SnganConfig& config = network.sngan();
-  Faults faults("network.sngan");
-  faults.CheckPositive("batch_norm_eps", config.batch_norm_eps(), 1);
-  faults.CheckPositive("spectral_norm_eps", config.spectral_norm_eps(), 1);
-  if (config.norm() == SnganConfig::BATCH &&
-      config.shortcut() == SnganConfig::RECTIFIED) {
-    faults.Add(
-        "shortcut RECTIFIED is not defined with norm BATCH: leave it out");
-  }
-  if (!faults.empty()) return faults.ToStatus();
-  const ResnetPlan plan = SnganPlanFor(data.image.height, config.thin());
+  const ResnetPlan plan = PlanOf(config, data.image.height);
   const int64_t num_classes = ConditionalClasses(data);
   ResnetOptions options;
-  options.generator = {.channels = Widened(plan.generator, config.width()),
+  options.generator = {.channels = plan.generator,
                        .smallest = plan.smallest,
-                       .noise_dim = config.noise_dim(),
+                       .noise_dim = plan.noise_dim,
                        .num_classes = num_classes,
                        .image_channels = data.image.channels,
                        .upsample = config.upsampling() == SnganConfig::BILINEAR
@@ -60,7 +54,7 @@ absl::StatusOr<ResnetOptions> SnganOptionsFrom(const NetworkConfig& network,
                                        : &Upsample,
                        .style = {.norm_eps = config.batch_norm_eps()}};
   options.discriminator = {
-      .channels = Widened(plan.discriminator, config.width()),
+      .channels = plan.discriminator,
       .num_halving = plan.num_halving,
       .thin = config.thin(),
       .image_size = data.image.height,

@@ -1,8 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "models/families/wgan_gp.h"
-
+//
+// The 64-pixel ResNet of WGAN-GP (Gulrajani et al. 2017, appendix F, "Good" in
+// the authors' gan_64x64.py): no image sees another one in the critic.
+//
+//   G: linear 8w@4 -> blocks 8w@8 -> 4w@16 -> 2w@32 -> w@64 -> batch norm,
+//   ReLU,
+//      conv3x3, tanh
+//   D: conv3x3 w@64 -> blocks 2w@32 -> 4w@16 -> 8w@8 -> 8w@4 -> linear over all
+//      features; layer norm over channels and pixels, hidden layers as wide as
+//      the input of their block, shortcuts that average first
+//
+// The first convolution of every block has no bias.
 #include <torch/torch.h>
 
+#include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/residual_block.h"
@@ -21,11 +32,11 @@ struct WganGpOptions {
   int64_t image_channels = 0;
 };
 
-absl::StatusOr<WganGpOptions> WganGpOptionsFrom(const NetworkConfig& network,
-                                                const DataShape& data) {
-  return WganGpOptions{.width = network.wgan_gp().width(),
-                       .noise_dim = network.wgan_gp().noise_dim(),
-                       .image_channels = data.image.channels};
+WganGpOptions WganGpOptionsFrom(const NetworkConfig& network,
+                                const DataShape& data) {
+  return {.width = network.wgan_gp().width(),
+          .noise_dim = network.wgan_gp().noise_dim(),
+          .image_channels = data.image.channels};
 }
 
 std::shared_ptr<Conv2d> MakeWganGpConvolution(int64_t in_channels,

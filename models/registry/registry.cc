@@ -7,35 +7,17 @@
 #include "common/config/network_check.h"
 #include "common/faults.h"
 #include "common/status.h"
-#include "models/families/biggan.h"
-#include "models/families/dcgan.h"
-#include "models/families/dcgan5.h"
-#include "models/families/keras_dcgan.h"
-#include "models/families/mlp.h"
-#include "models/families/pix2pix.h"
-#include "models/families/sagan.h"
-#include "models/families/sndcgan.h"
-#include "models/families/sngan.h"
-#include "models/families/wgan_gp.h"
+#include "models/families/families.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
-// One line a family (docs/extending.md).
 const auto& Families() {
+#define GANDEM_MAKE_FAMILY(name) name##Family(),
   static const std::array families = {
-      MlpFamily(),         //
-      DcganFamily(),       //
-      SndcganFamily(),     //
-      SnganFamily(),       //
-      KerasDcganFamily(),  //
-      WganGpFamily(),      //
-      Pix2pixFamily(),     //
-      SaganFamily(),       //
-      BigganFamily(),      //
-      Dcgan5Family(),      //
-  };
+      GANDEM_NETWORK_FAMILIES(GANDEM_MAKE_FAMILY)};
+#undef GANDEM_MAKE_FAMILY
   return families;
 }
 
@@ -57,7 +39,7 @@ const NetworkFamily* FamilyOf(const NetworkConfig& config) {
   for (const NetworkFamily& family : Families()) {
     if (family.name == field->name()) return &family;
   }
-  GANDEM_CHECK(false);  // a message without a line in Families()
+  GANDEM_CHECK(false);  // a message without a line in families.h
   return nullptr;
 }
 

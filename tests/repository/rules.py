@@ -45,7 +45,7 @@ ROOMS = {
     "exchange": [("",), ("rpc",)],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),
-                 ("roles",)],
+                 ("plan",), ("roles",)],
     "evaluation": [("formats",), ("metrics",), ("images",), ("features",),
                    ("commands",)],
     "scaling_manager": [("coordinator",), ("launch", "views"), ("commands",)],

@@ -9,11 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_shards.h"
-#include "common/config/loss_needs.h"
 #include "common/config/role_name.h"
 #include "common/process/log.h"
 #include "common/status.h"
-#include "training/compute/run_setup.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
@@ -28,8 +26,8 @@ constexpr int64_t kProbeShare = 8;
 constexpr double kFinal = 1.5;
 constexpr int kFinalTurns = 8;
 
-bool IsAuto(const RoleConfig& role) {
-  return role.precision() == RoleConfig::AUTO || role.layout() == AUTO;
+bool IsAuto(const NetworkPlan& plan) {
+  return plan.precision == RoleConfig::AUTO || plan.layout == AUTO;
 }
 
 struct Candidate {
@@ -39,19 +37,18 @@ struct Candidate {
 };
 
 // candidate.time, unless it is out.
-absl::Status MeasureFirst(const RunConfig& config, Role role, int steps,
+absl::Status MeasureFirst(const NetworkPlan& plan, int steps,
                           absl::Duration best, Candidate& candidate) {
-  const int64_t batch_size = RoleConfigOf(config, role).batch_size();
-  GANDEM_ASSIGN_OR_RETURN(
-      const StepCost probe,
-      MeasureStep(config, role, candidate.compute,
-                  {.batch_size = std::max<int64_t>(2, batch_size / kProbeShare),
-                   .steps = 1,
-                   .warmup_limit = best}));
+  GANDEM_ASSIGN_OR_RETURN(const StepCost probe,
+                          MeasureStep(plan, candidate.compute,
+                                      {.batch_size = std::max<int64_t>(
+                                           2, plan.batch_size / kProbeShare),
+                                       .steps = 1,
+                                       .warmup_limit = best}));
   if (probe.time > best) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
       const StepCost cost,
-      MeasureStep(config, role, candidate.compute,
+      MeasureStep(plan, candidate.compute,
                   {.steps = steps, .warmup_limit = 3 * best}));
   candidate.time = cost.time;
   return absl::OkStatus();
@@ -92,19 +89,17 @@ absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
 
 }  // namespace
 
-std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
-                                             Role which) {
-  const RoleConfig& role = RoleConfigOf(config, which);
-  std::vector<RoleConfig::Precision> precisions = {role.precision()};
-  if (role.precision() == RoleConfig::AUTO) {
+std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan) {
+  std::vector<RoleConfig::Precision> precisions = {plan.precision};
+  if (plan.precision == RoleConfig::AUTO) {
     precisions = {RoleConfig::FLOAT32, RoleConfig::BFLOAT16};
-    if (which == GENERATOR || !HasGradientPenalty(config.penalties())) {
+    if (plan.may_be_float16) {
       precisions.push_back(RoleConfig::FLOAT16);
     }
-    if (role.device() != "cpu") precisions.push_back(RoleConfig::TF32);
+    if (plan.device != "cpu") precisions.push_back(RoleConfig::TF32);
   }
-  std::vector<MemoryLayout> layouts = {role.layout()};
-  if (role.layout() == AUTO) layouts = {NCHW, CHANNELS_LAST};
+  std::vector<MemoryLayout> layouts = {plan.layout};
+  if (plan.layout == AUTO) layouts = {NCHW, CHANNELS_LAST};
   std::vector<ComputeChoice> choices;
   for (const auto precision : precisions) {
     for (const auto layout : layouts) {
@@ -116,18 +111,17 @@ std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
   return choices;
 }
 
-absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
+absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
                                              const FastestOptions& options) {
   const absl::Time deadline = absl::Now() + options.limit;
   std::vector<Candidate> candidates;
   absl::Duration best = absl::InfiniteDuration();
-  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
+  for (const ComputeChoice& choice : ComputeCandidates(plan)) {
     if (!candidates.empty() && absl::Now() > deadline) break;
-    GANDEM_ASSIGN_OR_RETURN(const Compute compute,
-                            ComputeFrom(RoleConfigOf(config, role), choice));
+    GANDEM_ASSIGN_OR_RETURN(const Compute compute, ComputeFrom(plan, choice));
     Candidate candidate{.choice = choice, .compute = compute};
     const absl::Status measured =
-        MeasureFirst(config, role, options.steps, best, candidate);
+        MeasureFirst(plan, options.steps, best, candidate);
     if (!measured.ok()) {
       if (candidates.empty()) return measured;
       GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
@@ -144,9 +138,9 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
   for (; turns < kFinalTurns && (turns == 0 || absl::Now() < deadline);
        ++turns) {
     for (size_t i = 0; i < candidates.size(); ++i) {
-      GANDEM_ASSIGN_OR_RETURN(const StepCost cost,
-                              MeasureStep(config, role, candidates[i].compute,
-                                          {.steps = options.steps}));
+      GANDEM_ASSIGN_OR_RETURN(
+          const StepCost cost,
+          MeasureStep(plan, candidates[i].compute, {.steps = options.steps}));
       sums[i] += cost.time;
     }
   }
@@ -159,32 +153,31 @@ absl::StatusOr<ComputeChoice> FastestCompute(const RunConfig& config, Role role,
   return fastest.choice;
 }
 
-absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
+absl::StatusOr<ComputeChoice> ChooseCompute(const NetworkPlan& plan,
                                             const std::string& resume_from) {
-  const RoleConfig& role_config = RoleConfigOf(config, role);
-  if (!IsAuto(role_config)) return Resolve(role_config, {});
+  if (!IsAuto(plan)) return Resolve(plan, {});
   if (!resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const std::optional<ComputeChoice> kept,
-                            ReadChoice(resume_from, RoleName(role)));
+                            ReadChoice(resume_from, RoleName(plan.role)));
     if (kept.has_value()) {
       GANDEM_LOG_INFO("AUTO: {}, as in the checkpoint", ToString(*kept));
-      return Resolve(role_config, *kept);
+      return Resolve(plan, *kept);
     }
   }
-  return FastestCompute(config, role);
+  return FastestCompute(plan);
 }
 
-ComputeChoice Resolve(const RoleConfig& role, const ComputeChoice& choice) {
+ComputeChoice Resolve(const NetworkPlan& plan, const ComputeChoice& choice) {
   ComputeChoice resolved;
-  resolved.set_precision(role.precision() == RoleConfig::AUTO
-                             ? choice.precision()
-                             : role.precision());
-  resolved.set_layout(role.layout() == AUTO ? choice.layout() : role.layout());
+  resolved.set_precision(plan.precision == RoleConfig::AUTO ? choice.precision()
+                                                            : plan.precision);
+  resolved.set_layout(plan.layout == AUTO ? choice.layout() : plan.layout);
   return resolved;
 }
 
-TensorsByName ChoiceState(const RoleConfig& role, const ComputeChoice& choice) {
-  if (!IsAuto(role)) return {};
+TensorsByName ChoiceState(const NetworkPlan& plan,
+                          const ComputeChoice& choice) {
+  if (!IsAuto(plan)) return {};
   return {{kChoice, torch::tensor({static_cast<int64_t>(choice.precision()),
                                    static_cast<int64_t>(choice.layout())},
                                   at::kLong)}};

@@ -21,10 +21,9 @@
 
 namespace gandem {
 
-// The candidates of a role in `config`, FLOAT32 and NCHW first. One where
-// nothing is AUTO; without FLOAT16 where the config may not have it.
-std::vector<ComputeChoice> ComputeCandidates(const RunConfig& config,
-                                             Role role);
+// The candidates of a role, FLOAT32 and NCHW first. One where nothing is AUTO;
+// without FLOAT16 where the run may not have it.
+std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan);
 
 struct FastestOptions {
   // Candidates that have not had their turn by then are left out. A step that
@@ -35,20 +34,20 @@ struct FastestOptions {
 
 // Measures all candidates and then the best of them again, adding up turns.
 absl::StatusOr<ComputeChoice> FastestCompute(
-    const RunConfig& config, Role role, const FastestOptions& options = {});
+    const NetworkPlan& plan, const FastestOptions& options = {});
 
 // The choice of a role's first worker, and so of all, that starts from the
 // checkpoint in this folder (empty: a new run). Measures where AUTO is asked
 // for and the checkpoint does not say.
 //   DATA_LOSS  the checkpoint's choice is none.
-absl::StatusOr<ComputeChoice> ChooseCompute(const RunConfig& config, Role role,
+absl::StatusOr<ComputeChoice> ChooseCompute(const NetworkPlan& plan,
                                             const std::string& resume_from);
 
 // The configured precision and layout, `choice` where they are AUTO.
-ComputeChoice Resolve(const RoleConfig& role, const ComputeChoice& choice);
+ComputeChoice Resolve(const NetworkPlan& plan, const ComputeChoice& choice);
 
 // What a checkpoint keeps of a choice; nothing where nothing is AUTO.
-TensorsByName ChoiceState(const RoleConfig& role, const ComputeChoice& choice);
+TensorsByName ChoiceState(const NetworkPlan& plan, const ComputeChoice& choice);
 
 std::string ToString(const ComputeChoice& choice);
 

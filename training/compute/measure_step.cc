@@ -15,11 +15,9 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
-#include "common/config/data_shape.h"
 #include "common/status.h"
 #include "models/registry/registry.h"
 #include "training/compute/place_network.h"
-#include "training/compute/run_setup.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/state/catch_torch.h"
 
@@ -71,9 +69,8 @@ class Draws {
   at::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
 };
 
-std::vector<int64_t> MicroBatches(const RoleConfig& role, int64_t batch_size) {
-  const int64_t size =
-      role.micro_batch() == 0 ? batch_size : role.micro_batch();
+std::vector<int64_t> MicroBatches(const NetworkPlan& plan, int64_t batch_size) {
+  const int64_t size = plan.micro_batch == 0 ? batch_size : plan.micro_batch;
   std::vector<int64_t> counts;
   for (int64_t first = 0; first < batch_size; first += size) {
     counts.push_back(std::min(size, batch_size - first));
@@ -144,29 +141,27 @@ absl::Duration TimeOf(absl::FunctionRef<void()> step, const Compute& compute) {
 // A role's network with its inputs.
 class Probe {
  public:
-  absl::Status Make(const RunConfig& config, Role role, const Compute& compute,
+  absl::Status Make(const NetworkPlan& plan, const Compute& compute,
                     int64_t batch_size) {
-    const DataShape data = DataShapeOf(config.data());
-    const RoleConfig& role_config = RoleConfigOf(config, role);
     Draws draws;
     int64_t noise_dim = 1;
-    if (role == GENERATOR) {
+    if (plan.role == GENERATOR) {
       GANDEM_ASSIGN_OR_RETURN(auto network,
-                              MakeGenerator(role_config.network(), data));
+                              MakeGenerator(plan.network, plan.data));
       draws.Fill(*network);
-      GANDEM_ASSIGN_OR_RETURN(
-          generator_, PlaceNetwork(std::move(network), role_config, compute));
+      generator_ =
+          PlaceNetwork(std::move(network), plan.recompute_blocks, compute);
       noise_dim = generator_->noise_dim();
     } else {
       GANDEM_ASSIGN_OR_RETURN(auto network,
-                              MakeDiscriminator(role_config.network(), data));
+                              MakeDiscriminator(plan.network, plan.data));
       draws.Fill(*network);
-      GANDEM_ASSIGN_OR_RETURN(
-          discriminator_,
-          PlaceNetwork(std::move(network), role_config, compute));
+      discriminator_ =
+          PlaceNetwork(std::move(network), plan.recompute_blocks, compute);
     }
-    for (const int64_t count : MicroBatches(role_config, batch_size)) {
-      samples_.push_back(MakeSample(data, count, noise_dim, compute, draws));
+    for (const int64_t count : MicroBatches(plan, batch_size)) {
+      samples_.push_back(
+          MakeSample(plan.data, count, noise_dim, compute, draws));
     }
     return absl::OkStatus();
   }
@@ -182,7 +177,7 @@ class Probe {
   std::vector<Sample> samples_;
 };
 
-absl::Status Measure(const RunConfig& config, Role role, const Compute& compute,
+absl::Status Measure(const NetworkPlan& plan, const Compute& compute,
                      const MeasureOptions& options, StepCost& cost) {
   UseThreads(compute);
   const Tf32Scope tf32(compute);
@@ -192,9 +187,8 @@ absl::Status Measure(const RunConfig& config, Role role, const Compute& compute,
     const c10::DebugInfoGuard listening(c10::DebugInfoKind::PROFILER_STATE,
                                         memory);
     GANDEM_RETURN_IF_ERROR(probe.Make(
-        config, role, compute,
-        options.batch_size == 0 ? RoleConfigOf(config, role).batch_size()
-                                : options.batch_size));
+        plan, compute,
+        options.batch_size == 0 ? plan.batch_size : options.batch_size));
     cost.time = TimeOf([&] { probe.Step(); }, compute);
   }
   cost.peak_bytes = memory->peak();
@@ -209,12 +203,12 @@ absl::Status Measure(const RunConfig& config, Role role, const Compute& compute,
 
 }  // namespace
 
-absl::StatusOr<StepCost> MeasureStep(const RunConfig& config, Role role,
+absl::StatusOr<StepCost> MeasureStep(const NetworkPlan& plan,
                                      const Compute& compute,
                                      const MeasureOptions& options) {
   StepCost cost;
-  GANDEM_RETURN_IF_ERROR(CatchTorch(
-      [&] { return Measure(config, role, compute, options, cost); }));
+  GANDEM_RETURN_IF_ERROR(
+      CatchTorch([&] { return Measure(plan, compute, options, cost); }));
   return cost;
 }
 

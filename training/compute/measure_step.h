@@ -15,9 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proto/config.pb.h"
-#include "proto/metrics.pb.h"
 #include "training/compute/compute.h"
+#include "training/compute/network_plan.h"
 
 namespace gandem {
 
@@ -33,11 +32,10 @@ struct MeasureOptions {
   absl::Duration warmup_limit = absl::InfiniteDuration();
 };
 
-// `role` is GENERATOR or DISCRIMINATOR; its layout and precision in `config` do
-// not count, `compute` does.
+// Layout and precision of `plan` do not count, `compute` does.
 //   RESOURCE_EXHAUSTED  out of memory.
 //   INTERNAL            LibTorch cannot do this on this device.
-absl::StatusOr<StepCost> MeasureStep(const RunConfig& config, Role role,
+absl::StatusOr<StepCost> MeasureStep(const NetworkPlan& plan,
                                      const Compute& compute,
                                      const MeasureOptions& options = {});
 

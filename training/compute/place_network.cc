@@ -5,6 +5,7 @@
 
 #include <utility>
 
+#include "common/check.h"
 #include "models/autocast.h"
 #include "models/layers/layer.h"
 
@@ -23,31 +24,26 @@ void Convert(torch::nn::Module& network, const Compute& compute) {
 }
 
 template <typename Network>
-absl::StatusOr<std::shared_ptr<Network>> Place(std::shared_ptr<Network> network,
-                                               const RoleConfig& role,
-                                               const Compute& compute) {
+std::shared_ptr<Network> Place(std::shared_ptr<Network> network,
+                               bool recompute_blocks, const Compute& compute) {
   Convert(*network, compute);
-  if (role.recompute_blocks() && RecomputeBlocks(*network) == 0) {
-    return absl::InvalidArgumentError(
-        "recompute_blocks: this network is not made of blocks; set it to "
-        "false, or take micro_batch to save memory");
-  }
+  if (recompute_blocks) GANDEM_CHECK(RecomputeBlocks(*network) > 0);
   if (!compute.autocast.has_value()) return network;
   return WithAutocast(std::move(network), *compute.autocast);
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<Generator>> PlaceNetwork(
-    std::shared_ptr<Generator> network, const RoleConfig& role,
-    const Compute& compute) {
-  return Place(std::move(network), role, compute);
+std::shared_ptr<Generator> PlaceNetwork(std::shared_ptr<Generator> network,
+                                        bool recompute_blocks,
+                                        const Compute& compute) {
+  return Place(std::move(network), recompute_blocks, compute);
 }
 
-absl::StatusOr<std::shared_ptr<Discriminator>> PlaceNetwork(
-    std::shared_ptr<Discriminator> network, const RoleConfig& role,
+std::shared_ptr<Discriminator> PlaceNetwork(
+    std::shared_ptr<Discriminator> network, bool recompute_blocks,
     const Compute& compute) {
-  return Place(std::move(network), role, compute);
+  return Place(std::move(network), recompute_blocks, compute);
 }
 
 std::shared_ptr<Generator> PlaceAtRest(std::shared_ptr<Generator> network,

@@ -1,29 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From a network of the registry to one that computes as a role's config says:
+// From a network of the registry to one that computes as its role's does:
 // device, type, layout, autocast, recomputed blocks. Names and values of its
 // state are the same.
 //
 // Thread safety: the compute thread.
-// Errors: INVALID_ARGUMENT where recompute_blocks is set and there are no
-// blocks; Torch exceptions.
+// Errors: Torch exceptions.
 #pragma once
 
 #include <memory>
 
-#include "absl/status/statusor.h"
 #include "models/network.h"
-#include "proto/config.pb.h"
 #include "training/compute/compute.h"
 
 namespace gandem {
 
 // `network` itself, or a wrapper that shares its tensors; use only the result.
-absl::StatusOr<std::shared_ptr<Generator>> PlaceNetwork(
-    std::shared_ptr<Generator> network, const RoleConfig& role,
-    const Compute& compute);
-absl::StatusOr<std::shared_ptr<Discriminator>> PlaceNetwork(
-    std::shared_ptr<Discriminator> network, const RoleConfig& role,
+// With `recompute_blocks` it has some (has_blocks of its family).
+std::shared_ptr<Generator> PlaceNetwork(std::shared_ptr<Generator> network,
+                                        bool recompute_blocks,
+                                        const Compute& compute);
+std::shared_ptr<Discriminator> PlaceNetwork(
+    std::shared_ptr<Discriminator> network, bool recompute_blocks,
     const Compute& compute);
 
 // For sampling, in full precision: an average.

@@ -9,7 +9,6 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "pipeline/open_dataset.h"
-#include "proto/config.pb.h"
 #include "training/inputs/data_places.h"
 
 namespace gandem {
@@ -62,20 +61,20 @@ ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
       device);
 }
 
-absl::StatusOr<ConditionSource> OpenLabels(const RunConfig& config,
+absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device) {
-  const uint64_t seed = config.seed();
-  const int64_t num_classes = config.data().num_classes();
-  const auto draw = config.data().generated_labels();
+  const uint64_t seed = plan.seed;
+  const int64_t num_classes = plan.shape.num_classes;
+  const auto draw = plan.files.generated_labels();
   if (num_classes == 0 || draw == DataConfig::UNIFORM) {
     return KeyedLabels(seed, num_classes, device);
   }
   GANDEM_ASSIGN_OR_RETURN(std::vector<uint8_t> read,
-                          ReadDatasetLabels(config.data()));
+                          ReadDatasetLabels(plan.files));
   const auto labels =
       std::make_shared<const std::vector<uint8_t>>(std::move(read));
   const auto size = static_cast<int64_t>(labels->size());
-  const DataPlaces places(config, size);
+  const DataPlaces places(plan, size);
   const bool as_real = draw == DataConfig::AS_REAL_BATCH;
   return LabelsBy(
       [=](Purpose noise, int64_t step, int64_t index) -> int64_t {

@@ -20,10 +20,9 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
+#include "training/inputs/data_plan.h"
 
 namespace gandem {
-
-class RunConfig;  // proto/config.proto
 
 // The condition of generated images `range` of a step, addressed as their
 // noise: by kGeneratorNoise, kDiscriminatorNoise or kSample.
@@ -41,7 +40,7 @@ ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
 
 // The labels that data.generated_labels asks for. Errors of ReadDatasetLabels
 // (pipeline/open_dataset.h), where they depend on the dataset.
-absl::StatusOr<ConditionSource> OpenLabels(const RunConfig& config,
+absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 
 // The condition of images that came over the exchange.

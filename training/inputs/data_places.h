@@ -16,21 +16,20 @@
 #include <cstdint>
 
 #include "common/check.h"
-#include "common/config/run_config.h"
 #include "common/philox.h"
 #include "pipeline/data_order.h"
-#include "proto/config.pb.h"
+#include "training/inputs/data_plan.h"
 
 namespace gandem {
 
 class DataPlaces {
  public:
   // `size` >= 1 is the number of images.
-  DataPlaces(const RunConfig& config, int64_t size)
-      : order_(config.seed(), size),
+  DataPlaces(const DataPlan& plan, int64_t size)
+      : order_(plan.seed, size),
         size_(size),
-        generator_batch_(StepBatch(config.generator())),
-        discriminator_batch_(StepBatch(config.discriminator())) {}
+        generator_batch_(plan.generator_batch),
+        discriminator_batch_(plan.discriminator_batch) {}
 
   int64_t ImageOf(Purpose noise, int64_t step, int64_t index) const {
     switch (noise) {

@@ -7,10 +7,8 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/config/data_shape.h"
 #include "common/status.h"
 #include "pipeline/open_dataset.h"
-#include "proto/config.pb.h"
 
 namespace gandem {
 
@@ -23,12 +21,12 @@ RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
                             joined_NCHW.narrow(1, channels, inputs), compute)}};
 }
 
-PairReader::PairReader(const RunConfig& config,
+PairReader::PairReader(const DataPlan& plan,
                        std::shared_ptr<const Dataset> pairs,
                        const Compute& compute)
     : pairs_(std::move(pairs)),
-      places_(config, pairs_->size()),
-      channels_(DataShapeOf(config.data()).image.channels),
+      places_(plan, pairs_->size()),
+      channels_(plan.shape.image.channels),
       compute_(compute) {}
 
 absl::StatusOr<RealImages> PairReader::Read(Purpose noise, int64_t step,
@@ -45,15 +43,11 @@ absl::StatusOr<RealImages> PairReader::Read(Purpose noise, int64_t step,
   return SplitPairs(joined_NCHW, channels_, compute_);
 }
 
-bool HasPairs(const RunConfig& config) {
-  return !config.data().idx_inputs().empty();
-}
-
 absl::StatusOr<std::shared_ptr<const PairReader>> OpenPairReader(
-    const RunConfig& config, const Compute& compute) {
+    const DataPlan& plan, const Compute& compute) {
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> pairs,
-                          OpenPairs(config.data()));
-  return std::make_shared<const PairReader>(config, std::move(pairs), compute);
+                          OpenPairs(plan.files));
+  return std::make_shared<const PairReader>(plan, std::move(pairs), compute);
 }
 
 ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs) {
@@ -65,10 +59,10 @@ ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs) {
 }
 
 absl::StatusOr<ConditionSource> OpenConditions(
-    const RunConfig& config, std::shared_ptr<const PairReader> pairs,
+    const DataPlan& plan, std::shared_ptr<const PairReader> pairs,
     at::Device device) {
   if (pairs) return InputsOf(std::move(pairs));
-  return OpenLabels(config, device);
+  return OpenLabels(plan, device);
 }
 
 absl::StatusOr<RealImages> ReadConditions(const ConditionSource& conditions,

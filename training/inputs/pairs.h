@@ -21,8 +21,6 @@
 
 namespace gandem {
 
-class RunConfig;  // proto/config.proto
-
 // Images and, as their condition, what they are made of; `joined_NCHW` has the
 // `channels` of the images first (OpenPairs of pipeline/open_dataset.h).
 RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
@@ -31,7 +29,7 @@ RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
 class PairReader {
  public:
   // `pairs` are those of OpenPairs.
-  PairReader(const RunConfig& config, std::shared_ptr<const Dataset> pairs,
+  PairReader(const DataPlan& plan, std::shared_ptr<const Dataset> pairs,
              const Compute& compute);
 
   int64_t size() const { return pairs_->size(); }
@@ -48,12 +46,9 @@ class PairReader {
   const Compute compute_;
 };
 
-// Does the run translate images?
-bool HasPairs(const RunConfig& config);
-
-// Of a run that does.
+// Of a run that translates images.
 absl::StatusOr<std::shared_ptr<const PairReader>> OpenPairReader(
-    const RunConfig& config, const Compute& compute);
+    const DataPlan& plan, const Compute& compute);
 
 // What generated images are made of; `pairs` is not null.
 ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs);
@@ -61,7 +56,7 @@ ConditionSource InputsOf(std::shared_ptr<const PairReader> pairs);
 // What a run's generated images are conditioned on: inputs where it has
 // `pairs`, else OpenLabels.
 absl::StatusOr<ConditionSource> OpenConditions(
-    const RunConfig& config, std::shared_ptr<const PairReader> pairs,
+    const DataPlan& plan, std::shared_ptr<const PairReader> pairs,
     at::Device device);
 
 // What generated images of a step are made of and, where there are `pairs`

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both roles optimize, from the config: the same for all processes of a
+// What both roles optimize: the same for all processes of a
 // run, because any of them may judge images (training/objective/critic.h).
 //
-// Owner: values. Thread safety: pure functions.
+// Owner: values. Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,6 @@
 #include "training/objective/penalties.h"
 
 namespace gandem {
-
-class RunConfig;  // proto/config.proto
 
 struct ObjectiveOptions {
   AdversarialLoss loss = AdversarialLoss::kNonSaturating;
@@ -29,7 +27,5 @@ struct ObjectiveOptions {
     return class_loss.family != ClassLossOptions::Family::kNone;
   }
 };
-
-ObjectiveOptions ObjectiveFrom(const RunConfig& config);
 
 }  // namespace gandem

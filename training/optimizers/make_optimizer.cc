@@ -8,135 +8,27 @@
 #include "training/optimizers/learning_rate.h"
 #include "training/optimizers/lookahead.h"
 #include "training/optimizers/optimistic.h"
-#include "training/optimizers/rules/adabelief.h"
-#include "training/optimizers/rules/adafactor.h"
-#include "training/optimizers/rules/adam.h"
-#include "training/optimizers/rules/lamb.h"
-#include "training/optimizers/rules/lars.h"
-#include "training/optimizers/rules/lion.h"
-#include "training/optimizers/rules/radam.h"
-#include "training/optimizers/rules/rmsprop.h"
-#include "training/optimizers/rules/sgd.h"
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
-
-AdamOptions ToOptions(const AdamConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .eps = config.eps(),
-          .weight_decay = config.weight_decay()};
-}
-
-AdamOptions ToOptions(const AdamwConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .eps = config.eps(),
-          .weight_decay = config.weight_decay(),
-          .decoupled_weight_decay = true};
-}
-
-SgdOptions ToOptions(const SgdConfig& config) {
-  return {.momentum = config.momentum(),
-          .dampening = config.dampening(),
-          .nesterov = config.nesterov(),
-          .weight_decay = config.weight_decay()};
-}
-
-RmspropOptions ToOptions(const RmspropConfig& config) {
-  return {.alpha = config.alpha(),
-          .momentum = config.momentum(),
-          .centered = config.centered(),
-          .eps = config.eps(),
-          .eps_root = config.eps_root(),
-          .weight_decay = config.weight_decay()};
-}
-
-AdaBeliefOptions ToOptions(const AdabeliefConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .eps = config.eps(),
-          .eps_root = config.eps_root(),
-          .bias_correction = config.bias_correction(),
-          .weight_decay = config.weight_decay(),
-          .decoupled_weight_decay = config.decoupled_weight_decay()};
-}
-
-RadamOptions ToOptions(const RadamConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .eps = config.eps(),
-          .weight_decay = config.weight_decay(),
-          .decoupled_weight_decay = config.decoupled_weight_decay()};
-}
-
-LarsOptions ToOptions(const LarsConfig& config) {
-  return {.momentum = config.momentum(),
-          .trust = config.trust(),
-          .weight_decay = config.weight_decay(),
-          .skip_vectors = config.skip_vectors()};
-}
-
-LambOptions ToOptions(const LambConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .eps = config.eps(),
-          .bias_correction = config.bias_correction(),
-          .weight_decay = config.weight_decay(),
-          .skip_vectors = config.skip_vectors()};
-}
-
-AdafactorOptions ToOptions(const AdafactorConfig& config) {
-  return {.decay_exponent = config.decay_exponent(),
-          .beta1 = config.beta1(),
-          .eps_square = config.eps_square(),
-          .eps_scale = config.eps_scale(),
-          .clip_threshold = config.clip_threshold(),
-          .relative_step = config.relative_step(),
-          .scale_by_parameter = config.scale_by_parameter(),
-          .weight_decay = config.weight_decay()};
-}
-
-LionOptions ToOptions(const LionConfig& config) {
-  return {.beta1 = config.beta1(),
-          .beta2 = config.beta2(),
-          .weight_decay = config.weight_decay()};
-}
 
 struct Family {
   std::unique_ptr<UpdateRule> rule;
   double learning_rate = 0;
 };
 
+// Adam's, if none is set.
 Family MakeFamily(const OptimizerConfig& config,
                   const TensorsByName& parameters) {
-  const auto family = [&](const auto& make, const auto& chosen) {
-    return Family{make(ToOptions(chosen), parameters), chosen.learning_rate()};
-  };
-  switch (config.family_case()) {
-    case OptimizerConfig::kAdam:
-    case OptimizerConfig::FAMILY_NOT_SET:
-      break;
-    case OptimizerConfig::kAdamw:
-      return family(MakeAdam, config.adamw());
-    case OptimizerConfig::kSgd:
-      return family(MakeSgd, config.sgd());
-    case OptimizerConfig::kRmsprop:
-      return family(MakeRmsprop, config.rmsprop());
-    case OptimizerConfig::kAdabelief:
-      return family(MakeAdaBelief, config.adabelief());
-    case OptimizerConfig::kRadam:
-      return family(MakeRadam, config.radam());
-    case OptimizerConfig::kLars:
-      return family(MakeLars, config.lars());
-    case OptimizerConfig::kLamb:
-      return family(MakeLamb, config.lamb());
-    case OptimizerConfig::kAdafactor:
-      return family(MakeAdafactor, config.adafactor());
-    case OptimizerConfig::kLion:
-      return family(MakeLion, config.lion());
+#define GANDEM_MAKE_RULE(Config, field)           \
+  if (config.has_##field()) {                     \
+    return {MakeRule(config.field(), parameters), \
+            config.field().learning_rate()};      \
   }
-  return family(MakeAdam, config.adam());
+  GANDEM_OPTIMIZERS(GANDEM_MAKE_RULE)
+#undef GANDEM_MAKE_RULE
+  return {MakeRule(config.adam(), parameters), config.adam().learning_rate()};
 }
 
 RateSchedule ToSchedule(const RateScheduleConfig& config, int64_t rounds) {

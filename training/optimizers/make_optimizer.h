@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From an OptimizerConfig to an optimizer. A new family is a rule in this
-// folder, a message in proto/config.proto and a case in make_optimizer.cc.
+// From an OptimizerConfig to an optimizer. A new one is a message in
+// proto/config.proto, a source in rules/ and a line in rules/families.h; names
+// of numbers that no other has get their range in
+// common/config/optimizer_validate.cc.
 //
 // Thread safety: the compute thread. Errors: below; Torch exceptions.
 #pragma once

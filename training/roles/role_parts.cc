@@ -3,13 +3,10 @@
 
 #include <torch/torch.h>
 
-#include <limits>
 #include <utility>
 #include <vector>
 
 #include "common/checkpoint/checkpoint_shards.h"
-#include "common/config/data_shape.h"
-#include "common/config/run_config.h"
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
@@ -19,36 +16,23 @@
 #include "training/fleet/sync_batch_norm.h"
 
 namespace gandem {
-namespace {
 
-CheckpointPlan PlanFrom(const RunConfig& config) {
-  return {.rounds = config.rounds(),
-          .every_rounds = config.checkpoint().every_rounds()};
-}
-
-double ClipNorm(const RoleConfig& role) {
-  return role.clip_gradient_norm() > 0
-             ? role.clip_gradient_norm()
-             : std::numeric_limits<double>::infinity();
-}
-
-}  // namespace
-
-RoleOptions RoleOptionsFrom(const RunConfig& config, const RoleConfig& role,
+RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
                             const EpochPlace& place, const Compute& compute,
                             const ComputeChoice& choice,
                             const TensorFormat& sent_format) {
-  return {.schedule = ScheduleFrom(config),
+  return {.schedule = plan.schedule(),
           .rank = place.rank,
-          .fleet_size = role.workers(),
-          .rounds_to_agreement = StepsToAgreement(role),
+          .fleet_size = role.workers,
+          .rounds_to_agreement = role.steps_to_agreement,
           .first_round = place.first_round,
           .saved_rounds = place.saved_rounds,
-          .checkpoints = PlanFrom(config),
-          .objective = ObjectiveFrom(config),
-          .clip_gradient_norm = ClipNorm(role),
+          .checkpoints = {.rounds = plan.rounds,
+                          .every_rounds = plan.checkpoint_every_rounds},
+          .objective = plan.objective,
+          .clip_gradient_norm = role.clip_gradient_norm,
           .compute = compute,
-          .compute_choice = ChoiceState(role, choice),
+          .compute_choice = ChoiceState(role.network, choice),
           .sent_format = sent_format};
 }
 
@@ -59,58 +43,41 @@ RoleServices ServicesOf(const RoleSetup& setup) {
 }
 
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
-    const RunConfig& config, const Compute& compute) {
+    const NetworkPlan& plan, const Compute& compute) {
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Discriminator> network,
-                          MakeDiscriminator(config.discriminator().network(),
-                                            DataShapeOf(config.data())));
-  InitializeParameters(*network, config.discriminator().network(),
-                       config.seed());
-  return PlaceNetwork(std::move(network), config.discriminator(), compute);
+                          MakeDiscriminator(plan.network, plan.data));
+  InitializeParameters(*network, plan.network, plan.seed);
+  return PlaceNetwork(std::move(network), plan.recompute_blocks, compute);
 }
 
-std::unique_ptr<GradientScaler> NewScaler(const RoleConfig& role,
+std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
                                           const Compute& compute) {
   if (!compute.NeedsLossScale()) return nullptr;
-  const LossScaleConfig& scale = role.loss_scale();
-  return std::make_unique<GradientScaler>(
-      GradientScaler::Options{.initial_scale = scale.initial(),
-                              .growth_factor = scale.growth_factor(),
-                              .backoff_factor = scale.backoff_factor(),
-                              .growth_interval = scale.growth_interval()});
+  return std::make_unique<GradientScaler>(role.loss_scale);
 }
 
 std::unique_ptr<GradientSynchronizer> NewSynchronizer(
-    const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
+    const RolePlan& role, const RoleSetup& setup,
     const torch::nn::Module& network, const Optimizer& optimizer,
     const GradientScaler* scaler) {
   if (setup.fleet.tensors == nullptr) return nullptr;
-  using Wire = GradientSynchronizer::Wire;
-  const SyncConfig& sync = role.sync();
   const IndexRange slice =
-      RankSlice(step_batch, setup.place.rank, role.workers());
+      RankSlice(role.step_batch, setup.place.rank, role.workers);
+  GradientSynchronizer::Options options = role.sync;
+  options.share =
+      static_cast<double>(slice.count) / static_cast<double>(role.step_batch);
+  options.may_be_infinite = scaler != nullptr;
   return std::make_unique<GradientSynchronizer>(
-      GradientSynchronizer::Options{
-          .mode = sync.mode() == SyncConfig::AVERAGE_STATE
-                      ? GradientSynchronizer::Mode::kAverageState
-                      : GradientSynchronizer::Mode::kAccumulate,
-          .interval = sync.interval(),
-          .bucket_bytes = sync.bucket_bytes(),
-          .wire = sync.wire() == SyncConfig::BFLOAT16  ? Wire::kBfloat16
-                  : sync.wire() == SyncConfig::FLOAT16 ? Wire::kFloat16
-                                                       : Wire::kExact,
-          .divergence_check_interval = sync.divergence_check_interval(),
-          .share = static_cast<double>(slice.count) /
-                   static_cast<double>(step_batch),
-          .may_be_infinite = scaler != nullptr},
+      options,
       GradientSynchronizer::State{.parameters = ParametersOf(network),
                                   .buffers = BuffersOf(network),
                                   .optimizer = optimizer.State()},
       setup.fleet);
 }
 
-void SyncIfAsked(const RoleConfig& role, const RoleSetup& setup,
+void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network) {
-  if (setup.fleet.host == nullptr || !role.sync().batch_norm()) return;
+  if (setup.fleet.host == nullptr || !role.syncs_batch_norm) return;
   SyncBatchNorm(network, GatherOver(setup.fleet.host));
 }
 

@@ -18,12 +18,12 @@
 #include "absl/status/statusor.h"
 #include "exchange/exchange.h"
 #include "models/network.h"
-#include "proto/config.pb.h"
-#include "training/compute/run_setup.h"
+#include "proto/metrics.pb.h"
 #include "training/fleet/fleet_collectives.h"
 #include "training/fleet/gradient_synchronizer.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/training_role.h"
 #include "training/state/module_state.h"
 
@@ -46,7 +46,7 @@ struct RoleSetup {
 // Builds a role, with the state of `setup.resume_from`. `Exchange` outlives it.
 template <typename Exchange>
 using RoleFactory = std::function<absl::StatusOr<std::unique_ptr<TrainingRole>>(
-    const RunConfig& config, const RoleSetup& setup, Exchange* exchange)>;
+    const RunPlan& plan, const RoleSetup& setup, Exchange* exchange)>;
 
 // The roles that a program has; the others are null.
 struct RoleFactories {
@@ -54,7 +54,7 @@ struct RoleFactories {
   RoleFactory<DiscriminatorExchange> discriminator = nullptr;
 };
 
-RoleOptions RoleOptionsFrom(const RunConfig& config, const RoleConfig& role,
+RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
                             const EpochPlace& place, const Compute& compute,
                             const ComputeChoice& choice,
                             const TensorFormat& sent_format);
@@ -64,22 +64,22 @@ RoleServices ServicesOf(const RoleSetup& setup);
 // With the parameters of the run's seed, where and as `compute` says. Also the
 // generator's critic is one.
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
-    const RunConfig& config, const Compute& compute);
+    const NetworkPlan& plan, const Compute& compute);
 
 // Null where `compute` needs no loss scale.
-std::unique_ptr<GradientScaler> NewScaler(const RoleConfig& role,
+std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
                                           const Compute& compute);
 
 // Null without a fleet. The references outlive what is returned.
 std::unique_ptr<GradientSynchronizer> NewSynchronizer(
-    const RoleConfig& role, const RoleSetup& setup, int64_t step_batch,
+    const RolePlan& role, const RoleSetup& setup,
     const torch::nn::Module& network, const Optimizer& optimizer,
     const GradientScaler* scaler);
 
 // `network` sees the images of all workers of this one's role, if `role`, whose
 // network it is, wants that. For networks that all of them run in step; an
 // average or a sample is one rank's own.
-void SyncIfAsked(const RoleConfig& role, const RoleSetup& setup,
+void SyncIfAsked(const RolePlan& role, const RoleSetup& setup,
                  torch::nn::Module& network);
 
 // Replaces the state of `role`, named `name` in checkpoints, by that of

@@ -7,7 +7,6 @@
 
 #include <string>
 
-#include "common/config/data_shape.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "tests/testing/status_matchers.h"
@@ -20,14 +19,16 @@ using ::testing::HasSubstr;
 
 LoadedGenerator MakeLoaded(const std::string& network, int64_t num_classes) {
   LoadedGenerator loaded;
+  RunConfig config;
   EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(
-      network, loaded.config.mutable_generator()->mutable_network()));
-  loaded.config.mutable_data()->set_num_classes(num_classes);
-  const NetworkConfig& config = loaded.config.generator().network();
-  const auto made = MakeGenerator(config, DataShapeOf(loaded.config.data()));
+      network, config.mutable_generator()->mutable_network()));
+  config.mutable_data()->set_num_classes(num_classes);
+  loaded.plan = MakeRunPlan(config);
+  const NetworkPlan& plan = loaded.plan.generator.network;
+  const auto made = MakeGenerator(plan.network, plan.data);
   EXPECT_OK(made);
   loaded.network = *made;
-  InitializeParameters(*loaded.network, config, 7);
+  InitializeParameters(*loaded.network, plan.network, 7);
   return loaded;
 }
 

@@ -234,22 +234,29 @@ TEST(ResnetTest, NamesWhatDoesNotFit) {
   };
   for (const Case& c : {
            Case{"biggan { noise_dim: 121 }", Data(128, 3),
-                "network.biggan: noise_dim 121 does not split into 6 equal "
+                "models: network.biggan.noise_dim 121 does not split into 6 "
+                "equal "
                 "chunks"},
            Case{"biggan { attention_size: 48 }", Data(128, 3),
-                "network.biggan: the generator has no layer of 48 x 48 for "
-                "attention: change attention_size; the discriminator has no "
+                "models: network.biggan: the generator has no layer of 48 x 48 "
+                "for "
+                "attention: change attention_size; network.biggan: the "
+                "discriminator has no "
                 "layer of 48 x 48 for attention: change attention_size"},
            Case{"sagan { width: 6 }", Data(64, 3),
-                "network.sagan: attention is for multiples of 8 channels, the "
-                "generator has 12 at 32 x 32: change width; attention is for "
+                "models: network.sagan: attention is for multiples of 8 "
+                "channels, the "
+                "generator has 12 at 32 x 32: change width; network.sagan: "
+                "attention is for "
                 "multiples of 8 channels, the discriminator has 6 at 32 x 32: "
                 "change width"},
            Case{"biggan { head: CONTRASTIVE }", Data(32, 0),
-                "network.biggan: head CONTRASTIVE needs classes to tell apart: "
+                "models: network.biggan.head CONTRASTIVE needs classes to tell "
+                "apart: "
                 "set data.num_classes"},
            Case{"biggan { form: DEEP }", Data(64, 3),
-                "network.biggan: form DEEP is for images of 32, 128 or 256 "
+                "models: network.biggan.form DEEP is for images of 32, 128 or "
+                "256 "
                 "pixels, not 64"},
        }) {
     EXPECT_THAT(MakeDiscriminator(ParseResnet(c.config), c.data).status(),

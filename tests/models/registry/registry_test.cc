@@ -12,6 +12,7 @@
 #include <string>
 
 #include "common/config/network_check.h"
+#include "models/layers/layer.h"
 #include "models/registry/initialize.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
@@ -181,6 +182,21 @@ TEST(RegistryTest, EveryMessageHasALineAndTheOtherWayRound) {
   EXPECT_EQ(lines, fields);
 }
 
+TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
+  for (const auto* const field : NetworkFamilies()) {
+    NetworkConfig config;
+    config.GetReflection()->MutableMessage(&config, field);
+    const auto sizes = ImageSizesOf(*field);
+    const DataShape data = RegistrySquare(1, sizes.empty() ? 32 : sizes[0]);
+    const bool blocks = field->options().GetExtension(has_blocks);
+    ASSERT_OK_AND_ASSIGN(const auto generator, MakeGenerator(config, data));
+    ASSERT_OK_AND_ASSIGN(const auto discriminator,
+                         MakeDiscriminator(config, data));
+    EXPECT_EQ(RecomputeBlocks(*generator) > 0, blocks) << field->name();
+    EXPECT_EQ(RecomputeBlocks(*discriminator) > 0, blocks) << field->name();
+  }
+}
+
 TEST(RegistryTest, NamesEveryFault) {
   const auto network =
       MakeGenerator(ParseRegistry("dcgan { width: 0 noise_dim: -1 }"),
@@ -220,7 +236,7 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
        "shortcut RECTIFIED is not defined with norm BATCH"},
       {"keras_dcgan { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
       {"pix2pix { dropout: 1 }", 64, "dropout 1 is not in [0, 1)"},
-      {"mlp {}", 4096, "image values"},
+      {"mlp {}", 4096, "mlp is for images of at most 16777216 values"},
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(

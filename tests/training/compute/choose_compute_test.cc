@@ -13,6 +13,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/training/runs/pair.h"
+#include "training/plan/run_plan.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
@@ -25,10 +26,16 @@ using gandem::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
+// Of a role of `config`.
+NetworkPlan ChosenPlan(const RunConfig& config, Role role) {
+  return MakeRunPlan(config).role(role).network;
+}
+
 std::vector<std::string> ChooseComputeNames(const RunConfig& config,
                                             Role role = DISCRIMINATOR) {
   std::vector<std::string> names;
-  for (const ComputeChoice& choice : ComputeCandidates(config, role)) {
+  for (const ComputeChoice& choice :
+       ComputeCandidates(ChosenPlan(config, role))) {
     names.push_back(ToString(choice));
   }
   return names;
@@ -104,15 +111,15 @@ TEST_F(ChooseComputeTest, WithoutAutoItIsTheConfig) {
   role.set_precision(RoleConfig::FLOAT64);
   role.set_layout(CHANNELS_LAST);
   ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
-                       ChooseCompute(config_, GENERATOR, ""));
+                       ChooseCompute(ChosenPlan(config_, GENERATOR), ""));
   EXPECT_EQ(ToString(choice), "FLOAT64 CHANNELS_LAST");
-  EXPECT_TRUE(ChoiceState(role, choice).empty());
+  EXPECT_TRUE(ChoiceState(ChosenPlan(config_, GENERATOR), choice).empty());
 }
 
 TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
-                         ChooseCompute(config_, role, ""));
+                         ChooseCompute(ChosenPlan(config_, role), ""));
     EXPECT_THAT(ChooseComputeNames(config_, role),
                 ::testing::Contains(ToString(choice)));
   }
@@ -120,9 +127,9 @@ TEST_F(ChooseComputeTest, ANewRunGetsOneOfTheCandidates) {
 
 // With the first candidate only when there is no time for more.
 TEST_F(ChooseComputeTest, TimeIsLimited) {
-  ASSERT_OK_AND_ASSIGN(
-      const ComputeChoice choice,
-      FastestCompute(config_, GENERATOR, {.limit = absl::ZeroDuration()}));
+  ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
+                       FastestCompute(ChosenPlan(config_, GENERATOR),
+                                      {.limit = absl::ZeroDuration()}));
   EXPECT_EQ(ToString(choice), "FLOAT32 NCHW");
 }
 
@@ -132,9 +139,9 @@ TEST_F(ChooseComputeTest, AResumeKeepsTheChoice) {
                                RoleConfig::FLOAT16, RoleConfig::TF32}) {
     for (const auto layout : {NCHW, CHANNELS_LAST}) {
       WriteCheckpoint("discriminator-0.safetensors", {precision, layout});
-      ASSERT_OK_AND_ASSIGN(
-          const ComputeChoice choice,
-          ChooseCompute(config_, DISCRIMINATOR, checkpoint_.path()));
+      ASSERT_OK_AND_ASSIGN(const ComputeChoice choice,
+                           ChooseCompute(ChosenPlan(config_, DISCRIMINATOR),
+                                         checkpoint_.path()));
       EXPECT_EQ(choice.precision(), precision);
       EXPECT_EQ(choice.layout(), layout);
     }
@@ -145,9 +152,10 @@ TEST_F(ChooseComputeTest, RefusesADamagedChoice) {
   for (const std::vector<int64_t>& choice : std::vector<std::vector<int64_t>>{
            {99, 0}, {0, 99}, {RoleConfig::AUTO, 0}, {0, AUTO}}) {
     WriteCheckpoint("generator-0.safetensors", choice);
-    EXPECT_THAT(ChooseCompute(config_, GENERATOR, checkpoint_.path()),
-                StatusIs(absl::StatusCode::kDataLoss,
-                         HasSubstr("is no precision and layout")));
+    EXPECT_THAT(
+        ChooseCompute(ChosenPlan(config_, GENERATOR), checkpoint_.path()),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 HasSubstr("is no precision and layout")));
   }
 }
 
@@ -165,8 +173,9 @@ TEST_F(ChooseComputeTest, RolesSaveAndFollowTheChoice) {
     const TempDir checkpoint;
     gandem::testing::WriteStates(by_choice[i], checkpoint.path());
     for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-      ASSERT_OK_AND_ASSIGN(const ComputeChoice kept,
-                           ChooseCompute(config_, role, checkpoint.path()));
+      ASSERT_OK_AND_ASSIGN(
+          const ComputeChoice kept,
+          ChooseCompute(ChosenPlan(config_, role), checkpoint.path()));
       EXPECT_EQ(ToString(kept), ToString(choices[i]));
     }
   }

@@ -9,6 +9,7 @@
 
 #include "common/files/text_proto.h"
 #include "tests/testing/status_matchers.h"
+#include "training/plan/run_plan.h"
 
 namespace gandem {
 namespace {
@@ -25,10 +26,16 @@ RunConfig MeasureStepConfig() {
   return config;
 }
 
+// Of a role of `config`.
+NetworkPlan MeasuredPlan(const RunConfig& config, Role role) {
+  return MakeRunPlan(config).role(role).network;
+}
+
 class MeasureStepTest : public ::testing::TestWithParam<Role> {
  protected:
   StepCost Measure(const RunConfig& config, const Compute& compute) {
-    const auto cost = MeasureStep(config, GetParam(), compute, {.steps = 1});
+    const auto cost =
+        MeasureStep(MeasuredPlan(config, GetParam()), compute, {.steps = 1});
     EXPECT_OK(cost.status());
     EXPECT_GT(cost->time, absl::ZeroDuration());
     return *cost;
@@ -46,7 +53,8 @@ TEST_P(MeasureStepTest, PeakIsThatOfTensors) {
   network.mutable_mlp()->set_noise_dim(1000);
   // A thousand or a million weights of a layer and as many gradients; a batch
   // of 2 has next to no activations.
-  const auto cost = MeasureStep(config, GetParam(), {}, {.batch_size = 2});
+  const auto cost =
+      MeasureStep(MeasuredPlan(config, GetParam()), {}, {.batch_size = 2});
   ASSERT_OK(cost.status());
   const double weights = (GetParam() == GENERATOR ? 1001000.0 : 0) +
                          1024 * 1000 + (GetParam() == GENERATOR ? 1024 : 2001);
@@ -72,7 +80,8 @@ TEST(RecomputeTest, BlocksOfAGeneratorNeedLessMemory) {
   network.set_width(8);
   network.set_attention(false);
   const auto peak = [&] {
-    const auto cost = MeasureStep(config, GENERATOR, {}, {.steps = 1});
+    const auto cost =
+        MeasureStep(MeasuredPlan(config, GENERATOR), {}, {.steps = 1});
     EXPECT_OK(cost.status());
     return cost->peak_bytes;
   };
@@ -83,7 +92,8 @@ TEST(RecomputeTest, BlocksOfAGeneratorNeedLessMemory) {
 
 TEST_P(MeasureStepTest, ABatchOfHalfTheSizeNeedsLessMemory) {
   const RunConfig config = MeasureStepConfig();
-  const auto half = MeasureStep(config, GetParam(), {}, {.batch_size = 8});
+  const auto half =
+      MeasureStep(MeasuredPlan(config, GetParam()), {}, {.batch_size = 8});
   ASSERT_OK(half.status());
   EXPECT_LT(half->peak_bytes, 0.65 * Measure(config, {}).peak_bytes);
 }
@@ -96,16 +106,6 @@ TEST_P(MeasureStepTest, LeavesNoTrace) {
   EXPECT_TRUE(at::equal(torch::rand({3}), expected));
 }
 
-TEST_P(MeasureStepTest, RecomputingNeedsBlocks) {
-  RunConfig config = MeasureStepConfig();
-  RoleOf(config).mutable_network()->mutable_mlp()->add_hidden(4);
-  RoleOf(config).set_recompute_blocks(true);
-  EXPECT_THAT(
-      MeasureStep(config, GetParam(), {}).status(),
-      gandem::testing::StatusIs(absl::StatusCode::kInvalidArgument,
-                                ::testing::HasSubstr("is not made of blocks")));
-}
-
 INSTANTIATE_TEST_SUITE_P(Roles, MeasureStepTest,
                          ::testing::Values(GENERATOR, DISCRIMINATOR),
                          [](const auto& info) {
@@ -114,7 +114,7 @@ INSTANTIATE_TEST_SUITE_P(Roles, MeasureStepTest,
 
 TEST(MeasureStepLimitTest, ASlowWarmUpIsTheAnswer) {
   const auto cost =
-      MeasureStep(MeasureStepConfig(), GENERATOR, {},
+      MeasureStep(MeasuredPlan(MeasureStepConfig(), GENERATOR), {},
                   {.steps = 1000000, .warmup_limit = absl::ZeroDuration()});
   ASSERT_OK(cost.status());
   EXPECT_GT(cost->time, absl::ZeroDuration());

@@ -73,19 +73,20 @@ class OpenLabelsTest : public ::testing::Test {
  protected:
   OpenLabelsTest() {
     for (int64_t i = 0; i < kImages; ++i) labels_[i] = i % 7 == 0 ? 1 : 0;
-    config_.set_seed(kSeed);
-    DataConfig& data = *config_.mutable_data();
+    plan_.seed = kSeed;
+    DataConfig& data = plan_.files;
     data.set_idx_labels(gandem::testing::WritePlain(
         folder_ / "labels", gandem::testing::IdxBytes({kImages}, labels_)));
     data.set_num_classes(3);  // one that no image has
-    config_.mutable_generator()->set_batch_size(8);
-    config_.mutable_discriminator()->set_batch_size(4);
+    plan_.shape = DataShapeOf(data);
+    plan_.generator_batch = 8;
+    plan_.discriminator_batch = 4;
   }
 
   at::Tensor Labels(DataConfig::LabelDraw draw, Purpose noise, int64_t step,
                     IndexRange range) {
-    config_.mutable_data()->set_generated_labels(draw);
-    const auto source = OpenLabels(config_, at::kCPU);
+    plan_.files.set_generated_labels(draw);
+    const auto source = OpenLabels(plan_, at::kCPU);
     EXPECT_OK(source.status());
     const auto condition = (*source)(noise, step, range);
     EXPECT_OK(condition.status());
@@ -95,7 +96,7 @@ class OpenLabelsTest : public ::testing::Test {
   static constexpr int64_t kImages = 70;
   const gandem::testing::TempDir folder_;
   std::vector<uint8_t> labels_ = std::vector<uint8_t>(kImages);
-  RunConfig config_;
+  DataPlan plan_;
 };
 
 TEST_F(OpenLabelsTest, UniformOrAsOftenAsInTheDataset) {
@@ -229,13 +230,12 @@ class ConditionsNumbers : public Dataset {
 };
 
 ConditionSource Inputs() {
-  RunConfig config;
-  config.set_seed(kSeed);
-  config.mutable_generator()->set_batch_size(kConditionsSteps *
-                                             kConditionsBatch);
-  config.mutable_discriminator()->set_batch_size(kConditionsBatch);
+  const DataPlan plan = {.shape = DataShapeOf(DataConfig()),
+                         .seed = kSeed,
+                         .generator_batch = kConditionsSteps * kConditionsBatch,
+                         .discriminator_batch = kConditionsBatch};
   return InputsOf(std::make_shared<PairReader>(
-      config, std::make_shared<ConditionsNumbers>(), Compute{}));
+      plan, std::make_shared<ConditionsNumbers>(), Compute{}));
 }
 
 Condition RealCondition(int64_t step, bool pairs) {

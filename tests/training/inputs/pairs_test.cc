@@ -10,7 +10,6 @@
 #include <utility>
 
 #include "pipeline/prefetcher.h"
-#include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -44,18 +43,15 @@ class Unreadable : public PairsNumbers {
   }
 };
 
-RunConfig PairsConfig(int64_t interval = 1) {
-  RunConfig config;
-  config.set_seed(11);
-  config.mutable_generator()->mutable_sync()->set_interval(interval);
-  config.mutable_discriminator()->mutable_sync()->set_interval(interval);
-  config.mutable_generator()->set_batch_size(kPairsSteps * kPairsBatch);
-  config.mutable_discriminator()->set_batch_size(kPairsBatch);
-  return config;
+DataPlan PairsPlan(int64_t interval = 1) {
+  return {.shape = {.image = {.channels = 1, .height = 2, .width = 1}},
+          .seed = 11,
+          .generator_batch = kPairsSteps * kPairsBatch * interval,
+          .discriminator_batch = kPairsBatch * interval};
 }
 
 PairReader PairsReader(int64_t interval = 1) {
-  return PairReader(PairsConfig(interval), std::make_shared<PairsNumbers>(),
+  return PairReader(PairsPlan(interval), std::make_shared<PairsNumbers>(),
                     Compute{});
 }
 
@@ -121,7 +117,7 @@ TEST(PairReaderTest, InputsAreTheOtherChannels) {
 }
 
 TEST(PairReaderTest, ReportsWhatCannotBeRead) {
-  const PairReader reader(PairsConfig(), std::make_shared<Unreadable>(),
+  const PairReader reader(PairsPlan(), std::make_shared<Unreadable>(),
                           Compute{});
   EXPECT_THAT(reader.Read(Purpose::kSample, 0, {.first = 0, .count = 1}),
               StatusIs(absl::StatusCode::kDataLoss, "bad pixel"));

@@ -21,7 +21,6 @@
 #include "models/registry/registry.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"
-#include "training/compute/run_setup.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
 

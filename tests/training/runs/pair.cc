@@ -27,6 +27,7 @@
 #include "tests/testing/delayed_exchange.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/temp_dir.h"
+#include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/run_roles.h"
 
@@ -51,16 +52,15 @@ class MemorySink : public CheckpointSink {
   SavedStates states_ ABSL_GUARDED_BY(mu_);
 };
 
-absl::Status RunColocated(const RunConfig& config, const RoleSetup& setup) {
-  const ExchangeOptions options = ExchangeOptionsFrom(config, setup.place);
+absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
+  const ExchangeOptions options = ExchangeAt(plan, setup.place);
   GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
   GANDEM_ASSIGN_OR_RETURN(const auto generator_end,
                           CreateInProcessGenerator(options, end.get()));
-  GANDEM_ASSIGN_OR_RETURN(
-      const auto generator,
-      MakeGeneratorRole(config, setup, generator_end.get()));
+  GANDEM_ASSIGN_OR_RETURN(const auto generator,
+                          MakeGeneratorRole(plan, setup, generator_end.get()));
   GANDEM_ASSIGN_OR_RETURN(const auto discriminator,
-                          MakeDiscriminatorRole(config, setup, end.get()));
+                          MakeDiscriminatorRole(plan, setup, end.get()));
   TrainingRole* const roles[] = {generator.get(), discriminator.get()};
   return RunRoles(roles, {});
 }
@@ -68,13 +68,13 @@ absl::Status RunColocated(const RunConfig& config, const RoleSetup& setup) {
 // As the workers would: a compute thread each, gRPC between the roles.
 class DecoupledRun {
  public:
-  DecoupledRun(const RunConfig& config, const RoleSetup& setup,
+  DecoupledRun(const RunPlan& plan, const RoleSetup& setup,
                const PairOptions& options)
-      : config_(config),
+      : plan_(plan),
         setup_(setup),
         options_(options),
-        discriminators_(config.discriminator().workers()),
-        generators_(config.generator().workers()) {}
+        discriminators_(plan.discriminator.workers),
+        generators_(plan.generator.workers) {}
 
   absl::Status Run() {
     GANDEM_RETURN_IF_ERROR(Connect());
@@ -112,7 +112,7 @@ class DecoupledRun {
   ExchangeOptions OptionsOf(int rank) const {
     EpochPlace place = setup_.place;
     place.rank = rank;
-    return ExchangeOptionsFrom(config_, place);
+    return ExchangeAt(plan_, place);
   }
   DelayOptions Delays(uint64_t seed) const {
     return options_.delay_seed == 0
@@ -173,14 +173,13 @@ class DecoupledRun {
       setup.place.rank = static_cast<int>(index);
       setup.fleet = generators_[index].fleet.get();
       GANDEM_ASSIGN_OR_RETURN(
-          role,
-          MakeGeneratorRole(config_, setup, generators_[index].slow.get()));
+          role, MakeGeneratorRole(plan_, setup, generators_[index].slow.get()));
     } else {
       DiscriminatorWorker& worker = discriminators_[index - generators_.size()];
       setup.place.rank = static_cast<int>(index - generators_.size());
       setup.fleet = worker.fleet.get();
       GANDEM_ASSIGN_OR_RETURN(
-          role, MakeDiscriminatorRole(config_, setup, worker.slow.get()));
+          role, MakeDiscriminatorRole(plan_, setup, worker.slow.get()));
     }
     TrainingRole* const roles[] = {role.get()};
     return RunRoles(roles, {.poll = options_.poll});
@@ -206,7 +205,7 @@ class DecoupledRun {
     return first_failure_;
   }
 
-  const RunConfig& config_;
+  const RunPlan& plan_;
   const RoleSetup& setup_;
   const PairOptions& options_;
   const TempDir folder_;
@@ -220,6 +219,7 @@ class DecoupledRun {
 
 absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
                                     const PairOptions& options) {
+  const RunPlan plan = MakeRunPlan(config);
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
@@ -233,8 +233,8 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
                                      .saves_whole_state = !options.saves_shares,
                                      .report = options.report}};
   GANDEM_RETURN_IF_ERROR(options.decoupled
-                             ? DecoupledRun(config, setup, options).Run()
-                             : RunColocated(config, setup));
+                             ? DecoupledRun(plan, setup, options).Run()
+                             : RunColocated(plan, setup));
   return sink.Release();
 }
 

@@ -1,7 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/adabelief.h"
-
+//
+// AdaBelief (Zhuang et al. 2020, algorithm 2): Adam whose second moment is that
+// of the gradient's deviation from its mean m, so that a gradient that is as
+// expected makes a large step.
+//   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
+//   step = learning rate * m^_t / (sqrt(s^_t) + eps)
+//
+// State: "exp_avg.<parameter>", "exp_avg_var.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 
 namespace gandem {
@@ -9,41 +16,44 @@ namespace {
 
 class AdaBelief : public UpdateRule {
  public:
-  AdaBelief(const AdaBeliefOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  AdaBelief(const AdabeliefConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const AdaBeliefOptions& o = options_;
-    const WeightDecay decay(o.weight_decay, o.decoupled_weight_decay,
-                            learning_rate);
+    const double beta1 = config_.beta1();
+    const double beta2 = config_.beta2();
+    const double eps_root = config_.eps_root();
+    const double eps = config_.eps();
+    const WeightDecay decay(config_.weight_decay(),
+                            config_.decoupled_weight_decay(), learning_rate);
     // Corrections are taken to the constants, not to every number.
     const double rate =
-        learning_rate * (o.bias_correction ? Unbias(o.beta1, step) : 1);
+        learning_rate * (config_.bias_correction() ? Unbias(beta1, step) : 1);
     const double scale =
-        std::sqrt(o.bias_correction ? Unbias(o.beta2, step) : 1);
+        std::sqrt(config_.bias_correction() ? Unbias(beta2, step) : 1);
     ForEachElement(
         [=](auto& p, auto& m, auto& s, auto g) {
           g = g + decay.l2 * p;
-          m = o.beta1 * m + (1 - o.beta1) * g;
+          m = beta1 * m + (1 - beta1) * g;
           const auto surprise = g - m;
-          s = o.beta2 * s + (1 - o.beta2) * (surprise * surprise) + o.eps_root;
-          p = decay.keep * p - rate * m / (scale * Sqrt(s) + o.eps);
+          s = beta2 * s + (1 - beta2) * (surprise * surprise) + eps_root;
+          p = decay.keep * p - rate * m / (scale * Sqrt(s) + eps);
         },
         parameters_, exp_avgs_, exp_avg_vars_, gradients);
   }
 
  private:
-  const AdaBeliefOptions options_;
+  const AdabeliefConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_vars_ = AddState("exp_avg_var");
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeAdaBelief(const AdaBeliefOptions& options,
-                                          const TensorsByName& parameters) {
-  return std::make_unique<AdaBelief>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const AdabeliefConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<AdaBelief>(config, parameters);
 }
 
 }  // namespace gandem

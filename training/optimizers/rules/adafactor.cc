@@ -1,6 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/adafactor.h"
-
+//
+// Adafactor (Shazeer and Stern 2018, algorithms 4 and 5): Adam without a second
+// moment per number. That of a matrix is kept as its means over rows and over
+// columns, and their product taken for it (equation 4); tensors of more
+// dimensions count as matrices of the first dimension by the rest.
+//   b_t = 1 - t^-decay_exponent;  second moment of g^2 + eps_square decays by
+//   b_t u = g / root;  u^ = u / max(1, RMS(u) / clip_threshold) step = a_t *
+//   u^,  a_t = rho_t * max(eps_scale, RMS(w))
+// where rho_t is the learning rate, with relative_step at most 1 / sqrt(t).
+//
+// State: "row_mean.<parameter>" and "column_mean.<parameter>" for tensors of
+// two or more dimensions, "exp_avg_sq.<parameter>" for the others,
+// "exp_avg.<parameter>" with beta1.
 #include <ATen/TensorOperators.h>
 #include <ATen/ops/zeros.h>
 #include <ATen/ops/zeros_like.h>
@@ -8,6 +19,8 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
@@ -18,8 +31,8 @@ at::Tensor RootMeanSquare(const at::Tensor& x) {
 
 class Adafactor : public UpdateRule {
  public:
-  Adafactor(const AdafactorOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
+  Adafactor(const AdafactorConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
     for (const at::Tensor& parameter : parameters_) {
       const bool factored = parameter.dim() >= 2;
       at::Tensor row_mean;
@@ -42,30 +55,32 @@ class Adafactor : public UpdateRule {
     AddState("row_mean", row_means_);
     AddState("column_mean", column_means_);
     AddState("exp_avg_sq", exp_avg_sqs_);
-    if (options_.beta1 > 0) exp_avgs_ = AddState("exp_avg");
+    if (config_.beta1() > 0) exp_avgs_ = AddState("exp_avg");
   }
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const AdafactorOptions& o = options_;
+    const double beta1 = config_.beta1();
+    const double weight_decay = config_.weight_decay();
     const double t = static_cast<double>(step);
-    const double rate = o.relative_step
+    const double rate = config_.relative_step()
                             ? std::min(learning_rate, 1 / std::sqrt(t))
                             : learning_rate;
     // 1 - b_t: the weight of the new square.
-    const double fresh = std::pow(t, -o.decay_exponent);
+    const double fresh = std::pow(t, -config_.decay_exponent());
     for (size_t i = 0; i < parameters_.size(); ++i) {
       at::Tensor& parameter = parameters_[i];
       at::Tensor update = gradients[i] * InverseRoot(i, gradients[i], fresh);
-      update.div_((RootMeanSquare(update) / o.clip_threshold).clamp_min(1));
+      update.div_(
+          (RootMeanSquare(update) / config_.clip_threshold()).clamp_min(1));
       update.mul_(rate);
-      if (o.scale_by_parameter) {
-        update.mul_(RootMeanSquare(parameter).clamp_min(o.eps_scale));
+      if (config_.scale_by_parameter()) {
+        update.mul_(RootMeanSquare(parameter).clamp_min(config_.eps_scale()));
       }
-      if (o.beta1 > 0) {
-        update = exp_avgs_[i].lerp_(update, 1 - o.beta1);
+      if (beta1 > 0) {
+        update = exp_avgs_[i].lerp_(update, 1 - beta1);
       }
-      if (o.weight_decay > 0) parameter.mul_(1 - rate * o.weight_decay);
+      if (weight_decay > 0) parameter.mul_(1 - rate * weight_decay);
       parameter.sub_(update);
     }
   }
@@ -73,7 +88,7 @@ class Adafactor : public UpdateRule {
  private:
   // 1 / sqrt of the second moment of parameter i, after taking in `gradient`.
   at::Tensor InverseRoot(size_t i, const at::Tensor& gradient, double fresh) {
-    const at::Tensor square = gradient.square().add_(options_.eps_square);
+    const at::Tensor square = gradient.square().add_(config_.eps_square());
     if (exp_avg_sqs_[i].defined()) {
       return exp_avg_sqs_[i].lerp_(square, fresh).rsqrt();
     }
@@ -86,7 +101,7 @@ class Adafactor : public UpdateRule {
     return (row_mean / row_mean.mean()).rsqrt() * column_means_[i].rsqrt();
   }
 
-  const AdafactorOptions options_;
+  const AdafactorConfig config_;
   Tensors row_means_;     // [rows, 1, ...]; undefined unless factored
   Tensors column_means_;  // [1, columns ...]; undefined unless factored
   Tensors exp_avg_sqs_;   // undefined if factored
@@ -95,9 +110,9 @@ class Adafactor : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeAdafactor(const AdafactorOptions& options,
-                                          const TensorsByName& parameters) {
-  return std::make_unique<Adafactor>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const AdafactorConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Adafactor>(config, parameters);
 }
 
 }  // namespace gandem

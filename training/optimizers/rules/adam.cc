@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/adam.h"
-
+//
+// Adam (Kingma and Ba 2015, algorithm 1) and AdamW (Loshchilov and Hutter 2019,
+// algorithm 2) in PyTorch's form and by LibTorch's fused kernels: eps is added
+// to the root of the corrected second moment.
+//
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>".
 #include <ATen/ops/_fused_adam.h>
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/full.h>
 
+#include "training/optimizers/rules/families.h"
+
 namespace gandem {
 namespace {
+
+struct AdamOptions {
+  double beta1 = 0;
+  double beta2 = 0;
+  double eps = 0;
+  double weight_decay = 0;
+  // AdamW: parameters shrink by learning rate * weight_decay. Otherwise
+  // weight_decay * parameter is added to the gradient (L2).
+  bool decoupled_weight_decay = false;
+};
 
 class Adam : public UpdateRule {
  public:
@@ -44,9 +60,25 @@ class Adam : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeAdam(const AdamOptions& options,
+std::unique_ptr<UpdateRule> MakeRule(const AdamConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Adam>(options, parameters);
+  return std::make_unique<Adam>(
+      AdamOptions{.beta1 = config.beta1(),
+                  .beta2 = config.beta2(),
+                  .eps = config.eps(),
+                  .weight_decay = config.weight_decay()},
+      parameters);
+}
+
+std::unique_ptr<UpdateRule> MakeRule(const AdamwConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Adam>(
+      AdamOptions{.beta1 = config.beta1(),
+                  .beta2 = config.beta2(),
+                  .eps = config.eps(),
+                  .weight_decay = config.weight_decay(),
+                  .decoupled_weight_decay = true},
+      parameters);
 }
 
 }  // namespace gandem

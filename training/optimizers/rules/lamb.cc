@@ -1,9 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/lamb.h"
-
+//
+// LAMB (You et al. 2020, algorithm 2): Adam whose steps are scaled per tensor
+// by the norm of the parameter.
+//   r_t = m^_t / (sqrt(v^_t) + eps) + weight_decay * w
+//   step = learning rate * ||w|| / ||r_t|| * r_t
+// A tensor or a step of zeros has the ratio 1.
+//
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>". One more copy of the
+// parameters holds r_t.
 #include <ATen/ops/empty_like.h>
 
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 #include "training/optimizers/rules/tensor_norms.h"
 
@@ -12,8 +20,8 @@ namespace {
 
 class Lamb : public UpdateRule {
  public:
-  Lamb(const LambOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
+  Lamb(const LambConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
     for (const at::Tensor& parameter : parameters_) {
       directions_.push_back(at::empty_like(parameter.detach()));
     }
@@ -38,26 +46,28 @@ class Lamb : public UpdateRule {
 
  private:
   bool Skipped(size_t i) const {
-    return options_.skip_vectors && parameters_[i].dim() <= 1;
+    return config_.skip_vectors() && parameters_[i].dim() <= 1;
   }
 
   void SetDirection(size_t i, const at::Tensor& gradient, int64_t step) {
-    const LambOptions& o = options_;
-    const double decay = Skipped(i) ? 0 : o.weight_decay;
-    const double scale1 = o.bias_correction ? Unbias(o.beta1, step) : 1;
+    const double beta1 = config_.beta1();
+    const double beta2 = config_.beta2();
+    const double eps = config_.eps();
+    const double decay = Skipped(i) ? 0 : config_.weight_decay();
+    const double scale1 = config_.bias_correction() ? Unbias(beta1, step) : 1;
     const double scale2 =
-        std::sqrt(o.bias_correction ? Unbias(o.beta2, step) : 1);
+        std::sqrt(config_.bias_correction() ? Unbias(beta2, step) : 1);
     ForEachElement(
         [=](auto& r, auto& m, auto& v, auto p, auto g) {
-          m = o.beta1 * m + (1 - o.beta1) * g;
-          v = o.beta2 * v + (1 - o.beta2) * (g * g);
-          r = scale1 * m / (scale2 * Sqrt(v) + o.eps) + decay * p;
+          m = beta1 * m + (1 - beta1) * g;
+          v = beta2 * v + (1 - beta2) * (g * g);
+          r = scale1 * m / (scale2 * Sqrt(v) + eps) + decay * p;
         },
         directions_[i], exp_avgs_[i], exp_avg_sqs_[i],
         std::as_const(parameters_[i]), gradient);
   }
 
-  const LambOptions options_;
+  const LambConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
   Tensors directions_;  // r_t
@@ -65,9 +75,9 @@ class Lamb : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeLamb(const LambOptions& options,
+std::unique_ptr<UpdateRule> MakeRule(const LambConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Lamb>(options, parameters);
+  return std::make_unique<Lamb>(config, parameters);
 }
 
 }  // namespace gandem

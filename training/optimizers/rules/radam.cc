@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/radam.h"
-
+//
+// RAdam (Liu et al. 2020, algorithm 2) in PyTorch's form: Adam that does
+// without its second moment in the first steps, where too few gradients are in
+// it, and then takes it in with the rectification r_t.
+//
+// State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
 
 namespace gandem {
@@ -20,21 +25,23 @@ double Rectification(double beta2, int64_t step) {
 
 class Radam : public UpdateRule {
  public:
-  Radam(const RadamOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  Radam(const RadamConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const RadamOptions& o = options_;
-    const WeightDecay decay(o.weight_decay, o.decoupled_weight_decay,
-                            learning_rate);
-    const double rate = learning_rate * Unbias(o.beta1, step);
+    const double beta1 = config_.beta1();
+    const double beta2 = config_.beta2();
+    const double eps = config_.eps();
+    const WeightDecay decay(config_.weight_decay(),
+                            config_.decoupled_weight_decay(), learning_rate);
+    const double rate = learning_rate * Unbias(beta1, step);
     const double adaptive_rate =
-        rate * Rectification(o.beta2, step) / std::sqrt(Unbias(o.beta2, step));
+        rate * Rectification(beta2, step) / std::sqrt(Unbias(beta2, step));
     const auto advance = [=](auto p, auto& m, auto& v, auto g) {
       g = g + decay.l2 * p;
-      m = o.beta1 * m + (1 - o.beta1) * g;
-      v = o.beta2 * v + (1 - o.beta2) * (g * g);
+      m = beta1 * m + (1 - beta1) * g;
+      v = beta2 * v + (1 - beta2) * (g * g);
     };
     if (adaptive_rate == 0) {
       ForEachElement(
@@ -47,23 +54,23 @@ class Radam : public UpdateRule {
       ForEachElement(
           [=](auto& p, auto& m, auto& v, auto g) {
             advance(p, m, v, g);
-            p = decay.keep * p - adaptive_rate * m / (Sqrt(v) + o.eps);
+            p = decay.keep * p - adaptive_rate * m / (Sqrt(v) + eps);
           },
           parameters_, exp_avgs_, exp_avg_sqs_, gradients);
     }
   }
 
  private:
-  const RadamOptions options_;
+  const RadamConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
 };
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeRadam(const RadamOptions& options,
-                                      const TensorsByName& parameters) {
-  return std::make_unique<Radam>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const RadamConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Radam>(config, parameters);
 }
 
 }  // namespace gandem

@@ -1,48 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "training/optimizers/rules/rmsprop.h"
-
+//
+// RMSprop (Hinton 2012, lecture 6e) in PyTorch's form, with the variants in
+// use: centered (Graves 2013: the variance in place of the mean square),
+// momentum, and eps outside (PyTorch) or inside the root (TensorFlow).
+//
+// State: "square_avg.<parameter>", "gradient_avg.<parameter>" when centered,
+// "momentum.<parameter>" with momentum.
 #include "training/optimizers/rules/elementwise.h"
+#include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
 
 class Rmsprop : public UpdateRule {
  public:
-  Rmsprop(const RmspropOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {
-    if (options_.centered) gradient_avgs_ = AddState("gradient_avg");
-    if (options_.momentum > 0) momenta_ = AddState("momentum");
+  Rmsprop(const RmspropConfig& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {
+    if (config_.centered()) gradient_avgs_ = AddState("gradient_avg");
+    if (config_.momentum() > 0) momenta_ = AddState("momentum");
   }
 
   void Apply(const Tensors& gradients, double rate, int64_t /*step*/) override {
-    const RmspropOptions& o = options_;
+    const double weight_decay = config_.weight_decay();
+    const double alpha = config_.alpha();
+    const double eps_root = config_.eps_root();
+    const double eps = config_.eps();
+    const double momentum = config_.momentum();
     // Both return the gradient divided by its root mean square.
-    const auto plain = [&o](auto p, auto& s, auto g) {
-      g = g + o.weight_decay * p;
-      s = o.alpha * s + (1 - o.alpha) * (g * g);
-      return g / (Sqrt(s + o.eps_root) + o.eps);
+    const auto plain = [=](auto p, auto& s, auto g) {
+      g = g + weight_decay * p;
+      s = alpha * s + (1 - alpha) * (g * g);
+      return g / (Sqrt(s + eps_root) + eps);
     };
-    const auto centered = [&o](auto p, auto& s, auto& mean, auto g) {
-      g = g + o.weight_decay * p;
-      s = o.alpha * s + (1 - o.alpha) * (g * g);
-      mean = o.alpha * mean + (1 - o.alpha) * g;
-      return g / (Sqrt(s - mean * mean + o.eps_root) + o.eps);
+    const auto centered = [=](auto p, auto& s, auto& mean, auto g) {
+      g = g + weight_decay * p;
+      s = alpha * s + (1 - alpha) * (g * g);
+      mean = alpha * mean + (1 - alpha) * g;
+      return g / (Sqrt(s - mean * mean + eps_root) + eps);
     };
-    if (o.centered && o.momentum > 0) {
+    if (config_.centered() && momentum > 0) {
       ForEachElement(
           [&](auto& p, auto& s, auto& mean, auto& v, auto g) {
-            v = o.momentum * v + centered(p, s, mean, g);
+            v = momentum * v + centered(p, s, mean, g);
             p = p - rate * v;
           },
           parameters_, square_avgs_, gradient_avgs_, momenta_, gradients);
-    } else if (o.centered) {
+    } else if (config_.centered()) {
       ForEachElement([&](auto& p, auto& s, auto& mean,
                          auto g) { p = p - rate * centered(p, s, mean, g); },
                      parameters_, square_avgs_, gradient_avgs_, gradients);
-    } else if (o.momentum > 0) {
+    } else if (momentum > 0) {
       ForEachElement(
           [&](auto& p, auto& s, auto& v, auto g) {
-            v = o.momentum * v + plain(p, s, g);
+            v = momentum * v + plain(p, s, g);
             p = p - rate * v;
           },
           parameters_, square_avgs_, momenta_, gradients);
@@ -54,7 +64,7 @@ class Rmsprop : public UpdateRule {
   }
 
  private:
-  const RmspropOptions options_;
+  const RmspropConfig config_;
   Tensors square_avgs_ = AddState("square_avg");
   Tensors gradient_avgs_;
   Tensors momenta_;
@@ -62,9 +72,9 @@ class Rmsprop : public UpdateRule {
 
 }  // namespace
 
-std::unique_ptr<UpdateRule> MakeRmsprop(const RmspropOptions& options,
-                                        const TensorsByName& parameters) {
-  return std::make_unique<Rmsprop>(options, parameters);
+std::unique_ptr<UpdateRule> MakeRule(const RmspropConfig& config,
+                                     const TensorsByName& parameters) {
+  return std::make_unique<Rmsprop>(config, parameters);
 }
 
 }  // namespace gandem

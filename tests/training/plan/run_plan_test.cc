@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/plan/run_plan.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+#include "common/config/run_config.h"
+#include "common/files/text_proto.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+RunConfig PlannedConfig() {
+  RunConfig config;
+  EXPECT_OK(ParseTextProto(R"(
+      rounds: 70
+      seed: 5
+      data { image_size: 32 num_classes: 3 }
+      schedule { lag: 2 discriminator_steps_per_round: 3 image_source: FRESH }
+      exchange { image_encoding: UINT8 poll_seconds: 0.5 }
+      generator { batch_size: 8 sync { interval: 2 } network { mlp {} } }
+      discriminator {
+        batch_size: 6 workers: 2 micro_batch: 3 clip_gradient_norm: 4
+        sync { mode: AVERAGE_STATE interval: 5 collective: NCCL }
+        network { sngan {} }
+      }
+      penalties { r1: 1 }
+      )",
+                           "config", config));
+  return config;
+}
+
+TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
+  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  for (const int64_t batch :
+       {plan.generator.step_batch, plan.schedule().generator_batch,
+        plan.data.generator_batch, plan.ema.batch_size,
+        plan.generator.optimizer_use.batch_size}) {
+    EXPECT_EQ(batch, 16);
+  }
+  // AVERAGE_STATE updates after each of them.
+  EXPECT_EQ(plan.discriminator.step_batch, 6);
+  EXPECT_EQ(plan.discriminator.steps_to_agreement, 5);
+  EXPECT_EQ(plan.exchange.discriminator_skew, 5);
+}
+
+TEST(RunPlanTest, RolesHaveTheirOwnParts) {
+  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  EXPECT_TRUE(plan.role(GENERATOR).network.network.has_mlp());
+  EXPECT_TRUE(plan.role(DISCRIMINATOR).network.network.has_sngan());
+  EXPECT_EQ(plan.generator.optimizer_use.steps_per_round, 1);
+  EXPECT_EQ(plan.discriminator.optimizer_use.steps_per_round, 3);
+  EXPECT_EQ(plan.generator.clip_gradient_norm,
+            std::numeric_limits<double>::infinity());
+  EXPECT_EQ(plan.discriminator.clip_gradient_norm, 4);
+  EXPECT_TRUE(plan.discriminator.uses_nccl);
+  EXPECT_FALSE(plan.generator.uses_nccl);
+  EXPECT_TRUE(plan.generator.network.may_be_float16);
+  EXPECT_FALSE(plan.discriminator.network.may_be_float16);
+  EXPECT_EQ(plan.discriminator.network.data.num_classes, 3);
+}
+
+TEST(RunPlanTest, TheExchangeKnowsTheRunAndThePlace) {
+  const RunConfig config = PlannedConfig();
+  const ExchangeOptions options = ExchangeAt(
+      MakeRunPlan(config),
+      {.rank = 1, .run_epoch = 4, .incarnation = 9, .first_round = 20});
+  EXPECT_EQ(options.schedule.lag, 2);
+  EXPECT_EQ(options.schedule.discriminator_micro_batch, 3);
+  EXPECT_EQ(options.image_format.encoding, Encoding::kUint8);
+  EXPECT_EQ(options.feedback_format.encoding, Encoding::kFloat32);
+  EXPECT_EQ(options.image_format.height, 32);
+  EXPECT_EQ(options.num_discriminators, 2);
+  EXPECT_EQ(options.config_hash, ConfigHash(config));
+  EXPECT_EQ(options.rank, 1);
+  EXPECT_EQ(options.run_epoch, 4);
+  EXPECT_EQ(options.incarnation, 9);
+  EXPECT_EQ(options.first_round, 20);
+}
+
+}  // namespace
+}  // namespace gandem

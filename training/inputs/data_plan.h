@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a config says of the images of a run.
+//
+// Owner: values; part of a RunPlan. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "common/config/data_shape.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+struct DataPlan {
+  DataConfig files = {};  // which, and how they are read
+  DataShape shape = {};   // as the networks see them
+  uint64_t seed = 0;      // of their order, and of what is drawn for them
+  // Images of one update of a role, over its whole fleet.
+  int64_t generator_batch = 1;
+  int64_t discriminator_batch = 1;
+
+  // Are images translated?
+  bool has_pairs() const { return !files.idx_inputs().empty(); }
+};
+
+}  // namespace gandem

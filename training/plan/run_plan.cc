@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/plan/run_plan.h"
+
+#include <torch/torch.h>
+
+#include "common/config/loss_needs.h"
+#include "common/config/micro_batch.h"
+#include "common/config/run_config.h"
+
+namespace gandem {
+namespace {
+
+Encoding EncodingOf(ExchangeConfig::Encoding encoding) {
+  switch (encoding) {
+    case ExchangeConfig::FLOAT32:
+      return Encoding::kFloat32;
+    case ExchangeConfig::BFLOAT16:
+      return Encoding::kBfloat16;
+    case ExchangeConfig::UINT8:
+      return Encoding::kUint8;
+    case ExchangeConfig::FLOAT64:
+      return Encoding::kFloat64;
+  }
+  return Encoding::kFloat32;
+}
+
+Schedule ScheduleOf(const RunConfig& config) {
+  const ScheduleConfig& schedule = config.schedule();
+  return {
+      .lag = schedule.lag(),
+      .discriminator_steps_per_round = schedule.discriminator_steps_per_round(),
+      .consistency = schedule.consistency() == ScheduleConfig::BOUNDED
+                         ? Consistency::kBounded
+                         : Consistency::kExact,
+      .image_source = schedule.image_source() == ScheduleConfig::FRESH
+                          ? ImageSource::kFresh
+                          : ImageSource::kReused,
+      .feedback = schedule.feedback() == ScheduleConfig::IMAGE_GRADIENT
+                      ? FeedbackMode::kImageGradient
+                      : FeedbackMode::kSnapshot,
+      .generator_batch = StepBatch(config.generator()),
+      .discriminator_batch = StepBatch(config.discriminator()),
+      .generator_micro_batch = MicroBatch(config.generator()),
+      .discriminator_micro_batch = MicroBatch(config.discriminator()),
+  };
+}
+
+ExchangeOptions ExchangeOf(const RunConfig& config) {
+  const ExchangeConfig& exchange = config.exchange();
+  const RoleConfig& discriminator = config.discriminator();
+  const ImageShape image = DataShapeOf(config.data()).image;
+  const TensorFormat format{.layout = LayoutOf(config.generator().layout()),
+                            .channels = image.channels,
+                            .height = image.height,
+                            .width = image.width};
+  ExchangeOptions options{
+      .schedule = ScheduleOf(config),
+      .max_samples_per_image = config.schedule().max_samples_per_image(),
+      .cache_rounds = exchange.cache_rounds(),
+      .cache_bytes = exchange.cache_bytes(),
+      .max_message_bytes = exchange.max_message_bytes(),
+      .image_format = format,
+      .feedback_format = format,
+      .config_hash = ConfigHash(config),
+      .num_generators = config.generator().workers(),
+      .num_discriminators = discriminator.workers(),
+      .discriminator_skew =
+          discriminator.workers() > 1 ? StepsToAgreement(discriminator) : 0,
+  };
+  options.image_format.encoding = EncodingOf(exchange.image_encoding());
+  options.feedback_format.encoding = EncodingOf(exchange.feedback_encoding());
+  return options;
+}
+
+ObjectiveOptions ObjectiveOf(const RunConfig& config) {
+  return {.loss = AdversarialLossOf(config.loss()),
+          .class_loss = ClassLossFrom(config.class_loss()),
+          .penalties = PenaltiesFrom(config.penalties()),
+          .augmentation = AugmentFrom(config.augmentation()),
+          .paired_l1 = config.paired_loss().l1(),
+          .seed = config.seed()};
+}
+
+NetworkPlan NetworkOf(const RunConfig& config, Role role,
+                      const RoleConfig& role_config) {
+  return {.role = role,
+          .network = role_config.network(),
+          .data = DataShapeOf(config.data()),
+          .seed = config.seed(),
+          .batch_size = role_config.batch_size(),
+          .micro_batch = role_config.micro_batch(),
+          .device = role_config.device(),
+          .threads = role_config.threads(),
+          .precision = role_config.precision(),
+          .layout = role_config.layout(),
+          .may_be_float16 =
+              role == GENERATOR || !HasGradientPenalty(config.penalties()),
+          .recompute_blocks = role_config.recompute_blocks()};
+}
+
+GradientSynchronizer::Options SyncOf(const SyncConfig& sync) {
+  using Wire = GradientSynchronizer::Wire;
+  using Mode = GradientSynchronizer::Mode;
+  return {.mode = sync.mode() == SyncConfig::AVERAGE_STATE ? Mode::kAverageState
+                                                           : Mode::kAccumulate,
+          .interval = sync.interval(),
+          .bucket_bytes = sync.bucket_bytes(),
+          .wire = sync.wire() == SyncConfig::BFLOAT16  ? Wire::kBfloat16
+                  : sync.wire() == SyncConfig::FLOAT16 ? Wire::kFloat16
+                                                       : Wire::kExact,
+          .divergence_check_interval = sync.divergence_check_interval()};
+}
+
+RolePlan RoleOf(const RunConfig& config, Role role) {
+  const RoleConfig& role_config =
+      role == GENERATOR ? config.generator() : config.discriminator();
+  const LossScaleConfig& scale = role_config.loss_scale();
+  RolePlan plan = {
+      .network = NetworkOf(config, role, role_config),
+      .workers = role_config.workers(),
+      .step_batch = StepBatch(role_config),
+      .steps_to_agreement = StepsToAgreement(role_config),
+      .optimizer = role_config.optimizer(),
+      .optimizer_use = {.rounds = config.rounds(),
+                        .batch_size = StepBatch(role_config)},
+      .loss_scale = {.initial_scale = scale.initial(),
+                     .growth_factor = scale.growth_factor(),
+                     .backoff_factor = scale.backoff_factor(),
+                     .growth_interval = scale.growth_interval()},
+      .sync = SyncOf(role_config.sync()),
+      .syncs_batch_norm = role_config.sync().batch_norm(),
+      .uses_nccl = role_config.workers() > 1 &&
+                   role_config.sync().collective() == SyncConfig::NCCL};
+  if (role == DISCRIMINATOR) {
+    plan.optimizer_use.steps_per_round =
+        config.schedule().discriminator_steps_per_round();
+  }
+  if (role_config.clip_gradient_norm() > 0) {
+    plan.clip_gradient_norm = role_config.clip_gradient_norm();
+  }
+  return plan;
+}
+
+Ema::Options EmaOf(const RunConfig& config) {
+  const EmaConfig& ema = config.ema();
+  return {.decay = ema.decay(),
+          .half_life_images = ema.half_life_images(),
+          .ramp_up = ema.ramp_up(),
+          .batch_size = StepBatch(config.generator()),
+          .start_round = ema.start_round(),
+          .rounds_per_update = StepsToAgreement(config.generator()),
+          .copy_buffers = ema.buffers() == EmaConfig::COPIED};
+}
+
+ControlPlan ControlOf(const RunConfig& config) {
+  const ControlConfig& control = config.control();
+  return {
+      .heartbeat = absl::Seconds(control.heartbeat_seconds()),
+      .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
+      .join_timeout = absl::Seconds(control.join_timeout_seconds()),
+      .metrics_every_rounds = control.metrics_every_rounds(),
+      .poll = absl::Seconds(config.exchange().poll_seconds())};
+}
+
+}  // namespace
+
+RunPlan MakeRunPlan(const RunConfig& config) {
+  return {.seed = config.seed(),
+          .rounds = config.rounds(),
+          .checkpoint_every_rounds = config.checkpoint().every_rounds(),
+          .exchange = ExchangeOf(config),
+          .objective = ObjectiveOf(config),
+          .judges_with_real_images =
+              NeedsOf(config.loss()).real_images_in_generator_step,
+          .generator = RoleOf(config, GENERATOR),
+          .discriminator = RoleOf(config, DISCRIMINATOR),
+          .data = {.files = config.data(),
+                   .shape = DataShapeOf(config.data()),
+                   .seed = config.seed(),
+                   .generator_batch = StepBatch(config.generator()),
+                   .discriminator_batch = StepBatch(config.discriminator())},
+          .ema = EmaOf(config),
+          .samples = {.seed = config.seed(),
+                      .every_rounds = config.samples().every_rounds(),
+                      .num_images = config.samples().num_images()},
+          .control = ControlOf(config)};
+}
+
+RunPlan WithDevices(RunPlan plan, int position) {
+  NetworkPlan& generator = plan.generator.network;
+  NetworkPlan& discriminator = plan.discriminator.network;
+  const bool asks =
+      generator.device == "cuda" || discriminator.device == "cuda";
+  const int num_gpus = asks ? static_cast<int>(torch::cuda::device_count()) : 0;
+  generator.device = DeviceOf(generator, position, num_gpus);
+  discriminator.device = DeviceOf(discriminator, position, num_gpus);
+  return plan;
+}
+
+ExchangeOptions ExchangeAt(const RunPlan& plan, const EpochPlace& place) {
+  ExchangeOptions options = plan.exchange;
+  options.first_round = place.first_round;
+  options.run_epoch = place.run_epoch;
+  options.incarnation = place.incarnation;
+  options.rank = place.rank;
+  return options;
+}
+
+}  // namespace gandem

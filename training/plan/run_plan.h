@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The plan of a run: all that its parts take from the config, each in the form
+// in which it takes it. Made once, where a validated RunConfig comes in (a
+// worker's run epoch, a test), and handed down in parts. No function below that
+// sees a RunConfig; messages of single parts (NetworkConfig, OptimizerConfig,
+// DataConfig) stay as they are.
+//
+// Owner: values; they never change once made. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+
+#include "absl/time/time.h"
+#include "exchange/exchange_options.h"
+#include "exchange/schedule.h"
+#include "proto/config.pb.h"
+#include "training/compute/network_plan.h"
+#include "training/fleet/gradient_synchronizer.h"
+#include "training/inputs/data_plan.h"
+#include "training/objective/objective.h"
+#include "training/optimizers/gradient_scaler.h"
+#include "training/optimizers/make_optimizer.h"
+#include "training/state/ema.h"
+
+namespace gandem {
+
+// A worker's place in a run epoch.
+struct EpochPlace {
+  int rank = 0;  // among the workers of its role that take part
+  int64_t run_epoch = 0;
+  int64_t incarnation = 0;
+  int64_t first_round = 0;
+  int64_t saved_rounds = 0;  // in the newest complete checkpoint
+};
+
+struct RolePlan {
+  NetworkPlan network = {};
+  int workers = 1;
+  int64_t step_batch = 1;  // images of an update, over the whole fleet
+  // Updates from one at which all workers are at the same state to the next.
+  int64_t steps_to_agreement = 1;
+  OptimizerConfig optimizer = {};
+  OptimizerUse optimizer_use = {};
+  double clip_gradient_norm = std::numeric_limits<double>::infinity();
+  GradientScaler::Options loss_scale = {};  // of float16
+  GradientSynchronizer::Options sync = {};  // but for what a rank adds
+  bool syncs_batch_norm = false;
+  bool uses_nccl = false;  // between several workers
+};
+
+// Grids of generated images.
+struct SamplePlan {
+  uint64_t seed = 0;
+  int64_t every_rounds = 0;  // 0: none
+  int64_t num_images = 0;
+};
+
+struct ControlPlan {
+  absl::Duration heartbeat;
+  absl::Duration heartbeat_timeout;
+  absl::Duration join_timeout;
+  int64_t metrics_every_rounds = 1;
+  absl::Duration poll;  // a waiting role looks around as often as that
+};
+
+struct RunPlan {
+  uint64_t seed = 0;
+  int64_t rounds = 0;
+  int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
+  ExchangeOptions exchange = {};        // but for the place; see ExchangeAt
+  ObjectiveOptions objective = {};
+  // The generator's loss contains the critic's logits of real images.
+  bool judges_with_real_images = false;
+  RolePlan generator = {};
+  RolePlan discriminator = {};
+  DataPlan data = {};
+  Ema::Options ema = {};
+  SamplePlan samples = {};
+  ControlPlan control = {};
+
+  const Schedule& schedule() const { return exchange.schedule; }
+  // Of a generator or a discriminator.
+  const RolePlan& role(Role role) const {
+    return role == GENERATOR ? generator : discriminator;
+  }
+};
+
+// `config` is valid (common/config/run_config.h).
+RunPlan MakeRunPlan(const RunConfig& config);
+
+// `plan` with the devices that a worker at `position` on this host has.
+RunPlan WithDevices(RunPlan plan, int position);
+
+// The exchange of a worker at `place`.
+ExchangeOptions ExchangeAt(const RunPlan& plan, const EpochPlace& place);
+
+}  // namespace gandem
