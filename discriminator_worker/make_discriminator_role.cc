@@ -67,11 +67,10 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   parts.scaler = NewScaler(role_config, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network, NewDiscriminator(config, compute));
   SyncIfAsked(role_config, setup, *parts.network);
-  if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT &&
-      config.schedule().lag() >= 2) {
-    GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
-                            NewDiscriminator(config, compute));
-  }
+  parts.new_critic = [=]() -> absl::StatusOr<Critic> {
+    GANDEM_ASSIGN_OR_RETURN(auto network, NewDiscriminator(config, compute));
+    return Critic{.network = std::move(network), .compute = compute};
+  };
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
       MakeOptimizer(

@@ -73,13 +73,12 @@ absl::StatusOr<FeedbackBatch> GeneratorInbox::TakeFeedback(
 }
 
 absl::StatusOr<CriticState> GeneratorInbox::TakeCritic(int64_t version,
-                                                       bool exact,
                                                        absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   for (;;) {
     if (!closed_.ok()) return closed_;
     GANDEM_ASSIGN_OR_RETURN(const std::optional<CriticState> critic,
-                            critics_.Take(version, exact));
+                            critics_.Take(version));
     if (critic.has_value()) return *critic;
     const int64_t seen = arrivals_;
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {

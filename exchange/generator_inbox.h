@@ -42,8 +42,7 @@ class GeneratorInbox {
   //                        answer was taken before.
   absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
                                              absl::Time deadline);
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
-                                         absl::Time deadline);
+  absl::StatusOr<CriticState> TakeCritic(int64_t version, absl::Time deadline);
 
   // Nothing will be taken any more: critics are accepted and forgotten.
   void Drain();

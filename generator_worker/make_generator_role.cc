@@ -31,13 +31,19 @@ absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
 
 // Wherever it judges, the critic computes as the discriminator's role does; the
 // device and its threads are those of the process.
-absl::StatusOr<Compute> CriticComputeFrom(const RunConfig& config,
-                                          const RoleSetup& setup,
-                                          const Compute& process) {
-  RoleConfig role = config.discriminator();
-  role.set_device(config.generator().device());
-  role.set_threads(process.threads);
-  return ComputeFrom(role, Resolve(role, setup.discriminator_choice));
+CriticFactory CriticsOf(const RunConfig& config, const RoleSetup& setup,
+                        const Compute& process) {
+  return [=]() -> absl::StatusOr<Critic> {
+    RoleConfig role = config.discriminator();
+    role.set_device(config.generator().device());
+    role.set_threads(process.threads);
+    GANDEM_ASSIGN_OR_RETURN(
+        const Compute compute,
+        ComputeFrom(role, Resolve(role, setup.discriminator_choice)));
+    GANDEM_ASSIGN_OR_RETURN(auto network, NewDiscriminator(config, compute));
+    SyncIfAsked(config.discriminator(), setup, *network);
+    return Critic{.network = std::move(network), .compute = compute};
+  };
 }
 
 }  // namespace
@@ -68,13 +74,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
                    .rounds_per_update = StepsToAgreement(role_config),
                    .copy_buffers = config.ema().buffers() == EmaConfig::COPIED},
       *parts.network, *parts.average);
-  if (config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
-    GANDEM_ASSIGN_OR_RETURN(parts.critic_compute,
-                            CriticComputeFrom(config, setup, compute));
-    GANDEM_ASSIGN_OR_RETURN(parts.critic,
-                            NewDiscriminator(config, parts.critic_compute));
-    SyncIfAsked(config.discriminator(), setup, *parts.critic);
-  }
+  parts.new_critic = CriticsOf(config, setup, compute);
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
       MakeOptimizer(

@@ -282,10 +282,10 @@ ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 ServerIdentity server) {
   ClientStreams streams;
   streams.images = std::make_shared<ImagesClientStream>(core, server);
-  if (core->options().schedule.feedback == FeedbackMode::kSnapshot) {
-    streams.critic = std::make_shared<CriticClientStream>(core, server);
-  } else {
+  if (core->options().schedule.AnswersImages()) {
     streams.feedback = std::make_shared<FeedbackClientStream>(core, server);
+  } else {
+    streams.critic = std::make_shared<CriticClientStream>(core, server);
   }
   return streams;
 }

@@ -132,8 +132,8 @@ class ClientStream
 // The streams that the run's feedback mode needs, not begun.
 struct ClientStreams {
   std::shared_ptr<ClientStream> images;
-  std::shared_ptr<ClientStream> feedback;  // IMAGE_GRADIENT only
-  std::shared_ptr<ClientStream> critic;    // SNAPSHOT only
+  std::shared_ptr<ClientStream> feedback;  // where images are answered
+  std::shared_ptr<ClientStream> critic;    // else
 };
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 ServerIdentity server);
