@@ -72,8 +72,17 @@ absl::StatusOr<FeedbackBatch> GeneratorInbox::TakeFeedback(
   return feedback;
 }
 
-absl::StatusOr<CriticState> GeneratorInbox::TakeCritic(int64_t version,
-                                                       absl::Time deadline) {
+absl::StatusOr<CriticState> GeneratorInbox::TakeCritic(
+    int64_t version, absl::Time deadline, absl::FunctionRef<void()> has_room) {
+  absl::StatusOr<CriticState> critic =
+      AwaitCritic(version, absl::InfinitePast());
+  has_room();
+  if (!absl::IsDeadlineExceeded(critic.status())) return critic;
+  return AwaitCritic(version, deadline);
+}
+
+absl::StatusOr<CriticState> GeneratorInbox::AwaitCritic(int64_t version,
+                                                        absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   for (;;) {
     if (!closed_.ok()) return closed_;

@@ -88,12 +88,7 @@ class ExchangeClient : public GeneratorExchange {
 
   absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                          absl::Time deadline) override {
-    // The first try gives up older critics, which makes room for this one.
-    absl::StatusOr<CriticState> critic =
-        core_->inbox().TakeCritic(version, absl::InfinitePast());
-    Poke();
-    if (!absl::IsDeadlineExceeded(critic.status())) return critic;
-    return core_->inbox().TakeCritic(version, deadline);
+    return core_->inbox().TakeCritic(version, deadline, [this] { Poke(); });
   }
 
   absl::Status Finish(absl::Time deadline) override {
