@@ -49,8 +49,8 @@ class ClientCore {
 
   // The streams' side. Frames for the images stream, in order.
   void BeginSession();
-  std::optional<Frame> NextImagesFrame();
-  absl::Status AcknowledgeImages(const Frame& ack);
+  std::optional<FrameBody> NextImagesFrame();
+  absl::Status AcknowledgeImages(const AckFrame& ack);
   void AcknowledgeFinish();
   void NoteFinishConfirmed();
   // The discriminator answers on this connection.
@@ -109,9 +109,9 @@ class ClientStream
   void Cancel();
 
  protected:
-  virtual absl::StatusOr<bool> Handle(const Frame& frame) = 0;
-  virtual Frame OpenFrame() { return {.kind = FrameKind::kOpen}; }
-  virtual std::optional<Frame> Next() = 0;
+  virtual absl::StatusOr<bool> Handle(const FrameBody& body) = 0;
+  virtual OpenFrame Opening() { return {}; }
+  virtual std::optional<FrameBody> Next() = 0;
 
   ClientCore& core() { return *core_; }
 
