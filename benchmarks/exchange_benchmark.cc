@@ -156,7 +156,7 @@ void SendThroughService(const std::string& address, int64_t batches) {
                                absl::Now() + kPatience));
     GANDEM_CHECK_OK((*exchange)
                         ->TakeCritic(options.schedule.CriticVersion(round),
-                                     true, absl::Now() + kPatience)
+                                     absl::Now() + kPatience)
                         .status());
   }
   GANDEM_CHECK_OK((*exchange)->Finish(absl::Now() + kPatience));
@@ -183,7 +183,7 @@ double ReceiveThroughService(
     (*end)->FinishRound(round);
   }
   const absl::Duration time = absl::Now() - begin;
-  GANDEM_CHECK_OK((*end)->WaitForGenerators(absl::Now() + kPatience));
+  GANDEM_CHECK_OK((*end)->WaitForGenerators(absl::Now() + kPatience).status());
   return (batches - kWarmUp) * kBatchBytes / absl::ToDoubleSeconds(time) / 1e6;
 }
 

@@ -48,13 +48,7 @@ struct Chunk {
   uint32_t crc32c = 0;
   std::vector<SharedBytes> payload = {};  // pieces, in order
 
-  int64_t size() const {
-    int64_t result = 0;
-    for (const SharedBytes& piece : payload) {
-      result += static_cast<int64_t>(piece.size());
-    }
-    return result;
-  }
+  int64_t size() const { return TotalBytes(payload); }
 };
 
 }  // namespace gandem

@@ -7,14 +7,14 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/check.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 #include "proto/collective.pb.h"
 
 namespace gandem {
 namespace {
 
-constexpr size_t kPrefixBytes = 4;
+constexpr char kRing[] = "malformed message of the ring";
 constexpr size_t kMaxReasonBytes = 2000;
 
 // Pairs of our value and its number on the wire.
@@ -35,61 +35,8 @@ constexpr std::pair<ElementType, RingElement> kElements[] = {
     {ElementType::kBfloat16, RING_BFLOAT16},
     {ElementType::kFloat16, RING_FLOAT16}};
 
-template <typename Ours, typename Wire, size_t n>
-Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
-  for (const auto& [mine, wire] : table) {
-    if (mine == ours) return wire;
-  }
-  return table[0].second;  // the tables are complete
-}
-
-template <typename Ours, typename Wire, size_t n>
-std::optional<Ours> FromWire(const std::pair<Ours, Wire> (&table)[n],
-                             Wire wire) {
-  for (const auto& [ours, theirs] : table) {
-    if (theirs == wire) return ours;
-  }
-  return std::nullopt;
-}
-
 absl::Status Malformed(absl::string_view what) {
-  return absl::InvalidArgumentError(
-      absl::StrCat("malformed message of the ring: ", what));
-}
-
-// Takes the first `size` bytes off `pieces`.
-std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
-                                     size_t size) {
-  std::string bytes;
-  size_t index = 0;
-  while (bytes.size() < size && index < pieces.size()) {
-    SharedBytes& piece = pieces[index];
-    const size_t some = std::min(size - bytes.size(), piece.size());
-    bytes.append(reinterpret_cast<const char*>(piece.data()), some);
-    piece = piece.Slice(some, piece.size() - some);
-    if (piece.empty()) ++index;
-  }
-  pieces.erase(pieces.begin(), pieces.begin() + index);
-  if (bytes.size() < size) return std::nullopt;
-  return bytes;
-}
-
-absl::StatusOr<RingHeader> TakeHeader(std::vector<SharedBytes>& pieces) {
-  const std::optional<std::string> prefix = TakeBytes(pieces, kPrefixBytes);
-  if (!prefix.has_value()) return Malformed("no header size");
-  size_t size = 0;
-  for (size_t i = 0; i < kPrefixBytes; ++i) {
-    size |= size_t{static_cast<unsigned char>((*prefix)[i])} << (8 * i);
-  }
-  if (size > kMaxRingHeaderBytes) {
-    return Malformed(absl::StrCat("header size ", size));
-  }
-  const std::optional<std::string> bytes = TakeBytes(pieces, size);
-  RingHeader header;
-  if (!bytes.has_value() || !header.ParseFromString(*bytes)) {
-    return Malformed("header is not a RingHeader");
-  }
-  return header;
+  return MalformedMessage(kRing, what);
 }
 
 // None of them can be negative; the caller converts and compares them freely
@@ -109,10 +56,7 @@ absl::Status CheckNumbers(const RingHeader& header) {
       {"payload_bytes", header.payload_bytes()},
       {"shared_slot", header.shared_slot()},
       {"origin", header.origin()}};
-  for (const auto& [name, value] : numbers) {
-    if (value < 0) return Malformed(absl::StrCat(name, " ", value));
-  }
-  return absl::OkStatus();
+  return CheckNotNegative(kRing, numbers);
 }
 
 absl::StatusOr<Chunk> ReadChunk(const RingHeader& header,
@@ -190,39 +134,27 @@ std::string EncodeRingHead(const RingFrame& frame) {
     header.set_message(std::string(frame.reason.message().substr(
         0, std::min(kMaxReasonBytes, frame.reason.message().size()))));
   }
-  std::string head(kPrefixBytes, '\0');
-  GANDEM_CHECK(header.AppendToString(&head));
-  const size_t size = head.size() - kPrefixBytes;
-  GANDEM_CHECK(size <= kMaxRingHeaderBytes);
-  for (size_t i = 0; i < kPrefixBytes; ++i) {
-    head[i] = static_cast<char>(size >> (8 * i));
-  }
-  return head;
+  return EncodeWireHeader(header, kMaxRingHeaderBytes);
 }
 
 // Sizes are checked before anything is read by them, and the payload is shared,
 // not copied.
 absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                                           int64_t max_bytes) {
-  const auto size_of = [](std::span<const SharedBytes> all) {
-    int64_t size = 0;
-    for (const SharedBytes& piece : all) {
-      size += static_cast<int64_t>(piece.size());
-    }
-    return size;
-  };
-  if (size_of(pieces) > max_bytes) {
+  if (TotalBytes(pieces) > max_bytes) {
     return absl::InvalidArgumentError(
-        absl::StrCat("message of ", size_of(pieces),
+        absl::StrCat("message of ", TotalBytes(pieces),
                      " bytes is larger than the ", max_bytes, " of a chunk"));
   }
   std::vector<SharedBytes> left(pieces.begin(), pieces.end());
-  GANDEM_ASSIGN_OR_RETURN(const RingHeader header, TakeHeader(left));
+  RingHeader header;
+  GANDEM_RETURN_IF_ERROR(
+      TakeWireHeader(kRing, kMaxRingHeaderBytes, left, header));
   const bool is_shared = header.shared_slot() != 0;
-  if ((is_shared ? 0 : header.payload_bytes()) != size_of(left)) {
+  if ((is_shared ? 0 : header.payload_bytes()) != TotalBytes(left)) {
     return Malformed(absl::StrCat("payload_bytes ", header.payload_bytes(),
                                   is_shared ? " in shared memory" : "",
-                                  ", but ", size_of(left), " bytes follow"));
+                                  ", but ", TotalBytes(left), " bytes follow"));
   }
   const auto kind = FromWire(kKinds, header.kind());
   if (!kind.has_value()) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -47,5 +48,14 @@ class SharedBytes {
   std::shared_ptr<const void> owner_;
   std::span<const std::byte> bytes_;
 };
+
+// Of all pieces.
+inline int64_t TotalBytes(std::span<const SharedBytes> pieces) {
+  int64_t total = 0;
+  for (const SharedBytes& piece : pieces) {
+    total += static_cast<int64_t>(piece.size());
+  }
+  return total;
+}
 
 }  // namespace gandem

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "common/checkpoint/checkpoint_shards.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
@@ -19,110 +18,79 @@ using Kind = DiscriminatorOp::Kind;
 DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
                                      DiscriminatorExchange* exchange,
                                      RoleServices services)
-    : options_(std::move(options)),
+    : RoundRole(DISCRIMINATOR, options.schedule.discriminator_steps_per_round,
+                options, std::move(services), TrainedOf(parts)),
       parts_(std::move(parts)),
       exchange_(exchange),
-      services_(std::move(services)),
-      timer_(services_.fleet),
-      update_({.network = parts_.network.get(),
-               .optimizer = parts_.optimizer.get(),
-               .scaler = parts_.scaler.get(),
-               .synchronizer = parts_.synchronizer.get(),
-               .timer = &timer_},
-              options_.clip_gradient_norm),
-      duties_(options_, parts_.network, parts_.older_critic, parts_.condition,
-              parts_.judging_images, exchange_, services_.gate, &timer_),
+      feedback_(MakeFeedbackGiver({.options = options_,
+                                   .network = parts_.network,
+                                   .new_critic = parts_.new_critic,
+                                   .condition = parts_.condition,
+                                   .real_images = parts_.judging_images,
+                                   .exchange = exchange_,
+                                   .gate = services_.gate,
+                                   .timer = timer()})),
       objective_(options_.objective, parts_.network,
-                 options_.schedule.discriminator_batch, parts_.fleet),
-      round_(options_.first_round),
-      version_(round_ * options_.schedule.discriminator_steps_per_round),
-      saved_rounds_(options_.saved_rounds) {}
+                 options_.schedule.discriminator_batch, parts_.fleet) {}
 
-absl::Status DiscriminatorRole::Restore(const TensorReader& state) {
-  GANDEM_RETURN_IF_ERROR(state.Load("model.", StateOf(*parts_.network)));
-  GANDEM_RETURN_IF_ERROR(state.Load("optimizer.", parts_.optimizer->State()));
-  GANDEM_RETURN_IF_ERROR(state.Load("objective.", objective_.State()));
-  if (parts_.scaler) {
-    GANDEM_RETURN_IF_ERROR(state.Load("scaler.", parts_.scaler->State()));
-  }
-  return duties_.Restore(state);
+RoundRole::StateParts DiscriminatorRole::State() const {
+  return {{"model.", StateOf(*parts_.network)},
+          {"optimizer.", parts_.optimizer->State()},
+          {"objective.", objective_.State()}};
+}
+
+void DiscriminatorRole::AddMore(StateShard& state) const {
+  feedback_->SaveOlderCritics(state);
+}
+
+absl::Status DiscriminatorRole::RestoreMore(const TensorReader& state) {
+  return feedback_->Restore(state);
 }
 
 std::string DiscriminatorRole::Position() const {
   switch (phase_) {
-    case Phase::kDuties:
+    case Phase::kGive:
       return absl::StrCat("discriminator gives feedback up to round ",
-                          duties_.feedback_due(), " before round ", round_);
+                          feedback_->last_round_due(), " before round ",
+                          round());
     case Phase::kGate:
     case Phase::kLeave:
-      return absl::StrCat("discriminator before round ", round_);
+      return absl::StrCat("discriminator before round ", round());
     case Phase::kTrain:
       break;
   }
   const DiscriminatorOp& op = ops_[next_op_];
-  return absl::StrCat("discriminator in round ", round_, " step ", op.step,
+  return absl::StrCat("discriminator in round ", round(), " step ", op.step,
                       op.kind == Kind::kTake ? " wants image " : " at image ",
                       op.range.first);
 }
 
-absl::StatusOr<AdvanceResult> DiscriminatorRole::Advance(absl::Time deadline) {
-  UseThreads(options_.compute);
-  const Tf32Scope tf32(options_.compute);
-  absl::Status done;
+absl::StatusOr<AdvanceResult> DiscriminatorRole::Next(absl::Time deadline) {
   switch (phase_) {
-    case Phase::kDuties:
-    case Phase::kGate:
-    case Phase::kLeave: {
-      absl::StatusOr<AdvanceResult> progress = Boundary(deadline);
-      if (absl::IsDeadlineExceeded(progress.status())) {
-        return AdvanceResult::kWaiting;
-      }
-      return progress;
-    }
-    case Phase::kTrain:
-      done = Train(ops_[next_op_], deadline);
-      break;
-  }
-  if (absl::IsDeadlineExceeded(done)) return AdvanceResult::kWaiting;
-  GANDEM_RETURN_IF_ERROR(done);
-  if (++next_op_ == ops_.size()) {
-    EndRound();
-    GANDEM_RETURN_IF_ERROR(SaveIfDue());
-  }
-  return AdvanceResult::kAdvanced;
-}
-
-// --- Between rounds ---
-
-absl::StatusOr<AdvanceResult> DiscriminatorRole::Boundary(absl::Time deadline) {
-  switch (phase_) {
-    case Phase::kDuties:
-      GANDEM_RETURN_IF_ERROR(duties_.Do(deadline));
+    case Phase::kGive:
+      GANDEM_RETURN_IF_ERROR(feedback_->GiveDue(deadline));
       phase_ = Phase::kGate;
       return AdvanceResult::kAdvanced;
     case Phase::kGate:
       return StartRound(deadline);
-    default:
-      if (!exact()) GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-      GANDEM_RETURN_IF_ERROR(exchange_->WaitForGenerators(deadline));
-      return AdvanceResult::kFinished;
+    case Phase::kTrain:
+      return Train(ops_[next_op_], deadline);
+    case Phase::kLeave:
+      return Leave(deadline);
   }
+  return absl::InternalError("unknown phase of the discriminator");
 }
+
+// --- Between rounds ---
 
 absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
     absl::Time deadline) {
-  GANDEM_RETURN_IF_ERROR(SaveIfDue());
   // A held gate opens when the cut is known, for which no feedback is needed.
-  if (!exact()) GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-  switch (services_.gate->Start(round_, deadline)) {
-    case RoundGate::Answer::kHold:
-      return AdvanceResult::kWaiting;
-    case RoundGate::Answer::kPastEnd:
-      GANDEM_RETURN_IF_ERROR(SaveIfDue());
-      phase_ = Phase::kLeave;
-      return AdvanceResult::kAdvanced;
-    case RoundGate::Answer::kStart:
-      break;
+  GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
+  GANDEM_ASSIGN_OR_RETURN(const bool begun, BeginRound(deadline));
+  if (!begun) {
+    phase_ = Phase::kLeave;
+    return AdvanceResult::kAdvanced;
   }
   phase_ = Phase::kTrain;
   ops_ =
@@ -130,37 +98,56 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
   next_op_ = 0;
   loss_sum_ = logit_real_sum_ = logit_generated_sum_ = 0;
   image_age_ = 0;
-  parts_.optimizer->ZeroGradients();
   return AdvanceResult::kAdvanced;
+}
+
+absl::StatusOr<AdvanceResult> DiscriminatorRole::Leave(absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
+  GANDEM_ASSIGN_OR_RETURN(const WaitEnd end,
+                          exchange_->WaitForGenerators(deadline));
+  return end == WaitEnd::kAsked ? AdvanceResult::kWaiting
+                                : AdvanceResult::kFinished;
 }
 
 // --- A round ---
 
-absl::Status DiscriminatorRole::Train(const DiscriminatorOp& op,
-                                      absl::Time deadline) {
+absl::StatusOr<AdvanceResult> DiscriminatorRole::Train(
+    const DiscriminatorOp& op, absl::Time deadline) {
   switch (op.kind) {
     case Kind::kReal:
-      return Real(op, deadline);
-    case Kind::kTake:
-      return Take(op, deadline);
+      GANDEM_RETURN_IF_ERROR(Real(op, deadline));
+      break;
+    case Kind::kTake: {
+      GANDEM_ASSIGN_OR_RETURN(const WaitEnd end, Take(op, deadline));
+      if (end == WaitEnd::kAsked) return AdvanceResult::kWaiting;
+      break;
+    }
     case Kind::kGenerated:
-      return Generated(op);
+      GANDEM_RETURN_IF_ERROR(Generated(op));
+      break;
     case Kind::kUpdate:
-      return Update(deadline);
+      GANDEM_RETURN_IF_ERROR(EndStep(deadline));
+      break;
   }
-  return absl::InternalError("unknown discriminator operation");
+  if (++next_op_ < ops_.size()) return AdvanceResult::kAdvanced;
+  exchange_->FinishRound(round());
+  EndRound(Measured());
+  phase_ = Phase::kGive;
+  feedback_->EnterBoundary(round());
+  GANDEM_RETURN_IF_ERROR(SaveIfDue());
+  return AdvanceResult::kAdvanced;
 }
 
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
-  if (real_step_ != version_) {
-    absl::StatusOr<RealImages> images = timer_.Timed(RoundTimer::kData, [&] {
-      return parts_.real_images(version_, deadline);
+  if (real_step_ != updates()) {
+    absl::StatusOr<RealImages> images = timer()->Timed(RoundTimer::kData, [&] {
+      return parts_.real_images(updates(), deadline);
     });
     GANDEM_RETURN_IF_ERROR(images.status());
     real_ = *std::move(images);
-    real_step_ = version_;
-    objective_.BeginStep(version_, real_.images_NCHW);
+    real_step_ = updates();
+    objective_.BeginStep(updates(), real_.images_NCHW);
   }
   const Schedule& schedule = options_.schedule;
   const int64_t first =
@@ -179,29 +166,23 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   return absl::OkStatus();
 }
 
-absl::Status DiscriminatorRole::Take(const DiscriminatorOp& op,
-                                     absl::Time deadline) {
-  absl::StatusOr<std::vector<ImageBatch>> images;
-  if (exact()) {
-    images = timer_.Timed(RoundTimer::kImages, [&] {
-      return exchange_->TakeImages(round_, op.range.first, op.range.count,
-                                   deadline);
-    });
-  } else {
-    // The network is at a version here, before the step's first forward; the
-    // wait below ends when somebody wants it.
-    GANDEM_RETURN_IF_ERROR(duties_.ServeNewest(version_));
-    images = timer_.Timed(RoundTimer::kImages, [&] {
-      return exchange_->TakeNextImages(round_, op.range.count, deadline);
-    });
-  }
-  GANDEM_RETURN_IF_ERROR(images.status());
+absl::StatusOr<WaitEnd> DiscriminatorRole::Take(const DiscriminatorOp& op,
+                                                absl::Time deadline) {
+  // BOUNDED is at a version here, before the step's first forward; the wait
+  // below ends when somebody wants it.
+  GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
+  absl::StatusOr<TakenImages> taken = timer()->Timed(RoundTimer::kImages, [&] {
+    return exchange_->TakeImages(round(), op.range.first, op.range.count,
+                                 deadline);
+  });
+  GANDEM_RETURN_IF_ERROR(taken.status());
+  if (taken->end == WaitEnd::kAsked) return WaitEnd::kAsked;
   GANDEM_FAILPOINT("discriminator.after_take");
-  for (const ImageBatch& piece : *images) {
-    image_age_ = std::max(image_age_, round_ - piece.round);
+  for (const ImageBatch& piece : taken->pieces) {
+    image_age_ = std::max(image_age_, round() - piece.round);
   }
-  taken_[op.range.first] = *std::move(images);
-  return absl::OkStatus();
+  taken_[op.range.first] = std::move(taken->pieces);
+  return WaitEnd::kDone;
 }
 
 absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
@@ -223,62 +204,25 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
 }
 
 void DiscriminatorRole::Backward(const at::Tensor& loss) {
-  if (ops_[next_op_ + 1].kind == Kind::kUpdate) update_.ExpectLastBackward();
+  if (ops_[next_op_ + 1].kind == Kind::kUpdate) ExpectLastBackward();
   if (!loss.defined()) return;
   const TraceSpan span("backward");
   (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   loss_sum_ += loss.item<double>();
 }
 
-absl::Status DiscriminatorRole::Update(absl::Time deadline) {
+absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
   const auto before = [this] {
     GANDEM_FAILPOINT("discriminator.before_update");
     objective_.EndStep();
   };
-  GANDEM_RETURN_IF_ERROR(update_.Run(version_ + 1, before, deadline));
+  GANDEM_RETURN_IF_ERROR(Update(before, deadline));
   parts_.optimizer->ZeroGradients();
-  ++version_;
   GANDEM_FAILPOINT("discriminator.after_update");
   return absl::OkStatus();
 }
 
-void DiscriminatorRole::EndRound() {
-  exchange_->FinishRound(round_);
-  ReportRound();
-  ++round_;
-  phase_ = Phase::kDuties;
-  duties_.EnterBoundary(round_);
-}
-
-absl::Status DiscriminatorRole::SaveIfDue() {
-  if (services_.checkpoints == nullptr || round_ <= saved_rounds_ ||
-      !options_.checkpoints.Due(round_, *services_.gate)) {
-    return absl::OkStatus();
-  }
-  const TraceSpan span("checkpoint capture", {"rounds", round_});
-  saved_rounds_ = round_;
-  return services_.checkpoints->Save(round_,
-                                     ShardName("discriminator", options_.rank),
-                                     Copy(NewShard(options_, services_)));
-}
-
-RoleState DiscriminatorRole::Capture() const {
-  return {.completed_rounds = round_,
-          .updates = version_ + (update_.is_updated() ? 1 : 0),
-          .tensors = Copy(StateShard(0, 1))};
-}
-
-std::vector<NamedTensor> DiscriminatorRole::Copy(StateShard state) const {
-  state.Add("model.", StateOf(*parts_.network));
-  state.Add("optimizer.", parts_.optimizer->State());
-  state.Add("objective.", objective_.State());
-  if (parts_.scaler) state.Add("scaler.", parts_.scaler->State());
-  state.Add("", options_.compute_choice);
-  duties_.SaveOlderCritics(state);
-  return state.Copy();
-}
-
-void DiscriminatorRole::ReportRound() {
+RoundMetrics DiscriminatorRole::Measured() const {
   const Schedule& schedule = options_.schedule;
   const int64_t steps = schedule.discriminator_steps_per_round;
   const int64_t slice = RankSlice(schedule.discriminator_batch, options_.rank,
@@ -289,21 +233,10 @@ void DiscriminatorRole::ReportRound() {
   const double share = static_cast<double>(slice) /
                        static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;
-  metrics.set_role(DISCRIMINATOR);
-  metrics.set_rank(options_.rank);
-  metrics.set_round(round_);
   metrics.set_loss(loss_sum_ / share / steps);
   metrics.set_logit_real(logit_real_sum_ / images);
   metrics.set_logit_generated(logit_generated_sum_ / images);
-  metrics.set_gradient_norm(update_.gradient_norm());
-  metrics.set_learning_rate(parts_.optimizer->learning_rate());
-  if (parts_.scaler) {
-    metrics.set_loss_scale(parts_.scaler->scale());
-    metrics.set_updates_skipped(parts_.scaler->skipped());
-  }
-  if (parts_.synchronizer) metrics.set_drift(parts_.synchronizer->drift());
   metrics.set_images(static_cast<int64_t>(images));
-  metrics.set_workers(options_.fleet_size);
   metrics.set_lag(image_age_);
   const ExchangeStats stats = exchange_->stats();
   RecordCounter("images in the cache", stats.cache_images);
@@ -311,8 +244,7 @@ void DiscriminatorRole::ReportRound() {
   metrics.set_cache_capacity(stats.cache_capacity);
   metrics.set_images_dropped(stats.images_dropped);
   metrics.set_images_replayed(stats.images_replayed);
-  timer_.EndRound(metrics);
-  if (services_.report) services_.report(metrics);
+  return metrics;
 }
 
 }  // namespace gandem

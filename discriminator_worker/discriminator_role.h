@@ -3,9 +3,9 @@
 // The discriminator's side of a run: trains on real and generated images and
 // gives the generator its feedback, as critics or as image gradients.
 //
-// Between rounds the network is a version phi_rR (a boundary); its duties
-// towards the generators (critic_duties.h) are done there, before the next
-// training forward.
+// Between rounds the network is a version phi_rR (a boundary); what it owes the
+// generators (feedback_giver.h) is given there, before the next training
+// forward.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: Status of the exchange or of a check; Torch exceptions.
@@ -16,8 +16,8 @@
 #include <string>
 #include <vector>
 
-#include "discriminator_worker/critic_duties.h"
 #include "discriminator_worker/discriminator_objective.h"
+#include "discriminator_worker/feedback_giver.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "models/network.h"
@@ -27,18 +27,17 @@
 #include "training/inputs/sources.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
-#include "training/roles/step_update.h"
-#include "training/roles/training_role.h"
+#include "training/roles/round_role.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
 
-class DiscriminatorRole : public TrainingRole {
+class DiscriminatorRole : public RoundRole {
  public:
   struct Parts {
     std::shared_ptr<Discriminator> network;
-    // Holds an older critic while it is judging; IMAGE_GRADIENT only.
-    std::shared_ptr<Discriminator> older_critic = nullptr;
+    // For modes in which an older version may have to judge here.
+    CriticFactory new_critic = {};
     std::unique_ptr<Optimizer> optimizer;              // of network
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
     // Null: this is the only rank.
@@ -55,48 +54,35 @@ class DiscriminatorRole : public TrainingRole {
   DiscriminatorRole(RoleOptions options, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
-  absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) override;
-  RoleState Capture() const override;
-  absl::Status Restore(const TensorReader& state) override;
   std::string Position() const override;
 
  private:
-  enum class Phase { kDuties, kGate, kTrain, kLeave };
+  enum class Phase { kGive, kGate, kTrain, kLeave };
 
-  absl::StatusOr<AdvanceResult> Boundary(absl::Time deadline);
+  absl::StatusOr<AdvanceResult> Next(absl::Time deadline) override;
+  StateParts State() const override;
+  void AddMore(StateShard& state) const override;
+  absl::Status RestoreMore(const TensorReader& state) override;
+
   absl::StatusOr<AdvanceResult> StartRound(absl::Time deadline);
-  absl::Status Train(const DiscriminatorOp& op, absl::Time deadline);
+  absl::StatusOr<AdvanceResult> Leave(absl::Time deadline);
+  absl::StatusOr<AdvanceResult> Train(const DiscriminatorOp& op,
+                                      absl::Time deadline);
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
-  absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
+  absl::StatusOr<WaitEnd> Take(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Generated(const DiscriminatorOp& op);
   void Backward(const at::Tensor& loss);
-  absl::Status Update(absl::Time deadline);
-  void EndRound();
+  absl::Status EndStep(absl::Time deadline);
+  RoundMetrics Measured() const;
 
-  bool exact() const {
-    return options_.schedule.consistency == Consistency::kExact;
-  }
-  // All of it, or what a rank saves of it.
-  std::vector<NamedTensor> Copy(StateShard state) const;
-  absl::Status SaveIfDue();
-  void ReportRound();
-
-  const RoleOptions options_;
   const Parts parts_;
   DiscriminatorExchange* const exchange_;
-  const RoleServices services_;
-
-  RoundTimer timer_;
-  StepUpdate update_;
-  CriticDuties duties_;
+  const std::unique_ptr<FeedbackGiver> feedback_;
   DiscriminatorObjective objective_;
 
-  Phase phase_ = Phase::kDuties;
-  int64_t round_;    // rounds completed: the boundary, or the round in progress
-  int64_t version_;  // discriminator steps completed
+  Phase phase_ = Phase::kGive;
   std::vector<DiscriminatorOp> ops_;
   size_t next_op_ = 0;
-  int64_t saved_rounds_;
 
   RealImages real_;  // this rank's, of the step
   int64_t real_step_ = -1;

@@ -74,11 +74,11 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));
   SyncIfAsked(role_plan, setup, *parts.network);
-  if (plan.schedule().feedback == FeedbackMode::kImageGradient &&
-      plan.schedule().lag >= 2) {
-    GANDEM_ASSIGN_OR_RETURN(parts.older_critic,
+  parts.new_critic = [=]() -> absl::StatusOr<Critic> {
+    GANDEM_ASSIGN_OR_RETURN(auto network,
                             NewDiscriminator(network_plan, compute));
-  }
+    return Critic{.network = std::move(network), .compute = compute};
+  };
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
       MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),

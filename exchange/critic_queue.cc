@@ -22,9 +22,8 @@ bool CriticQueue::Offer(const CriticState& critic) {
   return true;
 }
 
-absl::StatusOr<std::optional<CriticState>> CriticQueue::Take(int64_t version,
-                                                             bool exact) {
-  if (!exact) {
+absl::StatusOr<std::optional<CriticState>> CriticQueue::Take(int64_t version) {
+  if (!exact_) {
     if (!queue_.empty() && queue_.back().version >= version) {
       in_use_ = std::move(queue_.back());
       queue_.clear();

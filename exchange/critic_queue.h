@@ -30,7 +30,7 @@ class CriticQueue {
   // The critic that GeneratorExchange::TakeCritic asks for; empty: not yet.
   //   FAILED_PRECONDITION  it is older than one that was taken, or missing
   //                        between the received ones.
-  absl::StatusOr<std::optional<CriticState>> Take(int64_t version, bool exact);
+  absl::StatusOr<std::optional<CriticState>> Take(int64_t version);
 
   // Nothing will be taken any more: accept everything, keep nothing.
   void Drain();

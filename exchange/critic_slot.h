@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The critic that the discriminator has published, until every generator rank
-// has it: the publishing side of SNAPSHOT, without a lock. EXACT needs each
+// has it, without a lock. EXACT needs each
 // version, so the slot is free for the next one once all have acknowledged.
 // BOUNDED wants the newest, so the next one replaces what has not left yet.
 //

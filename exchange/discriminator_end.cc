@@ -12,8 +12,6 @@
 namespace gandem {
 namespace {
 
-constexpr char kAsked[] = "images to judge have arrived";
-
 ImageCache::Options CacheOptions(const ExchangeOptions& options) {
   return {.max_images = options.CacheImages(),
           .max_bytes = options.cache_bytes,
@@ -90,41 +88,37 @@ void DiscriminatorEnd::AdvanceToVersion(int64_t version) {
   AdvanceTo(version / options_.schedule.discriminator_steps_per_round);
 }
 
-absl::StatusOr<std::vector<ImageBatch>> DiscriminatorEnd::TakeImages(
-    int64_t round, int64_t first, int64_t count, absl::Time deadline) {
-  if (first < 0 || count < 1 ||
-      first + count > options_.schedule.TrainImagesPerRound()) {
+absl::Status DiscriminatorEnd::CheckTaking(int64_t first, int64_t count) const {
+  const int64_t in_round = options_.schedule.TrainImagesPerRound();
+  if (IsExact() && (first < 0 || count < 1 || first + count > in_round)) {
     return absl::InvalidArgumentError(
         absl::StrCat("images [", first, ", ", first + count,
-                     ") are not within the round's [0, ",
-                     options_.schedule.TrainImagesPerRound(), ")"));
+                     ") are not within the round's [0, ", in_round, ")"));
   }
-  absl::StatusOr<std::vector<ImageBatch>> taken;
-  const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    taken = cache_.Take(round, first, count);
-    return !taken.ok() || !taken->empty();
-  };
-  GANDEM_RETURN_IF_ERROR(
-      WaitUntil("waiting for generated images", attempt, deadline));
-  return taken;
-}
-
-absl::StatusOr<std::vector<ImageBatch>> DiscriminatorEnd::TakeNextImages(
-    int64_t round, int64_t count, absl::Time deadline) {
-  if (count < 1 || count > options_.CacheImages()) {
+  if (!IsExact() && (count < 1 || count > options_.CacheImages())) {
     return absl::InvalidArgumentError(
         absl::StrCat("count ", count, " is not in [1, ", options_.CacheImages(),
                      "], the size of the cache"));
   }
-  std::vector<ImageBatch> taken;
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TakenImages> DiscriminatorEnd::TakeImages(int64_t round,
+                                                         int64_t first,
+                                                         int64_t count,
+                                                         absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(CheckTaking(first, count));
+  absl::StatusOr<std::vector<ImageBatch>> taken;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    taken = cache_.TakeNext(round, count);
-    return !taken.empty() || IsAskedForFeedback();
+    taken = IsExact() ? cache_.Take(round, first, count)
+                      : cache_.TakeNext(round, count);
+    return !taken.ok() || !taken->empty() || IsAskedForFeedback();
   };
   GANDEM_RETURN_IF_ERROR(
       WaitUntil("waiting for generated images", attempt, deadline));
-  if (taken.empty()) return absl::DeadlineExceededError(kAsked);
-  return taken;
+  GANDEM_RETURN_IF_ERROR(taken.status());
+  return TakenImages{.end = taken->empty() ? WaitEnd::kAsked : WaitEnd::kDone,
+                     .pieces = *std::move(taken)};
 }
 
 void DiscriminatorEnd::FinishRound(int64_t round) {
@@ -186,7 +180,8 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
   return published;
 }
 
-absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
+absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
+    absl::Time deadline) {
   absl::Time last_finish = absl::InfiniteFuture();
   for (;;) {
     bool is_asked = false;
@@ -201,9 +196,9 @@ absl::Status DiscriminatorEnd::WaitForGenerators(absl::Time deadline) {
         WaitUntil("waiting for the generators to finish", attempt,
                   std::min(deadline, last_finish));
     if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
-    if (is_asked) return absl::DeadlineExceededError(kAsked);
+    if (is_asked) return WaitEnd::kAsked;
     const absl::Time now = absl::Now();
-    if (last_finish <= now) return absl::OkStatus();
+    if (last_finish <= now) return WaitEnd::kDone;
     if (!waited.ok() && deadline <= now) return waited;
   }
 }

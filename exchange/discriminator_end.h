@@ -39,17 +39,15 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   ~DiscriminatorEnd() override = default;
 
   // The worker's face.
-  absl::StatusOr<std::vector<ImageBatch>> TakeImages(
-      int64_t round, int64_t first, int64_t count,
-      absl::Time deadline) override;
-  absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
-      int64_t round, int64_t count, absl::Time deadline) override;
+  absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
+                                         int64_t count,
+                                         absl::Time deadline) override;
   void FinishRound(int64_t round) override;
   absl::StatusOr<ImageBatch> NextFeedbackRequest(int64_t last_round,
                                                  absl::Time deadline) override;
   absl::Status AnswerFeedback(FeedbackBatch answer) override;
   absl::Status PublishCritic(CriticState critic, absl::Time deadline) override;
-  absl::Status WaitForGenerators(absl::Time deadline) override;
+  absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) override;
   ExchangeStats stats() const override;
   void Close(absl::Status reason) override;
 
@@ -74,6 +72,7 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   template <typename Attempt>
   absl::Status WaitUntil(const char* what, Attempt attempt, absl::Time deadline)
       ABSL_LOCKS_EXCLUDED(mu_);
+  absl::Status CheckTaking(int64_t first, int64_t count) const;
   void AdvanceTo(int64_t round) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A state after `version` steps exists, so its rounds are completed.
   void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

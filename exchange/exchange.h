@@ -21,6 +21,7 @@
 #include "absl/time/time.h"
 #include "common/shared_bytes.h"
 #include "exchange/encoding.h"
+#include "exchange/schedule.h"
 
 namespace gandem {
 
@@ -37,8 +38,6 @@ struct TensorFormat {
   }
   bool operator==(const TensorFormat&) const = default;
 };
-
-enum class ImageUse { kTrain, kFeedback, kBoth };
 
 // Generated images [first_index, first_index + count) of a round: of its TRAIN
 // space for kTrain, of its FEEDBACK space otherwise (for kBoth they are one).
@@ -69,6 +68,21 @@ struct CriticState {
   SharedBytes bytes = {};
 };
 
+// How a wait of the discriminator ended, if not by an error.
+enum class WaitEnd {
+  kDone,
+  // BOUNDED: images to judge have arrived. Nothing else has changed; it answers
+  // them and calls again, because a discriminator that waits for a generator
+  // that waits for it would not end.
+  kAsked,
+};
+
+// What the discriminator trains on; kAsked: nothing yet.
+struct TakenImages {
+  WaitEnd end = WaitEnd::kDone;
+  std::vector<ImageBatch> pieces = {};
+};
+
 struct ExchangeStats {
   int64_t cache_images = 0;
   int64_t cache_capacity = 0;   // images
@@ -92,9 +106,9 @@ class GeneratorExchange {
                                                      int64_t first_index,
                                                      absl::Time deadline) = 0;
 
-  // Waits for critic `version` (exact), or for the newest one that is at least
-  // that (not exact). It stays available until a later one was returned.
-  virtual absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+  // Waits for critic `version`, with BOUNDED for the newest one that is at
+  // least that. It stays available until a later one was returned.
+  virtual absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                                  absl::Time deadline) = 0;
 
   // All images have arrived, and the discriminator knows that none will follow.
@@ -110,16 +124,12 @@ class DiscriminatorExchange {
 
   // EXACT: waits for images [first, first + count) of the round's TRAIN space
   // and removes them. Pieces in ascending order, as the generator cut them.
-  virtual absl::StatusOr<std::vector<ImageBatch>> TakeImages(
-      int64_t round, int64_t first, int64_t count, absl::Time deadline) = 0;
-
-  // BOUNDED: the next `count` images in order: unused ones first, else used
-  // ones that are young enough for a discriminator in `round` and have uses
-  // left; waits when there are none. DEADLINE_EXCEEDED before the deadline says
-  // that images to judge have arrived meanwhile: a discriminator that waits for
-  // a generator that waits for it would not end.
-  virtual absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
-      int64_t round, int64_t count, absl::Time deadline) = 0;
+  // BOUNDED: the next `count` images in order, whatever `first` is: unused ones
+  // first, else used ones that are young enough for a discriminator in `round`
+  // and have uses left; waits when there are none.
+  virtual absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
+                                                 int64_t count,
+                                                 absl::Time deadline) = 0;
 
   // The discriminator has completed `round`: older images and repeats are
   // refused from now on, and the window of accepted rounds moves.
@@ -138,8 +148,8 @@ class DiscriminatorExchange {
                                      absl::Time deadline) = 0;
 
   // Waits until every generator rank has called Finish(): then it has all that
-  // it needs. BOUNDED: DEADLINE_EXCEEDED as in TakeNextImages.
-  virtual absl::Status WaitForGenerators(absl::Time deadline) = 0;
+  // it needs.
+  virtual absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) = 0;
 
   virtual ExchangeStats stats() const = 0;
   virtual void Close(absl::Status reason) = 0;

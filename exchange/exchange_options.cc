@@ -118,7 +118,7 @@ std::string RangeFault(int64_t round, int64_t first, int64_t count,
 
 std::string UseFault(const Schedule& schedule, ImageUse use) {
   const bool reused = schedule.image_source == ImageSource::kReused;
-  if (schedule.feedback == FeedbackMode::kSnapshot) {
+  if (!schedule.AnswersImages()) {
     return use == ImageUse::kTrain ? "" : "SNAPSHOT answers no images";
   }
   if (reused && use != ImageUse::kBoth)
@@ -147,7 +147,7 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   Faults faults("exchange");
   CheckSchedule(faults, options.schedule);
   CheckFormat(faults, "image_format", options.image_format);
-  if (options.schedule.feedback == FeedbackMode::kImageGradient) {
+  if (options.schedule.AnswersImages()) {
     CheckFormat(faults, "feedback_format", options.feedback_format);
     if (!IsFeedbackEncoding(options.feedback_format.encoding)) {
       faults.Add("feedback_format.encoding UINT8 cannot carry gradients");

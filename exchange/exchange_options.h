@@ -28,7 +28,7 @@ struct ExchangeOptions {
   // Of one message, header included; 64 KiB to 2 GiB - 1.
   int64_t max_message_bytes = int64_t{1} << 30;
   TensorFormat image_format = {};     // required
-  TensorFormat feedback_format = {};  // required for IMAGE_GRADIENT
+  TensorFormat feedback_format = {};  // required where images are answered
 
   // A generator that has said that it finished, but whose last word was lost
   // with it, counts as finished after this time.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Who asked for feedback, and which answers a generator does not have yet: the
-// discriminator's side of IMAGE_GRADIENT, without a lock.
+// discriminator's side of a mode that answers images, without a lock.
 //
 // Owner: DiscriminatorEnd, under its mutex.
 // Thread safety: one thread; values, copies share the bytes.

@@ -74,11 +74,11 @@ class FleetExchange : public GeneratorExchange {
     return whole;
   }
 
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+  absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                          absl::Time deadline) override {
     const int source = CriticSource(options_.rank, options_.num_generators,
                                     options_.num_discriminators);
-    return ends_[source]->TakeCritic(version, exact, deadline);
+    return ends_[source]->TakeCritic(version, deadline);
   }
 
   absl::Status Finish(absl::Time deadline) override {

@@ -72,14 +72,22 @@ absl::StatusOr<FeedbackBatch> GeneratorInbox::TakeFeedback(
   return feedback;
 }
 
-absl::StatusOr<CriticState> GeneratorInbox::TakeCritic(int64_t version,
-                                                       bool exact,
-                                                       absl::Time deadline) {
+absl::StatusOr<CriticState> GeneratorInbox::TakeCritic(
+    int64_t version, absl::Time deadline, absl::FunctionRef<void()> has_room) {
+  absl::StatusOr<CriticState> critic =
+      AwaitCritic(version, absl::InfinitePast());
+  has_room();
+  if (!absl::IsDeadlineExceeded(critic.status())) return critic;
+  return AwaitCritic(version, deadline);
+}
+
+absl::StatusOr<CriticState> GeneratorInbox::AwaitCritic(int64_t version,
+                                                        absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   for (;;) {
     if (!closed_.ok()) return closed_;
     GANDEM_ASSIGN_OR_RETURN(const std::optional<CriticState> critic,
-                            critics_.Take(version, exact));
+                            critics_.Take(version));
     if (critic.has_value()) return *critic;
     const int64_t seen = arrivals_;
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
@@ -42,8 +43,10 @@ class GeneratorInbox {
   //                        answer was taken before.
   absl::StatusOr<FeedbackBatch> TakeFeedback(int64_t round, int64_t first_index,
                                              absl::Time deadline);
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
-                                         absl::Time deadline);
+  // `has_room` is called without a lock when older critics have been given up
+  // and before the wait: what is waited for may lack their room.
+  absl::StatusOr<CriticState> TakeCritic(int64_t version, absl::Time deadline,
+                                         absl::FunctionRef<void()> has_room);
 
   // Nothing will be taken any more: critics are accepted and forgotten.
   void Drain();
@@ -54,6 +57,8 @@ class GeneratorInbox {
   void Close(absl::Status reason);
 
  private:
+  absl::StatusOr<CriticState> AwaitCritic(int64_t version, absl::Time deadline);
+
   using Key = std::pair<int64_t, int64_t>;  // round, first_index
   struct Expected {
     int64_t count = 0;

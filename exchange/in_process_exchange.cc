@@ -102,14 +102,10 @@ class InProcessGenerator : public GeneratorExchange {
     return link_->inbox().TakeFeedback(round, first_index, deadline);
   }
 
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+  absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                          absl::Time deadline) override {
-    // The first try gives up older critics, which makes room for this one.
-    absl::StatusOr<CriticState> critic =
-        link_->inbox().TakeCritic(version, exact, absl::InfinitePast());
-    link_->Move();
-    if (!absl::IsDeadlineExceeded(critic.status())) return critic;
-    return link_->inbox().TakeCritic(version, exact, deadline);
+    return link_->inbox().TakeCritic(version, deadline,
+                                     [this] { link_->Move(); });
   }
 
   absl::Status Finish(absl::Time) override {

@@ -104,11 +104,11 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
     }
   }
   const int64_t critic = schedule.CriticVersion(round);
-  if (schedule.feedback == FeedbackMode::kSnapshot) {
+  if (!schedule.AnswersImages()) {
     ops.push_back({.kind = Kind::kTakeCritic, .critic_version = critic});
   }
   for (const IndexRange& range : pieces) {
-    if (schedule.feedback == FeedbackMode::kImageGradient) {
+    if (schedule.AnswersImages()) {
       ops.push_back({.kind = Kind::kTakeFeedback,
                      .range = range,
                      .critic_version = critic});

@@ -16,7 +16,24 @@ namespace gandem {
 
 enum class Consistency { kExact, kBounded };
 enum class ImageSource { kReused, kFresh };
+// Numbered as ScheduleConfig.FeedbackMode.
 enum class FeedbackMode { kSnapshot, kImageGradient };
+
+// What a mode is to the schedule and the exchange. True: the generator sends
+// the images of its step to be judged and takes an answer to each micro-batch.
+// False: it takes a critic a round and judges them itself.
+constexpr bool AnswersImages(FeedbackMode mode) {
+  switch (mode) {
+    case FeedbackMode::kSnapshot:
+      return false;
+    case FeedbackMode::kImageGradient:
+      return true;
+  }
+  return false;
+}
+
+// What generated images are sent for.
+enum class ImageUse { kTrain, kFeedback, kBoth };
 
 // Indices [first, first + count).
 struct IndexRange {
@@ -69,10 +86,18 @@ struct Schedule {
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;
   }
+  constexpr bool AnswersImages() const {
+    return gandem::AnswersImages(feedback);
+  }
   // Does the generator send the images of its own step to the discriminator?
   constexpr bool SendsStepImages() const {
-    return image_source == ImageSource::kReused ||
-           feedback == FeedbackMode::kImageGradient;
+    return image_source == ImageSource::kReused || AnswersImages();
+  }
+  // What for, if it does.
+  constexpr ImageUse StepImageUse() const {
+    if (!AnswersImages()) return ImageUse::kTrain;
+    return image_source == ImageSource::kReused ? ImageUse::kBoth
+                                                : ImageUse::kFeedback;
   }
 };
 
@@ -95,7 +120,7 @@ std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
 // Images of a generator round that `rank` judges.
 int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size);
 
-// The discriminator rank whose critics a generator rank takes (SNAPSHOT).
+// The discriminator rank whose critics a generator rank takes.
 constexpr int CriticSource(int generator_rank, int num_generators,
                            int num_discriminators) {
   return static_cast<int>(int64_t{generator_rank} * num_discriminators /
@@ -110,8 +135,8 @@ struct GeneratorOp {
     kSendImages,    // FRESH: sends them (TRAIN)
     kForward,       // the step's own images, with gradient
     kSendForward,   // sends them (BOTH, TRAIN or FEEDBACK)
-    kTakeCritic,    // SNAPSHOT: waits for critic_version
-    kTakeFeedback,  // IMAGE_GRADIENT: waits for one micro-batch
+    kTakeCritic,    // waits for critic_version, which then judges the step
+    kTakeFeedback,  // waits for the answer to one micro-batch
     kBackward,      // accumulates the gradient of one micro-batch
     kUpdate,        // optimizer, EMA; the round ends
   };

@@ -2,37 +2,29 @@
 #include "exchange/wire_codec.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <new>
 #include <optional>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/check.h"
 #include "common/files/crc32c.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 #include "proto/exchange.pb.h"
 
 namespace gandem {
 namespace {
 
-using Pieces = std::span<const std::span<const std::byte>>;
-
-constexpr size_t kPrefixBytes = 4;
+constexpr char kFrame[] = "malformed frame";
 constexpr int64_t kMaxDimension = int64_t{1} << 24;
 // Copied and summed in steps that stay in the nearest cache.
 constexpr size_t kChunkBytes = size_t{16} << 10;
 
 // Pairs of our value and its number on the wire.
-constexpr std::pair<FrameKind, WireFrameKind> kKinds[] = {
-    {FrameKind::kImages, FRAME_IMAGES},
-    {FrameKind::kFeedback, FRAME_FEEDBACK},
-    {FrameKind::kCritic, FRAME_CRITIC},
-    {FrameKind::kAck, FRAME_ACK},
-    {FrameKind::kFinished, FRAME_FINISHED},
-    {FrameKind::kOpen, FRAME_OPEN}};
 constexpr std::pair<ImageUse, WireUse> kUses[] = {
     {ImageUse::kTrain, USE_TRAIN},
     {ImageUse::kFeedback, USE_FEEDBACK},
@@ -45,97 +37,71 @@ constexpr std::pair<Encoding, WireEncoding> kEncodings[] = {
 constexpr std::pair<Layout, WireLayout> kLayouts[] = {
     {Layout::kNchw, WIRE_NCHW}, {Layout::kChannelsLast, WIRE_CHANNELS_LAST}};
 
-template <typename Ours, typename Wire, size_t n>
-Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
-  for (const auto& [mine, wire] : table) {
-    if (mine == ours) return wire;
-  }
-  return table[0].second;  // the tables are complete
-}
-
-template <typename Ours, typename Wire, size_t n>
-std::optional<Ours> FromWire(const std::pair<Ours, Wire> (&table)[n],
-                             Wire wire) {
-  for (const auto& [ours, theirs] : table) {
-    if (theirs == wire) return ours;
-  }
-  return std::nullopt;
-}
-
-bool HasTensor(FrameKind kind) {
-  return kind == FrameKind::kImages || kind == FrameKind::kFeedback;
-}
-
-bool HasPayload(FrameKind kind) {
-  return HasTensor(kind) || kind == FrameKind::kCritic;
-}
-
-// Memory of a payload, not initialized.
-std::shared_ptr<std::byte> AllocatePayload(size_t size) {
-  constexpr std::align_val_t kAlignment{kPayloadAlignment};
-  return std::shared_ptr<std::byte>(
-      static_cast<std::byte*>(::operator new(size, kAlignment)),
-      [](std::byte* bytes) { ::operator delete(bytes, kAlignment); });
-}
-
-// Reads the pieces of a message from front to back.
-class Reader {
- public:
-  explicit Reader(Pieces pieces) : pieces_(pieces) {
-    for (const auto& piece : pieces) left_ += piece.size();
-  }
-
-  size_t left() const { return left_; }
-
-  // Copies the next `size` <= left() bytes; returns their checksum.
-  uint32_t Copy(std::byte* out, size_t size) {
-    uint32_t crc = 0;
-    while (size > 0) {
-      while (offset_ == pieces_[index_].size()) {
-        ++index_;
-        offset_ = 0;
-      }
-      const std::span<const std::byte> piece = pieces_[index_];
-      const size_t part = std::min({size, piece.size() - offset_, kChunkBytes});
-      std::memcpy(out, piece.data() + offset_, part);
-      crc = Crc32c({out, part}, crc);
-      out += part;
-      offset_ += part;
-      left_ -= part;
-      size -= part;
-    }
-    return crc;
-  }
-
- private:
-  Pieces pieces_;
-  size_t index_ = 0;
-  size_t offset_ = 0;
-  size_t left_ = 0;
-};
-
 absl::Status Malformed(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("malformed frame: ", what));
+  return MalformedMessage(kFrame, what);
 }
 
-absl::StatusOr<TensorHeader> ReadHeader(Reader& reader) {
-  std::array<std::byte, kMaxHeaderBytes> bytes;
-  if (reader.left() < kPrefixBytes) return Malformed("no header size");
-  reader.Copy(bytes.data(), kPrefixBytes);
-  size_t size = 0;
-  for (size_t i = 0; i < kPrefixBytes; ++i) {
-    size |= std::to_integer<size_t>(bytes[i]) << (8 * i);
+// --- Writing: one function a kind of frame ---
+
+void WriteFormat(const TensorFormat& format, int64_t count,
+                 TensorHeader& header) {
+  header.set_encoding(ToWire(kEncodings, format.encoding));
+  header.set_layout(ToWire(kLayouts, format.layout));
+  for (const int64_t size :
+       {count, format.channels, format.height, format.width}) {
+    header.add_shape(size);
   }
-  if (size > kMaxHeaderBytes || size > reader.left()) {
-    return Malformed(absl::StrCat("header size ", size));
-  }
-  reader.Copy(bytes.data(), size);
-  TensorHeader header;
-  if (!header.ParseFromArray(bytes.data(), static_cast<int>(size))) {
-    return Malformed("header is not a TensorHeader");
-  }
-  return header;
 }
+
+// Images, feedback and ACKs are about such a range.
+template <typename Ranged>
+void WriteRange(const Ranged& ranged, TensorHeader& header) {
+  header.set_round(ranged.round);
+  header.set_first_index(ranged.first_index);
+  header.set_count(ranged.count);
+}
+
+void WriteBody(const ImageBatch& batch, TensorHeader& header) {
+  header.set_kind(FRAME_IMAGES);
+  header.set_use(ToWire(kUses, batch.use));
+  WriteRange(batch, header);
+  header.set_version(batch.generator_version);
+  WriteFormat(batch.format, batch.count, header);
+}
+
+void WriteBody(const FeedbackBatch& batch, TensorHeader& header) {
+  header.set_kind(FRAME_FEEDBACK);
+  WriteRange(batch, header);
+  header.set_version(batch.critic_version);
+  header.set_loss(batch.loss);
+  WriteFormat(batch.format, batch.count, header);
+}
+
+void WriteBody(const CriticState& critic, TensorHeader& header) {
+  header.set_kind(FRAME_CRITIC);
+  header.set_version(critic.version);
+  header.set_encoding(WIRE_BYTES);
+  header.add_shape(static_cast<int64_t>(critic.bytes.size()));
+}
+
+void WriteBody(const AckFrame& ack, TensorHeader& header) {
+  header.set_kind(FRAME_ACK);
+  header.set_use(ToWire(kUses, ack.use));
+  WriteRange(ack, header);
+  header.set_version(ack.version);
+  header.set_oldest_unfinished_round(ack.oldest_unfinished_round);
+}
+
+void WriteBody(const FinishedFrame&, TensorHeader& header) {
+  header.set_kind(FRAME_FINISHED);
+}
+
+void WriteBody(const OpenFrame& open, TensorHeader& header) {
+  header.set_kind(FRAME_OPEN);
+  header.set_version(open.version);
+}
+
+// --- Reading ---
 
 absl::Status CheckNumbers(const TensorHeader& header) {
   const std::pair<absl::string_view, int64_t> numbers[] = {
@@ -146,9 +112,7 @@ absl::Status CheckNumbers(const TensorHeader& header) {
       {"first_index", header.first_index()},
       {"count", header.count()},
       {"oldest_unfinished_round", header.oldest_unfinished_round()}};
-  for (const auto& [name, value] : numbers) {
-    if (value < 0) return Malformed(absl::StrCat(name, " ", value));
-  }
+  GANDEM_RETURN_IF_ERROR(CheckNotNegative(kFrame, numbers));
   // An OPEN frame says -1 for "no critic yet".
   if (header.version() < (header.kind() == FRAME_OPEN ? -1 : 0)) {
     return Malformed(absl::StrCat("version ", header.version()));
@@ -187,155 +151,158 @@ absl::StatusOr<TensorFormat> ReadFormat(const TensorHeader& header) {
   return format;
 }
 
+template <typename Ranged>
+void ReadRange(const TensorHeader& header, Ranged& ranged) {
+  ranged.round = header.round();
+  ranged.first_index = header.first_index();
+  ranged.count = header.count();
+}
+
+absl::Status CheckNoPayload(const TensorHeader& header) {
+  if (header.payload_bytes() == 0 && header.shape_size() == 0) {
+    return absl::OkStatus();
+  }
+  return Malformed("payload in a frame that has none");
+}
+
+absl::StatusOr<FrameBody> ReadImages(const TensorHeader& header, ImageUse use) {
+  ImageBatch batch{.use = use, .generator_version = header.version()};
+  ReadRange(header, batch);
+  GANDEM_ASSIGN_OR_RETURN(batch.format, ReadFormat(header));
+  return batch;
+}
+
+absl::StatusOr<FrameBody> ReadFeedback(const TensorHeader& header) {
+  FeedbackBatch batch{.critic_version = header.version(),
+                      .loss = header.loss()};
+  ReadRange(header, batch);
+  GANDEM_ASSIGN_OR_RETURN(batch.format, ReadFormat(header));
+  return batch;
+}
+
+absl::StatusOr<FrameBody> ReadCritic(const TensorHeader& header) {
+  if (header.encoding() != WIRE_BYTES || header.shape_size() != 1 ||
+      header.shape(0) != header.payload_bytes()) {
+    return Malformed("critic is not plain bytes");
+  }
+  return CriticState{.version = header.version()};
+}
+
+absl::StatusOr<FrameBody> ReadAck(const TensorHeader& header, ImageUse use) {
+  GANDEM_RETURN_IF_ERROR(CheckNoPayload(header));
+  AckFrame ack{.use = use,
+               .version = header.version(),
+               .oldest_unfinished_round = header.oldest_unfinished_round()};
+  ReadRange(header, ack);
+  return ack;
+}
+
 // Everything but the payload.
-absl::StatusOr<Frame> ToFrame(const TensorHeader& header) {
-  Frame frame;
-  const auto kind = FromWire(kKinds, header.kind());
-  if (!kind.has_value()) {
-    return Malformed(absl::StrCat("unknown kind ", header.kind()));
+absl::StatusOr<FrameBody> ReadBody(const TensorHeader& header) {
+  const std::optional<ImageUse> use = FromWire(kUses, header.use());
+  const bool is_optional =
+      header.kind() != FRAME_IMAGES && header.use() == USE_UNKNOWN;
+  if (!use.has_value() && !is_optional) return Malformed("use of the images");
+  switch (header.kind()) {
+    case FRAME_IMAGES:
+      return ReadImages(header, *use);
+    case FRAME_FEEDBACK:
+      return ReadFeedback(header);
+    case FRAME_CRITIC:
+      return ReadCritic(header);
+    case FRAME_ACK:
+      return ReadAck(header, use.value_or(ImageUse::kTrain));
+    case FRAME_FINISHED:
+      GANDEM_RETURN_IF_ERROR(CheckNoPayload(header));
+      return FinishedFrame{};
+    case FRAME_OPEN:
+      GANDEM_RETURN_IF_ERROR(CheckNoPayload(header));
+      return OpenFrame{.version = header.version()};
+    default:
+      return Malformed(absl::StrCat("unknown kind ", header.kind()));
   }
-  frame.kind = *kind;
-  GANDEM_RETURN_IF_ERROR(CheckNumbers(header));
-  if (frame.kind == FrameKind::kImages || header.use() != USE_UNKNOWN) {
-    const auto use = FromWire(kUses, header.use());
-    if (!use.has_value()) return Malformed("use of the images");
-    frame.use = *use;
+}
+
+// Where a frame of this kind has its payload; null: it has none.
+template <typename Body>
+auto PayloadIn(Body& body)
+    -> decltype(&std::get_if<CriticState>(&body)->bytes) {
+  if (auto* images = std::get_if<ImageBatch>(&body)) return &images->pixels;
+  if (auto* answer = std::get_if<FeedbackBatch>(&body)) {
+    return &answer->gradient;
   }
-  if (HasTensor(frame.kind)) {
-    GANDEM_ASSIGN_OR_RETURN(frame.format, ReadFormat(header));
-  } else if (frame.kind == FrameKind::kCritic) {
-    if (header.encoding() != WIRE_BYTES || header.shape_size() != 1 ||
-        header.shape(0) != header.payload_bytes()) {
-      return Malformed("critic is not plain bytes");
+  if (auto* critic = std::get_if<CriticState>(&body)) return &critic->bytes;
+  return nullptr;
+}
+
+// A copy in one piece, and its checksum.
+std::pair<SharedBytes, uint32_t> JoinPieces(
+    std::span<const SharedBytes> pieces) {
+  constexpr std::align_val_t kAlignment{kPayloadAlignment};
+  const size_t size = static_cast<size_t>(TotalBytes(pieces));
+  std::shared_ptr<std::byte> payload(
+      static_cast<std::byte*>(::operator new(size, kAlignment)),
+      [](std::byte* bytes) { ::operator delete(bytes, kAlignment); });
+  uint32_t crc = 0;
+  std::byte* out = payload.get();
+  for (const SharedBytes& piece : pieces) {
+    for (size_t at = 0; at < piece.size(); at += kChunkBytes) {
+      const size_t part = std::min(piece.size() - at, kChunkBytes);
+      std::memcpy(out, piece.data() + at, part);
+      crc = Crc32c({out, part}, crc);
+      out += part;
     }
-  } else if (header.payload_bytes() != 0 || header.shape_size() != 0) {
-    return Malformed("payload in a frame that has none");
   }
-  frame.run_epoch = header.run_epoch();
-  frame.incarnation = header.incarnation();
-  frame.rank = header.rank();
-  frame.round = header.round();
-  frame.first_index = header.first_index();
-  frame.count = header.count();
-  frame.version = header.version();
-  frame.loss = header.loss();
-  frame.oldest_unfinished_round = header.oldest_unfinished_round();
-  return frame;
+  const std::span<const std::byte> bytes(payload.get(), size);
+  return {SharedBytes(std::move(payload), bytes), crc};
 }
 
 }  // namespace
 
+SharedBytes PayloadOf(const FrameBody& body) {
+  const SharedBytes* const payload = PayloadIn(body);
+  return payload == nullptr ? SharedBytes() : *payload;
+}
+
 std::string EncodeFrameHead(const Frame& frame) {
   TensorHeader header;
-  header.set_kind(ToWire(kKinds, frame.kind));
-  header.set_run_epoch(frame.run_epoch);
-  header.set_incarnation(frame.incarnation);
-  header.set_rank(frame.rank);
-  header.set_use(ToWire(kUses, frame.use));
-  header.set_round(frame.round);
-  header.set_first_index(frame.first_index);
-  header.set_count(frame.count);
-  header.set_version(frame.version);
-  header.set_loss(frame.loss);
-  header.set_oldest_unfinished_round(frame.oldest_unfinished_round);
-  if (HasTensor(frame.kind)) {
-    header.set_encoding(ToWire(kEncodings, frame.format.encoding));
-    header.set_layout(ToWire(kLayouts, frame.format.layout));
-    for (const int64_t size : {frame.count, frame.format.channels,
-                               frame.format.height, frame.format.width}) {
-      header.add_shape(size);
-    }
-  } else if (frame.kind == FrameKind::kCritic) {
-    header.set_encoding(WIRE_BYTES);
-    header.add_shape(static_cast<int64_t>(frame.payload.size()));
+  header.set_run_epoch(frame.sender.run_epoch);
+  header.set_incarnation(frame.sender.incarnation);
+  header.set_rank(frame.sender.rank);
+  header.set_use(USE_TRAIN);  // of frames that have none
+  std::visit([&](const auto& body) { WriteBody(body, header); }, frame.body);
+  if (const SharedBytes* const payload = PayloadIn(frame.body)) {
+    header.set_payload_bytes(static_cast<int64_t>(payload->size()));
+    header.set_crc32c(Crc32c(payload->span()));
   }
-  if (HasPayload(frame.kind)) {
-    header.set_payload_bytes(static_cast<int64_t>(frame.payload.size()));
-    header.set_crc32c(Crc32c(frame.payload.span()));
-  }
-  std::string head(kPrefixBytes, '\0');
-  GANDEM_CHECK(header.AppendToString(&head));
-  const size_t size = head.size() - kPrefixBytes;
-  GANDEM_CHECK(size <= kMaxHeaderBytes);
-  for (size_t i = 0; i < kPrefixBytes; ++i) {
-    head[i] = static_cast<char>(size >> (8 * i));
-  }
-  return head;
+  return EncodeWireHeader(header, kMaxHeaderBytes);
 }
 
-absl::StatusOr<Frame> DecodeFrame(Pieces pieces, int64_t max_bytes) {
-  Reader reader(pieces);
-  if (std::cmp_greater(reader.left(), max_bytes)) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("frame of ", reader.left(), " bytes is larger than the ",
-                     max_bytes, " that max_message_bytes allows"));
+absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
+                                  int64_t max_bytes) {
+  if (TotalBytes(pieces) > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "frame of ", TotalBytes(pieces), " bytes is larger than the ",
+        max_bytes, " that max_message_bytes allows"));
   }
-  GANDEM_ASSIGN_OR_RETURN(const TensorHeader header, ReadHeader(reader));
-  if (std::cmp_not_equal(header.payload_bytes(), reader.left())) {
+  std::vector<SharedBytes> left(pieces.begin(), pieces.end());
+  TensorHeader header;
+  GANDEM_RETURN_IF_ERROR(TakeWireHeader(kFrame, kMaxHeaderBytes, left, header));
+  if (header.payload_bytes() != TotalBytes(left)) {
     return Malformed(absl::StrCat("payload_bytes ", header.payload_bytes(),
-                                  ", but ", reader.left(), " bytes follow"));
+                                  ", but ", TotalBytes(left), " bytes follow"));
   }
-  GANDEM_ASSIGN_OR_RETURN(Frame frame, ToFrame(header));
-  if (!HasPayload(frame.kind)) return frame;
-  const size_t size = reader.left();
-  std::shared_ptr<std::byte> payload = AllocatePayload(size);
-  const uint32_t crc = reader.Copy(payload.get(), size);
-  if (crc != header.crc32c()) return Malformed("checksum of the payload");
-  const std::span<const std::byte> bytes(payload.get(), size);
-  frame.payload = SharedBytes(std::move(payload), bytes);
+  GANDEM_RETURN_IF_ERROR(CheckNumbers(header));
+  Frame frame = {.sender = {.run_epoch = header.run_epoch(),
+                            .incarnation = header.incarnation(),
+                            .rank = header.rank()}};
+  GANDEM_ASSIGN_OR_RETURN(frame.body, ReadBody(header));
+  if (SharedBytes* const payload = PayloadIn(frame.body)) {
+    uint32_t crc = 0;
+    std::tie(*payload, crc) = JoinPieces(left);
+    if (crc != header.crc32c()) return Malformed("checksum of the payload");
+  }
   return frame;
-}
-
-Frame ToFrame(const ImageBatch& batch) {
-  return {.kind = FrameKind::kImages,
-          .use = batch.use,
-          .round = batch.round,
-          .first_index = batch.first_index,
-          .count = batch.count,
-          .version = batch.generator_version,
-          .format = batch.format,
-          .payload = batch.pixels};
-}
-
-Frame ToFrame(const FeedbackBatch& batch) {
-  return {.kind = FrameKind::kFeedback,
-          .round = batch.round,
-          .first_index = batch.first_index,
-          .count = batch.count,
-          .version = batch.critic_version,
-          .loss = batch.loss,
-          .format = batch.format,
-          .payload = batch.gradient};
-}
-
-Frame ToFrame(const CriticState& critic) {
-  return {.kind = FrameKind::kCritic,
-          .version = critic.version,
-          .payload = critic.bytes};
-}
-
-ImageBatch ToImageBatch(const Frame& frame) {
-  return {.use = frame.use,
-          .round = frame.round,
-          .first_index = frame.first_index,
-          .count = frame.count,
-          .generator_version = frame.version,
-          .format = frame.format,
-          .pixels = frame.payload};
-}
-
-FeedbackBatch ToFeedbackBatch(const Frame& frame) {
-  return {.round = frame.round,
-          .first_index = frame.first_index,
-          .count = frame.count,
-          .critic_version = frame.version,
-          .loss = frame.loss,
-          .format = frame.format,
-          .gradient = frame.payload};
-}
-
-CriticState ToCriticState(const Frame& frame) {
-  return {.version = frame.version, .bytes = frame.payload};
 }
 
 }  // namespace gandem

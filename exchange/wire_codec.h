@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <variant>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -21,24 +22,35 @@
 
 namespace gandem {
 
-enum class FrameKind { kImages, kFeedback, kCritic, kAck, kFinished, kOpen };
-
-struct Frame {
-  FrameKind kind = FrameKind::kAck;
-  // Who sent it.
-  int64_t run_epoch = 0;
-  int64_t incarnation = 0;
-  int rank = 0;
-  // What it is about; an ACK repeats these of the frame that it answers.
-  ImageUse use = ImageUse::kTrain;  // images and their ACK
+// Repeats what identifies the frame that it answers; the rest stays as it is
+// here.
+struct AckFrame {
+  ImageUse use = ImageUse::kTrain;
   int64_t round = 0;
   int64_t first_index = 0;
   int64_t count = 0;
   int64_t version = 0;
-  double loss = 0;                      // feedback
-  TensorFormat format = {};             // images and feedback
-  int64_t oldest_unfinished_round = 0;  // ACK of images
-  SharedBytes payload = {};
+  int64_t oldest_unfinished_round = 0;  // of images
+};
+struct FinishedFrame {};
+// Begins a stream.
+struct OpenFrame {
+  int64_t version = 0;  // of critics: the newest that the sender has, -1: none
+};
+
+using FrameBody = std::variant<ImageBatch, FeedbackBatch, CriticState, AckFrame,
+                               FinishedFrame, OpenFrame>;
+
+struct FrameSender {
+  int64_t run_epoch = 0;
+  int64_t incarnation = 0;
+  int rank = 0;
+  bool operator==(const FrameSender&) const = default;
+};
+
+struct Frame {
+  FrameSender sender = {};
+  FrameBody body = {};
 };
 
 // No real header comes near this.
@@ -46,19 +58,14 @@ inline constexpr size_t kMaxHeaderBytes = 512;
 // Of a decoded payload: what vector instructions and LibTorch like.
 inline constexpr size_t kPayloadAlignment = 64;
 
+// What follows the head: pixels, gradient or critic; else empty.
+SharedBytes PayloadOf(const FrameBody& body);
+
 // The bytes before the payload. Computes the payload's checksum.
 std::string EncodeFrameHead(const Frame& frame);
 
 // `pieces` are the bytes of one message in order. `max_bytes` limits them all.
-absl::StatusOr<Frame> DecodeFrame(
-    std::span<const std::span<const std::byte>> pieces, int64_t max_bytes);
-
-// Batches share the payload; what is not in the batch stays at its default.
-Frame ToFrame(const ImageBatch& batch);
-Frame ToFrame(const FeedbackBatch& batch);
-Frame ToFrame(const CriticState& critic);
-ImageBatch ToImageBatch(const Frame& frame);
-FeedbackBatch ToFeedbackBatch(const Frame& frame);
-CriticState ToCriticState(const Frame& frame);
+absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
+                                  int64_t max_bytes);
 
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The generator's side of a run: makes images, gets feedback on them from the
-// scheduled critic, updates.
+// The generator's side of a run: makes images, gets feedback on them
+// (feedback_taker.h), updates.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: Status of the exchange or of a check; Torch exceptions.
@@ -14,6 +14,7 @@
 
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
+#include "generator_worker/feedback_taker.h"
 #include "models/network.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/fleet/gradient_synchronizer.h"
@@ -22,22 +23,19 @@
 #include "training/inputs/sources.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
-#include "training/roles/step_update.h"
-#include "training/roles/training_role.h"
+#include "training/roles/round_role.h"
 #include "training/state/ema.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
 
-class GeneratorRole : public TrainingRole {
+class GeneratorRole : public RoundRole {
  public:
   struct Parts {
     std::shared_ptr<Generator> network;
-    std::shared_ptr<Generator> average;               // EMA of network
-    std::shared_ptr<Discriminator> critic = nullptr;  // SNAPSHOT only
-    // The critic's precision and layout are those of the discriminator's role,
-    // here as there: both feedback modes compute the same.
-    Compute critic_compute = {};
+    std::shared_ptr<Generator> average;  // EMA of network
+    // For modes whose critic judges here.
+    CriticFactory new_critic = {};
     std::unique_ptr<Ema> ema;              // from network to average
     std::unique_ptr<Optimizer> optimizer;  // of network
     std::unique_ptr<GradientScaler> scaler = nullptr;  // of float16
@@ -57,9 +55,6 @@ class GeneratorRole : public TrainingRole {
   GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
                 RoleServices services);
 
-  absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) override;
-  RoleState Capture() const override;
-  absl::Status Restore(const TensorReader& state) override;
   std::string Position() const override;
 
  private:
@@ -70,39 +65,28 @@ class GeneratorRole : public TrainingRole {
     at::Tensor targets_NCHW;  // paired losses: what they should become
   };
 
+  absl::StatusOr<AdvanceResult> Next(absl::Time deadline) override;
+  StateParts State() const override;
+
   absl::StatusOr<AdvanceResult> BetweenRounds(absl::Time deadline);
   absl::Status Execute(const GeneratorOp& op, absl::Time deadline);
   absl::Status MakeImages(const GeneratorOp& op);
   absl::Status Forward(const GeneratorOp& op);
   absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
-  absl::Status TakeCritic(int64_t version, absl::Time deadline);
-  absl::Status TakeFeedback(const GeneratorOp& op, absl::Time deadline);
   void Backward(const GeneratorOp& op);
-  absl::Status Update(absl::Time deadline);
-  // All of it, or what a rank saves of it.
-  std::vector<NamedTensor> Copy(StateShard state) const;
-  absl::Status SaveIfDue();
-  void ReportRound();
+  absl::Status EndStep(absl::Time deadline);
+  RoundMetrics Measured();
 
-  const RoleOptions options_;
   const Parts parts_;
   GeneratorExchange* const exchange_;
-  const RoleServices services_;
+  const std::unique_ptr<FeedbackTaker> feedback_;
 
-  int64_t round_;  // in progress, or the next one
   std::vector<GeneratorOp> ops_;
   size_t next_op_ = 0;
-  int64_t saved_rounds_;  // completed rounds in the newest saved state
   bool finished_ = false;
 
   SharedBytes outgoing_;  // images that the next send takes
   std::vector<MicroBatch> micro_batches_;
-  at::Tensor feedback_NCHW_;  // answer to the micro-batch in turn
-  int64_t loaded_critic_ = -1;
-  int64_t critic_used_ = 0;
-
-  RoundTimer timer_;
-  StepUpdate update_;
   double loss_sum_ = 0;
 };
 

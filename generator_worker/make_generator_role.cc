@@ -28,12 +28,18 @@ absl::StatusOr<std::shared_ptr<Generator>> NewGenerator(
 
 // Wherever it judges, the critic computes as the discriminator's role does; the
 // device and its threads are those of the process.
-absl::StatusOr<Compute> CriticComputeFrom(const RunPlan& plan,
-                                          const RoleSetup& setup) {
-  NetworkPlan critic = plan.discriminator.network;
-  critic.device = plan.generator.network.device;
-  critic.threads = plan.generator.network.threads;
-  return ComputeFrom(critic, Resolve(critic, setup.discriminator_choice));
+CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
+  return [=]() -> absl::StatusOr<Critic> {
+    NetworkPlan critic = plan.discriminator.network;
+    critic.device = plan.generator.network.device;
+    critic.threads = plan.generator.network.threads;
+    GANDEM_ASSIGN_OR_RETURN(
+        const Compute compute,
+        ComputeFrom(critic, Resolve(critic, setup.discriminator_choice)));
+    GANDEM_ASSIGN_OR_RETURN(auto network, NewDiscriminator(critic, compute));
+    SyncIfAsked(plan.discriminator, setup, *network);
+    return Critic{.network = std::move(network), .compute = compute};
+  };
 }
 
 }  // namespace
@@ -55,14 +61,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   parts.average = PlaceAtRest(std::move(average), compute);
   parts.scaler = NewScaler(role_plan, compute);
   parts.ema = std::make_unique<Ema>(plan.ema, *parts.network, *parts.average);
-  if (plan.schedule().feedback == FeedbackMode::kSnapshot) {
-    GANDEM_ASSIGN_OR_RETURN(parts.critic_compute,
-                            CriticComputeFrom(plan, setup));
-    GANDEM_ASSIGN_OR_RETURN(
-        parts.critic,
-        NewDiscriminator(plan.discriminator.network, parts.critic_compute));
-    SyncIfAsked(plan.discriminator, setup, *parts.critic);
-  }
+  parts.new_critic = CriticsOf(plan, setup);
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
       MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),

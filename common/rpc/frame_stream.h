@@ -7,7 +7,7 @@
 // stays where it is, and gRPC's flow control makes the sender wait.
 //
 // `Codec` is a struct:
-//   using Frame = ...;  // has a `kind`
+//   using Frame = ...;
 //   static grpc::ByteBuffer Encode(const Frame&);
 //   static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer&,
 //                                       int64_t max_bytes);
@@ -37,7 +37,6 @@ template <typename Reactor, typename Codec>
 class FrameStream : public Reactor {
  public:
   using Frame = typename Codec::Frame;
-  using FrameKind = decltype(Frame::kind);
 
   explicit FrameStream(int64_t max_message_bytes)
       : max_message_bytes_(max_message_bytes), strand_([this] { Step(); }) {}
@@ -70,8 +69,7 @@ class FrameStream : public Reactor {
   virtual absl::StatusOr<bool> Receive(const Frame& frame) = 0;
   // What to send next, if anything; called while the one before is leaving.
   virtual std::optional<Frame> NextFrame() = 0;
-  // A frame of this kind has left.
-  virtual void Sent(FrameKind) {}
+  virtual void Sent(const Frame&) {}  // has left
   // The stream ends and nothing is started any more. OK: the peer ended it.
   virtual void End(const absl::Status& reason) = 0;
   // A server must not end a call while it is writing.
@@ -93,7 +91,7 @@ class FrameStream : public Reactor {
 
   void Step() {
     TakeEvents();
-    if (std::exchange(sent_, false)) Sent(outgoing_kind_);
+    if (std::exchange(sent_, false)) Sent(*outgoing_frame_);
     StartReading();
     while (!end_.has_value() && !arrived_.empty() && HandleFirst()) {
       StartReading();
@@ -138,7 +136,7 @@ class FrameStream : public Reactor {
     if (writing_ || !prepared_.has_value()) return;
     writing_ = true;
     outgoing_ = *std::move(prepared_);
-    outgoing_kind_ = prepared_kind_;
+    outgoing_frame_ = std::exchange(prepared_frame_, std::nullopt);
     prepared_.reset();
     this->StartWrite(&outgoing_);
     Prepare();
@@ -146,10 +144,10 @@ class FrameStream : public Reactor {
 
   void Prepare() {
     if (prepared_.has_value()) return;
-    const std::optional<Frame> frame = NextFrame();
-    if (!frame.has_value()) return;
-    prepared_ = Codec::Encode(*frame);
-    prepared_kind_ = frame->kind;
+    prepared_frame_ = NextFrame();
+    if (prepared_frame_.has_value()) {
+      prepared_ = Codec::Encode(*prepared_frame_);
+    }
   }
 
   // False: the first frame has to wait.
@@ -183,9 +181,9 @@ class FrameStream : public Reactor {
   grpc::ByteBuffer incoming_;
   bool sent_ = false;
   grpc::ByteBuffer outgoing_;
-  FrameKind outgoing_kind_ = {};
+  std::optional<Frame> outgoing_frame_;  // what it was made of
   std::optional<grpc::ByteBuffer> prepared_;
-  FrameKind prepared_kind_ = {};
+  std::optional<Frame> prepared_frame_;
   std::deque<grpc::ByteBuffer> arrived_;
   std::optional<Frame> current_;  // the first of arrived_, decoded
 

@@ -3,6 +3,7 @@
 
 #include <deque>
 #include <utility>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
@@ -51,22 +52,22 @@ void ClientCore::BeginSession() {
   session_status_ = absl::OkStatus();
 }
 
-std::optional<Frame> ClientCore::NextImagesFrame() {
+std::optional<FrameBody> ClientCore::NextImagesFrame() {
   absl::MutexLock lock(&mu_);
   const std::optional<ImageBatch> batch = outbox_.Next();
-  if (batch.has_value()) return ToFrame(*batch);
+  if (batch.has_value()) return *batch;
   if (finish_ == Finish::kWanted && outbox_.empty()) {
     finish_ = Finish::kSent;
-    return Frame{.kind = FrameKind::kFinished};
+    return FinishedFrame{};
   }
   if (finish_ == Finish::kAnswered) {
     finish_ = Finish::kConfirming;
-    return Frame{.kind = FrameKind::kAck};
+    return AckFrame{};
   }
   return std::nullopt;
 }
 
-absl::Status ClientCore::AcknowledgeImages(const Frame& ack) {
+absl::Status ClientCore::AcknowledgeImages(const AckFrame& ack) {
   absl::MutexLock lock(&mu_);
   return outbox_.Acknowledge(ack.use, ack.round, ack.first_index);
 }
@@ -144,33 +145,35 @@ void ClientStream::Cancel() {
 }
 
 absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
-  const ExchangeOptions& options = core_->options();
-  if (frame.run_epoch != options.run_epoch ||
-      frame.incarnation != server_.incarnation || frame.rank != server_.rank) {
+  const FrameSender& sender = frame.sender;
+  const FrameSender server{.run_epoch = core_->options().run_epoch,
+                           .incarnation = server_.incarnation,
+                           .rank = server_.rank};
+  if (sender != server) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "a frame of run epoch ", frame.run_epoch, ", incarnation ",
-        frame.incarnation, ", rank ", frame.rank,
-        " from a discriminator of run epoch ", options.run_epoch,
-        ", incarnation ", server_.incarnation, ", rank ", server_.rank));
+        "a frame of run epoch ", sender.run_epoch, ", incarnation ",
+        sender.incarnation, ", rank ", sender.rank,
+        " from a discriminator of run epoch ", server.run_epoch,
+        ", incarnation ", server.incarnation, ", rank ", server.rank));
   }
   core_->NoteProgress();
-  return Handle(frame);
+  return Handle(frame.body);
 }
 
 std::optional<Frame> ClientStream::NextFrame() {
-  std::optional<Frame> frame;
+  std::optional<FrameBody> body;
   if (!opened_) {
-    frame = OpenFrame();
+    body = Opening();
     opened_ = true;
   } else {
-    frame = Next();
+    body = Next();
   }
-  if (!frame.has_value()) return frame;
+  if (!body.has_value()) return std::nullopt;
   const ExchangeOptions& options = core_->options();
-  frame->run_epoch = options.run_epoch;
-  frame->incarnation = options.incarnation;
-  frame->rank = options.rank;
-  return frame;
+  return Frame{.sender = {.run_epoch = options.run_epoch,
+                          .incarnation = options.incarnation,
+                          .rank = options.rank},
+               .body = *std::move(body)};
 }
 
 void ClientStream::End(const absl::Status& reason) {
@@ -191,89 +194,94 @@ class ImagesClientStream : public ClientStream {
   using ClientStream::ClientStream;
 
  private:
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind == FrameKind::kFinished) {
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    if (std::holds_alternative<FinishedFrame>(body)) {
       core().AcknowledgeFinish();
       GANDEM_FAILPOINT("exchange.finish_answered");
       return true;
     }
-    if (frame.kind != FrameKind::kAck) {
+    const AckFrame* const ack = std::get_if<AckFrame>(&body);
+    if (ack == nullptr) {
       return absl::InvalidArgumentError("a frame that is not an ACK");
     }
-    GANDEM_RETURN_IF_ERROR(core().AcknowledgeImages(frame));
+    GANDEM_RETURN_IF_ERROR(core().AcknowledgeImages(*ack));
     GANDEM_FAILPOINT("exchange.images_acknowledged");
     return true;
   }
 
-  std::optional<Frame> Next() override {
-    std::optional<Frame> frame = core().NextImagesFrame();
-    if (frame.has_value() && frame->kind == FrameKind::kImages) {
+  std::optional<FrameBody> Next() override {
+    std::optional<FrameBody> body = core().NextImagesFrame();
+    if (!body.has_value()) return body;
+    if (std::holds_alternative<ImageBatch>(*body)) {
       GANDEM_FAILPOINT("exchange.send_images");
-    } else if (frame.has_value() && frame->kind == FrameKind::kFinished) {
+    } else if (std::holds_alternative<FinishedFrame>(*body)) {
       GANDEM_FAILPOINT("exchange.send_finish");
     }
-    return frame;
+    return body;
   }
 
-  void Sent(FrameKind kind) override {
-    if (kind == FrameKind::kAck) core().NoteFinishConfirmed();
+  void Sent(const Frame& frame) override {
+    if (std::holds_alternative<AckFrame>(frame.body)) {
+      core().NoteFinishConfirmed();
+    }
   }
 };
 
-class FeedbackClientStream : public ClientStream {
+// Sends nothing but ACKs of what comes, in order.
+class AckingClientStream : public ClientStream {
  public:
   using ClientStream::ClientStream;
 
+ protected:
+  void Acknowledge(const AckFrame& ack) { acks_.push_back(ack); }
+
  private:
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind != FrameKind::kFeedback) {
+  std::optional<FrameBody> Next() override {
+    if (acks_.empty()) return std::nullopt;
+    const AckFrame ack = acks_.front();
+    acks_.pop_front();
+    return ack;
+  }
+
+  std::deque<AckFrame> acks_;
+};
+
+class FeedbackClientStream : public AckingClientStream {
+ public:
+  using AckingClientStream::AckingClientStream;
+
+ private:
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    const FeedbackBatch* const answer = std::get_if<FeedbackBatch>(&body);
+    if (answer == nullptr) {
       return absl::InvalidArgumentError("a frame that is not feedback");
     }
-    GANDEM_RETURN_IF_ERROR(core().inbox().AddFeedback(ToFeedbackBatch(frame)));
-    acks_.push_back({.kind = FrameKind::kAck,
-                     .round = frame.round,
-                     .first_index = frame.first_index,
-                     .count = frame.count});
+    GANDEM_RETURN_IF_ERROR(core().inbox().AddFeedback(*answer));
+    Acknowledge({.round = answer->round,
+                 .first_index = answer->first_index,
+                 .count = answer->count});
     return true;
   }
-
-  std::optional<Frame> Next() override {
-    if (acks_.empty()) return std::nullopt;
-    Frame ack = std::move(acks_.front());
-    acks_.pop_front();
-    return ack;
-  }
-
-  std::deque<Frame> acks_;
 };
 
-class CriticClientStream : public ClientStream {
+class CriticClientStream : public AckingClientStream {
  public:
-  using ClientStream::ClientStream;
+  using AckingClientStream::AckingClientStream;
 
  private:
-  Frame OpenFrame() override {
-    return {.kind = FrameKind::kOpen,
-            .version = core().inbox().newest_critic_version()};
+  OpenFrame Opening() override {
+    return {.version = core().inbox().newest_critic_version()};
   }
 
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind != FrameKind::kCritic) {
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    const CriticState* const critic = std::get_if<CriticState>(&body);
+    if (critic == nullptr) {
       return absl::InvalidArgumentError("a frame that is not a critic");
     }
-    if (!core().inbox().OfferCritic(ToCriticState(frame))) return false;
-    acks_.push_back({.kind = FrameKind::kAck, .version = frame.version});
+    if (!core().inbox().OfferCritic(*critic)) return false;
+    Acknowledge({.version = critic->version});
     return true;
   }
-
-  std::optional<Frame> Next() override {
-    if (acks_.empty()) return std::nullopt;
-    Frame ack = std::move(acks_.front());
-    acks_.pop_front();
-    return ack;
-  }
-
-  std::deque<Frame> acks_;
 };
 
 }  // namespace
@@ -282,10 +290,10 @@ ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 ServerIdentity server) {
   ClientStreams streams;
   streams.images = std::make_shared<ImagesClientStream>(core, server);
-  if (core->options().schedule.feedback == FeedbackMode::kSnapshot) {
-    streams.critic = std::make_shared<CriticClientStream>(core, server);
-  } else {
+  if (core->options().schedule.AnswersImages()) {
     streams.feedback = std::make_shared<FeedbackClientStream>(core, server);
+  } else {
+    streams.critic = std::make_shared<CriticClientStream>(core, server);
   }
   return streams;
 }

@@ -49,8 +49,8 @@ class ClientCore {
 
   // The streams' side. Frames for the images stream, in order.
   void BeginSession();
-  std::optional<Frame> NextImagesFrame();
-  absl::Status AcknowledgeImages(const Frame& ack);
+  std::optional<FrameBody> NextImagesFrame();
+  absl::Status AcknowledgeImages(const AckFrame& ack);
   void AcknowledgeFinish();
   void NoteFinishConfirmed();
   // The discriminator answers on this connection.
@@ -109,9 +109,9 @@ class ClientStream
   void Cancel();
 
  protected:
-  virtual absl::StatusOr<bool> Handle(const Frame& frame) = 0;
-  virtual Frame OpenFrame() { return {.kind = FrameKind::kOpen}; }
-  virtual std::optional<Frame> Next() = 0;
+  virtual absl::StatusOr<bool> Handle(const FrameBody& body) = 0;
+  virtual OpenFrame Opening() { return {}; }
+  virtual std::optional<FrameBody> Next() = 0;
 
   ClientCore& core() { return *core_; }
 
@@ -132,8 +132,8 @@ class ClientStream
 // The streams that the run's feedback mode needs, not begun.
 struct ClientStreams {
   std::shared_ptr<ClientStream> images;
-  std::shared_ptr<ClientStream> feedback;  // IMAGE_GRADIENT only
-  std::shared_ptr<ClientStream> critic;    // SNAPSHOT only
+  std::shared_ptr<ClientStream> feedback;  // where images are answered
+  std::shared_ptr<ClientStream> critic;    // else
 };
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
                                 ServerIdentity server);

@@ -86,14 +86,9 @@ class ExchangeClient : public GeneratorExchange {
     return core_->inbox().TakeFeedback(round, first_index, deadline);
   }
 
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+  absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                          absl::Time deadline) override {
-    // The first try gives up older critics, which makes room for this one.
-    absl::StatusOr<CriticState> critic =
-        core_->inbox().TakeCritic(version, exact, absl::InfinitePast());
-    Poke();
-    if (!absl::IsDeadlineExceeded(critic.status())) return critic;
-    return core_->inbox().TakeCritic(version, exact, deadline);
+    return core_->inbox().TakeCritic(version, deadline, [this] { Poke(); });
   }
 
   absl::Status Finish(absl::Time deadline) override {

@@ -20,16 +20,13 @@
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "exchange/exchange_options.h"
+#include "exchange/wire_codec.h"
 
 namespace gandem {
 
 class PeerTable {
  public:
-  struct Peer {
-    int64_t run_epoch = 0;
-    int64_t incarnation = 0;
-    int rank = 0;
-  };
+  using Peer = FrameSender;
 
   explicit PeerTable(const ExchangeOptions& options);
 

@@ -4,6 +4,7 @@
 #include <deque>
 #include <iterator>
 #include <optional>
+#include <variant>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
@@ -43,34 +44,32 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
 
  protected:
   // Frames after OPEN, from rank().
-  virtual absl::StatusOr<bool> Handle(const Frame& frame) = 0;
-  virtual absl::Status Opened(const Frame&) { return absl::OkStatus(); }
-  virtual std::optional<Frame> Next() = 0;
+  virtual absl::StatusOr<bool> Handle(const FrameBody& body) = 0;
+  virtual absl::Status Opened(const OpenFrame&) { return absl::OkStatus(); }
+  virtual std::optional<FrameBody> Next() = 0;
 
   DiscriminatorPort& port() { return context_->port(); }
   int rank() const { return *rank_; }
 
  private:
   absl::StatusOr<bool> Receive(const Frame& frame) override {
-    GANDEM_RETURN_IF_ERROR(
-        context_->peers().Check({.run_epoch = frame.run_epoch,
-                                 .incarnation = frame.incarnation,
-                                 .rank = frame.rank}));
+    GANDEM_RETURN_IF_ERROR(context_->peers().Check(frame.sender));
+    const OpenFrame* const open = std::get_if<OpenFrame>(&frame.body);
     if (!rank_.has_value()) {
-      if (frame.kind != FrameKind::kOpen) {
+      if (open == nullptr) {
         return absl::InvalidArgumentError("a stream begins with an OPEN frame");
       }
-      rank_ = frame.rank;
+      rank_ = frame.sender.rank;
       context_->Replace(kind_, *rank_, this);
-      GANDEM_RETURN_IF_ERROR(Opened(frame));
+      GANDEM_RETURN_IF_ERROR(Opened(*open));
       return true;
     }
-    if (frame.rank != *rank_ || frame.kind == FrameKind::kOpen) {
+    if (frame.sender.rank != *rank_ || open != nullptr) {
       return absl::InvalidArgumentError(
-          absl::StrCat("unexpected frame of generator ", frame.rank,
+          absl::StrCat("unexpected frame of generator ", frame.sender.rank,
                        " in a stream of generator ", *rank_));
     }
-    absl::StatusOr<bool> handled = Handle(frame);
+    absl::StatusOr<bool> handled = Handle(frame.body);
     // Why this end was closed is its own affair; the generator tries again.
     if (!handled.ok() && !port().status().ok()) return Closing();
     return handled;
@@ -82,13 +81,13 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
       Stop(Closing());
       return std::nullopt;
     }
-    std::optional<Frame> frame = Next();
-    if (!frame.has_value()) return frame;
+    std::optional<FrameBody> body = Next();
+    if (!body.has_value()) return std::nullopt;
     const ExchangeOptions& options = context_->options();
-    frame->run_epoch = options.run_epoch;
-    frame->incarnation = options.incarnation;
-    frame->rank = options.rank;
-    return frame;
+    return Frame{.sender = {.run_epoch = options.run_epoch,
+                            .incarnation = options.incarnation,
+                            .rank = options.rank},
+                 .body = *std::move(body)};
   }
 
   static absl::Status Closing() {
@@ -122,44 +121,44 @@ class ImagesServerStream : public ServerStream {
   using ServerStream::ServerStream;
 
  private:
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind == FrameKind::kFinished) {
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    if (std::holds_alternative<FinishedFrame>(body)) {
       GANDEM_RETURN_IF_ERROR(
           port().FinishGenerator(rank(), /*is_confirmed=*/false));
       has_finished_ = true;
-      answers_.push_back({.kind = FrameKind::kFinished});
+      answers_.push_back(FinishedFrame{});
       return true;
     }
-    if (frame.kind == FrameKind::kAck && has_finished_) {
+    if (std::holds_alternative<AckFrame>(body) && has_finished_) {
       GANDEM_RETURN_IF_ERROR(
           port().FinishGenerator(rank(), /*is_confirmed=*/true));
       return true;
     }
-    if (frame.kind != FrameKind::kImages) {
+    const ImageBatch* const images = std::get_if<ImageBatch>(&body);
+    if (images == nullptr) {
       return absl::InvalidArgumentError("a frame that is not of images");
     }
     GANDEM_ASSIGN_OR_RETURN(const bool accepted,
-                            port().OfferImages(rank(), ToImageBatch(frame)));
+                            port().OfferImages(rank(), *images));
     if (!accepted) return false;
     answers_.push_back(
-        {.kind = FrameKind::kAck,
-         .use = frame.use,
-         .round = frame.round,
-         .first_index = frame.first_index,
-         .count = frame.count,
-         .oldest_unfinished_round = port().oldest_unfinished_round()});
+        AckFrame{.use = images->use,
+                 .round = images->round,
+                 .first_index = images->first_index,
+                 .count = images->count,
+                 .oldest_unfinished_round = port().oldest_unfinished_round()});
     return true;
   }
 
-  std::optional<Frame> Next() override {
+  std::optional<FrameBody> Next() override {
     if (answers_.empty()) return std::nullopt;
-    Frame answer = std::move(answers_.front());
+    FrameBody answer = std::move(answers_.front());
     answers_.pop_front();
     return answer;
   }
 
   bool has_finished_ = false;
-  std::deque<Frame> answers_;
+  std::deque<FrameBody> answers_;
 };
 
 class FeedbackServerStream : public ServerStream {
@@ -167,22 +166,23 @@ class FeedbackServerStream : public ServerStream {
   using ServerStream::ServerStream;
 
  private:
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind != FrameKind::kAck) {
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    const AckFrame* const ack = std::get_if<AckFrame>(&body);
+    if (ack == nullptr) {
       return absl::InvalidArgumentError("a frame that is not an ACK");
     }
-    port().AcknowledgeAnswer(rank(), frame.round, frame.first_index);
+    port().AcknowledgeAnswer(rank(), ack->round, ack->first_index);
     GANDEM_FAILPOINT("exchange.answer_acknowledged");
     return true;
   }
 
-  std::optional<Frame> Next() override {
+  std::optional<FrameBody> Next() override {
     const std::optional<FeedbackBook::Numbered> next =
         port().NextAnswer(rank(), last_sent_);
     if (!next.has_value()) return std::nullopt;
     GANDEM_FAILPOINT("exchange.send_answer");
     last_sent_ = next->number;
-    return ToFrame(next->answer);
+    return next->answer;
   }
 
   int64_t last_sent_ = 0;
@@ -193,28 +193,29 @@ class CriticServerStream : public ServerStream {
   using ServerStream::ServerStream;
 
  private:
-  absl::Status Opened(const Frame& frame) override {
-    last_sent_ = frame.version;
-    return port().OpenCritics(rank(), frame.version);
+  absl::Status Opened(const OpenFrame& open) override {
+    last_sent_ = open.version;
+    return port().OpenCritics(rank(), open.version);
   }
 
-  absl::StatusOr<bool> Handle(const Frame& frame) override {
-    if (frame.kind != FrameKind::kAck || frame.version > last_sent_) {
+  absl::StatusOr<bool> Handle(const FrameBody& body) override {
+    const AckFrame* const ack = std::get_if<AckFrame>(&body);
+    if (ack == nullptr || ack->version > last_sent_) {
       return absl::InvalidArgumentError(
           "a frame that is not the ACK of a critic");
     }
-    port().AcknowledgeCritic(rank(), frame.version);
+    port().AcknowledgeCritic(rank(), ack->version);
     GANDEM_FAILPOINT("exchange.critic_acknowledged");
     return true;
   }
 
-  std::optional<Frame> Next() override {
+  std::optional<FrameBody> Next() override {
     const std::optional<CriticState> critic =
         port().NextCritic(rank(), last_sent_);
     if (!critic.has_value()) return std::nullopt;
     GANDEM_FAILPOINT("exchange.send_critic");
     last_sent_ = critic->version;
-    return ToFrame(*critic);
+    return *critic;
   }
 
   int64_t last_sent_ = -1;

@@ -49,7 +49,7 @@ TEST(DiscriminatorEndTest, AFastRankCannotLockOutASlowOne) {
   EXPECT_FALSE(*end->OfferImages(1, Images(1, 4, 4)));
   EXPECT_TRUE(*end->OfferImages(1, Images(0, 4, 4)));
   ASSERT_OK_AND_ASSIGN(const auto taken, end->TakeImages(0, 0, 8, kPast));
-  EXPECT_EQ(Places(taken).size(), 8u);
+  EXPECT_EQ(Places(taken.pieces).size(), 8u);
 }
 
 // The transport holds a batch; it learns of the room while the worker waits.
@@ -157,21 +157,25 @@ TEST(DiscriminatorEndTest, StrangeRanksAndRangesAreRefused) {
   EXPECT_THAT(end->FinishGenerator(2, true), StatusIs(kInvalid));
   EXPECT_THAT(end->TakeImages(0, -1, 4, kPast), StatusIs(kInvalid));
   EXPECT_THAT(end->TakeImages(0, 5, 4, kPast), StatusIs(kInvalid));
-  EXPECT_THAT(end->TakeNextImages(0, 0, kPast), StatusIs(kInvalid));
-  EXPECT_THAT(end->TakeNextImages(0, 9, kPast), StatusIs(kInvalid));
+  EXPECT_THAT(end->TakeImages(0, 0, 9, kPast), StatusIs(kInvalid));
+  ExchangeOptions options = TwoGenerators(FeedbackMode::kSnapshot);
+  options.schedule.consistency = Consistency::kBounded;
+  const auto bounded = *DiscriminatorEnd::Create(options);
+  EXPECT_THAT(bounded->TakeImages(0, 0, 0, kPast), StatusIs(kInvalid));
+  EXPECT_THAT(bounded->TakeImages(0, 0, 9, kPast), StatusIs(kInvalid));
 }
 
 TEST(DiscriminatorEndTest, BoundedStopsWaitingWhenItIsAskedForFeedback) {
   ExchangeOptions options = TwoGenerators(FeedbackMode::kImageGradient);
   options.schedule.consistency = Consistency::kBounded;
   const auto end = *DiscriminatorEnd::Create(options);
-  absl::Status status;
-  std::thread thread(
-      [&] { status = end->TakeNextImages(0, 8, Soon()).status(); });
+  absl::StatusOr<TakenImages> taken;
+  std::thread thread([&] { taken = end->TakeImages(0, 0, 8, Soon()); });
   const absl::Time begin = absl::Now();
   EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4, ImageUse::kBoth)));
   thread.join();
-  EXPECT_THAT(status, StatusIs(kDeadline));
+  ASSERT_OK(taken);
+  EXPECT_EQ(taken->end, WaitEnd::kAsked);
   EXPECT_LT(absl::Now() - begin, absl::Seconds(20));
   // Not before its lag allows it.
   ASSERT_OK(end->NextFeedbackRequest(99, kPast));

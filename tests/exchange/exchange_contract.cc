@@ -50,11 +50,11 @@ TEST_P(ExchangeContract, ImagesArriveIntactAndRecut) {
                        discriminator().TakeImages(0, 0, 2, Soon()));
   ASSERT_OK_AND_ASSIGN(const auto second,
                        discriminator().TakeImages(0, 2, 2, Soon()));
-  ASSERT_EQ(first.size(), 1u);
-  ASSERT_EQ(second.size(), 2u);
-  EXPECT_EQ(first[0].generator_version, 0);
-  EXPECT_EQ(first[0].format, PixelFormat());
-  EXPECT_EQ(Places(second),
+  ASSERT_EQ(first.pieces.size(), 1u);
+  ASSERT_EQ(second.pieces.size(), 2u);
+  EXPECT_EQ(first.pieces[0].generator_version, 0);
+  EXPECT_EQ(first.pieces[0].format, PixelFormat());
+  EXPECT_EQ(Places(second.pieces),
             (std::vector<std::pair<int64_t, int64_t>>{{0, 2}, {0, 3}}));
 }
 
@@ -64,7 +64,7 @@ TEST_P(ExchangeContract, EmptyHandedCallsPassTheirDeadline) {
   EXPECT_THAT(discriminator().NextFeedbackRequest(0, kPast),
               StatusIs(kDeadline));
   EXPECT_THAT(discriminator().WaitForGenerators(kPast), StatusIs(kDeadline));
-  EXPECT_THAT(generator().TakeCritic(0, true, kPast), StatusIs(kDeadline));
+  EXPECT_THAT(generator().TakeCritic(0, kPast), StatusIs(kDeadline));
   ASSERT_OK(generator().PutImages(Images(0, 0, 4, ImageUse::kBoth), Soon()));
   EXPECT_THAT(generator().TakeFeedback(0, 0, kPast), StatusIs(kDeadline));
   // Nothing was lost by that.
@@ -202,16 +202,16 @@ TEST_P(ExchangeContract, CriticStaysUntilALaterOneIsTaken) {
   ASSERT_OK(discriminator().PublishCritic(Critic(0), Soon()));
   for (int round = 0; round < 3; ++round) {
     ASSERT_OK_AND_ASSIGN(const CriticState critic,
-                         generator().TakeCritic(0, true, Soon()));
+                         generator().TakeCritic(0, Soon()));
     EXPECT_EQ(critic.version, 0);
     EXPECT_EQ(critic.bytes.size(), 3u);
   }
   ASSERT_OK(discriminator().PublishCritic(Critic(1, 1000), Soon()));
   ASSERT_OK_AND_ASSIGN(const CriticState critic,
-                       generator().TakeCritic(1, true, Soon()));
+                       generator().TakeCritic(1, Soon()));
   EXPECT_EQ(critic.bytes.size(), 1000u);
   EXPECT_EQ(critic.bytes.span()[999], std::byte{1});
-  EXPECT_THAT(generator().TakeCritic(0, true, Soon()), StatusIs(kPrecondition));
+  EXPECT_THAT(generator().TakeCritic(0, Soon()), StatusIs(kPrecondition));
 }
 
 TEST_P(ExchangeContract, CriticsAscend) {
@@ -230,10 +230,10 @@ TEST_P(ExchangeContract, GeneratorHoldsLagCriticsAndTheSlotOneMore) {
   ASSERT_OK(discriminator().PublishCritic(Critic(2), Soon()));
   EXPECT_THAT(discriminator().PublishCritic(Critic(3), kPast),
               StatusIs(kDeadline));
-  ASSERT_OK(generator().TakeCritic(0, true, Soon()));
+  ASSERT_OK(generator().TakeCritic(0, Soon()));
   EXPECT_OK(discriminator().PublishCritic(Critic(3), Soon()));
   for (int64_t version : {1, 2, 3}) {
-    EXPECT_OK(generator().TakeCritic(version, true, Soon()));
+    EXPECT_OK(generator().TakeCritic(version, Soon()));
   }
 }
 
@@ -242,7 +242,7 @@ TEST_P(ExchangeContract, AwaitedCriticPassesOlderOnes) {
   ASSERT_OK(discriminator().PublishCritic(Critic(0), Soon()));
   ASSERT_OK(discriminator().PublishCritic(Critic(1), Soon()));
   ASSERT_OK_AND_ASSIGN(const CriticState critic,
-                       generator().TakeCritic(1, true, Soon()));
+                       generator().TakeCritic(1, Soon()));
   EXPECT_EQ(critic.version, 1);
 }
 
@@ -252,10 +252,10 @@ TEST_P(ExchangeContract, BoundedPublishingNeverWaits) {
     ASSERT_OK(discriminator().PublishCritic(Critic(version), kPast));
   }
   ASSERT_OK_AND_ASSIGN(const CriticState critic,
-                       generator().TakeCritic(8, false, Soon()));
+                       generator().TakeCritic(8, Soon()));
   EXPECT_EQ(critic.version, 8);
   ASSERT_OK_AND_ASSIGN(const CriticState again,
-                       generator().TakeCritic(3, false, Soon()));
+                       generator().TakeCritic(3, Soon()));
   EXPECT_EQ(again.version, 8);
 }
 
@@ -264,17 +264,17 @@ TEST_P(ExchangeContract, BoundedReplaysWhileTheGeneratorIsSilent) {
   options.max_samples_per_image = 2;
   Connect(options);
   ASSERT_OK(generator().PutImages(Images(0, 0, 4), Soon()));
-  EXPECT_OK(discriminator().TakeNextImages(0, 4, Soon()));
-  EXPECT_OK(discriminator().TakeNextImages(1, 4, Soon()));
-  EXPECT_THAT(discriminator().TakeNextImages(1, 4, kPast), StatusIs(kDeadline));
+  EXPECT_OK(discriminator().TakeImages(0, 0, 4, Soon()));
+  EXPECT_OK(discriminator().TakeImages(1, 0, 4, Soon()));
+  EXPECT_THAT(discriminator().TakeImages(1, 0, 4, kPast), StatusIs(kDeadline));
   EXPECT_EQ(discriminator().stats().images_replayed, 4);
   // What comes now is too old to be used, and the generator is not stopped.
   discriminator().FinishRound(3);
   ASSERT_OK(generator().PutImages(Images(1, 0, 4), Soon()));
   ASSERT_OK(generator().PutImages(Images(3, 0, 4), Soon()));
   ASSERT_OK_AND_ASSIGN(const auto taken,
-                       discriminator().TakeNextImages(4, 4, Soon()));
-  EXPECT_EQ(Places(taken)[0].first, 3);
+                       discriminator().TakeImages(4, 0, 4, Soon()));
+  EXPECT_EQ(Places(taken.pieces)[0].first, 3);
   EXPECT_EQ(discriminator().stats().images_dropped, 4);
 }
 
@@ -301,7 +301,7 @@ TEST_P(ExchangeContract, CloseWakesTheGenerator) {
     absl::Status status;
     std::thread thread([&] {
       if (call == 0) status = generator().TakeFeedback(0, 0, Soon()).status();
-      if (call == 1) status = generator().TakeCritic(7, true, Soon()).status();
+      if (call == 1) status = generator().TakeCritic(7, Soon()).status();
       // Also while it waits for room.
       while (call == 2 && status.ok()) {
         status =
@@ -330,7 +330,7 @@ TEST_P(ExchangeContract, CloseWakesTheDiscriminator) {
       if (call == 0) status = end.TakeImages(0, 0, 4, Soon()).status();
       if (call == 1) status = end.NextFeedbackRequest(0, Soon()).status();
       if (call == 2) status = end.PublishCritic(Critic(2), Soon());
-      if (call == 3) status = end.WaitForGenerators(Soon());
+      if (call == 3) status = end.WaitForGenerators(Soon()).status();
     });
     discriminator().Close(reason);
     thread.join();

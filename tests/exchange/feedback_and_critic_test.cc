@@ -125,14 +125,14 @@ TEST(CriticSlotTest, ANewProcessGetsTheCriticAgain) {
 TEST(CriticQueueTest, HoldsLagCriticsBesidesTheOneInUse) {
   CriticQueue queue({.lag = 2});
   EXPECT_TRUE(queue.Offer(Critic(0)));
-  EXPECT_EQ((*queue.Take(0, true))->version, 0);
+  EXPECT_EQ((*queue.Take(0))->version, 0);
   EXPECT_TRUE(queue.Offer(Critic(1)));
   EXPECT_TRUE(queue.Offer(Critic(2)));
   EXPECT_FALSE(queue.Offer(Critic(3)));
   EXPECT_EQ(queue.newest_version(), 2);
-  EXPECT_TRUE(queue.Offer(Critic(2)));            // a repeat
-  EXPECT_EQ((*queue.Take(0, true))->version, 0);  // still in use
-  EXPECT_EQ((*queue.Take(1, true))->version, 1);
+  EXPECT_TRUE(queue.Offer(Critic(2)));      // a repeat
+  EXPECT_EQ((*queue.Take(0))->version, 0);  // still in use
+  EXPECT_EQ((*queue.Take(1))->version, 1);
   EXPECT_TRUE(queue.Offer(Critic(3)));
 }
 
@@ -140,18 +140,18 @@ TEST(CriticQueueTest, WhatIsAwaitedDoesNotWaitForOlderOnes) {
   CriticQueue queue({.lag = 0});
   EXPECT_TRUE(queue.Offer(Critic(0)));
   EXPECT_FALSE(queue.Offer(Critic(2)));
-  EXPECT_FALSE((*queue.Take(2, true)).has_value());
+  EXPECT_FALSE((*queue.Take(2)).has_value());
   EXPECT_TRUE(queue.Offer(Critic(1)));  // not needed, so not in the way
   EXPECT_TRUE(queue.Offer(Critic(2)));
-  EXPECT_EQ((*queue.Take(2, true))->version, 2);
+  EXPECT_EQ((*queue.Take(2))->version, 2);
 }
 
 TEST(CriticQueueTest, MissingVersionsAreAnError) {
   CriticQueue queue({.lag = 2});
   EXPECT_TRUE(queue.Offer(Critic(2)));
-  EXPECT_THAT(queue.Take(1, true), StatusIs(kPrecondition));
-  EXPECT_EQ((*queue.Take(2, true))->version, 2);
-  EXPECT_THAT(queue.Take(1, true), StatusIs(kPrecondition));
+  EXPECT_THAT(queue.Take(1), StatusIs(kPrecondition));
+  EXPECT_EQ((*queue.Take(2))->version, 2);
+  EXPECT_THAT(queue.Take(1), StatusIs(kPrecondition));
 }
 
 TEST(CriticQueueTest, BoundedTakesTheNewest) {
@@ -159,9 +159,9 @@ TEST(CriticQueueTest, BoundedTakesTheNewest) {
   for (int64_t version : {0, 1, 2, 3}) {
     EXPECT_TRUE(queue.Offer(Critic(version)));
   }
-  EXPECT_FALSE((*queue.Take(4, false)).has_value());
-  EXPECT_EQ((*queue.Take(1, false))->version, 3);
-  EXPECT_EQ((*queue.Take(0, false))->version, 3);
+  EXPECT_FALSE((*queue.Take(4)).has_value());
+  EXPECT_EQ((*queue.Take(1))->version, 3);
+  EXPECT_EQ((*queue.Take(0))->version, 3);
 }
 
 TEST(CriticQueueTest, DrainedQueueTakesAnything) {

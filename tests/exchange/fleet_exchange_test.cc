@@ -59,13 +59,14 @@ TEST_F(FleetExchangeTest, EachImageGoesToTheRankThatTrainsOnIt) {
   ASSERT_OK(fleet_->PutImages(Images(0, 0, 4), kNow));
   ASSERT_OK(fleet_->PutImages(Images(0, 4, 3), kNow));
   ASSERT_OK_AND_ASSIGN(const auto first, ends_[0]->TakeImages(0, 0, 3, kNow));
-  EXPECT_THAT(Places(first), ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2)));
+  EXPECT_THAT(Places(first.pieces),
+              ElementsAre(Pair(0, 0), Pair(0, 1), Pair(0, 2)));
   // In two pieces, of two micro-batches.
   ASSERT_OK_AND_ASSIGN(const auto second, ends_[1]->TakeImages(0, 3, 2, kNow));
-  EXPECT_THAT(Places(second), ElementsAre(Pair(0, 3), Pair(0, 4)));
-  EXPECT_EQ(second.size(), 2u);
+  EXPECT_THAT(Places(second.pieces), ElementsAre(Pair(0, 3), Pair(0, 4)));
+  EXPECT_EQ(second.pieces.size(), 2u);
   ASSERT_OK_AND_ASSIGN(const auto third, ends_[2]->TakeImages(0, 5, 2, kNow));
-  EXPECT_THAT(Places(third), ElementsAre(Pair(0, 5), Pair(0, 6)));
+  EXPECT_THAT(Places(third.pieces), ElementsAre(Pair(0, 5), Pair(0, 6)));
 }
 
 TEST_F(FleetExchangeTest, APutThatFailedHalfwayGoesOnWhereItWas) {
@@ -79,9 +80,10 @@ TEST_F(FleetExchangeTest, APutThatFailedHalfwayGoesOnWhereItWas) {
   ends_[2]->FinishRound(1);
   ASSERT_OK(fleet_->PutImages(Images(3, 0, 7), kNow));
   ASSERT_OK_AND_ASSIGN(const auto first, ends_[0]->TakeImages(3, 0, 3, kNow));
-  EXPECT_THAT(Places(first), ElementsAre(Pair(3, 0), Pair(3, 1), Pair(3, 2)));
+  EXPECT_THAT(Places(first.pieces),
+              ElementsAre(Pair(3, 0), Pair(3, 1), Pair(3, 2)));
   ASSERT_OK_AND_ASSIGN(const auto third, ends_[2]->TakeImages(3, 5, 2, kNow));
-  EXPECT_THAT(Places(third), ElementsAre(Pair(3, 5), Pair(3, 6)));
+  EXPECT_THAT(Places(third.pieces), ElementsAre(Pair(3, 5), Pair(3, 6)));
 }
 
 TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
@@ -120,8 +122,7 @@ TEST_F(FleetExchangeTest, CriticsComeFromOneRankAndTheOthersDoNotWait) {
   for (const auto& end : ends_) {
     ASSERT_OK(end->PublishCritic(gandem::testing::Critic(0, /*size=*/3), kNow));
   }
-  ASSERT_OK_AND_ASSIGN(const CriticState critic,
-                       fleet_->TakeCritic(0, /*exact=*/true, kNow));
+  ASSERT_OK_AND_ASSIGN(const CriticState critic, fleet_->TakeCritic(0, kNow));
   EXPECT_EQ(critic.version, 0);
   // Nobody takes these of ranks 1 and 2, so the next ones need no waiting.
   for (const int rank : {1, 2}) {

@@ -46,7 +46,7 @@ TEST(InProcessExchangeTest, SharesTheBytes) {
   ASSERT_OK(pair.generator().PutImages(batch, absl::InfinitePast()));
   ASSERT_OK_AND_ASSIGN(const auto taken, pair.discriminator().TakeImages(
                                              0, 2, 2, absl::InfinitePast()));
-  EXPECT_EQ(taken[0].pixels.data(), batch.pixels.data() + 2);
+  EXPECT_EQ(taken.pieces[0].pixels.data(), batch.pixels.data() + 2);
 }
 
 // Lets a role do what it can; says whether it did anything.
@@ -115,7 +115,7 @@ TEST(InProcessExchangeTest, TheDiscriminatorsEndReachesTheGenerator) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
   InProcessPair pair(gandem::testing::OptionsFor(schedule));
   pair.discriminator().Close(absl::AbortedError("first"));
-  EXPECT_THAT(pair.generator().TakeCritic(0, true, absl::InfiniteFuture()),
+  EXPECT_THAT(pair.generator().TakeCritic(0, absl::InfiniteFuture()),
               StatusIs(absl::StatusCode::kAborted));
 }
 

@@ -69,8 +69,7 @@ absl::Status GeneratorDriver::Run(const GeneratorOp& op, absl::Time deadline) {
     case GeneratorOp::Kind::kTakeCritic: {
       GANDEM_ASSIGN_OR_RETURN(
           const CriticState critic,
-          exchange_->TakeCritic(op.critic_version, IsExact(options_),
-                                deadline));
+          exchange_->TakeCritic(op.critic_version, deadline));
       if (critic.version < op.critic_version ||
           (IsExact(options_) && critic.version != op.critic_version)) {
         return absl::DataLossError("wrong critic");
@@ -116,8 +115,9 @@ absl::StatusOr<bool> DiscriminatorDriver::Advance(absl::Time deadline) {
     GANDEM_ASSIGN_OR_RETURN(const bool served, ServeBoundary(deadline));
     if (!served) return true;
     if (round_ > last_round_) {
-      GANDEM_RETURN_IF_ERROR(exchange_->WaitForGenerators(deadline));
-      return false;
+      GANDEM_ASSIGN_OR_RETURN(const WaitEnd end,
+                              exchange_->WaitForGenerators(deadline));
+      return end == WaitEnd::kAsked;
     }
   }
   const DiscriminatorOp& op = ops_[next_op_];
@@ -194,12 +194,12 @@ absl::Status DiscriminatorDriver::Judge(const ImageBatch& images) {
 absl::Status DiscriminatorDriver::Take(const DiscriminatorOp& op,
                                        absl::Time deadline) {
   GANDEM_ASSIGN_OR_RETURN(
-      const std::vector<ImageBatch> batches,
-      IsExact(options_)
-          ? exchange_->TakeImages(round_, op.range.first, op.range.count,
-                                  deadline)
-          : exchange_->TakeNextImages(round_, op.range.count, deadline));
-  const auto places = Places(batches);
+      const TakenImages taken,
+      exchange_->TakeImages(round_, op.range.first, op.range.count, deadline));
+  if (taken.end == WaitEnd::kAsked) {
+    return absl::DeadlineExceededError("images to judge have arrived");
+  }
+  const auto places = Places(taken.pieces);
   if (static_cast<int64_t>(places.size()) != op.range.count) {
     return absl::DataLossError("wrong number of images");
   }

@@ -288,7 +288,7 @@ bool State::Accept(const ImageBatch& batch) {
 }
 
 bool State::TakeCritic(int64_t version) {
-  const auto critic = queue_.Take(version, setting_->exact());
+  const auto critic = queue_.Take(version);
   EXPECT_TRUE(critic.ok()) << critic.status();
   if (!critic.ok() || !critic->has_value()) return false;
   critic_taken_ = (*critic)->version;

@@ -7,6 +7,7 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "common/files/crc32c.h"
@@ -27,17 +28,17 @@ std::string Text(std::span<const std::byte> bytes) {
 }
 
 std::string Message(const Frame& frame) {
-  return EncodeFrameHead(frame) + Text(frame.payload.span());
+  return EncodeFrameHead(frame) + Text(PayloadOf(frame.body).span());
 }
 
 absl::StatusOr<Frame> Decode(const std::string& message,
                              size_t piece_bytes = 1 << 20,
                              int64_t max_bytes = kNoLimit) {
-  const auto bytes = std::as_bytes(std::span(message));
-  std::vector<std::span<const std::byte>> pieces;
+  const SharedBytes bytes =
+      SharedBytes::Copy(std::as_bytes(std::span(message)));
+  std::vector<SharedBytes> pieces;
   for (size_t at = 0; at < bytes.size(); at += piece_bytes) {
-    pieces.push_back(
-        bytes.subspan(at, std::min(piece_bytes, bytes.size() - at)));
+    pieces.push_back(bytes.Slice(at, std::min(piece_bytes, bytes.size() - at)));
     pieces.push_back({});  // gRPC may deliver empty slices
   }
   return DecodeFrame(pieces, max_bytes);
@@ -53,7 +54,7 @@ std::string Forged(const Frame& frame,
   const std::string bytes = header.SerializeAsString();
   std::string message(4, '\0');
   message[0] = static_cast<char>(bytes.size());
-  return message + bytes + Text(frame.payload.span());
+  return message + bytes + Text(PayloadOf(frame.body).span());
 }
 
 Frame SomeImages() {
@@ -68,29 +69,24 @@ Frame SomeImages() {
     pixels[i] = static_cast<std::byte>(i % 251);
   }
   batch.pixels = SharedBytes(std::move(pixels));
-  Frame frame = ToFrame(batch);
-  frame.run_epoch = 3;
-  frame.incarnation = 9;
-  frame.rank = 1;
-  return frame;
+  return {.sender = {.run_epoch = 3, .incarnation = 9, .rank = 1},
+          .body = batch};
 }
 
 TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
   const Frame frame = SomeImages();
   for (size_t piece_bytes : {1, 3, 64, 500, 100000}) {
     ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(frame), piece_bytes));
-    EXPECT_EQ(out.kind, FrameKind::kImages);
-    EXPECT_EQ(out.run_epoch, 3);
-    EXPECT_EQ(out.incarnation, 9);
-    EXPECT_EQ(out.rank, 1);
-    const ImageBatch batch = ToImageBatch(out);
+    EXPECT_EQ(out.sender, frame.sender);
+    ASSERT_TRUE(std::holds_alternative<ImageBatch>(out.body));
+    const ImageBatch& batch = std::get<ImageBatch>(out.body);
     EXPECT_EQ(batch.use, ImageUse::kBoth);
     EXPECT_EQ(batch.round, 7);
     EXPECT_EQ(batch.first_index, 2);
     EXPECT_EQ(batch.count, 6);
     EXPECT_EQ(batch.generator_version, 7);
-    EXPECT_EQ(batch.format, frame.format);
-    EXPECT_EQ(Text(batch.pixels.span()), Text(frame.payload.span()));
+    EXPECT_EQ(batch.format, std::get<ImageBatch>(frame.body).format);
+    EXPECT_EQ(Text(batch.pixels.span()), Text(PayloadOf(frame.body).span()));
     EXPECT_EQ(
         reinterpret_cast<uintptr_t>(batch.pixels.data()) % kPayloadAlignment,
         0u);
@@ -100,8 +96,9 @@ TEST(WireCodecTest, ImagesComeBackHoweverTheyAreCut) {
 TEST(WireCodecTest, FeedbackComesBack) {
   const FeedbackBatch batch = gandem::testing::Feedback(
       {.generator_batch = 8, .discriminator_batch = 8}, 3, 4, 2);
-  ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message(ToFrame(batch))));
-  const FeedbackBatch back = ToFeedbackBatch(out);
+  ASSERT_OK_AND_ASSIGN(const Frame out, Decode(Message({.body = batch})));
+  ASSERT_TRUE(std::holds_alternative<FeedbackBatch>(out.body));
+  const FeedbackBatch& back = std::get<FeedbackBatch>(out.body);
   EXPECT_EQ(back.round, 3);
   EXPECT_EQ(back.first_index, 4);
   EXPECT_EQ(back.count, 2);
@@ -114,29 +111,32 @@ TEST(WireCodecTest, FeedbackComesBack) {
 TEST(WireCodecTest, CriticComesBack) {
   ASSERT_OK_AND_ASSIGN(
       const Frame out,
-      Decode(Message(ToFrame(gandem::testing::Critic(12, 77)))));
-  EXPECT_EQ(ToCriticState(out).version, 12);
-  EXPECT_EQ(ToCriticState(out).bytes.size(), 77u);
+      Decode(Message({.body = gandem::testing::Critic(12, 77)})));
+  ASSERT_TRUE(std::holds_alternative<CriticState>(out.body));
+  const CriticState& critic = std::get<CriticState>(out.body);
+  EXPECT_EQ(critic.version, 12);
+  EXPECT_EQ(critic.bytes.size(), 77u);
 }
 
 TEST(WireCodecTest, FramesWithoutPayloadComeBack) {
+  ASSERT_OK_AND_ASSIGN(const Frame open,
+                       Decode(Message({.body = OpenFrame{.version = -1}})));
+  ASSERT_TRUE(std::holds_alternative<OpenFrame>(open.body));
+  EXPECT_EQ(std::get<OpenFrame>(open.body).version, -1);
   ASSERT_OK_AND_ASSIGN(
-      const Frame open,
-      Decode(Message({.kind = FrameKind::kOpen, .version = -1})));
-  EXPECT_EQ(open.kind, FrameKind::kOpen);
-  EXPECT_EQ(open.version, -1);
-  ASSERT_OK_AND_ASSIGN(const Frame ack,
-                       Decode(Message({.kind = FrameKind::kAck,
-                                       .use = ImageUse::kFeedback,
+      const Frame answer,
+      Decode(Message({.body = AckFrame{.use = ImageUse::kFeedback,
                                        .round = 1,
                                        .first_index = 2,
                                        .count = 3,
-                                       .oldest_unfinished_round = 4})));
+                                       .oldest_unfinished_round = 4}})));
+  ASSERT_TRUE(std::holds_alternative<AckFrame>(answer.body));
+  const AckFrame& ack = std::get<AckFrame>(answer.body);
   EXPECT_EQ(ack.use, ImageUse::kFeedback);
   EXPECT_EQ(ack.oldest_unfinished_round, 4);
   ASSERT_OK_AND_ASSIGN(const Frame finished,
-                       Decode(Message({.kind = FrameKind::kFinished})));
-  EXPECT_EQ(finished.kind, FrameKind::kFinished);
+                       Decode(Message({.body = FinishedFrame{}})));
+  EXPECT_TRUE(std::holds_alternative<FinishedFrame>(finished.body));
 }
 
 TEST(WireCodecTest, EveryTruncationIsRefused) {
@@ -151,7 +151,7 @@ TEST(WireCodecTest, EveryTruncationIsRefused) {
 TEST(WireCodecTest, EveryChangedByteOfThePayloadIsNoticed) {
   const Frame frame = SomeImages();
   const std::string message = Message(frame);
-  const size_t head = message.size() - frame.payload.size();
+  const size_t head = message.size() - PayloadOf(frame.body).size();
   for (size_t at = head; at < message.size(); at += 7) {
     std::string changed = message;
     changed[at] = static_cast<char>(changed[at] ^ 0x10);
@@ -220,7 +220,7 @@ TEST(WireCodecTest, ForgedHeadersAreRefused) {
     EXPECT_THAT(Decode(Forged(SomeImages(), change)),
                 StatusIs(kInvalid, HasSubstr(field)));
   }
-  const Frame critic = ToFrame(gandem::testing::Critic(1, 8));
+  const Frame critic = {.body = gandem::testing::Critic(1, 8)};
   EXPECT_THAT(
       Decode(Forged(critic, [](TensorHeader& h) { h.set_shape(0, 9); })),
       StatusIs(kInvalid, HasSubstr("critic")));

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "absl/strings/string_view.h"
@@ -29,9 +30,10 @@ std::span<const std::byte> BytesOf(absl::string_view text) {
 }
 
 absl::StatusOr<Frame> Decode(absl::string_view message, size_t piece_bytes) {
-  std::vector<std::span<const std::byte>> pieces;
+  std::vector<SharedBytes> pieces;
   for (size_t at = 0; at < message.size(); at += piece_bytes) {
-    pieces.push_back(BytesOf(message.substr(at, piece_bytes)));
+    pieces.push_back(
+        SharedBytes::Copy(BytesOf(message.substr(at, piece_bytes))));
   }
   return DecodeFrame(pieces, kMaxBytes);
 }
@@ -54,16 +56,17 @@ std::string Repair(absl::string_view input) {
 
 // What a decoded frame promises, and that it comes back the same.
 void CheckFrame(const Frame& frame) {
-  if (frame.kind == FrameKind::kImages || frame.kind == FrameKind::kFeedback) {
-    GANDEM_CHECK(static_cast<int64_t>(frame.payload.size()) ==
-                 frame.count * frame.format.BytesPerImage());
-  }
-  GANDEM_CHECK(reinterpret_cast<uintptr_t>(frame.payload.data()) %
-                   kPayloadAlignment ==
-               0);
+  const SharedBytes payload = PayloadOf(frame.body);
+  const auto fits = [&](const auto* batch) {
+    return batch == nullptr || static_cast<int64_t>(payload.size()) ==
+                                   batch->count * batch->format.BytesPerImage();
+  };
+  GANDEM_CHECK(fits(std::get_if<ImageBatch>(&frame.body)));
+  GANDEM_CHECK(fits(std::get_if<FeedbackBatch>(&frame.body)));
+  GANDEM_CHECK(
+      reinterpret_cast<uintptr_t>(payload.data()) % kPayloadAlignment == 0);
   const std::string head = EncodeFrameHead(frame);
-  const std::span<const std::byte> pieces[] = {BytesOf(head),
-                                               frame.payload.span()};
+  const SharedBytes pieces[] = {SharedBytes::Copy(BytesOf(head)), payload};
   const absl::StatusOr<Frame> again = DecodeFrame(pieces, 2 * kMaxBytes);
   GANDEM_CHECK_OK(again.status());
   GANDEM_CHECK(EncodeFrameHead(*again) == head);
@@ -100,11 +103,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     return 0;
   }
   CheckFrame(*frame);
-  if (frame->kind != FrameKind::kImages) return 0;
+  const ImageBatch* const images = std::get_if<ImageBatch>(&frame->body);
+  if (images == nullptr) return 0;
   static DiscriminatorEnd* const end =
       DiscriminatorEnd::Create(SomeRun())->release();
   const absl::StatusOr<bool> offered =
-      end->OfferImages(frame->rank, ToImageBatch(*frame));
+      end->OfferImages(frame->sender.rank, *images);
   GANDEM_CHECK(offered.ok() || absl::IsInvalidArgument(offered.status()) ||
                absl::IsFailedPrecondition(offered.status()));
   return 0;

@@ -65,10 +65,10 @@ class DelayedGenerator : public GeneratorExchange {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
     return below_->TakeFeedback(round, first_index, deadline);
   }
-  absl::StatusOr<CriticState> TakeCritic(int64_t version, bool exact,
+  absl::StatusOr<CriticState> TakeCritic(int64_t version,
                                          absl::Time deadline) override {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
-    return below_->TakeCritic(version, exact, deadline);
+    return below_->TakeCritic(version, deadline);
   }
   absl::Status Finish(absl::Time deadline) override {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
@@ -87,16 +87,11 @@ class DelayedDiscriminator : public DiscriminatorExchange {
                        const DelayOptions& options)
       : below_(below), delays_(options) {}
 
-  absl::StatusOr<std::vector<ImageBatch>> TakeImages(
-      int64_t round, int64_t first, int64_t count,
-      absl::Time deadline) override {
+  absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
+                                         int64_t count,
+                                         absl::Time deadline) override {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
     return below_->TakeImages(round, first, count, deadline);
-  }
-  absl::StatusOr<std::vector<ImageBatch>> TakeNextImages(
-      int64_t round, int64_t count, absl::Time deadline) override {
-    GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
-    return below_->TakeNextImages(round, count, deadline);
   }
   void FinishRound(int64_t round) override {
     delays_.Wait(absl::InfiniteFuture());
@@ -115,7 +110,7 @@ class DelayedDiscriminator : public DiscriminatorExchange {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
     return below_->PublishCritic(std::move(critic), deadline);
   }
-  absl::Status WaitForGenerators(absl::Time deadline) override {
+  absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) override {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
     return below_->WaitForGenerators(deadline);
   }

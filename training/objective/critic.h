@@ -10,12 +10,24 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
+#include <memory>
 
+#include "absl/status/statusor.h"
 #include "models/network.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/objective/objective.h"
 
 namespace gandem {
+
+// A network that judges and never trains, and how it computes: wherever that
+// is, as the discriminator's role does.
+struct Critic {
+  std::shared_ptr<Discriminator> network;
+  Compute compute = {};
+};
+// Makes one whose state has to be loaded.
+using CriticFactory = std::function<absl::StatusOr<Critic>()>;
 
 // A micro-batch of a generator step.
 struct JudgedImages {

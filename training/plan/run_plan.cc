@@ -35,9 +35,7 @@ Schedule ScheduleOf(const RunConfig& config) {
       .image_source = schedule.image_source() == ScheduleConfig::FRESH
                           ? ImageSource::kFresh
                           : ImageSource::kReused,
-      .feedback = schedule.feedback() == ScheduleConfig::IMAGE_GRADIENT
-                      ? FeedbackMode::kImageGradient
-                      : FeedbackMode::kSnapshot,
+      .feedback = static_cast<FeedbackMode>(schedule.feedback()),
       .generator_batch = StepBatch(config.generator()),
       .discriminator_batch = StepBatch(config.discriminator()),
       .generator_micro_batch = MicroBatch(config.generator()),

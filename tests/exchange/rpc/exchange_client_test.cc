@@ -64,12 +64,12 @@ TEST_F(ExchangeClientTest, WaitsForAServerThatComesLater) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   StartClient(options, "server");
   ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
-  EXPECT_THAT(generator_->TakeCritic(0, true, kPast),
+  EXPECT_THAT(generator_->TakeCritic(0, kPast),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
   StartServer(options);
   EXPECT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
   ASSERT_OK(discriminator_->PublishCritic(Critic(0), Soon()));
-  EXPECT_OK(generator_->TakeCritic(0, true, Soon()));
+  EXPECT_OK(generator_->TakeCritic(0, Soon()));
 }
 
 TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
@@ -84,9 +84,9 @@ TEST_F(ExchangeClientTest, SendsAgainWhatALostConnectionMayHaveLost) {
   ASSERT_OK(discriminator_->TakeImages(0, 2, 2, Soon()));
   ASSERT_OK(discriminator_->PublishCritic(Critic(0), Soon()));
   proxy_->Cut();
-  EXPECT_OK(generator_->TakeCritic(0, true, Soon()));
+  EXPECT_OK(generator_->TakeCritic(0, Soon()));
   ASSERT_OK(discriminator_->PublishCritic(Critic(1), Soon()));
-  EXPECT_OK(generator_->TakeCritic(1, true, Soon()));
+  EXPECT_OK(generator_->TakeCritic(1, Soon()));
   ASSERT_OK(generator_->Finish(Soon()));
   EXPECT_EQ(discriminator_->stats().cache_images, 0);
 }
@@ -155,7 +155,7 @@ TEST_F(ExchangeClientTest, AnotherProcessOfTheSameEpochAborts) {
   discriminator_.reset();
   options.incarnation = 6;
   StartServer(options);
-  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+  EXPECT_THAT(generator_->TakeCritic(0, Soon()),
               StatusIs(kAborted, HasSubstr("replaced by 6")));
 }
 
@@ -170,7 +170,7 @@ TEST_F(ExchangeClientTest, AnOldRunEpochAborts) {
   discriminator_.reset();
   ++options.run_epoch;
   StartServer(options);
-  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+  EXPECT_THAT(generator_->TakeCritic(0, Soon()),
               StatusIs(kAborted, HasSubstr("run epoch 3 is over")));
 }
 
@@ -184,7 +184,7 @@ TEST_F(ExchangeClientTest, AnOldIncarnationOfTheGeneratorAborts) {
   const auto newer = *CreateExchangeClient(
       {.address = server_->address(), .exchange = options});
   // Either its open stream is ended or it opens another one first.
-  EXPECT_THAT(generator_->TakeCritic(0, true, Soon()),
+  EXPECT_THAT(generator_->TakeCritic(0, Soon()),
               StatusIs(kAborted,
                        ::testing::AnyOf(
                            HasSubstr("was superseded by 6"),
@@ -196,7 +196,7 @@ TEST_F(ExchangeClientTest, RefusalsAreSticky) {
   StartServer(options);
   options.config_hash = 1;
   StartClient(options, "server");
-  const absl::Status refused = generator_->TakeCritic(0, true, Soon()).status();
+  const absl::Status refused = generator_->TakeCritic(0, Soon()).status();
   EXPECT_THAT(refused, StatusIs(kPrecondition, HasSubstr("configuration")));
   EXPECT_EQ(generator_->PutImages(Images(0, 0, 4), Soon()), refused);
   EXPECT_EQ(generator_->Finish(Soon()), refused);

@@ -61,13 +61,11 @@ class ExchangeServiceTest : public ::testing::Test {
 
   // As a generator of this run would send it.
   static Frame Signed(Frame frame, int rank = 0) {
-    frame.run_epoch = 3;
-    frame.incarnation = 8;
-    frame.rank = rank;
+    frame.sender = {.run_epoch = 3, .incarnation = 8, .rank = rank};
     return frame;
   }
   static Frame Open(int rank = 0) {
-    return Signed({.kind = FrameKind::kOpen, .version = -1}, rank);
+    return Signed({.body = OpenFrame{.version = -1}}, rank);
   }
 
   // A stream of generator 0 after its OPEN frame.
@@ -125,10 +123,10 @@ TEST_F(ExchangeServiceTest, HelloChecksWhoComes) {
 
 TEST_F(ExchangeServiceTest, ANewerProcessSupersedesItsPredecessor) {
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 2)))));
+  ASSERT_TRUE(stream->Write(Signed({.body = Images(0, 0, 2)})));
   ASSERT_OK(stream->Read());
   ASSERT_OK(Hello(3, 9, 0));
-  stream->Write(Signed(ToFrame(Images(0, 2, 2))));
+  stream->Write(Signed({.body = Images(0, 2, 2)}));
   absl::Status status = stream->Read().status();
   EXPECT_THAT(status, StatusIs(kPrecondition));
   EXPECT_EQ(ReasonOf(status), "superseded");
@@ -148,24 +146,24 @@ TEST_F(ExchangeServiceTest, StreamsNeedHelloAndOpen) {
   ASSERT_OK(Hello(3, 8, 0));
   for (const char* name : {"PutImages", "Feedback", "FetchCritic"}) {
     RawStream stream(channel_, name);
-    stream.Write(Signed(ToFrame(Images(0, 0, 4))));
+    stream.Write(Signed({.body = Images(0, 0, 4)}));
     EXPECT_THAT(stream.Read(), StatusIs(kInvalid, HasSubstr("OPEN"))) << name;
   }
   ExpectNothingArrived();
 }
 
 TEST_F(ExchangeServiceTest, EveryFrameIsChecked) {
-  Frame frame = Signed(ToFrame(Images(0, 0, 4)));
-  frame.run_epoch = 2;
+  Frame frame = Signed({.body = Images(0, 0, 4)});
+  frame.sender.run_epoch = 2;
   EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))),
             "wrong_epoch");
-  frame = Signed(ToFrame(Images(0, 0, 4)));
-  frame.incarnation = 7;
+  frame = Signed({.body = Images(0, 0, 4)});
+  frame.sender.incarnation = 7;
   EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))), "superseded");
   ASSERT_OK(Hello(3, 8, 1));
   EXPECT_THAT(
       EndAfter("PutImages",
-               ToByteBuffer(Signed(ToFrame(Images(0, 0, 4)), /*rank=*/1))),
+               ToByteBuffer(Signed({.body = Images(0, 0, 4)}, /*rank=*/1))),
       StatusIs(kInvalid, HasSubstr("generator 1 in a stream of generator 0")));
   ExpectNothingArrived();
 }
@@ -186,7 +184,7 @@ TEST_F(ExchangeServiceTest, GarbageIsRefused) {
 
 TEST_F(ExchangeServiceTest, ATruncatedMessageIsRefused) {
   const std::string head =
-      EncodeFrameHead(Signed(ToFrame(Images(0, 0, 4)))) + "abc";
+      EncodeFrameHead(Signed({.body = Images(0, 0, 4)})) + "abc";
   const grpc::Slice slice(head);
   EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&slice, 1)),
               StatusIs(kInvalid, HasSubstr("payload_bytes 4, but 3")));
@@ -204,25 +202,25 @@ TEST_F(ExchangeServiceTest, ImagesThatDoNotFitTheRunAreRefused) {
   ImageBatch batch = Images(0, 0, 4);
   batch.format.width = 2;
   batch.pixels = SharedBytes(std::vector<std::byte>(8));
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
               StatusIs(kInvalid, HasSubstr("1x1x2 instead of 1x1x1")));
   batch = Images(0, 1, 4);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
               StatusIs(kInvalid, HasSubstr("[0, 4)")));
   batch = Images(0, 0, 4, ImageUse::kBoth);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
               StatusIs(kInvalid, HasSubstr("SNAPSHOT")));
   batch = Images(2, 0, 4);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed(ToFrame(batch)))),
+  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
               StatusIs(kPrecondition, HasSubstr("window of rounds [0, 1]")));
   ExpectNothingArrived();
 }
 
 TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
   const grpc::ByteBuffer feedback = ToByteBuffer(
-      Signed(ToFrame(gandem::testing::Feedback(options_.schedule, 0, 0, 4))));
+      Signed({.body = gandem::testing::Feedback(options_.schedule, 0, 0, 4)}));
   const grpc::ByteBuffer ack =
-      ToByteBuffer(Signed({.kind = FrameKind::kAck, .version = 3}));
+      ToByteBuffer(Signed({.body = AckFrame{.version = 3}}));
   EXPECT_THAT(EndAfter("PutImages", feedback), StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("PutImages", ack), StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Open())), StatusIs(kInvalid));
@@ -232,7 +230,7 @@ TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
   EXPECT_THAT(EndAfter("FetchCritic", ack), StatusIs(kInvalid));
   ASSERT_OK(Hello(3, 8, 0));
   RawStream stream(channel_, "FetchCritic");
-  stream.Write(Signed({.kind = FrameKind::kOpen, .version = 3}));
+  stream.Write(Signed({.body = OpenFrame{.version = 3}}));
   EXPECT_THAT(stream.Read(),
               StatusIs(kInvalid, HasSubstr("version 3 was never published")));
 }
@@ -240,15 +238,16 @@ TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
 TEST_F(ExchangeServiceTest, ARetransmitIsAcknowledgedAndIgnored) {
   {
     const auto stream = OpenStream("PutImages");
-    ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 4)))));
+    ASSERT_TRUE(stream->Write(Signed({.body = Images(0, 0, 4)})));
     ASSERT_OK(stream->Read());
   }
   ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
   discriminator_->FinishRound(0);
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 0, 4)))));
-  ASSERT_OK_AND_ASSIGN(const Frame ack, stream->Read());
-  EXPECT_EQ(ack.kind, FrameKind::kAck);
+  ASSERT_TRUE(stream->Write(Signed({.body = Images(0, 0, 4)})));
+  ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
+  ASSERT_TRUE(std::holds_alternative<AckFrame>(answer.body));
+  const AckFrame& ack = std::get<AckFrame>(answer.body);
   EXPECT_EQ(ack.round, 0);
   EXPECT_EQ(ack.count, 4);
   EXPECT_EQ(ack.oldest_unfinished_round, 1);
@@ -257,10 +256,10 @@ TEST_F(ExchangeServiceTest, ARetransmitIsAcknowledgedAndIgnored) {
 
 TEST_F(ExchangeServiceTest, ANewStreamEndsTheOldOne) {
   const auto old = OpenStream("PutImages");
-  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(0, 0, 2)))));
+  ASSERT_TRUE(old->Write(Signed({.body = Images(0, 0, 2)})));
   ASSERT_OK(old->Read());
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(0, 2, 2)))));
+  ASSERT_TRUE(stream->Write(Signed({.body = Images(0, 2, 2)})));
   ASSERT_OK(stream->Read());
   const absl::StatusCode code = old->Read().status().code();
   EXPECT_TRUE(code == absl::StatusCode::kAborted ||
@@ -272,14 +271,15 @@ TEST_F(ExchangeServiceTest, AStreamThatWaitsForRoomCanBeReplaced) {
   options_.cache_rounds = 1;
   Start();
   const auto old = OpenStream("PutImages");
-  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(0, 0, 4)))));
+  ASSERT_TRUE(old->Write(Signed({.body = Images(0, 0, 4)})));
   ASSERT_OK(old->Read());
-  ASSERT_TRUE(old->Write(Signed(ToFrame(Images(1, 0, 4)))));
+  ASSERT_TRUE(old->Write(Signed({.body = Images(1, 0, 4)})));
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed(ToFrame(Images(1, 0, 4)))));
+  ASSERT_TRUE(stream->Write(Signed({.body = Images(1, 0, 4)})));
   ASSERT_OK(discriminator_->TakeImages(0, 0, 4, Soon()));
   ASSERT_OK_AND_ASSIGN(const Frame ack, stream->Read());
-  EXPECT_EQ(ack.round, 1);
+  ASSERT_TRUE(std::holds_alternative<AckFrame>(ack.body));
+  EXPECT_EQ(std::get<AckFrame>(ack.body).round, 1);
   EXPECT_EQ(discriminator_->stats().cache_images, 4);
 }
 
@@ -289,7 +289,7 @@ TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
   RawStream second(channel_, "FetchCritic");
   ASSERT_TRUE(second.Write(Open(/*rank=*/1)));
   ASSERT_OK(discriminator_->PublishCritic(gandem::testing::Critic(0), Soon()));
-  const Frame ack = Signed({.kind = FrameKind::kAck, .version = 0});
+  const Frame ack = Signed({.body = AckFrame{.version = 0}});
   ASSERT_OK(first->Read());
   ASSERT_OK(second.Read());
   ASSERT_TRUE(first->Write(ack));
@@ -306,15 +306,15 @@ TEST_F(ExchangeServiceTest, AGeneratorHasFinishedWhenItsLastWordIsHere) {
   options_.num_generators = 1;
   Start();
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  ASSERT_TRUE(stream->Write(Signed({.body = FinishedFrame{}})));
   ASSERT_OK_AND_ASSIGN(const Frame answer, stream->Read());
-  EXPECT_EQ(answer.kind, FrameKind::kFinished);
+  EXPECT_TRUE(std::holds_alternative<FinishedFrame>(answer.body));
   // It might not have the answer yet, and would ask a server that is gone.
   EXPECT_THAT(discriminator_->WaitForGenerators(absl::InfinitePast()),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
-  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kAck})));
+  ASSERT_TRUE(stream->Write(Signed({.body = AckFrame{}})));
   EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
-  stream->Write(Signed(ToFrame(Images(0, 0, 4))));
+  stream->Write(Signed({.body = Images(0, 0, 4)}));
   EXPECT_THAT(stream->Read(), StatusIs(kPrecondition, HasSubstr("finished")));
 }
 
@@ -326,7 +326,7 @@ TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
       discriminator_->WaitForGenerators(absl::Now() + absl::Milliseconds(20)),
       StatusIs(absl::StatusCode::kDeadlineExceeded));
   const auto stream = OpenStream("PutImages");
-  ASSERT_TRUE(stream->Write(Signed({.kind = FrameKind::kFinished})));
+  ASSERT_TRUE(stream->Write(Signed({.body = FinishedFrame{}})));
   EXPECT_OK(discriminator_->WaitForGenerators(Soon()));
 }
 
@@ -345,7 +345,7 @@ TEST_F(ExchangeServiceTest, TheRunGoesOnAfterAllThat) {
 
 TEST_F(ExchangeServiceTest, ClosingTheEndEndsTheStreams) {
   const auto images = OpenStream("PutImages");
-  ASSERT_TRUE(images->Write(Signed(ToFrame(Images(0, 0, 4)))));
+  ASSERT_TRUE(images->Write(Signed({.body = Images(0, 0, 4)})));
   ASSERT_OK(images->Read());
   discriminator_->Close(absl::InternalError("secret"));
   const absl::Status status = images->Read().status();

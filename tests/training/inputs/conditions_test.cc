@@ -285,13 +285,18 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
       pairs ? Inputs() : KeyedLabels(kSeed, kClasses, at::kCPU);
   ConditionsReader::Counts counts;
 
+  const auto new_critic = [&]() -> absl::StatusOr<Critic> {
+    return Critic{.network = std::make_shared<ConditionsReader>(&counts),
+                  .compute = compute};
+  };
+
   const auto generator = std::make_shared<Painter>();
   const auto average = std::make_shared<Painter>();
   GeneratorRole generator_role(
       {.schedule = schedule, .compute = compute, .sent_format = format},
       {.network = generator,
        .average = average,
-       .critic = std::make_shared<ConditionsReader>(&counts),
+       .new_critic = new_critic,
        .ema = std::make_unique<Ema>(Ema::Options{}, *generator, *average),
        .optimizer = AdamFor(*generator),
        .noise = KeyedNoise(kSeed, 1, compute),
@@ -301,7 +306,7 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
   DiscriminatorRole discriminator_role(
       {.schedule = schedule, .compute = compute, .sent_format = format},
       {.network = discriminator,
-       .older_critic = std::make_shared<ConditionsReader>(&counts),
+       .new_critic = new_critic,
        .optimizer = AdamFor(*discriminator),
        .real_images = [pairs = pairs](int64_t step, absl::Time)
            -> absl::StatusOr<RealImages> {

@@ -146,8 +146,9 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
        .sent_format = format},
       {.network = generator,
        .average = average,
-       .critic = make_discriminator(),
-       .critic_compute = compute,
+       .new_critic = [&]() -> absl::StatusOr<Critic> {
+         return Critic{.network = make_discriminator(), .compute = compute};
+       },
        .ema = std::make_unique<Ema>(
            Ema::Options{.decay = 0.9, .start_round = 3}, *generator, *average),
        .optimizer = std::move(generator_adam),

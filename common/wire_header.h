@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the codecs of our framed streams share. A message is
+//   u32 little-endian header size | header, a protobuf | payload
+// Reading trusts nothing. `name` begins all errors: "malformed frame".
+//
+// Thread safety: pure functions.
+// Errors: INVALID_ARGUMENT says what is malformed.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/shared_bytes.h"
+
+namespace gandem {
+
+absl::Status MalformedMessage(absl::string_view name, absl::string_view what);
+
+// Size and bytes of `header`, which must have at most `max_bytes`.
+std::string EncodeWireHeader(const google::protobuf::Message& header,
+                             size_t max_bytes);
+
+// Takes size and bytes of a header off the pieces of a message, which then are
+// its payload.
+absl::Status TakeWireHeader(absl::string_view name, size_t max_bytes,
+                            std::vector<SharedBytes>& pieces,
+                            google::protobuf::Message& header);
+
+// None of these fields may be negative.
+absl::Status CheckNotNegative(
+    absl::string_view name,
+    std::span<const std::pair<absl::string_view, int64_t>> numbers);
+
+// Enums on the wire: tables of our value and its number there, complete for
+// ours.
+template <typename Ours, typename Wire, size_t n>
+Wire ToWire(const std::pair<Ours, Wire> (&table)[n], Ours ours) {
+  for (const auto& [mine, wire] : table) {
+    if (mine == ours) return wire;
+  }
+  return table[0].second;
+}
+
+// Empty: not a number of the table.
+template <typename Ours, typename Wire, size_t n>
+std::optional<Ours> FromWire(const std::pair<Ours, Wire> (&table)[n],
+                             Wire wire) {
+  for (const auto& [ours, theirs] : table) {
+    if (theirs == wire) return ours;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gandem

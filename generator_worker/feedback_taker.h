@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The generator's half of a feedback mode: what it takes from the exchange, and
+// how that becomes the gradient and the loss of a micro-batch. The other half
+// is discriminator_worker/feedback_giver.h. A mode is one file of each and a
+// row in MakeFeedbackTaker and MakeFeedbackGiver.
+//
+// Owner: the generator role. Thread safety: one compute thread.
+// Errors: those of the exchange; DEADLINE_EXCEEDED means call again. Torch
+// exceptions.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "exchange/exchange.h"
+#include "exchange/schedule.h"
+#include "training/objective/critic.h"
+#include "training/roles/training_role.h"
+
+namespace gandem {
+
+class FeedbackTaker {
+ public:
+  // `exchange` and `timer` outlive this.
+  struct Parts {
+    RoleOptions options;
+    CriticFactory new_critic;  // modes that judge here
+    GeneratorExchange* exchange = nullptr;
+    RoundTimer* timer = nullptr;
+  };
+
+  explicit FeedbackTaker(Parts parts) : parts_(std::move(parts)) {}
+  virtual ~FeedbackTaker() = default;
+
+  // Waits for what `op` of `round`, kTakeCritic or kTakeFeedback, names.
+  virtual absl::Status Take(const GeneratorOp& op, int64_t round,
+                            absl::Time deadline) = 0;
+  // On the micro-batch whose feedback was taken last, in the layout of the
+  // role's computation; the caller may change the gradient.
+  virtual Judgment Judge(const JudgedImages& images) = 0;
+
+  // Of the critic whose feedback was taken last.
+  int64_t critic_version() const { return critic_version_; }
+
+ protected:
+  const Parts parts_;
+  int64_t critic_version_ = 0;
+};
+
+std::unique_ptr<FeedbackTaker> MakeSnapshotTaker(FeedbackTaker::Parts parts);
+std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
+    FeedbackTaker::Parts parts);
+
+// That of the run's mode.
+inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
+    FeedbackTaker::Parts parts) {
+  switch (parts.options.schedule.feedback) {
+    case FeedbackMode::kSnapshot:
+      return MakeSnapshotTaker(std::move(parts));
+    case FeedbackMode::kImageGradient:
+      return MakeImageGradientTaker(std::move(parts));
+  }
+  return nullptr;
+}
+
+}  // namespace gandem

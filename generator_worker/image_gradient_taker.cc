@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// IMAGE_GRADIENT: the discriminator judges, and the generator takes the answer
+// to each micro-batch.
+#include "common/process/failpoint.h"
+#include "common/status.h"
+#include "generator_worker/feedback_taker.h"
+
+namespace gandem {
+namespace {
+
+class ImageGradientTaker : public FeedbackTaker {
+ public:
+  using FeedbackTaker::FeedbackTaker;
+
+  absl::Status Take(const GeneratorOp& op, int64_t round,
+                    absl::Time deadline) override {
+    absl::StatusOr<FeedbackBatch> answer =
+        parts_.timer->Timed(RoundTimer::kFeedback, [&] {
+          return parts_.exchange->TakeFeedback(round, op.range.first, deadline);
+        });
+    GANDEM_RETURN_IF_ERROR(answer.status());
+    GANDEM_FAILPOINT("generator.after_take_feedback");
+    critic_version_ = answer->critic_version;
+    judgment_ = {
+        .gradient_NCHW = UnpackImages(answer->gradient, answer->count,
+                                      answer->format, parts_.options.compute),
+        .loss = answer->loss};
+    return absl::OkStatus();
+  }
+
+  Judgment Judge(const JudgedImages&) override {
+    return std::exchange(judgment_, {});
+  }
+
+ private:
+  Judgment judgment_;
+};
+
+}  // namespace
+
+std::unique_ptr<FeedbackTaker> MakeImageGradientTaker(
+    FeedbackTaker::Parts parts) {
+  return std::make_unique<ImageGradientTaker>(std::move(parts));
+}
+
+}  // namespace gandem

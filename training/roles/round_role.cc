@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/roles/round_role.h"
+
+#include "common/checkpoint/checkpoint_shards.h"
+#include "common/config/role_name.h"
+#include "common/status.h"
+#include "common/trace/trace.h"
+
+namespace gandem {
+namespace {
+
+StepUpdate::Parts WithTimer(StepUpdate::Parts parts, RoundTimer* timer) {
+  parts.timer = timer;
+  return parts;
+}
+
+}  // namespace
+
+RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
+                     RoleServices services, StepUpdate::Parts trained)
+    : options_(std::move(options)),
+      services_(std::move(services)),
+      role_(role),
+      trained_(WithTimer(trained, &timer_)),
+      round_(options_.first_round),
+      updates_(round_ * steps_per_round),
+      saved_rounds_(options_.saved_rounds),
+      timer_(services_.fleet),
+      update_(trained_, options_.clip_gradient_norm) {}
+
+absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
+  UseThreads(options_.compute);
+  const Tf32Scope tf32(options_.compute);
+  absl::StatusOr<AdvanceResult> done = Next(deadline);
+  if (absl::IsDeadlineExceeded(done.status())) return AdvanceResult::kWaiting;
+  return done;
+}
+
+RoleState RoundRole::Capture() const {
+  return {.completed_rounds = round_,
+          .updates = updates_ + (update_.is_updated() ? 1 : 0),
+          .tensors = Copy(StateShard(0, 1))};
+}
+
+absl::Status RoundRole::Restore(const TensorReader& state) {
+  for (const auto& [prefix, tensors] : State()) {
+    GANDEM_RETURN_IF_ERROR(state.Load(prefix, tensors));
+  }
+  if (trained_.scaler != nullptr) {
+    GANDEM_RETURN_IF_ERROR(state.Load("scaler.", trained_.scaler->State()));
+  }
+  return RestoreMore(state);
+}
+
+std::vector<NamedTensor> RoundRole::Copy(StateShard state) const {
+  for (const auto& [prefix, tensors] : State()) state.Add(prefix, tensors);
+  if (trained_.scaler != nullptr) {
+    state.Add("scaler.", trained_.scaler->State());
+  }
+  state.Add("", options_.compute_choice);
+  AddMore(state);
+  return state.Copy();
+}
+
+absl::Status RoundRole::SaveIfDue() {
+  if (services_.checkpoints == nullptr || round_ <= saved_rounds_ ||
+      !options_.checkpoints.Due(round_, *services_.gate)) {
+    return absl::OkStatus();
+  }
+  const TraceSpan span("checkpoint capture", {"rounds", round_});
+  saved_rounds_ = round_;
+  return services_.checkpoints->Save(round_,
+                                     ShardName(RoleName(role_), options_.rank),
+                                     Copy(NewShard(options_, services_)));
+}
+
+absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(SaveIfDue());
+  switch (services_.gate->Start(round_, deadline)) {
+    case RoundGate::Answer::kHold:
+      return absl::DeadlineExceededError("the gate holds the next round");
+    case RoundGate::Answer::kPastEnd:
+      // The cut may have become known while waiting.
+      GANDEM_RETURN_IF_ERROR(SaveIfDue());
+      return false;
+    case RoundGate::Answer::kStart:
+      break;
+  }
+  trained_.optimizer->ZeroGradients();
+  return true;
+}
+
+absl::Status RoundRole::Update(absl::FunctionRef<void()> before,
+                               absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(update_.Run(updates_ + 1, before, deadline));
+  ++updates_;
+  return absl::OkStatus();
+}
+
+void RoundRole::EndRound(RoundMetrics metrics) {
+  metrics.set_role(role_);
+  metrics.set_rank(options_.rank);
+  metrics.set_round(round_);
+  metrics.set_gradient_norm(update_.gradient_norm());
+  metrics.set_learning_rate(trained_.optimizer->learning_rate());
+  if (trained_.scaler != nullptr) {
+    metrics.set_loss_scale(trained_.scaler->scale());
+    metrics.set_updates_skipped(trained_.scaler->skipped());
+  }
+  if (trained_.synchronizer != nullptr) {
+    metrics.set_drift(trained_.synchronizer->drift());
+  }
+  metrics.set_workers(options_.fleet_size);
+  timer_.EndRound(metrics);
+  if (services_.report) services_.report(metrics);
+  ++round_;
+}
+
+}  // namespace gandem

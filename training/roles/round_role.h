@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A role that runs round by round: what both roles do around their operations.
+// It asks the gate, saves the state when that is due, updates the network, and
+// measures and reports each round.
+//
+// Owner: a worker's run epoch. Thread safety: one compute thread.
+// Errors: training_role.h.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "training/roles/step_update.h"
+#include "training/roles/training_role.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+
+class RoundRole : public TrainingRole {
+ public:
+  absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) final;
+  RoleState Capture() const final;
+  absl::Status Restore(const TensorReader& state) final;
+
+ protected:
+  // Prefix and tensors, in the order of a checkpoint's file.
+  using StateParts = std::vector<std::pair<std::string, TensorsByName>>;
+
+  // `trained` outlives this but for its timer, which is this one's.
+  // `steps_per_round`: updates of the network in a round.
+  RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
+            RoleServices services, StepUpdate::Parts trained);
+
+  // Of the parts of either role.
+  template <typename Parts>
+  static StepUpdate::Parts TrainedOf(const Parts& parts) {
+    return {.network = parts.network.get(),
+            .optimizer = parts.optimizer.get(),
+            .scaler = parts.scaler.get(),
+            .synchronizer = parts.synchronizer.get()};
+  }
+
+  // Does the next operation. DEADLINE_EXCEEDED: it waits, and nothing changed.
+  virtual absl::StatusOr<AdvanceResult> Next(absl::Time deadline) = 0;
+  // But for the loss scale, which is here.
+  virtual StateParts State() const = 0;
+  // What is not the same tensors at all times.
+  virtual void AddMore(StateShard&) const {}
+  virtual absl::Status RestoreMore(const TensorReader&) {
+    return absl::OkStatus();
+  }
+
+  // Begins round(); false: the run or the cut ends before it.
+  //   DEADLINE_EXCEEDED  the gate holds it.
+  absl::StatusOr<bool> BeginRound(absl::Time deadline);
+  // The next backward pass is the step's last.
+  void ExpectLastBackward() { update_.ExpectLastBackward(); }
+  // Ends a step; see StepUpdate::Run.
+  absl::Status Update(absl::FunctionRef<void()> before, absl::Time deadline);
+  // Ends and reports the round; `metrics` has what only this role knows.
+  void EndRound(RoundMetrics metrics);
+  absl::Status SaveIfDue();
+
+  int64_t round() const { return round_; }      // in progress, or the next one
+  int64_t updates() const { return updates_; }  // since the start of the run
+  RoundTimer* timer() { return &timer_; }
+
+  const RoleOptions options_;
+  const RoleServices services_;
+
+ private:
+  // All of it, or what a rank saves of it.
+  std::vector<NamedTensor> Copy(StateShard state) const;
+
+  const Role role_;
+  const StepUpdate::Parts trained_;
+  int64_t round_;
+  int64_t updates_;
+  int64_t saved_rounds_;  // completed rounds in the newest saved state
+  RoundTimer timer_;
+  StepUpdate update_;
+};
+
+}  // namespace gandem
