@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real images by index. Sources (idx_dataset.h) implement it, transforms
+// Real images by index. Sources (sources/) implement it, transforms
 // (transforms.h) wrap another Dataset; data_order.h decides which index comes
 // when, prefetcher.h reads ahead:
 //

@@ -15,7 +15,7 @@
 #include "absl/strings/string_view.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 
 namespace gandem {
 namespace {

@@ -19,8 +19,8 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "evaluation/formats/npz.h"
-#include "evaluation/formats/tar.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/formats/tar.h"
 
 namespace gandem {
 namespace {

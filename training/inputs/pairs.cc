@@ -9,7 +9,7 @@
 #include "common/check.h"
 #include "common/config/data_shape.h"
 #include "common/status.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -10,8 +10,8 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/crc32c.h"
 #include "common/files/file.h"
-#include "evaluation/formats/npz.h"
 #include "evaluation/images/export_images.h"
+#include "pipeline/formats/npz.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

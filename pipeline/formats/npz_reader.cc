@@ -17,9 +17,9 @@
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
 #include "common/status.h"
-#include "evaluation/formats/npy_format.h"
-#include "evaluation/formats/npz.h"
-#include "evaluation/formats/zip_format.h"
+#include "pipeline/formats/npy_format.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/formats/zip_format.h"
 
 namespace gandem {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 
 #include <string>
 #include <utility>
 
 #include "common/status.h"
-#include "pipeline/idx_dataset.h"
+#include "pipeline/sources/idx_dataset.h"
 #include "pipeline/transforms.h"
 #include "proto/config.pb.h"
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/idx_dataset.h"
+#include "pipeline/sources/idx_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"

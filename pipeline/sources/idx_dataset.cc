@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/idx_dataset.h"
+#include "pipeline/sources/idx_dataset.h"
 
 #include <algorithm>
 #include <array>
@@ -9,8 +9,8 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/files/idx_reader.h"
 #include "common/status.h"
+#include "pipeline/formats/idx_reader.h"
 
 namespace gandem {
 namespace {
