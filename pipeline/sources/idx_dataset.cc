@@ -2,28 +2,56 @@
 #include "pipeline/sources/idx_dataset.h"
 
 #include <algorithm>
-#include <array>
 #include <iterator>
+#include <span>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/files/sha256.h"
 #include "common/status.h"
 #include "pipeline/formats/idx_reader.h"
+#include "pipeline/sources/byte_values.h"
 
 namespace gandem {
 namespace {
 
-// b / 127.5 - 1, what exchange/encoding.h makes of a byte.
-constexpr std::array<float, 256> MakeValueOfByte() {
-  std::array<float, 256> values{};
-  for (int b = 0; b < 256; ++b) {
-    values[b] = static_cast<float>(b / 127.5 - 1.0);
+class IdxDataset : public Dataset {
+ public:
+  IdxDataset(std::string path, int64_t size, ImageShape shape,
+             std::vector<uint8_t> pixels, std::vector<uint8_t> labels)
+      : path_(std::move(path)),
+        size_(size),
+        shape_(shape),
+        pixels_(std::move(pixels)),
+        labels_(std::move(labels)) {}
+
+  int64_t size() const override { return size_; }
+  ImageShape shape() const override { return shape_; }
+
+  absl::StatusOr<int64_t> Read(int64_t index,
+                               std::span<float> out) const override {
+    const int64_t num_values = shape_.NumValues();
+    GANDEM_CHECK(index >= 0 && index < size_);
+    GANDEM_CHECK(std::ssize(out) == num_values);
+    ValuesOfBytes(std::span(pixels_).subspan(index * num_values, num_values),
+                  shape_, out);
+    return labels_.empty() ? kNoLabel : int64_t{labels_[index]};
   }
-  return values;
-}
-constexpr std::array<float, 256> kValueOfByte = MakeValueOfByte();
+
+  absl::StatusOr<std::string> ContentHash() const override {
+    return Sha256OfFile(path_);
+  }
+
+ private:
+  // Never change after construction.
+  const std::string path_;
+  const int64_t size_;
+  const ImageShape shape_;
+  const std::vector<uint8_t> pixels_;
+  const std::vector<uint8_t> labels_;  // empty: none
+};
 
 absl::Status CheckLabels(const std::vector<uint8_t>& labels,
                          int64_t num_classes, const std::string& path) {
@@ -46,49 +74,30 @@ absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(const std::string& path,
   return std::move(labels.values);
 }
 
-absl::StatusOr<std::unique_ptr<Dataset>> IdxDataset::Open(
-    const std::string& images_path, const std::string& labels_path,
-    int64_t max_images, int64_t num_classes) {
+absl::StatusOr<std::unique_ptr<Dataset>> OpenIdx(const SourceSpec& spec) {
   GANDEM_ASSIGN_OR_RETURN(IdxArray images,
-                          ReadIdx(images_path, /*num_dimensions=*/3));
+                          ReadIdx(spec.path, /*num_dimensions=*/3));
   std::vector<uint8_t> labels;
-  if (!labels_path.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(labels, ReadIdxLabels(labels_path, num_classes));
+  if (!spec.labels_path.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(labels,
+                            ReadIdxLabels(spec.labels_path, spec.num_classes));
     if (std::ssize(labels) != images.shape[0]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          labels_path, ": expected one label for each of the ", images.shape[0],
-          " images of ", images_path, ", found ", labels.size()));
+      return absl::InvalidArgumentError(
+          absl::StrCat(spec.labels_path,
+                       ": expected one label for each of the ", images.shape[0],
+                       " images of ", spec.path, ", found ", labels.size()));
     }
   }
   const ImageShape shape = {
       .channels = 1, .height = images.shape[1], .width = images.shape[2]};
   int64_t size = images.shape[0];
-  if (max_images > 0 && max_images < size) {
-    size = max_images;
+  if (spec.max_images > 0 && spec.max_images < size) {
+    size = spec.max_images;
     images.values.resize(size * shape.NumValues());
     images.values.shrink_to_fit();
   }
-  return std::unique_ptr<Dataset>(
-      new IdxDataset(size, shape, std::move(images.values), std::move(labels)));
-}
-
-IdxDataset::IdxDataset(int64_t size, ImageShape shape,
-                       std::vector<uint8_t> pixels, std::vector<uint8_t> labels)
-    : size_(size),
-      shape_(shape),
-      pixels_(std::move(pixels)),
-      labels_(std::move(labels)) {}
-
-absl::StatusOr<int64_t> IdxDataset::Read(int64_t index,
-                                         std::span<float> out) const {
-  const int64_t num_values = shape_.NumValues();
-  GANDEM_CHECK(index >= 0 && index < size_);
-  GANDEM_CHECK(static_cast<int64_t>(out.size()) == num_values);
-  const auto pixels =
-      std::span(pixels_).subspan(index * num_values, num_values);
-  std::transform(pixels.begin(), pixels.end(), out.begin(),
-                 [](uint8_t b) { return kValueOfByte[b]; });
-  return labels_.empty() ? kNoLabel : int64_t{labels_[index]};
+  return std::make_unique<IdxDataset>(
+      spec.path, size, shape, std::move(images.values), std::move(labels));
 }
 
 }  // namespace gandem
