@@ -9,7 +9,7 @@
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/real_images.h"
 #include "models/layers/batch_norm.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"

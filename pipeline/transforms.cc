@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/files/sha256.h"
 #include "common/status.h"
 #include "pipeline/resampler.h"
 
@@ -24,13 +26,27 @@ absl::Status BadSize(absl::string_view what, int64_t size,
                                                  shape.width, " pixels"));
 }
 
-class Padded : public Dataset {
+// The same images in another shape.
+class Reshaped : public Dataset {
  public:
-  Padded(std::unique_ptr<Dataset> inner, ImageShape shape)
+  Reshaped(std::unique_ptr<Dataset> inner, ImageShape shape)
       : inner_(std::move(inner)), shape_(shape) {}
 
   int64_t size() const override { return inner_->size(); }
   ImageShape shape() const override { return shape_; }
+  absl::StatusOr<std::string> ContentHash() const override {
+    return inner_->ContentHash();
+  }
+
+ protected:
+  // Never change after construction.
+  const std::unique_ptr<Dataset> inner_;
+  const ImageShape shape_;
+};
+
+class Padded : public Reshaped {
+ public:
+  using Reshaped::Reshaped;
 
   absl::StatusOr<int64_t> Read(int64_t index,
                                std::span<float> out) const override {
@@ -51,21 +67,12 @@ class Padded : public Dataset {
     }
     return label;
   }
-
- private:
-  const std::unique_ptr<Dataset> inner_;  // never changes after construction
-  const ImageShape shape_;
 };
 
-class Resized : public Dataset {
+class Resized : public Reshaped {
  public:
   Resized(std::unique_ptr<Dataset> inner, ImageShape shape)
-      : inner_(std::move(inner)),
-        shape_(shape),
-        resampler_(inner_->shape(), shape) {}
-
-  int64_t size() const override { return inner_->size(); }
-  ImageShape shape() const override { return shape_; }
+      : Reshaped(std::move(inner), shape), resampler_(inner_->shape(), shape) {}
 
   absl::StatusOr<int64_t> Read(int64_t index,
                                std::span<float> out) const override {
@@ -76,10 +83,7 @@ class Resized : public Dataset {
   }
 
  private:
-  // Never change after construction.
-  const std::unique_ptr<Dataset> inner_;
-  const ImageShape shape_;
-  const Resampler resampler_;
+  const Resampler resampler_;  // never changes after construction
 };
 
 class Joined : public Dataset {
@@ -99,6 +103,14 @@ class Joined : public Dataset {
     const auto split = static_cast<size_t>(first_->shape().NumValues());
     GANDEM_RETURN_IF_ERROR(second_->Read(index, out.subspan(split)).status());
     return first_->Read(index, out.first(split));
+  }
+
+  absl::StatusOr<std::string> ContentHash() const override {
+    GANDEM_ASSIGN_OR_RETURN(const std::string first, first_->ContentHash());
+    GANDEM_ASSIGN_OR_RETURN(const std::string second, second_->ContentHash());
+    Sha256 hash;
+    hash.Update(absl::StrCat("pairs ", first, " ", second));
+    return hash.Finish();
   }
 
  private:

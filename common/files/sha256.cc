@@ -7,12 +7,13 @@
 
 #include <array>
 #include <cerrno>
-#include <vector>
+#include <iterator>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/escaping.h"
 #include "common/check.h"
 #include "common/files/file.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -54,14 +55,13 @@ absl::StatusOr<std::string> Sha256OfFile(const std::string& path) {
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
-  std::vector<std::byte> buffer(size_t{1} << 20);
+  constexpr int64_t kPieceBytes = int64_t{1} << 20;
   Sha256 hash;
-  while (true) {
-    const ssize_t size = read(fd, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return FileError(errno, "cannot read", path);
-    if (size == 0) return hash.Finish();
-    hash.Update(std::span(buffer).first(static_cast<size_t>(size)));
+  for (int64_t offset = 0;; offset += kPieceBytes) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string piece,
+                            ReadAt(fd, path, offset, kPieceBytes));
+    hash.Update(piece);
+    if (std::ssize(piece) < kPieceBytes) return hash.Finish();
   }
 }
 

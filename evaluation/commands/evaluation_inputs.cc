@@ -14,10 +14,10 @@
 #include "common/process/cores.h"
 #include "common/status.h"
 #include "evaluation/features/train_features.h"
-#include "evaluation/formats/npz.h"
 #include "evaluation/images/generated_images.h"
 #include "evaluation/images/load_generator.h"
-#include "evaluation/images/named_dataset.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/sources/named_dataset.h"
 
 namespace gandem {
 namespace {

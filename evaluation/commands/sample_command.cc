@@ -17,7 +17,7 @@
 #include "evaluation/images/load_generator.h"
 #include "evaluation/images/sample_condition.h"
 #include "evaluation/images/sample_noise.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "training/inputs/conditions.h"
 #include "training/state/catch_torch.h"
 

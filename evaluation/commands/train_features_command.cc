@@ -10,7 +10,7 @@
 #include "common/process/exit_code.h"
 #include "common/status.h"
 #include "evaluation/features/train_features.h"
-#include "evaluation/images/named_dataset.h"
+#include "pipeline/sources/named_dataset.h"
 
 namespace gandem {
 namespace {

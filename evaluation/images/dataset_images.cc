@@ -3,7 +3,6 @@
 
 #include <torch/torch.h>
 
-#include <algorithm>
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -13,9 +12,11 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/open_dataset.h"
 
 namespace gandem {
 namespace {
@@ -38,7 +39,19 @@ absl::StatusOr<std::unique_ptr<ImageSet>> DatasetImages::Open(
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                           OpenDataset(config));
   return std::unique_ptr<ImageSet>(
-      new DatasetImages(config, std::move(dataset)));
+      new DatasetImages(std::move(dataset), config));
+}
+
+absl::StatusOr<std::unique_ptr<ImageSet>> DatasetImages::OpenFiles(
+    const std::string& path) {
+  if (!PathExists(path)) {
+    return absl::NotFoundError(
+        absl::StrCat("'", path, "': no such file or folder"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                          OpenSource(SourceUse::kEvaluate, {.path = path}));
+  return std::unique_ptr<ImageSet>(
+      new DatasetImages(std::move(dataset), std::nullopt));
 }
 
 absl::StatusOr<at::Tensor> DatasetImages::ReadImages(IndexRange range) {
@@ -54,31 +67,35 @@ absl::StatusOr<at::Tensor> DatasetImages::ReadImages(IndexRange range) {
 }
 
 absl::StatusOr<at::Tensor> DatasetImages::ReadLabels(IndexRange range) {
-  if (config_.idx_labels().empty()) return ImageSet::ReadLabels(range);
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<uint8_t> labels,
-                          ReadDatasetLabels(config_));
   const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
-  std::copy_n(labels.begin() + range.first, range.count,
-              labels_N.mutable_data_ptr<int64_t>());
+  int64_t* label = labels_N.mutable_data_ptr<int64_t>();
+  std::vector<float> image(static_cast<size_t>(shape().NumValues()));
+  for (int64_t i = range.first; i < range.end(); ++i, ++label) {
+    GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
+    if (*label == kNoLabel) return ImageSet::ReadLabels(range);
+  }
   return labels_N;
 }
 
 absl::StatusOr<ImagesCard> DatasetImages::Describe() const {
-  GANDEM_ASSIGN_OR_RETURN(const std::string file_hash,
-                          Sha256OfFile(config_.idx_images()));
+  GANDEM_ASSIGN_OR_RETURN(const std::string content, dataset_->ContentHash());
   ImagesCard card;
-  card.set_kind("dataset");
-  card.set_split(SplitOf(config_.idx_images()));
+  card.set_kind("files");
+  card.set_sha256(content);
   card.set_channels(shape().channels);
   card.set_height(shape().height);
   card.set_width(shape().width);
+  if (!fitted_.has_value()) return card;
+  const DataConfig& config = *fitted_;
+  card.set_kind("dataset");
+  card.set_split(SplitOf(config.idx_images()));
   card.set_quantization(kQuantization);
-  card.set_fit(absl::StrCat(absl::AsciiStrToLower(Fit_Name(config_.fit())),
-                            " to ", config_.image_size(), " x ",
-                            config_.image_size()));
+  card.set_fit(absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())),
+                            " to ", config.image_size(), " x ",
+                            config.image_size()));
   Sha256 hash;
-  hash.Update(absl::StrCat("dataset ", file_hash, " ", card.fit(), " ",
-                           config_.max_images()));
+  hash.Update(absl::StrCat("dataset ", content, " ", card.fit(), " ",
+                           config.max_images()));
   card.set_sha256(hash.Finish());
   return card;
 }

@@ -18,9 +18,9 @@
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/status.h"
-#include "evaluation/formats/npz.h"
-#include "evaluation/formats/tar.h"
 #include "evaluation/metrics/feature_moments.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/formats/tar.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -9,7 +9,6 @@
 #include "common/files/png.h"
 #include "common/status.h"
 #include "evaluation/images/dataset_images.h"
-#include "evaluation/images/file_images.h"
 #include "evaluation/images/generated_images.h"
 #include "evaluation/images/resized_images.h"
 #include "training/state/catch_torch.h"
@@ -59,7 +58,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenInStoredSize(
     case ImagesSpec::kDataset:
       return DatasetImages::Open(spec.dataset());
     case ImagesSpec::kFiles:
-      return OpenFileImages(spec.files());
+      return DatasetImages::OpenFiles(spec.files());
     case ImagesSpec::KIND_NOT_SET:
       break;
   }

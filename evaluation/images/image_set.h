@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images by index, as the bytes that features are made of: those of a generator
-// (generated_images.h), of a dataset (dataset_images.h) or of files
-// (file_images.h), in another size if so wished. Image i never depends on how
-// many are read, or on who reads.
+// (generated_images.h), of a dataset or of files (both dataset_images.h), in
+// another size if so wished. Image i never depends on how many are read, or on
+// who reads.
 //
 //   ASSIGN(auto source, OpenImageSet(spec));
 //   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));

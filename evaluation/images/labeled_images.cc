@@ -12,7 +12,7 @@
 #include "common/files/png.h"
 #include "common/status.h"
 #include "pipeline/dataset.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 
 namespace gandem {
 namespace {

@@ -50,19 +50,19 @@ at::Tensor ResizeBicubic(const at::Tensor& images_NCHW, const ImageShape&,
                                     /*align_corners=*/false);
 }
 
-struct ResizeKernel {
+struct NamedKernel {
   absl::string_view name;
   at::Tensor (*resize)(const at::Tensor& images_NCHW, const ImageShape& from,
                        const ImageShape& to);
 };
-constexpr ResizeKernel kKernels[] = {{"area", &ResizeByArea},
-                                     {"bilinear", &ResizeBilinear},
-                                     {"bicubic", &ResizeBicubic}};
+constexpr NamedKernel kKernels[] = {{"area", &ResizeByArea},
+                                    {"bilinear", &ResizeBilinear},
+                                    {"bicubic", &ResizeBicubic}};
 
 }  // namespace
 
 absl::Status CheckResizeKernel(absl::string_view kernel) {
-  if (std::ranges::find(kKernels, kernel, &ResizeKernel::name) !=
+  if (std::ranges::find(kKernels, kernel, &NamedKernel::name) !=
       std::end(kKernels)) {
     return absl::OkStatus();
   }
@@ -91,7 +91,7 @@ ResizedImages::ResizedImages(std::unique_ptr<ImageSet> inner,
 absl::StatusOr<at::Tensor> ResizedImages::ReadImages(IndexRange range) {
   GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
   const auto kernel =
-      std::ranges::find(kKernels, spec_.kernel(), &ResizeKernel::name);
+      std::ranges::find(kKernels, spec_.kernel(), &NamedKernel::name);
   return kernel->resize(bytes_NCHW.to(at::kFloat), inner_->shape(), shape_)
       .round()
       .clamp(0, 255)

@@ -18,7 +18,7 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "common/status.h"
-#include "evaluation/formats/npz.h"
+#include "pipeline/formats/npz.h"
 
 namespace gandem {
 namespace {

@@ -35,6 +35,7 @@ class FakeDataset : public Dataset {
     out[0] = out[1] = static_cast<float>(index) / 1000;
     return index;
   }
+  absl::StatusOr<std::string> ContentHash() const override { return "fake"; }
 
  private:
   const int64_t size_;

@@ -30,6 +30,7 @@ class OneImage : public Dataset {
     std::copy(pixels_.begin(), pixels_.end(), out.begin());
     return 5;
   }
+  absl::StatusOr<std::string> ContentHash() const override { return "one"; }
 
  private:
   ImageShape shape_;
@@ -103,6 +104,7 @@ TEST(PadTest, CentersOnBlack) {
   const std::vector<float> expected = {-1, -1, -1, .1, .2, -1, -1, -1, -1,
                                        -1, -1, -1, .3, .4, -1, -1, -1, -1};
   EXPECT_EQ(ReadOnly(*padded), expected);
+  EXPECT_EQ(*padded->ContentHash(), "one");
 }
 
 TEST(PadTest, MnistGetsTwoPixelsOnEachSide) {
@@ -194,6 +196,8 @@ TEST(JoinPairsTest, ChannelsOfBothAndLabelsOfTheFirst) {
   std::vector<float> out(3);
   EXPECT_EQ(*pairs->Read(0, out), 5);
   EXPECT_THAT(out, ElementsAre(1, 2, 3));
+  // Of both, not of the first alone.
+  EXPECT_EQ(pairs->ContentHash()->size(), 64u);
 }
 
 TEST(JoinPairsTest, FailureOfEitherTravels) {

@@ -30,7 +30,7 @@ LAYERS = {
     "generator_worker": MAIN | {"worker"},
     "discriminator_worker": MAIN | {"worker"},
     "colocated_worker": {"worker", "generator_worker", "discriminator_worker"},
-    "scaling_manager": BASE,
+    "scaling_manager": BASE | {"pipeline"},
 }
 ANYTHING = MAIN | set(LAYERS) | {"tests", "benchmarks"}
 LAYERS["tests"] = ANYTHING
@@ -43,6 +43,7 @@ ROOMS = {
                ("trace", "rpc"), ("control",)],
     "models": [("",), ("layers",), ("families",), ("registry",)],
     "exchange": [("",), ("rpc",)],
+    "pipeline": [("",), ("formats",), ("sources",)],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),
                  ("plan",), ("roles",)],

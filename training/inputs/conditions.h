@@ -39,7 +39,7 @@ ConditionSource KeyedLabels(uint64_t seed, int64_t num_classes,
                             at::Device device);
 
 // The labels that data.generated_labels asks for. Errors of ReadDatasetLabels
-// (pipeline/open_dataset.h), where they depend on the dataset.
+// (pipeline/sources/open_dataset.h), where they depend on the dataset.
 absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
                                            at::Device device);
 

@@ -8,7 +8,7 @@
 
 #include "common/check.h"
 #include "common/status.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 
 namespace gandem {
 

@@ -22,7 +22,8 @@
 namespace gandem {
 
 // Images and, as their condition, what they are made of; `joined_NCHW` has the
-// `channels` of the images first (OpenPairs of pipeline/open_dataset.h).
+// `channels` of the images first (OpenPairs of
+// pipeline/sources/open_dataset.h).
 RealImages SplitPairs(const at::Tensor& joined_NCHW, int64_t channels,
                       const Compute& compute);
 

@@ -25,7 +25,7 @@
 #include "common/philox.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

@@ -11,7 +11,7 @@
 #include "common/files/sha256.h"
 #include "evaluation/commands/train_features_command.h"
 #include "evaluation/features/feature_extractor.h"
-#include "evaluation/images/named_dataset.h"
+#include "pipeline/sources/named_dataset.h"
 #include "tests/evaluation/features/classifier_testing.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

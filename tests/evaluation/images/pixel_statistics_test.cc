@@ -8,7 +8,7 @@
 #include <functional>
 
 #include "common/philox.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

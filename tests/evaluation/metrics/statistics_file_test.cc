@@ -11,8 +11,8 @@
 
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
-#include "evaluation/formats/npz.h"
 #include "evaluation/metrics/frechet_distance.h"
+#include "pipeline/formats/npz.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

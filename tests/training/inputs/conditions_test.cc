@@ -227,6 +227,7 @@ class ConditionsNumbers : public Dataset {
     std::ranges::fill(out, static_cast<float>(index) / 64);
     return kNoLabel;
   }
+  absl::StatusOr<std::string> ContentHash() const override { return "numbers"; }
 };
 
 ConditionSource Inputs() {

@@ -34,6 +34,7 @@ class PairsNumbers : public Dataset {
     std::ranges::fill(out.subspan(2), -static_cast<float>(index));
     return kNoLabel;
   }
+  absl::StatusOr<std::string> ContentHash() const override { return "numbers"; }
 };
 
 class Unreadable : public PairsNumbers {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/files/idx_reader.h"
+#include "pipeline/formats/idx_reader.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

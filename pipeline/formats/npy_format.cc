@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/formats/npy_format.h"
+#include "pipeline/formats/npy_format.h"
 
 #include <algorithm>
 #include <cstring>
@@ -22,7 +22,7 @@ namespace gandem {
 namespace {
 
 constexpr absl::string_view kNpyMagic = "\x93NUMPY";
-constexpr size_t kAlignment = 64;      // of the data in the file
+constexpr size_t kNpyAlignment = 64;   // of the data in the file
 constexpr size_t kMaxDimensions = 32;  // numpy's own limit is 64
 
 struct DescrRow {
@@ -181,8 +181,8 @@ absl::StatusOr<NpyHeader> MakeNpyHeader(DType dtype,
       "{'descr': '", row->descr, "', 'fortran_order': False, 'shape': (",
       absl::StrJoin(shape, ", "), shape.size() == 1 ? ",)" : ")", ", }");
   const size_t before = kNpyMagic.size() + 2 + 2;
-  const size_t total =
-      (before + dict.size() + 1 + kAlignment - 1) / kAlignment * kAlignment;
+  const size_t total = (before + dict.size() + 1 + kNpyAlignment - 1) /
+                       kNpyAlignment * kNpyAlignment;
   dict.resize(total - before - 1, ' ');
   dict.push_back('\n');
   const auto size = static_cast<uint16_t>(dict.size());

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/idx_dataset.h"
+#include "pipeline/sources/idx_dataset.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"
@@ -32,7 +32,8 @@ class IdxDatasetTest : public ::testing::Test {
 };
 
 TEST_F(IdxDatasetTest, ReadsImagesAndLabels) {
-  ASSERT_OK_AND_ASSIGN(const auto data, IdxDataset::Open(images_, labels_));
+  ASSERT_OK_AND_ASSIGN(const auto data,
+                       OpenIdx({.path = images_, .labels_path = labels_}));
   EXPECT_EQ(data->size(), 3);
   EXPECT_EQ(data->shape(),
             (ImageShape{.channels = 1, .height = 1, .width = 2}));
@@ -46,7 +47,7 @@ TEST_F(IdxDatasetTest, ReadsImagesAndLabels) {
 }
 
 TEST_F(IdxDatasetTest, WithoutLabels) {
-  ASSERT_OK_AND_ASSIGN(const auto data, IdxDataset::Open(images_, ""));
+  ASSERT_OK_AND_ASSIGN(const auto data, OpenIdx({.path = images_}));
   std::vector<float> pixels(2);
   EXPECT_EQ(*data->Read(2, pixels), kNoLabel);
 }
@@ -54,8 +55,9 @@ TEST_F(IdxDatasetTest, WithoutLabels) {
 TEST_F(IdxDatasetTest, MaxImages) {
   for (const auto& [max_images, size] :
        {std::pair{0, 3}, {1, 1}, {2, 2}, {3, 3}, {4, 3}}) {
-    ASSERT_OK_AND_ASSIGN(const auto data,
-                         IdxDataset::Open(images_, labels_, max_images));
+    ASSERT_OK_AND_ASSIGN(const auto data, OpenIdx({.path = images_,
+                                                   .labels_path = labels_,
+                                                   .max_images = max_images}));
     EXPECT_EQ(data->size(), size) << max_images;
     std::vector<float> pixels(2);
     EXPECT_EQ(*data->Read(size - 1, pixels), 6 + size);
@@ -64,23 +66,25 @@ TEST_F(IdxDatasetTest, MaxImages) {
 
 TEST_F(IdxDatasetTest, LabelCountMustEqualImageCount) {
   WritePlain(labels_, IdxBytes({2}, {7, 8}));
-  EXPECT_THAT(IdxDataset::Open(images_, labels_),
+  EXPECT_THAT(OpenIdx({.path = images_, .labels_path = labels_}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr(labels_), HasSubstr(images_),
                              HasSubstr("the 3 images"), HasSubstr("found 2"))));
 }
 
 TEST_F(IdxDatasetTest, LabelsMustBeBelowTheNumberOfClasses) {
-  EXPECT_OK(IdxDataset::Open(images_, labels_, 0, /*num_classes=*/10));
-  EXPECT_THAT(IdxDataset::Open(images_, labels_, 0, /*num_classes=*/8),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr(labels_),
-                             HasSubstr("image 1 has label 8, data.num_classes "
-                                       "is 8"))));
+  EXPECT_OK(
+      OpenIdx({.path = images_, .labels_path = labels_, .num_classes = 10}));
+  EXPECT_THAT(
+      OpenIdx({.path = images_, .labels_path = labels_, .num_classes = 8}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr(labels_),
+                     HasSubstr("image 1 has label 8, data.num_classes "
+                               "is 8"))));
 }
 
 TEST_F(IdxDatasetTest, SwappedFilesAreNoticed) {
-  EXPECT_THAT(IdxDataset::Open(labels_, images_),
+  EXPECT_THAT(OpenIdx({.path = labels_, .labels_path = images_}),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(labels_)));
 }
 

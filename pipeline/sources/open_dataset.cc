@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "pipeline/open_dataset.h"
+#include "pipeline/sources/open_dataset.h"
 
 #include <string>
 #include <utility>
 
 #include "common/status.h"
-#include "pipeline/idx_dataset.h"
+#include "pipeline/sources/idx_dataset.h"
+#include "pipeline/sources/image_sources.h"
 #include "pipeline/transforms.h"
 #include "proto/config.pb.h"
 
@@ -15,9 +16,12 @@ namespace {
 absl::StatusOr<std::unique_ptr<Dataset>> OpenFitted(const DataConfig& config,
                                                     const std::string& images,
                                                     const std::string& labels) {
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                          IdxDataset::Open(images, labels, config.max_images(),
-                                           config.num_classes()));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::unique_ptr<Dataset> dataset,
+      OpenSource(SourceUse::kTrain, {.path = images,
+                                     .labels_path = labels,
+                                     .max_images = config.max_images(),
+                                     .num_classes = config.num_classes()}));
   return config.fit() == PAD
              ? PadTo(std::move(dataset), config.image_size())
              : ResizeTo(std::move(dataset), config.image_size());

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "evaluation/formats/npz.h"
+#include "pipeline/formats/npz.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -34,7 +34,7 @@ int RunPython(const std::string& arguments) {
   EXPECT_NE(python, nullptr);
   EXPECT_NE(source, nullptr);
   return std::system(absl::StrCat("'", python, "' '", source,
-                                  "/tests/evaluation/formats/npz_peer.py' ",
+                                  "/tests/pipeline/formats/npz_peer.py' ",
                                   arguments)
                          .c_str());
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/images/named_dataset.h"
+#include "pipeline/sources/named_dataset.h"
 
 #include <filesystem>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/formats/tar.h"
+#include "pipeline/formats/tar.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

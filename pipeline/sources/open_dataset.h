@@ -3,7 +3,7 @@
 // The dataset that a config asks for: reader, max_images and transform.
 //
 // Owner: the caller shares it. Thread safety: see dataset.h.
-// Errors: those of IdxDataset::Open, PadTo, ResizeTo and JoinPairs.
+// Errors: those of OpenSource, PadTo, ResizeTo and JoinPairs.
 #pragma once
 
 #include <cstdint>

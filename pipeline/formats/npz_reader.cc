@@ -17,9 +17,9 @@
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
 #include "common/status.h"
-#include "evaluation/formats/npy_format.h"
-#include "evaluation/formats/npz.h"
-#include "evaluation/formats/zip_format.h"
+#include "pipeline/formats/npy_format.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/formats/zip_format.h"
 
 namespace gandem {
 namespace {
@@ -208,12 +208,9 @@ absl::StatusOr<std::string> Inflate(absl::string_view compressed,
 }  // namespace
 
 bool LooksLikeNpz(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
-  const absl::Cleanup close_file = [fd] { close(fd); };
-  uint32_t signature = 0;
-  return pread(fd, &signature, sizeof(signature), 0) == sizeof(signature) &&
-         (signature == zip::kLocalSignature || signature == zip::kEndSignature);
+  const auto prefix = ReadPrefix(path, sizeof(zip::kEndSignature));
+  return prefix.ok() && (*prefix == zip::Pack(zip::kLocalSignature) ||
+                         *prefix == zip::Pack(zip::kEndSignature));
 }
 
 NpzReader::NpzReader(std::string path, int fd, int64_t max_array_bytes)

@@ -5,9 +5,9 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "evaluation/formats/npy_format.h"
-#include "evaluation/formats/npz.h"
-#include "evaluation/formats/zip_format.h"
+#include "pipeline/formats/npy_format.h"
+#include "pipeline/formats/npz.h"
+#include "pipeline/formats/zip_format.h"
 
 namespace gandem {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/formats/npz.h"
+#include "pipeline/formats/npz.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "evaluation/formats/zip_format.h"
+#include "pipeline/formats/zip_format.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
