@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // AVERAGE_STATE against an independent PyTorch script of local SGD and local
-// Adam (tests/oracles/local_training_goldens.py): a whole GAN on three ranks of
-// either role with slices of different sizes, averaged at every second step.
+// Adam (tests/oracles/training_goldens.py): a whole GAN on three ranks of either
+// role with slices of different sizes, averaged at every second step.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Colocated training against an independent PyTorch script
-// (tests/oracles/training_goldens.py and, for more losses and for penalties,
-// objective_training_goldens.py): 20 rounds in float64 from the same weights,
-// noise and real images (design.md section 10.3).
+// (tests/oracles/training_goldens.py): 20 rounds in float64 from the same
+// weights, noise and real images (design.md section 10.3).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
