@@ -14,8 +14,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "discriminator_worker/discriminator_role.h"
-#include "exchange/discriminator_end.h"
-#include "exchange/in_process_exchange.h"
 #include "generator_worker/generator_role.h"
 #include "models/registry/registry.h"
 #include "tests/models/golden.h"
@@ -23,6 +21,7 @@
 #include "training/compute/run_setup.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
+#include "worker/exchange_ends.h"
 
 namespace gandem {
 namespace {
@@ -107,9 +106,8 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
       .schedule = schedule,
       .image_format = format,
       .feedback_format = relativistic ? format : TensorFormat{}};
-  ASSERT_OK_AND_ASSIGN(const auto end, DiscriminatorEnd::Create(exchange));
-  ASSERT_OK_AND_ASSIGN(const auto generator_end,
-                       CreateInProcessGenerator(exchange, end.get()));
+  ASSERT_OK_AND_ASSIGN(const auto ends,
+                       MakeExchangeEnds(COLOCATED, exchange, {}));
 
   const auto make_generator = [&] {
     auto made = *MakeGenerator(NetworkOf(test.network, true), {.image = shape});
@@ -157,7 +155,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
                  .narrow(0, range.first, range.count)
                  .to(at::kDouble);
            }},
-      generator_end.get(), services);
+      ends->generator(), services);
   ASSERT_OK_AND_ASSIGN(auto discriminator_adam,
                        MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6),
                                      ParametersOf(*discriminator), {}));
@@ -179,7 +177,7 @@ TEST_P(OracleTest, TwentyRoundsInFloat64) {
        .optimizer = std::move(discriminator_adam),
        .real_images = real_images,
        .judging_images = relativistic ? real_images : RealImageSource()},
-      end.get(), services);
+      ends->discriminator(), services);
 
   TrainingRole* const roles[] = {&generator_role, &discriminator_role};
   ASSERT_OK(RunRoles(roles, {}));
