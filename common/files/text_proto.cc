@@ -2,23 +2,26 @@
 #include "common/files/text_proto.h"
 
 #include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/io/zero_copy_stream_impl_lite.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/files/nearest.h"
 #include "common/files/utf8.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -28,28 +31,18 @@ using google::protobuf::EnumDescriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
+using google::protobuf::io::ArrayInputStream;
+using google::protobuf::io::Tokenizer;
 
 std::string Suggest(absl::string_view name,
                     const std::vector<std::string>& candidates,
                     absl::string_view what) {
   const std::optional<std::string> nearest = Nearest(name, candidates);
-  std::string text;
-  if (nearest.has_value()) {
-    text = absl::StrCat("did you mean '", *nearest, "'?");
-  }
-  if (!nearest.has_value() || what == "values") {
-    absl::StrAppend(&text, nearest.has_value() ? " " : "", what, ": ",
-                    absl::StrJoin(candidates, ", "));
-  }
-  return text;
-}
-
-std::vector<std::string> FieldNames(const Descriptor& type) {
-  std::vector<std::string> names;
-  for (int i = 0; i < type.field_count(); ++i) {
-    names.push_back(type.field(i)->name());
-  }
-  return names;
+  const std::string list =
+      absl::StrCat(what, ": ", absl::StrJoin(candidates, ", "));
+  if (!nearest.has_value()) return list;
+  return absl::StrCat("did you mean '", *nearest, "'?",
+                      what == "values" ? " " + list : "");
 }
 
 std::string SuggestValue(absl::string_view name, const EnumDescriptor& type) {
@@ -60,27 +53,35 @@ std::string SuggestValue(absl::string_view name, const EnumDescriptor& type) {
   return Suggest(name, names, "values");
 }
 
+using PathAndField = std::pair<std::string, const FieldDescriptor*>;
+
 void CollectPaths(const Descriptor& type, const std::string& prefix,
                   std::set<const Descriptor*>& inside,
-                  std::vector<std::string>& paths) {
+                  std::vector<PathAndField>& paths) {
   if (!inside.insert(&type).second) return;
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    paths.push_back(prefix + field.name());
+    const std::string path = prefix + field.name();
+    paths.push_back({path, &field});
     if (field.message_type() != nullptr) {
-      CollectPaths(*field.message_type(), paths.back() + ".", inside, paths);
+      CollectPaths(*field.message_type(), path + ".", inside, paths);
     }
   }
   inside.erase(&type);
 }
 
+std::vector<PathAndField> AllPaths(const Descriptor& type) {
+  std::vector<PathAndField> paths;
+  std::set<const Descriptor*> inside;
+  CollectPaths(type, "", inside, paths);
+  return paths;
+}
+
 // Where below `root` the field would be right: "; there is a.x and b.x".
 std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
   std::vector<std::string> found;
-  for (std::string& path : FieldPaths(root)) {
-    if (absl::EndsWith(path, absl::StrCat(".", name))) {
-      found.push_back(std::move(path));
-    }
+  for (const auto& [path, field] : AllPaths(root)) {
+    if (field->name() == name && path != name) found.push_back(path);
   }
   if (found.empty() || found.size() > 3) return "";
   return absl::StrCat("; there is ", absl::StrJoin(found, " and "));
@@ -93,99 +94,38 @@ std::string NoSuchField(absl::string_view name, const Descriptor& type,
                       ")");
 }
 
-// What the enums of all fields of this name below `root` have: messages name a
-// field without its type. Empty: there is no such field.
+// What the enums of all fields of this name below `root` have.
 std::string SuggestEnumValue(absl::string_view field_name,
                              absl::string_view value, const Descriptor& root) {
   std::vector<const FieldDescriptor*> found;  // of different enums
-  for (const std::string& path : FieldPaths(root)) {
-    const FieldDescriptor* field = nullptr;
-    const Descriptor* type = &root;
-    for (const absl::string_view part : absl::StrSplit(path, '.')) {
-      field = type->FindFieldByName(std::string(part));
-      type = field->message_type();
+  for (const auto& [path, field] : AllPaths(root)) {
+    if (field->name() == field_name && field->enum_type() != nullptr &&
+        std::ranges::count(found, field->enum_type(),
+                           &FieldDescriptor::enum_type) == 0) {
+      found.push_back(field);
     }
-    if (field->name() != field_name || field->enum_type() == nullptr) continue;
-    const bool known = std::any_of(
-        found.begin(), found.end(), [&](const FieldDescriptor* other) {
-          return other->enum_type() == field->enum_type();
-        });
-    if (!known) found.push_back(field);
   }
-  std::vector<std::string> suggestions;
-  for (const FieldDescriptor* field : found) {
-    suggestions.push_back(absl::StrCat(
-        found.size() == 1
-            ? ""
-            : absl::StrCat("in ", field->containing_type()->name(), " "),
-        SuggestValue(value, *field->enum_type())));
-  }
-  return absl::StrJoin(suggestions, "; ");
+  return absl::StrJoin(
+      found, "; ", [&](std::string* text, const FieldDescriptor* field) {
+        if (found.size() > 1) {
+          absl::StrAppend(text, "in ", field->containing_type()->name(), " ");
+        }
+        absl::StrAppend(text, SuggestValue(value, *field->enum_type()));
+      });
 }
 
-// The text between `before` and `after`, or none.
-std::optional<absl::string_view> Between(absl::string_view text,
-                                         absl::string_view before,
-                                         absl::string_view after) {
-  if (!absl::ConsumePrefix(&text, before)) return std::nullopt;
-  const size_t end = text.find(after);
-  if (end == absl::string_view::npos) return std::nullopt;
-  return text.substr(0, end);
-}
-
-struct Improved {
+struct Fault {
+  size_t offset = 0;
   std::string message;
-  // What the message is about. It ends before the place that protobuf names.
-  std::string token = {};
 };
 
-// Adds what would be right to protobuf's messages. If protobuf words them
-// differently one day, they stay as they are (and a test says so).
-Improved Improve(const std::string& message, const Descriptor& root) {
-  const auto type_name = Between(message, "Message type \"", "\"");
-  if (type_name.has_value()) {
-    const Descriptor* const type =
-        root.file()->pool()->FindMessageTypeByName(std::string(*type_name));
-    const auto field = Between(
-        message,
-        absl::StrCat("Message type \"", *type_name, "\" has no field named \""),
-        "\"");
-    if (type != nullptr && field.has_value()) {
-      return {NoSuchField(*field, *type, root), std::string(*field)};
-    }
-  }
-  const auto value = Between(message, "Unknown enumeration value of \"", "\"");
-  if (value.has_value()) {
-    const auto name = Between(message,
-                              absl::StrCat("Unknown enumeration value of \"",
-                                           *value, "\" for field \""),
-                              "\"");
-    const std::string suggestion =
-        name.has_value() ? SuggestEnumValue(*name, *value, root) : "";
-    if (!suggestion.empty()) {
-      return {absl::StrCat(*name, " has no value '", *value, "' (", suggestion,
-                           ")"),
-              std::string(*value)};
-    }
-  }
-  for (const absl::string_view start : {"Non-repeated field \"", "Field \""}) {
-    const auto field = Between(message, start, "\"");
-    if (field.has_value()) return {message, std::string(*field)};
-  }
-  return {message};
-}
-
-// A place in a text, both from 1; columns count bytes.
-struct Place {
-  size_t line = 1;
-  size_t column = 1;
-};
-
-Place PlaceOf(absl::string_view text, size_t offset) {
-  const absl::string_view before = text.substr(0, offset);
+// "file:line:column: message", both from 1; columns count bytes.
+std::string Located(absl::string_view file, absl::string_view text,
+                    const Fault& fault) {
+  const absl::string_view before = text.substr(0, fault.offset);
   const size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
-  return {static_cast<size_t>(std::ranges::count(before, '\n')) + 1,
-          before.size() - line_start + 1};
+  return absl::StrCat(file, ":", std::ranges::count(before, '\n') + 1, ":",
+                      before.size() - line_start + 1, ": ", fault.message);
 }
 
 // protobuf counts from 0, and a tab to the next multiple of 8.
@@ -200,43 +140,112 @@ size_t OffsetOf(absl::string_view text, int line, int column) {
 
 class Collector : public google::protobuf::io::ErrorCollector {
  public:
-  // `file` empty: only the messages.
-  Collector(absl::string_view text, absl::string_view file,
-            const Descriptor& root)
-      : text_(text), file_(file), root_(root) {}
-
+  explicit Collector(absl::string_view text) : text_(text) {}
   void AddError(int line, int column, const std::string& message) override {
-    const Improved improved = Improve(message, root_);
-    if (file_.empty()) {
-      errors_.push_back(improved.message);
-      return;
-    }
-    size_t offset = OffsetOf(text_, std::max(0, line), column);
-    if (!improved.token.empty()) {
-      const size_t token = text_.substr(0, offset).rfind(improved.token);
-      if (token != absl::string_view::npos) offset = token;
-    }
-    const Place place = PlaceOf(text_, offset);
-    errors_.push_back(absl::StrCat(file_, ":", place.line, ":", place.column,
-                                   ": ", improved.message));
+    faults_.push_back({OffsetOf(text_, std::max(0, line), column), message});
   }
-  const std::vector<std::string>& errors() const { return errors_; }
+  const std::vector<Fault>& faults() const { return faults_; }
 
  private:
   const absl::string_view text_;
-  const absl::string_view file_;
-  const Descriptor& root_;
-  std::vector<std::string> errors_;
+  std::vector<Fault> faults_;
 };
+
+// A message on the way from the whole text to the current token.
+struct Level {
+  const Descriptor* type = nullptr;
+  std::set<const void*> seen = {};         // fields and oneofs that stand once
+  const FieldDescriptor* field = nullptr;  // named last
+  enum { kName, kColon, kValue, kList } at = kName;
+};
+
+// What is wrong with the current word or number; "": protobuf says it well.
+std::optional<std::string> Check(Tokenizer& tokens, Level& level,
+                                 const Descriptor& root) {
+  const std::string& text = tokens.current().text;
+  const bool is_word = tokens.current().type == Tokenizer::TYPE_IDENTIFIER;
+  if (level.at == Level::kName && is_word) {
+    level.at = Level::kColon;
+    level.field = level.type->FindFieldByName(text);
+    if (level.field == nullptr) return NoSuchField(text, *level.type, root);
+    const void* once = level.field->containing_oneof();
+    if (once == nullptr) once = level.field;
+    const bool is_new = level.seen.insert(once).second;
+    return is_new || level.field->is_repeated() ? std::nullopt
+                                                : std::optional(std::string());
+  }
+  if (level.at < Level::kValue) return std::nullopt;
+  if (level.at == Level::kValue) level.at = Level::kName;
+  const EnumDescriptor* const values = level.field->enum_type();
+  const bool is_minus = tokens.previous().text == "-";
+  uint64_t number = 0;
+  const bool is_int = Tokenizer::ParseInteger(text, INT32_MAX, &number);
+  if (values == nullptr || !(is_word || is_int)) return std::nullopt;
+  if (is_word ? values->FindValueByName(text)
+              : values->FindValueByNumber(
+                    static_cast<int>(is_minus ? -number : number))) {
+    return std::nullopt;
+  }
+  const std::string value = absl::StrCat(is_minus ? "-" : "", text);
+  return absl::StrCat(level.field->name(), " has no value '", value, "' (",
+                      SuggestEnumValue(level.field->name(), value, root), ")");
+}
+
+// The first name or value in `text`, a message of `type`, that is not there or
+// stands twice. protobuf's parser stops at it too, but says which one in
+// English only, with the place behind it.
+std::optional<Fault> FindFault(absl::string_view text, const Descriptor& type,
+                               const Descriptor& root) {
+  ArrayInputStream stream(text.data(), static_cast<int>(text.size()));
+  Collector ignored(text);
+  Tokenizer tokens(&stream, &ignored);
+  tokens.set_comment_style(Tokenizer::SH_COMMENT_STYLE);  // as the parser does
+  tokens.set_allow_f_after_float(true);
+  std::vector<Level> levels = {{.type = &type}};
+  while (tokens.Next() && !levels.empty()) {
+    const Tokenizer::Token& token = tokens.current();
+    Level& level = levels.back();
+    if (token.type != Tokenizer::TYPE_SYMBOL) {
+      if (level.at == Level::kColon) break;
+      const auto what = Check(tokens, level, root);
+      if (!what) continue;
+      const auto& at =
+          tokens.previous().text == "-" ? tokens.previous() : token;
+      return Fault{OffsetOf(text, at.line, at.column), *what};
+    }
+    const char symbol = token.text.front();
+    const bool opens = symbol == '{' || symbol == '<';
+    if (level.at == Level::kName && !std::strchr(",;}>", symbol)) break;
+    if (opens && level.field->message_type() == nullptr) break;
+    if (symbol == ':') level.at = Level::kValue;
+    if (symbol == '[') level.at = Level::kList;
+    if (opens && level.at != Level::kList) level.at = Level::kName;
+    if (symbol == ']') level.at = Level::kName;
+    if (opens) levels.push_back({.type = level.field->message_type()});
+    if (symbol == '}' || symbol == '>') levels.pop_back();
+  }
+  return std::nullopt;
+}
 
 absl::Status Parse(const std::string& text, absl::string_view file,
                    const Descriptor& root, Message& message) {
-  Collector collector(text, file, root);
+  Collector collector(text);
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&collector);
   parser.SetRecursionLimit(64);
   if (parser.ParseFromString(text, &message)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrJoin(collector.errors(), "\n"));
+  std::vector<Fault> faults = collector.faults();
+  const auto known = FindFault(text, *message.GetDescriptor(), root);
+  // The last one is where the parser has stopped, if it has come so far.
+  if (known && !faults.empty() && known->offset <= faults.back().offset) {
+    faults.back().offset = known->offset;
+    if (!known->message.empty()) faults.back().message = known->message;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrJoin(faults, "\n", [&](std::string* lines, const Fault& fault) {
+        absl::StrAppend(
+            lines, file.empty() ? fault.message : Located(file, text, fault));
+      }));
 }
 
 // Escapes such as "\xff" can smuggle in what the text itself does not hold.
@@ -248,21 +257,19 @@ std::optional<std::string> FindBadString(const Message& message,
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* field : fields) {
     const std::string path = prefix + field->name();
-    const int size =
-        field->is_repeated() ? reflection.FieldSize(message, field) : 1;
+    const bool many = field->is_repeated();
+    const int size = many ? reflection.FieldSize(message, field) : 1;
     for (int i = 0; i < size; ++i) {
       if (field->type() == FieldDescriptor::TYPE_STRING) {
         const std::string text =
-            field->is_repeated()
-                ? reflection.GetRepeatedString(message, field, i)
-                : reflection.GetString(message, field);
+            many ? reflection.GetRepeatedString(message, field, i)
+                 : reflection.GetString(message, field);
         if (!IsValidUtf8(text)) return path;
       } else if (field->message_type() != nullptr) {
-        const Message& inner =
-            field->is_repeated()
-                ? reflection.GetRepeatedMessage(message, field, i)
-                : reflection.GetMessage(message, field);
-        auto found = FindBadString(inner, path + ".");
+        auto found = FindBadString(
+            many ? reflection.GetRepeatedMessage(message, field, i)
+                 : reflection.GetMessage(message, field),
+            path + ".");
         if (found.has_value()) return found;
       }
     }
@@ -278,9 +285,8 @@ absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
   }
   const size_t valid = ValidUtf8Prefix(text);
   if (valid == text.size()) return absl::OkStatus();
-  const Place place = PlaceOf(text, valid);
-  return absl::InvalidArgumentError(absl::StrCat(
-      file, ":", place.line, ":", place.column, ": a byte that is not UTF-8"));
+  return absl::InvalidArgumentError(
+      Located(file, text, {valid, "a byte that is not UTF-8"}));
 }
 
 struct Target {
@@ -293,8 +299,7 @@ absl::StatusOr<Target> Walk(absl::string_view path, Message& root) {
   Target target = {.message = &root, .field = nullptr};
   for (const absl::string_view name : absl::StrSplit(path, '.')) {
     if (target.field != nullptr) {
-      if (target.field->message_type() == nullptr ||
-          target.field->is_repeated()) {
+      if (!target.field->message_type() || target.field->is_repeated()) {
         return absl::InvalidArgumentError(
             absl::StrCat("'", target.field->name(), "' has no fields"));
       }
@@ -325,17 +330,13 @@ std::string QuoteIfNeeded(absl::string_view value,
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             Message& message) {
-  absl::Status status = CheckBytes(text, file);
-  if (status.ok()) {
-    status = Parse(std::string(text), file, *message.GetDescriptor(), message);
-  }
-  if (!status.ok()) return status;
+  GANDEM_RETURN_IF_ERROR(CheckBytes(text, file));
+  GANDEM_RETURN_IF_ERROR(
+      Parse(std::string(text), file, *message.GetDescriptor(), message));
   const std::optional<std::string> bad = FindBadString(message, "");
-  if (bad.has_value()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(file, ":1:1: ", *bad, " is not UTF-8"));
-  }
-  return absl::OkStatus();
+  if (!bad.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(file, ":1:1: ", *bad, " is not UTF-8"));
 }
 
 absl::Status SetField(absl::string_view assignment, Message& message) {
@@ -344,13 +345,9 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
         absl::StrCat("'", assignment, "': ", what));
   };
   const size_t equals = assignment.find('=');
-  if (equals == absl::string_view::npos) {
-    return error("it is not path.to.field=value");
-  }
-  const absl::string_view path(
-      absl::StripAsciiWhitespace(assignment.substr(0, equals)));
-  const absl::string_view value =
-      absl::StripAsciiWhitespace(assignment.substr(equals + 1));
+  if (equals == assignment.npos) return error("it is not path.to.field=value");
+  const auto path = absl::StripAsciiWhitespace(assignment.substr(0, equals));
+  const auto value = absl::StripAsciiWhitespace(assignment.substr(equals + 1));
 
   // All or nothing: the changes go to a copy first.
   const std::unique_ptr<Message> changed(message.New());
@@ -378,13 +375,16 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
 
 std::vector<std::string> FieldPaths(const Descriptor& type) {
   std::vector<std::string> paths;
-  std::set<const Descriptor*> inside;
-  CollectPaths(type, "", inside, paths);
+  for (auto& [path, field] : AllPaths(type)) paths.push_back(std::move(path));
   return paths;
 }
 
 std::string SuggestField(absl::string_view name, const Descriptor& type) {
-  return Suggest(name, FieldNames(type), "fields");
+  std::vector<std::string> names;
+  for (int i = 0; i < type.field_count(); ++i) {
+    names.push_back(type.field(i)->name());
+  }
+  return Suggest(name, names, "fields");
 }
 
 }  // namespace gandem

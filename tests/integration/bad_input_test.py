@@ -85,7 +85,7 @@ class BadConfigTest(harness.RunTest):
         command = [harness.BIN / "gandem", "train", harness.SMOKE,
                    "--run_dir", self.folder / "file" / "run"]
         done = subprocess.run([str(part) for part in command], text=True,
-                              capture_output=True, timeout=30)
+                              capture_output=True, timeout=harness.DEADLINE)
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("file", done.stderr)
 
@@ -203,7 +203,7 @@ class BadFleetTest(harness.RunTest):
 
     def test_a_rank_is_missing_at_the_start(self):
         run = self.start("missing", flags=["--external"],
-                         sets=FLEET + ["control.join_timeout_seconds=5"])
+                         sets=FLEET + ["control.join_timeout_seconds=20"])
         workers = self.start_workers(run, [
             place for place in PLACES if place != ("generator", 1)])
         self.assertEqual(run.wait(), 75, run.text())
@@ -232,7 +232,8 @@ class BadFleetTest(harness.RunTest):
         endless = FLEET + ["rounds=1000000"]
         first = self.start("configs", flags=["--external"], sets=endless)
         workers = self.start_workers(first, PLACES)
-        harness.wait_for(lambda: first.rounds() >= 20, "a checkpoint")
+        harness.wait_for(lambda: list(first.dir.glob(
+            "checkpoints/step-*[0-9]")), "a checkpoint")
         first.process.kill()
         first.wait()
         run = self.start("configs", flags=["--external"],

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """BOUNDED: fleets go on without a worker that dies, and with it again."""
 
-import json
 import os
 import pathlib
 import signal
@@ -37,16 +36,10 @@ class ElasticTest(harness.RunTest):
                 found[name.removesuffix("_worker"), rank_of(pid)] = pid
         return found
 
-    def records(self, run, role):
-        path = run.dir / "metrics.jsonl"
-        lines = path.read_text().splitlines(True) if path.exists() else []
-        whole = [json.loads(line) for line in lines if line.endswith("\n")]
-        return [record for record in whole if record["role"] == role]
-
     def wait_for_round(self, run, role, rounds, epoch=1):
         harness.wait_for(
             lambda: any(r.get("round", 0) >= rounds and r["run_epoch"] >= epoch
-                        for r in self.records(run, role)),
+                        for r in run.records(role)),
             f"round {rounds} of the {role}")
 
     def lose_and_get_back(self, run, role, rank, size):
@@ -55,7 +48,7 @@ class ElasticTest(harness.RunTest):
         self.assertEqual(len(before), sum(size.values()), before)
         # One role may have completed a round of it before the other.
         epoch = max(r["run_epoch"] for each in size
-                    for r in self.records(run, each))
+                    for r in run.records(each))
         os.kill(before[role, rank], signal.SIGKILL)
         less, whole = size[role] - 1, size[role]
         harness.wait_for(
@@ -71,15 +64,15 @@ class ElasticTest(harness.RunTest):
         self.assertEqual(after, before)
         harness.wait_for(
             lambda: any(r["run_epoch"] > epoch + 1
-                        for r in self.records(run, role)), "rounds with it")
+                        for r in run.records(role)), "rounds with it")
         # It may be back before the others have completed a round.
-        sizes = {r["run_epoch"]: r["workers"] for r in self.records(run, role)}
+        sizes = {r["run_epoch"]: r["workers"] for r in run.records(role)}
         self.assertEqual(sizes.get(epoch + 1, less), less)
         self.assertEqual(sizes[max(sizes)], whole)
 
     def check_rounds(self, run, role, rank):
         """None was done again, but for those that one side was ahead."""
-        rounds = [r.get("round", 0) for r in self.records(run, role)
+        rounds = [r.get("round", 0) for r in run.records(role)
                   if r.get("rank", 0) == rank]
         self.assertLessEqual(
             max(a - b for a, b in zip(rounds, rounds[1:])), LAG)
@@ -104,7 +97,7 @@ class ElasticTest(harness.RunTest):
 
     def test_a_zombie_leaves(self):
         run = self.start("zombie", sets=SETS + workers(1, 3) + [
-            "rounds=2000", "control.heartbeat_timeout_seconds=3",
+            "rounds=2000", "control.heartbeat_timeout_seconds=5",
             "schedule.feedback=IMAGE_GRADIENT",
             "checkpoint.every_rounds=0"], flags=["--external"])
         generator = run.start_worker("generator")
@@ -113,7 +106,7 @@ class ElasticTest(harness.RunTest):
         self.wait_for_round(run, "generator", 20)
         harness.wait_for(
             lambda: any(r.get("rank", 0) == 1
-                        for r in self.records(run, "discriminator")),
+                        for r in run.records("discriminator")),
             "what discriminator 1 has to report")
         zombie = discriminators[1]
         zombie.process.send_signal(signal.SIGSTOP)
@@ -127,7 +120,7 @@ class ElasticTest(harness.RunTest):
         self.assertEqual(run.wait(), 0, run.text()[-4000:])
         for worker in (generator, discriminators[0], discriminators[2]):
             self.assertEqual(worker.wait(), 0, worker.text())
-        last = {r.get("rank", 0): r for r in self.records(run, "discriminator")}
+        last = {r.get("rank", 0): r for r in run.records("discriminator")}
         self.assertEqual([last[rank]["round"] for rank in (0, 2)], [1999, 1999])
         self.assertEqual([last[rank]["workers"] for rank in range(3)],
                          [2, 3, 2])

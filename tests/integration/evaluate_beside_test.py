@@ -4,7 +4,6 @@
 Needs two cores that nobody else uses, and two minutes: label `long`.
 """
 
-import json
 import os
 import subprocess
 import time
@@ -24,17 +23,13 @@ class EvaluateBesideTest(harness.RunTest):
         self.assertGreaterEqual(len(cores), 2)
         self.train_core, self.job_core = cores[0], cores[-1]
 
-    def training_speed(self, run_dir):
+    def training_speed(self, run):
         """Images a second that the generator trains on, for WINDOW seconds."""
         first = time.time()
-        time.sleep(WINDOW)
+        harness.wait_for(lambda: time.time() >= first + WINDOW, "the window")
         last = time.time()
-        images = 0
-        for line in (run_dir / "metrics.jsonl").read_text().splitlines():
-            record = json.loads(line)
-            if (record["role"] == "generator"
-                    and first <= record["unix_seconds"] < last):
-                images += record["images"]
+        images = sum(record["images"] for record in run.records("generator")
+                     if first <= record["unix_seconds"] < last)
         return images / (last - first)
 
     def test_training_keeps_its_speed(self):
@@ -51,11 +46,11 @@ class EvaluateBesideTest(harness.RunTest):
         env = {**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")}
         alone, beside = [], []
         for _ in range(PAIRS):
-            alone.append(self.training_speed(run.dir))
+            alone.append(self.training_speed(run))
             with open(self.folder / "job.out", "ab") as out:
                 job = subprocess.Popen([str(part) for part in command],
                                        stdout=out, stderr=out, env=env)
-            beside.append(self.training_speed(run.dir))
+            beside.append(self.training_speed(run))
             self.assertIsNone(job.poll(), "the job has ended")
             job.kill()
             job.wait()

@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -22,7 +23,9 @@ import unittest
 BIN = pathlib.Path(os.environ["GANDEM_BIN_DIR"])
 SOURCE = pathlib.Path(os.environ["GANDEM_SOURCE_DIR"])
 SMOKE = SOURCE / "recipes" / "mlp_smoke.textproto"
-DEADLINE = 60  # seconds for anything that should take a few
+# Seconds for anything that should take a few: on a machine that does other
+# things too, a multiple of them. Only what hangs ever takes as long.
+DEADLINE = 300
 # Processes inherit it, so that a test finds all that it has started.
 TOKEN = "GANDEM_TEST_RUN"
 
@@ -70,7 +73,8 @@ def command_of(pid):
 
 
 def wait_for(condition, what, seconds=DEADLINE):
-    """Polls until `condition()` is true and returns its value."""
+    """Polls until `condition()` is true and returns its value. The one place
+    where a test waits."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -80,11 +84,26 @@ def wait_for(condition, what, seconds=DEADLINE):
     raise AssertionError(f"waited {seconds} s for {what}")
 
 
+def stop_for(pid, seconds):
+    """SIGSTOP for so long: how long it is silent is the fault to be tested."""
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        end = time.monotonic() + seconds
+        wait_for(lambda: time.monotonic() >= end, "the end of a silence")
+    finally:
+        os.kill(pid, signal.SIGCONT)
+
+
 def free_port():
-    """A TCP port of 127.0.0.1 that nobody uses at the moment."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A TCP port of 127.0.0.1 that nobody uses, and that the system gives to
+    nobody who does not ask for this very one."""
+    below = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
+                .read_text().split()[0])
+    for port in random.sample(range(below // 2, below), below // 2):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("all ports are in use")
 
 
 class Worker:
@@ -163,19 +182,20 @@ class Run:
             self.kill()
             raise AssertionError(f"still running after {seconds} s:\n"
                                  + self.text()[-4000:]) from None
-        wait_for(lambda: not family(self.token), "the workers to end", 10)
+        wait_for(lambda: not family(self.token), "the workers to end")
         return self.process.returncode
 
+    def records(self, role):
+        """Those of metrics.jsonl; a line that is being written is none yet."""
+        path = self.dir / "metrics.jsonl"
+        lines = path.read_text().splitlines(True) if path.exists() else []
+        found = [json.loads(line) for line in lines if line.endswith("\n")]
+        return [record for record in found if record["role"] == role]
+
     def rounds(self, role="generator"):
-        """Completed rounds of a role, by metrics.jsonl."""
-        last = 0
-        with contextlib.suppress(FileNotFoundError):
-            for line in (self.dir / "metrics.jsonl").read_text().splitlines():
-                with contextlib.suppress(ValueError):
-                    record = json.loads(line)
-                    if record["role"] == role:
-                        last = int(record.get("round", 0)) + 1
-        return last
+        """Completed rounds of a role."""
+        records = self.records(role)
+        return int(records[-1].get("round", 0)) + 1 if records else 0
 
     def kill(self):
         self.process.kill()

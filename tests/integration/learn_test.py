@@ -17,11 +17,11 @@ class LearnTest(harness.RunTest):
         run = self.start(
             "demo", recipe=harness.SOURCE / "recipes" /
             "fashion_mnist_dcgan.textproto", sets=[f"rounds={self.ROUNDS}"])
-        self.assertEqual(run.wait(400), 0, run.text()[-4000:])
+        self.assertEqual(run.wait(4 * harness.DEADLINE), 0, run.text()[-4000:])
         check = subprocess.run(
             [harness.BIN / "gandem", "sample", run.dir, "--check",
              "--threshold", self.THRESHOLD, "-o", self.folder / "grid.png"],
-            capture_output=True, text=True, timeout=60)
+            capture_output=True, text=True, timeout=harness.DEADLINE)
         print(check.stdout)
         self.assertEqual(check.returncode, 0, check.stdout + check.stderr)
         self.assertTrue((self.folder / "grid.png").exists())

@@ -50,13 +50,13 @@ class TrainTest(harness.RunTest):
                 self.assert_same_state(apart, together)
 
     def test_both_workers_run_and_outputs_are_there(self):
-        run = self.start("outputs", sets=["rounds=400"])
+        run = self.start("outputs", sets=["rounds=1000"])
         pids = {run.worker("generator_worker"),
                 run.worker("discriminator_worker")}
         self.assertEqual(len(pids), 2)
         self.assertEqual(run.wait(), 0, run.text()[-4000:])
         step, files = run.final_state()
-        self.assertEqual(step, "step-000000400")
+        self.assertEqual(step, "step-000001000")
         self.assertEqual(sorted(files), ["discriminator-0.safetensors",
                                          "generator-0.safetensors"])
         self.assertTrue(list(run.dir.glob("samples/*.png")))
@@ -70,7 +70,7 @@ class TrainTest(harness.RunTest):
         for role in ("generator", "discriminator"):
             rounds = [int(r.get("round", 0)) for r in records
                       if r["role"] == role]
-            self.assertEqual(rounds, list(range(400)), role)
+            self.assertEqual(rounds, list(range(1000)), role)
 
 
 if __name__ == "__main__":

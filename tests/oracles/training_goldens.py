@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whole training runs of 20 rounds in float64, written from design.md section 4
-without any code of gandem.
+"""Whole training runs in float64, written from the papers and docs without any
+code of gandem: one round below, for all losses and for local SGD.
 
     python tests/oracles/training_goldens.py tests/goldens
 
@@ -9,11 +9,11 @@ with lag L, theta_t the generator and phi_t the discriminator after t steps:
 
     x_t = G(z_t) at theta_t, a training pass; its graph is kept
     discriminator step: training pass on the real images, backward; training
-        pass on x_t, backward; the gradients add up; one Adam step -> phi_t+1
+        pass on x_t, backward; the gradients add up; one step -> phi_t+1
     generator step: the gradient of the generator loss with respect to x_t, by
         phi_t+1 (L = 0) or phi_t (L = 1) frozen: batch statistics are used and
         not recorded, the stored u and v are used and not iterated; backward
-        through the kept graph; one Adam step -> theta_t+1
+        through the kept graph; one step -> theta_t+1
     average = decay * average + (1 - decay) * G for parameters and float
         buffers, a copy for counters and before START_ROUND
 
@@ -21,20 +21,29 @@ With micro-batches each pass is over one micro-batch, in ascending order (all
 real ones, then all generated ones); a loss is the sum over its images divided
 by the whole batch size.
 
-Writes training/<network>.safetensors for NETWORKS below, each with
+With several ranks there are as many generators and discriminators, each with a
+contiguous slice of the batch, that train by themselves (local SGD, Stich 2019);
+after every SYNC_EVERY-th step of a role all of its ranks become their mean, over
+parameters and the optimizer's float state (momentum, Adam's moments), with the
+slices' sizes as weights. The last round is no such one, so that ranks differ.
+
+Writes training/<name>.safetensors for FILES below, each with
 
     initial.generator.<tensor>, initial.discriminator.<tensor>   float32
-    noise      [20, BATCH, NOISE_DIM], float32
-    real       [6, channels, 32, 32], float32; image j of step t is number
-               (t * BATCH + j) mod 6
+    noise      [rounds, batch, NOISE_DIM], float32
+    real       [images, channels, size, size], float32; image j of step t is
+               number (t * batch + j) mod images; local: [rounds, batch, ...]
     <case>.generator.<tensor>, <case>.average.<tensor>,
-    <case>.discriminator.<tensor>       after the last round, float64
-    <case>.loss_real, <case>.loss_generated, <case>.loss_generator   [20]
+    <case>.discriminator.<tensor>       after the last round, float64; local:
+                                        <case>.<role>.<rank>.<tensor>
+    <case>.loss_<part>                  [rounds], one rank only
 
-for the cases of CASES; <tensor> are gandem's names of parameters and buffers.
-Inputs are float32 so that they are the same numbers in both precisions.
+where <tensor> are gandem's names of parameters and buffers. Inputs are float32
+so that they are the same numbers in both precisions.
 """
+import dataclasses
 import sys
+import typing
 
 import torch
 from safetensors.torch import save_file
@@ -42,49 +51,148 @@ from torch.nn import functional as F
 
 import networks as nets
 
-ROUNDS = 20
-BATCH = 4
 NOISE_DIM = 6
-NUM_REAL = 6
-# eps is large because a bias before batch norm has a gradient of rounding errors
-# only, which Adam would otherwise blow up: two correct programs differ there.
-GENERATOR_ADAM = dict(lr=1e-3, betas=(0.5, 0.99), eps=1e-5)
-DISCRIMINATOR_ADAM = dict(lr=2e-3, betas=(0.0, 0.9), eps=1e-6)
 EMA_DECAY = 0.9
 START_ROUND = 3
-
-# name: (channels, generator, discriminator)
-NETWORKS = {
-    "dcgan": (1, lambda: nets.DcganGenerator(NOISE_DIM, 4, 1, 32),
-              lambda: nets.DcganDiscriminator(4, 1, 32)),
-    "sndcgan": (1, lambda: nets.SndcganGenerator(NOISE_DIM, 4, 1),
-                lambda: nets.SndcganDiscriminator(4, 1)),
-    "sngan": (3, lambda: nets.SnganGenerator(NOISE_DIM, 4, 3),
-              lambda: nets.SnganDiscriminator(4, 3)),
-}
-
-# network: [(case, lag, loss, micro-batch)]
-CASES = {
-    "dcgan": [("lag0_non_saturating", 0, "non_saturating", BATCH),
-              ("lag1_non_saturating", 1, "non_saturating", BATCH),
-              ("lag1_hinge_micro_batches", 1, "hinge", 2)],
-    "sndcgan": [("lag0_hinge", 0, "hinge", BATCH),
-                ("lag1_non_saturating", 1, "non_saturating", BATCH)],
-    "sngan": [("lag0_non_saturating", 0, "non_saturating", BATCH),
-              ("lag1_hinge", 1, "hinge", BATCH)],
-}
+SYNC_EVERY = 2
+LECAM_DECAY = 0.9
+LECAM_START = 4
 
 
-def losses(kind):
-    """Per-image losses: on real logits, on generated logits, generator's."""
-    if kind == "hinge":
-        return (lambda r: F.relu(1 - r), lambda g: F.relu(1 + g), lambda g: -g)
+# --- What a step minimizes ---
 
-    def bce(logits, target):
-        return F.binary_cross_entropy_with_logits(
-            logits, torch.full_like(logits, target), reduction="none")
 
-    return (lambda r: bce(r, 1.0), lambda g: bce(g, 0.0), lambda g: bce(g, 1.0))
+class PerImage:
+    """A sum over images of a loss of each."""
+    parts = ("real", "generated", "generator")
+
+    def __init__(self, real, generated, generator):
+        self.real, self.generated, self.generator = real, generated, generator
+
+    def train(self, D, reals, images, t):
+        """Leaves gradients in D; returns the losses."""
+        batch = sum(map(len, reals))
+        record = []
+        for loss, pieces in ((self.real, reals), (self.generated, images)):
+            record.append(0.0)
+            for piece in pieces:
+                part = loss(D(piece)).sum() / batch
+                part.backward()
+                record[-1] += part.item()
+        return record
+
+    def judge(self, critic, real, image, batch):
+        return self.generator(critic(image)).sum() / batch
+
+
+def bce(target):
+    return lambda logits: F.binary_cross_entropy_with_logits(
+        logits, torch.full_like(logits, target), reduction="none")
+
+
+def non_saturating():
+    return PerImage(bce(1.0), bce(0.0), bce(1.0))
+
+
+def softplus():  # non-saturating, written in another way
+    return PerImage(lambda r: F.softplus(-r), F.softplus,
+                    lambda g: F.softplus(-g))
+
+
+def hinge():
+    return PerImage(lambda r: F.relu(1 - r), lambda g: F.relu(1 + g),
+                    lambda g: -g)
+
+
+def slope_square(D, x):
+    """Mean over images of |dD/dx|^2 / 2."""
+    x = x.detach().requires_grad_()
+    slope, = torch.autograd.grad(D(x).sum(), x, create_graph=True)
+    return (slope**2).sum() / len(x) / 2
+
+
+class Joint:
+    """A loss of all logits of a batch, with penalties; r1 and r2 at every
+    `every`-th step only.
+
+    LeCam's anchors are averages of the mean logits of the steps before; until
+    LECAM_START they are those of the last step, and the penalty begins in the
+    step after LECAM_START. A relativistic generator step compares its image j
+    of round t with real image (t * batch + j) mod images, judged by the same
+    frozen critic.
+    """
+    parts = ("discriminator", "generator")
+    LOSSES = {
+        "least_squares": (lambda r, g: ((r - 1)**2 + g**2).mean() / 2,
+                          lambda r, g: ((g - 1)**2).mean() / 2),
+        "saturating": (lambda r, g: (F.softplus(-r) + F.softplus(g)).mean(),
+                       lambda r, g: -F.softplus(g).mean()),
+        "relativistic_paired": (lambda r, g: F.softplus(g - r).mean(),
+                                lambda r, g: F.softplus(r - g).mean()),
+        "relativistic_average":
+            (lambda r, g: (F.softplus(g.mean() - r)
+                           + F.softplus(g - r.mean())).mean(),
+             lambda r, g: (F.softplus(r.mean() - g)
+                           + F.softplus(r - g.mean())).mean()),
+    }
+
+    def __init__(self, loss, weights, every=1):
+        self.discriminator, self.generator = self.LOSSES[loss]
+        self.weights, self.every = weights, every
+        self.anchor_real = self.anchor_generated = 0.0
+
+    def train(self, D, reals, images, t):
+        (x_real,), (x,) = reals, images
+        r, g = D(x_real), D(x)
+        total = self.discriminator(r, g)
+        if t % self.every == 0:
+            for name, penalized in (("r1", x_real), ("r2", x)):
+                if name in self.weights:
+                    total = total + (self.every * self.weights[name]
+                                     * slope_square(D, penalized))
+        if "lecam" in self.weights and t > LECAM_START:
+            total = total + self.weights["lecam"] * (
+                F.relu(r - self.anchor_generated)**2
+                + F.relu(self.anchor_real - g)**2).mean()
+        total.backward()
+        decay = LECAM_DECAY if t >= LECAM_START else 0.0
+        self.anchor_real += (1 - decay) * (r.mean().item() - self.anchor_real)
+        self.anchor_generated += (1 - decay) * (
+            g.mean().item() - self.anchor_generated)
+        return [total.item()]
+
+    def judge(self, critic, real, image, batch):
+        return self.generator(critic(real).detach(), critic(image))
+
+
+# --- A run ---
+
+
+# eps is large because a bias before batch norm has a gradient of rounding errors
+# only, which Adam would otherwise blow up: two correct programs differ there.
+ADAM = {"generator": dict(lr=1e-3, betas=(0.5, 0.99), eps=1e-5),
+        "discriminator": dict(lr=2e-3, betas=(0.0, 0.9), eps=1e-6)}
+
+
+def adam(parameters, role):
+    return torch.optim.Adam(parameters, foreach=False, **ADAM[role])
+
+
+def local_sgd(parameters, role):
+    return torch.optim.SGD(parameters, lr=0.05, momentum=0.5, foreach=False)
+
+
+def local_adam(parameters, role):
+    return torch.optim.Adam(parameters, lr=2e-3, betas=(0.5, 0.9), eps=1e-6,
+                            foreach=False)
+
+
+@dataclasses.dataclass
+class Case:
+    objective: typing.Callable
+    lag: int = 0
+    micro: int = 1000  # images of a micro-batch
+    optimizer: typing.Callable = adam
 
 
 def average_step(average, network, t):
@@ -97,79 +205,178 @@ def average_step(average, network, t):
                 target.mul_(EMA_DECAY).add_(source[name], alpha=1 - EMA_DECAY)
 
 
-def train(make_g, make_d, initial, noise, real, lag, loss, micro):
-    G, D, average = (make().double() for make in (make_g, make_d, make_g))
-    for network, role in ((G, "generator"), (D, "discriminator"),
-                          (average, "generator")):
+def averaged(network, optimizer):
+    """Tensors that ranks average, in the same order on all of them."""
+    tensors = list(network.parameters())
+    for parameter in network.parameters():
+        state = optimizer.state[parameter]
+        tensors += [state[name] for name in sorted(state)
+                    if name != "step" and state[name] is not None]
+    return tensors
+
+
+@torch.no_grad()
+def synchronize(ranks, slices):
+    for tensors in zip(*(averaged(*rank) for rank in ranks)):
+        mean = sum(n * t for n, t in zip(slices, tensors)) / sum(slices)
+        for tensor in tensors:
+            tensor.copy_(mean)
+
+
+def train(make, initial, noise, real, slices, case):
+    """The ranks' networks by role, the average, and rank 0's losses."""
+    def start(role):
+        network = make[role]().double()
         nets.load(network, initial[role])
-    adam_g = torch.optim.Adam(G.parameters(), foreach=False, **GENERATOR_ADAM)
-    adam_d = torch.optim.Adam(
-        D.parameters(), foreach=False, **DISCRIMINATOR_ADAM)
-    loss_real, loss_generated, loss_generator = losses(loss)
+        return network, case.optimizer(network.parameters(), role)
+
+    generators = [start("generator") for _ in slices]
+    discriminators = [start("discriminator") for _ in slices]
+    average, _ = start("generator")
+    objectives = [case.objective() for _ in slices]
+    batch = sum(slices)
     records = []
-    for t in range(ROUNDS):
-        pieces = range(0, BATCH, micro)
-        numbers = torch.arange(t * BATCH, (t + 1) * BATCH) % NUM_REAL
-        images = [G(noise[t, i:i + micro]) for i in pieces]
+    for t in range(len(noise)):
+        numbers = torch.arange(t * batch, (t + 1) * batch) % len(real)
+        reals = [x.split(case.micro) for x in real[numbers].split(slices)]
+        images = [[G(z) for z in own.split(case.micro)]
+                  for (G, _), own in zip(generators, noise[t].split(slices))]
+        critics = [nets.frozen(make["discriminator"], D)
+                   for D, _ in discriminators]  # phi_t
+        record = []
+        for rank, (D, optimizer) in enumerate(discriminators):
+            optimizer.zero_grad()
+            record += objectives[rank].train(
+                D, reals[rank], [x.detach() for x in images[rank]], t)
+            optimizer.step()
+        due = len(slices) > 1 and (t + 1) % SYNC_EVERY == 0
+        if due:
+            synchronize(discriminators, slices)
 
-        older_critic = nets.frozen(make_d, D)  # phi_t
-        adam_d.zero_grad()
-        record = [0.0, 0.0, 0.0]
-        for i in pieces:
-            part = loss_real(D(real[numbers[i:i + micro]])).sum() / BATCH
-            part.backward()
-            record[0] += part.item()
-        for x in images:
-            part = loss_generated(D(x.detach())).sum() / BATCH
-            part.backward()
-            record[1] += part.item()
-        adam_d.step()
-
-        critic = nets.frozen(make_d, D) if lag == 0 else older_critic
-        adam_g.zero_grad()
-        for x in images:
-            leaf = x.detach().requires_grad_()
-            part = loss_generator(critic(leaf)).sum() / BATCH
-            record[2] += part.item()
-            x.backward(torch.autograd.grad(part, leaf)[0])
-        adam_g.step()
-        average_step(average, G, t)
+        if case.lag == 0:
+            critics = [nets.frozen(make["discriminator"], D)
+                       for D, _ in discriminators]
+        for rank, (_, optimizer) in enumerate(generators):
+            optimizer.zero_grad()
+            record.append(0.0)
+            for real_piece, x in zip(reals[rank], images[rank]):
+                leaf = x.detach().requires_grad_()
+                part = objectives[rank].judge(critics[rank], real_piece, leaf,
+                                              slices[rank])
+                record[-1] += part.item()
+                x.backward(torch.autograd.grad(part, leaf)[0])
+            optimizer.step()
+        if due:
+            synchronize(generators, slices)
+        average_step(average, generators[0][0], t)
         records.append(record)
-    return G, average, D, torch.tensor(records, dtype=torch.float64)
+    return ({"generator": [G for G, _ in generators],
+             "discriminator": [D for D, _ in discriminators]}, average,
+            torch.tensor(records, dtype=torch.float64))
+
+
+# --- What is trained ---
+
+
+@dataclasses.dataclass
+class File:
+    make_g: typing.Callable
+    make_d: typing.Callable
+    seed: int
+    cases: dict
+    channels: int = 1
+    size: int = 8
+    rounds: int = 20
+    slices: list = dataclasses.field(default_factory=lambda: [4])  # the batch
+    num_real: tuple = (6,)
+
+
+def mlp(**more):
+    return File(lambda: nets.MlpGenerator(NOISE_DIM, [8, 6], 1, 8),
+                lambda: nets.MlpDiscriminator([7, 5], 1, 8), **more)
+
+
+FILES = {
+    "dcgan": File(
+        lambda: nets.DcganGenerator(NOISE_DIM, 4, 1, 32),
+        lambda: nets.DcganDiscriminator(4, 1, 32), seed=9, size=32, cases={
+            "lag0_non_saturating": Case(non_saturating),
+            "lag1_non_saturating": Case(non_saturating, lag=1),
+            "lag1_hinge_micro_batches": Case(hinge, lag=1, micro=2)}),
+    "sndcgan": File(
+        lambda: nets.SndcganGenerator(NOISE_DIM, 4, 1),
+        lambda: nets.SndcganDiscriminator(4, 1), seed=9, size=32, cases={
+            "lag0_hinge": Case(hinge),
+            "lag1_non_saturating": Case(non_saturating, lag=1)}),
+    "sngan": File(
+        lambda: nets.SnganGenerator(NOISE_DIM, 4, 3),
+        lambda: nets.SnganDiscriminator(4, 3), seed=9, size=32, channels=3,
+        cases={
+            "lag0_non_saturating": Case(non_saturating),
+            "lag1_hinge": Case(hinge, lag=1)}),
+    "mlp": mlp(seed=17, cases={
+        "lag0_least_squares_lecam":
+            Case(lambda: Joint("least_squares", {"lecam": 0.3})),
+        "lag1_saturating_lazy_r1":
+            Case(lambda: Joint("saturating", {"r1": 0.5}, every=3), lag=1),
+        "lag1_relativistic_paired_r1_r2":
+            Case(lambda: Joint("relativistic_paired", {"r1": 0.5, "r2": 0.25}),
+                 lag=1),
+        "lag0_relativistic_average":
+            Case(lambda: Joint("relativistic_average", {}))}),
+    "local": mlp(seed=23, rounds=7, slices=[3, 2, 2], num_real=(7, 7), cases={
+        "sgd": Case(softplus, optimizer=local_sgd),
+        "adam": Case(softplus, optimizer=local_adam)}),
+}
+
+
+def write(path, file):
+    rng = torch.Generator().manual_seed(file.seed)
+    noise = torch.randn(file.rounds, sum(file.slices), NOISE_DIM,
+                        generator=rng)
+    real = torch.rand(*file.num_real, file.channels, file.size, file.size,
+                      generator=rng) * 2 - 1
+    if file.size == 32:
+        # Not mere noise: a ramp that differs from image to image.
+        slope = torch.linspace(-0.9, 0.9, 32)
+        real = 0.3 * real + 0.7 * slope * torch.linspace(
+            -1, 1, len(real))[:, None, None, None]
+    out = {"noise": noise, "real": real}
+
+    def put(prefix, network):
+        for tensor, value in nets.state(network).items():
+            out[f"{prefix}.{tensor}"] = value
+
+    initial = {}
+    make = {"generator": file.make_g, "discriminator": file.make_d}
+    for seed, role in enumerate(make, 1):
+        network = make[role]()
+        nets.randomize(network, seed)
+        initial[role] = nets.state(network)
+        put(f"initial.{role}", network)
+    for name, case in file.cases.items():
+        ranks, average, records = train(
+            make, initial, noise.double(), real.flatten(0, -4).double(),
+            file.slices, case)
+        print(path, name, "first", records[0].tolist(), "last",
+              records[-1].tolist())
+        if len(file.slices) > 1:
+            for role, networks in ranks.items():
+                for rank, network in enumerate(networks):
+                    put(f"{name}.{role}.{rank}", network)
+            continue
+        put(f"{name}.average", average)
+        for role, (network,) in ranks.items():
+            put(f"{name}.{role}", network)
+        for i, part in enumerate(case.objective().parts):
+            out[f"{name}.loss_{part}"] = records[:, i].contiguous()
+    save_file(out, path)
 
 
 def main(folder):
     torch.set_num_threads(1)
-    for name, (channels, make_g, make_d) in NETWORKS.items():
-        rng = torch.Generator().manual_seed(9)
-        noise = torch.randn(ROUNDS, BATCH, NOISE_DIM, generator=rng)
-        real = torch.rand(NUM_REAL, channels, 32, 32, generator=rng) * 2 - 1
-        # Not mere noise: a ramp that differs from image to image.
-        slope = torch.linspace(-0.9, 0.9, 32)
-        real = 0.3 * real + 0.7 * slope * torch.linspace(
-            -1, 1, NUM_REAL)[:, None, None, None]
-        out = {"noise": noise, "real": real}
-        initial = {}
-        for role, make, seed in (("generator", make_g, 1),
-                                 ("discriminator", make_d, 2)):
-            network = make()
-            nets.randomize(network, seed)
-            initial[role] = nets.state(network)
-            for tensor, value in initial[role].items():
-                out[f"initial.{role}.{tensor}"] = value
-        for case, lag, loss, micro in CASES[name]:
-            G, average, D, records = train(make_g, make_d, initial,
-                                           noise.double(), real.double(), lag,
-                                           loss, micro)
-            for role, network in (("generator", G), ("average", average),
-                                  ("discriminator", D)):
-                for tensor, value in nets.state(network).items():
-                    out[f"{case}.{role}.{tensor}"] = value
-            for i, part in enumerate(("real", "generated", "generator")):
-                out[f"{case}.loss_{part}"] = records[:, i].contiguous()
-            print(name, case, "first", records[0].tolist(), "last",
-                  records[-1].tolist())
-        save_file(out, f"{folder}/training/{name}.safetensors")
+    for name, file in FILES.items():
+        write(f"{folder}/training/{name}.safetensors", file)
 
 
 if __name__ == "__main__":

@@ -88,7 +88,7 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
                                          HasSubstr("loss has no value '7'")));
 }
 
-// Protobuf names the field without its message, and two families have a form.
+// Two families have a form, and who means the other is told its values too.
 TEST(TextProtoTest, EnumFieldsOfOneNameListTheValuesOfEach) {
   EXPECT_THAT(
       Parse("generator { network { biggan { form: DEPE } } }"),
@@ -113,6 +113,52 @@ TEST(TextProtoTest, WrongTypesAndSyntaxHaveLineAndColumn) {
     EXPECT_THAT(Parse(text), StatusIs(absl::StatusCode::kInvalidArgument,
                                       HasSubstr("run.textproto" + place)))
         << text;
+  }
+}
+
+// protobuf stops at the first; its message is about that one.
+TEST(TextProtoTest, TheFirstOfTwoFaultsIsTold) {
+  EXPECT_THAT(Parse("rounds: \"many\" ruonds: 2"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.textproto:1:9: "),
+                             Not(HasSubstr("ruonds")))));
+  EXPECT_THAT(Parse("ruonds: 2 rounds: \"many\""),
+              Fails("run.textproto:1:1: RunConfig has no field 'ruonds' (did "
+                    "you mean 'rounds'?)"));
+  EXPECT_THAT(Parse("generator { network { mlp { hidden: [1, HINGE] } } "
+                    "laggg: 1 }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.textproto:1:41: "),
+                             Not(HasSubstr("laggg")))));
+  EXPECT_THAT(Parse("schedule lagg: 1"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.textproto:1:10: "),
+                             Not(HasSubstr("no field")))));
+  EXPECT_THAT(Parse("ruonds \"text"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("run.textproto:1:13: "),
+                             HasSubstr("run.textproto:1:1: RunConfig has no "
+                                       "field 'ruonds'"))));
+  EXPECT_THAT(Parse("loss: -7"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr(":1:7: loss has no value "
+                                                    "'-7'")));
+  EXPECT_THAT(Parse("loss: \"HINJE\""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("run.textproto:1:7: ")));
+}
+
+// Names stand where comments, strings and lists do not hide them.
+TEST(TextProtoTest, FaultsAreFoundBehindEveryKindOfValue) {
+  for (const std::string before :
+       {"# lagg: 1\n", "name: \"lagg: 1\" '}'\n", "seed: 0x1F,\n",
+        "loss: HINGE;\n", "ema < decay: .5f >\n",
+        "generator: { network { mlp { hidden: [1, 2] hidden: 3 } } }\n",
+        "penalties { lecam: 1e-3 }\n"}) {
+    EXPECT_THAT(Parse(before + "lagg: 1"),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("run.textproto:2:1: RunConfig has no field "
+                                   "'lagg'")))
+        << before;
   }
 }
 

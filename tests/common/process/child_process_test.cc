@@ -11,33 +11,22 @@
 
 #include <cerrno>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
-#include "absl/time/time.h"
 #include "common/files/file.h"
 #include "common/process/cores.h"
 #include "common/process/signals.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::Eventually;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-
-// For what another process does; the bound is only for a broken build.
-bool Eventually(absl::FunctionRef<bool()> condition) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(30);
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(2));
-  }
-  return true;
-}
 
 class ChildProcessTest : public ::testing::Test {
  protected:

@@ -15,6 +15,7 @@
 #include "exchange/rpc/exchange_server.h"
 #include "tests/exchange/exchange_testing.h"
 #include "tests/exchange/round_driver.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/socket_proxy.h"
 #include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
@@ -23,6 +24,7 @@ namespace gandem {
 namespace {
 
 using gandem::testing::Critic;
+using gandem::testing::Eventually;
 using gandem::testing::Images;
 using gandem::testing::SocketProxy;
 using gandem::testing::StatusIs;
@@ -118,7 +120,7 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
     std::thread cutter([&] {
       // A run takes about 20,000 bytes; a connection's handshake 1,000.
       for (int64_t cut = 1; cut < 12; ++cut) {
-        while (proxy_->num_cuts() < cut) absl::SleepFor(absl::Milliseconds(1));
+        EXPECT_TRUE(Eventually([&] { return proxy_->num_cuts() >= cut; }));
         proxy_->CutAfter(300 + 337 * cut);
       }
     });

@@ -263,7 +263,7 @@ class PlayedWorker {
     const auto over = [this]()
                           ABSL_SHARED_LOCKS_REQUIRED(mu_) { return IsOver(); };
     mu_.AwaitWithTimeout(absl::Condition(&over), absl::Seconds(60));
-    while (Environment("PLAY_STAY") == "1") absl::SleepFor(absl::Seconds(1));
+    while (Environment("PLAY_STAY") == "1") pause();
     if (!end_.ok()) return Fail(end_);
     if (reply_.epoch_superseded()) return std::nullopt;
     return completed == config.rounds() ? kExitOk : kExitResumable;

@@ -18,15 +18,14 @@
 #include <string>
 #include <vector>
 
-#include "absl/functional/function_ref.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/process/child_process.h"
 #include "common/process/exit_code.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -34,6 +33,7 @@ namespace gandem {
 namespace {
 
 using Json = nlohmann::json;
+using ::gandem::testing::Eventually;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
@@ -52,15 +52,6 @@ constexpr char kRecipe[] = R"(
   checkpoint { every_rounds: 10 keep_last: 100 }
   control { grace_seconds: 20 }
 )";
-
-bool Eventually(absl::FunctionRef<bool()> condition) {
-  const absl::Time deadline = absl::Now() + absl::Seconds(60);
-  while (!condition()) {
-    if (absl::Now() > deadline) return false;
-    absl::SleepFor(absl::Milliseconds(5));
-  }
-  return true;
-}
 
 class TrainCommandTest : public ::testing::Test {
  protected:

@@ -10,16 +10,17 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/files/file.h"
 #include "common/process/cores.h"
 #include "common/version.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::Eventually;
 using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 
@@ -54,31 +55,25 @@ class LauncherTest : public ::testing::Test {
   // Until `count` workers have failed.
   std::vector<Launcher::Failure> PollForFailures(size_t count) {
     std::vector<Launcher::Failure> failures;
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (failures.size() < count && absl::Now() < deadline) {
+    EXPECT_TRUE(Eventually([&] {
       for (auto& failure : launcher_->Poll()) failures.push_back(failure);
-      absl::SleepFor(absl::Milliseconds(2));
-    }
+      return failures.size() >= count;
+    }));
     return failures;
   }
   // True when no process is left.
   bool AllEnd() {
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (!launcher_->empty() && absl::Now() < deadline) {
+    return Eventually([this] {
       launcher_->Poll();
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return launcher_->empty();
+      return launcher_->empty();
+    });
   }
   std::string Log(const std::string& name) {
     return ReadFile(run_dir_ / "logs/" + name).value_or("");
   }
   // What the generator has printed in the end.
   void ExpectLog(const std::string& expected) {
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (Log("generator-0.log") != expected && absl::Now() < deadline) {
-      absl::SleepFor(absl::Milliseconds(2));
-    }
+    Eventually([&] { return Log("generator-0.log") == expected; });
     EXPECT_EQ(Log("generator-0.log"), expected);
   }
 
@@ -130,11 +125,7 @@ TEST_F(LauncherTest, WorkersRunOnTheirCores) {
   launcher_->Poll();
   const auto says = [this](const std::string& log, const std::string& cores) {
     const std::string expected = absl::StrCat("cores ", cores, ",");
-    const absl::Time deadline = absl::Now() + absl::Seconds(30);
-    while (!absl::StrContains(Log(log), expected) && absl::Now() < deadline) {
-      absl::SleepFor(absl::Milliseconds(2));
-    }
-    return absl::StrContains(Log(log), expected);
+    return Eventually([&] { return absl::StrContains(Log(log), expected); });
   };
   EXPECT_TRUE(says("generator-0.log", CoresText(last)));
   EXPECT_TRUE(says("discriminator-0.log", CoresText(allowed)));

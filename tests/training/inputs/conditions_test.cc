@@ -13,8 +13,6 @@
 #include <utility>
 
 #include "discriminator_worker/discriminator_role.h"
-#include "exchange/discriminator_end.h"
-#include "exchange/in_process_exchange.h"
 #include "generator_worker/generator_role.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
@@ -23,6 +21,7 @@
 #include "training/inputs/pairs.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
+#include "worker/exchange_ends.h"
 
 namespace gandem {
 namespace {
@@ -270,9 +269,8 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
                                  .max_samples_per_image = bounded ? 2 : 1,
                                  .image_format = format,
                                  .feedback_format = format};
-  ASSERT_OK_AND_ASSIGN(const auto end, DiscriminatorEnd::Create(exchange));
-  ASSERT_OK_AND_ASSIGN(const auto generator_end,
-                       CreateInProcessGenerator(exchange, end.get()));
+  ASSERT_OK_AND_ASSIGN(const auto ends,
+                       MakeExchangeEnds(COLOCATED, exchange, {}));
   RoundGate gate(0, kRounds);
   int64_t replayed = 0;
   const RoleServices services{.gate = &gate,
@@ -302,7 +300,7 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
        .optimizer = AdamFor(*generator),
        .noise = KeyedNoise(kSeed, 1, compute),
        .condition = conditions},
-      generator_end.get(), services);
+      ends->generator(), services);
   const auto discriminator = std::make_shared<ConditionsReader>(&counts);
   DiscriminatorRole discriminator_role(
       {.schedule = schedule, .compute = compute, .sent_format = format},
@@ -316,7 +314,7 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
                            .condition = condition};
        },
        .condition = conditions},
-      end.get(), services);
+      ends->discriminator(), services);
   TrainingRole* const roles[] = {&generator_role, &discriminator_role};
   ASSERT_OK(RunRoles(roles, {}));
 

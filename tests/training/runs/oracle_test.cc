@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Colocated training against an independent PyTorch script
-// (tests/oracles/training_goldens.py and, for more losses and for penalties,
-// objective_training_goldens.py): 20 rounds in float64 from the same weights,
-// noise and real images (design.md section 10.3).
+// Training against an independent PyTorch script
+// (tests/oracles/training_goldens.py): whole runs in float64 from the same
+// weights, noise and real images (design.md section 10.3). Colocated, and
+// AVERAGE_STATE (local SGD, local Adam) on three ranks of either role with
+// slices of different sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/torch.h>
@@ -14,25 +15,33 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "common/files/text_proto.h"
+#include "common/process/thread.h"
+#include "common/status.h"
 #include "discriminator_worker/discriminator_role.h"
-#include "exchange/discriminator_end.h"
-#include "exchange/in_process_exchange.h"
 #include "generator_worker/generator_role.h"
 #include "models/registry/registry.h"
 #include "tests/models/golden.h"
+#include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"
+#include "training/fleet/gradient_synchronizer.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
+#include "worker/exchange_ends.h"
 
 namespace gandem {
 namespace {
 
 using gandem::testing::Golden;
+using gandem::testing::MakeInProcessFleet;
 using gandem::testing::RelativeError;
 
-constexpr int64_t kOracleRounds = 20;
-constexpr int64_t kOracleBatch = 4;
 constexpr double kTolerance = 1e-8;  // relative L2, per tensor
+constexpr char kGeneratorAdam[] =
+    "adam { learning_rate: 1e-3 beta1: 0.5 beta2: 0.99 eps: 1e-5 }";
+constexpr char kDiscriminatorAdam[] =
+    "adam { learning_rate: 2e-3 beta1: 0 beta2: 0.9 eps: 1e-6 }";
 
 struct OracleCase {
   std::string network;
@@ -40,6 +49,8 @@ struct OracleCase {
   int64_t lag = 0;
   ObjectiveOptions objective = {};
   int64_t micro_batch = 0;
+  int ranks = 1;  // more: each by itself, and their mean at every second step
+  std::string optimizer = "";  // of both roles; empty: Adam, of each its own
 };
 
 void ExpectEqual(const Golden& golden, const std::string& prefix,
@@ -51,155 +62,280 @@ void ExpectEqual(const Golden& golden, const std::string& prefix,
 }
 
 NetworkConfig NetworkOf(const std::string& name, bool generator) {
+  const std::string text =
+      name == "mlp"
+          ? absl::StrCat("mlp { hidden: ",
+                         generator ? "[8, 6] noise_dim: 6" : "[7, 5]", " }")
+          : absl::StrCat(name, " { width: 4 noise_dim: 6 }");
   NetworkConfig network;
-  if (name == "dcgan") {
-    network.mutable_dcgan()->set_width(4);
-    network.mutable_dcgan()->set_noise_dim(6);
-  } else if (name == "sndcgan") {
-    network.mutable_sndcgan()->set_width(4);
-    network.mutable_sndcgan()->set_noise_dim(6);
-  } else if (name == "mlp") {
-    for (const int64_t width :
-         generator ? std::vector<int64_t>{8, 6} : std::vector<int64_t>{7, 5}) {
-      network.mutable_mlp()->add_hidden(width);
-    }
-    network.mutable_mlp()->set_noise_dim(6);
-  } else {
-    network.mutable_sngan()->set_width(4);
-    network.mutable_sngan()->set_noise_dim(6);
-  }
+  GANDEM_CHECK_OK(ParseTextProto(text, "network", network));
   return network;
 }
 
-OptimizerConfig AdamOf(double rate, double beta1, double beta2, double eps) {
-  OptimizerConfig config;
-  AdamConfig& adam = *config.mutable_adam();
-  adam.set_learning_rate(rate);
-  adam.set_beta1(beta1);
-  adam.set_beta2(beta2);
-  adam.set_eps(eps);
-  return config;
-}
+// A run of a case in this process.
+class OracleRun {
+ public:
+  OracleRun(const OracleCase& test, const Golden& golden)
+      : test_(test),
+        golden_(golden),
+        batch_(golden.Get("noise").size(1)),
+        rounds_(golden.Get("noise").size(0)),
+        gate_(0, rounds_),
+        image_({.channels = golden.Get("real").size(-3),
+                .height = golden.Get("real").size(-2),
+                .width = golden.Get("real").size(-1)}),
+        generator_fleet_(Fleet(/*seed=*/1)),
+        discriminator_fleet_(Fleet(/*seed=*/2)) {}
+
+  absl::Status Train() {
+    if (test_.ranks == 1) {
+      GANDEM_RETURN_IF_ERROR(AddEnds(COLOCATED, 0));
+      TrainingRole* const roles[] = {AddGenerator(0), AddDiscriminator(0)};
+      return RunRoles(roles, {});
+    }
+    std::vector<std::string> addresses;
+    for (int rank = 0; rank < test_.ranks; ++rank) {
+      GANDEM_RETURN_IF_ERROR(AddEnds(DISCRIMINATOR, rank));
+      addresses.push_back(ends_.back()->address());
+      AddDiscriminator(rank);
+    }
+    for (int rank = 0; rank < test_.ranks; ++rank) {
+      GANDEM_RETURN_IF_ERROR(AddEnds(GENERATOR, rank));
+      GANDEM_RETURN_IF_ERROR(ends_.back()->Connect(addresses));
+      AddGenerator(rank);
+    }
+    std::vector<absl::Status> results(roles_.size());
+    {
+      std::vector<Thread> threads;
+      for (size_t i = 0; i < roles_.size(); ++i) {
+        threads.emplace_back("role", [this, i, &results] {
+          TrainingRole* const roles[] = {roles_[i].get()};
+          results[i] = RunRoles(roles, {});
+          if (!results[i].ok()) Close(results[i]);
+        });
+      }
+    }
+    for (const absl::Status& result : results) GANDEM_RETURN_IF_ERROR(result);
+    return absl::OkStatus();
+  }
+
+  void ExpectGoldens() const {
+    const bool alone = test_.ranks == 1;
+    for (int rank = 0; rank < test_.ranks; ++rank) {
+      const std::string end = alone ? "." : absl::StrCat(".", rank, ".");
+      ExpectEqual(golden_, test_.name + ".generator" + end, *generators_[rank]);
+      ExpectEqual(golden_, test_.name + ".discriminator" + end,
+                  *discriminators_[rank]);
+    }
+    if (!alone) return;
+    ExpectEqual(golden_, test_.name + ".average.", *average_);
+    ASSERT_EQ(std::ssize(generator_losses_), rounds_);
+    ASSERT_EQ(std::ssize(discriminator_losses_), rounds_);
+    for (int64_t round = 0; round < rounds_; ++round) {
+      const auto loss = [&](const char* part) {
+        return golden_.Get(test_.name + ".loss_" + part)[round].item<double>();
+      };
+      EXPECT_NEAR(generator_losses_[round], loss("generator"), 1e-8);
+      EXPECT_NEAR(discriminator_losses_[round],
+                  test_.network == "mlp" ? loss("discriminator")
+                                         : loss("real") + loss("generated"),
+                  1e-8);
+    }
+  }
+
+ private:
+  std::vector<std::unique_ptr<Collective>> Fleet(uint64_t seed) const {
+    if (test_.ranks == 1) return {};
+    return MakeInProcessFleet(
+        test_.ranks, {.max_delay = absl::Microseconds(200), .seed = seed});
+  }
+  // Judged where the images are: a snapshot would be one of any rank.
+  bool sends_gradients() const {
+    return test_.ranks > 1 || IsRelativistic(test_.objective.loss);
+  }
+  IndexRange SliceOf(int rank) const {
+    return RankSlice(batch_, rank, test_.ranks);
+  }
+  TensorFormat Format() const {
+    return {.encoding = Encoding::kFloat64,
+            .channels = image_.channels,
+            .height = image_.height,
+            .width = image_.width};
+  }
+  RoleOptions OptionsOf(int rank) const {
+    return {.schedule = {.lag = test_.lag,
+                         .feedback = sends_gradients()
+                                         ? FeedbackMode::kImageGradient
+                                         : FeedbackMode::kSnapshot,
+                         .generator_batch = batch_,
+                         .discriminator_batch = batch_,
+                         .generator_micro_batch = test_.micro_batch,
+                         .discriminator_micro_batch = test_.micro_batch},
+            .rank = rank,
+            .fleet_size = test_.ranks,
+            .rounds_to_agreement = test_.ranks == 1 ? 1 : 2,
+            .objective = test_.objective,
+            .compute = {.dtype = at::kDouble},
+            .sent_format = Format()};
+  }
+  RoleServices Services() {
+    return {.gate = &gate_, .report = [this](const RoundMetrics& metrics) {
+              if (test_.ranks > 1) return;  // threads
+              (metrics.role() == GENERATOR ? generator_losses_
+                                           : discriminator_losses_)
+                  .push_back(metrics.loss());
+            }};
+  }
+
+  absl::Status AddEnds(Role role, int rank) {
+    const ExchangeOptions options{
+        .schedule = OptionsOf(rank).schedule,
+        .image_format = Format(),
+        .feedback_format = sends_gradients() ? Format() : TensorFormat{},
+        .rank = rank,
+        .num_generators = test_.ranks,
+        .num_discriminators = test_.ranks,
+        .discriminator_skew = test_.ranks == 1 ? 0 : 2};
+    GANDEM_ASSIGN_OR_RETURN(ends_.emplace_back(),
+                            MakeExchangeEnds(role, options, {}));
+    return absl::OkStatus();
+  }
+
+  std::unique_ptr<Optimizer> NewOptimizer(
+      const std::string& adam, const torch::nn::Module& network) const {
+    OptimizerConfig config;
+    GANDEM_CHECK_OK(ParseTextProto(
+        test_.optimizer.empty() ? adam : test_.optimizer, "optimizer", config));
+    return *MakeOptimizer(config, ParametersOf(network), {});
+  }
+  template <typename Network>
+  std::shared_ptr<Network> Started(std::shared_ptr<Network> network,
+                                   const std::string& role) const {
+    network->to(at::kDouble);
+    golden_.LoadNetwork(absl::StrCat("initial.", role, "."), *network);
+    return network;
+  }
+  std::shared_ptr<Generator> NewGenerator() const {
+    return Started(
+        *MakeGenerator(NetworkOf(test_.network, true), {.image = image_}),
+        "generator");
+  }
+  std::shared_ptr<Discriminator> NewDiscriminator() const {
+    return Started(
+        *MakeDiscriminator(NetworkOf(test_.network, false), {.image = image_}),
+        "discriminator");
+  }
+  std::unique_ptr<GradientSynchronizer> NewSynchronizer(
+      const std::vector<std::unique_ptr<Collective>>& fleet, int rank,
+      const torch::nn::Module& network, const Optimizer& optimizer) const {
+    if (fleet.empty()) return nullptr;
+    return std::make_unique<GradientSynchronizer>(
+        GradientSynchronizer::Options{
+            .mode = GradientSynchronizer::Mode::kAverageState,
+            .interval = 2,
+            .bucket_bytes = 500,
+            .divergence_check_interval = 2,
+            .share = static_cast<double>(SliceOf(rank).count) /
+                     static_cast<double>(batch_)},
+        GradientSynchronizer::State{.parameters = ParametersOf(network),
+                                    .buffers = BuffersOf(network),
+                                    .optimizer = optimizer.State()},
+        fleet[rank].get());
+  }
+
+  TrainingRole* AddGenerator(int rank) {
+    const auto& network = generators_.emplace_back(NewGenerator());
+    const auto average = NewGenerator();
+    if (rank == 0) average_ = average;
+    auto optimizer = NewOptimizer(kGeneratorAdam, *network);
+    auto synchronizer =
+        NewSynchronizer(generator_fleet_, rank, *network, *optimizer);
+    roles_.push_back(std::make_unique<GeneratorRole>(
+        OptionsOf(rank),
+        GeneratorRole::Parts{
+            .network = network,
+            .average = average,
+            .new_critic = [this]() -> absl::StatusOr<Critic> {
+              return Critic{.network = NewDiscriminator(),
+                            .compute = {.dtype = at::kDouble}};
+            },
+            .ema = std::make_unique<Ema>(
+                Ema::Options{.decay = 0.9, .start_round = 3}, *network,
+                *average),
+            .optimizer = std::move(optimizer),
+            .synchronizer = std::move(synchronizer),
+            .noise =
+                [this](Purpose, int64_t step, IndexRange range) {
+                  return golden_.Get("noise")[step]
+                      .narrow(0, range.first, range.count)
+                      .to(at::kDouble);
+                }},
+        ends_.back()->generator(), Services()));
+    return roles_.back().get();
+  }
+
+  TrainingRole* AddDiscriminator(int rank) {
+    const auto& network = discriminators_.emplace_back(NewDiscriminator());
+    auto optimizer = NewOptimizer(kDiscriminatorAdam, *network);
+    auto synchronizer =
+        NewSynchronizer(discriminator_fleet_, rank, *network, *optimizer);
+    // Of a step of either role: their batches are of one size.
+    const RealImageSource real_images =
+        [this, rank](int64_t step, absl::Time) -> absl::StatusOr<RealImages> {
+      const at::Tensor pool =
+          golden_.Get("real").flatten(0, -4).to(at::kDouble);
+      const int64_t first = step * batch_ + SliceOf(rank).first;
+      return RealImages{.images_NCHW = pool.index_select(
+                            0, torch::arange(first, first + SliceOf(rank).count)
+                                   .remainder(pool.size(0)))};
+    };
+    roles_.push_back(std::make_unique<DiscriminatorRole>(
+        OptionsOf(rank),
+        DiscriminatorRole::Parts{
+            .network = network,
+            .optimizer = std::move(optimizer),
+            .synchronizer = std::move(synchronizer),
+            .real_images = real_images,
+            .judging_images = IsRelativistic(test_.objective.loss)
+                                  ? real_images
+                                  : RealImageSource()},
+        ends_.back()->discriminator(), Services()));
+    return roles_.back().get();
+  }
+
+  void Close(const absl::Status& reason) {
+    for (const auto& ends : ends_) ends->Close(reason);
+    for (const auto* fleet : {&generator_fleet_, &discriminator_fleet_}) {
+      for (const auto& collective : *fleet) collective->Close(reason);
+    }
+  }
+
+  const OracleCase& test_;
+  const Golden& golden_;
+  const int64_t batch_;
+  const int64_t rounds_;
+  RoundGate gate_;
+  const ImageShape image_;
+  const std::vector<std::unique_ptr<Collective>> generator_fleet_;
+  const std::vector<std::unique_ptr<Collective>> discriminator_fleet_;
+  std::vector<std::unique_ptr<ExchangeEnds>> ends_;
+  std::vector<std::shared_ptr<Generator>> generators_;  // by rank
+  std::vector<std::shared_ptr<Discriminator>> discriminators_;
+  std::shared_ptr<Generator> average_;  // of rank 0
+  std::vector<std::unique_ptr<TrainingRole>> roles_;
+  std::vector<double> generator_losses_;
+  std::vector<double> discriminator_losses_;
+};
 
 class OracleTest : public ::testing::TestWithParam<OracleCase> {};
 
-TEST_P(OracleTest, TwentyRoundsInFloat64) {
-  const OracleCase& test = GetParam();
-  const Golden golden(absl::StrCat("training/", test.network, ".safetensors"));
-  const ImageShape shape{.channels = golden.Get("real").size(1),
-                         .height = golden.Get("real").size(2),
-                         .width = golden.Get("real").size(3)};
-  const Compute compute{.dtype = at::kDouble};
-  const TensorFormat format{.encoding = Encoding::kFloat64,
-                            .channels = shape.channels,
-                            .height = shape.height,
-                            .width = shape.width};
-  const bool relativistic = IsRelativistic(test.objective.loss);
-  const Schedule schedule{.lag = test.lag,
-                          .feedback = relativistic
-                                          ? FeedbackMode::kImageGradient
-                                          : FeedbackMode::kSnapshot,
-                          .generator_batch = kOracleBatch,
-                          .discriminator_batch = kOracleBatch,
-                          .generator_micro_batch = test.micro_batch,
-                          .discriminator_micro_batch = test.micro_batch};
-  const ExchangeOptions exchange{
-      .schedule = schedule,
-      .image_format = format,
-      .feedback_format = relativistic ? format : TensorFormat{}};
-  ASSERT_OK_AND_ASSIGN(const auto end, DiscriminatorEnd::Create(exchange));
-  ASSERT_OK_AND_ASSIGN(const auto generator_end,
-                       CreateInProcessGenerator(exchange, end.get()));
-
-  const auto make_generator = [&] {
-    auto made = *MakeGenerator(NetworkOf(test.network, true), {.image = shape});
-    made->to(at::kDouble);
-    golden.LoadNetwork("initial.generator.", *made);
-    return made;
-  };
-  const auto make_discriminator = [&] {
-    auto made =
-        *MakeDiscriminator(NetworkOf(test.network, false), {.image = shape});
-    made->to(at::kDouble);
-    golden.LoadNetwork("initial.discriminator.", *made);
-    return made;
-  };
-  const auto generator = make_generator();
-  const auto average = make_generator();
-  const auto discriminator = make_discriminator();
-
-  RoundGate gate(0, kOracleRounds);
-  std::vector<double> generator_losses;
-  std::vector<double> discriminator_losses;
-  const RoleServices services{
-      .gate = &gate, .report = [&](const RoundMetrics& metrics) {
-        (metrics.role() == GENERATOR ? generator_losses : discriminator_losses)
-            .push_back(metrics.loss());
-      }};
-  ASSERT_OK_AND_ASSIGN(auto generator_adam,
-                       MakeOptimizer(AdamOf(1e-3, 0.5, 0.99, 1e-5),
-                                     ParametersOf(*generator), {}));
-  GeneratorRole generator_role(
-      {.schedule = schedule,
-       .objective = test.objective,
-       .compute = compute,
-       .sent_format = format},
-      {.network = generator,
-       .average = average,
-       .new_critic = [&]() -> absl::StatusOr<Critic> {
-         return Critic{.network = make_discriminator(), .compute = compute};
-       },
-       .ema = std::make_unique<Ema>(
-           Ema::Options{.decay = 0.9, .start_round = 3}, *generator, *average),
-       .optimizer = std::move(generator_adam),
-       .noise =
-           [&](Purpose, int64_t step, IndexRange range) {
-             return golden.Get("noise")[step]
-                 .narrow(0, range.first, range.count)
-                 .to(at::kDouble);
-           }},
-      generator_end.get(), services);
-  ASSERT_OK_AND_ASSIGN(auto discriminator_adam,
-                       MakeOptimizer(AdamOf(2e-3, 0.0, 0.9, 1e-6),
-                                     ParametersOf(*discriminator), {}));
-  // Of a step of either role: their batches are of one size.
-  const RealImageSource real_images =
-      [&](int64_t step, absl::Time) -> absl::StatusOr<RealImages> {
-    const at::Tensor real = golden.Get("real").to(at::kDouble);
-    return RealImages{
-        .images_NCHW = real.index_select(
-            0, torch::arange(step * kOracleBatch, (step + 1) * kOracleBatch)
-                   .remainder(real.size(0)))};
-  };
-  DiscriminatorRole discriminator_role(
-      {.schedule = schedule,
-       .objective = test.objective,
-       .compute = compute,
-       .sent_format = format},
-      {.network = discriminator,
-       .optimizer = std::move(discriminator_adam),
-       .real_images = real_images,
-       .judging_images = relativistic ? real_images : RealImageSource()},
-      end.get(), services);
-
-  TrainingRole* const roles[] = {&generator_role, &discriminator_role};
-  ASSERT_OK(RunRoles(roles, {}));
-
-  ExpectEqual(golden, test.name + ".generator.", *generator);
-  ExpectEqual(golden, test.name + ".average.", *average);
-  ExpectEqual(golden, test.name + ".discriminator.", *discriminator);
-  ASSERT_EQ(generator_losses.size(), kOracleRounds);
-  ASSERT_EQ(discriminator_losses.size(), kOracleRounds);
-  for (int64_t round = 0; round < kOracleRounds; ++round) {
-    const auto loss = [&](const char* part) {
-      return golden.Get(test.name + ".loss_" + part)[round].item<double>();
-    };
-    EXPECT_NEAR(generator_losses[round], loss("generator"), 1e-8);
-    EXPECT_NEAR(discriminator_losses[round],
-                test.network == "mlp" ? loss("discriminator")
-                                      : loss("real") + loss("generated"),
-                1e-8);
-  }
+TEST_P(OracleTest, WholeRunsInFloat64) {
+  const bool is_local = GetParam().ranks > 1;
+  const Golden golden(absl::StrCat(
+      "training/", is_local ? "local" : GetParam().network, ".safetensors"));
+  OracleRun run(GetParam(), golden);
+  ASSERT_OK(run.Train());
+  run.ExpectGoldens();
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -245,9 +381,19 @@ INSTANTIATE_TEST_SUITE_P(
             .network = "mlp",
             .name = "lag0_relativistic_average",
             .lag = 0,
-            .objective = {.loss = AdversarialLoss::kRelativisticAverage}}),
+            .objective = {.loss = AdversarialLoss::kRelativisticAverage}},
+        OracleCase{.network = "mlp",
+                   .name = "sgd",
+                   .ranks = 3,
+                   .optimizer = "sgd { learning_rate: 0.05 momentum: 0.5 }"},
+        OracleCase{.network = "mlp",
+                   .name = "adam",
+                   .ranks = 3,
+                   .optimizer = "adam { learning_rate: 2e-3 beta1: 0.5 "
+                                "beta2: 0.9 eps: 1e-6 }"}),
     [](const auto& info) {
-      return info.param.network + "_" + info.param.name;
+      return absl::StrCat(info.param.ranks > 1 ? "local" : info.param.network,
+                          "_", info.param.name);
     });
 
 }  // namespace

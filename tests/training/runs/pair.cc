@@ -17,19 +17,14 @@
 #include "common/process/thread.h"
 #include "common/status.h"
 #include "discriminator_worker/make_discriminator_role.h"
-#include "exchange/discriminator_end.h"
-#include "exchange/fleet_exchange.h"
-#include "exchange/in_process_exchange.h"
-#include "exchange/rpc/exchange_client.h"
-#include "exchange/rpc/exchange_server.h"
 #include "generator_worker/make_generator_role.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/delayed_exchange.h"
 #include "tests/testing/in_process_fleet.h"
-#include "tests/testing/temp_dir.h"
 #include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/run_roles.h"
+#include "worker/exchange_ends.h"
 
 namespace gandem::testing {
 namespace {
@@ -53,14 +48,15 @@ class MemorySink : public CheckpointSink {
 };
 
 absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
-  const ExchangeOptions options = ExchangeAt(plan, setup.place);
-  GANDEM_ASSIGN_OR_RETURN(const auto end, DiscriminatorEnd::Create(options));
-  GANDEM_ASSIGN_OR_RETURN(const auto generator_end,
-                          CreateInProcessGenerator(options, end.get()));
+  GANDEM_ASSIGN_OR_RETURN(
+      const auto ends,
+      MakeExchangeEnds(COLOCATED, ExchangeAt(plan, setup.place),
+                       {}));
   GANDEM_ASSIGN_OR_RETURN(const auto generator,
-                          MakeGeneratorRole(plan, setup, generator_end.get()));
-  GANDEM_ASSIGN_OR_RETURN(const auto discriminator,
-                          MakeDiscriminatorRole(plan, setup, end.get()));
+                          MakeGeneratorRole(plan, setup, ends->generator()));
+  GANDEM_ASSIGN_OR_RETURN(
+      const auto discriminator,
+      MakeDiscriminatorRole(plan, setup, ends->discriminator()));
   TrainingRole* const roles[] = {generator.get(), discriminator.get()};
   return RunRoles(roles, {});
 }
@@ -78,109 +74,86 @@ class DecoupledRun {
 
   absl::Status Run() {
     GANDEM_RETURN_IF_ERROR(Connect());
-    std::vector<absl::Status> results(generators_.size() +
-                                      discriminators_.size());
     {
       std::vector<Thread> threads;
-      for (size_t i = 0; i < results.size(); ++i) {
-        threads.emplace_back("role", [this, i, &results] {
-          results[i] = RunWorker(i);
-          if (!results[i].ok()) CloseAll(results[i]);
-        });
+      for (auto* const workers : {&generators_, &discriminators_}) {
+        for (const Worker& worker : *workers) {
+          threads.emplace_back("role", [this, &worker] {
+            const absl::Status result = RunWorker(worker);
+            if (!result.ok()) CloseAll(result);
+          });
+        }
       }
     }
-    for (const absl::Status& result : results) {
-      // The first cause, not what others ran into.
-      if (!result.ok()) return first_failure();
-    }
-    return absl::OkStatus();
+    // The first cause, not what others ran into.
+    absl::MutexLock lock(&mu_);
+    return first_failure_;
   }
 
  private:
-  struct GeneratorWorker {
-    std::unique_ptr<GeneratorExchange> exchange;
-    std::unique_ptr<GeneratorExchange> slow;
-    std::unique_ptr<Collective> fleet;
-  };
-  struct DiscriminatorWorker {
-    std::unique_ptr<DiscriminatorEnd> end;
-    std::unique_ptr<ExchangeServer> server;
-    std::unique_ptr<DiscriminatorExchange> slow;
+  struct Worker {
+    int rank = 0;
+    std::unique_ptr<ExchangeEnds> ends;
+    // Of its role: what it uses of `ends`, with delays.
+    std::unique_ptr<GeneratorExchange> generator;
+    std::unique_ptr<DiscriminatorExchange> discriminator;
     std::unique_ptr<Collective> fleet;
   };
 
-  ExchangeOptions OptionsOf(int rank) const {
-    EpochPlace place = setup_.place;
-    place.rank = rank;
-    return ExchangeAt(plan_, place);
-  }
   DelayOptions Delays(uint64_t seed) const {
     return options_.delay_seed == 0
                ? DelayOptions{.max_refusals = 0}
                : DelayOptions{.seed = options_.delay_seed + seed,
                               .max_wait = absl::Milliseconds(3)};
   }
-  // Null for the only worker of a role, as in WorkerEpoch.
-  template <typename Workers>
-  void MakeFleet(Workers& workers) const {
-    if (workers.size() == 1) return;
-    FleetOptions options = {.seed = options_.delay_seed + 1};
-    if (options_.delay_seed != 0) options.max_delay = absl::Microseconds(300);
-    auto fleet = MakeInProcessFleet(static_cast<int>(workers.size()), options);
-    for (size_t rank = 0; rank < workers.size(); ++rank) {
-      workers[rank].fleet = std::move(fleet[rank]);
-    }
-  }
 
-  absl::Status Connect() {
-    MakeFleet(generators_);
-    MakeFleet(discriminators_);
-    for (size_t d = 0; d < discriminators_.size(); ++d) {
-      DiscriminatorWorker& worker = discriminators_[d];
-      const ExchangeOptions options = OptionsOf(static_cast<int>(d));
-      GANDEM_ASSIGN_OR_RETURN(worker.end, DiscriminatorEnd::Create(options));
-      GANDEM_ASSIGN_OR_RETURN(
-          worker.server,
-          ExchangeServer::Start(
-              {.address = absl::StrCat("unix:", folder_ / "socket", d),
-               .exchange = options},
-              worker.end.get()));
-      worker.slow = DelayDiscriminator(worker.end.get(), Delays(2 * d));
+  // The workers of one role, without their exchange with the other.
+  absl::Status Start(Role role, std::vector<Worker>& workers) const {
+    std::vector<std::unique_ptr<Collective>> fleet(1);
+    // Null for the only worker of a role, as in WorkerEpoch.
+    if (workers.size() > 1) {
+      FleetOptions options = {.seed = options_.delay_seed + 1};
+      if (options_.delay_seed != 0) options.max_delay = absl::Microseconds(300);
+      fleet = MakeInProcessFleet(static_cast<int>(workers.size()), options);
     }
-    for (size_t g = 0; g < generators_.size(); ++g) {
-      const ExchangeOptions options = OptionsOf(static_cast<int>(g));
-      std::vector<std::unique_ptr<GeneratorExchange>> clients;
-      for (const DiscriminatorWorker& worker : discriminators_) {
-        GANDEM_ASSIGN_OR_RETURN(
-            clients.emplace_back(),
-            CreateExchangeClient(
-                {.address = worker.server->address(), .exchange = options}));
-      }
-      generators_[g].exchange =
-          clients.size() == 1
-              ? std::move(clients.front())
-              : CreateFleetExchange(options, std::move(clients));
-      generators_[g].slow =
-          DelayGenerator(generators_[g].exchange.get(), Delays(2 * g + 1));
+    for (size_t rank = 0; rank < workers.size(); ++rank) {
+      EpochPlace place = setup_.place;
+      place.rank = workers[rank].rank = static_cast<int>(rank);
+      workers[rank].fleet = std::move(fleet[rank]);
+      GANDEM_ASSIGN_OR_RETURN(
+          workers[rank].ends,
+          MakeExchangeEnds(role, ExchangeAt(plan_, place), {}));
     }
     return absl::OkStatus();
   }
 
-  absl::Status RunWorker(size_t index) {
-    RoleSetup setup = setup_;
-    std::unique_ptr<TrainingRole> role;
-    if (index < generators_.size()) {
-      setup.place.rank = static_cast<int>(index);
-      setup.fleet = generators_[index].fleet.get();
-      GANDEM_ASSIGN_OR_RETURN(
-          role, MakeGeneratorRole(plan_, setup, generators_[index].slow.get()));
-    } else {
-      DiscriminatorWorker& worker = discriminators_[index - generators_.size()];
-      setup.place.rank = static_cast<int>(index - generators_.size());
-      setup.fleet = worker.fleet.get();
-      GANDEM_ASSIGN_OR_RETURN(
-          role, MakeDiscriminatorRole(plan_, setup, worker.slow.get()));
+  absl::Status Connect() {
+    GANDEM_RETURN_IF_ERROR(Start(DISCRIMINATOR, discriminators_));
+    GANDEM_RETURN_IF_ERROR(Start(GENERATOR, generators_));
+    std::vector<std::string> addresses;
+    for (Worker& worker : discriminators_) {
+      addresses.push_back(worker.ends->address());
+      worker.discriminator = DelayDiscriminator(worker.ends->discriminator(),
+                                                Delays(2 * worker.rank));
     }
+    for (Worker& worker : generators_) {
+      GANDEM_RETURN_IF_ERROR(worker.ends->Connect(addresses));
+      worker.generator =
+          DelayGenerator(worker.ends->generator(), Delays(2 * worker.rank + 1));
+    }
+    return absl::OkStatus();
+  }
+
+  absl::Status RunWorker(const Worker& worker) const {
+    RoleSetup setup = setup_;
+    setup.place.rank = worker.rank;
+    setup.fleet = worker.fleet.get();
+    GANDEM_ASSIGN_OR_RETURN(
+        const std::unique_ptr<TrainingRole> role,
+        worker.generator != nullptr
+            ? MakeGeneratorRole(plan_, setup, worker.generator.get())
+            : MakeDiscriminatorRole(plan_, setup,
+                                    worker.discriminator.get()));
     TrainingRole* const roles[] = {role.get()};
     return RunRoles(roles, {.poll = options_.poll});
   }
@@ -191,26 +164,19 @@ class DecoupledRun {
       if (!first_failure_.ok()) return;
       first_failure_ = reason;
     }
-    for (const GeneratorWorker& worker : generators_) {
-      worker.exchange->Close(reason);
-      if (worker.fleet) worker.fleet->Close(reason);
+    for (auto* const workers : {&generators_, &discriminators_}) {
+      for (const Worker& worker : *workers) {
+        worker.ends->Close(reason);
+        if (worker.fleet) worker.fleet->Close(reason);
+      }
     }
-    for (const DiscriminatorWorker& worker : discriminators_) {
-      worker.end->Close(reason);
-      if (worker.fleet) worker.fleet->Close(reason);
-    }
-  }
-  absl::Status first_failure() {
-    absl::MutexLock lock(&mu_);
-    return first_failure_;
   }
 
   const RunPlan& plan_;
   const RoleSetup& setup_;
   const PairOptions& options_;
-  const TempDir folder_;
-  std::vector<DiscriminatorWorker> discriminators_;
-  std::vector<GeneratorWorker> generators_;  // these end first
+  std::vector<Worker> discriminators_;
+  std::vector<Worker> generators_;  // these end first
   absl::Mutex mu_;
   absl::Status first_failure_ ABSL_GUARDED_BY(mu_);
 };
@@ -219,10 +185,10 @@ class DecoupledRun {
 
 absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
                                     const PairOptions& options) {
-  const RunPlan plan = MakeRunPlan(config);
   MemorySink sink;
   RoundGate gate(options.first_round, config.rounds());
   if (options.cut >= 0) gate.SetCut(options.cut);
+  const RunPlan plan = MakeRunPlan(config);
   const RoleSetup setup{.place = {.first_round = options.first_round,
                                   .saved_rounds = options.first_round},
                         .resume_from = options.resume_from,

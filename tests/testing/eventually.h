@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one place where a test waits for what another process or thread does
+// without telling.
+#pragma once
+
+#include "absl/functional/function_ref.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+
+namespace gandem::testing {
+
+// Polls until `condition` is true; false after a time that only a broken build
+// takes.
+inline bool Eventually(absl::FunctionRef<bool()> condition) {
+  const absl::Time deadline = absl::Now() + absl::Minutes(2);
+  while (!condition()) {
+    if (absl::Now() > deadline) return false;
+    absl::SleepFor(absl::Milliseconds(2));
+  }
+  return true;
+}
+
+}  // namespace gandem::testing
