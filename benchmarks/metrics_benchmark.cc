@@ -3,7 +3,6 @@
 // Seconds that the metrics take once the features are there, each the median
 // of a few repetitions; and of CPU time, all threads together, which says more
 // on a machine that does other things too.
-#include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -25,6 +24,7 @@
 #include "evaluation/metrics/metrics_self_test.h"
 #include "evaluation/metrics/precision_recall.h"
 #include "evaluation/metrics/sampling_bias.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -2,7 +2,6 @@
 //
 // Milliseconds per update of every optimizer on the CPU, all in one run and in
 // turns. "adam" is PyTorch's own fused kernel, the measure of the others.
-#include <torch/torch.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -17,6 +16,7 @@
 #include "common/check.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
+#include "models/torch.h"
 #include "training/optimizers/make_optimizer.h"
 
 namespace gandem {

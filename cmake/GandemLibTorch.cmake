@@ -84,9 +84,10 @@ if(GANDEM_CUDA_FOUND)
   target_compile_definitions(gandem_torch INTERFACE GANDEM_CUDA=1)
 endif()
 
-# One precompiled torch/torch.h for all Torch folders: 15 s a file without it.
-file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled torch/torch.h.\n")
+# One precompiled models/torch.h for all Torch folders.
+file(WRITE ${CMAKE_BINARY_DIR}/torch_pch.cc "// Holds the precompiled models/torch.h.\n")
 add_library(gandem_torch_pch OBJECT ${CMAKE_BINARY_DIR}/torch_pch.cc)
 target_link_libraries(gandem_torch_pch PRIVATE gandem_torch gandem_flags)
 target_compile_options(gandem_torch_pch PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
-target_precompile_headers(gandem_torch_pch PRIVATE <torch/torch.h>)
+target_precompile_headers(gandem_torch_pch PRIVATE
+  ${CMAKE_SOURCE_DIR}/models/torch.h)

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discriminator_worker/discriminator_objective.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

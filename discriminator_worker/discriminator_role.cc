@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discriminator_worker/discriminator_role.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
+#include "models/torch.h"
 
 namespace gandem {
 

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discriminator_worker/make_discriminator_role.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "common/status.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/real_images.h"
 #include "models/layers/batch_norm.h"
+#include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"

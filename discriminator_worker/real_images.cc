@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discriminator_worker/real_images.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/prefetcher.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/inputs/pairs.h"

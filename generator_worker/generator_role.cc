@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator_worker/generator_role.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
+#include "models/torch.h"
 #include "training/objective/losses.h"
 
 namespace gandem {

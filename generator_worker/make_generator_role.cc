@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator_worker/make_generator_role.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "common/status.h"
@@ -10,6 +8,7 @@
 #include "generator_worker/sample_writer.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
 #include "training/inputs/pairs.h"

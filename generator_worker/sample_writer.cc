@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "generator_worker/sample_writer.h"
 
-#include <torch/torch.h>
-
 #include "absl/strings/str_format.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/process/log.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/inputs/conditions.h"
 #include "training/inputs/sources.h"
 

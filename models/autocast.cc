@@ -2,9 +2,10 @@
 #include "models/autocast.h"
 
 #include <ATen/autocast_mode.h>
-#include <torch/torch.h>
 
 #include <utility>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

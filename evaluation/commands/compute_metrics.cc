@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/compute_metrics.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -15,6 +13,7 @@
 #include "evaluation/metrics/kernel_distance.h"
 #include "evaluation/metrics/precision_recall.h"
 #include "evaluation/metrics/sampling_bias.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/evaluate_command.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <memory>
 #include <utility>
@@ -27,6 +25,7 @@
 #include "evaluation/images/resized_images.h"
 #include "evaluation/metrics/metrics_self_test.h"
 #include "evaluation/metrics/statistics_file.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/sample_command.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <span>
 #include <utility>
@@ -17,6 +15,7 @@
 #include "evaluation/images/load_generator.h"
 #include "evaluation/images/sample_condition.h"
 #include "evaluation/images/sample_noise.h"
+#include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "training/inputs/conditions.h"
 #include "training/state/catch_torch.h"

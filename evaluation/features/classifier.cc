@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/classifier.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -16,6 +14,7 @@
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 #include "training/state/module_state.h"
 
 namespace gandem {

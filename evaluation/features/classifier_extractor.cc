@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/classifier_extractor.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

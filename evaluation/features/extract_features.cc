@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/extract_features.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <memory>
 #include <optional>
@@ -18,6 +16,7 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "evaluation/images/image_set.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

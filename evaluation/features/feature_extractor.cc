@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/feature_extractor.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -16,6 +14,7 @@
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/torchscript_extractor.h"
 #include "evaluation/formats/state_dict_file.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -2,7 +2,6 @@
 #include "evaluation/features/feature_store.h"
 
 #include <google/protobuf/text_format.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <utility>
@@ -14,6 +13,7 @@
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/inception_extractor.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -11,6 +9,7 @@
 #include "common/status.h"
 #include "evaluation/features/inception_resize.h"
 #include "evaluation/features/inception_v3.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/inception_resize.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <vector>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/inception_v3.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/state/module_state.h"
 
 namespace gandem {

@@ -3,7 +3,6 @@
 
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
-#include <torch/torch.h>
 
 #include <optional>
 #include <utility>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/features/inception_extractor.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/train_features.h"
 
-#include <torch/torch.h>
+#include <torch/optim.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -27,6 +27,7 @@
 #include "evaluation/features/classifier.h"
 #include "evaluation/features/classifier_extractor.h"
 #include "evaluation/images/labeled_images.h"
+#include "models/torch.h"
 #include "pipeline/data_order.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/state/catch_torch.h"

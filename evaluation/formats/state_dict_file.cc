@@ -2,7 +2,6 @@
 #include "evaluation/formats/state_dict_file.h"
 
 #include <caffe2/serialize/inline_container.h>
-#include <torch/torch.h>
 
 #include <cstring>
 #include <functional>
@@ -14,6 +13,7 @@
 #include "common/files/file.h"
 #include "common/status.h"
 #include "evaluation/formats/tensor_pickle.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/dataset_images.h"
 
-#include <torch/torch.h>
-
 #include <cstdint>
 #include <string>
 #include <utility>
@@ -15,6 +13,7 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
 

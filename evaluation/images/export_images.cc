@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/export_images.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <filesystem>
 #include <functional>
@@ -19,6 +17,7 @@
 #include "common/files/png.h"
 #include "common/status.h"
 #include "evaluation/metrics/feature_moments.h"
+#include "models/torch.h"
 #include "pipeline/formats/npz.h"
 #include "pipeline/formats/tar.h"
 #include "training/state/catch_torch.h"

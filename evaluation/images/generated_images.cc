@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/generated_images.h"
 
-#include <torch/torch.h>
-
 #include <optional>
 #include <utility>
 
@@ -12,6 +10,7 @@
 #include "common/status.h"
 #include "evaluation/images/sample_condition.h"
 #include "evaluation/images/sample_noise.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

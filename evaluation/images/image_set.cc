@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/image_set.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -11,6 +9,7 @@
 #include "evaluation/images/dataset_images.h"
 #include "evaluation/images/generated_images.h"
 #include "evaluation/images/resized_images.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

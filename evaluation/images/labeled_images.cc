@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/labeled_images.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <memory>
 #include <vector>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/png.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/dataset.h"
 #include "pipeline/sources/open_dataset.h"
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/load_generator.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "absl/status/status.h"
@@ -14,6 +12,7 @@
 #include "common/files/file.h"
 #include "common/status.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 

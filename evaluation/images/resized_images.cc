@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/resized_images.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <span>
 #include <string>
@@ -12,6 +10,7 @@
 #include "common/faults.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/resampler.h"
 
 namespace gandem {

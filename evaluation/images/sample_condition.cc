@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/sample_condition.h"
 
-#include <torch/torch.h>
-
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/inputs/pairs.h"
 
 namespace gandem {

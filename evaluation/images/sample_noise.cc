@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/sample_noise.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "common/philox.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/standing_statistics.h"
 
-#include <torch/torch.h>
-
 #include "common/philox.h"
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

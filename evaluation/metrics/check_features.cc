@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/check_features.h"
 
-#include <torch/torch.h>
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/status.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/feature_moments.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

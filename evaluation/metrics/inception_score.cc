@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/inception_score.h"
 
-#include <torch/torch.h>
-
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
+#include "models/torch.h"
 #include "pipeline/data_order.h"
 
 namespace gandem {

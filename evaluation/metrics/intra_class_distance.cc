@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/intra_class_distance.h"
 
-#include <torch/torch.h>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
 #include "evaluation/metrics/feature_moments.h"
 #include "evaluation/metrics/frechet_distance.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/kernel_distance.h"
 
-#include <torch/torch.h>
-
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
+#include "models/torch.h"
 #include "pipeline/data_order.h"
 
 namespace gandem {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/metrics_self_test.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -16,6 +14,7 @@
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/kernel_distance.h"
 #include "evaluation/metrics/precision_recall.h"
+#include "models/torch.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/precision_recall.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <limits>
 
@@ -10,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/sampling_bias.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -14,6 +12,7 @@
 #include "common/check.h"
 #include "common/philox.h"
 #include "common/status.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

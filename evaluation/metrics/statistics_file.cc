@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/statistics_file.h"
 
-#include <torch/torch.h>
 #include <unistd.h>
 
 #include <cmath>
@@ -18,6 +17,7 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/formats/npz.h"
 
 namespace gandem {

@@ -15,13 +15,13 @@
 //
 // Convolutions are padded alike on all sides. Noise is normal, where Radford's
 // was uniform.
-#include <torch/torch.h>
 
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/layer_norm.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

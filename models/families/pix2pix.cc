@@ -10,7 +10,6 @@
 //      alone.
 //   D: PatchGAN on the concatenation of the image that was translated and the
 //      other one: w@/2, 2w@/4, 4w@/8, 8w, a logit for each patch of 70x70
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <bit>
@@ -23,6 +22,7 @@
 #include "models/layers/dropout.h"
 #include "models/layers/layer.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

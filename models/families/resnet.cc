@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/families/resnet.h"
 
-#include <torch/torch.h>
-
 #include "common/check.h"
 #include "common/config/resnet_plan.h"
 #include "models/layers/bottleneck_block.h"
 #include "models/layers/self_attention.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

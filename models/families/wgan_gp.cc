@@ -11,13 +11,13 @@
 //      the input of their block, shortcuts that average first
 //
 // The first convolution of every block has no bias.
-#include <torch/torch.h>
 
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/residual_block.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/batch_norm.h"
 
-#include <torch/torch.h>
-
 #include <tuple>
 #include <vector>
 
 #include "models/autocast.h"
+#include "models/torch.h"
 
 namespace gandem {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/bottleneck_block.h"
 
-#include <torch/torch.h>
-
 #include <string>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/conditional_batch_norm.h"
 
-#include <torch/torch.h>
-
 #include "common/check.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/discriminator_head.h"
 
-#include <torch/torch.h>
-
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/dropout.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 
 #include "common/philox.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

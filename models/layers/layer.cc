@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/layer.h"
 
-#include <torch/torch.h>
-
 #include <string>
 #include <utility>
 
 #include "common/check.h"
 #include "models/layers/recompute.h"
+#include "models/torch.h"
 
 namespace gandem {
 

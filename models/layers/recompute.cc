@@ -3,7 +3,6 @@
 
 #include <torch/csrc/autograd/functions/utils.h>
 #include <torch/csrc/autograd/saved_variable.h>
-#include <torch/torch.h>
 
 #include <string>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "common/check.h"
 #include "models/autocast.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

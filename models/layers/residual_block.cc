@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/residual_block.h"
 
-#include <torch/torch.h>
-
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer_norm.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/self_attention.h"
 
-#include <torch/torch.h>
+#include "models/torch.h"
 
 namespace gandem {
 

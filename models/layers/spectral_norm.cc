@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/spectral_norm.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 
 #include "models/autocast.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/registry/initialize.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 
 #include "common/check.h"
 #include "common/philox.h"
 #include "models/layers/weighted.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

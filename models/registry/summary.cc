@@ -2,7 +2,6 @@
 #include "models/registry/summary.h"
 
 #include <ATen/record_function.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -2,7 +2,6 @@
 #include "discriminator_worker/discriminator_objective.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <memory>
@@ -11,6 +10,7 @@
 
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/training/objective/small_critics.h"

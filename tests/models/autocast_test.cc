@@ -4,13 +4,13 @@
 #include <ATen/autocast_mode.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <memory>
 
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 
@@ -34,7 +34,7 @@ double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
 class AutocastTest : public ::testing::TestWithParam<at::ScalarType> {
  protected:
   void SetUp() override {
-    torch::set_num_threads(1);
+    at::set_num_threads(1);
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(
         "sndcgan { width: 4 noise_dim: 6 }", &config_));
   }

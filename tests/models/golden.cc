@@ -2,12 +2,12 @@
 #include "tests/models/golden.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 #include <limits>
 
 #include "common/checkpoint/safetensors.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem::testing {

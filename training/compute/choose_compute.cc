@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/compute/choose_compute.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <optional>
 
@@ -12,6 +10,7 @@
 #include "common/config/role_name.h"
 #include "common/process/log.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/state/module_state.h"
 
 namespace gandem {

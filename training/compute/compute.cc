@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/compute/compute.h"
 
-#include <torch/torch.h>
+#include "models/torch.h"
 
 namespace gandem {
 

@@ -4,7 +4,6 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <c10/core/Allocator.h>
 #include <c10/util/ThreadLocalDebugInfo.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "absl/time/clock.h"
 #include "common/status.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "training/compute/place_network.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/state/catch_torch.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/compute/network_plan.h"
 
-#include <torch/torch.h>
-
 #include <optional>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

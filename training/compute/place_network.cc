@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/compute/place_network.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 
 #include "common/check.h"
 #include "models/autocast.h"
 #include "models/layers/layer.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

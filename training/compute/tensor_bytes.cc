@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/compute/tensor_bytes.h"
 
-#include <torch/torch.h>
-
 #include <memory>
 
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

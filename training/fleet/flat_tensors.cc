@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/fleet/flat_tensors.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/fleet/gradient_synchronizer.h"
 
-#include <torch/torch.h>
-
 #include <span>
 #include <utility>
 
@@ -10,6 +8,7 @@
 #include "common/check.h"
 #include "common/files/crc32c.h"
 #include "common/status.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

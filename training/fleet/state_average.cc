@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/fleet/state_average.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <utility>
 
 #include "common/status.h"
+#include "models/torch.h"
 
 namespace gandem {
 

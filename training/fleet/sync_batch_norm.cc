@@ -2,7 +2,6 @@
 #include "training/fleet/sync_batch_norm.h"
 
 #include <torch/csrc/autograd/functions/utils.h>
-#include <torch/torch.h>
 
 #include <string>
 #include <utility>
@@ -10,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/time/clock.h"
+#include "models/torch.h"
 #include "training/fleet/flat_tensors.h"
 #include "training/state/status_error.h"
 

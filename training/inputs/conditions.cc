@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/inputs/conditions.h"
 
-#include <torch/torch.h>
-
 #include <memory>
 #include <utility>
 
 #include "common/check.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "training/inputs/data_places.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/inputs/sources.h"
 
-#include <torch/torch.h>
+#include "models/torch.h"
 
 namespace gandem {
 

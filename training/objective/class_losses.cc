@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/class_losses.h"
 
-#include <torch/torch.h>
-
 #include <limits>
 
 #include "common/check.h"
 #include "models/network.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

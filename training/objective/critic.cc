@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/critic.h"
 
-#include <torch/torch.h>
-
 #include <bit>
 #include <vector>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/diff_augment.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 #include <vector>
 
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

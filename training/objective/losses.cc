@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/losses.h"
 
-#include <torch/torch.h>
-
 #include "common/check.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/penalties.h"
 
-#include <torch/torch.h>
-
 #include "models/network.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "training/objective/losses.h"
 

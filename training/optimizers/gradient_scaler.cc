@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/gradient_scaler.h"
 
-#include <torch/torch.h>
-
 #include <limits>
 #include <utility>
+
+#include "models/torch.h"
 
 namespace gandem {
 

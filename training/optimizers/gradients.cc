@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/gradients.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <vector>
 
 #include "common/status.h"
+#include "models/torch.h"
 
 namespace gandem {
 

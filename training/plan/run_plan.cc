@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/plan/run_plan.h"
 
-#include <torch/torch.h>
-
 #include "common/config/loss_needs.h"
 #include "common/config/micro_batch.h"
 #include "common/config/run_config.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

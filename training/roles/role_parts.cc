@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/roles/role_parts.h"
 
-#include <torch/torch.h>
-
 #include <utility>
 #include <vector>
 
@@ -11,6 +9,7 @@
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
 #include "training/fleet/sync_batch_norm.h"

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/catch_torch.h"
 
-#include <torch/torch.h>
-
 #include <exception>
 #include <new>
 
 #include "common/process/log.h"
+#include "models/torch.h"
 #include "training/state/status_error.h"
 
 namespace gandem {

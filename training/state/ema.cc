@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/ema.h"
 
-#include <torch/torch.h>
-
 #include <algorithm>
 #include <cmath>
 
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

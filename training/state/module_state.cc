@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/module_state.h"
 
-#include <torch/torch.h>
-
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -11,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/check.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <optional>
 #include <string>
@@ -11,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "evaluation/metrics/intra_class_distance.h"
+#include "models/torch.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

@@ -4,7 +4,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/wait.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -25,6 +24,7 @@
 #include "common/philox.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"

@@ -5,7 +5,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <limits>
@@ -13,6 +12,7 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "evaluation/features/classifier.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 

@@ -4,7 +4,6 @@
 // architecture and drawn weights (tests/oracles/feature_goldens.py).
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <string>
@@ -13,6 +12,7 @@
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/inception_resize.h"
 #include "evaluation/features/inception_v3.h"
+#include "models/torch.h"
 #include "tests/evaluation/features/inception_testing.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"

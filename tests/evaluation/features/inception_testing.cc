@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/evaluation/features/inception_testing.h"
 
-#include <torch/torch.h>
-
 #include <cmath>
 #include <map>
 #include <utility>
 
 #include "absl/strings/match.h"
 #include "common/philox.h"
+#include "models/torch.h"
 
 namespace gandem::testing {
 namespace {

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 
@@ -11,6 +10,7 @@
 #include "common/files/sha256.h"
 #include "evaluation/commands/train_features_command.h"
 #include "evaluation/features/feature_extractor.h"
+#include "models/torch.h"
 #include "pipeline/sources/named_dataset.h"
 #include "tests/evaluation/features/classifier_testing.h"
 #include "tests/testing/status_matchers.h"

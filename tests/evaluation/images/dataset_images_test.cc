@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "evaluation/images/export_images.h"
+#include "models/torch.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"

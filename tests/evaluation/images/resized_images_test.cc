@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <memory>
 #include <string>
 
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {

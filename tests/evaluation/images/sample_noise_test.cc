@@ -2,9 +2,9 @@
 #include "evaluation/images/sample_noise.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "common/philox.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {

@@ -3,12 +3,12 @@
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <string>
 
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {

@@ -3,11 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <limits>
 #include <vector>
 
+#include "models/torch.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
 

@@ -3,10 +3,10 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 
+#include "models/torch.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
 

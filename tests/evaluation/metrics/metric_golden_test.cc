@@ -3,12 +3,12 @@
 // The same features through torch-fidelity, pytorch-fid and us
 // (tests/oracles/metric_goldens.py).
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "evaluation/metrics/frechet_distance.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/kernel_distance.h"
 #include "evaluation/metrics/precision_recall.h"
+#include "models/torch.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"
 

@@ -4,10 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/library.h>
-#include <torch/torch.h>
 
 #include <tuple>
 
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {

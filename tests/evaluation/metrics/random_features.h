@@ -4,11 +4,10 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <cstdint>
 
 #include "common/philox.h"
+#include "models/torch.h"
 
 namespace gandem::testing {
 

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <limits>
 #include <map>
@@ -12,6 +11,7 @@
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "evaluation/metrics/frechet_distance.h"
+#include "models/torch.h"
 #include "pipeline/formats/npz.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"

@@ -4,10 +4,10 @@
 // 331 MB, and orthogonal ones take time to find.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

@@ -4,13 +4,13 @@
 // (tests/oracles/network_goldens.py), forward and backward, in float32.
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <ostream>
 #include <string>
 
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"

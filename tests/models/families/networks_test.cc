@@ -3,7 +3,6 @@
 // What every family promises about forward modes (network.h).
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <ostream>
@@ -11,6 +10,7 @@
 
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 
@@ -55,7 +55,7 @@ bool Equal(const State& a, const State& b) {
 class NetworksTest : public ::testing::TestWithParam<NetworksCase> {
  protected:
   void SetUp() override {
-    torch::set_num_threads(1);
+    at::set_num_threads(1);
     NetworkConfig config;
     ASSERT_TRUE(google::protobuf::TextFormat::ParseFromString(GetParam().config,
                                                               &config));

@@ -6,7 +6,6 @@
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <string>
@@ -14,6 +13,7 @@
 
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

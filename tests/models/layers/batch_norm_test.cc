@@ -2,11 +2,13 @@
 #include "models/layers/batch_norm.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/modules/batchnorm.h>
 
 #include <map>
 #include <memory>
 #include <string>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -4,12 +4,12 @@
 // embeddings, discriminator heads. Forward and backward passes of whole
 // networks are compared with PyTorch in network_golden_test.cc.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "models/layers/conditional_batch_norm.h"
 #include "models/layers/discriminator_head.h"
 #include "models/layers/self_attention.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -2,12 +2,12 @@
 #include "models/layers/spectral_norm.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <vector>
 
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -3,13 +3,13 @@
 
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <string>
 
 #include "common/philox.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

@@ -7,7 +7,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cstdlib>
 #include <map>
@@ -21,6 +20,7 @@
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

@@ -6,7 +6,6 @@
 #include <gmock/gmock.h>
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <ostream>
 #include <string>
@@ -14,6 +13,7 @@
 #include "common/config/network_check.h"
 #include "models/layers/layer.h"
 #include "models/registry/initialize.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 

@@ -2,12 +2,12 @@
 #include "training/compute/measure_step.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <string>
 #include <vector>
 
 #include "common/files/text_proto.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "training/plan/run_plan.h"
 

@@ -2,7 +2,8 @@
 #include "training/compute/tensor_bytes.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

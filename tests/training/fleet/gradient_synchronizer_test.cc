@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <deque>
@@ -20,6 +19,7 @@
 #include "common/process/thread.h"
 #include "common/status.h"
 #include "exchange/schedule.h"
+#include "models/torch.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/recording_collective.h"
 #include "tests/testing/status_matchers.h"

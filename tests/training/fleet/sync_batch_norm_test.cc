@@ -7,7 +7,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <memory>
@@ -23,6 +22,7 @@
 #include "models/layers/batch_norm.h"
 #include "models/layers/recompute.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/recording_collective.h"

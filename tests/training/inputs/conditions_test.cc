@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "discriminator_worker/discriminator_role.h"
 #include "generator_worker/generator_role.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <span>
 #include <utility>
 
+#include "models/torch.h"
 #include "pipeline/prefetcher.h"
 #include "tests/testing/status_matchers.h"
 

@@ -2,9 +2,9 @@
 #include "training/objective/class_losses.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include "models/network.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

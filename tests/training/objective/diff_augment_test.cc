@@ -2,10 +2,10 @@
 #include "training/objective/diff_augment.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <vector>
 
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -3,12 +3,12 @@
 // Losses, penalties and augmentation against an independent PyTorch script
 // (tests/oracles/loss_goldens.py): values and gradients in float64.
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <memory>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/models/golden.h"
 #include "tests/training/objective/small_critics.h"

@@ -2,13 +2,13 @@
 #include "training/objective/losses.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <utility>
 #include <vector>
 
 #include "common/config/loss_needs.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -2,7 +2,6 @@
 #include "training/objective/penalties.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <functional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/training/objective/small_critics.h"

@@ -5,11 +5,10 @@
 // Owner: the test. Thread safety: one thread.
 #pragma once
 
-#include <torch/torch.h>
-
 #include <memory>
 
 #include "models/network.h"
+#include "models/torch.h"
 
 namespace gandem::testing {
 

@@ -3,12 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <limits>
 #include <memory>
 #include <vector>
 
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "training/optimizers/gradients.h"
 #include "training/optimizers/make_optimizer.h"

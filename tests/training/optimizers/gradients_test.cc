@@ -2,10 +2,12 @@
 #include "training/optimizers/gradients.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
+#include <torch/nn/utils/clip_grad.h>
 
 #include <cmath>
 #include <limits>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

@@ -3,12 +3,12 @@
 // 100 steps of every optimizer in float64 against PyTorch, or against a NumPy
 // script straight from the paper (tests/oracles/optimizer_goldens.py).
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <string>
 
 #include "common/files/text_proto.h"
+#include "models/torch.h"
 #include "tests/models/golden.h"
 #include "tests/testing/status_matchers.h"
 #include "training/optimizers/make_optimizer.h"

@@ -6,7 +6,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <map>
 #include <memory>
@@ -14,6 +13,7 @@
 #include <tuple>
 
 #include "common/files/text_proto.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "training/optimizers/make_optimizer.h"
 

@@ -5,7 +5,6 @@
 // of its own: ranks against one rank, or bits of ranks against each other.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <functional>
@@ -21,6 +20,7 @@
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/recording_collective.h"
 #include "tests/testing/status_matchers.h"

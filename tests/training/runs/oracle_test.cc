@@ -7,7 +7,6 @@
 // slices of different sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <memory>
 #include <string>
@@ -22,6 +21,7 @@
 #include "discriminator_worker/discriminator_role.h"
 #include "generator_worker/generator_role.h"
 #include "models/registry/registry.h"
+#include "models/torch.h"
 #include "tests/models/golden.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"

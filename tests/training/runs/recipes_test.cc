@@ -4,7 +4,6 @@
 // images.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "common/config/run_config.h"
+#include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/training/runs/pair.h"
 

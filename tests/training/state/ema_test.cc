@@ -2,13 +2,13 @@
 #include "training/state/ema.h"
 
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <cmath>
 #include <vector>
 
 #include "models/layers/batch_norm.h"
 #include "models/layers/weighted.h"
+#include "models/torch.h"
 
 namespace gandem {
 namespace {

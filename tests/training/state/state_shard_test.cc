@@ -3,11 +3,12 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <torch/torch.h>
 
 #include <set>
 #include <string>
 #include <vector>
+
+#include "models/torch.h"
 
 namespace gandem {
 namespace {
