@@ -15,7 +15,7 @@ class TableTest(unittest.TestCase):
         self.assertEqual(len(set(faults)), len(faults))
         points = re.findall(
             r'^    "([\w.]+)",$',
-            (harness.SOURCE / "common" / "process" / "failpoint.cc").read_text(), re.M)
+            (harness.SOURCE / "common/process/failpoint.cc").read_text(), re.M)
         self.assertEqual(
             {fault.point for fault in faults},
             {point for point in points if not point.startswith("evaluation.")})
