@@ -8,11 +8,26 @@
 #include "common/files/crc32c.h"
 #include "common/files/file.h"
 #include "common/process/failpoint.h"
+#include "common/process/log.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 
 namespace gandem {
 namespace {
+
+ShardReport ReportOf(int64_t completed_rounds,
+                     const absl::StatusOr<std::vector<CheckpointFile>>& files) {
+  ShardReport report;
+  report.set_step(completed_rounds);
+  if (files.ok()) {
+    report.mutable_files()->Assign(files->begin(), files->end());
+  } else {
+    GANDEM_LOG_ERROR("checkpoint after {} rounds is given up: {}",
+                     completed_rounds, files.status());
+    report.set_error(files.status().ToString());
+  }
+  return report;
+}
 
 CheckpointFile Describe(const std::string& name, int64_t size, uint32_t crc) {
   CheckpointFile file;
@@ -90,7 +105,7 @@ void CheckpointWriter::Run() {
       written_.erase(job.completed_rounds);
     }
     if (!files.ok() || !files->empty()) {
-      report_(job.completed_rounds, std::move(files));
+      report_(ReportOf(job.completed_rounds, files));
     }
     absl::MutexLock lock(&mu_);
     busy_ = false;

@@ -26,6 +26,7 @@
 #include "absl/time/time.h"
 #include "common/process/thread.h"
 #include "proto/checkpoint.pb.h"
+#include "proto/control.pb.h"
 #include "training/roles/training_role.h"
 
 namespace gandem {
@@ -41,10 +42,9 @@ class CheckpointWriter : public CheckpointSink {
     // run does that.
     std::string config_text;
   };
-  // Told when all files of this worker are on disk, or what prevented it.
-  using Report =
-      std::function<void(int64_t completed_rounds,
-                         absl::StatusOr<std::vector<CheckpointFile>> files)>;
+  // Gets the files of this worker when all are on disk, or what prevented it;
+  // who reports and in which epoch is left to the caller.
+  using Report = std::function<void(ShardReport)>;
 
   CheckpointWriter(Options options, Report report);
   ~CheckpointWriter() override;

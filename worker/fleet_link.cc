@@ -2,11 +2,20 @@
 #include "worker/fleet_link.h"
 
 #include <utility>
+#include <vector>
 
 #include "common/check.h"
 #include "common/status.h"
 
 namespace gandem {
+
+int PositionOnHost(const JoinReply& joined, int rank) {
+  int position = 0;
+  for (int other = 0; other < rank; ++other) {
+    if (joined.fleet(other).host() == joined.fleet(rank).host()) ++position;
+  }
+  return position;
+}
 
 absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
     int size, const FleetListen& listen) {
@@ -38,9 +47,16 @@ std::string FleetLink::network_address() const {
   return listener_ == nullptr ? "" : listener_->network_address();
 }
 
-absl::Status FleetLink::Connect(int rank, std::vector<RingPeer> peers,
+absl::Status FleetLink::Connect(int rank, const JoinReply& joined,
                                 int64_t membership_epoch) {
   if (listener_ == nullptr) return absl::OkStatus();
+  std::vector<RingPeer> peers;
+  for (const FleetMember& member : joined.fleet()) {
+    peers.push_back({.host = member.host(),
+                     .local_address = member.local_address(),
+                     .network_address = member.network_address(),
+                     .incarnation = member.incarnation()});
+  }
   GANDEM_ASSIGN_OR_RETURN(
       auto ring,
       CreateRing(std::move(listener_), {.rank = rank,

@@ -13,7 +13,6 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -24,6 +23,7 @@
 #include "collective/nccl_collective.h"
 #include "collective/ring_collective.h"
 #include "common/rpc/socket_folder.h"
+#include "proto/control.pb.h"
 #include "training/fleet/fleet_collectives.h"
 
 namespace gandem {
@@ -33,6 +33,9 @@ struct FleetListen {
   std::string network_address = {};  // empty: for workers on this host only
   bool insecure_network = false;     // see CheckListenAddress
 };
+
+// Of the worker `rank` among those of its role on its host.
+int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
  public:
@@ -46,7 +49,7 @@ class FleetLink {
   std::string network_address() const;
 
   // Called once, when all have joined. Connects in the background.
-  absl::Status Connect(int rank, std::vector<RingPeer> peers,
+  absl::Status Connect(int rank, const JoinReply& joined,
                        int64_t membership_epoch);
   // Called after Connect, where sums are NCCL's, between the ranks' devices.
   // Waits for the other ranks.

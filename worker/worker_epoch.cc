@@ -29,15 +29,6 @@ bool MayBeTheirs(const absl::Status& failure) {
          absl::IsAborted(failure);
 }
 
-// Among the workers of its role on its host.
-int PositionOnHost(const JoinReply& joined, int rank) {
-  int position = 0;
-  for (int other = 0; other < rank; ++other) {
-    if (joined.fleet(other).host() == joined.fleet(rank).host()) ++position;
-  }
-  return position;
-}
-
 }  // namespace
 
 WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
@@ -55,6 +46,9 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
               .incarnation = assignment.incarnation(),
               .first_round = assignment.first_round(),
               .saved_rounds = assignment.committed_step()}),
+      fleet_size_(
+          options_.role == COLOCATED ? 1 : plan.role(options_.role).workers),
+      uses_nccl_(fleet_size_ > 1 && plan.role(options_.role).uses_nccl),
       held_(held),
       gate_(place_.first_round, plan.rounds),
       committed_step_(place_.saved_rounds) {
@@ -64,12 +58,7 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
 }
 
 WorkerEpoch::~WorkerEpoch() {
-  End(absl::CancelledError("the run epoch is over"));
-  {
-    absl::MutexLock lock(&mu_);
-    beating_ = nullptr;
-    writing_ = nullptr;
-  }
+  End(Phase::kSuperseded, absl::CancelledError("the run epoch is over"));
   writer_.reset();  // completes what it is writing, and reports it
   heartbeats_.reset();
 }
@@ -77,11 +66,16 @@ WorkerEpoch::~WorkerEpoch() {
 absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
   absl::Status done = RunRoundLoop();
   absl::MutexLock lock(&mu_);
-  if (superseded_) return Outcome::kSuperseded;
-  if (done.ok() || leave_) return OutcomeOfLeaving();
-  // What ended the loop explains what the loop then ran into.
-  if (!ended_.ok()) return ended_;
-  return done;
+  switch (phase_) {
+    case Phase::kSuperseded:
+      return Outcome::kSuperseded;
+    case Phase::kLeaving:
+      return OutcomeOfLeaving();
+    case Phase::kFailed:
+      return ended_;  // explains what the loop then ran into
+    default:
+      return done;
+  }
 }
 
 WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
@@ -99,16 +93,18 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
-  JoinReply joined;
-  GANDEM_RETURN_IF_ERROR(Prepare(joined));
-  StartHeartbeats();
-  if (joined.epoch_superseded() || joined.leave()) {
-    absl::MutexLock lock(&mu_);
-    superseded_ = joined.epoch_superseded();
-    leave_ = joined.leave();
-    return absl::OkStatus();
+  const absl::Status opened = OpenEnds();
+  if (!opened.ok()) return TellFailure(opened);
+  absl::StatusOr<JoinReply> joined = JoinOthers();
+  // The coordinator refused this worker, and the others need not wait for it.
+  if (absl::IsInvalidArgument(joined.status())) {
+    return TellFailure(joined.status());
   }
-  absl::Status done = CatchTorch([&] { return RunAllRounds(joined); });
+  GANDEM_RETURN_IF_ERROR(joined);
+  EndIfOver(*joined);
+  GANDEM_RETURN_IF_ERROR(ended());
+  StartHeartbeats();
+  absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);
@@ -117,12 +113,12 @@ absl::Status WorkerEpoch::RunRoundLoop() {
     }
     return done;
   }
-  finished_ = true;
+  Enter(Phase::kFinished);
   heartbeats_->Wake();
   // Others may still fetch from this worker's exchange.
   absl::MutexLock lock(&mu_);
-  mu_.Await(absl::Condition(this, &WorkerEpoch::LeaveOrEnded));
-  return leave_ ? absl::OkStatus() : ended_;
+  mu_.Await(absl::Condition(this, &WorkerEpoch::HasEnded));
+  return ended_;
 }
 
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
@@ -133,22 +129,14 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   const absl::Duration patience =
       plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::LeaveOrEnded),
-                       patience);
+  mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::HasEnded), patience);
 }
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
                                           const RunPlan& plan) {
-  std::vector<RingPeer> peers;
-  for (const FleetMember& member : joined.fleet()) {
-    peers.push_back({.host = member.host(),
-                     .local_address = member.local_address(),
-                     .network_address = member.network_address(),
-                     .incarnation = member.incarnation()});
-  }
   GANDEM_RETURN_IF_ERROR(
-      fleet_->Connect(place_.rank, std::move(peers), place_.run_epoch));
-  if (UsesNccl()) {
+      fleet_->Connect(place_.rank, joined, place_.run_epoch));
+  if (uses_nccl_) {
     const at::Device device(plan.role(options_.role).network.device);
     GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
         {.device = device.index(), .interrupted = [this] { return ended(); }},
@@ -232,10 +220,7 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
 }
 
 absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
-  {
-    absl::MutexLock lock(&mu_);
-    joining_ = true;
-  }
+  Enter(Phase::kJoining);
   JoinRequest ready;
   ready.set_exchange_address(ends_->address());
   ready.set_fleet_local_address(fleet_->local_address());
@@ -245,8 +230,10 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   absl::StatusOr<JoinReply> joined =
       client_->Join(std::move(ready), absl::Now() + plan_.control.join_timeout);
   absl::MutexLock lock(&mu_);
-  joining_ = false;
-  if (join_cancelled_) return absl::CancelledError("stopped before the start");
+  if (phase_ == Phase::kJoinCancelled) {
+    return absl::CancelledError("stopped before the start");
+  }
+  phase_ = Phase::kJoined;
   return joined;
 }
 
@@ -266,59 +253,35 @@ absl::Status WorkerEpoch::ChooseComputes() {
   return absl::OkStatus();
 }
 
-absl::Status WorkerEpoch::Prepare(JoinReply& joined) {
-  const auto tell = [this](absl::Status failure) {
-    // There are no heartbeats yet; without this the coordinator would learn of
-    // it by a timeout.
-    HeartbeatRequest request;
-    request.set_started_round(place_.first_round - 1);
-    request.set_completed_rounds(place_.first_round);
-    request.set_failure(failure.ToString());
-    request.set_failure_exit_code(ExitCodeOf(failure));
-    const auto told = client_->Heartbeat(request);
-    if (!told.ok()) {
-      GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
-      return failure;
-    }
-    absl::MutexLock lock(&mu_);
-    superseded_ |= told->epoch_superseded();
-    return failure;
-  };
-  const absl::Status usable = UsesNccl() ? CheckNccl() : absl::OkStatus();
-  if (!usable.ok()) return tell(usable);
-  const absl::Status chosen = ChooseComputes();
-  if (!chosen.ok()) return tell(chosen);
-  auto fleet = FleetLink::Create(FleetSize(), options_.fleet);
-  if (!fleet.ok()) return tell(fleet.status());
-  fleet_ = *std::move(fleet);
-  auto ends = MakeExchangeEnds(options_.role, ExchangeAt(plan_, place_),
-                               options_.listen);
-  if (!ends.ok()) return tell(ends.status());
-  ends_ = *std::move(ends);
-  absl::StatusOr<JoinReply> reply = JoinOthers();
-  // The coordinator refused this worker, and the others need not wait for it.
-  if (absl::IsInvalidArgument(reply.status())) return tell(reply.status());
-  GANDEM_RETURN_IF_ERROR(reply);
-  joined = *std::move(reply);
+absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
+  // There are no heartbeats yet; without this the coordinator would learn of it
+  // by a timeout.
+  HeartbeatRequest request;
+  request.set_started_round(place_.first_round - 1);
+  request.set_completed_rounds(place_.first_round);
+  request.set_failure(failure.ToString());
+  request.set_failure_exit_code(ExitCodeOf(failure));
+  const auto told = client_->Heartbeat(request);
+  if (!told.ok()) {
+    GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
+  } else if (told->epoch_superseded()) {
+    End(Phase::kSuperseded, failure);
+  }
+  return failure;
+}
+
+absl::Status WorkerEpoch::OpenEnds() {
+  if (uses_nccl_) GANDEM_RETURN_IF_ERROR(CheckNccl());
+  GANDEM_RETURN_IF_ERROR(ChooseComputes());
+  GANDEM_ASSIGN_OR_RETURN(fleet_,
+                          FleetLink::Create(fleet_size_, options_.fleet));
+  GANDEM_ASSIGN_OR_RETURN(
+      ends_, MakeExchangeEnds(options_.role, ExchangeAt(plan_, place_),
+                              options_.listen));
   return absl::OkStatus();
 }
 
-int WorkerEpoch::FleetSize() const {
-  return options_.role == COLOCATED ? 1 : plan_.role(options_.role).workers;
-}
-
-bool WorkerEpoch::UsesNccl() const {
-  return FleetSize() > 1 && plan_.role(options_.role).uses_nccl;
-}
-
 void WorkerEpoch::StartHeartbeats() {
-  heartbeats_ = std::make_unique<Heartbeats>(
-      client_,
-      Heartbeats::Options{
-          .interval = plan_.control.heartbeat,
-          .state = [this] { return CurrentState(); },
-          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
-          .on_end = [this](const absl::Status& reason) { End(reason); }});
   const bool writes_config = place_.rank == 0 && Has(options_.role, GENERATOR);
   writer_ = std::make_unique<CheckpointWriter>(
       CheckpointWriter::Options{
@@ -327,13 +290,18 @@ void WorkerEpoch::StartHeartbeats() {
           .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
           .config_text =
               writes_config ? assignment_.config_text() : std::string()},
-      [this](int64_t completed_rounds,
-             absl::StatusOr<std::vector<CheckpointFile>> files) {
-        ReportShard(completed_rounds, std::move(files));
-      });
-  absl::MutexLock lock(&mu_);
-  beating_ = heartbeats_.get();
-  writing_ = writer_.get();
+      [this](ShardReport report) { heartbeats_->AddShard(std::move(report)); });
+  heartbeats_ = std::make_unique<Heartbeats>(
+      client_,
+      Heartbeats::Options{
+          .interval = plan_.control.heartbeat,
+          .state = [this] { return CurrentState(); },
+          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
+          .on_end =
+              [this](const absl::Status& reason) {
+                End(Phase::kFailed, reason);
+              }});
+  Enter(Phase::kRunning);
 }
 
 Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
@@ -346,7 +314,7 @@ Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
           .completed_rounds = completed,
           .paused = gate_.paused(),
           .stop_requested = stop_->load(),
-          .finished = finished_.load()};
+          .finished = phase_ == Phase::kFinished};
 }
 
 void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
@@ -359,64 +327,54 @@ void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
     absl::MutexLock lock(&mu_);
     committed_step_ = std::max(committed_step_, reply.committed_step());
   }
-  if (!reply.epoch_superseded() && !reply.leave()) return;
-  {
-    absl::MutexLock lock(&mu_);
-    superseded_ |= reply.epoch_superseded();
-    leave_ |= reply.leave();
+  EndIfOver(reply);
+}
+
+template <typename Reply>
+void WorkerEpoch::EndIfOver(const Reply& reply) {
+  if (reply.epoch_superseded()) {
+    End(Phase::kSuperseded, absl::CancelledError("the run epoch is over"));
+  } else if (reply.leave()) {
+    End(Phase::kLeaving, absl::CancelledError("the run is over"));
   }
-  End(absl::CancelledError(reply.leave() ? "the run is over"
-                                         : "the run epoch is over"));
 }
 
 void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   metrics.set_run_epoch(place_.run_epoch);
-  metrics.set_rank(options_.rank);  // the role knows its place only
-  Heartbeats* heartbeats = nullptr;
+  metrics.set_rank(options_.rank);  // the role knows its position only
   {
     absl::MutexLock lock(&mu_);
     completed_[metrics.role()] = metrics.round() + 1;
-    heartbeats = beating_;
   }
   const int64_t every = plan_.control.metrics_every_rounds;
-  if (heartbeats != nullptr && ((metrics.round() + 1) % every == 0 ||
-                                metrics.round() >= gate_.last_round() ||
-                                !metrics.sample_grid().empty())) {
-    heartbeats->AddMetrics(std::move(metrics));
+  if ((metrics.round() + 1) % every == 0 ||
+      metrics.round() >= gate_.last_round() || !metrics.sample_grid().empty()) {
+    heartbeats_->AddMetrics(std::move(metrics));
   }
-}
-
-void WorkerEpoch::ReportShard(
-    int64_t completed_rounds,
-    absl::StatusOr<std::vector<CheckpointFile>> files) {
-  ShardReport report;
-  report.set_step(completed_rounds);
-  if (files.ok()) {
-    report.mutable_files()->Assign(files->begin(), files->end());
-  } else {
-    GANDEM_LOG_ERROR("checkpoint after {} rounds is given up: {}",
-                     completed_rounds, files.status());
-    report.set_error(files.status().ToString());
-  }
-  heartbeats_->AddShard(std::move(report));
 }
 
 void WorkerEpoch::Wake() {
   absl::MutexLock lock(&mu_);
-  if (beating_ != nullptr) {
-    beating_->Wake();
-  } else if (joining_) {
-    join_cancelled_ = true;
+  if (phase_ == Phase::kRunning || phase_ == Phase::kFinished) {
+    heartbeats_->Wake();
+  } else if (phase_ == Phase::kJoining) {
+    phase_ = Phase::kJoinCancelled;
     client_->Cancel();
   }
 }
 
-void WorkerEpoch::End(absl::Status reason) {
+void WorkerEpoch::Enter(Phase phase) {
+  absl::MutexLock lock(&mu_);
+  if (!HasEnded()) phase_ = phase;
+}
+
+void WorkerEpoch::End(Phase how, absl::Status reason) {
   {
     absl::MutexLock lock(&mu_);
-    if (!ended_.ok()) return;
+    if (HasEnded()) return;
+    phase_ = how;
     ended_ = reason;
-    if (writing_ != nullptr) writing_->Close(reason);
+    if (writer_) writer_->Close(reason);  // here: it goes before the rest
   }
   if (fleet_) fleet_->Close(reason);
   if (ends_) ends_->Close(reason);
@@ -426,7 +384,5 @@ absl::Status WorkerEpoch::ended() const {
   absl::MutexLock lock(&mu_);
   return ended_;
 }
-
-bool WorkerEpoch::LeaveOrEnded() const { return leave_ || !ended_.ok(); }
 
 }  // namespace gandem

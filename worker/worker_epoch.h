@@ -15,6 +15,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
@@ -67,6 +68,19 @@ class WorkerEpoch {
   void Wake();
 
  private:
+  // Only ever forward; of the last three, the ends, the first one stays.
+  enum class Phase {
+    kOpening,        // no heartbeats yet: failures are told by hand
+    kJoining,        // waits for the others
+    kJoinCancelled,  // Wake() has cut that short
+    kJoined,         // the heartbeats start
+    kRunning,        // they tell the rest
+    kFinished,       // all is done; serves the others until it may leave
+    kFailed,         // ended_ says why
+    kLeaving,        // the run is over
+    kSuperseded,     // the epoch is over
+  };
+
   absl::Status RunRoundLoop();
   Outcome OutcomeOfLeaving() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status RunAllRounds(const JoinReply& joined);
@@ -82,22 +96,27 @@ class WorkerEpoch {
   // What AUTO becomes in the roles of this worker: from the checkpoint, or
   // measured before the others are joined.
   absl::Status ChooseComputes();
-  // Opens the exchange and waits for the others.
-  absl::Status Prepare(JoinReply& joined);
+  // Where the others of its fleet, and of the other role, find this worker.
+  absl::Status OpenEnds();
+  // Waits for the others.
   absl::StatusOr<JoinReply> JoinOthers();
-  int FleetSize() const;  // of this worker's role
-  // Whether NCCL sums in this worker's fleet.
-  bool UsesNccl() const;
+  // Says why the epoch cannot begin, and returns it.
+  absl::Status TellFailure(absl::Status failure);
   void StartHeartbeats();
   Heartbeats::WorkerState CurrentState() const;
   void OnReply(const HeartbeatReply& reply);
+  template <typename Reply>
+  void EndIfOver(const Reply& reply);
   void ReportRound(RoundMetrics metrics);
-  void ReportShard(int64_t completed_rounds,
-                   absl::StatusOr<std::vector<CheckpointFile>> files);
-  // The first reason stays; it ends the round loop and wakes all waits.
-  void End(absl::Status reason);
+  // An epoch that has ended stays in its phase.
+  void Enter(Phase phase);
+  // Ends the round loop with `reason` and wakes all waits.
+  void End(Phase how, absl::Status reason);
+  // What ended the epoch; OK before.
   absl::Status ended() const;
-  bool LeaveOrEnded() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  bool HasEnded() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return phase_ >= Phase::kFailed;
+  }
 
   const Options options_;
   ControlClient* const client_;
@@ -105,6 +124,8 @@ class WorkerEpoch {
   const RunPlan plan_;
   const std::atomic<bool>* const stop_;
   const EpochPlace place_;
+  const int fleet_size_;  // of this worker's role
+  const bool uses_nccl_;  // in this worker's fleet
 
   // The compute thread's.
   std::optional<HeldState>* const held_;
@@ -114,24 +135,17 @@ class WorkerEpoch {
   // Set before other threads exist.
   std::unique_ptr<FleetLink> fleet_;
   std::unique_ptr<ExchangeEnds> ends_;
-  std::atomic<bool> finished_ = false;
 
   mutable absl::Mutex mu_;
   // Rounds completed, by role; a colocated worker has two.
   std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
   // Of the newest complete checkpoint that this worker knows of.
   int64_t committed_step_ ABSL_GUARDED_BY(mu_);
-  bool leave_ ABSL_GUARDED_BY(mu_) = false;
-  bool superseded_ ABSL_GUARDED_BY(mu_) = false;
+  Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kOpening;
   absl::Status ended_ ABSL_GUARDED_BY(mu_);
-  bool joining_ ABSL_GUARDED_BY(mu_) = false;
-  bool join_cancelled_ ABSL_GUARDED_BY(mu_) = false;
-  // While they exist.
-  Heartbeats* beating_ ABSL_GUARDED_BY(mu_) = nullptr;
-  CheckpointWriter* writing_ ABSL_GUARDED_BY(mu_) = nullptr;
 
-  std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses the above
   std::unique_ptr<CheckpointWriter> writer_;  // reports to heartbeats_
+  std::unique_ptr<Heartbeats> heartbeats_;    // its thread uses all the above
 };
 
 }  // namespace gandem

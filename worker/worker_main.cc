@@ -100,7 +100,7 @@ class Worker {
       GANDEM_ASSIGN_OR_RETURN(
           RunConfig config,
           ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
-      TakePlace(assignment, config);
+      UseFleetSizes(assignment, config);
       GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
                       assignment.run_epoch(), assignment.incarnation(),
                       assignment.first_round(), StartText(assignment));
@@ -131,7 +131,7 @@ class Worker {
 
  private:
   // What fleets that have re-formed are, in the config of this epoch.
-  void TakePlace(const RegisterReply& assignment, RunConfig& config) {
+  void UseFleetSizes(const RegisterReply& assignment, RunConfig& config) {
     if (!assignment.keep_state()) {
       held_.reset();
       return;

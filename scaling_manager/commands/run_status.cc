@@ -20,6 +20,7 @@
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/commands/status_client.h"
 #include "scaling_manager/coordinator/run_counters.h"
+#include "scaling_manager/coordinator/state_name.h"
 #include "scaling_manager/views/fleet_speeds.h"
 #include "scaling_manager/views/progress.h"
 
@@ -112,7 +113,8 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
   const int64_t step = newest.ok() ? newest->step : 0;
   reply.set_last_checkpoint_step(step);
   reply.set_completed_rounds(step);
-  reply.set_state(step >= config.rounds() ? "finished" : "stopped");
+  reply.set_state(step >= config.rounds() ? StatusReply::FINISHED
+                                          : StatusReply::STOPPED);
   if (newest.ok()) {
     for (const std::string& skipped : newest->skipped_with_reason) {
       absl::StrAppend(reply.mutable_detail(), "damaged checkpoint ", skipped,
@@ -124,7 +126,7 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
     WorkerStatus* const worker = reply.add_workers();
     worker->set_role(key.first);
     worker->set_rank(key.second);
-    worker->set_state("absent");
+    worker->set_state(WorkerStatus::ABSENT);
     *worker->mutable_last() = metrics;
   }
   for (FleetStatus& fleet : last.fleets.Fleets()) {
@@ -136,8 +138,8 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
 std::string WorkerText(const WorkerStatus& worker) {
   std::string text = absl::StrFormat(
       "  %-15s %-8s", absl::StrCat(RoleName(worker.role()), " ", worker.rank()),
-      worker.state());
-  if (worker.state() != "absent") {
+      StateName(worker.state()));
+  if (worker.state() != WorkerStatus::ABSENT) {
     absl::StrAppend(&text, "  process ", worker.pid(),
                     worker.host().empty() ? "" : " on ", worker.host());
   }

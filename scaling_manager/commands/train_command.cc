@@ -240,7 +240,7 @@ bool TrainCommand::LetWatcherFinish() {
 }
 
 void TrainCommand::ShowEvents() {
-  for (const std::string& event : coordinator_->TakeEvents()) Say(event);
+  for (const std::string& event : coordinator_->Tick()) Say(event);
 }
 
 void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
@@ -263,7 +263,10 @@ void TrainCommand::ShowMetricsError() {
 }
 
 void TrainCommand::NoteWorkers(const StatusReply& status) {
-  if (status.state() != "running" || status.run_epoch() == noted_epoch_) return;
+  if (status.state() != StatusReply::RUNNING ||
+      status.run_epoch() == noted_epoch_) {
+    return;
+  }
   noted_epoch_ = status.run_epoch();
   const absl::Status noted = WriteRunWorkers(setup_.run_dir, status);
   if (!noted.ok()) Say(std::string(noted.message()));
@@ -272,7 +275,6 @@ void TrainCommand::NoteWorkers(const StatusReply& status) {
 void TrainCommand::Turn() {
   std::vector<Launcher::Failure> failures;
   if (launcher_.has_value()) failures = launcher_->Poll();
-  coordinator_->Tick();
   const std::string stop_reason = wishes_.stop_reason();
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
   for (const Launcher::Failure& failure : failures) ShowFailure(failure);
@@ -290,7 +292,7 @@ void TrainCommand::Turn() {
 
 bool TrainCommand::Gone() {
   return launcher_.has_value() ? launcher_->empty()
-                               : coordinator_->AllToldToLeave();
+                               : coordinator_->outcome()->is_known_to_all;
 }
 
 bool TrainCommand::WaitUntilGone(absl::Duration time) {

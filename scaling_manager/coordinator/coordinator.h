@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The control plane's state (design.md section 8): who works in which run
-// epoch, which checkpoints are complete, how a run stops and when it is over.
+// The control plane (design.md section 8): who works in which run epoch, which
+// checkpoints are complete, how a run stops and when it is over. The rules are
+// in parts without locks or files (membership.h, joining.h, stopping.h,
+// checkpoint_commits.h); this class holds the lock, the files and the phase.
 // Callers bring the events (RPCs, child processes, time); nothing here waits.
 //
 //   rejoining -> gathering <-> running -> stopping -> over
@@ -10,18 +12,20 @@
 // or, in an elastic run whose two roles both have workers left, from what these
 // hold in memory: the fleets re-form (coordinator_reform.cc), and re-form again
 // when the worker is back. While stopping, a death ends the run with what is on
-// disk. To stop, every worker is told to pause; the cut is the last round that
-// any of them has started; all run exactly to it, write a checkpoint and, once
-// it is committed, leave.
+// disk.
+//
+// Who reports the last shard of a checkpoint commits it, and prunes, with the
+// lock released: others are answered meanwhile. The epoch stays as it is until
+// that is done, and so does the run: deaths wait for it, and who registers is
+// told to ask again.
 //
 // Owner: `gandem train`, for the whole command.
-// Thread safety: any thread. Counters and checkpoints are written under the
-// lock: nobody acts on an epoch or a commit that is not on disk yet.
+// Thread safety: any thread. Counters are written under the lock: nobody acts
+// on an epoch or an incarnation that is not on disk yet, nor on a commit.
 // Errors: those of proto/control.proto to workers; failures of the run itself
 // end it, and outcome() tells.
 #pragma once
 
-#include <compare>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -40,25 +44,13 @@
 #include "common/version.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/coordinator/evaluation_snapshots.h"
-#include "scaling_manager/coordinator/shard_collector.h"
+#include "scaling_manager/coordinator/checkpoint_commits.h"
+#include "scaling_manager/coordinator/commit_disk.h"
+#include "scaling_manager/coordinator/membership.h"
+#include "scaling_manager/coordinator/stopping.h"
+#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
-
-// A place in the run that one process at a time may fill.
-struct WorkerKey {
-  Role role = ROLE_UNKNOWN;
-  int rank = 0;
-  auto operator<=>(const WorkerKey&) const = default;
-};
-std::string ToString(WorkerKey key);  // "generator 0"
-
-// How a run ended.
-struct RunOutcome {
-  std::string state;  // finished, stopped or failed
-  int exit_code = kExitOk;
-  std::string detail;
-};
 
 class Coordinator {
  public:
@@ -103,6 +95,7 @@ class Coordinator {
   absl::StatusOr<RegisterReply> Register(const RegisterRequest& request);
   absl::StatusOr<JoinReply> Join(const JoinRequest& request);
   absl::StatusOr<HeartbeatReply> Heartbeat(const HeartbeatRequest& request);
+  // The last report of a checkpoint returns when it is committed.
   absl::StatusOr<ShardReply> ReportShard(const ShardReport& report);
   StatusReply Status();
 
@@ -112,159 +105,121 @@ class Coordinator {
   Wishes TakeWishes();
 
   void RequestStop(const std::string& reason);
-  // Judges silence and timeouts; call it several times a second.
-  void Tick();
-  // Set once, when the run is over. Workers may still have to be told.
+  // Judges silence and timeouts; call it several times a second. Returns what
+  // the operator should read, once each.
+  std::vector<std::string> Tick();
+  // Set when the run is over. Workers may still have to be told.
   std::optional<RunOutcome> outcome();
-  // The run is over and every registered worker has been told so.
-  bool AllToldToLeave();
-  // What the operator should read, once each.
-  std::vector<std::string> TakeEvents();
 
  private:
   enum class Phase { kRejoining, kGathering, kRunning, kStopping, kOver };
 
-  struct Worker {
-    WorkerKey key;
-    // The launcher's view; 0: no process.
-    int64_t pid = 0;
-    bool death_handled = false;  // of this process
-    absl::Time kill_at = absl::InfiniteFuture();
-    // The worker's own. incarnation 0: nobody may speak for this place.
-    int64_t incarnation = 0;
-    int64_t epoch = 0;  // that it registered for
-    bool joined = false;
-    bool told_to_leave = false;
-    std::string host;
-    int64_t reported_pid = 0;
-    std::string exchange_address;
-    FleetMember member;         // where others of its role find it
-    ComputeChoice compute;      // as it has joined
-    HeartbeatRequest progress;  // the newest one, without metrics
-    RoundMetrics last_metrics;
-    absl::Time waiting_since;  // to join the epoch
-    absl::Time last_seen;
-    // Takes part in the epoch. Only elastic runs have workers that do not.
-    bool is_member = true;
-    // What it has said since the fleets began to re-form.
-    bool is_back = false;
-    bool holds_state = false;
-    int64_t held_rounds = 0;
-    int64_t registered_from = 0;  // its incarnation before this one; 0: none
-  };
   struct Death {
     std::string why;
     int exit_code = kExitInternal;
     bool process_is_gone = false;
+    bool was_reaped = false;                           // by the launcher
     absl::Duration kill_after = absl::ZeroDuration();  // if it is not
   };
 
-  explicit Coordinator(Options options);
+  Coordinator(Options options, const RunCounters& counters);
   absl::Status Open();
-  // The members of the epoch: each writes its share of its role's state.
-  int NumSavers() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Writes the next epoch's number; nobody has joined it yet.
-  absl::Status CountEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status CountEpoch(bool from_memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void BeginEpoch(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TryBeginEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void HandleDeath(Worker& worker, const Death& death)
+  // All members have joined.
+  void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Handles the death, or keeps it until the commits are done.
+  void TakeDeath(Place& place, Death death) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void HandleDeath(Place& place, const Death& death)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The epoch cannot go on with this worker; without it perhaps.
-  void LoseWorker(Worker& worker, const std::string& how)
+  void LoseMember(Place& place, const std::string& how)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // FAILED_PRECONDITION: a process that was declared dead, or replaced.
-  absl::Status CheckFence(const Worker& worker,
-                          const RegisterRequest& request) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
   // The members' memory may be what the next epoch starts from.
   bool CanReform() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The members of fleets that re-form come back; and at first nobody has been
-  // told its place yet.
+  // told its position yet.
   bool GathersMemory() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return phase_ == Phase::kGathering && keeps_state_;
+    return phase_ == Phase::kGathering &&
+           members_.source() != Membership::Source::kCheckpoint;
   }
   bool IsReforming() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-    return GathersMemory() && !is_sealed_;
+    return phase_ == Phase::kGathering &&
+           members_.source() == Membership::Source::kMemoryIsOpen;
   }
   void BeginReform(WorkerKey key, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // A worker registers in an elastic run. UNAVAILABLE: not yet.
-  absl::Status Gather(Worker& worker, const RegisterRequest& request)
+  absl::Status Gather(Place& place, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // All members are back: decides where the epoch starts.
-  void TrySeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void SetPlace(const Worker& worker, RegisterReply& reply) const
+  // Decides where the epoch starts, if all members are back. UNAVAILABLE else.
+  absl::Status TrySeal() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Whether the caller may have the place.
+  absl::Status CheckCaller(const Place& place, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // All members have joined.
-  void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What a worker that was admitted is told.
+  RegisterReply Assignment(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<RegisterReply> ContinueWorker(Place& place,
+                                               const RegisterRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The place of who may use this incarnation, and is thereby alive.
+  absl::StatusOr<Place*> Speaker(int64_t incarnation)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // It speaks of an epoch that is over.
+  bool IsSuperseded(const Place& place, int64_t run_epoch) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return run_epoch != counters_.run_epoch() || !members_.IsInEpoch(place);
+  }
+  WorkerStatus Describe(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+
+  // Does what there is to commit.
+  void CommitAll() ABSL_LOCKS_EXCLUDED(mu_, disk_mu_);
+  void Settle(const CheckpointCommits::Job& job,
+              const CommitDisk::Result& result)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop(const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether all are paused, at the cut, or finished.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void EndWithoutEpoch(const absl::Status& why)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(RunOutcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
-  absl::StatusOr<RegisterReply> ContinueWorker(Worker& worker,
-                                               const RegisterRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // A unix socket serves its own host only.
-  absl::Status CheckReach(const Worker& discriminator) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // So does that of a fleet.
-  absl::Status CheckFleetReach(const Worker& worker) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status CheckJoin(const Worker& worker, const JoinRequest& request) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // Members of a role, and a member's place among them.
-  int FleetSize(Role role) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  int PositionOf(const Worker& worker) const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status CheckPlace(const Worker& worker, const RegisterRequest& request)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void Commit(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status TryCommit(int64_t step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void GiveUpCheckpoint(int64_t step, const std::string& why)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckSilence(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckJoins(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-
-  Worker* Find(WorkerKey key) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The worker that may use this incarnation, which is thereby alive.
-  absl::StatusOr<Worker*> Speaker(int64_t incarnation)
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool AllJoined() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string WorkerState(const Worker& worker) const
-      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  std::string NewestCheckpointText() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CheckTimes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddEvent(std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
-  const Options options_;       // never changes after construction
-  uint32_t config_crc32c_ = 0;  // set by the constructor
+  // Never changes after construction.
+  const Options options_;
+  const uint32_t config_crc32c_;
+  const int64_t earlier_incarnations_;  // given by earlier coordinators
+
+  // Never held together with the state's.
+  absl::Mutex disk_mu_;
+  CommitDisk disk_ ABSL_GUARDED_BY(disk_mu_);
+
   absl::Mutex mu_;
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kGathering;
-  std::vector<Worker> workers_ ABSL_GUARDED_BY(mu_);
   RunCounters counters_ ABSL_GUARDED_BY(mu_);  // as on disk
-  // Incarnations up to this one were given by earlier coordinators.
-  int64_t earlier_incarnations_ ABSL_GUARDED_BY(mu_) = 0;
-  ShardCollector shards_ ABSL_GUARDED_BY(mu_);
-  std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(mu_);
-  int64_t committed_step_ ABSL_GUARDED_BY(mu_) = 0;  // 0: none
-  int64_t settled_step_ ABSL_GUARDED_BY(mu_) = 0;    // committed or given up
+  Membership members_ ABSL_GUARDED_BY(mu_);
+  CheckpointCommits commits_ ABSL_GUARDED_BY(mu_);
+  Stopping stopping_ ABSL_GUARDED_BY(mu_);
   std::string resume_from_ ABSL_GUARDED_BY(mu_);
   // Of the epoch; -1: it was begun by an earlier coordinator.
   int64_t first_round_ ABSL_GUARDED_BY(mu_) = 0;
-  // The epoch starts from its members' memory; once it is sealed, members and
-  // first round are known.
-  bool keeps_state_ ABSL_GUARDED_BY(mu_) = false;
-  bool is_sealed_ ABSL_GUARDED_BY(mu_) = false;
   // Why the fleets re-form: whose coming or going.
   std::vector<std::pair<WorkerKey, std::string>> changes_ ABSL_GUARDED_BY(mu_);
+  // Deaths that wait for the commits, in their order.
+  std::vector<std::pair<WorkerKey, Death>> deaths_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   int restarts_ ABSL_GUARDED_BY(mu_) = 0;
-  std::string last_failure_ ABSL_GUARDED_BY(mu_);
-  std::string stop_reason_ ABSL_GUARDED_BY(mu_);
-  absl::Time stop_deadline_ ABSL_GUARDED_BY(mu_);
-  std::optional<int64_t> cut_ ABSL_GUARDED_BY(mu_);
-  std::optional<RunOutcome> outcome_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epochs, deaths, stopping and the end of a run. The workers' calls are in
-// coordinator.cc, fleets that re-form in coordinator_reform.cc.
+// Epochs, deaths, commits, stopping and the end of a run. The workers' calls
+// are in coordinator.cc, fleets that re-form in coordinator_reform.cc.
 #include <algorithm>
 #include <utility>
 
@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
 #include "scaling_manager/coordinator/run_counters.h"
+#include "scaling_manager/coordinator/state_name.h"
 
 namespace gandem {
 namespace {
@@ -25,20 +26,17 @@ constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
 
 absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Create(
     Options options) {
-  std::sort(options.workers.begin(), options.workers.end());
-  std::unique_ptr<Coordinator> coordinator(new Coordinator(std::move(options)));
+  GANDEM_ASSIGN_OR_RETURN(const RunCounters counters,
+                          ReadRunCounters(options.run_dir));
+  std::unique_ptr<Coordinator> coordinator(
+      new Coordinator(std::move(options), counters));
   GANDEM_RETURN_IF_ERROR(coordinator->Open());
   return coordinator;
 }
 
 absl::Status Coordinator::Open() {
   absl::MutexLock lock(&mu_);
-  GANDEM_ASSIGN_OR_RETURN(counters_, ReadRunCounters(options_.run_dir));
-  earlier_incarnations_ = counters_.incarnation();
   last_tick_ = phase_since_ = options_.clock->Now();
-  for (const WorkerKey key : options_.workers) {
-    workers_.emplace_back().key = key;
-  }
   if (!options_.external || counters_.run_epoch() == 0) {
     return TryBeginEpoch();
   }
@@ -48,16 +46,16 @@ absl::Status Coordinator::Open() {
   if (!newest.ok() && !absl::IsNotFound(newest.status())) {
     return newest.status();
   }
-  committed_step_ = settled_step_ = newest.ok() ? newest->step : 0;
+  commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
+                      newest.ok() ? newest->step : 0);
   first_round_ = -1;
-  shards_ = ShardCollector(NumSavers(), options_.rounds);
   phase_ = Phase::kRejoining;
   AddEvent(absl::StrCat("waiting for the workers of run epoch ",
                         counters_.run_epoch(), " or new ones"));
   return absl::OkStatus();
 }
 
-absl::Status Coordinator::CountEpoch() {
+absl::Status Coordinator::CountEpoch(bool from_memory) {
   RunCounters next = counters_;
   next.set_run_epoch(counters_.run_epoch() + 1);
   GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
@@ -65,11 +63,7 @@ absl::Status Coordinator::CountEpoch() {
   counters_ = next;
   phase_ = Phase::kGathering;
   phase_since_ = options_.clock->Now();
-  for (Worker& worker : workers_) {
-    worker.joined = false;
-    worker.is_back = false;
-    worker.waiting_since = phase_since_;
-  }
+  members_.BeginEpoch(next.run_epoch(), from_memory, phase_since_);
   return absl::OkStatus();
 }
 
@@ -79,10 +73,8 @@ absl::Status Coordinator::TryBeginEpoch() {
   if (!newest.ok() && !absl::IsNotFound(newest.status())) {
     return newest.status();
   }
-  GANDEM_RETURN_IF_ERROR(CountEpoch());
-  keeps_state_ = false;
+  GANDEM_RETURN_IF_ERROR(CountEpoch(/*from_memory=*/false));
   changes_.clear();
-  for (Worker& worker : workers_) worker.is_member = true;
   if (newest.ok()) {
     for (const std::string& skipped : newest->skipped_with_reason) {
       AddEvent(absl::StrCat("skipped a damaged checkpoint: ", skipped));
@@ -90,102 +82,128 @@ absl::Status Coordinator::TryBeginEpoch() {
   }
   first_round_ = newest.ok() ? newest->step : 0;
   resume_from_ = newest.ok() ? newest->path : "";
-  committed_step_ = settled_step_ = first_round_;
-  shards_ = ShardCollector(NumSavers(), options_.rounds);
+  commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
+                      first_round_);
   AddEvent(absl::StrCat(
       "run epoch ", counters_.run_epoch(), ": ",
       newest.ok() ? absl::StrCat("resuming after round ", first_round_, " of ",
                                  options_.rounds)
                   : "starting from the beginning"));
-  if (first_round_ >= options_.rounds) {
-    End({"finished", kExitOk,
-         absl::StrCat("all ", options_.rounds, " rounds are done")});
-  }
+  if (first_round_ >= options_.rounds) End(FinishedOutcome(options_.rounds));
   return absl::OkStatus();
-}
-
-int Coordinator::NumSavers() const {
-  return static_cast<int>(
-      std::count_if(workers_.begin(), workers_.end(),
-                    [](const Worker& worker) { return worker.is_member; }));
 }
 
 void Coordinator::BeginEpoch(const std::string& why) {
   AddEvent(absl::StrCat("new run epoch: ", why));
-  if (!stop_reason_.empty()) {
-    End({"stopped", kExitResumable,
-         absl::StrCat(stop_reason_, ". ", NewestCheckpointText())});
+  if (!stopping_.reason().empty()) {
+    End(ResumableOutcome(stopping_.reason(), commits_));
     return;
   }
-  const absl::Status status = TryBeginEpoch();
-  if (status.ok()) return;
-  End({"failed", ExitCodeOf(status),
-       absl::StrCat("cannot start a run epoch: ",
-                    std::string(status.message()))});
+  const absl::Status begun = TryBeginEpoch();
+  if (!begun.ok()) EndWithoutEpoch(begun);
 }
 
-void Coordinator::HandleDeath(Worker& worker, const Death& death) {
-  const bool in_epoch =
-      worker.incarnation != 0 && worker.epoch == counters_.run_epoch();
-  const bool is_missed = in_epoch || (GathersMemory() && worker.is_member);
+void Coordinator::TakeDeath(Place& place, Death death) {
+  if (commits_.is_busy()) {
+    deaths_.emplace_back(place.key, std::move(death));
+  } else {
+    HandleDeath(place, death);
+  }
+}
+
+void Coordinator::HandleDeath(Place& place, const Death& death) {
+  if (death.was_reaped) {
+    const bool handled = place.death_handled;
+    place.pid = 0;
+    place.death_handled = false;
+    place.kill_at = absl::InfiniteFuture();
+    if (handled && death.exit_code != kExitUsage) return;
+  }
+  const bool in_epoch = members_.IsInEpoch(place);
+  const bool is_missed = in_epoch || (GathersMemory() && place.is_member);
   // Who dies of the end of an epoch has been counted with it.
-  const bool aftermath =
-      worker.incarnation != 0 && !in_epoch && death.process_is_gone;
-  worker.incarnation = 0;
-  worker.joined = false;
-  worker.waiting_since = options_.clock->Now();  // for whoever comes next
-  if (worker.pid != 0 && !death.process_is_gone) {
-    worker.death_handled = true;
-    worker.kill_at = options_.clock->Now() + death.kill_after;
+  const bool is_aftermath =
+      place.incarnation != 0 && !in_epoch && death.process_is_gone;
+  place.incarnation = 0;
+  place.joined = false;
+  place.waiting_since = options_.clock->Now();  // for whoever comes next
+  if (place.pid != 0 && !death.process_is_gone) {
+    place.death_handled = true;
+    place.kill_at = options_.clock->Now() + death.kill_after;
   }
   if (phase_ == Phase::kOver) return;
-  const std::string what = absl::StrCat(ToString(worker.key), " ", death.why);
-  last_failure_ = what;
+  const std::string what = absl::StrCat(ToString(place.key), " ", death.why);
+  stopping_.NoteFailure(what);
   if (death.exit_code == kExitUsage) {
-    End({"failed", kExitUsage, what});
-    return;
-  }
-  if (phase_ == Phase::kStopping) {
-    End({"stopped", kExitResumable,
-         absl::StrCat(what, " while the run was stopping. ",
-                      NewestCheckpointText())});
-    return;
-  }
-  if (!aftermath && ++restarts_ > options_.restart_budget) {
-    End({"failed", kExitInternal,
+    End({StatusReply::FAILED, kExitUsage, what});
+  } else if (phase_ == Phase::kStopping) {
+    End(ResumableOutcome(absl::StrCat(what, " while the run was stopping"),
+                         commits_));
+  } else if (!is_aftermath && ++restarts_ > options_.restart_budget) {
+    End({StatusReply::FAILED, kExitInternal,
          absl::StrCat(what, "; the budget of ", options_.restart_budget,
-                      " restarts is used up. ", NewestCheckpointText())});
-    return;
-  }
-  if (is_missed) {
-    LoseWorker(worker, death.why);
+                      " restarts is used up. ", commits_.NewestText())});
+  } else if (is_missed) {
+    LoseMember(place, death.why);
   } else {
     AddEvent(what);
   }
 }
 
+void Coordinator::CommitAll() {
+  while (true) {
+    std::optional<CheckpointCommits::Job> job;
+    {
+      absl::MutexLock lock(&mu_);
+      job = commits_.Take();
+    }
+    if (!job.has_value()) return;
+    CommitDisk::Result result;
+    {
+      absl::MutexLock lock(&disk_mu_);
+      result = disk_.Work(*job);
+    }
+    absl::MutexLock lock(&mu_);
+    Settle(*job, result);
+  }
+}
+
+void Coordinator::Settle(const CheckpointCommits::Job& job,
+                         const CommitDisk::Result& result) {
+  const std::string text = commits_.Settle(job, result.committed);
+  if (result.committed.ok()) {
+    AddEvent(text);
+  } else {
+    stopping_.NoteFailure(text);
+    AddEvent(absl::StrCat(text, ". ", commits_.NewestText()));
+  }
+  for (const std::string& note : result.notes) AddEvent(note);
+  Advance();
+  if (commits_.is_busy()) return;
+  for (const auto& [key, death] : std::exchange(deaths_, {})) {
+    HandleDeath(*members_.Find(key), death);
+  }
+}
+
 void Coordinator::WorkerStarted(WorkerKey key, int64_t pid) {
   absl::MutexLock lock(&mu_);
-  Worker* const worker = Find(key);
-  if (worker == nullptr) return;
-  worker->pid = pid;
-  worker->death_handled = false;
-  worker->kill_at = absl::InfiniteFuture();
-  worker->waiting_since = options_.clock->Now();
+  Place* const place = members_.Find(key);
+  if (place == nullptr) return;
+  place->pid = pid;
+  place->death_handled = false;
+  place->kill_at = absl::InfiniteFuture();
+  place->waiting_since = options_.clock->Now();
 }
 
 void Coordinator::WorkerExited(WorkerKey key, int exit_code,
                                const std::string& how) {
   absl::MutexLock lock(&mu_);
-  Worker* const worker = Find(key);
-  if (worker == nullptr) return;
-  const bool handled = worker->death_handled;
-  worker->pid = 0;
-  worker->death_handled = false;
-  worker->kill_at = absl::InfiniteFuture();
-  if (handled && exit_code != kExitUsage) return;
-  HandleDeath(*worker,
-              {.why = how, .exit_code = exit_code, .process_is_gone = true});
+  Place* const place = members_.Find(key);
+  if (place == nullptr) return;
+  TakeDeath(*place, {.why = how,
+                     .exit_code = exit_code,
+                     .process_is_gone = true,
+                     .was_reaped = true});
 }
 
 Coordinator::Wishes Coordinator::TakeWishes() {
@@ -193,14 +211,14 @@ Coordinator::Wishes Coordinator::TakeWishes() {
   Wishes wishes;
   const absl::Time now = options_.clock->Now();
   // Fleets that re-form need nobody else to begin.
-  const bool needs_all = phase_ == Phase::kGathering && !keeps_state_;
+  const bool needs_all = phase_ == Phase::kGathering && !GathersMemory();
   const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
   const bool starts = !options_.external && (needs_all || may_grow);
-  for (Worker& worker : workers_) {
-    if (worker.pid == 0 && starts) wishes.start.push_back(worker.key);
-    if (worker.pid != 0 && worker.kill_at <= now) {
-      wishes.kill.push_back(worker.key);
-      worker.kill_at = absl::InfiniteFuture();
+  for (Place& place : members_.places()) {
+    if (place.pid == 0 && starts) wishes.start.push_back(place.key);
+    if (place.pid != 0 && place.kill_at <= now) {
+      wishes.kill.push_back(place.key);
+      place.kill_at = absl::InfiniteFuture();
     }
   }
   return wishes;
@@ -213,84 +231,64 @@ void Coordinator::RequestStop(const std::string& reason) {
 
 void Coordinator::Stop(const std::string& reason) {
   if (phase_ == Phase::kOver || phase_ == Phase::kStopping) return;
-  if (stop_reason_.empty() || phase_ == Phase::kRunning) {
-    stop_deadline_ = options_.clock->Now() + options_.grace;
-  }
-  stop_reason_ = reason;
-  const bool anybody =
-      std::any_of(workers_.begin(), workers_.end(),
-                  [](const Worker& worker) { return worker.incarnation != 0; });
+  stopping_.Request(reason, /*begins=*/phase_ == Phase::kRunning,
+                    options_.clock->Now());
   if (phase_ == Phase::kRunning) {
     phase_ = Phase::kStopping;
     AddEvent(absl::StrCat("stopping: ", reason));
     return;
   }
   // Workers that have not come back yet may hold rounds worth a checkpoint.
+  const bool anybody = std::ranges::any_of(
+      members_.places(), [](const Place& p) { return p.incarnation != 0; });
   if ((phase_ == Phase::kRejoining || GathersMemory()) && anybody) return;
-  End({"stopped", kExitResumable,
-       absl::StrCat(reason, ". ", NewestCheckpointText())});
+  End(ResumableOutcome(reason, commits_));
 }
 
 void Coordinator::Advance() {
   if (phase_ != Phase::kRunning && phase_ != Phase::kStopping) return;
-  bool all_finished = true;
-  bool all_paused = true;
-  int64_t last_started = -1;
-  for (const Worker& worker : workers_) {
-    if (!worker.is_member) continue;
-    const HeartbeatRequest& progress = worker.progress;
-    all_finished = all_finished && progress.finished();
-    all_paused = all_paused && (progress.paused() || progress.finished());
-    last_started = std::max(last_started, progress.started_round());
+  if (phase_ == Phase::kStopping && stopping_.DecideCut(members_.places())) {
+    AddEvent(
+        absl::StrCat("all workers stop after round ", *stopping_.cut() + 1));
   }
-  if (phase_ == Phase::kStopping && !cut_.has_value() && all_paused) {
-    const int64_t every = options_.rounds_to_agreement;
-    cut_ = (last_started + every) / every * every - 1;
-    AddEvent(absl::StrCat("all workers stop after round ", *cut_ + 1));
-  }
-  const int64_t goal = cut_.has_value() ? *cut_ + 1 : options_.rounds;
-  if (!cut_.has_value() && !all_finished) return;
-  if (committed_step_ >= goal) {
-    if (goal == options_.rounds) {
-      End({"finished", kExitOk,
-           absl::StrCat("all ", options_.rounds, " rounds are done")});
-    } else {
-      End({"stopped", kExitResumable,
-           absl::StrCat(stop_reason_, ". ", NewestCheckpointText())});
-    }
-  } else if (settled_step_ >= goal) {
-    End({"stopped", kExitResumable,
-         absl::StrCat(last_failure_, ". ", NewestCheckpointText())});
-  } else if (all_finished) {
-    End({"failed", kExitInternal,
-         absl::StrCat("all workers have finished, but the checkpoint of ", goal,
-                      " rounds is incomplete")});
-  }
+  // What is being committed may be what the end waits for.
+  if (commits_.is_busy()) return;
+  auto outcome = stopping_.Judge(members_.places(), commits_);
+  if (outcome.has_value()) End(*std::move(outcome));
+}
+
+void Coordinator::EndWithoutEpoch(const absl::Status& why) {
+  End({StatusReply::FAILED, ExitCodeOf(why),
+       absl::StrCat("cannot start a run epoch: ", why.message())});
 }
 
 void Coordinator::End(RunOutcome outcome) {
   phase_ = Phase::kOver;
-  AddEvent(absl::StrCat(outcome.state, ": ", outcome.detail));
-  outcome_ = std::move(outcome);
+  AddEvent(absl::StrCat(StateName(outcome.state), ": ", outcome.detail));
+  stopping_.End(std::move(outcome));
 }
 
-void Coordinator::Tick() {
+std::vector<std::string> Coordinator::Tick() {
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
   const absl::Duration gap = now - last_tick_;
   last_tick_ = now;
-  if (phase_ == Phase::kOver) return;
   // Nobody may be found dead before there was time to hear them again.
   const absl::Duration longest_gap = std::clamp(
       options_.heartbeat_timeout / 2, kShortestTickGap, kLongestTickGap);
   if (gap > longest_gap) {
-    for (Worker& worker : workers_) {
-      worker.last_seen += gap;
-      worker.waiting_since += gap;
+    for (Place& place : members_.places()) {
+      place.last_seen += gap;
+      place.waiting_since += gap;
     }
     phase_since_ += gap;
-    return;
+  } else if (phase_ != Phase::kOver && !commits_.is_busy()) {
+    CheckTimes(now);
   }
+  return std::exchange(events_, {});
+}
+
+void Coordinator::CheckTimes(absl::Time now) {
   CheckSilence(now);
   if (phase_ == Phase::kGathering || phase_ == Phase::kRunning) {
     CheckJoins(now);
@@ -299,143 +297,69 @@ void Coordinator::Tick() {
       now - phase_since_ > options_.join_timeout) {
     BeginEpoch("workers of the earlier epoch did not come back");
   }
-  const bool stopping = phase_ != Phase::kOver && !stop_reason_.empty();
-  if (stopping && now > stop_deadline_) {
-    End({"stopped", kExitResumable,
-         absl::StrCat("the workers did not reach a checkpoint within ",
-                      absl::FormatDuration(options_.grace),
-                      " (control.grace_seconds). ", NewestCheckpointText())});
+  if (phase_ != Phase::kOver && stopping_.IsLate(now)) {
+    End(ResumableOutcome(
+        absl::StrCat("the workers did not reach a checkpoint within ",
+                     absl::FormatDuration(options_.grace),
+                     " (control.grace_seconds)"),
+        commits_));
   }
 }
 
 void Coordinator::CheckSilence(absl::Time now) {
-  for (Worker& worker : workers_) {
+  for (Place& place : members_.places()) {
     if (phase_ == Phase::kOver) return;
-    if (worker.incarnation == 0 ||
-        now - worker.last_seen <= options_.heartbeat_timeout) {
+    if (place.incarnation == 0 ||
+        now - place.last_seen <= options_.heartbeat_timeout) {
       continue;
     }
-    HandleDeath(worker, {.why = absl::StrCat(
-                             "was silent for more than ",
-                             absl::FormatDuration(options_.heartbeat_timeout),
-                             " (control.heartbeat_timeout_seconds)")});
+    HandleDeath(place, {.why = absl::StrCat(
+                            "was silent for more than ",
+                            absl::FormatDuration(options_.heartbeat_timeout),
+                            " (control.heartbeat_timeout_seconds)")});
   }
 }
 
 void Coordinator::CheckJoins(absl::Time now) {
-  std::vector<Worker*> late;
-  for (Worker& worker : workers_) {
+  std::vector<Place*> late;
+  for (Place& place : members_.places()) {
     // Others are awaited while they are being started.
-    const bool is_awaited = worker.is_member || worker.pid != 0;
-    if (is_awaited && !worker.joined &&
-        now - worker.waiting_since > options_.join_timeout) {
-      late.push_back(&worker);
+    const bool is_awaited = place.is_member || place.pid != 0;
+    if (is_awaited && !place.joined &&
+        now - place.waiting_since > options_.join_timeout) {
+      late.push_back(&place);
     }
   }
   if (late.empty()) return;
-  if (!options_.external || keeps_state_) {
-    HandleDeath(*late.front(), {.why = absl::StrCat(
-                                    "was not ready within ",
-                                    absl::FormatDuration(options_.join_timeout),
-                                    " (control.join_timeout_seconds)")});
+  const std::string limit =
+      absl::StrCat("within ", absl::FormatDuration(options_.join_timeout),
+                   " (control.join_timeout_seconds)");
+  if (!options_.external ||
+      members_.source() != Membership::Source::kCheckpoint) {
+    HandleDeath(*late.front(), {.why = absl::StrCat("was not ready ", limit)});
     return;
   }
   std::vector<std::string> names;
-  for (const Worker* worker : late) names.push_back(ToString(worker->key));
-  End({"stopped", kExitResumable,
-       absl::StrCat(
-           "not ready within ", absl::FormatDuration(options_.join_timeout),
-           " (control.join_timeout_seconds): ", absl::StrJoin(names, ", "),
-           ". ", NewestCheckpointText())});
+  for (const Place* place : late) names.push_back(ToString(place->key));
+  End(ResumableOutcome(
+      absl::StrCat("not ready ", limit, ": ", absl::StrJoin(names, ", ")),
+      commits_));
 }
 
 std::optional<RunOutcome> Coordinator::outcome() {
   absl::MutexLock lock(&mu_);
-  return outcome_;
-}
-
-bool Coordinator::AllToldToLeave() {
-  absl::MutexLock lock(&mu_);
-  return phase_ == Phase::kOver &&
-         std::all_of(workers_.begin(), workers_.end(), [](const Worker& w) {
-           return w.incarnation == 0 || w.told_to_leave;
-         });
-}
-
-std::vector<std::string> Coordinator::TakeEvents() {
-  absl::MutexLock lock(&mu_);
-  return std::exchange(events_, {});
+  std::optional<RunOutcome> outcome = stopping_.outcome();
+  if (outcome.has_value()) {
+    outcome->is_known_to_all =
+        std::ranges::all_of(members_.places(), [](const Place& place) {
+          return place.incarnation == 0 || place.told_to_leave;
+        });
+  }
+  return outcome;
 }
 
 void Coordinator::AddEvent(std::string event) {
   events_.push_back(std::move(event));
-}
-
-std::string Coordinator::NewestCheckpointText() const {
-  if (committed_step_ == 0) return "There is no checkpoint yet";
-  return absl::StrCat("The newest checkpoint has ", committed_step_, " of ",
-                      options_.rounds, " rounds");
-}
-
-std::string Coordinator::WorkerState(const Worker& worker) const {
-  if (worker.incarnation == 0) return worker.pid == 0 ? "absent" : "starting";
-  if (!worker.joined) return "starting";
-  if (phase_ == Phase::kGathering) return "ready";
-  if (worker.progress.finished()) return "finished";
-  return worker.progress.paused() ? "paused" : "running";
-}
-
-StatusReply Coordinator::Status() {
-  absl::MutexLock lock(&mu_);
-  StatusReply reply;
-  reply.set_run_name(options_.run_name);
-  switch (phase_) {
-    case Phase::kRejoining:
-    case Phase::kGathering:
-      reply.set_state("starting");
-      break;
-    case Phase::kRunning:
-      reply.set_state("running");
-      break;
-    case Phase::kStopping:
-      reply.set_state("stopping");
-      break;
-    case Phase::kOver:
-      reply.set_state(outcome_->state);
-      break;
-  }
-  reply.set_detail(outcome_.has_value() ? outcome_->detail : last_failure_);
-  reply.set_run_epoch(counters_.run_epoch());
-  reply.set_rounds(options_.rounds);
-  reply.set_last_checkpoint_step(committed_step_);
-  reply.set_restarts(restarts_);
-  reply.set_first_round(first_round_);
-  int64_t completed = options_.rounds;
-  const absl::Time now = options_.clock->Now();
-  for (const Worker& worker : workers_) {
-    // Whose shard is in a checkpoint has completed its rounds, heard or not.
-    const int64_t rounds =
-        worker.incarnation == 0
-            ? committed_step_
-            : std::max(committed_step_, worker.progress.completed_rounds());
-    // A newcomer to fleets that re-form takes over the others' state.
-    const bool counts =
-        worker.is_member && (worker.incarnation != 0 || !keeps_state_);
-    if (counts) completed = std::min(completed, rounds);
-    WorkerStatus* const status = reply.add_workers();
-    status->set_role(worker.key.role);
-    status->set_rank(worker.key.rank);
-    status->set_host(worker.host);
-    status->set_pid(worker.pid != 0 ? worker.pid : worker.reported_pid);
-    status->set_incarnation(worker.incarnation);
-    status->set_state(WorkerState(worker));
-    if (worker.incarnation != 0) {
-      status->set_silent_seconds(absl::ToDoubleSeconds(now - worker.last_seen));
-    }
-    *status->mutable_last() = worker.last_metrics;
-  }
-  reply.set_completed_rounds(completed);
-  return reply;
 }
 
 }  // namespace gandem

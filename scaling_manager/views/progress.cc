@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/config/role_name.h"
+#include "scaling_manager/coordinator/state_name.h"
 
 namespace gandem {
 namespace {
@@ -52,7 +53,9 @@ std::vector<std::string> Fields(const ProgressView& view) {
   std::vector<std::string> fields = {
       absl::StrFormat("%d/%d %.0f%%", status.completed_rounds(),
                       status.rounds(), std::floor(PercentDone(status)))};
-  if (status.state() != "running") fields.push_back(status.state());
+  if (status.state() != StatusReply::RUNNING) {
+    fields.push_back(StateName(status.state()));
+  };
   if (status.eta_seconds() > 0) {
     fields.push_back("ETA " + TimeText(status.eta_seconds()));
   }
@@ -84,7 +87,7 @@ std::string Waiting(const StatusReply& status) {
   std::vector<std::string> workers;
   for (const WorkerStatus& worker : status.workers()) {
     workers.push_back(absl::StrCat(RoleName(worker.role()), " ", worker.rank(),
-                                   " ", worker.state()));
+                                   " ", StateName(worker.state())));
   }
   return absl::StrJoin(workers, ", ");
 }
@@ -129,7 +132,7 @@ void ProgressTracker::Complete(StatusReply& status) const {
   const double speed = RoundsPerSecond();
   status.set_images_per_second(speed * static_cast<double>(images_per_round_));
   const int64_t left = status.rounds() - status.completed_rounds();
-  const bool goes_on = status.state() == "running";
+  const bool goes_on = status.state() == StatusReply::RUNNING;
   status.set_eta_seconds(
       goes_on && speed > 0 ? static_cast<double>(left) / speed : 0);
   status.clear_fleets();
@@ -145,7 +148,7 @@ ProgressView ProgressTracker::View(StatusReply status) const {
 }
 
 std::string ProgressBar(const ProgressView& view, int width) {
-  if (view.status.state() == "starting") {
+  if (view.status.state() == StatusReply::STARTING) {
     return absl::StrCat("starting: ", Waiting(view.status))
         .substr(0, std::max(0, width));
   }
@@ -169,13 +172,15 @@ std::string ProgressBar(const ProgressView& view, int width) {
 
 std::string ProgressLine(const ProgressView& view) {
   const StatusReply& status = view.status;
-  if (status.state() == "starting") {
+  if (status.state() == StatusReply::STARTING) {
     return absl::StrCat("starting: ", Waiting(status));
   }
   std::vector<std::string> fields = {
       absl::StrFormat("round %d/%d (%.1f%%)", status.completed_rounds(),
                       status.rounds(), PercentDone(status))};
-  if (status.state() != "running") fields.push_back(status.state());
+  if (status.state() != StatusReply::RUNNING) {
+    fields.push_back(StateName(status.state()));
+  };
   if (status.images_per_second() > 0) {
     fields.push_back(
         absl::StrFormat("%.1f images/s", status.images_per_second()));

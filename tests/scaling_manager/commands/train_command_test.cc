@@ -158,7 +158,7 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   EXPECT_THAT(Output(), HasSubstr("finished: all 40 rounds are done"));
   EXPECT_THAT(Output(), Not(HasSubstr("\r")));
   const Json status = StatusOfRun();
-  EXPECT_EQ(status.at("state"), "finished");
+  EXPECT_EQ(status.at("state"), "FINISHED");
   // Nothing to do any more.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
@@ -285,7 +285,7 @@ TEST_F(TrainCommandTest, GandemItselfMayBeKilled) {
     EXPECT_EQ(ReapOrphans(), 2);
   }
   const int64_t step = NewestStep();
-  EXPECT_EQ(StatusOfRun().at("state"), "stopped");
+  EXPECT_EQ(StatusOfRun().at("state"), "STOPPED");
   EXPECT_EQ(Train({"--set", absl::StrCat("rounds=", step + 20)}), kExitOk)
       << Output();
   EXPECT_EQ(Metrics("generator").rbegin()->second.front(), step);
@@ -329,8 +329,8 @@ TEST_F(TrainCommandTest, OneRunFolderOneGandem) {
   EXPECT_EQ(Train({"--set", "rounds=4000"}), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("is in use by another `gandem train`"));
   const Json status = StatusOfRun();
-  EXPECT_EQ(status.at("state"), "running");
-  EXPECT_EQ(status.at("workers").at(0).at("state"), "running");
+  EXPECT_EQ(status.at("state"), "RUNNING");
+  EXPECT_EQ(status.at("workers").at(0).at("state"), "RUNNING");
   child.Signal(SIGINT);
   EXPECT_EQ(WaitForEnd(child), kExitResumable);
 }

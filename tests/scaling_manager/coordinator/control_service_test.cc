@@ -235,7 +235,7 @@ TEST_F(ControlServiceTest, ARunFromRegistrationToTheEnd) {
   const auto leave = [](const HeartbeatReply& reply) { return reply.leave(); };
   EXPECT_TRUE(generator_->Sees(leave));
   EXPECT_TRUE(discriminator_->Sees(leave));
-  EXPECT_TRUE(coordinator_->AllToldToLeave());
+  EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
   EXPECT_THAT(MetricRounds(), ::testing::ElementsAre(9));
   EXPECT_OK(FindNewestCheckpoint(run_dir_.path()));
@@ -276,7 +276,7 @@ TEST_F(ControlServiceTest, WorkersGoOnUnderANewCoordinator) {
   generator_->heartbeats().AddShard(WriteShard("generator-0", 4));
   generator_->Set({.started_round = 4, .completed_rounds = 4});
   ASSERT_TRUE(generator_->Sees([this](const auto&) {
-    return coordinator_->Status().workers(0).state() == "running";
+    return coordinator_->Status().workers(0).state() == WorkerStatus::RUNNING;
   }));
   const ShardReport late = WriteShard("discriminator-0", 4);
   StopCoordinator();
@@ -288,7 +288,7 @@ TEST_F(ControlServiceTest, WorkersGoOnUnderANewCoordinator) {
   EXPECT_TRUE(generator_->Sees(committed));
   EXPECT_TRUE(discriminator_->Sees(committed));
   EXPECT_EQ(coordinator_->Status().run_epoch(), 1);
-  EXPECT_EQ(coordinator_->Status().state(), "running");
+  EXPECT_EQ(coordinator_->Status().state(), StatusReply::RUNNING);
 }
 
 TEST_F(ControlServiceTest, AStopSurvivesTheCoordinator) {
@@ -504,7 +504,7 @@ TEST_F(ControlServiceTest, AStrangersNoiseDisturbsNobody) {
   Worker stranger(address_, GENERATOR);
   EXPECT_FALSE(stranger.client().Heartbeat(std::move(huge)).ok());
   const auto alive = [](const WorkerStatus& worker) {
-    return worker.state() == "running";
+    return worker.state() == WorkerStatus::RUNNING;
   };
   const StatusReply status = coordinator_->Status();
   EXPECT_TRUE(

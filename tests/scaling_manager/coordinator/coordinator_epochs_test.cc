@@ -27,7 +27,7 @@ class CoordinatorEpochsTest : public ::gandem::testing::CoordinatorFixture {
     ASSERT_OK(Register(discriminator_));
     ASSERT_OK(Join(generator_));
     ASSERT_OK(Join(discriminator_));
-    ASSERT_EQ(State(), "running");
+    ASSERT_EQ(State(), StatusReply::RUNNING);
   }
 };
 
@@ -37,7 +37,7 @@ TEST_F(CoordinatorEpochsTest, ADeathStartsANewEpochFromTheNewestCheckpoint) {
   ASSERT_OK(Send(discriminator_, 6, 6));
   Exit(generator_, 137, "was killed by signal 9");
   EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Send(discriminator_, 6, 6));
   EXPECT_TRUE(reply.epoch_superseded());
   EXPECT_FALSE(reply.pause());
@@ -82,7 +82,7 @@ TEST_F(CoordinatorEpochsTest, ASupersededZombieIsRefused) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Continue(zombie, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
 TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
@@ -91,10 +91,10 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
     ASSERT_OK(Send(generator_, 0, 0));
     LetTimePass(absl::Seconds(1));
   }
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   ASSERT_OK(Send(generator_, 0, 0));
   LetTimePass(absl::Seconds(1));
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("discriminator 0 was silent for more than 1m"));
   // The process may still be there, and must not be when the next one starts.
@@ -110,32 +110,32 @@ TEST_F(CoordinatorEpochsTest, SilenceIsDeath) {
 
 TEST_F(CoordinatorEpochsTest, TheCoordinatorsOwnSleepIsNobodysSilence) {
   StartRun();
-  coordinator_->Tick();
+  Tick();
   clock_.Advance(absl::Hours(2));  // suspended
   coordinator_->Tick();
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   LetTimePass(absl::Seconds(59));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   LetTimePass(absl::Seconds(2));
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
 TEST_F(CoordinatorEpochsTest, AShortSleepIsLongerThanAShortTimeout) {
   options_.heartbeat_timeout = absl::Seconds(2);
   StartRun();
-  coordinator_->Tick();
+  Tick();
   clock_.Advance(absl::Seconds(3));  // stopped
   coordinator_->Tick();
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   clock_.Advance(absl::Milliseconds(999));
   coordinator_->Tick();
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   clock_.Advance(absl::Milliseconds(999));
   coordinator_->Tick();
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   clock_.Advance(absl::Milliseconds(3));
   coordinator_->Tick();
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
 }
 
 TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
@@ -144,7 +144,7 @@ TEST_F(CoordinatorEpochsTest, AReportedFailureIsOneDeath) {
   request.set_failure("INTERNAL: broken");
   request.set_failure_exit_code(kExitInternal);
   ASSERT_OK(coordinator_->Heartbeat(request));
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("generator 0 INTERNAL: broken"));
   EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());  // it leaves itself
@@ -172,7 +172,7 @@ TEST_F(CoordinatorEpochsTest, AFailureOfAnOldEpochDoesNotCount) {
   EXPECT_EQ(registered.first_round(), 4);
   ASSERT_OK(Join(generator_));
   ASSERT_OK(Join(discriminator_));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
@@ -217,7 +217,7 @@ TEST_F(CoordinatorEpochsTest, RestartsHaveABudget) {
   Exit(generator_, 139, "was killed by signal 11");
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitInternal);
-  EXPECT_EQ(State(), "failed");
+  EXPECT_EQ(State(), StatusReply::FAILED);
   EXPECT_THAT(coordinator_->outcome()->detail,
               AllOf(HasSubstr("signal 11"), HasSubstr("2 restarts")));
 }
@@ -230,7 +230,7 @@ TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
     Launch(generator_);
     Exit(generator_, 127, "exited with code 127");
   }
-  EXPECT_EQ(State(), "failed");
+  EXPECT_EQ(State(), StatusReply::FAILED);
 }
 
 TEST_F(CoordinatorEpochsTest, AWorkerThatDiesOfItsPeersDeathIsNotCounted) {
@@ -291,14 +291,14 @@ TEST_F(CoordinatorEpochsTest, ADeathWhileStoppingEndsTheRun) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 4, 4));
   Exit(discriminator_, 137, "was killed by signal 9");
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("2 of 10 rounds"));
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
                        SendPaused(generator_, 4, 4));
   EXPECT_TRUE(reply.leave());
-  EXPECT_TRUE(coordinator_->AllToldToLeave());
+  EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
 TEST_F(CoordinatorEpochsTest, ADeathAfterTheLastCommitChangesNothing) {
@@ -307,7 +307,7 @@ TEST_F(CoordinatorEpochsTest, ADeathAfterTheLastCommitChangesNothing) {
   ASSERT_OK(SendFinished(generator_));
   // Before it could say that it has finished: nothing is left to do.
   Exit(discriminator_, 137, "was killed by signal 9");
-  EXPECT_EQ(State(), "finished");
+  EXPECT_EQ(State(), StatusReply::FINISHED);
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
 }
 
@@ -318,11 +318,11 @@ TEST_F(CoordinatorEpochsTest, ADamagedCheckpointIsSkippedAndNamed) {
   ASSERT_OK_AND_ASSIGN(const auto newest,
                        FindNewestCheckpoint(run_dir_.path()));
   ASSERT_OK(WriteFile(newest.path + "/generator-0", "generator-0 after 5"));
-  coordinator_->TakeEvents();
+  TakeEvents();
   Exit(generator_, 137, "was killed by signal 9");
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(discriminator_));
   EXPECT_EQ(reply.first_round(), 2);
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_THAT(TakeEvents(),
               ::testing::Contains(HasSubstr("skipped a damaged checkpoint")));
   // The same step is written again.
   Launch(generator_);
@@ -353,15 +353,15 @@ TEST_F(ExternalTest, AllContinueUnderANewCoordinator) {
   ASSERT_OK(Send(generator_, 5, 5));
   ASSERT_OK(Report(generator_, 4));  // its reply did not say committed
   Open();
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   EXPECT_THAT(Send(generator_, 5, 5), StatusIs(absl::StatusCode::kNotFound));
   ASSERT_OK_AND_ASSIGN(RegisterReply reply, Continue(generator_, 5));
   EXPECT_TRUE(reply.continue_running());
   EXPECT_EQ(reply.incarnation(), generator_.incarnation);
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   ASSERT_OK_AND_ASSIGN(reply, Continue(discriminator_, 4));
   EXPECT_TRUE(reply.continue_running());
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_EQ(coordinator_->Status().run_epoch(), 1);
   EXPECT_EQ(coordinator_->Status().completed_rounds(), 4);
   // A checkpoint that was being written at the time is not lost.
@@ -431,7 +431,7 @@ TEST_F(ExternalTest, AStopThatTheOldCoordinatorBeganGoesOn) {
     paused.set_stop_requested(true);
     ASSERT_OK(coordinator_->Heartbeat(paused));
   }
-  EXPECT_EQ(State(), "stopping");
+  EXPECT_EQ(State(), StatusReply::STOPPING);
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
                        SendPaused(generator_, 5, 5));
   EXPECT_TRUE(reply.has_cut());
@@ -495,11 +495,10 @@ TEST_F(CoordinatorThreadsTest, CallersDoNotDisturbEachOther) {
       coordinator_->Tick();
       coordinator_->TakeWishes();
       EXPECT_LE(coordinator_->Status().last_checkpoint_step(), 40);
-      coordinator_->TakeEvents();
     }
   }
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
-  EXPECT_TRUE(coordinator_->AllToldToLeave());
+  EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
 }  // namespace

@@ -165,10 +165,20 @@ class CoordinatorFixture : public ::testing::Test {
     const absl::Time end = clock_.Now() + duration;
     while (clock_.Now() < end) {
       clock_.Advance(std::min(absl::Seconds(1), end - clock_.Now()));
-      coordinator_->Tick();
+      Tick();
     }
   }
-  std::string State() { return coordinator_->Status().state(); }
+  void Tick() {
+    for (std::string& event : coordinator_->Tick()) {
+      events_.push_back(std::move(event));
+    }
+  }
+  // Since the last call.
+  std::vector<std::string> TakeEvents() {
+    Tick();
+    return std::exchange(events_, {});
+  }
+  StatusReply::State State() { return coordinator_->Status().state(); }
   void Exit(PlayedWorker& worker, int exit_code, const std::string& how) {
     coordinator_->WorkerExited(worker.key, exit_code, how);
     worker.pid = 0;
@@ -181,6 +191,7 @@ class CoordinatorFixture : public ::testing::Test {
   PlayedWorker generator_ = {.key = kGenerator};
   PlayedWorker discriminator_ = {.key = kDiscriminator};
   int64_t last_pid_ = 1000;
+  std::vector<std::string> events_;
 };
 
 }  // namespace gandem::testing

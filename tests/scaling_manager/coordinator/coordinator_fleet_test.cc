@@ -143,7 +143,7 @@ TEST_F(CoordinatorFleetTest, AShardThatOneRankCannotWriteEndsTheCheckpoint) {
   ASSERT_OK_AND_ASSIGN(const ShardReply reply,
                        coordinator_->ReportShard(failed));
   EXPECT_FALSE(reply.committed());
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_THAT(TakeEvents(),
               Contains(AllOf(HasSubstr("4 rounds could not be written"),
                              HasSubstr("disk full"))));
   EXPECT_FALSE(

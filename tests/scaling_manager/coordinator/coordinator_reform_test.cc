@@ -63,8 +63,8 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
       ASSERT_OK(Register(*worker));
     }
     for (PlayedWorker* worker : all_) ASSERT_OK(Join(*worker, true));
-    ASSERT_EQ(State(), "running");
-    coordinator_->TakeEvents();
+    ASSERT_EQ(State(), StatusReply::RUNNING);
+    TakeEvents();
   }
   // All but the last are told to ask again.
   void ComeBack(const Workers& workers, int64_t rounds) {
@@ -85,7 +85,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
     ASSERT_OK(Join(generator_, true));
     ASSERT_OK(Join(generator1_, true));
     ASSERT_OK(Join(discriminator_, false));
-    ASSERT_EQ(State(), "running");
+    ASSERT_EQ(State(), StatusReply::RUNNING);
   }
 
   PlayedWorker generator1_ = {.key = {GENERATOR, 1}};
@@ -125,13 +125,13 @@ TEST_F(CoordinatorReformTest, TheOthersGoOnFromTheirMemory) {
               ElementsAre("unix:/exchange-d0"));
   ASSERT_EQ(joined.fleet_size(), 2);
   EXPECT_EQ(joined.fleet(0).incarnation(), generator_.incarnation);
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_THAT(TakeEvents(),
               Contains("discriminator 1 was killed by signal 9; its fleet goes "
                        "on with 1 of 2 workers at round 6"));
   const StatusReply status = coordinator_->Status();
   EXPECT_EQ(status.completed_rounds(), 6);
   EXPECT_EQ(status.restarts(), 1);
-  EXPECT_EQ(status.workers(3).state(), "absent");
+  EXPECT_EQ(status.workers(3).state(), WorkerStatus::ABSENT);
 }
 
 TEST_F(CoordinatorReformTest, WhoIsLeftBecomesTheFirst) {
@@ -174,8 +174,8 @@ TEST_F(CoordinatorReformTest, TheWorkerComesBack) {
        {&generator_, &generator1_, &discriminator_, &fresh}) {
     ASSERT_OK(Join(*worker, true));
   }
-  EXPECT_EQ(State(), "running");
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+  EXPECT_THAT(TakeEvents(),
               Contains("discriminator 1 is back; its fleet goes on with 2 of 2 "
                        "workers at round 9"));
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
@@ -250,8 +250,8 @@ TEST_F(CoordinatorReformTest, ADeathAfterThatBeginsTheNextEpoch) {
   EXPECT_EQ(generator_.run_epoch, 3);
   ASSERT_OK(Join(generator_, false));
   ASSERT_OK(Join(discriminator_, false));
-  EXPECT_EQ(State(), "running");
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+  EXPECT_THAT(TakeEvents(),
               AllOf(Contains(HasSubstr("discriminator 1 was killed")),
                     Contains(HasSubstr("generator 1 was killed by signal 9; "
                                        "its fleet goes on with 1 of 2"))));
@@ -269,7 +269,7 @@ TEST_F(CoordinatorReformTest, AMemberThatDiesUnheardIsNotAwaited) {
   ComeBack({&generator_, &discriminator_}, 6);
   ASSERT_OK(Join(generator_, false));
   ASSERT_OK(Join(discriminator_, false));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
 TEST_F(CoordinatorReformTest, ALostRoleStartsFromTheCheckpoint) {
@@ -291,7 +291,7 @@ TEST_F(CoordinatorReformTest, ALostRoleStartsFromTheCheckpoint) {
   }
   ASSERT_OK(RegisterHolding(generator1_, 7));
   for (PlayedWorker* worker : all_) ASSERT_OK(Join(*worker, true));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
 TEST_F(CoordinatorReformTest, ARoleThatHoldsNothingStartsFromTheCheckpoint) {
@@ -396,7 +396,7 @@ TEST_F(CoordinatorReformTest, AWorkerThatDoesNotComeBackIsStartedAgain) {
     }
     LetTimePass(absl::Seconds(1));
   }
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_THAT(coordinator_->TakeWishes().kill,
               ElementsAre(discriminator1_.key));
 }
@@ -410,7 +410,7 @@ TEST_F(CoordinatorReformTest, RestartsHaveABudget) {
     Launch(discriminator1_);
     Exit(discriminator1_, 127, "exited with code 127");
   }
-  EXPECT_EQ(State(), "failed");
+  EXPECT_EQ(State(), StatusReply::FAILED);
 }
 
 TEST_F(CoordinatorReformTest, AStopComesAfterIt) {
@@ -422,7 +422,7 @@ TEST_F(CoordinatorReformTest, AStopComesAfterIt) {
   ASSERT_OK(Join(generator_, true));
   ASSERT_OK(Join(generator1_, true));
   ASSERT_OK(Join(discriminator_, false));
-  EXPECT_EQ(State(), "stopping");
+  EXPECT_EQ(State(), StatusReply::STOPPING);
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
   ASSERT_OK(SendPaused(generator_, 6, 6));
   ASSERT_OK(SendPaused(generator1_, 6, 6));
@@ -448,7 +448,7 @@ TEST_F(CoordinatorReformTest, NothingIsLeftToDoAfterTheLastCommit) {
   StartFleets();
   for (PlayedWorker* worker : all_) ASSERT_OK(Report(*worker, 10));
   KillDiscriminator1();
-  EXPECT_EQ(State(), "finished");
+  EXPECT_EQ(State(), StatusReply::FINISHED);
 }
 
 TEST_F(CoordinatorReformTest, ANewCoordinatorKnowsNoMemory) {
@@ -456,7 +456,7 @@ TEST_F(CoordinatorReformTest, ANewCoordinatorKnowsNoMemory) {
   StartFleets();
   Open();
   for (PlayedWorker* worker : all_) ASSERT_OK(Continue(*worker, 5));
-  ASSERT_EQ(State(), "running");
+  ASSERT_EQ(State(), StatusReply::RUNNING);
   PlayedWorker fresh = {.key = discriminator1_.key, .pid = 7};
   ASSERT_OK_AND_ASSIGN(RegisterReply reply, Register(fresh));
   EXPECT_FALSE(reply.keep_state());

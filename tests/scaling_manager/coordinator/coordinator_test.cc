@@ -92,7 +92,7 @@ TEST_F(CoordinatorTest, AnotherReleaseIsRefused) {
     request.set_continuing(continuing);
     EXPECT_THAT(coordinator_->Register(request),
                 StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(why)));
-    EXPECT_THAT(coordinator_->TakeEvents(), Contains(HasSubstr(why)));
+    EXPECT_THAT(TakeEvents(), Contains(HasSubstr(why)));
   }
   EXPECT_OK(Register(generator_));
 }
@@ -104,10 +104,9 @@ TEST_F(CoordinatorTest, WhoTakesAPlaceIsTold) {
   PlayedWorker second = {.key = kGenerator, .pid = 12};
   ASSERT_OK(Register(first));
   ASSERT_OK(Register(first));  // its reply was lost
-  EXPECT_THAT(coordinator_->TakeEvents(),
-              Not(Contains(HasSubstr("takes the place"))));
+  EXPECT_THAT(TakeEvents(), Not(Contains(HasSubstr("takes the place"))));
   ASSERT_OK(Register(second));
-  EXPECT_THAT(coordinator_->TakeEvents(),
+  EXPECT_THAT(TakeEvents(),
               Contains("generator 0: process 12 on here takes the place of "
                        "process 11 on here"));
   EXPECT_THAT(Join(first), StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -136,14 +135,14 @@ TEST_F(CoordinatorTest, NobodyStartsBeforeAllHaveJoined) {
   ASSERT_OK(Register(discriminator_));
   ASSERT_OK_AND_ASSIGN(reply, Join(generator_));
   EXPECT_FALSE(reply.all_joined());
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   ASSERT_OK_AND_ASSIGN(reply, Join(discriminator_));
   EXPECT_TRUE(reply.all_joined());
   ASSERT_OK_AND_ASSIGN(reply, Join(generator_));
   EXPECT_TRUE(reply.all_joined());
   EXPECT_THAT(reply.discriminator_addresses(),
               ElementsAre("unix:/tmp/exchange"));
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
 TEST_F(CoordinatorTest, GeneratorsLearnHowTheDiscriminatorComputes) {
@@ -207,7 +206,7 @@ TEST_F(CoordinatorHostsTest, AUnixSocketDoesNotServeAnotherHost) {
   RegisterAt(discriminator_, "b");
   EXPECT_THAT(JoinWithAddress("unix:/tmp/exchange"), IsRefused());
   ASSERT_OK(Join(generator_));
-  EXPECT_EQ(State(), "starting");
+  EXPECT_EQ(State(), StatusReply::STARTING);
   RegisterAt(discriminator_, "b");  // started again
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, JoinWithAddress("b:7000"));
   EXPECT_TRUE(reply.all_joined());
@@ -284,7 +283,7 @@ TEST_F(CoordinatorTest, StatusShowsTheSlowestWorker) {
   ASSERT_EQ(status.workers_size(), 2);
   EXPECT_EQ(status.workers(0).role(), GENERATOR);
   EXPECT_EQ(status.workers(0).pid(), generator_.pid);
-  EXPECT_EQ(status.workers(0).state(), "running");
+  EXPECT_EQ(status.workers(0).state(), WorkerStatus::RUNNING);
   EXPECT_EQ(status.workers(0).silent_seconds(), 2);
 }
 
@@ -360,7 +359,7 @@ TEST_F(CoordinatorTest, AShardThatCouldNotBeWrittenGivesUpItsCheckpointOnly) {
   ASSERT_OK_AND_ASSIGN(const auto newest,
                        FindNewestCheckpoint(run_dir_.path()));
   EXPECT_EQ(newest.step, 2);
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
   EXPECT_THAT(coordinator_->Status().detail(),
               HasSubstr("no space left on device"));
   CommitStep(6);
@@ -373,7 +372,7 @@ TEST_F(CoordinatorTest, AShardThatDiffersFromItsReportIsNotCommitted) {
   ASSERT_OK(coordinator_->ReportShard(report));
   ASSERT_OK_AND_ASSIGN(const ShardReply reply, Report(discriminator_, 4));
   EXPECT_FALSE(reply.committed());
-  EXPECT_EQ(State(), "running");
+  EXPECT_EQ(State(), StatusReply::RUNNING);
 }
 
 TEST_F(CoordinatorTest, OldCheckpointsArePruned) {
@@ -398,11 +397,11 @@ TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {
   EXPECT_TRUE(reply.leave());
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitOk);
-  EXPECT_EQ(State(), "finished");
-  EXPECT_FALSE(coordinator_->AllToldToLeave());
+  EXPECT_EQ(State(), StatusReply::FINISHED);
+  EXPECT_FALSE(coordinator_->outcome()->is_known_to_all);
   ASSERT_OK_AND_ASSIGN(reply, SendFinished(generator_));
   EXPECT_TRUE(reply.leave());
-  EXPECT_TRUE(coordinator_->AllToldToLeave());
+  EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
 }
 
 TEST_F(CoordinatorTest, AFinalCheckpointThatFailsIsNotAFinishedRun) {
@@ -427,7 +426,7 @@ TEST_F(CoordinatorTest, ACompleteRunIsFinishedFromTheStart) {
   StartRun();
   CommitStep(10);
   Open();
-  EXPECT_EQ(State(), "finished");
+  EXPECT_EQ(State(), StatusReply::FINISHED);
   EXPECT_TRUE(coordinator_->TakeWishes().start.empty());
 }
 
@@ -438,7 +437,7 @@ TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   ASSERT_OK(Send(generator_, 5, 5));
   ASSERT_OK(Send(discriminator_, 4, 4));
   coordinator_->RequestStop("Ctrl-C");
-  EXPECT_EQ(State(), "stopping");
+  EXPECT_EQ(State(), StatusReply::STOPPING);
   ASSERT_OK_AND_ASSIGN(HeartbeatReply reply, Send(generator_, 5, 5));
   EXPECT_TRUE(reply.pause());
   EXPECT_FALSE(reply.has_cut());
@@ -456,7 +455,7 @@ TEST_F(CoordinatorTest, TheCutIsTheLastRoundThatAnyWorkerHasStarted) {
   ASSERT_OK_AND_ASSIGN(reply, SendPaused(discriminator_, 6, 7));
   EXPECT_TRUE(reply.leave());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
   EXPECT_THAT(coordinator_->outcome()->detail, HasSubstr("Ctrl-C"));
 }
 
@@ -490,7 +489,7 @@ TEST_F(CoordinatorTest, AStopAtACommittedStepNeedsNoOther) {
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
                        SendPaused(discriminator_, 3, 4));
   EXPECT_TRUE(reply.leave());
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
 }
 
 TEST_F(CoordinatorTest, AStopInTheLastRoundFinishesTheRun) {
@@ -514,7 +513,7 @@ TEST_F(CoordinatorTest, AStopWhileWorkersStartEndsAtOnce) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
   ASSERT_OK_AND_ASSIGN(const JoinReply reply, Join(generator_));
   EXPECT_TRUE(reply.leave());
-  EXPECT_TRUE(coordinator_->AllToldToLeave());
+  EXPECT_TRUE(coordinator_->outcome()->is_known_to_all);
   Launch(discriminator_);
   EXPECT_THAT(Register(discriminator_),
               StatusIs(absl::StatusCode::kFailedPrecondition,
@@ -529,9 +528,9 @@ TEST_F(CoordinatorTest, TheGraceIsLimited) {
   coordinator_->RequestStop("Ctrl-C");
   ASSERT_OK(SendPaused(generator_, 5, 5));
   LetTimePass(absl::Seconds(30));
-  EXPECT_EQ(State(), "stopping");
+  EXPECT_EQ(State(), StatusReply::STOPPING);
   LetTimePass(absl::Seconds(1));
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
   EXPECT_THAT(coordinator_->outcome()->detail,
               AllOf(HasSubstr("control.grace_seconds"),
                     HasSubstr("The newest checkpoint has 2 of 10 rounds")));
@@ -553,7 +552,7 @@ TEST_F(CoordinatorTest, ACheckpointThatFailsAtTheCutEndsTheStop) {
   failed.set_error("no space left on device");
   ASSERT_OK(coordinator_->ReportShard(failed));
   ASSERT_OK(Report(discriminator_, 5));
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
   EXPECT_THAT(coordinator_->outcome()->detail,
               AllOf(HasSubstr("no space left"), HasSubstr("2 of 10 rounds")));
 }
@@ -564,7 +563,7 @@ TEST_F(CoordinatorTest, TheFirstReasonToStopCounts) {
   LetTimePass(absl::Seconds(20));
   coordinator_->RequestStop("SIGTERM");  // no new grace
   LetTimePass(absl::Seconds(11));
-  EXPECT_EQ(State(), "stopped");
+  EXPECT_EQ(State(), StatusReply::STOPPED);
 }
 
 }  // namespace

@@ -91,7 +91,7 @@ TEST_F(LauncherTest, StartsEveryWorkerOnce) {
   const StatusReply status = coordinator_->Status();
   ASSERT_EQ(status.workers_size(), 2);
   for (const WorkerStatus& worker : status.workers()) {
-    EXPECT_EQ(worker.state(), "starting");
+    EXPECT_EQ(worker.state(), WorkerStatus::STARTING);
     EXPECT_EQ(kill(static_cast<pid_t>(worker.pid()), 0), 0);
   }
   EXPECT_NE(status.workers(0).pid(), status.workers(1).pid());

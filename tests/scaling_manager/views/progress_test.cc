@@ -16,7 +16,7 @@ using ::testing::StartsWith;
 
 ProgressView RunningView() {
   ProgressView view;
-  view.status.set_state("running");
+  view.status.set_state(StatusReply::RUNNING);
   view.status.set_rounds(6000);
   view.status.set_completed_rounds(1500);
   view.status.set_images_per_second(85.4);
@@ -61,10 +61,10 @@ TEST(ProgressBarTest, IsFullOnlyAtTheEnd) {
 
 TEST(ProgressBarTest, NamesTheWorkersThatARunWaitsFor) {
   ProgressView view;
-  view.status.set_state("starting");
+  view.status.set_state(StatusReply::STARTING);
   WorkerStatus* const worker = view.status.add_workers();
   worker->set_role(GENERATOR);
-  worker->set_state("ready");
+  worker->set_state(WorkerStatus::READY);
   EXPECT_EQ(ProgressBar(view, 80), "starting: generator 0 ready");
   EXPECT_EQ(ProgressLine(view), "starting: generator 0 ready");
 }
@@ -121,7 +121,7 @@ TEST(FleetDisplayTest, TheTableHasARowForEachFleet) {
 
 TEST(ProgressLineTest, KnowsLittleAtTheStart) {
   ProgressView view;
-  view.status.set_state("running");
+  view.status.set_state(StatusReply::RUNNING);
   view.status.set_rounds(10);
   EXPECT_EQ(ProgressLine(view), "round 0/10 (0.0%)");
 }
@@ -132,7 +132,7 @@ class TrackerTest : public ::testing::Test {
     tracker_.Observe(absl::UnixEpoch() + absl::Seconds(seconds), epoch,
                      completed);
     StatusReply status;
-    status.set_state("running");
+    status.set_state(StatusReply::RUNNING);
     status.set_rounds(100);
     status.set_completed_rounds(completed);
     tracker_.Complete(status);
@@ -155,7 +155,7 @@ TEST_F(TrackerTest, ARunThatStopsHasNoTimeLeft) {
   At(0, 0);
   StatusReply status = At(1, 1);
   EXPECT_GT(status.eta_seconds(), 0);
-  status.set_state("stopping");
+  status.set_state(StatusReply::STOPPING);
   tracker_.Complete(status);
   EXPECT_EQ(status.eta_seconds(), 0);
   EXPECT_GT(status.images_per_second(), 0);

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which checkpoints of a run are complete, and which one is to be committed
+// next. A checkpoint whose shards are all reported waits for its turn, is taken
+// once by whoever does the disk work, and is settled by that work's result:
+// committed or given up, for good.
+//
+// Owner: the coordinator. Thread safety: one thread at a time. It touches no
+// disk (commit_disk.h does).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "proto/control.pb.h"
+#include "scaling_manager/coordinator/shard_collector.h"
+
+namespace gandem {
+
+class CheckpointCommits {
+ public:
+  // One checkpoint whose shards were all reported.
+  struct Job {
+    int64_t step = 0;
+    int64_t run_epoch = 0;
+    std::vector<CheckpointFile> files = {};
+    absl::Status shards = {};  // the error of a worker's: it is given up
+  };
+
+  // Of a run of `rounds` rounds.
+  explicit CheckpointCommits(int64_t rounds) : rounds_(rounds) {}
+
+  // Each of `num_workers` writes its share; `committed_step` is on disk. Steps
+  // that were given up may be written again. Not while it is busy.
+  void BeginEpoch(int64_t run_epoch, int num_workers, int64_t committed_step);
+
+  // False: the report says nothing new, its step was complete before.
+  //   INVALID_ARGUMENT  it makes no sense; nothing changed.
+  absl::StatusOr<bool> Add(int worker, const ShardReport& report);
+
+  // The next one to commit, one at a time: none before Settle.
+  std::optional<Job> Take();
+  // `done` is how the work on the job ended. Returns it in words.
+  std::string Settle(const Job& job, const absl::Status& done);
+  // Something waits or is taken: committed_step() may be about to change.
+  bool is_busy() const { return is_taken_ || !waiting_.empty(); }
+
+  int64_t committed_step() const { return committed_step_; }  // 0: none
+  // Committed or given up.
+  int64_t settled_step() const { return settled_step_; }
+  // "The newest checkpoint has 4 of 10 rounds"
+  std::string NewestText() const;
+
+ private:
+  const int64_t rounds_;
+  int64_t run_epoch_ = 0;
+  ShardCollector shards_;
+  int64_t complete_step_ = 0;  // the newest whose shards were all reported
+  std::deque<Job> waiting_;
+  bool is_taken_ = false;
+  int64_t committed_step_ = 0;
+  int64_t settled_step_ = 0;
+};
+
+}  // namespace gandem

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/coordinator/joining.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kMaxAddressBytes = 4096;
+
+// Null: all workers of `role` are on the host of `place`.
+const Place* OnAnotherHost(const Membership& members, const Place& place,
+                           Role role) {
+  for (const Place& other : members.places()) {
+    if (other.key.role == role && members.IsInEpoch(other) &&
+        other.host != place.host) {
+      return &other;
+    }
+  }
+  return nullptr;
+}
+
+absl::Status Unreachable(const Place& place, const Place& other,
+                         const std::string& advice) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToString(place.key), " on ", place.host, " serves a unix socket, which ",
+      ToString(other.key), " on ", other.host, " cannot reach: pass ", advice));
+}
+
+// A unix socket serves its own host only.
+absl::Status CheckReach(const Membership& members, const Place& place) {
+  if (absl::StartsWith(place.exchange_address, "unix:")) {
+    const Place* const far = OnAnotherHost(members, place, GENERATOR);
+    if (far != nullptr) {
+      return Unreachable(place, *far,
+                         "--listen HOST:PORT to the discriminator worker");
+    }
+  }
+  if (place.member.network_address().empty()) {
+    const Place* const far = OnAnotherHost(members, place, place.key.role);
+    if (far != nullptr) {
+      return Unreachable(place, *far,
+                         absl::StrCat("--fleet_listen HOST:PORT to all ",
+                                      RoleName(place.key.role), " workers"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::Status CheckJoin(const Membership& members, const Place& place,
+                       const JoinRequest& request) {
+  const bool serves = place.key.role == DISCRIMINATOR;
+  for (const std::string* address :
+       {&request.exchange_address(), &request.fleet_local_address(),
+        &request.fleet_network_address()}) {
+    if (address->size() <= kMaxAddressBytes) continue;
+    return absl::InvalidArgumentError("an address is too long");
+  }
+  if (serves == request.exchange_address().empty()) {
+    return absl::InvalidArgumentError(
+        serves ? "a discriminator must tell its exchange address"
+               : "only a discriminator has an exchange address");
+  }
+  const bool is_found = !request.fleet_local_address().empty() ||
+                        !request.fleet_network_address().empty();
+  if (is_found != (members.NumMembers(place.key.role) > 1)) {
+    return absl::InvalidArgumentError(
+        is_found ? "the only worker of a role needs no address for others"
+                 : "a worker of a fleet must tell where the others find it");
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TakeJoin(Membership& members, Place& place,
+                      const JoinRequest& request) {
+  place.joined = true;
+  place.exchange_address = request.exchange_address();
+  place.compute = request.compute();
+  place.member.set_host(place.host);
+  place.member.set_incarnation(place.incarnation);
+  place.member.set_local_address(request.fleet_local_address());
+  place.member.set_network_address(request.fleet_network_address());
+  for (Place& other : members.places()) {
+    other.joined = other.joined && CheckReach(members, other).ok();
+  }
+  return CheckReach(members, place);
+}
+
+void AddOthers(const Membership& members, const Place& place,
+               JoinReply& reply) {
+  const bool in_fleet = members.NumMembers(place.key.role) > 1;
+  for (const Place& other : members.places()) {
+    if (!other.is_member) continue;
+    if (in_fleet && other.key.role == place.key.role) {
+      *reply.add_fleet() = other.member;
+    }
+    if (other.key.role == DISCRIMINATOR) {
+      reply.add_discriminator_addresses(other.exchange_address);
+    }
+  }
+}
+
+void SetPosition(const Membership& members, const Place& place,
+                 RegisterReply& reply) {
+  reply.set_position(static_cast<int>(
+      std::ranges::count_if(members.places(), [&](const Place& other) {
+        return other.is_member && other.key.role == place.key.role &&
+               other.key.rank < place.key.rank;
+      })));
+  reply.set_generators(members.NumMembers(GENERATOR));
+  reply.set_discriminators(members.NumMembers(DISCRIMINATOR));
+}
+
+}  // namespace gandem

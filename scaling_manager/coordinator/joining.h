@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker tells when it is ready, and what it learns about the others.
+//
+// Owner: the coordinator calls these. Thread safety: one thread at a time.
+#pragma once
+
+#include "absl/status/status.h"
+#include "proto/control.pb.h"
+#include "scaling_manager/coordinator/membership.h"
+
+namespace gandem {
+
+// INVALID_ARGUMENT: an address that a worker in this place must tell is
+// missing, or one that nobody uses is there.
+absl::Status CheckJoin(const Membership& members, const Place& place,
+                       const JoinRequest& request);
+
+// The worker is ready. Those that can no longer be reached by a worker on
+// another host are not any more: they learn it when they ask again.
+//   INVALID_ARGUMENT  this one cannot be reached, and is not ready.
+absl::Status TakeJoin(Membership& members, Place& place,
+                      const JoinRequest& request);
+
+// Where the discriminators are, and the others of the worker's fleet.
+void AddOthers(const Membership& members, const Place& place, JoinReply& reply);
+
+// The worker's position in its fleet, and the fleets' sizes.
+void SetPosition(const Membership& members, const Place& place,
+                 RegisterReply& reply);
+
+}  // namespace gandem

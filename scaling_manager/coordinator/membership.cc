@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/coordinator/membership.h"
+
+#include <algorithm>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+namespace gandem {
+
+Membership::Membership(std::vector<WorkerKey> workers,
+                       const RunCounters& earlier)
+    : earlier_incarnations_(earlier.incarnation()),
+      run_epoch_(earlier.run_epoch()) {
+  std::sort(workers.begin(), workers.end());
+  for (const WorkerKey key : workers) places_.emplace_back().key = key;
+}
+
+Place* Membership::Find(WorkerKey key) {
+  const auto found = std::ranges::find(places_, key, &Place::key);
+  return found == places_.end() ? nullptr : &*found;
+}
+
+absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
+  if (incarnation <= 0) {
+    return absl::InvalidArgumentError("the message carries no incarnation");
+  }
+  const auto found =
+      std::ranges::find(places_, incarnation, &Place::incarnation);
+  if (found != places_.end()) return &*found;
+  if (incarnation <= earlier_incarnations_) {
+    return absl::NotFoundError(absl::StrCat("incarnation ", incarnation,
+                                            " is of an earlier coordinator"));
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "incarnation ", incarnation,
+      " was superseded or declared dead: another process has registered with "
+      "its role and rank, or it was silent for too long"));
+}
+
+absl::Status Membership::CheckFence(const Place& place,
+                                    int64_t incarnation) const {
+  // Who worked under an earlier coordinator is not known here.
+  if (incarnation <= earlier_incarnations_ ||
+      incarnation == place.incarnation ||
+      incarnation == place.registered_from) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(
+      absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
+                   " was superseded or declared dead"));
+}
+
+void Membership::BeginEpoch(int64_t run_epoch, bool from_memory,
+                            absl::Time now) {
+  run_epoch_ = run_epoch;
+  source_ = from_memory ? Source::kMemoryIsOpen : Source::kCheckpoint;
+  for (Place& place : places_) {
+    place.joined = false;
+    place.is_back = false;
+    place.waiting_since = now;
+    if (!from_memory) place.is_member = true;
+  }
+}
+
+void Membership::Admit(Place& place, const RegisterRequest& request,
+                       int64_t incarnation, int64_t first_round,
+                       absl::Time now) {
+  place.registered_from = request.previous_incarnation();
+  place.incarnation = incarnation;
+  place.epoch = run_epoch_;
+  place.joined = false;
+  place.exchange_address.clear();
+  place.member.Clear();
+  place.host = request.host();
+  place.reported_pid = request.pid();
+  place.progress.Clear();
+  place.progress.set_started_round(first_round - 1);
+  place.progress.set_completed_rounds(first_round);
+  place.last_seen = place.waiting_since = now;
+}
+
+absl::StatusOr<int64_t> Membership::Seal() {
+  std::vector<std::string> missing;
+  std::optional<int64_t> first_round;
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    bool is_held = false;
+    bool all_back = true;
+    for (const Place& place : places_) {
+      if (!place.is_member || place.key.role != role) continue;
+      if (!place.is_back) {
+        all_back = false;
+        missing.push_back(ToString(place.key));
+      } else if (place.holds_state) {
+        is_held = true;
+        first_round = std::min(first_round.value_or(place.held_rounds),
+                               place.held_rounds);
+      }
+    }
+    if (all_back && !is_held && missing.empty()) {
+      return absl::NotFoundError(
+          absl::StrCat("no ", RoleName(role), " has a state any more"));
+    }
+  }
+  if (!missing.empty()) {
+    return absl::UnavailableError(absl::StrCat(
+        "the fleets re-form and wait for ", absl::StrJoin(missing, ", ")));
+  }
+  source_ = Source::kMemory;
+  return *first_round;
+}
+
+int Membership::NumMembers(std::optional<Role> role) const {
+  return static_cast<int>(std::ranges::count_if(places_, [&](const Place& p) {
+    return p.is_member && (!role.has_value() || p.key.role == *role);
+  }));
+}
+
+bool Membership::AllJoined() const {
+  return std::ranges::all_of(places_, [](const Place& p) {
+    return !p.is_member || (p.incarnation != 0 && p.joined);
+  });
+}
+
+}  // namespace gandem

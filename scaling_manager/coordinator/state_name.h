@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the states of proto/control.proto are called in what people read:
+// "running".
+#pragma once
+
+#include <string>
+
+#include "absl/strings/ascii.h"
+#include "proto/control.pb.h"
+
+namespace gandem {
+
+inline std::string StateName(StatusReply::State state) {
+  return absl::AsciiStrToLower(StatusReply::State_Name(state));
+}
+
+inline std::string StateName(WorkerStatus::State state) {
+  return absl::AsciiStrToLower(WorkerStatus::State_Name(state));
+}
+
+}  // namespace gandem

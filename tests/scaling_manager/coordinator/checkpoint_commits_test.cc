@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/coordinator/checkpoint_commits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+class CheckpointCommitsTest : public ::testing::Test {
+ protected:
+  CheckpointCommitsTest() { commits_.BeginEpoch(3, 2, /*committed_step=*/2); }
+  bool Add(int worker, int64_t step, const std::string& error = "") {
+    ShardReport report;
+    report.set_step(step);
+    report.set_error(error);
+    if (error.empty()) report.add_files()->set_name(absl::StrCat("f", worker));
+    const absl::StatusOr<bool> is_new = commits_.Add(worker, report);
+    EXPECT_OK(is_new);
+    return is_new.ok() && *is_new;
+  }
+  void AddAll(int64_t step) {
+    EXPECT_TRUE(Add(0, step));
+    EXPECT_TRUE(Add(1, step));
+  }
+
+  CheckpointCommits commits_{10};
+};
+
+TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
+  EXPECT_TRUE(Add(1, 4));
+  EXPECT_FALSE(commits_.is_busy());
+  EXPECT_FALSE(commits_.Take().has_value());
+  EXPECT_TRUE(Add(0, 4));
+  EXPECT_TRUE(commits_.is_busy());
+  const auto job = commits_.Take();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->step, 4);
+  EXPECT_EQ(job->run_epoch, 3);
+  EXPECT_EQ(job->files.size(), 2);
+  EXPECT_OK(job->shards);
+  EXPECT_EQ(commits_.committed_step(), 2);  // it is not on disk yet
+  EXPECT_EQ(commits_.Settle(*job, absl::OkStatus()),
+            "checkpoint of 4 rounds is complete");
+  EXPECT_EQ(commits_.committed_step(), 4);
+  EXPECT_FALSE(commits_.is_busy());
+}
+
+TEST_F(CheckpointCommitsTest, ARepeatedReportCommitsNothingTwice) {
+  AddAll(4);
+  EXPECT_FALSE(Add(1, 4));  // waits
+  const auto job = commits_.Take();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_FALSE(Add(1, 4));  // is being committed
+  EXPECT_FALSE(commits_.Take().has_value());
+  commits_.Settle(*job, absl::OkStatus());
+  EXPECT_FALSE(Add(1, 4));  // is done
+  EXPECT_FALSE(commits_.is_busy());
+}
+
+TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
+  AddAll(4);
+  const auto first = commits_.Take();
+  ASSERT_TRUE(first.has_value());
+  AddAll(6);
+  EXPECT_FALSE(commits_.Take().has_value());
+  commits_.Settle(*first, absl::OkStatus());
+  EXPECT_TRUE(commits_.is_busy());
+  const auto second = commits_.Take();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->step, 6);
+}
+
+TEST_F(CheckpointCommitsTest, WhatIsGivenUpStaysSo) {
+  AddAll(4);
+  const auto job = commits_.Take();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(commits_.Settle(*job, absl::DataLossError("another size")),
+            "the checkpoint of 4 rounds could not be written: another size");
+  EXPECT_EQ(commits_.committed_step(), 2);
+  EXPECT_EQ(commits_.settled_step(), 4);
+  EXPECT_FALSE(Add(1, 4));
+  EXPECT_FALSE(commits_.is_busy());
+  EXPECT_EQ(commits_.NewestText(), "The newest checkpoint has 2 of 10 rounds");
+  // In the next epoch it may be written again.
+  commits_.BeginEpoch(4, 1, commits_.committed_step());
+  EXPECT_EQ(commits_.settled_step(), 2);
+  EXPECT_TRUE(Add(0, 4));
+  EXPECT_TRUE(commits_.is_busy());
+}
+
+TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
+  EXPECT_TRUE(Add(0, 4, "disk full"));
+  EXPECT_TRUE(Add(1, 4));
+  const auto job = commits_.Take();
+  ASSERT_TRUE(job.has_value());
+  EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss, "disk full"));
+}
+
+TEST_F(CheckpointCommitsTest, AReportWithoutSenseChangesNothing) {
+  ShardReport report;
+  report.set_step(11);
+  EXPECT_THAT(commits_.Add(0, report),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("step 11 is not in [1, 10]")));
+  report.set_step(0);
+  EXPECT_THAT(commits_.Add(0, report),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(commits_.is_busy());
+}
+
+}  // namespace
+}  // namespace gandem
