@@ -156,7 +156,6 @@ absl::Status OperationRunner::AllReduce(const Operation& operation) {
   return RingAllReduce(all_);
 }
 
-// One hop: everybody gets all buffers and adds them in the order of ranks.
 absl::Status OperationRunner::SmallAllReduce() {
   std::vector<std::byte> blocks(buffer_.size() * all_.size());
   std::copy(buffer_.begin(), buffer_.end(),
@@ -166,7 +165,6 @@ absl::Status OperationRunner::SmallAllReduce() {
   return absl::OkStatus();
 }
 
-// The slow network between hosts carries one sum for each host.
 absl::Status OperationRunner::HierarchicalAllReduce() {
   GANDEM_RETURN_IF_ERROR(ReduceScatter(local_));
   GANDEM_RETURN_IF_ERROR(GatherSegments(local_));
@@ -301,7 +299,6 @@ absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
   return absl::OkStatus();
 }
 
-// Of whole elements, and of equal size as near as that goes.
 std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
   const size_t element = BytesPerElement(tag_.type);
   const size_t elements = buffer_.size() / element;

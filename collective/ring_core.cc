@@ -61,8 +61,6 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
   return true;
 }
 
-// False: there is no room now. The stream stops reading and comes again after a
-// Receive().
 absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[from];
@@ -232,7 +230,6 @@ bool RingCore::AllLinksAre(bool (*good)(Link)) const {
   return true;
 }
 
-// Whoever gets these is to begin a stream to each.
 std::vector<int> RingCore::TakeUnconnected() {
   absl::MutexLock lock(&mu_);
   std::vector<int> result;
@@ -361,7 +358,6 @@ void RingCore::LoseLocked(int rank, const absl::Status& why) {
              identity_.rank);
 }
 
-// A reason that came from another rank says from which.
 absl::Status RingCore::Failure() const {
   if (failure_origin_ == identity_.rank) return failure_;
   return Annotate(failure_, absl::StrCat("rank ", failure_origin_));

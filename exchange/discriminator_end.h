@@ -3,6 +3,7 @@
 // The discriminator's end of the exchange: cache, feedback requests and
 // answers, and the critic slot behind one mutex. The worker sees it as
 // DiscriminatorExchange, a transport as DiscriminatorPort; there is no thread.
+// That makes many functions, but each caller sees one of the two interfaces.
 //
 // Owner: the discriminator's run epoch; outlives transport and worker calls.
 // Thread safety: any thread.

@@ -31,9 +31,6 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kDefaultGenerated = 50000;
-// Below it, papers do not compute an FID: the covariance of an Inception's
-// features has no full rank.
-constexpr int64_t kFewImages = 2048;
 constexpr absl::Duration kEvaluationProgressInterval = absl::Seconds(2);
 
 absl::string_view CardBytesOf(const at::Tensor& labels_N) {
@@ -62,9 +59,6 @@ class EvaluateCommand {
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
-  void AddWarnings();
-  void WarnOfFewImages(const Metric& distance);
-  void WarnOfSmallClasses();
   absl::Status WriteCard();
   std::function<void(int64_t)> ProgressOf(absl::string_view what,
                                           int64_t num_images) const;
@@ -320,7 +314,10 @@ absl::Status EvaluateCommand::Compute() {
                                           .bootstrap = request_.bootstrap,
                                           .num_classes = num_classes_}));
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
-  AddWarnings();
+  if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
+  if (metrics_.intra_class) {
+    WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);
+  }
   return absl::OkStatus();
 }
 
@@ -340,38 +337,6 @@ absl::Status EvaluateCommand::SaveStatistics() {
                          absl::EndsWith(path, ".npz")
                              ? StatisticsFormat::kPytorchFid
                              : StatisticsFormat::kSafetensors);
-}
-
-void EvaluateCommand::AddWarnings() {
-  if (metrics_.frechet) WarnOfFewImages(card_.metrics(0));
-  if (metrics_.intra_class) WarnOfSmallClasses();
-}
-
-void EvaluateCommand::WarnOfFewImages(const Metric& distance) {
-  for (const auto& [count, what] :
-       {std::pair(num_images_, "the images"),
-        std::pair(card_.reference().num_images(), "the reference")}) {
-    if (count == 0 || count >= kFewImages) continue;
-    card_.add_warnings(absl::StrFormat(
-        "%s of %d images of %s: below %d it depends on their number more than "
-        "on their quality; about %.3g of it is sampling bias",
-        distance.name(), count, what, kFewImages, distance.predicted_bias()));
-  }
-}
-
-void EvaluateCommand::WarnOfSmallClasses() {
-  for (const auto& [labels_N, what] :
-       {std::pair(labels_N_, "the images"),
-        std::pair(reference_->labels_N(), "the reference")}) {
-    const auto fewest =
-        at::bincount(labels_N, {}, num_classes_).min().item<int64_t>();
-    if (fewest >= kFewImages) continue;
-    card_.add_warnings(absl::StrFormat(
-        "a class has only %d of %s: distances within classes of fewer than %d "
-        "depend on the number more than on the quality; compare them for equal "
-        "numbers only",
-        fewest, what, kFewImages));
-  }
 }
 
 absl::Status EvaluateCommand::WriteCard() {

@@ -3,6 +3,9 @@
 // The generator's side of the three streams of proto/exchange.proto, and the
 // state that they share with the thread that connects and the compute thread.
 //
+// ClientCore has more functions than one caller needs: three parties share its
+// lock, and each calls its own group.
+//
 // Owner: a stream owns itself until it is done; ClientCore is shared.
 // Thread safety: any thread.
 #pragma once

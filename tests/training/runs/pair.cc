@@ -50,8 +50,7 @@ class MemorySink : public CheckpointSink {
 absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
   GANDEM_ASSIGN_OR_RETURN(
       const auto ends,
-      MakeExchangeEnds(COLOCATED, ExchangeAt(plan, setup.place),
-                       {}));
+      MakeExchangeEnds(COLOCATED, ExchangeAt(plan, setup.place), {}));
   GANDEM_ASSIGN_OR_RETURN(const auto generator,
                           MakeGeneratorRole(plan, setup, ends->generator()));
   GANDEM_ASSIGN_OR_RETURN(
@@ -152,8 +151,7 @@ class DecoupledRun {
         const std::unique_ptr<TrainingRole> role,
         worker.generator != nullptr
             ? MakeGeneratorRole(plan_, setup, worker.generator.get())
-            : MakeDiscriminatorRole(plan_, setup,
-                                    worker.discriminator.get()));
+            : MakeDiscriminatorRole(plan_, setup, worker.discriminator.get()));
     TrainingRole* const roles[] = {role.get()};
     return RunRoles(roles, {.poll = options_.poll});
   }
