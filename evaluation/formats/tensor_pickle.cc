@@ -13,7 +13,7 @@ namespace gandem {
 namespace {
 
 // Operations, named as in Python's pickletools.
-enum Operation : uint8_t {
+enum PickleOperation : uint8_t {
   kMark = '(',
   kStop = '.',
   kBinInt = 'J',
