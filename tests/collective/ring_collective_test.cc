@@ -13,7 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/synchronization/blocking_counter.h"
+#include "absl/synchronization/barrier.h"
 #include "absl/time/clock.h"
 #include "collective/ring_codec.h"
 #include "common/rpc/grpc_status.h"
@@ -142,11 +142,10 @@ TEST(RingTest, CloseEndsAllRanksWithItsReason) {
   const TempDir dir;
   const Fleet fleet = MakeRingFleet(3, dir, {});
   // A rank that still waits in the first barrier would end there.
-  absl::BlockingCounter past_the_first(3);
+  absl::Barrier past_the_first(3);
   RunRanks(fleet, [&](int rank, Collective& collective) {
     EXPECT_OK(WaitLong(collective, collective.Barrier()));
-    past_the_first.DecrementCount();
-    past_the_first.Wait();
+    past_the_first.Block();
     if (rank == 0) collective.Close(absl::CancelledError("SIGTERM"));
     EXPECT_THAT(WaitLong(collective, collective.Barrier()),
                 StatusIs(absl::StatusCode::kCancelled,

@@ -37,6 +37,7 @@ std::vector<std::string> RecipeNames() {
   std::vector<std::string> names;
   for (const auto& entry :
        std::filesystem::directory_iterator(RecipeFolder())) {
+    if (entry.path().extension() != ".textproto") continue;
     names.push_back(entry.path().stem().string());
   }
   std::ranges::sort(names);
