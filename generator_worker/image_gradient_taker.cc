@@ -2,6 +2,9 @@
 //
 // IMAGE_GRADIENT: the discriminator judges, and the generator takes the answer
 // to each micro-batch.
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "generator_worker/feedback_taker.h"
@@ -21,6 +24,15 @@ class ImageGradientTaker : public FeedbackTaker {
         });
     GANDEM_RETURN_IF_ERROR(answer.status());
     GANDEM_FAILPOINT("generator.after_take_feedback");
+    const bool exact =
+        parts_.options.schedule.consistency == Consistency::kExact;
+    if (answer->count != op.range.count ||
+        (exact && answer->critic_version != op.critic_version)) {
+      return absl::InternalError(
+          absl::StrCat("feedback for ", answer->count, " images from critic ",
+                       answer->critic_version, ", the schedule wants ",
+                       op.range.count, " from critic ", op.critic_version));
+    }
     critic_version_ = answer->critic_version;
     judgment_ = {
         .gradient_NCHW = UnpackImages(answer->gradient, answer->count,

@@ -23,6 +23,15 @@ Encoding EncodingOf(ExchangeConfig::Encoding encoding) {
   return Encoding::kFloat32;
 }
 
+// The numbers are the same, so that a mode is named in two places only.
+FeedbackMode FeedbackOf(ScheduleConfig::FeedbackMode mode) {
+  static_assert(static_cast<int>(FeedbackMode::kSnapshot) ==
+                ScheduleConfig::SNAPSHOT);
+  static_assert(static_cast<int>(FeedbackMode::kImageGradient) ==
+                ScheduleConfig::IMAGE_GRADIENT);
+  return static_cast<FeedbackMode>(mode);
+}
+
 Schedule ScheduleOf(const RunConfig& config) {
   const ScheduleConfig& schedule = config.schedule();
   return {
@@ -34,7 +43,7 @@ Schedule ScheduleOf(const RunConfig& config) {
       .image_source = schedule.image_source() == ScheduleConfig::FRESH
                           ? ImageSource::kFresh
                           : ImageSource::kReused,
-      .feedback = static_cast<FeedbackMode>(schedule.feedback()),
+      .feedback = FeedbackOf(schedule.feedback()),
       .generator_batch = StepBatch(config.generator()),
       .discriminator_batch = StepBatch(config.discriminator()),
       .generator_micro_batch = MicroBatch(config.generator()),
