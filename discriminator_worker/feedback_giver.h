@@ -72,7 +72,7 @@ class FeedbackGiver {
   // BOUNDED: what can be given without waiting, of this version.
   virtual absl::Status GiveNewest() = 0;
 
-  bool exact() const { return schedule().consistency == Consistency::kExact; }
+  bool exact() const { return schedule().IsExact(); }
   const Schedule& schedule() const { return parts_.options.schedule; }
   int64_t boundary() const { return boundary_; }
   int64_t version() const { return version_; }

@@ -8,7 +8,7 @@
 namespace gandem {
 
 CriticQueue::CriticQueue(const Schedule& schedule)
-    : exact_(schedule.consistency == Consistency::kExact),
+    : exact_(schedule.IsExact()),
       capacity_(std::max<int64_t>(1, schedule.lag)) {}
 
 bool CriticQueue::Offer(const CriticState& critic) {

@@ -84,9 +84,7 @@ class DiscriminatorEnd : public DiscriminatorExchange,
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Notify() ABSL_LOCKS_EXCLUDED(mu_);
 
-  bool IsExact() const {
-    return options_.schedule.consistency == Consistency::kExact;
-  }
+  bool IsExact() const { return options_.schedule.IsExact(); }
 
   const ExchangeOptions options_;  // never changes after construction
 

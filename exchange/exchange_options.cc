@@ -11,7 +11,8 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxRounds = int64_t{1} << 40;
+// Of rounds, run epochs and incarnations: more than any run comes to.
+constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr int64_t kMaxSide = int64_t{1} << 14;
 // Room for the protobuf header of a message; real ones take about 100 bytes.
 constexpr int64_t kHeaderAllowance = 1024;
@@ -108,7 +109,7 @@ std::string FormatFault(const TensorFormat& got, const TensorFormat& wanted,
 
 std::string RangeFault(int64_t round, int64_t first, int64_t count,
                        int64_t size) {
-  if (round < 0 || round > kMaxRounds) return "no such round";
+  if (round < 0 || round > kMaxCount) return "no such round";
   // In this order nothing overflows.
   if (first < 0 || count < 1 || count > size || first > size - count) {
     return absl::StrCat("index range is not within [0, ", size, ")");
@@ -155,11 +156,11 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   }
   faults.CheckRange("max_samples_per_image", options.max_samples_per_image, 1,
                     kMaxSamplesPerImage);
-  faults.CheckRange("first_round", options.first_round, 0, kMaxRounds);
+  faults.CheckRange("first_round", options.first_round, 0, kMaxCount);
   faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
                     std::numeric_limits<int32_t>::max());
-  faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxRounds);
-  faults.CheckRange("incarnation", options.incarnation, 0, kMaxRounds);
+  faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxCount);
+  faults.CheckRange("incarnation", options.incarnation, 0, kMaxCount);
   faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);
   faults.CheckRange("num_discriminators", options.num_discriminators, 1,
                     1 << 16);
@@ -200,7 +201,7 @@ absl::Status CheckFeedbackBatch(const ExchangeOptions& options,
   std::string fault = RangeFault(batch.round, batch.first_index, batch.count,
                                  options.schedule.generator_batch);
   const int64_t version = options.schedule.CriticVersion(batch.round);
-  const bool exact = options.schedule.consistency == Consistency::kExact;
+  const bool exact = options.schedule.IsExact();
   if (fault.empty() && (batch.critic_version < version ||
                         (exact && batch.critic_version != version))) {
     fault = absl::StrCat("judged by critic version ", batch.critic_version,

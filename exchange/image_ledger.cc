@@ -9,7 +9,7 @@
 namespace gandem {
 
 int64_t ImageLedger::OldestAccepted(ImageUse use) const {
-  if (schedule_.consistency == Consistency::kBounded) {
+  if (!schedule_.IsExact()) {
     // The discriminator runs ahead on images that it uses again; what a slower
     // generator sends is then old, and still wants its feedback.
     return first_round_;

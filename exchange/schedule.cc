@@ -122,7 +122,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
 std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
                                                 int rank, int size) {
   using Kind = DiscriminatorOp::Kind;
-  const bool take_first = schedule.consistency == Consistency::kBounded;
+  const bool take_first = !schedule.IsExact();
   std::vector<DiscriminatorOp> ops;
   for (int64_t step = 0; step < schedule.discriminator_steps_per_round;
        ++step) {

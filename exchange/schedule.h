@@ -62,6 +62,7 @@ struct Schedule {
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
 
+  constexpr bool IsExact() const { return consistency == Consistency::kExact; }
   // Rounds that the discriminator has completed when its state is the critic
   // of generator round `round`.
   constexpr int64_t CriticBoundary(int64_t round) const {

@@ -24,10 +24,9 @@ class ImageGradientTaker : public FeedbackTaker {
         });
     GANDEM_RETURN_IF_ERROR(answer.status());
     GANDEM_FAILPOINT("generator.after_take_feedback");
-    const bool exact =
-        parts_.options.schedule.consistency == Consistency::kExact;
     if (answer->count != op.range.count ||
-        (exact && answer->critic_version != op.critic_version)) {
+        (parts_.options.schedule.IsExact() &&
+         answer->critic_version != op.critic_version)) {
       return absl::InternalError(
           absl::StrCat("feedback for ", answer->count, " images from critic ",
                        answer->critic_version, ", the schedule wants ",

@@ -181,8 +181,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
     GANDEM_RETURN_IF_ERROR(TakeOver(*roles.front(), waiting));
   }
   const absl::Status done = RunRoles(roles, waiting);
-  if (options_.role != COLOCATED &&
-      plan.schedule().consistency == Consistency::kBounded) {
+  if (options_.role != COLOCATED && !plan.schedule().IsExact()) {
     Hold(*roles.front(), done);
   }
   return done;

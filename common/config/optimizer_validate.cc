@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "common/check.h"
+#include "common/config/schedule_limits.h"
 
 namespace gandem {
 namespace {
@@ -15,8 +16,6 @@ namespace {
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 
-constexpr int64_t kOptimizerMaxRounds = 1'000'000'000;
-constexpr int64_t kOptimizerMaxBatch = 65536;
 constexpr double kBelowOne = 1 - std::numeric_limits<double>::epsilon() / 2;
 constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 // In float32 anything smaller is 0, and a parameter without gradient 0 / 0.
@@ -107,11 +106,11 @@ void CheckOptimizerSchedule(const std::string& prefix,
                             const RateScheduleConfig& schedule, int64_t rounds,
                             Faults& faults) {
   faults.CheckRange(prefix + "warmup_rounds", schedule.warmup_rounds(), 0,
-                    kOptimizerMaxRounds);
+                    kMaxRounds);
   faults.CheckRange(prefix + "decay_from_round", schedule.decay_from_round(), 0,
-                    kOptimizerMaxRounds);
+                    kMaxRounds);
   faults.CheckRange(prefix + "decay_until_round", schedule.decay_until_round(),
-                    0, kOptimizerMaxRounds);
+                    0, kMaxRounds);
   faults.CheckRange(prefix + "final_factor", schedule.final_factor(), 0.0, 1.0);
   const int64_t until =
       schedule.decay_until_round() == 0 ? rounds : schedule.decay_until_round();
@@ -142,7 +141,7 @@ void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,
   CheckOptimizerSchedule(prefix + "rate_schedule.", config.rate_schedule(),
                          rounds, faults);
   faults.CheckRange(prefix + "base_batch_size", config.base_batch_size(), 1,
-                    kOptimizerMaxBatch);
+                    kMaxStepBatch);
 }
 
 }  // namespace gandem

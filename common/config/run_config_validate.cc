@@ -21,7 +21,6 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxRounds = 1'000'000'000;
 constexpr int64_t kMaxImageSize = 4096;
 constexpr int64_t kMaxClasses = 1 << 20;
 constexpr double kDay = 86400;

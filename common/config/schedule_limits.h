@@ -10,6 +10,7 @@
 
 namespace gandem {
 
+inline constexpr int64_t kMaxRounds = 1'000'000'000;
 inline constexpr int64_t kMaxLag = 64;
 inline constexpr int64_t kMaxStepsPerRound = 1000;
 inline constexpr int64_t kMaxSamplesPerImage = 1000;

@@ -52,11 +52,6 @@ std::shared_ptr<Layer> MakeDcganConvolution(int64_t in_channels,
                                                    .bias = false});
 }
 
-std::shared_ptr<Layer> MakeDcganNorm(int64_t channels) {
-  return std::make_shared<BatchNorm>(
-      BatchNorm::Options{.num_features = channels});
-}
-
 class DcganGenerator : public Generator {
  public:
   explicit DcganGenerator(const DcganOptions& options)
@@ -66,13 +61,13 @@ class DcganGenerator : public Generator {
     main_
         ->Add(MakeDcganConvolution<ConvTranspose2d>(noise_dim_, channels,
                                                     /*one_pixel=*/true))
-        .Add(MakeDcganNorm(channels))
+        .Add(MakeBatchNorm(channels))
         .Add(&Relu);
     for (; channels > options.width; channels /= 2) {
       main_
           ->Add(MakeDcganConvolution<ConvTranspose2d>(channels, channels / 2,
                                                       /*one_pixel=*/false))
-          .Add(MakeDcganNorm(channels / 2))
+          .Add(MakeBatchNorm(channels / 2))
           .Add(&Relu);
     }
     main_
@@ -107,7 +102,7 @@ class DcganDiscriminator : public Discriminator {
       main_
           ->Add(MakeDcganConvolution<Conv2d>(channels, 2 * channels,
                                              /*one_pixel=*/false))
-          .Add(MakeDcganNorm(2 * channels))
+          .Add(MakeBatchNorm(2 * channels))
           .Add(&LeakyRelu);
     }
     main_->Add(MakeDcganConvolution<Conv2d>(channels, /*out_channels=*/1,

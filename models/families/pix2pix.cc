@@ -65,11 +65,6 @@ std::shared_ptr<Layer> MakePix2pixConvolution(int64_t in_channels,
                                                    .bias = bias});
 }
 
-std::shared_ptr<Layer> MakePix2pixNorm(int64_t channels) {
-  return std::make_shared<BatchNorm>(
-      BatchNorm::Options{.num_features = channels});
-}
-
 const at::Tensor& ImagesOf(const Condition& condition) {
   GANDEM_CHECK(condition.images_NCHW.defined());
   return condition.images_NCHW;
@@ -122,7 +117,7 @@ class UnetGenerator : public Generator {
     const int64_t out = ChannelsOf(options, level);
     down->Add(
         MakePix2pixConvolution<Conv2d>(in, out, /*stride=*/2, /*bias=*/false));
-    if (level > 0 && level < last_) down->Add(MakePix2pixNorm(out));
+    if (level > 0 && level < last_) down->Add(MakeBatchNorm(out));
     return down;
   }
 
@@ -134,7 +129,7 @@ class UnetGenerator : public Generator {
         level == 0 ? options.image_channels : ChannelsOf(options, level - 1);
     up->Add(MakePix2pixConvolution<ConvTranspose2d>(in, out, /*stride=*/2,
                                                     /*bias=*/level == 0));
-    if (level > 0) up->Add(MakePix2pixNorm(out));
+    if (level > 0) up->Add(MakeBatchNorm(out));
     if (level < last_ && level >= kLevelsWithoutDropout - 1) {
       up->Add(std::make_shared<Dropout>(options.dropout));
     }
@@ -161,7 +156,7 @@ class PatchDiscriminator : public Discriminator {
       main_
           ->Add(MakePix2pixConvolution<Conv2d>(channels, 2 * channels, stride,
                                                /*bias=*/false))
-          .Add(MakePix2pixNorm(2 * channels))
+          .Add(MakeBatchNorm(2 * channels))
           .Add(&LeakyRelu);
       channels *= 2;
     }

@@ -35,11 +35,6 @@ constexpr double kSndcganBatchNormEps = 1e-4;
 constexpr double kSpectralNormEps = 1e-6;
 constexpr int64_t kSndcganSmallest = 4;  // height and width of the widest layer
 
-std::shared_ptr<Layer> MakeSndcganNorm(int64_t channels) {
-  return std::make_shared<BatchNorm>(BatchNorm::Options{
-      .num_features = channels, .eps = kSndcganBatchNormEps});
-}
-
 class SndcganGenerator : public Generator {
  public:
   explicit SndcganGenerator(const SndcganOptions& options)
@@ -59,7 +54,7 @@ class SndcganGenerator : public Generator {
                           .kernel = 4,
                           .stride = 2,
                           .padding = 1}))
-          .Add(MakeSndcganNorm(channels / 2))
+          .Add(MakeBatchNorm(channels / 2, kSndcganBatchNormEps))
           .Add(&Relu);
     }
     main_
@@ -124,7 +119,8 @@ class SndcganDiscriminator : public Discriminator {
                     .padding = 1,
                     .spectral_norm = spectral_norm_,
                     .spectral_norm_eps = kSpectralNormEps}));
-    if (!spectral_norm_) main_->Add(MakeSndcganNorm(out_channels));
+    if (!spectral_norm_)
+      main_->Add(MakeBatchNorm(out_channels, kSndcganBatchNormEps));
     main_->Add(&Relu);
   }
 

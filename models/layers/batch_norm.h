@@ -64,6 +64,12 @@ class BatchNorm : public Layer {
   at::Tensor num_batches_tracked_;
 };
 
+inline std::shared_ptr<Layer> MakeBatchNorm(
+    int64_t num_features, double eps = BatchNorm::Options().eps) {
+  return std::make_shared<BatchNorm>(
+      BatchNorm::Options{.num_features = num_features, .eps = eps});
+}
+
 // SyncOver of all batch norm in a network.
 void SyncBatchNorm(torch::nn::Module& network,
                    const std::shared_ptr<FleetGather>& fleet);

@@ -8,12 +8,6 @@
 namespace gandem {
 namespace {
 
-std::shared_ptr<Layer> MakeResidualBlockBatchNorm(int64_t channels,
-                                                  double eps) {
-  return std::make_shared<BatchNorm>(
-      BatchNorm::Options{.num_features = channels, .eps = eps});
-}
-
 at::Tensor Normalized(const std::shared_ptr<Layer>& norm,
                       const at::Tensor& input, ForwardMode mode) {
   return norm ? norm->forward(input, mode) : input;
@@ -85,7 +79,7 @@ at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,
 std::shared_ptr<Layer> DiscriminatorBlock::MakeNorm(int64_t channels) const {
   switch (options_.norm) {
     case Norm::kBatch:
-      return MakeResidualBlockBatchNorm(channels, options_.batch_norm_eps);
+      return MakeBatchNorm(channels, options_.batch_norm_eps);
     case Norm::kLayer:
       return std::make_shared<LayerNorm>(
           LayerNorm::Options{.num_channels = channels});

@@ -12,19 +12,16 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::Waves;
+
 constexpr DataShape kAutocastData = {
     .image = {.channels = 1, .height = 32, .width = 32}};
-
-at::Tensor AutocastWaves(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count) * 0.37).sin().view(shape);
-}
 
 double ErrorOfRounding(const at::Tensor& a, const at::Tensor& b) {
   return ((a - b).norm() / b.norm()).item<double>();
@@ -73,7 +70,7 @@ TEST_P(AutocastTest, SharesNamesAndTensors) {
 
 TEST_P(AutocastTest, TakesAndGivesFloatAndRoundsInside) {
   const auto generator = MakeGeneratorTwin();
-  const at::Tensor noise_NZ = AutocastWaves({5, 6});
+  const at::Tensor noise_NZ = Waves({5, 6}, 0.37);
   const at::Tensor exact =
       generator->forward(noise_NZ, {}, ForwardMode::kFrozen);
   const at::Tensor rounded = WithAutocast(generator, GetParam())
@@ -91,7 +88,7 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
   const auto discriminator = MakeDiscriminatorTwin();
   const auto wrapped = WithAutocast(discriminator, GetParam());
   const Verdict verdict =
-      wrapped->forward(AutocastWaves({4, 1, 32, 32}), {}, ForwardMode::kTrain);
+      wrapped->forward(Waves({4, 1, 32, 32}, 0.37), {}, ForwardMode::kTrain);
   EXPECT_EQ(verdict.logits_N.scalar_type(), at::kFloat);
   verdict.logits_N.mean().backward();
   for (const at::Tensor& parameter : discriminator->parameters()) {
@@ -106,7 +103,7 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
 TEST_P(AutocastTest, SpectralNormIteratesInFloat) {
   const auto plain = MakeDiscriminatorTwin();
   const auto network = MakeDiscriminatorTwin();
-  const at::Tensor images_NCHW = AutocastWaves({2, 1, 32, 32});
+  const at::Tensor images_NCHW = Waves({2, 1, 32, 32}, 0.37);
   plain->forward(images_NCHW, {}, ForwardMode::kTrain);
   WithAutocast(network, GetParam())
       ->forward(images_NCHW, {}, ForwardMode::kTrain);
@@ -123,7 +120,7 @@ TEST_P(AutocastTest, BatchNormTakesStatisticsInFloat) {
   // Rounded to GetParam(), the mean of 3.0 and the variance of 0.01 would be
   // off by some parts in a hundred.
   const at::Tensor input =
-      (3 + 0.1 * AutocastWaves({64, 3, 8, 8})).to(GetParam());
+      (3 + 0.1 * Waves({64, 3, 8, 8}, 0.37)).to(GetParam());
   {
     const AutocastScope scope(
         {.device = at::kCPU, .enabled = true, .dtype = GetParam()});
@@ -148,7 +145,7 @@ TEST(AutocastScopeTest, EndsWhatItBegan) {
   const auto enabled = [] {
     return at::autocast::is_autocast_enabled(at::kCPU);
   };
-  const at::Tensor matrix = AutocastWaves({3, 3});
+  const at::Tensor matrix = Waves({3, 3}, 0.37);
   {
     const AutocastScope outer(
         {.device = at::kCPU, .enabled = true, .dtype = at::kBFloat16});

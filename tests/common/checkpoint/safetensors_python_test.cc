@@ -14,30 +14,19 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
+#include "tests/testing/bytes_of.h"
+#include "tests/testing/python_script.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::BytesOf;
+using gandem::testing::RunPython;
 using ::gandem::testing::TempDir;
 
-template <typename T>
-SharedBytes BytesOf(const std::vector<T>& values) {
-  return SharedBytes::Copy(std::as_bytes(std::span(values)));
-}
-
-// Runs the script with `arguments`; its assertions decide.
-int RunPython(const std::string& arguments) {
-  const char* const python = std::getenv("GANDEM_TEST_PYTHON");
-  const char* const source = std::getenv("GANDEM_SOURCE_DIR");
-  EXPECT_NE(python, nullptr);
-  EXPECT_NE(source, nullptr);
-  return std::system(
-      absl::StrCat("'", python, "' '", source,
-                   "/tests/common/checkpoint/safetensors_peer.py' ", arguments)
-          .c_str());
-}
+constexpr char kPeer[] = "tests/common/checkpoint/safetensors_peer.py";
 
 TEST(SafetensorsPythonTest, PythonReadsOurFile) {
   const TempDir dir;
@@ -52,12 +41,12 @@ TEST(SafetensorsPythonTest, PythonReadsOurFile) {
       {"empty", DType::kF32, {0, 5}, {}},
   };
   ASSERT_OK(WriteSafetensors(dir / "f", tensors, {{"step", "7"}}));
-  EXPECT_EQ(RunPython("read " + (dir / "f")), 0);
+  EXPECT_EQ(RunPython(kPeer, "read " + (dir / "f")), 0);
 }
 
 TEST(SafetensorsPythonTest, WeReadPythonsFile) {
   const TempDir dir;
-  ASSERT_EQ(RunPython("write " + (dir / "f")), 0);
+  ASSERT_EQ(RunPython(kPeer, "write " + (dir / "f")), 0);
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> tensors,
                        ReadSafetensors(dir / "f"));
   const auto expect = [&tensors](absl::string_view name, DType dtype,

@@ -13,23 +13,20 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/crc32c.h"
 #include "common/files/file.h"
+#include "tests/testing/bytes_of.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::BytesOf;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-template <typename T>
-SharedBytes BytesOf(const std::vector<T>& values) {
-  return SharedBytes::Copy(std::as_bytes(std::span(values)));
-}
 
 template <typename T>
 std::vector<T> ValuesOf(const SharedBytes& bytes) {

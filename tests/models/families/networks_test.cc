@@ -12,10 +12,13 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
+
+using gandem::testing::Ramp;
 
 struct NetworksCase {
   const char* config;
@@ -24,12 +27,6 @@ struct NetworksCase {
 
 void PrintTo(const NetworksCase& c, std::ostream* out) {
   *out << c.config << " " << c.size;
-}
-
-at::Tensor NetworksRamp(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
 }
 
 using State = std::map<std::string, at::Tensor>;
@@ -71,8 +68,8 @@ class NetworksTest : public ::testing::TestWithParam<NetworksCase> {
     }
     InitializeParameters(*generator_, config, 7);
     InitializeParameters(*discriminator_, config, 7);
-    noise_ = NetworksRamp({3, generator_->noise_dim()});
-    images_ = NetworksRamp({3, 1, size, size});
+    noise_ = Ramp({3, generator_->noise_dim()});
+    images_ = Ramp({3, 1, size, size});
     condition_ = {.labels_N = torch::tensor({2, 0, 1}),
                   .images_NCHW = images_.flip(3)};
     generator_->forward(noise_, condition_, ForwardMode::kTrain);

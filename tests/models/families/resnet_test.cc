@@ -4,7 +4,6 @@
 // traps (docs/traps.md).
 #include "models/families/resnet.h"
 
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <map>
@@ -15,29 +14,20 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::CountParameters;
+using gandem::testing::ParseNetwork;
+using gandem::testing::Ramp;
 using gandem::testing::StatusIs;
-
-NetworkConfig ParseResnet(const std::string& text) {
-  NetworkConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config))
-      << text;
-  return config;
-}
 
 DataShape Data(int64_t size, int64_t num_classes) {
   return {.image = {.channels = 3, .height = size, .width = size},
           .num_classes = num_classes};
-}
-
-at::Tensor ResnetRamp(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
 }
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
@@ -53,17 +43,9 @@ Shapes ShapesOf(const torch::nn::Module& network) {
   return shapes;
 }
 
-int64_t CountResnetParameters(const torch::nn::Module& network) {
-  int64_t count = 0;
-  for (const at::Tensor& parameter : network.parameters()) {
-    count += parameter.numel();
-  }
-  return count;
-}
-
 // T1. Where the convolutions are zero, a block is its shortcut.
 TEST(ResnetTrapTest, ShortcutInputIsRawUnlessRectified) {
-  const at::Tensor input = ResnetRamp({2, 4, 4, 4}).to(torch::kFloat32);
+  const at::Tensor input = Ramp({2, 4, 4, 4}).to(torch::kFloat32);
   for (const bool rectified : {false, true}) {
     DiscriminatorBlock block({.in_channels = 4,
                               .hidden_channels = 4,
@@ -83,7 +65,7 @@ TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
         "biggan { width: 2 form: DEEP"}) {
     at::Tensor logits[2];
     for (const int rectified : {0, 1}) {
-      const NetworkConfig config = ParseResnet(
+      const NetworkConfig config = ParseNetwork(
           std::string(family) +
           (rectified ? " shortcut: RECTIFIED }" : " shortcut: RAW }"));
       ASSERT_OK_AND_ASSIGN(const auto network,
@@ -91,7 +73,7 @@ TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
       InitializeParameters(*network, config, 7);
       logits[rectified] =
           network
-              ->forward(ResnetRamp({2, 3, 32, 32}).to(torch::kFloat32),
+              ->forward(Ramp({2, 3, 32, 32}).to(torch::kFloat32),
                         {.labels_N = torch::tensor({2, 0})},
                         ForwardMode::kTrain)
               .logits_N;
@@ -105,26 +87,26 @@ TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
 TEST(ResnetTrapTest, ThinBlocksAreNotThinnerThanPixels) {
   ASSERT_OK_AND_ASSIGN(
       const auto network,
-      MakeDiscriminator(ParseResnet("sngan { thin: true }"), Data(128, 1000)));
+      MakeDiscriminator(ParseNetwork("sngan { thin: true }"), Data(128, 1000)));
   const Shapes shapes = ShapesOf(*network);
   EXPECT_EQ(shapes.at("blocks.0.conv1.weight")[0], 64);
   EXPECT_EQ(shapes.at("blocks.1.conv1.weight")[0], 64);
   EXPECT_EQ(shapes.at("blocks.1.conv2.weight")[0], 128);
-  EXPECT_EQ(CountResnetParameters(*network), 30'041'857);
+  EXPECT_EQ(CountParameters(*network), 30'041'857);
 }
 
 // T16: 16 pixels of 4 x 4, so sums are 16 times means; the bias is not scaled.
 TEST(ResnetTrapTest, FeaturesAreSumsUnlessMeans) {
   double logits[2];
   for (const int mean : {0, 1}) {
-    const NetworkConfig config = ParseResnet(
+    const NetworkConfig config = ParseNetwork(
         mean ? "sngan { width: 1 pool: MEAN }" : "sngan { width: 1 }");
     ASSERT_OK_AND_ASSIGN(const auto network,
                          MakeDiscriminator(config, Data(64, 0)));
     network->to(torch::kFloat64);
     InitializeParameters(*network, config, 7);
     logits[mean] =
-        network->forward(ResnetRamp({1, 3, 64, 64}), {}, ForwardMode::kFrozen)
+        network->forward(Ramp({1, 3, 64, 64}), {}, ForwardMode::kFrozen)
             .logits_N.item<double>();
   }
   EXPECT_NE(logits[0], 0);
@@ -136,15 +118,15 @@ TEST(ResnetTrapTest, OneClassMeansUnconditionalBlocks) {
   for (const char* config :
        {"sngan { width: 4 }", "sagan { width: 4 }", "biggan { width: 4 }"}) {
     ASSERT_OK_AND_ASSIGN(const auto one,
-                         MakeGenerator(ParseResnet(config), Data(32, 1)));
+                         MakeGenerator(ParseNetwork(config), Data(32, 1)));
     ASSERT_OK_AND_ASSIGN(const auto none,
-                         MakeGenerator(ParseResnet(config), Data(32, 0)));
+                         MakeGenerator(ParseNetwork(config), Data(32, 0)));
     ASSERT_OK_AND_ASSIGN(const auto two,
-                         MakeGenerator(ParseResnet(config), Data(32, 2)));
+                         MakeGenerator(ParseNetwork(config), Data(32, 2)));
     EXPECT_EQ(ShapesOf(*one), ShapesOf(*none)) << config;
     EXPECT_NE(ShapesOf(*two), ShapesOf(*none)) << config;
     ASSERT_OK_AND_ASSIGN(const auto judge,
-                         MakeDiscriminator(ParseResnet(config), Data(32, 1)));
+                         MakeDiscriminator(ParseNetwork(config), Data(32, 1)));
     EXPECT_FALSE(ShapesOf(*judge).contains("embedding.weight")) << config;
   }
 }
@@ -152,7 +134,7 @@ TEST(ResnetTrapTest, OneClassMeansUnconditionalBlocks) {
 // T6: the raw weight is initialized, and is what a checkpoint holds; the layer
 // divides it by sigma. An orthogonal weight has sigma 1, so scale it.
 TEST(ResnetTrapTest, RawWeightsUnderSpectralNormAreOrthogonal) {
-  const NetworkConfig config = ParseResnet("biggan { width: 4 }");
+  const NetworkConfig config = ParseNetwork("biggan { width: 4 }");
   ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
   InitializeParameters(*network, config, 7);
   const auto parameters = network->named_parameters();
@@ -166,7 +148,7 @@ TEST(ResnetTrapTest, RawWeightsUnderSpectralNormAreOrthogonal) {
 TEST(ResnetTest, SharedEmbeddingHasNoSpectralNorm) {
   ASSERT_OK_AND_ASSIGN(
       const auto network,
-      MakeGenerator(ParseResnet("biggan { width: 4 }"), Data(32, 3)));
+      MakeGenerator(ParseNetwork("biggan { width: 4 }"), Data(32, 3)));
   const Shapes shapes = ShapesOf(*network);
   EXPECT_TRUE(shapes.contains("shared.weight"));
   EXPECT_FALSE(shapes.contains("shared.weight_u"));
@@ -175,10 +157,10 @@ TEST(ResnetTest, SharedEmbeddingHasNoSpectralNorm) {
 
 TEST(ResnetTest, NormsWithEmbeddingsStartAsPlainBatchNorm) {
   const NetworkConfig config =
-      ParseResnet("sagan { width: 4 class_norm: EMBEDDING }");
+      ParseNetwork("sagan { width: 4 class_norm: EMBEDDING }");
   ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
   InitializeParameters(*network, config, 7);
-  const at::Tensor noise = ResnetRamp({3, 128}).to(torch::kFloat32);
+  const at::Tensor noise = Ramp({3, 128}).to(torch::kFloat32);
   const auto images = [&](std::vector<int64_t> labels) {
     return network->forward(noise, {.labels_N = torch::tensor(labels)},
                             ForwardMode::kFrozen);
@@ -195,7 +177,7 @@ TEST(ResnetTest, NormsWithEmbeddingsStartAsPlainBatchNorm) {
 // Each part of the noise has its own place.
 TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
   const NetworkConfig config =
-      ParseResnet("biggan { width: 1 noise_dim: 8 attention: false }");
+      ParseNetwork("biggan { width: 1 noise_dim: 8 attention: false }");
   ASSERT_OK_AND_ASSIGN(const auto network, MakeGenerator(config, Data(32, 3)));
   network->to(torch::kFloat64);
   InitializeParameters(*network, config, 7);
@@ -210,7 +192,7 @@ TEST(ResnetTest, HierarchicalNoiseGoesToItsBlock) {
       item.value().slice(/*dim=*/1, /*start=*/-2).zero_();
     }
   }
-  const at::Tensor noise = ResnetRamp({2, 8});
+  const at::Tensor noise = Ramp({2, 8});
   const Condition condition = {.labels_N = torch::tensor({1, 2})};
   const at::Tensor before =
       network->forward(noise, condition, ForwardMode::kFrozen);
@@ -259,7 +241,7 @@ TEST(ResnetTest, NamesWhatDoesNotFit) {
                 "256 "
                 "pixels, not 64"},
        }) {
-    EXPECT_THAT(MakeDiscriminator(ParseResnet(c.config), c.data).status(),
+    EXPECT_THAT(MakeDiscriminator(ParseNetwork(c.config), c.data).status(),
                 StatusIs(absl::StatusCode::kInvalidArgument, c.message));
   }
 }

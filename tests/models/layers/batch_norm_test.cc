@@ -9,18 +9,15 @@
 #include <string>
 
 #include "models/torch.h"
+#include "tests/models/network_testing.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::Ramp;
+
 constexpr double kBatchNormEps = 1e-3;
 constexpr double kMomentum = 0.2;
-
-at::Tensor BatchNormRamp(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
-}
 
 std::map<std::string, at::Tensor> Copy(const torch::nn::Module& module) {
   std::map<std::string, at::Tensor> tensors;
@@ -43,11 +40,11 @@ class BatchNormTest : public ::testing::TestWithParam<int> {
     const torch::NoGradGuard no_grad;
     for (auto* module : {static_cast<torch::nn::Module*>(&ours_),
                          static_cast<torch::nn::Module*>(theirs_.get())}) {
-      module->named_parameters()["weight"].copy_(BatchNormRamp({3}) + 1);
-      module->named_parameters()["bias"].copy_(BatchNormRamp({3}));
+      module->named_parameters()["weight"].copy_(Ramp({3}) + 1);
+      module->named_parameters()["bias"].copy_(Ramp({3}));
     }
-    ours_.forward(BatchNormRamp({2, 3, 4, 4}), ForwardMode::kTrain);
-    theirs_->forward(BatchNormRamp({2, 3, 4, 4}));
+    ours_.forward(Ramp({2, 3, 4, 4}), ForwardMode::kTrain);
+    theirs_->forward(Ramp({2, 3, 4, 4}));
   }
 
   BatchNorm ours_;
@@ -55,7 +52,7 @@ class BatchNormTest : public ::testing::TestWithParam<int> {
 };
 
 TEST_F(BatchNormTest, TrainsAsPyTorch) {
-  const at::Tensor input = BatchNormRamp({4, 3, 5, 5}) * 2;
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kTrain),
                         theirs_->forward(input)));
   const auto buffers = Copy(ours_);
@@ -65,7 +62,7 @@ TEST_F(BatchNormTest, TrainsAsPyTorch) {
 }
 
 TEST_F(BatchNormTest, EvaluatesAsPyTorch) {
-  const at::Tensor input = BatchNormRamp({4, 3, 5, 5}) * 2;
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const auto before = Copy(ours_);
   theirs_->eval();
   EXPECT_TRUE(at::equal(ours_.forward(input, ForwardMode::kEvaluate),
@@ -76,7 +73,7 @@ TEST_F(BatchNormTest, EvaluatesAsPyTorch) {
 }
 
 TEST_F(BatchNormTest, FrozenUsesTheBatchAndRecordsNothing) {
-  const at::Tensor input = BatchNormRamp({4, 3, 5, 5}) * 2;
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const auto before = Copy(ours_);
   const at::Tensor frozen = ours_.forward(input, ForwardMode::kFrozen);
   for (const auto& [name, tensor] : Copy(ours_)) {
@@ -86,7 +83,7 @@ TEST_F(BatchNormTest, FrozenUsesTheBatchAndRecordsNothing) {
 }
 
 TEST_F(BatchNormTest, FlatInput) {
-  const at::Tensor input = BatchNormRamp({8, 3});
+  const at::Tensor input = Ramp({8, 3});
   torch::nn::BatchNorm1d theirs(
       torch::nn::BatchNorm1dOptions(3).eps(kBatchNormEps).momentum(kMomentum));
   theirs->to(torch::kFloat64);
@@ -120,7 +117,7 @@ class ThreeAlike : public FleetGather {
 };
 
 TEST_F(BatchNormTest, OverAFleetTheModesAreWhatTheyWere) {
-  const at::Tensor input = BatchNormRamp({4, 3, 5, 5}) * 2;
+  const at::Tensor input = Ramp({4, 3, 5, 5}) * 2;
   const at::Tensor images = at::cat({input, input, input});
   const auto fleet = std::make_shared<ThreeAlike>();
   ours_.SyncOver(fleet);
@@ -155,9 +152,8 @@ TEST_F(BatchNormTest, OverAFleetTheModesAreWhatTheyWere) {
 TEST(BatchNormFleetTest, ShortInputHasStatisticsInFloat32) {
   BatchNorm layer({.num_features = 3, .affine = false});
   layer.SyncOver(std::make_shared<ThreeAlike>());
-  const at::Tensor input = (BatchNormRamp({64, 3, 8, 8}) + 5)
-                               .to(torch::kFloat32)
-                               .to(torch::kBFloat16);
+  const at::Tensor input =
+      (Ramp({64, 3, 8, 8}) + 5).to(torch::kFloat32).to(torch::kBFloat16);
   const at::Tensor output = layer.forward(input, ForwardMode::kTrain);
   EXPECT_EQ(output.scalar_type(), torch::kBFloat16);
   const at::Tensor exact = input.to(torch::kFloat64).mean({0, 2, 3}) * 0.1;

@@ -10,47 +10,28 @@
 #include "models/layers/self_attention.h"
 #include "models/layers/weighted.h"
 #include "models/torch.h"
+#include "tests/models/network_testing.h"
 
 namespace gandem {
 namespace {
 
-at::Tensor ConditionalLayersRamp(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
-}
-
-int64_t CountConditionalLayersParameters(const torch::nn::Module& module) {
-  int64_t count = 0;
-  for (const at::Tensor& parameter : module.parameters()) {
-    count += parameter.numel();
-  }
-  return count;
-}
-
-// Counts the numbers in buffers whose name ends in `suffix`.
-int64_t CountConditionalLayersBuffers(const torch::nn::Module& module,
-                                      const char* suffix) {
-  int64_t count = 0;
-  for (const auto& item : module.named_buffers()) {
-    if (item.key().ends_with(suffix)) count += item.value().numel();
-  }
-  return count;
-}
+using gandem::testing::CountBuffers;
+using gandem::testing::CountParameters;
+using gandem::testing::Ramp;
 
 void FillWithRamps(torch::nn::Module& module) {
   const torch::NoGradGuard no_grad;
   module.to(torch::kFloat64);
   for (at::Tensor& parameter : module.parameters()) {
-    parameter.copy_(ConditionalLayersRamp(parameter.sizes()));
+    parameter.copy_(Ramp(parameter.sizes()));
   }
 }
 
 TEST(ConditionalBatchNormTest, ScalesAndShiftsEachImageByItsCondition) {
   ConditionalBatchNorm layer({.num_features = 3, .condition_dim = 2});
   FillWithRamps(layer);
-  const at::Tensor input = ConditionalLayersRamp({4, 3, 2, 2});
-  const at::Tensor condition_NA = ConditionalLayersRamp({4, 2}) * 2;
+  const at::Tensor input = Ramp({4, 3, 2, 2});
+  const at::Tensor condition_NA = Ramp({4, 2}) * 2;
   const at::Tensor output =
       layer.ForwardGiven(input, condition_NA, ForwardMode::kTrain);
 
@@ -82,7 +63,7 @@ TEST(ConditionalBatchNormTest, EmbeddingsEqualALinearMapOfTheOneHotLabel) {
           linear.named_parameters()[name].t());
     }
   }
-  const at::Tensor input = ConditionalLayersRamp({4, 3, 2, 2});
+  const at::Tensor input = Ramp({4, 3, 2, 2});
   const at::Tensor labels_N = torch::tensor({4, 0, 2, 4});
   EXPECT_TRUE(at::allclose(
       embedding.ForwardGiven(input, labels_N, ForwardMode::kTrain),
@@ -97,19 +78,17 @@ TEST(ConditionalBatchNormTest, SpectralNormIsForLinearMapsOnly) {
                                       .condition_dim = 5,
                                       .per_class = per_class,
                                       .spectral_norm = true});
-    EXPECT_EQ(CountConditionalLayersBuffers(layer, "weight_u"),
-              per_class ? 0 : 2 * 3);
-    EXPECT_EQ(CountConditionalLayersBuffers(layer, "weight_v"),
-              per_class ? 0 : 2 * 5);
-    EXPECT_EQ(CountConditionalLayersParameters(layer), 2 * 3 * 5);
+    EXPECT_EQ(CountBuffers(layer, "weight_u"), per_class ? 0 : 2 * 3);
+    EXPECT_EQ(CountBuffers(layer, "weight_v"), per_class ? 0 : 2 * 5);
+    EXPECT_EQ(CountParameters(layer), 2 * 3 * 5);
   }
 }
 
 TEST(ConditionalBatchNormTest, FrozenAndEvaluateRecordNothing) {
   ConditionalBatchNorm layer({.num_features = 3, .condition_dim = 2});
   FillWithRamps(layer);
-  const at::Tensor input = ConditionalLayersRamp({4, 3, 2, 2});
-  const at::Tensor condition_NA = ConditionalLayersRamp({4, 2});
+  const at::Tensor input = Ramp({4, 3, 2, 2});
+  const at::Tensor condition_NA = Ramp({4, 2});
   const at::Tensor frozen =
       layer.ForwardGiven(input, condition_NA, ForwardMode::kFrozen);
   layer.ForwardGiven(input, condition_NA, ForwardMode::kEvaluate);
@@ -126,7 +105,7 @@ TEST(SelfAttentionTest, StartsAsTheIdentity) {
   FillWithRamps(layer);
   const torch::NoGradGuard no_grad;
   layer.named_parameters()["sigma"].zero_();
-  const at::Tensor input = ConditionalLayersRamp({2, 16, 4, 4});
+  const at::Tensor input = Ramp({2, 16, 4, 4});
   EXPECT_TRUE(at::equal(layer.forward(input, ForwardMode::kTrain), input));
 }
 
@@ -135,7 +114,7 @@ TEST(SelfAttentionTest, EachPixelAveragesValues) {
   SelfAttention layer({.channels = 8});
   FillWithRamps(layer);
   const auto parameters = layer.named_parameters();
-  const at::Tensor input = ConditionalLayersRamp({1, 8, 4, 6});
+  const at::Tensor input = Ramp({1, 8, 4, 6});
   const at::Tensor query = at::conv2d(input, parameters["theta.weight"])[0];
   const at::Tensor keys =
       at::max_pool2d(at::conv2d(input, parameters["phi.weight"]), 2)[0].flatten(
@@ -159,9 +138,9 @@ TEST(SelfAttentionTest, EachPixelAveragesValues) {
 
 TEST(SelfAttentionTest, Counts) {
   const SelfAttention layer({.channels = 64, .spectral_norm = true});
-  EXPECT_EQ(CountConditionalLayersParameters(layer), 64 * 64 * 5 / 4 + 1);
-  EXPECT_EQ(CountConditionalLayersBuffers(layer, "weight_u"), 64 * 7 / 4);
-  EXPECT_EQ(CountConditionalLayersBuffers(layer, "weight_v"), 64 * 7 / 2);
+  EXPECT_EQ(CountParameters(layer), 64 * 64 * 5 / 4 + 1);
+  EXPECT_EQ(CountBuffers(layer, "weight_u"), 64 * 7 / 4);
+  EXPECT_EQ(CountBuffers(layer, "weight_v"), 64 * 7 / 2);
 }
 
 TEST(EmbeddingTest, SpectralNormIsOfTheWholeTable) {
@@ -186,7 +165,7 @@ TEST(DiscriminatorHeadTest, ProjectionAddsTheInnerProduct) {
                                  .features = 4,
                                  .num_classes = 3});
   FillWithRamps(owner);
-  const at::Tensor features_NC = ConditionalLayersRamp({2, 4}) + 0.3;
+  const at::Tensor features_NC = Ramp({2, 4}) + 0.3;
   const at::Tensor labels_N = torch::tensor({2, 0});
   const Verdict verdict =
       head.Judge(features_NC, {.labels_N = labels_N}, ForwardMode::kTrain);
@@ -210,7 +189,7 @@ TEST(DiscriminatorHeadTest, ContrastiveEmbeddingsAndProxiesHaveUnitLength) {
                                  .num_classes = 3,
                                  .embedding_dim = 5});
   FillWithRamps(owner);
-  const at::Tensor features_NC = ConditionalLayersRamp({2, 4}) + 0.3;
+  const at::Tensor features_NC = Ramp({2, 4}) + 0.3;
   const Verdict verdict = head.Judge(features_NC, {}, ForwardMode::kTrain);
   EXPECT_EQ(verdict.logits_N.sizes(), at::IntArrayRef{2});
   EXPECT_EQ(verdict.embeddings_NE.sizes(), (at::IntArrayRef{2, 5}));

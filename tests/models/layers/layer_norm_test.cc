@@ -4,18 +4,15 @@
 #include <gtest/gtest.h>
 
 #include "models/torch.h"
+#include "tests/models/network_testing.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::Ramp;
+
 constexpr int64_t kChannels = 3;
 constexpr double kLayerNormEps = 1e-3;
-
-at::Tensor LayerNormRamp(at::IntArrayRef shape, double step) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * step).sin().view(shape);
-}
 
 class LayerNormTest : public ::testing::TestWithParam<LayerNorm::Over> {
  protected:
@@ -25,9 +22,8 @@ class LayerNormTest : public ::testing::TestWithParam<LayerNorm::Over> {
                 .eps = kLayerNormEps}) {
     const torch::NoGradGuard no_grad;
     layer_.to(torch::kFloat64);
-    layer_.named_parameters()["weight"].copy_(LayerNormRamp({kChannels}, 0.9) +
-                                              1);
-    layer_.named_parameters()["bias"].copy_(LayerNormRamp({kChannels}, 0.4));
+    layer_.named_parameters()["weight"].copy_(Ramp({kChannels}, 0.9) + 1);
+    layer_.named_parameters()["bias"].copy_(Ramp({kChannels}, 0.4));
   }
 
   std::vector<int64_t> Dimensions() const {
@@ -39,7 +35,7 @@ class LayerNormTest : public ::testing::TestWithParam<LayerNorm::Over> {
 };
 
 TEST_P(LayerNormTest, IsItsDefinition) {
-  const at::Tensor x = LayerNormRamp({2, kChannels, 4, 5}, 0.7) * 3 + 1;
+  const at::Tensor x = Ramp({2, kChannels, 4, 5}, 0.7) * 3 + 1;
   const at::Tensor mean = x.mean(Dimensions(), /*keepdim=*/true);
   const at::Tensor variance =
       (x - mean).square().mean(Dimensions(), /*keepdim=*/true);
@@ -53,7 +49,7 @@ TEST_P(LayerNormTest, IsItsDefinition) {
 
 // What batch norm cannot promise (traps.md 7).
 TEST_P(LayerNormTest, NoImageSeesAnotherOne) {
-  const at::Tensor x = LayerNormRamp({2, kChannels, 4, 5}, 0.7);
+  const at::Tensor x = Ramp({2, kChannels, 4, 5}, 0.7);
   const at::Tensor both = layer_.forward(x, ForwardMode::kTrain);
   const at::Tensor alone =
       layer_.forward(x.slice(0, 1, 2), ForwardMode::kTrain);
@@ -62,7 +58,7 @@ TEST_P(LayerNormTest, NoImageSeesAnotherOne) {
 
 // A gradient penalty differentiates the gradient with respect to the image.
 TEST_P(LayerNormTest, TheGradientIsDifferentiable) {
-  at::Tensor x = LayerNormRamp({1, kChannels, 2, 2}, 0.7).requires_grad_();
+  at::Tensor x = Ramp({1, kChannels, 2, 2}, 0.7).requires_grad_();
   const auto penalty = [&](const at::Tensor& image) {
     const at::Tensor out =
         layer_.forward(image, ForwardMode::kTrain).pow(3).sum();

@@ -19,19 +19,16 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::Waves;
+
 constexpr DataShape kRecomputeData = {
     .image = {.channels = 1, .height = 32, .width = 32}};
-
-at::Tensor RecomputeWaves(at::IntArrayRef shape, double frequency) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count) * frequency).sin().view(shape);
-}
 
 NetworkConfig Config() {
   NetworkConfig config;
@@ -73,11 +70,11 @@ TEST_P(RecomputeTest, GeneratorWithMicroBatches) {
                                   recompute, GetParam());
     std::vector<at::Tensor> images;
     for (const double frequency : {0.3, 0.7}) {
-      images.push_back(network->forward(RecomputeWaves({3, 6}, frequency), {},
-                                        ForwardMode::kTrain));
+      images.push_back(
+          network->forward(Waves({3, 6}, frequency), {}, ForwardMode::kTrain));
     }
     for (const at::Tensor& each : images) {
-      each.backward(RecomputeWaves({3, 1, 32, 32}, 0.11));
+      each.backward(Waves({3, 1, 32, 32}, 0.11));
     }
     return network;
   };
@@ -92,8 +89,8 @@ TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
     at::Tensor losses[2];
     for (int i = 0; i < 2; ++i) {
       losses[i] = network
-                      ->forward(RecomputeWaves({3, 1, 32, 32}, 0.3 + 0.4 * i),
-                                {}, ForwardMode::kTrain)
+                      ->forward(Waves({3, 1, 32, 32}, 0.3 + 0.4 * i), {},
+                                ForwardMode::kTrain)
                       .logits_N.square()
                       .mean();
     }
@@ -113,7 +110,7 @@ TEST(RecomputeGraphTest, GradientPenaltiesAreTheSame) {
     const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
                                   recompute, false);
     const at::Tensor images_NCHW =
-        RecomputeWaves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
+        Waves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
     const Verdict verdict =
         network->forward(images_NCHW, {}, ForwardMode::kTrain);
     const at::Tensor gradient =
@@ -144,7 +141,7 @@ TEST(RecomputeGraphTest, FrozenParametersGetNoGradient) {
       parameter.set_requires_grad(false);
     }
     const at::Tensor images_NCHW =
-        RecomputeWaves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
+        Waves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
     network->forward(images_NCHW, {}, ForwardMode::kFrozen)
         .logits_N.sum()
         .backward();

@@ -8,15 +8,12 @@
 
 #include "models/layers/weighted.h"
 #include "models/torch.h"
+#include "tests/models/network_testing.h"
 
 namespace gandem {
 namespace {
 
-at::Tensor SpectralNormRamp(at::IntArrayRef shape) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * 0.7).sin().view(shape);
-}
+using gandem::testing::Ramp;
 
 double LargestSingularValue(const at::Tensor& matrix) {
   return at::linalg_svdvals(matrix).max().item<double>();
@@ -90,8 +87,8 @@ TEST_F(SpectralNormTest, EvaluateRepairsAveragedVectors) {
 }
 
 TEST_F(SpectralNormTest, GradientGoesToTheWeightOnly) {
-  SetWeight(SpectralNormRamp({2, 2}));
-  const at::Tensor input = SpectralNormRamp({5, 2});
+  SetWeight(Ramp({2, 2}));
+  const at::Tensor input = Ramp({5, 2});
   layer_.forward(input, ForwardMode::kTrain).square().sum().backward();
 
   const at::Tensor weight = Weight().detach().clone().requires_grad_();
@@ -103,8 +100,8 @@ TEST_F(SpectralNormTest, GradientGoesToTheWeightOnly) {
 // traps.md 3: the second forward overwrites u and v before the first one's
 // backward pass.
 TEST_F(SpectralNormTest, TwoForwardsBeforeOneBackward) {
-  SetWeight(SpectralNormRamp({2, 2}));
-  const at::Tensor input = SpectralNormRamp({5, 2});
+  SetWeight(Ramp({2, 2}));
+  const at::Tensor input = Ramp({5, 2});
   const at::Tensor u0 = U().clone();
   const at::Tensor v0 = V().clone();
   for (const auto mode : {ForwardMode::kTrain, ForwardMode::kFrozen}) {
@@ -143,8 +140,8 @@ TEST(SpectralNormConvolutionTest, FindsTheLargestSingularValue) {
   layer.to(torch::kFloat64);
   at::Tensor weight = layer.named_parameters()["weight"];
   const torch::NoGradGuard no_grad;
-  weight.copy_(SpectralNormRamp(weight.sizes()));
-  const at::Tensor input = SpectralNormRamp({1, 3, 8, 8});
+  weight.copy_(Ramp(weight.sizes()));
+  const at::Tensor input = Ramp({1, 3, 8, 8});
   at::Tensor output;
   for (int i = 0; i < 200; ++i) {
     output = layer.forward(input, ForwardMode::kTrain);
@@ -166,10 +163,10 @@ TEST(SpectralNormConvolutionTest, TransposedHasARowForEachOutput) {
   layer.to(torch::kFloat64);
   at::Tensor weight = layer.named_parameters()["weight"];
   const torch::NoGradGuard no_grad;
-  weight.copy_(SpectralNormRamp(weight.sizes()));
+  weight.copy_(Ramp(weight.sizes()));
   EXPECT_EQ(layer.named_buffers()["weight_u"].numel(), 5);
   EXPECT_EQ(layer.named_buffers()["weight_v"].numel(), 3 * 4 * 4);
-  const at::Tensor input = SpectralNormRamp({1, 3, 4, 4});
+  const at::Tensor input = Ramp({1, 3, 4, 4});
   at::Tensor output;
   for (int i = 0; i < 200; ++i) {
     output = layer.forward(input, ForwardMode::kTrain);

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/registry/initialize.h"
 
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -11,21 +10,18 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::ParseNetwork;
+
 constexpr DataShape kInitializeData = {
     .image = {.channels = 1, .height = 32, .width = 32}};
 constexpr DataShape k64 = {.image = {.channels = 1, .height = 64, .width = 64}};
 constexpr uint64_t kDiscriminator = uint64_t{1} << 32;
-
-NetworkConfig ParseNetwork(const std::string& text) {
-  NetworkConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
-  return config;
-}
 
 std::shared_ptr<Generator> InitializedGenerator(const std::string& text,
                                                 uint64_t seed) {

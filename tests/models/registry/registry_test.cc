@@ -4,7 +4,6 @@
 #include "models/registry/registry.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include <ostream>
@@ -15,43 +14,18 @@
 #include "models/registry/initialize.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::CountBuffers;
+using gandem::testing::CountParameters;
+using gandem::testing::ParseNetwork;
+using gandem::testing::SquareImages;
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
-
-NetworkConfig ParseRegistry(const std::string& text) {
-  NetworkConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config))
-      << text;
-  return config;
-}
-
-DataShape RegistrySquare(int64_t channels, int64_t size) {
-  return {.image = {.channels = channels, .height = size, .width = size}};
-}
-
-int64_t CountRegistryParameters(const torch::nn::Module& module) {
-  int64_t count = 0;
-  for (const at::Tensor& parameter : module.parameters()) {
-    EXPECT_TRUE(parameter.requires_grad());
-    count += parameter.numel();
-  }
-  return count;
-}
-
-// Elements of the buffers whose name ends in `suffix`.
-int64_t CountRegistryBuffers(const torch::nn::Module& module,
-                             const std::string& suffix = "") {
-  int64_t count = 0;
-  for (const auto& item : module.named_buffers()) {
-    if (item.key().ends_with(suffix)) count += item.value().numel();
-  }
-  return count;
-}
 
 struct RegistryCounts {
   std::string config;
@@ -71,21 +45,21 @@ class RegistryCountTest : public ::testing::TestWithParam<RegistryCounts> {};
 
 TEST_P(RegistryCountTest, ParametersAndBuffers) {
   const RegistryCounts& want = GetParam();
-  const NetworkConfig config = ParseRegistry(want.config);
-  const DataShape data = RegistrySquare(want.channels, want.size);
+  const NetworkConfig config = ParseNetwork(want.config);
+  const DataShape data = SquareImages(want.channels, want.size);
   const auto generator = MakeGenerator(config, data);
   ASSERT_TRUE(generator.ok()) << generator.status();
-  EXPECT_EQ(CountRegistryParameters(**generator), want.generator);
-  EXPECT_EQ(CountRegistryBuffers(**generator), want.generator_buffers);
+  EXPECT_EQ(CountParameters(**generator), want.generator);
+  EXPECT_EQ(CountBuffers(**generator), want.generator_buffers);
   const auto discriminator = MakeDiscriminator(config, data);
   ASSERT_TRUE(discriminator.ok()) << discriminator.status();
-  EXPECT_EQ(CountRegistryParameters(**discriminator), want.discriminator);
-  EXPECT_EQ(CountRegistryBuffers(**discriminator), want.discriminator_buffers);
+  EXPECT_EQ(CountParameters(**discriminator), want.discriminator);
+  EXPECT_EQ(CountBuffers(**discriminator), want.discriminator_buffers);
 }
 
 TEST_P(RegistryCountTest, MakesAndJudgesImages) {
-  const NetworkConfig config = ParseRegistry(GetParam().config);
-  const DataShape data = RegistrySquare(GetParam().channels, GetParam().size);
+  const NetworkConfig config = ParseNetwork(GetParam().config);
+  const DataShape data = SquareImages(GetParam().channels, GetParam().size);
   const ImageShape& image = data.image;
   const auto generator = MakeGenerator(config, data);
   const auto discriminator = MakeDiscriminator(config, data);
@@ -130,27 +104,25 @@ INSTANTIATE_TEST_SUITE_P(
 
 TEST(RegistryTest, SpectralNormBuffersByKind) {
   const auto sndcgan =
-      MakeDiscriminator(ParseRegistry("sndcgan {}"), RegistrySquare(3, 32));
+      MakeDiscriminator(ParseNetwork("sndcgan {}"), SquareImages(3, 32));
   ASSERT_TRUE(sndcgan.ok());
-  EXPECT_EQ(CountRegistryBuffers(**sndcgan, "weight_u"), 1409);
-  EXPECT_EQ(CountRegistryBuffers(**sndcgan, "weight_v"), 11739);
+  EXPECT_EQ(CountBuffers(**sndcgan, "weight_u"), 1409);
+  EXPECT_EQ(CountBuffers(**sndcgan, "weight_v"), 11739);
   const auto sngan =
-      MakeDiscriminator(ParseRegistry("sngan {}"), RegistrySquare(3, 32));
+      MakeDiscriminator(ParseNetwork("sngan {}"), SquareImages(3, 32));
   ASSERT_TRUE(sngan.ok());
-  EXPECT_EQ(CountRegistryBuffers(**sngan, "weight_u"), 1281);
-  EXPECT_EQ(CountRegistryBuffers(**sngan, "weight_v"), 8350);
+  EXPECT_EQ(CountBuffers(**sngan, "weight_u"), 1281);
+  EXPECT_EQ(CountBuffers(**sngan, "weight_v"), 8350);
 }
 
 TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
-  const NetworkConfig config = ParseRegistry("mlp { hidden: 6 noise_dim: 5 }");
-  const DataShape data = {.image = RegistrySquare(1, 4).image,
-                          .num_classes = 3};
+  const NetworkConfig config = ParseNetwork("mlp { hidden: 6 noise_dim: 5 }");
+  const DataShape data = {.image = SquareImages(1, 4).image, .num_classes = 3};
   const auto generator = MakeGenerator(config, data);
   const auto discriminator = MakeDiscriminator(config, data);
   ASSERT_TRUE(generator.ok() && discriminator.ok());
-  EXPECT_EQ(CountRegistryParameters(**generator),
-            (5 + 3) * 6 + 6 + 6 * 16 + 16);
-  EXPECT_EQ(CountRegistryParameters(**discriminator), (16 + 3) * 6 + 6 + 6 + 1);
+  EXPECT_EQ(CountParameters(**generator), (5 + 3) * 6 + 6 + 6 * 16 + 16);
+  EXPECT_EQ(CountParameters(**discriminator), (16 + 3) * 6 + 6 + 6 + 1);
   InitializeParameters(**generator, config, 7);
   InitializeParameters(**discriminator, config, 7);
   const torch::NoGradGuard no_grad;
@@ -187,7 +159,7 @@ TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
     NetworkConfig config;
     config.GetReflection()->MutableMessage(&config, field);
     const auto sizes = ImageSizesOf(*field);
-    const DataShape data = RegistrySquare(1, sizes.empty() ? 32 : sizes[0]);
+    const DataShape data = SquareImages(1, sizes.empty() ? 32 : sizes[0]);
     const bool blocks = field->options().GetExtension(has_blocks);
     ASSERT_OK_AND_ASSIGN(const auto generator, MakeGenerator(config, data));
     ASSERT_OK_AND_ASSIGN(const auto discriminator,
@@ -199,7 +171,7 @@ TEST(RegistryTest, HasBlocksSaysWhetherThereAreSome) {
 
 TEST(RegistryTest, NamesEveryFault) {
   const auto network =
-      MakeGenerator(ParseRegistry("dcgan { width: 0 noise_dim: -1 }"),
+      MakeGenerator(ParseNetwork("dcgan { width: 0 noise_dim: -1 }"),
                     {.image = {.channels = 0, .height = 48, .width = 32}});
   EXPECT_EQ(network.status().code(), absl::StatusCode::kInvalidArgument);
   EXPECT_EQ(network.status().message(),
@@ -211,8 +183,8 @@ TEST(RegistryTest, NamesEveryFault) {
 
 TEST(RegistryTest, FamilyIsRequired) {
   for (const absl::Status& status :
-       {MakeGenerator(NetworkConfig(), RegistrySquare(1, 32)).status(),
-        MakeDiscriminator(NetworkConfig(), RegistrySquare(1, 32)).status()}) {
+       {MakeGenerator(NetworkConfig(), SquareImages(1, 32)).status(),
+        MakeDiscriminator(NetworkConfig(), SquareImages(1, 32)).status()}) {
     EXPECT_THAT(
         status,
         StatusIs(absl::StatusCode::kInvalidArgument,
@@ -240,7 +212,7 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
   };
   for (const auto& c : kCases) {
     EXPECT_THAT(
-        MakeDiscriminator(ParseRegistry(c.config), RegistrySquare(3, c.size))
+        MakeDiscriminator(ParseNetwork(c.config), SquareImages(3, c.size))
             .status(),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(c.fault)))
         << c.config;
@@ -248,9 +220,9 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
 }
 
 TEST(RegistryTest, LabelsOnlyForFamiliesThatTakeThem) {
-  const DataShape data = {.image = RegistrySquare(3, 64).image,
+  const DataShape data = {.image = SquareImages(3, 64).image,
                           .num_classes = 10};
-  EXPECT_THAT(MakeGenerator(ParseRegistry("dcgan {}"), data).status(),
+  EXPECT_THAT(MakeGenerator(ParseNetwork("dcgan {}"), data).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("network.dcgan cannot be told labels")));
 }

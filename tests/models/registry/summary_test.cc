@@ -4,34 +4,26 @@
 #include "models/registry/summary.h"
 
 #include <gmock/gmock.h>
-#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::ParseNetwork;
+using gandem::testing::SquareImages;
 using ::testing::ElementsAre;
 
-NetworkConfig ParseSummary(const std::string& text) {
-  NetworkConfig config;
-  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &config));
-  return config;
-}
-
-DataShape SummarySquare(int64_t channels, int64_t size) {
-  return {.image = {.channels = channels, .height = size, .width = size}};
-}
-
 TEST(SummaryTest, TransposedConvolutionsInTheirOrder) {
-  const DataShape data = SummarySquare(3, 32);
+  const DataShape data = SquareImages(3, 32);
   ASSERT_OK_AND_ASSIGN(
       const auto network,
-      MakeGenerator(ParseSummary("dcgan { width: 2 noise_dim: 5 }"), data));
+      MakeGenerator(ParseNetwork("dcgan { width: 2 noise_dim: 5 }"), data));
   const NetworkSummary summary = Summarize(*network, data);
   ASSERT_EQ(summary.layers.size(), 7);
   const LayerSummary& first = summary.layers[0];
@@ -60,10 +52,10 @@ TEST(SummaryTest, TransposedConvolutionsInTheirOrder) {
 
 // The layer computes with weight / sigma, a tensor of its own.
 TEST(SummaryTest, SpectralNormLayersAreFoundAndTheirIterationIsNotCounted) {
-  const DataShape data = SummarySquare(3, 32);
+  const DataShape data = SquareImages(3, 32);
   ASSERT_OK_AND_ASSIGN(
       const auto network,
-      MakeDiscriminator(ParseSummary("sndcgan { width: 2 }"), data));
+      MakeDiscriminator(ParseNetwork("sndcgan { width: 2 }"), data));
   const NetworkSummary summary = Summarize(*network, data);
   ASSERT_EQ(summary.layers.size(), 8);
   EXPECT_EQ(summary.layers[1].name, "main.2");
@@ -83,11 +75,11 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
         "keras_dcgan { width: 1 variant: SNGAN }",
         "keras_dcgan { width: 1 variant: WGAN_GP }", "wgan_gp { width: 1 }",
         "pix2pix { width: 1 }"}) {
-    const DataShape data = SummarySquare(1, 64);
+    const DataShape data = SquareImages(1, 64);
     ASSERT_OK_AND_ASSIGN(const auto generator,
-                         MakeGenerator(ParseSummary(config), data));
+                         MakeGenerator(ParseNetwork(config), data));
     ASSERT_OK_AND_ASSIGN(const auto discriminator,
-                         MakeDiscriminator(ParseSummary(config), data));
+                         MakeDiscriminator(ParseNetwork(config), data));
     for (const NetworkSummary& summary :
          {Summarize(*generator, data), Summarize(*discriminator, data)}) {
       int64_t parameters = 0;
@@ -101,10 +93,10 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
 }
 
 TEST(SummaryTest, ChangesNoState) {
-  const DataShape data = SummarySquare(1, 32);
+  const DataShape data = SquareImages(1, 32);
   ASSERT_OK_AND_ASSIGN(
       const auto network,
-      MakeDiscriminator(ParseSummary("sngan { width: 1 }"), data));
+      MakeDiscriminator(ParseNetwork("sngan { width: 1 }"), data));
   const auto before = network->named_buffers();
   std::vector<at::Tensor> copies;
   for (const auto& item : before) copies.push_back(item.value().clone());

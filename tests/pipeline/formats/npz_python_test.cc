@@ -13,31 +13,20 @@
 
 #include "absl/strings/str_cat.h"
 #include "pipeline/formats/npz.h"
+#include "tests/testing/bytes_of.h"
+#include "tests/testing/python_script.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::BytesOf;
+using gandem::testing::RunPython;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 
-template <typename T>
-SharedBytes BytesOf(const std::vector<T>& values) {
-  return SharedBytes::Copy(std::as_bytes(std::span(values)));
-}
-
-// Runs the script with `arguments`; its assertions decide.
-int RunPython(const std::string& arguments) {
-  const char* const python = std::getenv("GANDEM_TEST_PYTHON");
-  const char* const source = std::getenv("GANDEM_SOURCE_DIR");
-  EXPECT_NE(python, nullptr);
-  EXPECT_NE(source, nullptr);
-  return std::system(absl::StrCat("'", python, "' '", source,
-                                  "/tests/pipeline/formats/npz_peer.py' ",
-                                  arguments)
-                         .c_str());
-}
+constexpr char kPeer[] = "tests/pipeline/formats/npz_peer.py";
 
 TEST(NpzPythonTest, NumpyReadsOurFile) {
   const TempDir dir;
@@ -48,12 +37,12 @@ TEST(NpzPythonTest, NumpyReadsOurFile) {
   ASSERT_OK(writer.Add({"flags", DType::kBool, {2}, BytesOf<uint8_t>({1, 0})}));
   ASSERT_OK(writer.Add({"scalar", DType::kI64, {}, BytesOf<int64_t>({-7})}));
   ASSERT_OK(writer.Finish());
-  EXPECT_EQ(RunPython("read " + (dir / "f.npz")), 0);
+  EXPECT_EQ(RunPython(kPeer, "read " + (dir / "f.npz")), 0);
 }
 
 TEST(NpzPythonTest, WeReadNumpysFiles) {
   const TempDir dir;
-  ASSERT_EQ(RunPython("write " + dir.path()), 0);
+  ASSERT_EQ(RunPython(kPeer, "write " + dir.path()), 0);
   for (const char* name : {"stored.npz", "deflated.npz"}) {
     ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / name));
     const auto expect = [&reader](const char* array, DType dtype,

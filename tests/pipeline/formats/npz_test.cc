@@ -12,12 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "pipeline/formats/zip_format.h"
+#include "tests/testing/bytes_of.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::BytesOf;
 using ::gandem::testing::IsOk;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
@@ -25,11 +27,6 @@ using ::testing::AllOf;
 using ::testing::AnyOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-
-template <typename T>
-SharedBytes BytesOf(const std::vector<T>& values) {
-  return SharedBytes::Copy(std::as_bytes(std::span(values)));
-}
 
 std::vector<NamedTensor> SomeArrays() {
   return {{"images", DType::kU8, {2, 1, 2}, BytesOf<uint8_t>({1, 2, 3, 255})},

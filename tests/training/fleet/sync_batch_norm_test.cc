@@ -24,6 +24,7 @@
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
+#include "tests/models/network_testing.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/recording_collective.h"
 #include "tests/testing/status_matchers.h"
@@ -37,6 +38,7 @@ namespace {
 using gandem::testing::IsOk;
 using gandem::testing::MakeInProcessFleet;
 using gandem::testing::OnEveryRank;
+using gandem::testing::Ramp;
 using gandem::testing::RecordingCollective;
 using gandem::testing::StatusIs;
 using ::testing::Contains;
@@ -45,26 +47,20 @@ using SyncBatchNormFleet = std::vector<std::unique_ptr<Collective>>;
 
 constexpr int64_t kChannels = 3;
 
-at::Tensor SyncBatchNormRamp(at::IntArrayRef shape, double frequency = 0.7) {
-  int64_t count = 1;
-  for (const int64_t size : shape) count *= size;
-  return (torch::arange(count, torch::kFloat64) * frequency).sin().view(shape);
-}
-
 std::shared_ptr<BatchNorm> NewLayer() {
   auto layer = std::make_shared<BatchNorm>(BatchNorm::Options{
       .num_features = kChannels, .eps = 1e-3, .momentum = 0.2});
   layer->to(torch::kFloat64);
   const torch::NoGradGuard no_grad;
-  layer->named_parameters()["weight"].copy_(SyncBatchNormRamp({kChannels}) + 1);
-  layer->named_parameters()["bias"].copy_(SyncBatchNormRamp({kChannels}));
+  layer->named_parameters()["weight"].copy_(Ramp({kChannels}) + 1);
+  layer->named_parameters()["bias"].copy_(Ramp({kChannels}));
   return layer;
 }
 
 // Images far from 0, which cancels in a difference of large sums.
 at::Tensor SyncBatchNormImages(int64_t count, bool flat) {
-  return flat ? SyncBatchNormRamp({count, kChannels}) * 2 + 1e4
-              : SyncBatchNormRamp({count, kChannels, 2, 1}) * 2 + 1e4;
+  return flat ? Ramp({count, kChannels}) * 2 + 1e4
+              : Ramp({count, kChannels, 2, 1}) * 2 + 1e4;
 }
 
 at::Tensor SliceOf(const at::Tensor& all, const Collective& collective) {
@@ -115,7 +111,7 @@ TEST_P(SyncBatchNormTest, EqualsOneLayerThatSeesAllImages) {
     layers.back()->SyncOver(GatherOver(collective.get()));
   }
   const at::Tensor weights =
-      SyncBatchNormRamp(SyncBatchNormImages(count(), flat()).sizes(), 0.3);
+      Ramp(SyncBatchNormImages(count(), flat()).sizes(), 0.3);
   for (const ForwardMode mode :
        {ForwardMode::kTrain, ForwardMode::kTrain, ForwardMode::kFrozen}) {
     at::Tensor all = SyncBatchNormImages(count(), flat()).requires_grad_(true);
@@ -173,10 +169,9 @@ at::Tensor Slope(BatchNorm& layer, const at::Tensor& images,
 TEST_P(SyncBatchNormTest, SecondDerivativesEqualFiniteDifferences) {
   constexpr double kStep = 1e-5;
   const SyncBatchNormFleet fleet = MakeInProcessFleet(ranks(), {});
-  const at::Tensor all =
-      SyncBatchNormRamp(SyncBatchNormImages(count(), flat()).sizes());
-  const at::Tensor weights = SyncBatchNormRamp(all.sizes(), 0.3);
-  const at::Tensor direction = SyncBatchNormRamp(all.sizes(), 0.5);
+  const at::Tensor all = Ramp(SyncBatchNormImages(count(), flat()).sizes());
+  const at::Tensor weights = Ramp(all.sizes(), 0.3);
+  const at::Tensor direction = Ramp(all.sizes(), 0.5);
   at::Tensor weight_gradient = torch::zeros({kChannels}, torch::kFloat64);
   std::vector<at::Tensor> gradients(fleet.size());
   // By rank: h above and below, by the value that is moved.
@@ -258,8 +253,8 @@ TEST(SyncBatchNormOrderTest, BucketsAndStatisticsAreInOneOrder) {
                                            &collective);
          for (int step = 0; step < 2; ++step) {
            const int64_t images = RankSlice(7, inner.rank(), 3).count;
-           at::Tensor real = SyncBatchNormRamp({images, 1, 32, 32}, 0.1 + step)
-                                 .to(at::kFloat);
+           at::Tensor real =
+               Ramp({images, 1, 32, 32}, 0.1 + step).to(at::kFloat);
            real.requires_grad_(true);
            const at::Tensor logits =
                network.forward(real, {}, ForwardMode::kTrain).logits_N;
@@ -299,8 +294,7 @@ TEST(SyncBatchNormFailureTest, TheReasonComesOutOfEveryPass) {
     const auto forward = [&](int rank) {
       const auto layer = NewLayer();
       layer->SyncOver(GatherOver(fleet[rank].get()));
-      const at::Tensor images =
-          SyncBatchNormRamp({2, kChannels}).requires_grad_(true);
+      const at::Tensor images = Ramp({2, kChannels}).requires_grad_(true);
       if (pass != kRecomputed) {
         return layer->forward(images, ForwardMode::kTrain);
       }

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Runs a script of tests/ with the interpreter that has its packages
+// (GANDEM_TEST_PYTHON): another reader or writer of our formats.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem::testing {
+
+// `script` is named from the root. Returns its exit status: its assertions
+// decide.
+inline int RunPython(absl::string_view script, absl::string_view arguments) {
+  const char* const python = std::getenv("GANDEM_TEST_PYTHON");
+  const char* const source = std::getenv("GANDEM_SOURCE_DIR");
+  EXPECT_NE(python, nullptr);
+  EXPECT_NE(source, nullptr);
+  return std::system(
+      absl::StrCat("'", python, "' '", source, "/", script, "' ", arguments)
+          .c_str());
+}
+
+}  // namespace gandem::testing
