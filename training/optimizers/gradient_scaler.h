@@ -8,7 +8,8 @@
 // grows.
 //
 //   scaler.Scale(loss).backward();       // as often as there are micro-batches
-// //   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
+//   const bool found_inf = scaler.Unscale(parameters);
+//   if (!found_inf) GANDEM_RETURN_IF_ERROR(optimizer.Step());
 //   scaler.Update(found_inf);
 //
 // With a scale that is a power of 2 neither step changes a bit of a gradient

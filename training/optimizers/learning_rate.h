@@ -8,30 +8,20 @@
 
 #include <cstdint>
 
+#include "proto/config.pb.h"
+
 namespace gandem {
 
-struct RateSchedule {
-  enum class Shape { kConstant, kLinear, kCosine };
+// What the learning rate is multiplied with in `round` of `rounds`, counted
+// from 0. It climbs by 1 / warmup_rounds a round to 1, times 1 before
+// decay_from_round, then on a line or half a cosine to final_factor at
+// decay_until_round.
+double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
+                  int64_t round);
 
-  Shape shape = Shape::kConstant;
-  int64_t warmup_rounds = 0;      // >= 0
-  int64_t decay_from_round = 0;   // >= 0
-  int64_t decay_until_round = 1;  // > decay_from_round
-  double final_factor = 0;        // of the rate, from decay_until_round on
-
-  // What the learning rate is multiplied with in `round`, counted from 0. It
-  // climbs by 1 / warmup_rounds a round to 1, times 1 before decay_from_round,
-  // then on a line or half a cosine to final_factor at decay_until_round.
-  double Factor(int64_t round) const;
-};
-
-enum class BatchScaling {
-  kNone,
-  kSqrt,    // sqrt(batch / base): keeps the noise of a step (Krizhevsky 2014)
-  kLinear,  // batch / base: keeps the way per image (Goyal et al. 2017)
-};
-
-double BatchFactor(BatchScaling scaling, int64_t batch_size,
+// BATCH_SQRT keeps the noise of a step (Krizhevsky 2014), BATCH_LINEAR the way
+// per image (Goyal et al. 2017).
+double BatchFactor(BatchScalingRule rule, int64_t batch_size,
                    int64_t base_batch_size);
 
 }  // namespace gandem

@@ -6,9 +6,8 @@
 #include "common/config/optimizer_validate.h"
 #include "common/faults.h"
 #include "training/optimizers/learning_rate.h"
-#include "training/optimizers/lookahead.h"
-#include "training/optimizers/optimistic.h"
 #include "training/optimizers/rules/families.h"
+#include "training/optimizers/rules_around.h"
 
 namespace gandem {
 namespace {
@@ -31,38 +30,6 @@ Family MakeFamily(const OptimizerConfig& config,
   return {MakeRule(config.adam(), parameters), config.adam().learning_rate()};
 }
 
-RateSchedule ToSchedule(const RateScheduleConfig& config, int64_t rounds) {
-  RateSchedule schedule{.warmup_rounds = config.warmup_rounds(),
-                        .decay_from_round = config.decay_from_round(),
-                        .decay_until_round = config.decay_until_round() == 0
-                                                 ? rounds
-                                                 : config.decay_until_round(),
-                        .final_factor = config.final_factor()};
-  switch (config.shape()) {
-    case RateScheduleConfig::CONSTANT:
-      break;
-    case RateScheduleConfig::LINEAR:
-      schedule.shape = RateSchedule::Shape::kLinear;
-      break;
-    case RateScheduleConfig::COSINE:
-      schedule.shape = RateSchedule::Shape::kCosine;
-      break;
-  }
-  return schedule;
-}
-
-BatchScaling ToScaling(BatchScalingRule rule) {
-  switch (rule) {
-    case BATCH_NONE:
-      break;
-    case BATCH_SQRT:
-      return BatchScaling::kSqrt;
-    case BATCH_LINEAR:
-      return BatchScaling::kLinear;
-  }
-  return BatchScaling::kNone;
-}
-
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
@@ -77,18 +44,17 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
         MakeOptimistic(config.optimism(), std::move(family.rule), parameters);
   }
   if (config.lookahead().period() > 0) {
-    family.rule = MakeLookahead({.period = config.lookahead().period(),
-                                 .rate = config.lookahead().rate()},
-                                std::move(family.rule), parameters);
+    family.rule =
+        MakeLookahead(config.lookahead(), std::move(family.rule), parameters);
   }
-  const double rate = family.learning_rate *
-                      BatchFactor(ToScaling(config.batch_scaling()),
-                                  use.batch_size, config.base_batch_size());
-  const RateSchedule schedule = ToSchedule(config.rate_schedule(), use.rounds);
+  const double rate =
+      family.learning_rate * BatchFactor(config.batch_scaling(), use.batch_size,
+                                         config.base_batch_size());
   return std::make_unique<Optimizer>(
       parameters, std::move(family.rule),
-      [rate, schedule, steps = use.steps_per_round](int64_t step) {
-        return rate * schedule.Factor((step - 1) / steps);
+      [rate, use, schedule = config.rate_schedule()](int64_t step) {
+        return rate * RateFactor(schedule, use.rounds,
+                                 (step - 1) / use.steps_per_round);
       });
 }
 

@@ -1,68 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/learning_rate.h"
 
+#include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
-#include <cmath>
+#include <string>
 
 namespace gandem {
 namespace {
 
-using Shape = RateSchedule::Shape;
+RateScheduleConfig RateScheduleOf(const std::string& text) {
+  RateScheduleConfig schedule;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(text, &schedule));
+  return schedule;
+}
 
-TEST(RateScheduleTest, ConstantByDefault) {
-  const RateSchedule schedule;
-  EXPECT_EQ(schedule.Factor(0), 1);
-  EXPECT_EQ(schedule.Factor(1'000'000), 1);
+TEST(RateFactorTest, ConstantByDefault) {
+  const RateScheduleConfig schedule;
+  EXPECT_EQ(RateFactor(schedule, 10, 0), 1);
+  EXPECT_EQ(RateFactor(schedule, 10, 1'000'000), 1);
 }
 
 // Chainer's SNGAN: from 0 over all rounds to 0, which the last one does not
 // reach.
-TEST(RateScheduleTest, LinearDecayToTheEnd) {
-  const RateSchedule schedule{.shape = Shape::kLinear,
-                              .decay_until_round = 100};
-  EXPECT_EQ(schedule.Factor(0), 1);
-  EXPECT_DOUBLE_EQ(schedule.Factor(1), 0.99);
-  EXPECT_NEAR(schedule.Factor(99), 0.01, 1e-15);
-  EXPECT_EQ(schedule.Factor(100), 0);
-  EXPECT_EQ(schedule.Factor(1000), 0);
+TEST(RateFactorTest, LinearDecayToTheEnd) {
+  const RateScheduleConfig schedule = RateScheduleOf("shape: LINEAR");
+  EXPECT_EQ(RateFactor(schedule, 100, 0), 1);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 100, 1), 0.99);
+  EXPECT_NEAR(RateFactor(schedule, 100, 99), 0.01, 1e-15);
+  EXPECT_EQ(RateFactor(schedule, 100, 100), 0);
+  EXPECT_EQ(RateFactor(schedule, 100, 1000), 0);
 }
 
 // pix2pix: constant for a while, then linear.
-TEST(RateScheduleTest, DecayBeginsAndEndsWhereItIsTold) {
-  const RateSchedule schedule{.shape = Shape::kLinear,
-                              .decay_from_round = 100,
-                              .decay_until_round = 200,
-                              .final_factor = 0.2};
-  EXPECT_EQ(schedule.Factor(100), 1);
-  EXPECT_DOUBLE_EQ(schedule.Factor(150), 0.6);
-  EXPECT_DOUBLE_EQ(schedule.Factor(200), 0.2);
-  EXPECT_DOUBLE_EQ(schedule.Factor(900), 0.2);
+TEST(RateFactorTest, DecayBeginsAndEndsWhereItIsTold) {
+  const RateScheduleConfig schedule = RateScheduleOf(
+      "shape: LINEAR decay_from_round: 100 decay_until_round: 200 "
+      "final_factor: 0.2");
+  EXPECT_EQ(RateFactor(schedule, 1000, 100), 1);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 1000, 150), 0.6);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 1000, 200), 0.2);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 1000, 900), 0.2);
 }
 
-TEST(RateScheduleTest, CosineDecay) {
-  const RateSchedule schedule{
-      .shape = Shape::kCosine, .decay_until_round = 90, .final_factor = 0.1};
-  EXPECT_EQ(schedule.Factor(0), 1);
-  EXPECT_DOUBLE_EQ(schedule.Factor(30), 0.1 + 0.9 * 0.75);
-  EXPECT_DOUBLE_EQ(schedule.Factor(45), 0.55);
-  EXPECT_DOUBLE_EQ(schedule.Factor(90), 0.1);
+TEST(RateFactorTest, CosineDecay) {
+  const RateScheduleConfig schedule =
+      RateScheduleOf("shape: COSINE final_factor: 0.1");
+  EXPECT_EQ(RateFactor(schedule, 90, 0), 1);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 90, 30), 0.1 + 0.9 * 0.75);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 90, 45), 0.55);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 90, 90), 0.1);
 }
 
-TEST(RateScheduleTest, WarmUpClimbsToTheShape) {
-  const RateSchedule schedule{
-      .shape = Shape::kLinear, .warmup_rounds = 4, .decay_until_round = 8};
-  EXPECT_DOUBLE_EQ(schedule.Factor(0), 0.25);
-  EXPECT_DOUBLE_EQ(schedule.Factor(2), 0.75 * 0.75);
-  EXPECT_DOUBLE_EQ(schedule.Factor(3), 1 * 0.625);
-  EXPECT_DOUBLE_EQ(schedule.Factor(4), 0.5);
+TEST(RateFactorTest, WarmUpClimbsToTheShape) {
+  const RateScheduleConfig schedule =
+      RateScheduleOf("shape: LINEAR warmup_rounds: 4");
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 8, 0), 0.25);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 8, 2), 0.75 * 0.75);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 8, 3), 1 * 0.625);
+  EXPECT_DOUBLE_EQ(RateFactor(schedule, 8, 4), 0.5);
 }
 
 TEST(BatchFactorTest, Rules) {
-  EXPECT_EQ(BatchFactor(BatchScaling::kNone, 256, 64), 1);
-  EXPECT_EQ(BatchFactor(BatchScaling::kSqrt, 256, 64), 2);
-  EXPECT_EQ(BatchFactor(BatchScaling::kLinear, 256, 64), 4);
-  EXPECT_EQ(BatchFactor(BatchScaling::kLinear, 16, 64), 0.25);
+  EXPECT_EQ(BatchFactor(BATCH_NONE, 256, 64), 1);
+  EXPECT_EQ(BatchFactor(BATCH_SQRT, 256, 64), 2);
+  EXPECT_EQ(BatchFactor(BATCH_LINEAR, 256, 64), 4);
+  EXPECT_EQ(BatchFactor(BATCH_LINEAR, 16, 64), 0.25);
 }
 
 }  // namespace

@@ -9,29 +9,24 @@
 #include <ATen/ops/_fused_adamw.h>
 #include <ATen/ops/full.h>
 
+#include <concepts>
+
 #include "training/optimizers/rules/families.h"
 
 namespace gandem {
 namespace {
 
-struct AdamOptions {
-  double beta1 = 0;
-  double beta2 = 0;
-  double eps = 0;
-  double weight_decay = 0;
-  // AdamW: parameters shrink by learning rate * weight_decay. Otherwise
-  // weight_decay * parameter is added to the gradient (L2).
-  bool decoupled_weight_decay = false;
-};
-
+// AdamW: parameters shrink by learning rate * weight_decay. Otherwise
+// weight_decay * parameter is added to the gradient (L2).
+template <typename Config>
 class Adam : public UpdateRule {
  public:
-  Adam(const AdamOptions& options, const TensorsByName& parameters)
-      : UpdateRule(parameters), options_(options) {}
+  Adam(const Config& config, const TensorsByName& parameters)
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
-    const auto fused = options_.decoupled_weight_decay
+    const auto fused = std::same_as<Config, AdamwConfig>
                            ? static_cast<Fused*>(at::_fused_adamw_)
                            : static_cast<Fused*>(at::_fused_adam_);
     // The kernel reads the step where the parameters are.
@@ -40,8 +35,8 @@ class Adam : public UpdateRule {
                  parameters_.front().options().dtype(at::kFloat));
     const Tensors steps(parameters_.size(), step_tensor);
     fused(parameters_, gradients, exp_avgs_, exp_avg_sqs_,
-          /*max_exp_avg_sqs=*/{}, steps, learning_rate, options_.beta1,
-          options_.beta2, options_.weight_decay, options_.eps,
+          /*max_exp_avg_sqs=*/{}, steps, learning_rate, config_.beta1(),
+          config_.beta2(), config_.weight_decay(), config_.eps(),
           /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
           /*found_inf=*/{});
   }
@@ -53,7 +48,7 @@ class Adam : public UpdateRule {
                      const std::optional<at::Tensor>&,
                      const std::optional<at::Tensor>&);
 
-  const AdamOptions options_;
+  const Config config_;
   const Tensors exp_avgs_ = AddState("exp_avg");
   const Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
 };
@@ -62,23 +57,12 @@ class Adam : public UpdateRule {
 
 std::unique_ptr<UpdateRule> MakeRule(const AdamConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Adam>(
-      AdamOptions{.beta1 = config.beta1(),
-                  .beta2 = config.beta2(),
-                  .eps = config.eps(),
-                  .weight_decay = config.weight_decay()},
-      parameters);
+  return std::make_unique<Adam<AdamConfig>>(config, parameters);
 }
 
 std::unique_ptr<UpdateRule> MakeRule(const AdamwConfig& config,
                                      const TensorsByName& parameters) {
-  return std::make_unique<Adam>(
-      AdamOptions{.beta1 = config.beta1(),
-                  .beta2 = config.beta2(),
-                  .eps = config.eps(),
-                  .weight_decay = config.weight_decay(),
-                  .decoupled_weight_decay = true},
-      parameters);
+  return std::make_unique<Adam<AdamwConfig>>(config, parameters);
 }
 
 }  // namespace gandem

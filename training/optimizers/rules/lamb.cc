@@ -8,12 +8,9 @@
 //
 // State: "exp_avg.<parameter>", "exp_avg_sq.<parameter>". One more copy of the
 // parameters holds r_t.
-#include <ATen/ops/empty_like.h>
-
 #include "training/optimizers/rules/elementwise.h"
 #include "training/optimizers/rules/families.h"
 #include "training/optimizers/rules/moments.h"
-#include "training/optimizers/rules/tensor_norms.h"
 
 namespace gandem {
 namespace {
@@ -21,11 +18,7 @@ namespace {
 class Lamb : public UpdateRule {
  public:
   Lamb(const LambConfig& config, const TensorsByName& parameters)
-      : UpdateRule(parameters), config_(config) {
-    for (const at::Tensor& parameter : parameters_) {
-      directions_.push_back(at::empty_like(parameter.detach()));
-    }
-  }
+      : UpdateRule(parameters), config_(config) {}
 
   void Apply(const Tensors& gradients, double learning_rate,
              int64_t step) override {
@@ -70,7 +63,7 @@ class Lamb : public UpdateRule {
   const LambConfig config_;
   Tensors exp_avgs_ = AddState("exp_avg");
   Tensors exp_avg_sqs_ = AddState("exp_avg_sq");
-  Tensors directions_;  // r_t
+  Tensors directions_ = EmptyLikeParameters();  // r_t
 };
 
 }  // namespace

@@ -9,7 +9,6 @@
 // State: "momentum.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
 #include "training/optimizers/rules/families.h"
-#include "training/optimizers/rules/tensor_norms.h"
 
 namespace gandem {
 namespace {

@@ -38,28 +38,24 @@ class Rmsprop : public UpdateRule {
       mean = alpha * mean + (1 - alpha) * g;
       return g / (Sqrt(s - mean * mean + eps_root) + eps);
     };
-    if (config_.centered() && momentum > 0) {
-      ForEachElement(
-          [&](auto& p, auto& s, auto& mean, auto& v, auto g) {
-            v = momentum * v + centered(p, s, mean, g);
-            p = p - rate * v;
-          },
-          parameters_, square_avgs_, gradient_avgs_, momenta_, gradients);
-    } else if (config_.centered()) {
-      ForEachElement([&](auto& p, auto& s, auto& mean,
-                         auto g) { p = p - rate * centered(p, s, mean, g); },
-                     parameters_, square_avgs_, gradient_avgs_, gradients);
-    } else if (momentum > 0) {
-      ForEachElement(
-          [&](auto& p, auto& s, auto& v, auto g) {
-            v = momentum * v + plain(p, s, g);
-            p = p - rate * v;
-          },
-          parameters_, square_avgs_, momenta_, gradients);
+    const auto update = [&](const auto& scaled, auto&... averages) {
+      if (momentum > 0) {
+        ForEachElement(
+            [&](auto& p, auto& v, auto&... rest) {
+              v = momentum * v + scaled(p, rest...);
+              p = p - rate * v;
+            },
+            parameters_, momenta_, averages..., gradients);
+      } else {
+        ForEachElement(
+            [&](auto& p, auto&... rest) { p = p - rate * scaled(p, rest...); },
+            parameters_, averages..., gradients);
+      }
+    };
+    if (config_.centered()) {
+      update(centered, square_avgs_, gradient_avgs_);
     } else {
-      ForEachElement(
-          [&](auto& p, auto& s, auto g) { p = p - rate * plain(p, s, g); },
-          parameters_, square_avgs_, gradients);
+      update(plain, square_avgs_);
     }
   }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The arithmetic of an optimizer: how gradients move parameters. One rule per
-// algorithm; Optimizer (optimizer.h) has what all of them need. Optimistic and
-// Lookahead are rules around another rule.
+// algorithm; Optimizer (optimizer.h) has what all of them need. Some are rules
+// around another rule (rules_around.h).
 //
 // Owner: an Optimizer, or the rule around it; it shares the parameters.
 // Thread safety: one compute thread, gradients switched off.
@@ -20,6 +20,9 @@
 namespace gandem {
 
 using Tensors = std::vector<at::Tensor>;
+
+// L2 norm of each tensor.
+std::vector<double> Norms(const Tensors& tensors);
 
 class UpdateRule {
  public:
@@ -43,6 +46,8 @@ class UpdateRule {
   Tensors AddState(const std::string& name);
   // Saves tensors of other shapes so; undefined ones are not saved.
   void AddState(const std::string& name, const Tensors& tensors);
+  // Not saved.
+  Tensors EmptyLikeParameters() const;
 
   Tensors parameters_;
 
