@@ -8,7 +8,6 @@
 //
 // 32 to 1024 pixels; 1024 continues the channels of 512, nobody has published
 // it. BigGAN-deep: 32, 128, 256.
-#include "common/config/resnet_plan.h"
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"
@@ -17,16 +16,14 @@ namespace gandem {
 namespace {
 
 using BigganHead = DiscriminatorHead::Kind;
-using BigganNoise = ResnetGeneratorOptions::Noise;
+using BigganNoise = ResnetOptions::Noise;
 
 DiscriminatorHead::Options HeadFrom(const BigganConfig& config,
-                                    int64_t num_classes, int64_t features) {
-  if (num_classes == 0) return {};
+                                    int64_t features) {
   if (config.head() == BigganConfig::PROJECTION) {
-    return {.kind = BigganHead::kProjection, .num_classes = num_classes};
+    return {.kind = BigganHead::kProjection};
   }
   return {.kind = BigganHead::kContrastive,
-          .num_classes = num_classes,
           .embedding_dim =
               config.embedding_dim() > 0 ? config.embedding_dim() : features};
 }
@@ -36,35 +33,20 @@ ResnetOptions BigganOptionsFrom(const NetworkConfig& network,
   const BigganConfig& config = network.biggan();
   const int64_t num_classes = ConditionalClasses(data);
   const ResnetPlan plan = PlanOf(config, data.image.height);
-  const bool mixing = config.form() == BigganConfig::DEEP_MIXING;
-  ResnetOptions options;
-  options.generator = {
-      .channels = plan.generator,
-      .noise_dim = plan.noise_dim,
-      .noise = plan.noise_in_chunks ? BigganNoise::kChunks
-                                    : BigganNoise::kEverywhere,
-      .num_classes = num_classes,
-      .class_dim = num_classes > 0 ? config.class_dim() : 0,
-      .attention_size = plan.attention_size,
-      .bottleneck = plan.bottleneck,
-      .mixing_shortcut = mixing,
-      .image_channels = data.image.channels,
-      .style = {.norm_eps = config.batch_norm_eps(),
-                .spectral_norm = true,
-                .spectral_norm_eps = config.spectral_norm_eps()}};
-  options.discriminator = {
-      .channels = plan.discriminator,
-      .num_halving = plan.num_halving,
-      .image_size = data.image.height,
-      .image_channels = data.image.channels,
-      .attention_size = plan.attention_size,
-      .bottleneck = plan.bottleneck,
-      .mixing_shortcut = mixing,
-      .block = {.spectral_norm_eps = config.spectral_norm_eps(),
-                .rectified_shortcut =
-                    config.shortcut() == SnganConfig::RECTIFIED},
-      .head = HeadFrom(config, num_classes, plan.discriminator.back())};
-  return options;
+  return {.plan = plan,
+          .image = data.image,
+          .num_classes = num_classes,
+          .mixing_shortcut = config.form() == BigganConfig::DEEP_MIXING,
+          .noise = plan.noise_in_chunks ? BigganNoise::kChunks
+                                        : BigganNoise::kEverywhere,
+          .class_dim = num_classes > 0 ? config.class_dim() : 0,
+          .style = {.norm_eps = config.batch_norm_eps(),
+                    .spectral_norm = true,
+                    .spectral_norm_eps = config.spectral_norm_eps()},
+          .block = {.spectral_norm_eps = config.spectral_norm_eps(),
+                    .rectified_shortcut =
+                        config.shortcut() == SnganConfig::RECTIFIED},
+          .head = HeadFrom(config, plan.discriminator.back())};
 }
 
 }  // namespace

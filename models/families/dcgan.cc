@@ -17,26 +17,11 @@
 namespace gandem {
 namespace {
 
-struct DcganOptions {
-  int64_t width = 0;
-  int64_t noise_dim = 0;
-  int64_t image_size = 0;
-  int64_t image_channels = 0;
-};
-
-DcganOptions DcganOptionsFrom(const NetworkConfig& network,
-                              const DataShape& data) {
-  return {.width = network.dcgan().width(),
-          .noise_dim = network.dcgan().noise_dim(),
-          .image_size = data.image.height,
-          .image_channels = data.image.channels};
-}
-
 constexpr int64_t kDcganSmallest = 4;  // height and width of the widest layer
 
-// Channels of the kSmallest x kSmallest layer: doubled with each halving.
-int64_t WidestLayer(const DcganOptions& options) {
-  return options.width * options.image_size / (2 * kDcganSmallest);
+// Channels of the smallest layer: doubled with each halving.
+int64_t WidestLayer(const DcganConfig& config, const DataShape& data) {
+  return config.width() * data.image.height / (2 * kDcganSmallest);
 }
 
 // Doubles the resolution, or from 1 to 4 pixels.
@@ -54,16 +39,16 @@ std::shared_ptr<Layer> MakeDcganConvolution(int64_t in_channels,
 
 class DcganGenerator : public Generator {
  public:
-  explicit DcganGenerator(const DcganOptions& options)
-      : noise_dim_(options.noise_dim),
+  DcganGenerator(const DcganConfig& config, const DataShape& data)
+      : noise_dim_(config.noise_dim()),
         main_(register_module("main", std::make_shared<Sequence>())) {
-    int64_t channels = WidestLayer(options);
+    int64_t channels = WidestLayer(config, data);
     main_
         ->Add(MakeDcganConvolution<ConvTranspose2d>(noise_dim_, channels,
                                                     /*one_pixel=*/true))
         .Add(MakeBatchNorm(channels))
         .Add(&Relu);
-    for (; channels > options.width; channels /= 2) {
+    for (; channels > config.width(); channels /= 2) {
       main_
           ->Add(MakeDcganConvolution<ConvTranspose2d>(channels, channels / 2,
                                                       /*one_pixel=*/false))
@@ -72,7 +57,7 @@ class DcganGenerator : public Generator {
     }
     main_
         ->Add(MakeDcganConvolution<ConvTranspose2d>(channels,
-                                                    options.image_channels,
+                                                    data.image.channels,
                                                     /*one_pixel=*/false))
         .Add(&Tanh);
   }
@@ -91,14 +76,14 @@ class DcganGenerator : public Generator {
 
 class DcganDiscriminator : public Discriminator {
  public:
-  explicit DcganDiscriminator(const DcganOptions& options)
+  DcganDiscriminator(const DcganConfig& config, const DataShape& data)
       : main_(register_module("main", std::make_shared<Sequence>())) {
-    int64_t channels = options.width;
+    int64_t channels = config.width();
     main_
-        ->Add(MakeDcganConvolution<Conv2d>(options.image_channels, channels,
+        ->Add(MakeDcganConvolution<Conv2d>(data.image.channels, channels,
                                            /*one_pixel=*/false))
         .Add(&LeakyRelu);
-    for (; channels < WidestLayer(options); channels *= 2) {
+    for (; channels < WidestLayer(config, data); channels *= 2) {
       main_
           ->Add(MakeDcganConvolution<Conv2d>(channels, 2 * channels,
                                              /*one_pixel=*/false))
@@ -122,7 +107,7 @@ class DcganDiscriminator : public Discriminator {
 
 NetworkFamily DcganFamily() {
   return MakeFamily<DcganGenerator, DcganDiscriminator>(
-      {.name = "dcgan", .init = WeightInit::kNormal}, &DcganOptionsFrom);
+      {.name = "dcgan", .init = WeightInit::kNormal}, &NetworkConfig::dcgan);
 }
 
 }  // namespace gandem

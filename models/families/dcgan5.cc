@@ -15,11 +15,11 @@
 //
 // Convolutions are padded alike on all sides. Noise is normal, where Radford's
 // was uniform.
-
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
 #include "models/layers/layer_norm.h"
+#include "models/layers/layer_style.h"
 #include "models/layers/weighted.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -81,8 +81,7 @@ std::shared_ptr<Layer> MakeDcgan5Convolution(const Dcgan5Options& options,
 
 void AddNorm(Dcgan5Norm norm, int64_t channels, Sequence& sequence) {
   if (norm == Dcgan5Norm::kBatch) {
-    sequence.Add(std::make_shared<BatchNorm>(
-        BatchNorm::Options{.num_features = channels}));
+    sequence.Add(MakeBatchNorm(channels));
   } else if (norm == Dcgan5Norm::kLayer) {
     sequence.Add(std::make_shared<LayerNorm>(
         LayerNorm::Options{.num_channels = channels}));
@@ -103,10 +102,7 @@ class Dcgan5Generator : public Generator {
         main_(register_module("main", std::make_shared<Sequence>())) {
     int64_t channels = channels_;
     const int64_t features = channels * kDcgan5Smallest * kDcgan5Smallest;
-    first_->Add(
-        std::make_shared<Linear>(Linear::Options{.in_features = noise_dim_,
-                                                 .out_features = features,
-                                                 .bias = options.bias}));
+    first_->Add(MakeLinear(noise_dim_, features, /*style=*/{}, options.bias));
     const bool by_channel = options.generator_norm != Dcgan5Norm::kNone &&
                             !options.norm_of_features;
     if (by_channel) {
@@ -161,11 +157,8 @@ class Dcgan5Discriminator : public Discriminator {
       main_->Add(&LeakyRelu);
     }
     linear_ = register_module(
-        "linear",
-        std::make_shared<Linear>(Linear::Options{
-            .in_features = channels * kDcgan5Smallest * kDcgan5Smallest,
-            .out_features = 1,
-            .bias = options.bias}));
+        "linear", MakeLinear(channels * kDcgan5Smallest * kDcgan5Smallest,
+                             /*out_features=*/1, /*style=*/{}, options.bias));
   }
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,

@@ -5,7 +5,8 @@
 //
 //   NetworkFamily DcganFamily() {
 //     return MakeFamily<DcganGenerator, DcganDiscriminator>(
-//         {.name = "dcgan", .init = WeightInit::kNormal}, &OptionsFrom);
+//         {.name = "dcgan", .init = WeightInit::kNormal},
+//         &NetworkConfig::dcgan);
 //   }
 //
 // What the family refuses is in common/config/network_check.h, which needs no
@@ -61,6 +62,21 @@ NetworkFamily MakeFamily(NetworkFamily family, OptionsFrom options_from) {
   family.make_discriminator = [=](const NetworkConfig& config,
                                   const DataShape& data) {
     return std::make_shared<ThisDiscriminator>(options_from(config, data));
+  };
+  return family;
+}
+
+// Both networks are made of the family's own message and a DataShape.
+template <typename ThisGenerator, typename ThisDiscriminator, typename Config>
+NetworkFamily MakeFamily(NetworkFamily family,
+                         const Config& (NetworkConfig::*message)() const) {
+  family.make_generator = [=](const NetworkConfig& config,
+                              const DataShape& data) {
+    return std::make_shared<ThisGenerator>((config.*message)(), data);
+  };
+  family.make_discriminator = [=](const NetworkConfig& config,
+                                  const DataShape& data) {
+    return std::make_shared<ThisDiscriminator>((config.*message)(), data);
   };
   return family;
 }

@@ -21,6 +21,7 @@
 #include "models/layers/dropout.h"
 #include "models/layers/layer.h"
 #include "models/layers/layer_norm.h"
+#include "models/layers/layer_style.h"
 #include "models/layers/weighted.h"
 #include "proto/config.pb.h"
 
@@ -32,24 +33,8 @@ constexpr double kKerasDcganBatchNormEps = 0.8;
 constexpr double kBatchNormMomentum = 0.9;
 constexpr double kLayerNormEps = 1e-3;  // Keras' default
 
-struct KerasDcganOptions {
-  KerasDcganConfig::Variant variant = KerasDcganConfig::DCGAN;
-  int64_t width = 0;
-  int64_t noise_dim = 0;
-  int64_t image_channels = 0;
-  double dropout = 0;
-
-  bool spectral_norm() const { return variant == KerasDcganConfig::SNGAN; }
-};
-
-KerasDcganOptions KerasDcganOptionsFrom(const NetworkConfig& network,
-                                        const DataShape& data) {
-  const KerasDcganConfig& config = network.keras_dcgan();
-  return {.variant = config.variant(),
-          .width = config.width(),
-          .noise_dim = config.noise_dim(),
-          .image_channels = data.image.channels,
-          .dropout = config.dropout()};
+bool HasSpectralNorm(const KerasDcganConfig& config) {
+  return config.variant() == KerasDcganConfig::SNGAN;
 }
 
 std::shared_ptr<Layer> MakeKerasDcganBatchNorm(int64_t channels) {
@@ -61,19 +46,17 @@ std::shared_ptr<Layer> MakeKerasDcganBatchNorm(int64_t channels) {
 
 class KerasGenerator : public Generator {
  public:
-  explicit KerasGenerator(const KerasDcganOptions& options)
-      : options_(options),
-        linear_(
-            register_module("linear", std::make_shared<Linear>(Linear::Options{
-                                          .in_features = options.noise_dim,
-                                          .out_features = 2 * options.width}))),
+  KerasGenerator(const KerasDcganConfig& config, const DataShape& data)
+      : config_(config),
+        linear_(register_module(
+            "linear", MakeLinear(config.noise_dim(), 2 * config.width()))),
         main_(register_module("main", std::make_shared<Sequence>())) {
-    const int64_t width = options.width;
+    const int64_t width = config.width();
     AddHidden(2 * width, 8 * width, /*stride=*/4);
     AddHidden(8 * width, 4 * width, /*stride=*/2);
     AddHidden(4 * width, 2 * width, /*stride=*/2);
     AddHidden(2 * width, width, /*stride=*/2);
-    AddConvolution(width, options.image_channels, /*stride=*/2);
+    AddConvolution(width, data.image.channels, /*stride=*/2);
     main_->Add(&Tanh);
   }
 
@@ -83,7 +66,7 @@ class KerasGenerator : public Generator {
     return main_->forward(x.view({noise_NZ.size(0), -1, 1, 1}), mode);
   }
 
-  int64_t noise_dim() const override { return options_.noise_dim; }
+  int64_t noise_dim() const override { return config_.noise_dim(); }
 
  private:
   void AddConvolution(int64_t in_channels, int64_t out_channels,
@@ -94,34 +77,34 @@ class KerasGenerator : public Generator {
                     .kernel = 4,
                     .stride = stride,
                     .padding = stride == 4 ? 0 : 1,
-                    .spectral_norm = options_.spectral_norm()}));
+                    .spectral_norm = HasSpectralNorm(config_)}));
   }
 
   void AddHidden(int64_t in_channels, int64_t out_channels, int64_t stride) {
     AddConvolution(in_channels, out_channels, stride);
-    if (!options_.spectral_norm() || out_channels == 2 * options_.width) {
+    if (!HasSpectralNorm(config_) || out_channels == 2 * config_.width()) {
       main_->Add(MakeKerasDcganBatchNorm(out_channels));
     }
     main_->Add(&LeakyRelu);
   }
 
-  const KerasDcganOptions options_;
+  const KerasDcganConfig config_;
   const std::shared_ptr<Linear> linear_;
   const std::shared_ptr<Sequence> main_;
 };
 
 class KerasDiscriminator : public Discriminator {
  public:
-  explicit KerasDiscriminator(const KerasDcganOptions& options)
-      : options_(options),
+  KerasDiscriminator(const KerasDcganConfig& config, const DataShape& data)
+      : config_(config),
         main_(register_module("main", std::make_shared<Sequence>())) {
-    const int64_t width = options.width;
-    AddConvolution(options.image_channels, width, /*spectral_norm=*/false);
+    const int64_t width = config.width();
+    AddConvolution(data.image.channels, width, /*spectral_norm=*/false);
     main_->Add(&LeakyRelu);
     AddHidden(width, 2 * width);
     AddHidden(2 * width, 4 * width);
     int64_t features = 16 * 8 * width;
-    if (options.spectral_norm()) {
+    if (HasSpectralNorm(config)) {
       AddConvolution(4 * width, 8 * width, /*spectral_norm=*/false);
       AddHidden(8 * width, 4 * width);
       features = 4 * 4 * width;
@@ -129,10 +112,9 @@ class KerasDiscriminator : public Discriminator {
       AddHidden(4 * width, 8 * width);
     }
     dropout_ =
-        register_module("dropout", std::make_shared<Dropout>(options.dropout));
-    linear_ = register_module("linear",
-                              std::make_shared<Linear>(Linear::Options{
-                                  .in_features = features, .out_features = 1}));
+        register_module("dropout", std::make_shared<Dropout>(config.dropout()));
+    linear_ =
+        register_module("linear", MakeLinear(features, /*out_features=*/1));
   }
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
@@ -156,10 +138,10 @@ class KerasDiscriminator : public Discriminator {
   }
 
   void AddHidden(int64_t in_channels, int64_t out_channels) {
-    AddConvolution(in_channels, out_channels, options_.spectral_norm());
-    if (options_.variant == KerasDcganConfig::DCGAN) {
+    AddConvolution(in_channels, out_channels, HasSpectralNorm(config_));
+    if (config_.variant() == KerasDcganConfig::DCGAN) {
       main_->Add(MakeKerasDcganBatchNorm(out_channels));
-    } else if (options_.variant == KerasDcganConfig::WGAN_GP) {
+    } else if (config_.variant() == KerasDcganConfig::WGAN_GP) {
       main_->Add(std::make_shared<LayerNorm>(
           LayerNorm::Options{.num_channels = out_channels,
                              .over = LayerNorm::Over::kPixel,
@@ -168,7 +150,7 @@ class KerasDiscriminator : public Discriminator {
     main_->Add(&LeakyRelu);
   }
 
-  const KerasDcganOptions options_;
+  const KerasDcganConfig config_;
   const std::shared_ptr<Sequence> main_;
   std::shared_ptr<Dropout> dropout_;
   std::shared_ptr<Linear> linear_;
@@ -179,7 +161,7 @@ class KerasDiscriminator : public Discriminator {
 NetworkFamily KerasDcganFamily() {
   return MakeFamily<KerasGenerator, KerasDiscriminator>(
       {.name = "keras_dcgan", .init = WeightInit::kKeras},
-      &KerasDcganOptionsFrom);
+      &NetworkConfig::keras_dcgan);
 }
 
 }  // namespace gandem

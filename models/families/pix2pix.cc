@@ -10,7 +10,6 @@
 //      alone.
 //   D: PatchGAN on the concatenation of the image that was translated and the
 //      other one: w@/2, 2w@/4, 4w@/8, 8w, a logit for each patch of 70x70
-
 #include <algorithm>
 #include <bit>
 #include <string>
@@ -31,26 +30,9 @@ namespace {
 constexpr int kLevelsWithoutDropout = 5;
 constexpr int64_t kPix2pixWidest = 8;  // times the width
 
-struct Pix2pixOptions {
-  int64_t width = 0;
-  int num_levels = 0;  // of the U-Net; the image has 2^num_levels pixels
-  int64_t input_channels = 0;
-  int64_t image_channels = 0;
-  double dropout = 0;
-  bool paired = true;
-};
-
-Pix2pixOptions Pix2pixOptionsFrom(const NetworkConfig& network,
-                                  const DataShape& data) {
-  const Pix2pixConfig& config = network.pix2pix();
-  return {
-      .width = config.width(),
-      .num_levels = std::countr_zero(static_cast<uint64_t>(data.image.height)),
-      .input_channels = config.input_channels() == 0 ? data.image.channels
-                                                     : config.input_channels(),
-      .image_channels = data.image.channels,
-      .dropout = config.dropout(),
-      .paired = config.paired()};
+int64_t InputChannels(const Pix2pixConfig& config, const DataShape& data) {
+  return config.input_channels() == 0 ? data.image.channels
+                                      : config.input_channels();
 }
 
 template <typename Convolution>
@@ -72,15 +54,16 @@ const at::Tensor& ImagesOf(const Condition& condition) {
 
 class UnetGenerator : public Generator {
  public:
-  explicit UnetGenerator(const Pix2pixOptions& options)
-      : last_(options.num_levels - 1) {
+  UnetGenerator(const Pix2pixConfig& config, const DataShape& data)
+      : last_(std::countr_zero(static_cast<uint64_t>(data.image.height)) - 1) {
     for (int level = 0; level <= last_; ++level) {
       const std::string name = std::to_string(level);
-      down_.push_back(register_module("down" + name, MakeDown(options, level)));
+      down_.push_back(
+          register_module("down" + name, MakeDown(config, data, level)));
     }
     for (int level = last_; level >= 0; --level) {
       const std::string name = std::to_string(level);
-      up_.push_back(register_module("up" + name, MakeUp(options, level)));
+      up_.push_back(register_module("up" + name, MakeUp(config, data, level)));
     }
   }
 
@@ -104,34 +87,34 @@ class UnetGenerator : public Generator {
   int64_t noise_dim() const override { return 0; }
 
  private:
-  static int64_t ChannelsOf(const Pix2pixOptions& options, int level) {
-    return options.width * std::min(kPix2pixWidest, int64_t{1} << level);
+  static int64_t ChannelsOf(const Pix2pixConfig& config, int level) {
+    return config.width() * std::min(kPix2pixWidest, int64_t{1} << level);
   }
 
   // The outermost and the innermost have no norm.
-  std::shared_ptr<Sequence> MakeDown(const Pix2pixOptions& options,
-                                     int level) const {
+  std::shared_ptr<Sequence> MakeDown(const Pix2pixConfig& config,
+                                     const DataShape& data, int level) const {
     auto down = std::make_shared<Sequence>();
-    const int64_t in =
-        level == 0 ? options.input_channels : ChannelsOf(options, level - 1);
-    const int64_t out = ChannelsOf(options, level);
+    const int64_t in = level == 0 ? InputChannels(config, data)
+                                  : ChannelsOf(config, level - 1);
+    const int64_t out = ChannelsOf(config, level);
     down->Add(
         MakePix2pixConvolution<Conv2d>(in, out, /*stride=*/2, /*bias=*/false));
     if (level > 0 && level < last_) down->Add(MakeBatchNorm(out));
     return down;
   }
 
-  std::shared_ptr<Sequence> MakeUp(const Pix2pixOptions& options,
-                                   int level) const {
+  std::shared_ptr<Sequence> MakeUp(const Pix2pixConfig& config,
+                                   const DataShape& data, int level) const {
     auto up = std::make_shared<Sequence>();
-    const int64_t in = ChannelsOf(options, level) * (level == last_ ? 1 : 2);
+    const int64_t in = ChannelsOf(config, level) * (level == last_ ? 1 : 2);
     const int64_t out =
-        level == 0 ? options.image_channels : ChannelsOf(options, level - 1);
+        level == 0 ? data.image.channels : ChannelsOf(config, level - 1);
     up->Add(MakePix2pixConvolution<ConvTranspose2d>(in, out, /*stride=*/2,
                                                     /*bias=*/level == 0));
     if (level > 0) up->Add(MakeBatchNorm(out));
     if (level < last_ && level >= kLevelsWithoutDropout - 1) {
-      up->Add(std::make_shared<Dropout>(options.dropout));
+      up->Add(std::make_shared<Dropout>(config.dropout()));
     }
     return up;
   }
@@ -143,13 +126,13 @@ class UnetGenerator : public Generator {
 
 class PatchDiscriminator : public Discriminator {
  public:
-  explicit PatchDiscriminator(const Pix2pixOptions& options)
-      : paired_(options.paired),
+  PatchDiscriminator(const Pix2pixConfig& config, const DataShape& data)
+      : paired_(config.paired()),
         main_(register_module("main", std::make_shared<Sequence>())) {
-    int64_t channels = options.width;
+    int64_t channels = config.width();
     main_
         ->Add(MakePix2pixConvolution<Conv2d>(
-            options.image_channels + (paired_ ? options.input_channels : 0),
+            data.image.channels + (paired_ ? InputChannels(config, data) : 0),
             channels, /*stride=*/2, /*bias=*/true))
         .Add(&LeakyRelu);
     for (const int64_t stride : {2, 2, 1}) {
@@ -181,7 +164,8 @@ class PatchDiscriminator : public Discriminator {
 
 NetworkFamily Pix2pixFamily() {
   return MakeFamily<UnetGenerator, PatchDiscriminator>(
-      {.name = "pix2pix", .init = WeightInit::kNormal}, &Pix2pixOptionsFrom);
+      {.name = "pix2pix", .init = WeightInit::kNormal},
+      &NetworkConfig::pix2pix);
 }
 
 }  // namespace gandem

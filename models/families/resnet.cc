@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/families/resnet.h"
 
+#include <utility>
+
 #include "common/check.h"
-#include "common/config/resnet_plan.h"
+#include "models/layers/batch_norm.h"
 #include "models/layers/bottleneck_block.h"
 #include "models/layers/self_attention.h"
 #include "models/torch.h"
@@ -10,45 +12,26 @@
 namespace gandem {
 namespace {
 
-using ResnetNoise = ResnetGeneratorOptions::Noise;
+using ResnetNoise = ResnetOptions::Noise;
 
 static_assert(SelfAttention::kChannelDivisor == kAttentionChannelDivisor);
 
-std::shared_ptr<Layer> MakeAttention(int64_t channels,
-                                     const LayerStyle& style) {
-  return std::make_shared<SelfAttention>(
-      SelfAttention::Options{.channels = channels,
-                             .spectral_norm = style.spectral_norm,
-                             .spectral_norm_eps = style.spectral_norm_eps});
-}
-
 // How much each of two parts, if it is there, adds to a condition.
-int64_t ClassDim(const ResnetGeneratorOptions& options) {
+int64_t ClassDim(const ResnetOptions& options) {
   return options.class_dim > 0 ? options.class_dim : options.num_classes;
 }
 
-int64_t ChunkDim(const ResnetGeneratorOptions& options) {
-  switch (options.noise) {
-    case ResnetNoise::kLinear:
-      return 0;
-    case ResnetNoise::kChunks:
-      return options.noise_dim / static_cast<int64_t>(options.channels.size());
-    case ResnetNoise::kEverywhere:
-      break;
-  }
-  return options.noise_dim;
+int64_t ChunkDim(const ResnetOptions& options) {
+  const ResnetPlan& plan = options.plan;
+  if (options.noise == ResnetNoise::kLinear) return 0;
+  if (options.noise == ResnetNoise::kEverywhere) return plan.noise_dim;
+  return plan.noise_dim / static_cast<int64_t>(plan.generator.size());
 }
 
-int64_t LinearDim(const ResnetGeneratorOptions& options) {
-  switch (options.noise) {
-    case ResnetNoise::kLinear:
-      return options.noise_dim;
-    case ResnetNoise::kChunks:
-      return ChunkDim(options);
-    case ResnetNoise::kEverywhere:
-      break;
-  }
-  return ClassDim(options) + options.noise_dim;
+int64_t LinearDim(const ResnetOptions& options) {
+  if (options.noise == ResnetNoise::kLinear) return options.plan.noise_dim;
+  if (options.noise == ResnetNoise::kChunks) return ChunkDim(options);
+  return ClassDim(options) + options.plan.noise_dim;
 }
 
 // Either may be undefined.
@@ -57,7 +40,7 @@ at::Tensor Joined(const at::Tensor& a, const at::Tensor& b) {
   return b.defined() ? at::cat({a, b}, /*dim=*/1) : a;
 }
 
-LayerStyle StyleOf(const ResnetDiscriminatorOptions& options) {
+LayerStyle DiscriminatorStyle(const ResnetOptions& options) {
   return {.spectral_norm =
               options.block.norm == DiscriminatorBlock::Norm::kSpectral,
           .spectral_norm_eps = options.block.spectral_norm_eps};
@@ -66,13 +49,14 @@ LayerStyle StyleOf(const ResnetDiscriminatorOptions& options) {
 }  // namespace
 
 ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
-    : options_(options.generator) {
+    : options_(options) {
   LayerStyle style = options_.style;
-  const int64_t first = options_.channels.front();
+  const int64_t first = options_.plan.generator.front();
   linear_ = register_module(
       "linear",
       MakeLinear(LinearDim(options_),
-                 first * options_.smallest * options_.smallest, style));
+                 first * options_.plan.smallest * options_.plan.smallest,
+                 style));
   if (options_.class_dim > 0) {
     // Without spectral norm, even where all other layers have it: it would
     // cripple the generator (models.md 2.4).
@@ -84,12 +68,10 @@ ResnetGenerator::ResnetGenerator(const ResnetOptions& options)
   style.condition_dim = ClassDim(options_) + ChunkDim(options_);
   style.per_class = options_.per_class;
   AddStages(style);
-  const int64_t last = options_.channels.back();
-  norm_ = register_module("norm",
-                          std::make_shared<BatchNorm>(BatchNorm::Options{
-                              .num_features = last, .eps = style.norm_eps}));
+  const int64_t last = options_.plan.generator.back();
+  norm_ = register_module("norm", MakeBatchNorm(last, style.norm_eps));
   conv_ = register_module(
-      "conv", MakeConvolution(last, options_.image_channels, 3, style));
+      "conv", MakeConvolution(last, options_.image.channels, 3, style));
 }
 
 void ResnetGenerator::AddStages(const LayerStyle& style) {
@@ -98,11 +80,11 @@ void ResnetGenerator::AddStages(const LayerStyle& style) {
     blocks_->Add(std::move(layer));
     stage_of_.push_back(stage);
   };
-  int64_t size = options_.smallest;
-  for (size_t stage = 0; stage + 1 < options_.channels.size(); ++stage) {
-    const int64_t in = options_.channels[stage];
-    const int64_t out = options_.channels[stage + 1];
-    if (options_.bottleneck) {
+  int64_t size = options_.plan.smallest;
+  for (size_t stage = 0; stage + 1 < options_.plan.generator.size(); ++stage) {
+    const int64_t in = options_.plan.generator[stage];
+    const int64_t out = options_.plan.generator[stage + 1];
+    if (options_.plan.bottleneck) {
       BottleneckGeneratorBlock::Options block = {
           .in_channels = in,
           .out_channels = in,
@@ -121,7 +103,8 @@ void ResnetGenerator::AddStages(const LayerStyle& style) {
           stage);
     }
     size *= 2;
-    if (size == options_.attention_size) add(MakeAttention(out, style), stage);
+    if (size != options_.plan.attention_size) continue;
+    add(std::make_shared<SelfAttention>(out, style), stage);
   }
 }
 
@@ -131,7 +114,7 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
   const at::Tensor of_class =
       ClassCondition(condition, noise_NZ.scalar_type(), mode);
   // What the linear layer and then each stage get of the noise.
-  const size_t parts = options_.channels.size();
+  const size_t parts = options_.plan.generator.size();
   std::vector<at::Tensor> noise(parts);
   switch (options_.noise) {
     case ResnetNoise::kLinear:
@@ -149,9 +132,9 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
   for (const size_t stage : stage_of_) {
     conditions.push_back(Joined(of_class, noise[stage + 1]));
   }
-  at::Tensor x =
-      linear_->forward(noise[0], mode)
-          .view({noise_NZ.size(0), -1, options_.smallest, options_.smallest});
+  at::Tensor x = linear_->forward(noise[0], mode)
+                     .view({noise_NZ.size(0), -1, options_.plan.smallest,
+                            options_.plan.smallest});
   x = blocks_->ForwardEach(x, conditions, mode);
   x = Relu(norm_->forward(x, mode));
   return Tanh(conv_->forward(x, mode));
@@ -169,31 +152,34 @@ at::Tensor ResnetGenerator::ClassCondition(const Condition& condition,
 }
 
 ResnetDiscriminator::ResnetDiscriminator(const ResnetOptions& options)
-    : options_(options.discriminator) {
+    : options_(options) {
   blocks_ = register_module("blocks", std::make_shared<Sequence>());
-  const LayerStyle style = StyleOf(options_);
-  int64_t channels = options_.image_channels;
-  size_t first_stage = 0;  // in options_.channels
-  if (options_.bottleneck) {
-    blocks_->Add(MakeConvolution(channels, options_.channels[0], 3, style));
-    channels = options_.channels[0];
+  const LayerStyle style = DiscriminatorStyle(options_);
+  int64_t channels = options_.image.channels;
+  size_t first_stage = 0;  // in options_.plan.discriminator
+  if (options_.plan.bottleneck) {
+    blocks_->Add(
+        MakeConvolution(channels, options_.plan.discriminator[0], 3, style));
+    channels = options_.plan.discriminator[0];
     first_stage = 1;
   }
-  int64_t size = options_.image_size;
-  for (size_t i = first_stage; i < options_.channels.size(); ++i) {
+  int64_t size = options_.image.height;
+  for (size_t i = first_stage; i < options_.plan.discriminator.size(); ++i) {
     const size_t stage = i - first_stage;
     blocks_->Add(MakeBlock(stage, channels, /*first_of_stage=*/true));
-    channels = options_.channels[i];
-    if (options_.bottleneck) {
+    channels = options_.plan.discriminator[i];
+    if (options_.plan.bottleneck) {
       blocks_->Add(MakeBlock(stage, channels, /*first_of_stage=*/false));
     }
-    if (static_cast<int64_t>(stage) >= options_.num_halving) continue;
+    if (static_cast<int64_t>(stage) >= options_.plan.num_halving) continue;
     size /= 2;
-    if (size != options_.attention_size) continue;
-    blocks_->Add(MakeAttention(channels, style));
+    if (size != options_.plan.attention_size) continue;
+    blocks_->Add(std::make_shared<SelfAttention>(channels, style));
   }
   DiscriminatorHead::Options head = options_.head;
+  if (options_.num_classes == 0) head.kind = DiscriminatorHead::Kind::kPlain;
   head.features = channels;
+  head.num_classes = options_.num_classes;
   head.style = style;
   head_ = std::make_unique<DiscriminatorHead>(*this, head);
 }
@@ -201,21 +187,21 @@ ResnetDiscriminator::ResnetDiscriminator(const ResnetOptions& options)
 std::shared_ptr<Layer> ResnetDiscriminator::MakeBlock(
     size_t stage, int64_t in_channels, bool first_of_stage) const {
   const bool halve =
-      first_of_stage && static_cast<int64_t>(stage) < options_.num_halving;
-  if (options_.bottleneck) {
+      first_of_stage && static_cast<int64_t>(stage) < options_.plan.num_halving;
+  if (options_.plan.bottleneck) {
     return std::make_shared<BottleneckDiscriminatorBlock>(
         BottleneckDiscriminatorBlock::Options{
             .in_channels = in_channels,
-            .out_channels = options_.channels[stage + 1],
+            .out_channels = options_.plan.discriminator[stage + 1],
             .halve = halve,
             .mixing_shortcut = options_.mixing_shortcut,
             .rectified_shortcut = options_.block.rectified_shortcut,
-            .style = StyleOf(options_)});
+            .style = DiscriminatorStyle(options_)});
   }
   DiscriminatorBlock::Options block = options_.block;
   block.first = stage == 0;
   block.in_channels = in_channels;
-  block.out_channels = options_.channels[stage];
+  block.out_channels = options_.plan.discriminator[stage];
   block.hidden_channels =
       options_.thin && !block.first ? block.in_channels : block.out_channels;
   block.halve = halve;

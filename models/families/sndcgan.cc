@@ -9,26 +9,12 @@
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
+#include "models/layers/layer_style.h"
 #include "models/layers/weighted.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
-
-struct SndcganOptions {
-  int64_t width = 0;
-  int64_t noise_dim = 0;
-  bool spectral_norm = true;  // discriminator only; false: batch norm
-  int64_t image_channels = 0;
-};
-
-SndcganOptions SndcganOptionsFrom(const NetworkConfig& network,
-                                  const DataShape& data) {
-  return {.width = network.sndcgan().width(),
-          .noise_dim = network.sndcgan().noise_dim(),
-          .spectral_norm = network.sndcgan().spectral_norm(),
-          .image_channels = data.image.channels};
-}
 
 // StudioGAN's constants (models.md 2.1).
 constexpr double kSndcganBatchNormEps = 1e-4;
@@ -37,16 +23,14 @@ constexpr int64_t kSndcganSmallest = 4;  // height and width of the widest layer
 
 class SndcganGenerator : public Generator {
  public:
-  explicit SndcganGenerator(const SndcganOptions& options)
-      : noise_dim_(options.noise_dim), widest_(8 * options.width) {
+  SndcganGenerator(const SndcganConfig& config, const DataShape& data)
+      : noise_dim_(config.noise_dim()), widest_(8 * config.width()) {
     linear_ = register_module(
         "linear",
-        std::make_shared<Linear>(Linear::Options{
-            .in_features = noise_dim_,
-            .out_features = widest_ * kSndcganSmallest * kSndcganSmallest}));
+        MakeLinear(noise_dim_, widest_ * kSndcganSmallest * kSndcganSmallest));
     main_ = register_module("main", std::make_shared<Sequence>());
     int64_t channels = widest_;
-    for (; channels > options.width; channels /= 2) {
+    for (; channels > config.width(); channels /= 2) {
       main_
           ->Add(std::make_shared<ConvTranspose2d>(
               ConvOptions{.in_channels = channels,
@@ -57,12 +41,7 @@ class SndcganGenerator : public Generator {
           .Add(MakeBatchNorm(channels / 2, kSndcganBatchNormEps))
           .Add(&Relu);
     }
-    main_
-        ->Add(std::make_shared<Conv2d>(
-            ConvOptions{.in_channels = channels,
-                        .out_channels = options.image_channels,
-                        .kernel = 3,
-                        .padding = 1}))
+    main_->Add(MakeConvolution(channels, data.image.channels, /*kernel=*/3))
         .Add(&Tanh);
   }
 
@@ -84,11 +63,11 @@ class SndcganGenerator : public Generator {
 
 class SndcganDiscriminator : public Discriminator {
  public:
-  explicit SndcganDiscriminator(const SndcganOptions& options)
-      : spectral_norm_(options.spectral_norm),
+  SndcganDiscriminator(const SndcganConfig& config, const DataShape& data)
+      : spectral_norm_(config.spectral_norm()),
         main_(register_module("main", std::make_shared<Sequence>())) {
-    const int64_t width = options.width;
-    int64_t in_channels = options.image_channels;
+    const int64_t width = config.width();
+    int64_t in_channels = data.image.channels;
     for (const int64_t channels : {width, 2 * width, 4 * width}) {
       AddConvolution(in_channels, channels, /*halve=*/false);
       AddConvolution(channels, channels, /*halve=*/true);
@@ -134,7 +113,7 @@ class SndcganDiscriminator : public Discriminator {
 NetworkFamily SndcganFamily() {
   return MakeFamily<SndcganGenerator, SndcganDiscriminator>(
       {.name = "sndcgan", .init = WeightInit::kOrthogonal},
-      &SndcganOptionsFrom);
+      &NetworkConfig::sndcgan);
 }
 
 }  // namespace gandem

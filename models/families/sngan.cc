@@ -15,7 +15,6 @@
 //
 // WGAN-GP's ResNets for CIFAR-10 (Gulrajani et al. 2017) are this family too:
 // a generator of width 32, and a discriminator with norm: NONE and pool: MEAN.
-#include "common/config/resnet_plan.h"
 #include "models/families/family.h"
 #include "models/families/resnet.h"
 #include "proto/config.pb.h"
@@ -23,7 +22,6 @@
 namespace gandem {
 namespace {
 
-using SnganHead = DiscriminatorHead::Kind;
 using SnganNorm = DiscriminatorBlock::Norm;
 
 SnganNorm NormFrom(SnganConfig::Norm norm) {
@@ -41,35 +39,22 @@ SnganNorm NormFrom(SnganConfig::Norm norm) {
 ResnetOptions SnganOptionsFrom(const NetworkConfig& network,
                                const DataShape& data) {
   const SnganConfig& config = network.sngan();
-  const ResnetPlan plan = PlanOf(config, data.image.height);
-  const int64_t num_classes = ConditionalClasses(data);
-  ResnetOptions options;
-  options.generator = {.channels = plan.generator,
-                       .smallest = plan.smallest,
-                       .noise_dim = plan.noise_dim,
-                       .num_classes = num_classes,
-                       .image_channels = data.image.channels,
-                       .upsample = config.upsampling() == SnganConfig::BILINEAR
-                                       ? &UpsampleBilinear
-                                       : &Upsample,
-                       .style = {.norm_eps = config.batch_norm_eps()}};
-  options.discriminator = {
-      .channels = plan.discriminator,
-      .num_halving = plan.num_halving,
-      .thin = config.thin(),
-      .image_size = data.image.height,
-      .image_channels = data.image.channels,
-      .mean_pool = config.pool() == SnganConfig::MEAN,
-      .block = {.norm = NormFrom(config.norm()),
-                .batch_norm_eps = config.batch_norm_eps(),
-                .spectral_norm_eps = config.spectral_norm_eps(),
-                .rectified_shortcut =
-                    config.shortcut() == SnganConfig::RECTIFIED},
-      .head = {
-          .kind = num_classes > 0 ? SnganHead::kProjection : SnganHead::kPlain,
-          .num_classes = num_classes,
-          .logit_bias = config.logit_bias()}};
-  return options;
+  return {.plan = PlanOf(config, data.image.height),
+          .image = data.image,
+          .num_classes = ConditionalClasses(data),
+          .upsample = config.upsampling() == SnganConfig::BILINEAR
+                          ? &UpsampleBilinear
+                          : &Upsample,
+          .style = {.norm_eps = config.batch_norm_eps()},
+          .thin = config.thin(),
+          .mean_pool = config.pool() == SnganConfig::MEAN,
+          .block = {.norm = NormFrom(config.norm()),
+                    .batch_norm_eps = config.batch_norm_eps(),
+                    .spectral_norm_eps = config.spectral_norm_eps(),
+                    .rectified_shortcut =
+                        config.shortcut() == SnganConfig::RECTIFIED},
+          .head = {.kind = DiscriminatorHead::Kind::kProjection,
+                   .logit_bias = config.logit_bias()}};
 }
 
 }  // namespace

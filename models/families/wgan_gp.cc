@@ -4,17 +4,16 @@
 // the authors' gan_64x64.py): no image sees another one in the critic.
 //
 //   G: linear 8w@4 -> blocks 8w@8 -> 4w@16 -> 2w@32 -> w@64 -> batch norm,
-//   ReLU,
-//      conv3x3, tanh
+//      ReLU, conv3x3, tanh
 //   D: conv3x3 w@64 -> blocks 2w@32 -> 4w@16 -> 8w@8 -> 8w@4 -> linear over all
 //      features; layer norm over channels and pixels, hidden layers as wide as
 //      the input of their block, shortcuts that average first
 //
 // The first convolution of every block has no bias.
-
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
+#include "models/layers/layer_style.h"
 #include "models/layers/residual_block.h"
 #include "models/layers/weighted.h"
 #include "models/torch.h"
@@ -26,50 +25,25 @@ namespace {
 constexpr int64_t kWganGpSmallest = 4;  // height and width of the widest layer
 constexpr int64_t kWganGpWidest = 8;    // times the width
 
-struct WganGpOptions {
-  int64_t width = 0;
-  int64_t noise_dim = 0;
-  int64_t image_channels = 0;
-};
-
-WganGpOptions WganGpOptionsFrom(const NetworkConfig& network,
-                                const DataShape& data) {
-  return {.width = network.wgan_gp().width(),
-          .noise_dim = network.wgan_gp().noise_dim(),
-          .image_channels = data.image.channels};
-}
-
-std::shared_ptr<Conv2d> MakeWganGpConvolution(int64_t in_channels,
-                                              int64_t out_channels) {
-  return std::make_shared<Conv2d>(ConvOptions{.in_channels = in_channels,
-                                              .out_channels = out_channels,
-                                              .kernel = 3,
-                                              .padding = 1});
-}
-
 class WganGpGenerator : public Generator {
  public:
-  explicit WganGpGenerator(const WganGpOptions& options)
-      : noise_dim_(options.noise_dim) {
-    int64_t channels = kWganGpWidest * options.width;
+  WganGpGenerator(const WganGpConfig& config, const DataShape& data)
+      : noise_dim_(config.noise_dim()) {
+    int64_t channels = kWganGpWidest * config.width();
     linear_ = register_module(
         "linear",
-        std::make_shared<Linear>(Linear::Options{
-            .in_features = noise_dim_,
-            .out_features = channels * kWganGpSmallest * kWganGpSmallest}));
+        MakeLinear(noise_dim_, channels * kWganGpSmallest * kWganGpSmallest));
     main_ = register_module("main", std::make_shared<Sequence>());
     for (const int64_t multiple : {8, 4, 2, 1}) {
       main_->Add(std::make_shared<GeneratorBlock>(
           GeneratorBlock::Options{.in_channels = channels,
-                                  .out_channels = multiple * options.width,
+                                  .out_channels = multiple * config.width(),
                                   .first_bias = false}));
-      channels = multiple * options.width;
+      channels = multiple * config.width();
     }
-    main_
-        ->Add(std::make_shared<BatchNorm>(
-            BatchNorm::Options{.num_features = channels}))
+    main_->Add(MakeBatchNorm(channels))
         .Add(&Relu)
-        .Add(MakeWganGpConvolution(channels, options.image_channels))
+        .Add(MakeConvolution(channels, data.image.channels, /*kernel=*/3))
         .Add(&Tanh);
   }
 
@@ -90,26 +64,24 @@ class WganGpGenerator : public Generator {
 
 class WganGpDiscriminator : public Discriminator {
  public:
-  explicit WganGpDiscriminator(const WganGpOptions& options) {
-    int64_t channels = options.width;
+  WganGpDiscriminator(const WganGpConfig& config, const DataShape& data) {
+    int64_t channels = config.width();
     main_ = register_module("main", std::make_shared<Sequence>());
-    main_->Add(MakeWganGpConvolution(options.image_channels, channels));
+    main_->Add(MakeConvolution(data.image.channels, channels, /*kernel=*/3));
     for (const int64_t multiple : {2, 4, 8, 8}) {
       main_->Add(std::make_shared<DiscriminatorBlock>(
           DiscriminatorBlock::Options{.in_channels = channels,
                                       .hidden_channels = channels,
-                                      .out_channels = multiple * options.width,
+                                      .out_channels = multiple * config.width(),
                                       .halve = true,
                                       .norm = DiscriminatorBlock::Norm::kLayer,
                                       .first_bias = false,
                                       .average_first = true}));
-      channels = multiple * options.width;
+      channels = multiple * config.width();
     }
     linear_ = register_module(
-        "linear",
-        std::make_shared<Linear>(Linear::Options{
-            .in_features = channels * kWganGpSmallest * kWganGpSmallest,
-            .out_features = 1}));
+        "linear", MakeLinear(channels * kWganGpSmallest * kWganGpSmallest,
+                             /*out_features=*/1));
   }
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
@@ -127,7 +99,8 @@ class WganGpDiscriminator : public Discriminator {
 
 NetworkFamily WganGpFamily() {
   return MakeFamily<WganGpGenerator, WganGpDiscriminator>(
-      {.name = "wgan_gp", .init = WeightInit::kGlorot}, &WganGpOptionsFrom);
+      {.name = "wgan_gp", .init = WeightInit::kGlorot},
+      &NetworkConfig::wgan_gp);
 }
 
 }  // namespace gandem

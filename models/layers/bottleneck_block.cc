@@ -37,11 +37,6 @@ BottleneckGeneratorBlock::BottleneckGeneratorBlock(const Options& options)
   }
 }
 
-at::Tensor BottleneckGeneratorBlock::forward(const at::Tensor& input,
-                                             ForwardMode mode) {
-  return ForwardGiven(input, at::Tensor(), mode);
-}
-
 at::Tensor BottleneckGeneratorBlock::ForwardGiven(const at::Tensor& input,
                                                   const at::Tensor& condition,
                                                   ForwardMode mode) {

@@ -26,7 +26,7 @@
 
 namespace gandem {
 
-class BottleneckGeneratorBlock : public Layer {
+class BottleneckGeneratorBlock : public ConditionalLayer {
  public:
   struct Options {
     int64_t in_channels = 0;   // required, a multiple of 4
@@ -38,7 +38,6 @@ class BottleneckGeneratorBlock : public Layer {
 
   explicit BottleneckGeneratorBlock(const Options& options);
 
-  at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 

@@ -9,35 +9,26 @@ namespace gandem {
 namespace {
 
 // From a condition to a number for each feature: gain and bias are one each.
-std::shared_ptr<Layer> MakeMap(const ConditionalBatchNorm::Options& options) {
-  if (options.per_class) {
+std::shared_ptr<Layer> MakeMap(int64_t num_features, const LayerStyle& style) {
+  if (style.per_class) {
     return std::make_shared<Embedding>(
-        Embedding::Options{.num_classes = options.condition_dim,
-                           .dim = options.num_features,
+        Embedding::Options{.num_classes = style.condition_dim,
+                           .dim = num_features,
                            .starts_at_zero = true});
   }
-  return std::make_shared<Linear>(
-      Linear::Options{.in_features = options.condition_dim,
-                      .out_features = options.num_features,
-                      .bias = false,
-                      .spectral_norm = options.spectral_norm,
-                      .spectral_norm_eps = options.spectral_norm_eps});
+  return MakeLinear(style.condition_dim, num_features, style, /*bias=*/false);
 }
 
 }  // namespace
 
-ConditionalBatchNorm::ConditionalBatchNorm(const Options& options)
+ConditionalBatchNorm::ConditionalBatchNorm(int64_t num_features,
+                                           const LayerStyle& style)
     : bn_(register_module("bn", std::make_shared<BatchNorm>(BatchNorm::Options{
-                                    .num_features = options.num_features,
-                                    .eps = options.eps,
+                                    .num_features = num_features,
+                                    .eps = style.norm_eps,
                                     .affine = false}))),
-      gain_(register_module("gain", MakeMap(options))),
-      bias_(register_module("bias", MakeMap(options))) {}
-
-at::Tensor ConditionalBatchNorm::forward(const at::Tensor& input,
-                                         ForwardMode mode) {
-  return ForwardGiven(input, at::Tensor(), mode);
-}
+      gain_(register_module("gain", MakeMap(num_features, style))),
+      bias_(register_module("bias", MakeMap(num_features, style))) {}
 
 at::Tensor ConditionalBatchNorm::ForwardGiven(const at::Tensor& input,
                                               const at::Tensor& condition,

@@ -20,24 +20,16 @@
 
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
+#include "models/layers/layer_style.h"
 
 namespace gandem {
 
-class ConditionalBatchNorm : public Layer {
+class ConditionalBatchNorm : public ConditionalLayer {
  public:
-  struct Options {
-    int64_t num_features = 0;   // required, >= 1
-    int64_t condition_dim = 0;  // A, or the number of classes; required, >= 1
-    bool per_class = false;     // then there is no spectral norm
-    double eps = 1e-5;
-    bool spectral_norm = false;  // in gain and bias
-    double spectral_norm_eps = 1e-12;
-  };
+  // With style.condition_dim >= 1: A, or the number of classes.
+  ConditionalBatchNorm(int64_t num_features, const LayerStyle& style);
 
-  explicit ConditionalBatchNorm(const Options& options);
-
-  // A bug: there is no output without a condition.
-  at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  // A bug without a condition.
   at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
                           ForwardMode mode) override;
 

@@ -32,6 +32,16 @@ class Layer : public torch::nn::Module {
   }
 };
 
+// A layer that makes use of what it is told.
+class ConditionalLayer : public Layer {
+ public:
+  at::Tensor forward(const at::Tensor& input, ForwardMode mode) final {
+    return ForwardGiven(input, at::Tensor(), mode);
+  }
+  at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
+                          ForwardMode mode) override = 0;
+};
+
 // Layers one after the other. Entries are named by their position, functions
 // included, as in torch.nn.Sequential, so tensor names equal PyTorch's:
 //

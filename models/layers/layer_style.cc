@@ -7,17 +7,8 @@
 namespace gandem {
 
 std::shared_ptr<Layer> MakeNorm(int64_t channels, const LayerStyle& style) {
-  if (style.condition_dim == 0) {
-    return std::make_shared<BatchNorm>(
-        BatchNorm::Options{.num_features = channels, .eps = style.norm_eps});
-  }
-  return std::make_shared<ConditionalBatchNorm>(ConditionalBatchNorm::Options{
-      .num_features = channels,
-      .condition_dim = style.condition_dim,
-      .per_class = style.per_class,
-      .eps = style.norm_eps,
-      .spectral_norm = style.spectral_norm,
-      .spectral_norm_eps = style.spectral_norm_eps});
+  if (style.condition_dim == 0) return MakeBatchNorm(channels, style.norm_eps);
+  return std::make_shared<ConditionalBatchNorm>(channels, style);
 }
 
 std::shared_ptr<Conv2d> MakeConvolution(int64_t in_channels,

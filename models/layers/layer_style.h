@@ -17,7 +17,8 @@ struct LayerStyle {
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;
   // Above 0: conditional batch norm (conditional_batch_norm.h) in place of
-  // batch norm. With spectral_norm its linear maps have it too.
+  // batch norm, of A numbers, or of so many classes. With spectral_norm its
+  // linear maps have it too.
   int64_t condition_dim = 0;
   bool per_class = false;
 };
@@ -27,10 +28,11 @@ std::shared_ptr<Layer> MakeNorm(int64_t channels, const LayerStyle& style);
 // Keeps height and width; `kernel` is odd.
 std::shared_ptr<Conv2d> MakeConvolution(int64_t in_channels,
                                         int64_t out_channels, int64_t kernel,
-                                        const LayerStyle& style,
+                                        const LayerStyle& style = {},
                                         bool bias = true);
 
 std::shared_ptr<Linear> MakeLinear(int64_t in_features, int64_t out_features,
-                                   const LayerStyle& style, bool bias = true);
+                                   const LayerStyle& style = {},
+                                   bool bias = true);
 
 }  // namespace gandem

@@ -27,11 +27,6 @@ GeneratorBlock::GeneratorBlock(const Options& options) : options_(options) {
   shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, style));
 }
 
-at::Tensor GeneratorBlock::forward(const at::Tensor& input_NCHW,
-                                   ForwardMode mode) {
-  return ForwardGiven(input_NCHW, at::Tensor(), mode);
-}
-
 at::Tensor GeneratorBlock::ForwardGiven(const at::Tensor& input_NCHW,
                                         const at::Tensor& condition,
                                         ForwardMode mode) {

@@ -24,7 +24,7 @@
 namespace gandem {
 
 // Doubles height and width.
-class GeneratorBlock : public Layer {
+class GeneratorBlock : public ConditionalLayer {
  public:
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
@@ -36,7 +36,6 @@ class GeneratorBlock : public Layer {
 
   explicit GeneratorBlock(const Options& options);
 
-  at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;
   at::Tensor ForwardGiven(const at::Tensor& input_NCHW,
                           const at::Tensor& condition,
                           ForwardMode mode) override;

@@ -5,17 +5,11 @@
 
 namespace gandem {
 
-SelfAttention::SelfAttention(const Options& options) {
+SelfAttention::SelfAttention(int64_t channels, const LayerStyle& style) {
   const auto convolution = [&](int64_t in_channels, int64_t out_channels) {
-    return std::make_shared<Conv2d>(
-        ConvOptions{.in_channels = in_channels,
-                    .out_channels = out_channels,
-                    .kernel = 1,
-                    .bias = false,
-                    .spectral_norm = options.spectral_norm,
-                    .spectral_norm_eps = options.spectral_norm_eps});
+    return MakeConvolution(in_channels, out_channels, /*kernel=*/1, style,
+                           /*bias=*/false);
   };
-  const int64_t channels = options.channels;
   const int64_t key_channels = channels / kChannelDivisor;
   theta_ = register_module("theta", convolution(channels, key_channels));
   phi_ = register_module("phi", convolution(channels, key_channels));

@@ -18,6 +18,7 @@
 #include <memory>
 
 #include "models/layers/layer.h"
+#include "models/layers/layer_style.h"
 #include "models/layers/weighted.h"
 
 namespace gandem {
@@ -26,13 +27,8 @@ class SelfAttention : public Layer {
  public:
   static constexpr int64_t kChannelDivisor = 8;
 
-  struct Options {
-    int64_t channels = 0;  // required, a multiple of kChannelDivisor
-    bool spectral_norm = false;
-    double spectral_norm_eps = 1e-12;
-  };
-
-  explicit SelfAttention(const Options& options);
+  // `channels` is a multiple of kChannelDivisor.
+  explicit SelfAttention(int64_t channels, const LayerStyle& style = {});
 
   // NCHW, height and width even; keeps its shape.
   at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override;

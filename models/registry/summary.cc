@@ -166,34 +166,31 @@ class Tracer {
 
 thread_local Tracer* Tracer::current_ = nullptr;
 
-Condition SampleCondition(const at::Tensor& images_NCHW) {
-  return {.labels_N = torch::zeros({images_NCHW.size(0)}, torch::kInt64),
-          .images_NCHW = images_NCHW};
-}
-
 at::Tensor SampleImage(const DataShape& data) {
   const ImageShape& image = data.image;
   return torch::zeros({1, image.channels, image.height, image.width});
 }
 
-}  // namespace
-
-NetworkSummary Summarize(Generator& generator, const DataShape& data) {
+template <typename Network>
+NetworkSummary SummarizePass(Network& network, const at::Tensor& input,
+                             const DataShape& data) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor noise_NZ = torch::zeros({1, generator.noise_dim()});
-  const Condition condition = SampleCondition(SampleImage(data));
-  Tracer tracer(generator);
-  generator.forward(noise_NZ, condition, ForwardMode::kEvaluate);
+  const Condition condition = {.labels_N = torch::zeros({1}, torch::kInt64),
+                               .images_NCHW = SampleImage(data)};
+  Tracer tracer(network);
+  network.forward(input, condition, ForwardMode::kEvaluate);
   return tracer.Finish();
 }
 
+}  // namespace
+
+NetworkSummary Summarize(Generator& generator, const DataShape& data) {
+  return SummarizePass(generator, torch::zeros({1, generator.noise_dim()}),
+                       data);
+}
+
 NetworkSummary Summarize(Discriminator& discriminator, const DataShape& data) {
-  const torch::NoGradGuard no_grad;
-  const at::Tensor image_NCHW = SampleImage(data);
-  const Condition condition = SampleCondition(image_NCHW);
-  Tracer tracer(discriminator);
-  discriminator.forward(image_NCHW, condition, ForwardMode::kEvaluate);
-  return tracer.Finish();
+  return SummarizePass(discriminator, SampleImage(data), data);
 }
 
 }  // namespace gandem

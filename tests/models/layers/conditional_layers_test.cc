@@ -28,7 +28,7 @@ void FillWithRamps(torch::nn::Module& module) {
 }
 
 TEST(ConditionalBatchNormTest, ScalesAndShiftsEachImageByItsCondition) {
-  ConditionalBatchNorm layer({.num_features = 3, .condition_dim = 2});
+  ConditionalBatchNorm layer(3, {.condition_dim = 2});
   FillWithRamps(layer);
   const at::Tensor input = Ramp({4, 3, 2, 2});
   const at::Tensor condition_NA = Ramp({4, 2}) * 2;
@@ -51,9 +51,8 @@ TEST(ConditionalBatchNormTest, ScalesAndShiftsEachImageByItsCondition) {
 
 // Two ways to write the same function of a label.
 TEST(ConditionalBatchNormTest, EmbeddingsEqualALinearMapOfTheOneHotLabel) {
-  ConditionalBatchNorm linear({.num_features = 3, .condition_dim = 5});
-  ConditionalBatchNorm embedding(
-      {.num_features = 3, .condition_dim = 5, .per_class = true});
+  ConditionalBatchNorm linear(3, {.condition_dim = 5});
+  ConditionalBatchNorm embedding(3, {.condition_dim = 5, .per_class = true});
   FillWithRamps(linear);
   embedding.to(torch::kFloat64);
   {
@@ -74,10 +73,8 @@ TEST(ConditionalBatchNormTest, EmbeddingsEqualALinearMapOfTheOneHotLabel) {
 
 TEST(ConditionalBatchNormTest, SpectralNormIsForLinearMapsOnly) {
   for (const bool per_class : {false, true}) {
-    const ConditionalBatchNorm layer({.num_features = 3,
-                                      .condition_dim = 5,
-                                      .per_class = per_class,
-                                      .spectral_norm = true});
+    const ConditionalBatchNorm layer(
+        3, {.spectral_norm = true, .condition_dim = 5, .per_class = per_class});
     EXPECT_EQ(CountBuffers(layer, "weight_u"), per_class ? 0 : 2 * 3);
     EXPECT_EQ(CountBuffers(layer, "weight_v"), per_class ? 0 : 2 * 5);
     EXPECT_EQ(CountParameters(layer), 2 * 3 * 5);
@@ -85,7 +82,7 @@ TEST(ConditionalBatchNormTest, SpectralNormIsForLinearMapsOnly) {
 }
 
 TEST(ConditionalBatchNormTest, FrozenAndEvaluateRecordNothing) {
-  ConditionalBatchNorm layer({.num_features = 3, .condition_dim = 2});
+  ConditionalBatchNorm layer(3, {.condition_dim = 2});
   FillWithRamps(layer);
   const at::Tensor input = Ramp({4, 3, 2, 2});
   const at::Tensor condition_NA = Ramp({4, 2});
@@ -101,7 +98,7 @@ TEST(ConditionalBatchNormTest, FrozenAndEvaluateRecordNothing) {
 }
 
 TEST(SelfAttentionTest, StartsAsTheIdentity) {
-  SelfAttention layer({.channels = 16});
+  SelfAttention layer(16);
   FillWithRamps(layer);
   const torch::NoGradGuard no_grad;
   layer.named_parameters()["sigma"].zero_();
@@ -111,7 +108,7 @@ TEST(SelfAttentionTest, StartsAsTheIdentity) {
 
 // One query pixel at a time, straight from the paper's equations.
 TEST(SelfAttentionTest, EachPixelAveragesValues) {
-  SelfAttention layer({.channels = 8});
+  SelfAttention layer(8);
   FillWithRamps(layer);
   const auto parameters = layer.named_parameters();
   const at::Tensor input = Ramp({1, 8, 4, 6});
@@ -137,7 +134,7 @@ TEST(SelfAttentionTest, EachPixelAveragesValues) {
 }
 
 TEST(SelfAttentionTest, Counts) {
-  const SelfAttention layer({.channels = 64, .spectral_norm = true});
+  const SelfAttention layer(64, {.spectral_norm = true});
   EXPECT_EQ(CountParameters(layer), 64 * 64 * 5 / 4 + 1);
   EXPECT_EQ(CountBuffers(layer, "weight_u"), 64 * 7 / 4);
   EXPECT_EQ(CountBuffers(layer, "weight_v"), 64 * 7 / 2);
