@@ -27,6 +27,7 @@
 #include "training/objective/critic.h"
 #include "training/roles/training_role.h"
 #include "training/state/module_state.h"
+#include "training/state/state_shard.h"
 
 namespace gandem {
 

@@ -82,10 +82,9 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
 const std::map<std::string, ObjectiveOptions>& Separable() {
   static const auto* const options =
       new std::map<std::string, ObjectiveOptions>{
-          {"hinge", {.loss = AdversarialLoss::kHinge}},
+          {"hinge", {.loss = HINGE}},
           {"gradient_penalty",
-           {.loss = AdversarialLoss::kWasserstein,
-            .penalties = {.gradient_penalty = 10}}},
+           {.loss = WASSERSTEIN, .penalties = {.gradient_penalty = 10}}},
           {"dragan", {.penalties = {.dragan = 10}}},
           {"r1_r2", {.penalties = {.r1 = 3, .r2 = 2}}},
           {"lecam", {.penalties = {.lecam = 0.3, .lecam_start_step = 0}}},
@@ -133,7 +132,7 @@ TEST_F(DiscriminatorObjectiveTest, ValuesByHand) {
       torch::tensor({3.0, 4.0}, torch::kFloat64));
   const at::Tensor zero = torch::zeros({1, 1, 1, 2}, torch::kFloat64);
   const ObjectiveOptions options = {
-      .loss = AdversarialLoss::kWasserstein,
+      .loss = WASSERSTEIN,
       .penalties = {.gradient_penalty = 10, .r1 = 1, .r2 = 0.5}};
   DiscriminatorObjective objective(options, critic, 1);
   objective.BeginStep(0, zero);
@@ -157,8 +156,7 @@ TEST_F(DiscriminatorObjectiveTest, LazyPenaltiesAreInEveryNthStep) {
 
 TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
   const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
-  for (const auto loss : {AdversarialLoss::kRelativisticPaired,
-                          AdversarialLoss::kRelativisticAverage}) {
+  for (const auto loss : {RELATIVISTIC_PAIRED, RELATIVISTIC_AVERAGE}) {
     DiscriminatorObjective objective({.loss = loss, .penalties = {.r1 = 2}},
                                      critic, kBatch);
     objective.BeginStep(0, real_);

@@ -15,6 +15,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/status.h"
+#include "exchange/schedule.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "training/compute/place_network.h"
@@ -68,15 +69,6 @@ class Draws {
  private:
   at::Generator generator_ = at::make_generator<at::CPUGeneratorImpl>(1);
 };
-
-std::vector<int64_t> MicroBatches(const NetworkPlan& plan, int64_t batch_size) {
-  const int64_t size = plan.micro_batch == 0 ? batch_size : plan.micro_batch;
-  std::vector<int64_t> counts;
-  for (int64_t first = 0; first < batch_size; first += size) {
-    counts.push_back(std::min(size, batch_size - first));
-  }
-  return counts;
-}
 
 // Of one micro-batch.
 struct Sample {
@@ -159,9 +151,10 @@ class Probe {
       discriminator_ =
           PlaceNetwork(std::move(network), plan.recompute_blocks, compute);
     }
-    for (const int64_t count : MicroBatches(plan, batch_size)) {
+    for (const IndexRange range :
+         MicroBatches({.count = batch_size}, plan.micro_batch)) {
       samples_.push_back(
-          MakeSample(plan.data, count, noise_dim, compute, draws));
+          MakeSample(plan.data, range.count, noise_dim, compute, draws));
     }
     return absl::OkStatus();
   }

@@ -11,14 +11,9 @@ namespace gandem {
 namespace {
 
 std::optional<at::ScalarType> ToAutocast(RoleConfig::Precision precision) {
-  switch (precision) {
-    case RoleConfig::BFLOAT16:
-      return at::kBFloat16;
-    case RoleConfig::FLOAT16:
-      return at::kHalf;
-    default:
-      return std::nullopt;
-  }
+  if (precision == RoleConfig::BFLOAT16) return at::kBFloat16;
+  if (precision == RoleConfig::FLOAT16) return at::kHalf;
+  return std::nullopt;
 }
 
 }  // namespace

@@ -39,6 +39,23 @@ ElementType FlatTensors::element_type() const {
   }
 }
 
+std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
+    const std::vector<at::Tensor>& tensors, int64_t limit_bytes) {
+  std::vector<std::vector<at::Tensor>> buckets;
+  int64_t bytes = 0;
+  for (const at::Tensor& tensor : tensors) {
+    const auto size = static_cast<int64_t>(tensor.nbytes());
+    bytes += size;
+    if (buckets.empty() || bytes > limit_bytes ||
+        buckets.back().front().scalar_type() != tensor.scalar_type()) {
+      buckets.emplace_back();
+      bytes = size;
+    }
+    buckets.back().push_back(tensor);
+  }
+  return buckets;
+}
+
 bool IsFinite(const at::Tensor& values) {
   // A sum keeps infinities and NaN. Short types are added in float32.
   const at::ScalarType type =

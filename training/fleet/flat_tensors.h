@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,11 @@ class FlatTensors {
   at::Tensor flat_;
   std::vector<at::Tensor> views_;
 };
+
+// The tensors in order, split where one has another type or would make a bucket
+// larger than `limit_bytes`. No bucket is empty.
+std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
+    const std::vector<at::Tensor>& tensors, int64_t limit_bytes);
 
 // Whether all values are finite; one pass.
 bool IsFinite(const at::Tensor& values);

@@ -4,6 +4,7 @@
 #include <torch/csrc/autograd/function_hook.h>
 #include <torch/csrc/autograd/variable.h>
 
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -61,33 +62,26 @@ GradientBuckets::~GradientBuckets() {
 // In reverse, because the last parameters get their gradients first. The last
 // bucket also has the flags of all parameters.
 void GradientBuckets::MakeBuckets() {
-  std::vector<size_t> members;
-  int64_t bytes = 0;
-  const auto close = [&](int64_t flags) {
-    std::vector<at::Tensor> tensors;
-    for (const size_t member : members) {
-      bucket_of_[member] = buckets_.size();
-      tensors.push_back(parameters_[member].second);
+  std::vector<at::Tensor> reversed;
+  for (size_t i = parameters_.size(); i-- > 0;) {
+    reversed.push_back(parameters_[i].second);
+  }
+  size_t left = parameters_.size();
+  for (const auto& tensors :
+       SplitIntoBuckets(reversed, options_.bucket_bytes)) {
+    std::vector<size_t> members;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+      members.push_back(--left);
+      bucket_of_[left] = buckets_.size();
     }
+    int64_t flags = 0;
+    if (left == 0) flags = std::ssize(parameters_) + 2 * collective_->size();
     const at::ScalarType type = options_.wire == at::ScalarType::Undefined
                                     ? tensors.front().scalar_type()
                                     : options_.wire;
-    buckets_.push_back({.members = std::exchange(members, {}),
+    buckets_.push_back({.members = std::move(members),
                         .values = FlatTensors(tensors, type, flags, device_)});
-    bytes = 0;
-  };
-  for (size_t i = parameters_.size(); i-- > 0;) {
-    const at::Tensor& parameter = parameters_[i].second;
-    const bool fits =
-        bytes + static_cast<int64_t>(parameter.nbytes()) <=
-            options_.bucket_bytes &&
-        (members.empty() || parameters_[members.front()].second.scalar_type() ==
-                                parameter.scalar_type());
-    if (!members.empty() && !fits) close(/*flags=*/0);
-    members.push_back(i);
-    bytes += static_cast<int64_t>(parameter.nbytes());
   }
-  close(static_cast<int64_t>(parameters_.size()) + 2 * collective_->size());
 }
 
 // Buckets leave in one order on all ranks, whatever order gradients come in: a

@@ -13,29 +13,12 @@
 namespace gandem {
 namespace {
 
-at::ScalarType WireType(GradientSynchronizer::Wire wire) {
-  switch (wire) {
-    case GradientSynchronizer::Wire::kBfloat16:
-      return at::kBFloat16;
-    case GradientSynchronizer::Wire::kFloat16:
-      return at::kHalf;
-    case GradientSynchronizer::Wire::kExact:
-      break;
-  }
-  return at::ScalarType::Undefined;
-}
-
-// Those with a fraction, or those without.
-std::vector<at::Tensor> Floating(const TensorsByName& tensors, bool wanted) {
-  std::vector<at::Tensor> result;
+// Appends those with a fraction, or those without.
+void Append(const TensorsByName& tensors, bool floating,
+            std::vector<at::Tensor>& to) {
   for (const auto& [name, tensor] : tensors) {
-    if (tensor.is_floating_point() == wanted) result.push_back(tensor);
+    if (tensor.is_floating_point() == floating) to.push_back(tensor);
   }
-  return result;
-}
-
-void Append(std::vector<at::Tensor> more, std::vector<at::Tensor>& to) {
-  to.insert(to.end(), more.begin(), more.end());
 }
 
 }  // namespace
@@ -45,25 +28,27 @@ GradientSynchronizer::GradientSynchronizer(const Options& options, State state,
     : options_(options), state_(std::move(state)), fleet_(fleet) {
   GANDEM_CHECK(options_.interval >= 1 && options_.share > 0);
   if (fleet_.tensors->size() == 1) return;
+  std::vector<at::Tensor> copied;
   if (options_.mode == Mode::kAccumulate) {
     buckets_ = std::make_unique<GradientBuckets>(
         GradientBuckets::Options{.bucket_bytes = options_.bucket_bytes,
-                                 .wire = WireType(options_.wire),
+                                 .wire = options_.wire,
                                  .may_be_infinite = options_.may_be_infinite},
         state_.parameters, fleet_);
-    std::vector<at::Tensor> buffers = Floating(state_.buffers, true);
-    Append(Floating(state_.buffers, false), buffers);
-    copied_ = std::make_unique<CopiedTensors>(std::move(buffers), fleet_);
-    return;
+    Append(state_.buffers, /*floating=*/true, copied);
+    Append(state_.buffers, /*floating=*/false, copied);
+  } else {
+    std::vector<at::Tensor> parameters;
+    Append(state_.parameters, /*floating=*/true, parameters);
+    std::vector<at::Tensor> others;
+    Append(state_.buffers, /*floating=*/true, others);
+    Append(state_.optimizer, /*floating=*/true, others);
+    average_ = std::make_unique<StateAverage>(
+        options_.share, parameters, others, options_.bucket_bytes, fleet_);
+    Append(state_.buffers, /*floating=*/false, copied);
+    Append(state_.optimizer, /*floating=*/false, copied);
   }
-  std::vector<at::Tensor> others = Floating(state_.buffers, true);
-  Append(Floating(state_.optimizer, true), others);
-  average_ = std::make_unique<StateAverage>(
-      options_.share, Floating(state_.parameters, true), others,
-      options_.bucket_bytes, fleet_);
-  std::vector<at::Tensor> counters = Floating(state_.buffers, false);
-  Append(Floating(state_.optimizer, false), counters);
-  copied_ = std::make_unique<CopiedTensors>(std::move(counters), fleet_);
+  copied_ = std::make_unique<CopiedTensors>(std::move(copied), fleet_);
 }
 
 GradientSynchronizer::~GradientSynchronizer() {

@@ -33,6 +33,8 @@
 //   Collective::Wait's others.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <memory>
 #include <vector>
@@ -50,12 +52,12 @@ namespace gandem {
 class GradientSynchronizer {
  public:
   enum class Mode { kAccumulate, kAverageState };
-  enum class Wire { kExact, kBfloat16, kFloat16 };
   struct Options {
     Mode mode = Mode::kAccumulate;
     int64_t interval = 1;  // AVERAGE_STATE: updates from average to average
     int64_t bucket_bytes = int64_t{4} << 20;
-    Wire wire = Wire::kExact;  // of gradients
+    // What gradients are rounded to on the way; Undefined: their own type.
+    at::ScalarType wire = at::ScalarType::Undefined;
     // Updates between comparisons of the ranks' states; 0: never.
     // AVERAGE_STATE compares when it averages.
     int64_t divergence_check_interval = 0;

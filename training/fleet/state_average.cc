@@ -64,28 +64,13 @@ StateAverage::StateAverage(double share,
 
 void StateAverage::MakeBuckets(const std::vector<at::Tensor>& tensors,
                                bool have_drift, int64_t bucket_bytes) {
-  std::vector<at::Tensor> members;
-  int64_t bytes = 0;
-  const auto close = [&] {
-    if (members.empty()) return;
+  for (auto& members : SplitIntoBuckets(tensors, bucket_bytes)) {
     FlatTensors values(members, members.front().scalar_type(), /*extra=*/0,
                        device_);
-    buckets_.push_back({.tensors = std::exchange(members, {}),
+    buckets_.push_back({.tensors = std::move(members),
                         .values = std::move(values),
                         .has_drift = have_drift});
-    bytes = 0;
-  };
-  for (const at::Tensor& tensor : tensors) {
-    const int64_t size = static_cast<int64_t>(tensor.nbytes());
-    if (bytes + size > bucket_bytes ||
-        (!members.empty() &&
-         members.front().scalar_type() != tensor.scalar_type())) {
-      close();
-    }
-    members.push_back(tensor);
-    bytes += size;
   }
-  close();
 }
 
 // Each rank's part is weighted before it is summed: the sum is the mean.

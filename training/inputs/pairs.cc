@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/inputs/pairs.h"
 
-#include <span>
 #include <utility>
 
 #include "common/check.h"

@@ -3,28 +3,13 @@
 
 #include <limits>
 
-#include "common/check.h"
 #include "models/network.h"
 #include "models/torch.h"
-#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
-ClassLossOptions::Family FamilyOf(ClassLossConfig::Family family) {
-  switch (family) {
-    case ClassLossConfig::NONE:
-      return ClassLossOptions::Family::kNone;
-    case ClassLossConfig::CONTRASTIVE:
-      return ClassLossOptions::Family::kContrastive;
-    case ClassLossConfig::D2D_CE:
-      return ClassLossOptions::Family::kD2dCe;
-  }
-  GANDEM_CHECK(false && "every family has a case");
-  return ClassLossOptions::Family::kNone;
-}
 
 at::Tensor SameClass(const at::Tensor& labels_N) {
   return labels_N.unsqueeze(1) == labels_N.unsqueeze(0);
@@ -52,7 +37,7 @@ at::Tensor LogSumExp(const at::Tensor& first_N, const at::Tensor& others_NN,
 }  // namespace
 
 ClassLossOptions ClassLossFrom(const ClassLossConfig& config) {
-  return {.family = FamilyOf(config.family()),
+  return {.family = config.family(),
           .weight = config.weight(),
           .temperature = config.temperature(),
           .margin = config.margin(),
@@ -100,8 +85,7 @@ at::Tensor ClassLoss(const ClassLossOptions& options, const Verdict& verdict,
   TORCH_CHECK(verdict.embeddings_NE.defined(),
               "class_loss needs a discriminator that gives embeddings");
   TORCH_CHECK(labels_N.defined(), "class_loss needs images with labels");
-  const bool contrastive =
-      options.family == ClassLossOptions::Family::kContrastive;
+  const bool contrastive = options.family == ClassLossConfig::CONTRASTIVE;
   const at::Tensor losses_N =
       contrastive
           ? ContrastiveLosses(verdict.embeddings_NE, verdict.proxies_KE,

@@ -13,14 +13,14 @@
 
 #include <ATen/core/Tensor.h>
 
+#include "proto/config.pb.h"
+
 namespace gandem {
 
-class ClassLossConfig;  // proto/config.proto
 struct Verdict;
 
 struct ClassLossOptions {
-  enum class Family { kNone, kContrastive, kD2dCe };
-  Family family = Family::kNone;
+  ClassLossConfig::Family family = ClassLossConfig::NONE;
   double weight = 1;
   double temperature = 1;
   double margin = 0.98;         // D2D-CE

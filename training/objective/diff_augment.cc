@@ -2,7 +2,6 @@
 #include "training/objective/diff_augment.h"
 
 #include <algorithm>
-#include <cmath>
 #include <vector>
 
 #include "models/torch.h"

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/losses.h"
 
+#include <algorithm>
+#include <iterator>
+
 #include "common/check.h"
 #include "models/torch.h"
-#include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
@@ -32,6 +34,7 @@ at::Tensor Average(const at::Tensor& above, const at::Tensor& below) {
 struct Entry {
   using Part = at::Tensor (*)(const at::Tensor& logits);
   using Pair = at::Tensor (*)(const at::Tensor& above, const at::Tensor& below);
+  Loss loss;
   // Separable losses.
   Part real = nullptr;
   Part generated = nullptr;
@@ -41,40 +44,42 @@ struct Entry {
   Pair pair = nullptr;
 };
 
-const Entry& EntryOf(AdversarialLoss loss) {
-  static constexpr Entry kNonSaturating = {.real = SoftplusOfMinus,
-                                           .generated = Softplus,
-                                           .generator = SoftplusOfMinus};
-  static constexpr Entry kSaturating = {.real = SoftplusOfMinus,
-                                        .generated = Softplus,
-                                        .generator = MinusSoftplus};
-  static constexpr Entry kLeastSquares = {.real = HalfSquareFromOne,
-                                          .generated = HalfSquare,
-                                          .generator = HalfSquareFromOne};
-  static constexpr Entry kHinge = {
-      .real = BelowOne, .generated = AboveMinusOne, .generator = Minus};
-  static constexpr Entry kWasserstein = {
-      .real = Minus, .generated = Itself, .generator = Minus};
-  static constexpr Entry kRelativisticPaired = {.pair = Paired};
-  static constexpr Entry kRelativisticAverage = {.pair = Average};
-  switch (loss) {
-    case AdversarialLoss::kNonSaturating:
-      return kNonSaturating;
-    case AdversarialLoss::kSaturating:
-      return kSaturating;
-    case AdversarialLoss::kLeastSquares:
-      return kLeastSquares;
-    case AdversarialLoss::kHinge:
-      return kHinge;
-    case AdversarialLoss::kWasserstein:
-      return kWasserstein;
-    case AdversarialLoss::kRelativisticPaired:
-      return kRelativisticPaired;
-    case AdversarialLoss::kRelativisticAverage:
-      return kRelativisticAverage;
-  }
-  GANDEM_CHECK(false && "every AdversarialLoss has an entry");
-  return kNonSaturating;
+// The formulas are in proto/config.proto.
+constexpr Entry kLossEntries[] = {
+    // Goodfellow et al. 2014, section 3 and equation 1.
+    {.loss = NON_SATURATING,
+     .real = SoftplusOfMinus,
+     .generated = Softplus,
+     .generator = SoftplusOfMinus},
+    {.loss = SATURATING,
+     .real = SoftplusOfMinus,
+     .generated = Softplus,
+     .generator = MinusSoftplus},
+    // Mao et al. 2017, equation 9.
+    {.loss = LEAST_SQUARES,
+     .real = HalfSquareFromOne,
+     .generated = HalfSquare,
+     .generator = HalfSquareFromOne},
+    // Lim and Ye 2017.
+    {.loss = HINGE,
+     .real = BelowOne,
+     .generated = AboveMinusOne,
+     .generator = Minus},
+    // Arjovsky et al. 2017.
+    {.loss = WASSERSTEIN,
+     .real = Minus,
+     .generated = Itself,
+     .generator = Minus},
+    // Jolicoeur-Martineau 2018: RSGAN (RpGAN in R3GAN) and RaSGAN.
+    {.loss = RELATIVISTIC_PAIRED, .pair = Paired},
+    {.loss = RELATIVISTIC_AVERAGE, .pair = Average},
+};
+
+const Entry& EntryOf(Loss loss) {
+  const Entry* const entry =
+      std::ranges::find(kLossEntries, loss, &Entry::loss);
+  GANDEM_CHECK(entry != std::end(kLossEntries));
+  return *entry;
 }
 
 at::Tensor PartLoss(Entry::Part part, const at::Tensor& logits,
@@ -83,7 +88,7 @@ at::Tensor PartLoss(Entry::Part part, const at::Tensor& logits,
   return BatchMean(part(logits), batch_size);
 }
 
-at::Tensor PairLoss(AdversarialLoss loss, const at::Tensor& above,
+at::Tensor PairLoss(Loss loss, const at::Tensor& above,
                     const at::Tensor& below) {
   const Entry::Pair pair = EntryOf(loss).pair;
   GANDEM_CHECK(pair != nullptr);
@@ -92,30 +97,7 @@ at::Tensor PairLoss(AdversarialLoss loss, const at::Tensor& above,
 
 }  // namespace
 
-AdversarialLoss AdversarialLossOf(Loss loss) {
-  switch (loss) {
-    case NON_SATURATING:
-      return AdversarialLoss::kNonSaturating;
-    case HINGE:
-      return AdversarialLoss::kHinge;
-    case SATURATING:
-      return AdversarialLoss::kSaturating;
-    case LEAST_SQUARES:
-      return AdversarialLoss::kLeastSquares;
-    case WASSERSTEIN:
-      return AdversarialLoss::kWasserstein;
-    case RELATIVISTIC_PAIRED:
-      return AdversarialLoss::kRelativisticPaired;
-    case RELATIVISTIC_AVERAGE:
-      return AdversarialLoss::kRelativisticAverage;
-  }
-  GANDEM_CHECK(false && "every Loss has a case");
-  return AdversarialLoss::kNonSaturating;
-}
-
-bool IsRelativistic(AdversarialLoss loss) {
-  return EntryOf(loss).pair != nullptr;
-}
+bool IsRelativistic(Loss loss) { return EntryOf(loss).pair != nullptr; }
 
 at::Tensor PerImage(const at::Tensor& values) {
   return values.dim() == 1 ? values : values.flatten(1).mean(1);
@@ -128,17 +110,16 @@ at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size) {
 
 at::Tensor LogitSum(const at::Tensor& logits) { return PerImage(logits).sum(); }
 
-at::Tensor RealLoss(AdversarialLoss loss, const at::Tensor& logits,
-                    int64_t batch_size) {
+at::Tensor RealLoss(Loss loss, const at::Tensor& logits, int64_t batch_size) {
   return PartLoss(EntryOf(loss).real, logits, batch_size);
 }
 
-at::Tensor GeneratedLoss(AdversarialLoss loss, const at::Tensor& logits,
+at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size) {
   return PartLoss(EntryOf(loss).generated, logits, batch_size);
 }
 
-at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
+at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size) {
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
 }
@@ -157,14 +138,12 @@ double AddPairedL1(const at::Tensor& images_NCHW,
   return weight * BatchMean(difference_NCHW.abs(), batch_size).item<double>();
 }
 
-at::Tensor DiscriminatorPairLoss(AdversarialLoss loss,
-                                 const at::Tensor& real_logits,
+at::Tensor DiscriminatorPairLoss(Loss loss, const at::Tensor& real_logits,
                                  const at::Tensor& generated_logits) {
   return PairLoss(loss, real_logits, generated_logits);
 }
 
-at::Tensor GeneratorPairLoss(AdversarialLoss loss,
-                             const at::Tensor& real_logits,
+at::Tensor GeneratorPairLoss(Loss loss, const at::Tensor& real_logits,
                              const at::Tensor& generated_logits) {
   return PairLoss(loss, generated_logits, real_logits);
 }

@@ -16,35 +16,12 @@
 
 #include <cstdint>
 
+#include "proto/config.pb.h"
+
 namespace gandem {
 
-enum Loss : int;  // proto/config.proto
-
-// With r the logits of real images, g of generated ones; means over the batch.
-enum class AdversarialLoss {
-  // Goodfellow et al. 2014, section 3: D: softplus(-r) + softplus(g); G:
-  // softplus(-g).
-  kNonSaturating,
-  // The same paper, equation 1: G: -softplus(g).
-  kSaturating,
-  // Mao et al. 2017, equation 9: D: (r - 1)^2 / 2 + g^2 / 2; G: (g - 1)^2 / 2.
-  kLeastSquares,
-  // Lim and Ye 2017: D: relu(1 - r) + relu(1 + g); G: -g.
-  kHinge,
-  // Arjovsky et al. 2017: D: g - r; G: -g.
-  kWasserstein,
-  // Jolicoeur-Martineau 2018, RSGAN (RpGAN in R3GAN): D:
-  // softplus(g - r); G: softplus(r - g), over pairs.
-  kRelativisticPaired,
-  // The same paper, RaSGAN: D: softplus(mean(g) - r) +
-  // softplus(g - mean(r)); G: the same with r and g exchanged.
-  kRelativisticAverage,
-};
-
-AdversarialLoss AdversarialLossOf(Loss loss);
-
 // Couples real and generated images: only the pair functions have a meaning.
-bool IsRelativistic(AdversarialLoss loss);
+bool IsRelativistic(Loss loss);
 
 // An image's mean of values [N, ...], [N].
 at::Tensor PerImage(const at::Tensor& values);
@@ -54,13 +31,12 @@ at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size);
 at::Tensor LogitSum(const at::Tensor& logits);
 
 // The part of the discriminator's loss that real images make.
-at::Tensor RealLoss(AdversarialLoss loss, const at::Tensor& logits,
-                    int64_t batch_size);
+at::Tensor RealLoss(Loss loss, const at::Tensor& logits, int64_t batch_size);
 // The part that generated images make.
-at::Tensor GeneratedLoss(AdversarialLoss loss, const at::Tensor& logits,
+at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size);
 // The generator's loss; `logits` are the critic's, of its images.
-at::Tensor GeneratorLoss(AdversarialLoss loss, const at::Tensor& logits,
+at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size);
 
 // Isola et al. 2017, equation 3: `weight` times the mean absolute difference of
@@ -71,11 +47,9 @@ double AddPairedL1(const at::Tensor& images_NCHW,
                    int64_t batch_size, const at::Tensor& gradient_NCHW);
 
 // Relativistic losses, of whole batches of one size.
-at::Tensor DiscriminatorPairLoss(AdversarialLoss loss,
-                                 const at::Tensor& real_logits,
+at::Tensor DiscriminatorPairLoss(Loss loss, const at::Tensor& real_logits,
                                  const at::Tensor& generated_logits);
-at::Tensor GeneratorPairLoss(AdversarialLoss loss,
-                             const at::Tensor& real_logits,
+at::Tensor GeneratorPairLoss(Loss loss, const at::Tensor& real_logits,
                              const at::Tensor& generated_logits);
 
 }  // namespace gandem

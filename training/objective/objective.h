@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What both roles optimize: the same for all processes of a
-// run, because any of them may judge images (training/objective/critic.h).
+// What both roles optimize: the same for all processes of a run, because any of
+// them may judge images (training/objective/critic.h).
 //
 // Owner: values. Thread safety: plain values.
 #pragma once
 
 #include <cstdint>
 
+#include "proto/config.pb.h"
 #include "training/objective/class_losses.h"
 #include "training/objective/diff_augment.h"
 #include "training/objective/losses.h"
@@ -16,7 +17,7 @@
 namespace gandem {
 
 struct ObjectiveOptions {
-  AdversarialLoss loss = AdversarialLoss::kNonSaturating;
+  Loss loss = NON_SATURATING;
   ClassLossOptions class_loss = {};
   PenaltyOptions penalties = {};
   AugmentOptions augmentation = {};
@@ -24,7 +25,7 @@ struct ObjectiveOptions {
   uint64_t seed = 0;     // of augmentation and penalties
 
   bool has_class_loss() const {
-    return class_loss.family != ClassLossOptions::Family::kNone;
+    return class_loss.family != ClassLossConfig::NONE;
   }
 };
 

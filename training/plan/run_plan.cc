@@ -79,7 +79,7 @@ ExchangeOptions ExchangeOf(const RunConfig& config) {
 }
 
 ObjectiveOptions ObjectiveOf(const RunConfig& config) {
-  return {.loss = AdversarialLossOf(config.loss()),
+  return {.loss = config.loss(),
           .class_loss = ClassLossFrom(config.class_loss()),
           .penalties = PenaltiesFrom(config.penalties()),
           .augmentation = AugmentFrom(config.augmentation()),
@@ -105,15 +105,15 @@ NetworkPlan NetworkOf(const RunConfig& config, Role role,
 }
 
 GradientSynchronizer::Options SyncOf(const SyncConfig& sync) {
-  using Wire = GradientSynchronizer::Wire;
   using Mode = GradientSynchronizer::Mode;
   return {.mode = sync.mode() == SyncConfig::AVERAGE_STATE ? Mode::kAverageState
                                                            : Mode::kAccumulate,
           .interval = sync.interval(),
           .bucket_bytes = sync.bucket_bytes(),
-          .wire = sync.wire() == SyncConfig::BFLOAT16  ? Wire::kBfloat16
-                  : sync.wire() == SyncConfig::FLOAT16 ? Wire::kFloat16
-                                                       : Wire::kExact,
+          .wire = sync.wire() == SyncConfig::BFLOAT16 ? at::kBFloat16
+                  : sync.wire() == SyncConfig::FLOAT16
+                      ? at::kHalf
+                      : at::ScalarType::Undefined,
           .divergence_check_interval = sync.divergence_check_interval()};
 }
 

@@ -10,7 +10,6 @@
 
 #include <torch/nn/module.h>
 
-#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>

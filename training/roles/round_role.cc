@@ -5,28 +5,20 @@
 #include "common/config/role_name.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
+#include "training/optimizers/gradients.h"
 
 namespace gandem {
-namespace {
-
-StepUpdate::Parts WithTimer(StepUpdate::Parts parts, RoundTimer* timer) {
-  parts.timer = timer;
-  return parts;
-}
-
-}  // namespace
 
 RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
-                     RoleServices services, StepUpdate::Parts trained)
+                     RoleServices services, const Trained& trained)
     : options_(std::move(options)),
       services_(std::move(services)),
       role_(role),
-      trained_(WithTimer(trained, &timer_)),
+      trained_(trained),
       round_(options_.first_round),
       updates_(round_ * steps_per_round),
       saved_rounds_(options_.saved_rounds),
-      timer_(services_.fleet),
-      update_(trained_, options_.clip_gradient_norm) {}
+      timer_(services_.fleet) {}
 
 absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
@@ -38,7 +30,7 @@ absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
 
 RoleState RoundRole::Capture() const {
   return {.completed_rounds = round_,
-          .updates = updates_ + (update_.is_updated() ? 1 : 0),
+          .updates = updates_ + (is_updated_ ? 1 : 0),
           .tensors = Copy(StateShard(0, 1))};
 }
 
@@ -69,9 +61,11 @@ absl::Status RoundRole::SaveIfDue() {
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
   saved_rounds_ = round_;
-  return services_.checkpoints->Save(round_,
-                                     ShardName(RoleName(role_), options_.rank),
-                                     Copy(NewShard(options_, services_)));
+  return services_.checkpoints->Save(
+      round_, ShardName(RoleName(role_), options_.rank),
+      Copy(services_.saves_whole_state
+               ? StateShard(0, 1)
+               : StateShard(options_.rank, options_.fleet_size)));
 }
 
 absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
@@ -90,9 +84,34 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
   return true;
 }
 
+void RoundRole::ExpectLastBackward() {
+  if (trained_.synchronizer != nullptr) {
+    trained_.synchronizer->ExpectLastBackward();
+  }
+}
+
 absl::Status RoundRole::Update(absl::FunctionRef<void()> before,
                                absl::Time deadline) {
-  GANDEM_RETURN_IF_ERROR(update_.Run(updates_ + 1, before, deadline));
+  GradientSynchronizer* const synchronizer = trained_.synchronizer;
+  if (!is_updated_) {
+    if (synchronizer != nullptr) {
+      GANDEM_RETURN_IF_ERROR(timer_.Timed(
+          RoundTimer::kSync, [&] { return synchronizer->Reduce(deadline); }));
+    }
+    const TraceSpan span("update");
+    before();
+    GANDEM_ASSIGN_OR_RETURN(
+        gradient_norm_,
+        UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
+                      *trained_.optimizer, trained_.scaler));
+    is_updated_ = true;
+  }
+  if (synchronizer != nullptr) {
+    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
+      return synchronizer->AfterUpdate(updates_ + 1, deadline);
+    }));
+  }
+  is_updated_ = false;
   ++updates_;
   return absl::OkStatus();
 }
@@ -101,7 +120,7 @@ void RoundRole::EndRound(RoundMetrics metrics) {
   metrics.set_role(role_);
   metrics.set_rank(options_.rank);
   metrics.set_round(round_);
-  metrics.set_gradient_norm(update_.gradient_norm());
+  metrics.set_gradient_norm(gradient_norm_);
   metrics.set_learning_rate(trained_.optimizer->learning_rate());
   if (trained_.scaler != nullptr) {
     metrics.set_loss_scale(trained_.scaler->scale());

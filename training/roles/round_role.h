@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A role that runs round by round: what both roles do around their operations.
-// It asks the gate, saves the state when that is due, updates the network, and
+// It asks the gate, saves the state when that is due, updates the network (the
+// fleet's gradients, clipping and the optimizer, the fleet's agreement), and
 // measures and reports each round.
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
-// Errors: training_role.h.
+// Errors: training_role.h; those of GradientSynchronizer and UpdateNetwork.
 #pragma once
+
+#include <torch/nn/module.h>
 
 #include <cstdint>
 #include <string>
@@ -17,9 +20,12 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "training/roles/step_update.h"
+#include "training/fleet/gradient_synchronizer.h"
+#include "training/optimizers/gradient_scaler.h"
+#include "training/optimizers/optimizer.h"
 #include "training/roles/training_role.h"
 #include "training/state/module_state.h"
+#include "training/state/state_shard.h"
 
 namespace gandem {
 
@@ -33,14 +39,21 @@ class RoundRole : public TrainingRole {
   // Prefix and tensors, in the order of a checkpoint's file.
   using StateParts = std::vector<std::pair<std::string, TensorsByName>>;
 
-  // `trained` outlives this but for its timer, which is this one's.
+  // What a step updates; outlives this.
+  struct Trained {
+    const torch::nn::Module* network = nullptr;
+    Optimizer* optimizer = nullptr;
+    GradientScaler* scaler = nullptr;              // null: no loss scale
+    GradientSynchronizer* synchronizer = nullptr;  // null: the only worker
+  };
+
   // `steps_per_round`: updates of the network in a round.
   RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
-            RoleServices services, StepUpdate::Parts trained);
+            RoleServices services, const Trained& trained);
 
   // Of the parts of either role.
   template <typename Parts>
-  static StepUpdate::Parts TrainedOf(const Parts& parts) {
+  static Trained TrainedOf(const Parts& parts) {
     return {.network = parts.network.get(),
             .optimizer = parts.optimizer.get(),
             .scaler = parts.scaler.get(),
@@ -61,8 +74,10 @@ class RoundRole : public TrainingRole {
   //   DEADLINE_EXCEEDED  the gate holds it.
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
   // The next backward pass is the step's last.
-  void ExpectLastBackward() { update_.ExpectLastBackward(); }
-  // Ends a step; see StepUpdate::Run.
+  void ExpectLastBackward();
+  // Ends a step; `before` is called once, when the gradients are there and
+  // nothing has changed yet.
+  //   DEADLINE_EXCEEDED  waits for other ranks: call again.
   absl::Status Update(absl::FunctionRef<void()> before, absl::Time deadline);
   // Ends and reports the round; `metrics` has what only this role knows.
   void EndRound(RoundMetrics metrics);
@@ -80,12 +95,14 @@ class RoundRole : public TrainingRole {
   std::vector<NamedTensor> Copy(StateShard state) const;
 
   const Role role_;
-  const StepUpdate::Parts trained_;
+  const Trained trained_;
   int64_t round_;
   int64_t updates_;
   int64_t saved_rounds_;  // completed rounds in the newest saved state
   RoundTimer timer_;
-  StepUpdate update_;
+  // Has taken an update that the other ranks have not agreed to yet.
+  bool is_updated_ = false;
+  double gradient_norm_ = 0;  // of the last update, before clipping; 0: skipped
 };
 
 }  // namespace gandem

@@ -44,12 +44,6 @@ void RoundTimer::End(Wait wait, absl::Time begin) {
   in_sync_.waited += part.waited;
 }
 
-StateShard NewShard(const RoleOptions& options, const RoleServices& services) {
-  return services.saves_whole_state
-             ? StateShard(0, 1)
-             : StateShard(options.rank, options.fleet_size);
-}
-
 void RoundTimer::EndRound(RoundMetrics& metrics) {
   const absl::Time now = absl::Now();
   const CollectiveStats now_stats = stats();

@@ -26,7 +26,6 @@
 #include "training/compute/compute.h"
 #include "training/objective/objective.h"
 #include "training/roles/round_gate.h"
-#include "training/state/state_shard.h"
 #include "training/state/tensors_by_name.h"
 
 namespace gandem {
@@ -114,9 +113,6 @@ struct RoleOptions {
   // Of what it sends: a generator's images, a discriminator's image gradients.
   TensorFormat sent_format;
 };
-
-// For the state that this rank saves.
-StateShard NewShard(const RoleOptions& options, const RoleServices& services);
 
 // Measures a round and the parts of it that were spent waiting. A round begins
 // where the one before it ended: what lies between them (checkpoints, the gate,

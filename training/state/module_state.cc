@@ -2,7 +2,6 @@
 #include "training/state/module_state.h"
 
 #include <cstring>
-#include <memory>
 #include <optional>
 #include <utility>
 
@@ -49,6 +48,12 @@ at::Tensor OnHost(const at::Tensor& tensor) {
   return tensor.detach().to(at::kCPU).contiguous();
 }
 
+TensorsByName Listed(const torch::OrderedDict<std::string, at::Tensor>& items) {
+  TensorsByName list;
+  for (const auto& item : items) list.emplace_back(item.key(), item.value());
+  return list;
+}
+
 // A count may be of another type: the optimizers' was float32 once.
 bool IsNumber(const NamedTensor& tensor) {
   return tensor.shape.empty() &&
@@ -58,19 +63,11 @@ bool IsNumber(const NamedTensor& tensor) {
 }  // namespace
 
 TensorsByName ParametersOf(const torch::nn::Module& module) {
-  TensorsByName parameters;
-  for (const auto& item : module.named_parameters()) {
-    parameters.emplace_back(item.key(), item.value());
-  }
-  return parameters;
+  return Listed(module.named_parameters());
 }
 
 TensorsByName BuffersOf(const torch::nn::Module& module) {
-  TensorsByName buffers;
-  for (const auto& item : module.named_buffers()) {
-    buffers.emplace_back(item.key(), item.value());
-  }
-  return buffers;
+  return Listed(module.named_buffers());
 }
 
 TensorsByName StateOf(const torch::nn::Module& module) {

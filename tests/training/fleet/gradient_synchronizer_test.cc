@@ -38,7 +38,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using GradientSynchronizerFleet = std::vector<std::unique_ptr<Collective>>;
 using Mode = GradientSynchronizer::Mode;
-using Wire = GradientSynchronizer::Wire;
 
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 constexpr int64_t kManyBuckets = 100;  // bytes: some tensors travel alone
@@ -431,7 +430,7 @@ TEST(GradientSynchronizerTest, ARankThatGivesUpLeavesNoBufferBehind) {
 
 TEST(GradientSynchronizerTest, ShortWireTypesRoundAllRanksAlike) {
   for (const auto& [wire, bits] :
-       {std::pair(Wire::kBfloat16, 8), std::pair(Wire::kFloat16, 11)}) {
+       {std::pair(at::kBFloat16, 8), std::pair(at::kHalf, 11)}) {
     TestFleet fleet(2, {.wire = wire}, at::kFloat);
     const auto backward = [](Rank& rank) {
       rank.optimizer->ZeroGradients();

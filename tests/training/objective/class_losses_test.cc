@@ -78,8 +78,7 @@ TEST_F(ClassLossesTest, WeightAndFamily) {
 }
 
 TEST_F(ClassLossesTest, WantsEmbeddingsAndLabels) {
-  const ClassLossOptions options{.family =
-                                     ClassLossOptions::Family::kContrastive};
+  const ClassLossOptions options{.family = ClassLossConfig::CONTRASTIVE};
   EXPECT_THROW(ClassLoss(options, {.logits_N = torch::zeros({4})}, labels_),
                c10::Error);
   EXPECT_THROW(ClassLoss(options,

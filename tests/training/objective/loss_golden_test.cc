@@ -7,6 +7,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -39,32 +40,13 @@ void ExpectGolden(const std::string& name, const at::Tensor& actual) {
   EXPECT_LE(RelativeError(actual, Goldens().Get(name)), kTolerance) << name;
 }
 
-std::string LowerName(AdversarialLoss loss) {
-  switch (loss) {
-    case AdversarialLoss::kNonSaturating:
-      return "non_saturating";
-    case AdversarialLoss::kSaturating:
-      return "saturating";
-    case AdversarialLoss::kLeastSquares:
-      return "least_squares";
-    case AdversarialLoss::kHinge:
-      return "hinge";
-    case AdversarialLoss::kWasserstein:
-      return "wasserstein";
-    case AdversarialLoss::kRelativisticPaired:
-      return "relativistic_paired";
-    case AdversarialLoss::kRelativisticAverage:
-      return "relativistic_average";
-  }
-  return "";
-}
-
 TEST(LossGoldenTest, AdversarialLosses) {
   for (const std::string shape : {"flat", "patch"}) {
     for (int i = 0; i < Loss_descriptor()->value_count(); ++i) {
-      const AdversarialLoss loss = AdversarialLossOf(
-          static_cast<Loss>(Loss_descriptor()->value(i)->number()));
-      const std::string key = absl::StrCat(shape, ".", LowerName(loss), ".");
+      const Loss loss =
+          static_cast<Loss>(Loss_descriptor()->value(i)->number());
+      const std::string key =
+          absl::StrCat(shape, ".", absl::AsciiStrToLower(Loss_Name(loss)), ".");
       const at::Tensor real = Leaf(Goldens().Get(shape + ".real"));
       at::Tensor generated = Leaf(Goldens().Get(shape + ".generated"));
       const int64_t batch = real.size(0);

@@ -19,7 +19,7 @@ at::Tensor Logits(const std::vector<double>& values) {
 }
 
 struct Values {
-  AdversarialLoss loss;
+  Loss loss;
   double real;
   double generated;
   double discriminator_loss;
@@ -29,14 +29,14 @@ struct Values {
 // models.md 4.1.
 TEST(LossesTest, ReferenceValues) {
   const std::vector<Values> rows = {
-      {AdversarialLoss::kNonSaturating, 2, -2, 0.253856, 2.126928},
-      {AdversarialLoss::kNonSaturating, -0.5, 0.25, 1.800016, 0.575939},
-      {AdversarialLoss::kHinge, 2, -2, 0, 2},
-      {AdversarialLoss::kHinge, -0.5, 0.25, 2.75, -0.25},
-      {AdversarialLoss::kLeastSquares, 2, -2, 2.5, 4.5},
-      {AdversarialLoss::kLeastSquares, -0.5, 0.25, 1.15625, 0.28125},
-      {AdversarialLoss::kWasserstein, 2, -2, -4, 2},
-      {AdversarialLoss::kWasserstein, -0.5, 0.25, 0.75, -0.25},
+      {NON_SATURATING, 2, -2, 0.253856, 2.126928},
+      {NON_SATURATING, -0.5, 0.25, 1.800016, 0.575939},
+      {HINGE, 2, -2, 0, 2},
+      {HINGE, -0.5, 0.25, 2.75, -0.25},
+      {LEAST_SQUARES, 2, -2, 2.5, 4.5},
+      {LEAST_SQUARES, -0.5, 0.25, 1.15625, 0.28125},
+      {WASSERSTEIN, 2, -2, -4, 2},
+      {WASSERSTEIN, -0.5, 0.25, 0.75, -0.25},
   };
   for (const Values& row : rows) {
     const at::Tensor discriminator =
@@ -50,7 +50,7 @@ TEST(LossesTest, ReferenceValues) {
 }
 
 TEST(LossesTest, ReferenceValuesOfPairs) {
-  constexpr auto kPaired = AdversarialLoss::kRelativisticPaired;
+  constexpr auto kPaired = RELATIVISTIC_PAIRED;
   const auto discriminator = [](double real, double generated) {
     return DiscriminatorPairLoss(kPaired, Logits({real}), Logits({generated}))
         .item<double>();
@@ -97,11 +97,11 @@ TEST(LossesTest, PairsAndAverages) {
   const at::Tensor real = Logits({1, -2});
   const at::Tensor generated = Logits({0.5, 3});
   const at::Tensor swapped = Logits({3, 0.5});
-  const auto loss = [&](AdversarialLoss kind, const at::Tensor& other) {
+  const auto loss = [&](Loss kind, const at::Tensor& other) {
     return DiscriminatorPairLoss(kind, real, other).item<double>();
   };
-  constexpr auto kPaired = AdversarialLoss::kRelativisticPaired;
-  constexpr auto kAverage = AdversarialLoss::kRelativisticAverage;
+  constexpr auto kPaired = RELATIVISTIC_PAIRED;
+  constexpr auto kAverage = RELATIVISTIC_AVERAGE;
   EXPECT_GT(std::abs(loss(kPaired, generated) - loss(kPaired, swapped)), 0.1);
   EXPECT_NEAR(loss(kAverage, generated), loss(kAverage, swapped), 1e-12);
 }
@@ -111,10 +111,8 @@ TEST(LossesTest, LogitsOfAnImageAreAveraged) {
   const at::Tensor patches =
       Logits({3, -1, 0.5, 0.25, -0.5, 2, 1, -3}).view({2, 1, 2, 2});
   for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
-    const double mean =
-        part(AdversarialLoss::kHinge, patches.flatten(), 8).item<double>();
-    EXPECT_NEAR(part(AdversarialLoss::kHinge, patches, 2).item<double>(), mean,
-                1e-14);
+    const double mean = part(HINGE, patches.flatten(), 8).item<double>();
+    EXPECT_NEAR(part(HINGE, patches, 2).item<double>(), mean, 1e-14);
   }
   EXPECT_NEAR(LogitSum(patches).item<double>(), (2.75 - 0.5) / 4, 1e-14);
 }
@@ -122,9 +120,7 @@ TEST(LossesTest, LogitsOfAnImageAreAveraged) {
 TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
   const std::vector<double> values = {-1.5, 0.25, 3, -0.5, 2};
   for (const auto loss :
-       {AdversarialLoss::kNonSaturating, AdversarialLoss::kSaturating,
-        AdversarialLoss::kLeastSquares, AdversarialLoss::kHinge,
-        AdversarialLoss::kWasserstein}) {
+       {NON_SATURATING, SATURATING, LEAST_SQUARES, HINGE, WASSERSTEIN}) {
     for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
       double mean = 0;
       for (const double value : values) {
@@ -139,13 +135,13 @@ TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
 
 // Derivatives by hand: that of softplus(x) is the sigmoid.
 TEST(LossesTest, Gradients) {
-  const auto gradient = [](const auto& part, AdversarialLoss loss, double at) {
+  const auto gradient = [](const auto& part, Loss loss, double at) {
     at::Tensor logit = Logits({at}).requires_grad_();
     part(loss, logit, 4).backward();
     return 4 * logit.grad().item<double>();
   };
-  constexpr auto kSoft = AdversarialLoss::kNonSaturating;
-  constexpr auto kHinge = AdversarialLoss::kHinge;
+  constexpr auto kSoft = NON_SATURATING;
+  constexpr auto kHinge = HINGE;
   const auto sigmoid = [](double x) { return 1 / (1 + std::exp(-x)); };
   // Far out, where a softplus that is cut off is wrong by 2e-9.
   for (const double x : {-30.0, -0.5, 0.0, 1.0, 21.0}) {
@@ -161,22 +157,17 @@ TEST(LossesTest, Gradients) {
 TEST(LossesTest, LargeLogitsStayFinite) {
   const at::Tensor logits = torch::tensor({-1e4F, 1e4F});
   for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
-    const at::Tensor loss = part(AdversarialLoss::kNonSaturating, logits, 2);
+    const at::Tensor loss = part(NON_SATURATING, logits, 2);
     EXPECT_EQ(loss.item<float>(), 5e3F);
   }
 }
 
 // Every loss of the config is known, and what it declares is what it is.
 TEST(LossesTest, FromConfig) {
-  EXPECT_EQ(AdversarialLossOf(NON_SATURATING), AdversarialLoss::kNonSaturating);
-  EXPECT_EQ(AdversarialLossOf(HINGE), AdversarialLoss::kHinge);
-  EXPECT_EQ(AdversarialLossOf(SATURATING), AdversarialLoss::kSaturating);
-  EXPECT_EQ(AdversarialLossOf(LEAST_SQUARES), AdversarialLoss::kLeastSquares);
-  EXPECT_EQ(AdversarialLossOf(WASSERSTEIN), AdversarialLoss::kWasserstein);
   for (int i = 0; i < Loss_descriptor()->value_count(); ++i) {
     const Loss loss = static_cast<Loss>(Loss_descriptor()->value(i)->number());
     const LossNeeds needs = NeedsOf(loss);
-    EXPECT_EQ(IsRelativistic(AdversarialLossOf(loss)), needs.whole_batch);
+    EXPECT_EQ(IsRelativistic(loss), needs.whole_batch);
     EXPECT_EQ(needs.whole_batch, needs.real_images_in_generator_step);
   }
 }
