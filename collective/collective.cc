@@ -6,17 +6,9 @@
 namespace gandem {
 
 const char* NameOf(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kAllReduce:
-      return "all-reduce";
-    case OperationKind::kBroadcast:
-      return "broadcast";
-    case OperationKind::kAllGather:
-      return "all-gather";
-    case OperationKind::kBarrier:
-      return "barrier";
-  }
-  return "";
+  constexpr const char* kNames[] = {"all-reduce", "broadcast", "all-gather",
+                                    "barrier"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
 Collective::Ticket Collective::AllReduce(std::span<std::byte> values,

@@ -104,7 +104,7 @@ class Collective {
   // Only the first reason counts. What was done stays done.
   virtual void Close(absl::Status reason) = 0;
 
-  // Zeros where nothing is measured: a fleet of one, and NCCL.
+  // Zeros where nothing is measured: NCCL.
   virtual CollectiveStats stats() const { return {}; }
 
  private:

@@ -33,17 +33,12 @@ struct Native {
   static Sum Read(Stored value) { return value; }
   static Stored Round(Sum value) { return value; }
 };
-struct Bfloat16 {
+template <float (*kFrom)(uint16_t), uint16_t (*kTo)(float)>
+struct Short {
   using Stored = uint16_t;
   using Sum = float;
-  static Sum Read(Stored bits) { return FromBfloat16(bits); }
-  static Stored Round(Sum value) { return ToBfloat16(value); }
-};
-struct Float16 {
-  using Stored = uint16_t;
-  using Sum = float;
-  static Sum Read(Stored bits) { return FromFloat16(bits); }
-  static Stored Round(Sum value) { return ToFloat16(value); }
+  static Sum Read(Stored bits) { return kFrom(bits); }
+  static Stored Round(Sum value) { return kTo(value); }
 };
 
 // Calls the visitor with the element type as a C++ type.
@@ -55,9 +50,9 @@ void Dispatch(ElementType type, const Visitor& visitor) {
     case ElementType::kFloat64:
       return visitor(Native<double>());
     case ElementType::kBfloat16:
-      return visitor(Bfloat16());
+      return visitor(Short<FromBfloat16, ToBfloat16>());
     case ElementType::kFloat16:
-      return visitor(Float16());
+      return visitor(Short<FromFloat16, ToFloat16>());
   }
 }
 
@@ -73,8 +68,7 @@ void Add(const std::byte* received, std::byte* own, size_t count) {
   }
 }
 
-// Ascending order of blocks, rounded once at the end; block by block in the
-// cache, because buffers may be large.
+// Block by block in the cache, because buffers may be large.
 template <typename Type>
 void Sum(const std::byte* blocks, size_t num_blocks, std::byte* out,
          size_t count) {

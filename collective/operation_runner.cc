@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collective/element_sum.h"
-#include "common/check.h"
 #include "common/faults.h"
 #include "common/files/crc32c.h"
 #include "common/process/failpoint.h"
@@ -101,23 +99,20 @@ OperationRunner::OperationRunner(const RunnerOptions& options,
                                  Transport* transport)
     : options_(options), transport_(transport) {
   const int rank = transport->rank();
-  const auto host_of = [&](int of) {
-    return options.hosts.empty() ? std::string() : options.hosts[of];
-  };
+  std::vector<std::string> hosts = options.hosts;
+  hosts.resize(transport->size());  // one host if none were given
   all_.place = rank;
   leaders_.place = -1;
-  std::vector<std::string> hosts;
   for (int other = 0; other < transport->size(); ++other) {
     all_.ranks.push_back(other);
-    const std::string host = host_of(other);
-    if (host == host_of(rank)) {
+    if (hosts[other] == hosts[rank]) {
       if (other == rank) local_.place = local_.size();
       local_.ranks.push_back(other);
     }
-    if (std::find(hosts.begin(), hosts.end(), host) == hosts.end()) {
+    const auto it = hosts.begin() + other;
+    if (std::find(hosts.begin(), it, *it) == it) {  // the first of its host
       if (other == rank) leaders_.place = leaders_.size();
       leaders_.ranks.push_back(other);
-      hosts.push_back(host);
     }
   }
 }
@@ -131,25 +126,22 @@ absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
   buffer_ = operation.buffer;
   switch (operation.kind) {
     case OperationKind::kAllReduce:
-      return AllReduce(operation);
+      return AllReduce();
     case OperationKind::kBroadcast:
       return Chain(all_, operation.root);
     case OperationKind::kAllGather:
       return AllGather();
     case OperationKind::kBarrier:
-      return ExchangeBlocks({});
+      return ExchangeBlocks();
   }
   return absl::InternalError("unknown operation");
 }
 
 // Which way depends on sizes and hosts alone, which all ranks know: all choose
 // the same one, and its order of summation is part of the interface.
-absl::Status OperationRunner::AllReduce(const Operation& operation) {
+absl::Status OperationRunner::AllReduce() {
   const int64_t others = all_.size() - 1;
-  if (static_cast<int64_t>(operation.buffer.size()) * others <=
-      options_.small_bytes) {
-    return SmallAllReduce();
-  }
+  if (tag_.bytes * others <= options_.small_bytes) return SmallAllReduce();
   const bool several_hosts = leaders_.size() > 1;
   const bool several_on_one = leaders_.size() < all_.size();
   if (several_hosts && several_on_one) return HierarchicalAllReduce();
@@ -160,8 +152,9 @@ absl::Status OperationRunner::SmallAllReduce() {
   std::vector<std::byte> blocks(buffer_.size() * all_.size());
   std::copy(buffer_.begin(), buffer_.end(),
             blocks.begin() + buffer_.size() * all_.place);
-  GANDEM_RETURN_IF_ERROR(ExchangeBlocks(blocks));
-  SumBlocks(tag_.type, blocks, buffer_);
+  const std::span<std::byte> sums = std::exchange(buffer_, blocks);
+  GANDEM_RETURN_IF_ERROR(ExchangeBlocks());
+  SumBlocks(tag_.type, blocks, sums);
   return absl::OkStatus();
 }
 
@@ -176,7 +169,7 @@ absl::Status OperationRunner::HierarchicalAllReduce() {
 absl::Status OperationRunner::AllGather() {
   const size_t block = buffer_.size() / all_.size();
   const int64_t sent = static_cast<int64_t>(block) * (all_.size() - 1);
-  if (sent <= options_.small_bytes) return ExchangeBlocks(buffer_);
+  if (sent <= options_.small_bytes) return ExchangeBlocks();
   RingPlan plan = {.segments = {},
                    .first_sent = all_.place,
                    .steps = all_.size() - 1,
@@ -212,11 +205,8 @@ absl::Status OperationRunner::RunRing(const Members& members,
   std::vector<Range> receives;
   size_t num_adding = 0;  // of the receives
   size_t num_first = 0;   // sends that wait for no receive
-  size_t largest = 0;
-  for (const Range& segment : plan.segments) {
-    largest = std::max(largest, segment.size);
-  }
-  const size_t chunk_bytes = ChunkBytes(largest);
+  const size_t chunk_bytes = ChunkBytes(
+      std::ranges::max_element(plan.segments, {}, &Range::size)->size);
   for (int step = 0; step < plan.steps; ++step) {
     const int segment = plan.first_sent - step + 2 * m;
     Split(plan.segments[segment % m], chunk_bytes, sends);
@@ -281,20 +271,19 @@ absl::Status OperationRunner::Chain(const Members& members, int root) {
 }
 
 // Everybody sends its block to everybody. A barrier is the same without bytes.
-absl::Status OperationRunner::ExchangeBlocks(std::span<std::byte> blocks) {
-  const size_t size = blocks.size() / all_.size();
-  const auto block = [&](int rank) {
-    return blocks.subspan(rank * size, size);
+absl::Status OperationRunner::ExchangeBlocks() {
+  const size_t size = buffer_.size() / all_.size();
+  const auto block = [size](int rank) {
+    return Range{.offset = rank * size, .size = size};
   };
   // Each rank begins with another peer, so that nobody is the last of all.
   for (int step = 1; step < all_.size(); ++step) {
-    GANDEM_RETURN_IF_ERROR(
-        Send(all_.At(all_.place + step), all_.place * size, block(all_.place)));
+    GANDEM_RETURN_IF_ERROR(Send(all_.At(all_.place + step), block(all_.place)));
   }
   GANDEM_FAILPOINT("collective.half_way");
   for (int step = 1; step < all_.size(); ++step) {
     const int from = all_.At(all_.place - step);
-    GANDEM_RETURN_IF_ERROR(ReceiveInto(from, from * size, block(from)));
+    GANDEM_RETURN_IF_ERROR(ReceiveInto(from, block(from)));
   }
   return absl::OkStatus();
 }
@@ -312,8 +301,6 @@ std::vector<OperationRunner::Range> OperationRunner::Segments(int count) const {
   return segments;
 }
 
-// Several chunks to a range, so that a member passes on the first while it
-// receives the next; few enough that each is worth its message.
 size_t OperationRunner::ChunkBytes(size_t range_bytes) const {
   const size_t most = static_cast<size_t>(options_.chunk_bytes);
   const size_t wanted = range_bytes / kChunksPerRange / 8 * 8;
@@ -328,15 +315,11 @@ void OperationRunner::Split(const Range& range, size_t chunk_bytes,
   }
 }
 
-absl::Status OperationRunner::Send(int to, const Range& range) {
-  return Send(to, range.offset, buffer_.subspan(range.offset, range.size));
-}
-
 // Copies, so that the caller has its buffer back when the operation is done or
 // has failed, whatever still waits to leave.
-absl::Status OperationRunner::Send(int to, size_t offset,
-                                   std::span<const std::byte> bytes) {
-  Chunk chunk = {.tag = tag_, .offset = static_cast<int64_t>(offset)};
+absl::Status OperationRunner::Send(int to, const Range& range) {
+  const std::span<const std::byte> bytes = BytesOf(range);
+  Chunk chunk = {.tag = tag_, .offset = static_cast<int64_t>(range.offset)};
   if (!bytes.empty()) {
     const PayloadRoom room = transport_->RoomFor(to, bytes.size());
     for (size_t at = 0; at < bytes.size(); at += kStepBytes) {
@@ -354,8 +337,7 @@ absl::Status OperationRunner::Send(int to, size_t offset,
 
 // The next chunk of that rank, if it is what this operation waits for. A rank
 // at another operation is the caller's bug, another place a damaged transport.
-absl::StatusOr<Chunk> OperationRunner::Receive(int from, size_t offset,
-                                               size_t size) {
+absl::StatusOr<Chunk> OperationRunner::Receive(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(Chunk chunk, transport_->Receive(from));
   if (chunk.tag != tag_) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -363,26 +345,20 @@ absl::StatusOr<Chunk> OperationRunner::Receive(int from, size_t offset,
         transport_->rank(), " at ", ToString(tag_),
         ": all ranks have to submit the same operations in the same order"));
   }
-  if (std::cmp_not_equal(chunk.offset, offset) ||
-      std::cmp_not_equal(chunk.size(), size)) {
+  if (std::cmp_not_equal(chunk.offset, range.offset) ||
+      std::cmp_not_equal(chunk.size(), range.size)) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", from, " sent bytes [", chunk.offset, ", ",
                      chunk.offset + chunk.size(), ") of ", ToString(tag_),
-                     ", where [", offset, ", ", offset + size,
+                     ", where [", range.offset, ", ", range.offset + range.size,
                      ") were due: a chunk was cut short, lost or sent twice"));
   }
   return chunk;
 }
 
 absl::Status OperationRunner::ReceiveInto(int from, const Range& range) {
-  return ReceiveInto(from, range.offset,
-                     buffer_.subspan(range.offset, range.size));
-}
-
-absl::Status OperationRunner::ReceiveInto(int from, size_t offset,
-                                          std::span<std::byte> out) {
-  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, offset, out.size()));
-  std::byte* at = out.data();
+  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
+  std::byte* at = BytesOf(range).data();
   return ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
     std::memcpy(at, step.data(), step.size());
     at += step.size();
@@ -390,9 +366,8 @@ absl::Status OperationRunner::ReceiveInto(int from, size_t offset,
 }
 
 absl::Status OperationRunner::ReceiveAndAdd(int from, const Range& range) {
-  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk,
-                          Receive(from, range.offset, range.size));
-  Adder adder(tag_.type, buffer_.subspan(range.offset, range.size));
+  GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
+  Adder adder(tag_.type, BytesOf(range));
   return ReadPayload(chunk, from,
                      [&](std::span<const std::byte> step) { adder.Add(step); });
 }

@@ -25,7 +25,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -81,7 +80,7 @@ class OperationRunner {
     int adding_steps = 0;  // of them; the others replace
   };
 
-  absl::Status AllReduce(const Operation& operation);
+  absl::Status AllReduce();
   absl::Status HierarchicalAllReduce();
   absl::Status SmallAllReduce();
   absl::Status AllGather();
@@ -92,8 +91,8 @@ class OperationRunner {
   absl::Status GatherSegments(const Members& members);
   // From the member at `root` (a place) along the others.
   absl::Status Chain(const Members& members, int root);
-  // Block r of `blocks` reaches all; mine is in place.
-  absl::Status ExchangeBlocks(std::span<std::byte> blocks);
+  // The buffer is a block of each rank. Block r reaches all; mine is in place.
+  absl::Status ExchangeBlocks();
 
   std::vector<Range> Segments(int count) const;
   // Enough for several chunks of a range of so many bytes to be on their way,
@@ -103,13 +102,12 @@ class OperationRunner {
   static void Split(const Range& range, size_t chunk_bytes,
                     std::vector<Range>& chunks);
 
-  // They send and receive a range of the buffer, or `bytes`, whose first byte
-  // is the operation's `offset`.
+  std::span<std::byte> BytesOf(const Range& range) const {
+    return buffer_.subspan(range.offset, range.size);
+  }
   absl::Status Send(int to, const Range& range);
-  absl::Status Send(int to, size_t offset, std::span<const std::byte> bytes);
-  absl::StatusOr<Chunk> Receive(int from, size_t offset, size_t size);
+  absl::StatusOr<Chunk> Receive(int from, const Range& range);
   absl::Status ReceiveInto(int from, const Range& range);
-  absl::Status ReceiveInto(int from, size_t offset, std::span<std::byte> out);
   absl::Status ReceiveAndAdd(int from, const Range& range);
 
   const RunnerOptions options_;  // these never change after construction
@@ -117,7 +115,7 @@ class OperationRunner {
   Members all_;
   Members local_;    // of this rank's host
   Members leaders_;  // the hosts' first ranks; place -1: not one of them
-  // The running operation.
+  // The running operation, and what travels: its buffer, or blocks to sum up.
   OperationTag tag_;
   std::span<std::byte> buffer_;
 

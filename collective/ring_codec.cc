@@ -2,7 +2,6 @@
 #include "collective/ring_codec.h"
 
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -39,8 +38,7 @@ absl::Status Malformed(absl::string_view what) {
   return MalformedMessage(kRing, what);
 }
 
-// None of them can be negative; the caller converts and compares them freely
-// then.
+// The caller converts and compares them freely then.
 absl::Status CheckNumbers(const RingHeader& header) {
   const std::pair<absl::string_view, int64_t> numbers[] = {
       {"membership_epoch", header.membership_epoch()},
@@ -137,8 +135,6 @@ std::string EncodeRingHead(const RingFrame& frame) {
   return EncodeWireHeader(header, kMaxRingHeaderBytes);
 }
 
-// Sizes are checked before anything is read by them, and the payload is shared,
-// not copied.
 absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
                                           int64_t max_bytes) {
   if (TotalBytes(pieces) > max_bytes) {

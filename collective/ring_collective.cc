@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/ring_collective.h"
 
-#include <map>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "collective/ring_streams.h"
 #include "collective/transport_collective.h"
-#include "common/check.h"
 #include "common/faults.h"
 #include "common/rpc/channel.h"
 #include "common/status.h"
@@ -197,14 +195,14 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
     std::unique_ptr<RingListener> listener, const RingOptions& options) {
   const int size = static_cast<int>(options.peers.size());
   Faults faults("ring");
-  if (faults.CheckRange("rank", options.rank, 0, size - 1)) {
-    for (int rank = 0; rank < size; ++rank) {
-      if (rank != options.rank &&
-          AddressFor(options.peers[rank], options.peers[options.rank])
-              .empty()) {
-        faults.Add(absl::StrCat("rank ", rank, " has no address for rank ",
-                                options.rank));
-      }
+  if (!faults.CheckRange("rank", options.rank, 0, size - 1)) {
+    return faults.ToStatus();
+  }
+  const RingPeer& self = options.peers[options.rank];
+  for (int rank = 0; rank < size; ++rank) {
+    if (rank != options.rank && AddressFor(options.peers[rank], self).empty()) {
+      faults.Add(absl::StrCat("rank ", rank, " has no address for rank ",
+                              options.rank));
     }
   }
   if (!faults.empty()) return faults.ToStatus();
@@ -218,14 +216,13 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
     const RingPeer& peer = options.peers[rank];
     runner.hosts.push_back(peer.host);
     identity.incarnations.push_back(peer.incarnation);
-    identity.shares_memory.push_back(
-        options.shares_memory && peer.host == options.peers[options.rank].host);
+    identity.shares_memory.push_back(options.shares_memory &&
+                                     peer.host == self.host);
     channels.emplace_back();
     if (rank == options.rank) continue;
     GANDEM_ASSIGN_OR_RETURN(
         channels.back(),
-        CreateChannel(AddressFor(peer, options.peers[options.rank]),
-                      TheRpcOptions()));
+        CreateChannel(AddressFor(peer, self), TheRpcOptions()));
   }
   GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(runner, size));
   std::unique_ptr<Listener> own(static_cast<Listener*>(listener.release()));

@@ -94,8 +94,6 @@ absl::StatusOr<bool> RingCore::Deliver(int from, const RingFrame& frame) {
   }
 }
 
-// A chunk in shared memory stays there: its slot is free again when the
-// payload's last owner goes.
 absl::StatusOr<bool> RingCore::DeliverChunk(Peer& peer,
                                             const RingFrame& frame) {
   Chunk chunk = frame.chunk;
@@ -246,9 +244,7 @@ std::vector<int> RingCore::TakeUnconnected() {
 absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   const auto all_accepted = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return AllLinksAre([](Link link) {
-      return link != Link::kUnconnected && link != Link::kConnecting;
-    });
+    return AllLinksAre([](Link link) { return link >= Link::kAccepted; });
   };
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !failure_.ok() || all_accepted();
@@ -379,10 +375,7 @@ std::string RingCore::waits_for() const {
   std::string missing;
   for (int rank = 0; rank < size(); ++rank) {
     const Peer& peer = peers_[rank];
-    if (rank == identity_.rank ||
-        (peer.link != Link::kUnconnected && peer.link != Link::kConnecting)) {
-      continue;
-    }
+    if (rank == identity_.rank || peer.link >= Link::kAccepted) continue;
     absl::StrAppend(&missing, missing.empty() ? "" : ", ", "rank ", rank,
                     " to connect");
     if (!peer.refused.ok()) {
@@ -390,11 +383,6 @@ std::string RingCore::waits_for() const {
     }
   }
   return missing;
-}
-
-RingIdentity RingCore::identity() const {
-  absl::MutexLock lock(&mu_);
-  return identity_;
 }
 
 }  // namespace gandem

@@ -75,9 +75,9 @@ class RingCore {
   void Fail(absl::Status reason);
   bool has_failed() const;
   std::string waits_for() const;
-  RingIdentity identity() const;
 
  private:
+  // In the order of its life.
   enum class Link { kUnconnected, kConnecting, kAccepted, kFarewell, kEnded };
   struct Peer {
     // From it.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collective/ring_streams.h"
 
-#include <iterator>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -178,59 +177,48 @@ void RingStreams::Begin(const std::shared_ptr<RingStreams>& streams, int to,
 }
 
 void RingStreams::PokeIncoming(int from) {
-  Incoming stream;
-  {
+  const Incoming stream = [&] {
     absl::MutexLock lock(&mu_);
-    if (const auto it = admitted_.find(from); it != admitted_.end()) {
-      stream = it->second;
-    }
-  }
+    const auto it = admitted_.find(from);
+    return it == admitted_.end() ? nullptr : it->second;
+  }();
   if (stream != nullptr) stream->Poke();
 }
 
 void RingStreams::PokeOutgoing(int to) {
-  Outgoing stream;
-  {
+  const Outgoing stream = [&] {
     absl::MutexLock lock(&mu_);
-    if (const auto it = outgoing_.find(to); it != outgoing_.end()) {
-      stream = it->second;
-    }
-  }
+    const auto it = outgoing_.find(to);
+    return it == outgoing_.end() ? nullptr : it->second;
+  }();
   if (stream != nullptr) stream->Poke();
 }
 
-// Streams are poked outside of the lock: a poke may end one, which removes
+// Streams are called outside of the lock: a call may end one, which removes
 // itself here.
+std::map<IncomingStream*, RingStreams::Incoming> RingStreams::AllIncoming() {
+  absl::MutexLock lock(&mu_);
+  return incoming_;
+}
+
+std::map<int, RingStreams::Outgoing> RingStreams::AllOutgoing() {
+  absl::MutexLock lock(&mu_);
+  return outgoing_;
+}
+
 void RingStreams::PokeAll() {
-  std::vector<Incoming> incoming;
-  std::vector<Outgoing> outgoing;
-  {
-    absl::MutexLock lock(&mu_);
-    for (const auto& [key, stream] : incoming_) incoming.push_back(stream);
-    for (const auto& [rank, stream] : outgoing_) outgoing.push_back(stream);
-  }
-  for (const Incoming& stream : incoming) stream->Poke();
-  for (const Outgoing& stream : outgoing) stream->Poke();
+  for (const auto& [key, stream] : AllIncoming()) stream->Poke();
+  for (const auto& [rank, stream] : AllOutgoing()) stream->Poke();
 }
 
 void RingStreams::StopIncoming() {
-  std::map<IncomingStream*, Incoming> incoming;
-  {
-    absl::MutexLock lock(&mu_);
-    incoming = incoming_;
-  }
-  for (const auto& [key, stream] : incoming) {
+  for (const auto& [key, stream] : AllIncoming()) {
     stream->Stop(absl::UnavailableError("this rank has left"));
   }
 }
 
 void RingStreams::CancelOutgoing() {
-  std::map<int, Outgoing> outgoing;
-  {
-    absl::MutexLock lock(&mu_);
-    outgoing = outgoing_;
-  }
-  for (const auto& [rank, stream] : outgoing) stream->Cancel();
+  for (const auto& [rank, stream] : AllOutgoing()) stream->Cancel();
 }
 
 void RingStreams::Add(Incoming stream) {

@@ -55,6 +55,8 @@ class RingStreams {
   void SetPeer(int from, IncomingStream* stream);
   void Remove(IncomingStream* stream);
   void Remove(int to, OutgoingStream* stream);
+  std::map<IncomingStream*, Incoming> AllIncoming();
+  std::map<int, Outgoing> AllOutgoing();
 
   RingCore core_;
   absl::Mutex mu_;

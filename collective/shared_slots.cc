@@ -112,9 +112,6 @@ class SharedMapping {
   const SharedSlotsName name_;
 };
 
-SharedSlotsWriter::SharedSlotsWriter(std::shared_ptr<SharedMapping> mapping)
-    : mapping_(std::move(mapping)) {}
-
 absl::StatusOr<std::unique_ptr<SharedSlotsWriter>> SharedSlotsWriter::Create(
     int64_t slot_bytes, int num_slots) {
   const int descriptor =
@@ -146,7 +143,7 @@ absl::StatusOr<std::unique_ptr<SharedSlotsWriter>> SharedSlotsWriter::Create(
 SharedSlotsName SharedSlotsWriter::name() const { return mapping_->name(); }
 
 // Only one thread at a time fills slots, so a free one that was seen stays
-// free. Nothing: all are under way, and the caller uses other memory.
+// free.
 std::optional<PayloadRoom> SharedSlotsWriter::Take(size_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (bytes > static_cast<size_t>(name.slot_bytes)) return std::nullopt;
@@ -167,9 +164,6 @@ std::optional<int> SharedSlotsWriter::SlotOf(const SharedBytes& bytes) const {
   }
   return std::nullopt;
 }
-
-SharedSlotsReader::SharedSlotsReader(std::shared_ptr<SharedMapping> mapping)
-    : mapping_(std::move(mapping)) {}
 
 absl::StatusOr<std::unique_ptr<SharedSlotsReader>> SharedSlotsReader::Open(
     const SharedSlotsName& name) {
@@ -198,8 +192,7 @@ absl::StatusOr<std::unique_ptr<SharedSlotsReader>> SharedSlotsReader::Open(
 
 SharedSlotsName SharedSlotsReader::name() const { return mapping_->name(); }
 
-// The bytes are read where they are; the slot becomes free with the last copy
-// of the result. Trusts neither number: the peer is another process.
+// Trusts neither number: the peer is another process.
 absl::StatusOr<SharedBytes> SharedSlotsReader::Read(int slot, int64_t bytes) {
   const SharedSlotsName& name = mapping_->name();
   if (slot < 0 || slot >= name.num_slots || bytes < 1 ||

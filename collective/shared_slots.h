@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "collective/chunk.h"
@@ -54,7 +55,8 @@ class SharedSlotsWriter {
   std::optional<int> SlotOf(const SharedBytes& bytes) const;
 
  private:
-  explicit SharedSlotsWriter(std::shared_ptr<SharedMapping> mapping);
+  explicit SharedSlotsWriter(std::shared_ptr<SharedMapping> mapping)
+      : mapping_(std::move(mapping)) {}
   const std::shared_ptr<SharedMapping> mapping_;
 };
 
@@ -74,7 +76,8 @@ class SharedSlotsReader {
   absl::StatusOr<SharedBytes> Read(int slot, int64_t bytes);
 
  private:
-  explicit SharedSlotsReader(std::shared_ptr<SharedMapping> mapping);
+  explicit SharedSlotsReader(std::shared_ptr<SharedMapping> mapping)
+      : mapping_(std::move(mapping)) {}
   const std::shared_ptr<SharedMapping> mapping_;
 };
 

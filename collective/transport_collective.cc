@@ -78,11 +78,6 @@ class TransportCollective : public Collective {
   }
 
  private:
-  struct Numbered {
-    Ticket number = 0;
-    Operation operation = {};
-  };
-
   // After a failure nothing is queued, but tickets go on: Wait() tells the
   // reason.
   Ticket Submit(const Operation& operation) override {
@@ -108,11 +103,10 @@ class TransportCollective : public Collective {
   // The thread.
   void RunAll() {
     absl::Status status = transport_->Connect();
-    if (status.ok()) NoteConnected();
-    while (status.ok()) {
-      const std::optional<Numbered> next = Next();
+    for (Ticket number = 1; status.ok(); ++number) {
+      const std::optional<Operation> next = Next();
       if (!next.has_value()) break;
-      status = Run(*next);
+      status = Run(number, *next);
       if (status.ok()) NoteDone();
     }
     if (!status.ok()) transport_->Close(status);
@@ -122,27 +116,23 @@ class TransportCollective : public Collective {
     stopped_ = true;
   }
 
-  absl::Status Run(const Numbered& next) {
+  absl::Status Run(Ticket number, const Operation& operation) {
     const TraceSpan span(
-        NameOf(next.operation.kind),
-        {"bytes", static_cast<int64_t>(next.operation.buffer.size())});
-    return runner_.Run(next.number, next.operation);
+        NameOf(operation.kind),
+        {"bytes", static_cast<int64_t>(operation.buffer.size())});
+    return runner_.Run(number, operation);
   }
 
-  void NoteConnected() {
+  // Of a collective that is connected. Nothing: the end.
+  std::optional<Operation> Next() {
     absl::MutexLock lock(&mu_);
     connected_ = true;
-  }
-
-  // Nothing: the end.
-  std::optional<Numbered> Next() {
-    absl::MutexLock lock(&mu_);
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return ending_ || !failure_.ok() || !waiting_.empty();
     };
     mu_.Await(absl::Condition(&ready));
     if (waiting_.empty() || !failure_.ok()) return std::nullopt;
-    return Numbered{.number = done_ + 1, .operation = waiting_.front()};
+    return waiting_.front();
   }
 
   void NoteDone() {

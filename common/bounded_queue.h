@@ -48,10 +48,7 @@ class BoundedQueue {
 
   // Never waits; false when the queue is full or closed.
   bool TryPush(T item) {
-    absl::MutexLock lock(&mu_);
-    if (items_.size() >= max_items_ || !closed_.ok()) return false;
-    items_.push_back(std::move(item));
-    return true;
+    return Push(std::move(item), absl::InfinitePast()).ok();
   }
 
   // Waits for an item. A closed queue still hands out what it holds.

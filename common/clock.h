@@ -6,6 +6,7 @@
 // Owner: Real() lives forever. Thread safety: any thread.
 #pragma once
 
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 
 namespace gandem {
@@ -13,9 +14,12 @@ namespace gandem {
 class Clock {
  public:
   virtual ~Clock() = default;
-  virtual absl::Time Now() = 0;
+  virtual absl::Time Now() { return absl::Now(); }
 
-  static Clock* Real();
+  static Clock* Real() {
+    static Clock* const clock = new Clock;
+    return clock;
+  }
 };
 
 }  // namespace gandem

@@ -30,31 +30,22 @@ class Faults {
   // Both bounds belong to the range. Returns whether `value` is in it.
   template <std::integral Value, std::integral Low, std::integral High>
   bool CheckRange(absl::string_view field, Value value, Low low, High high) {
-    if (std::cmp_less(value, low) || std::cmp_greater(value, high)) {
-      AddRange(field, absl::StrCat(value), absl::StrCat(low),
-               absl::StrCat(high));
-      return false;
-    }
-    return true;
+    const bool fits =
+        !std::cmp_less(value, low) && !std::cmp_greater(value, high);
+    return Check(fits, field, absl::StrCat(value), absl::StrCat(low),
+                 absl::StrCat(high));
   }
   // NaN is in no range.
   bool CheckRange(absl::string_view field, double value, double low,
                   double high) {
-    if (!(value >= low && value <= high)) {
-      AddRange(field, absl::StrCat(value), absl::StrCat(low),
-               absl::StrCat(high));
-      return false;
-    }
-    return true;
+    return Check(value >= low && value <= high, field, absl::StrCat(value),
+                 absl::StrCat(low), absl::StrCat(high));
   }
   bool CheckRange(absl::string_view field, absl::Duration value,
                   absl::Duration low, absl::Duration high) {
-    if (value < low || value > high) {
-      AddRange(field, absl::FormatDuration(value), absl::FormatDuration(low),
-               absl::FormatDuration(high));
-      return false;
-    }
-    return true;
+    return Check(value >= low && value <= high, field,
+                 absl::FormatDuration(value), absl::FormatDuration(low),
+                 absl::FormatDuration(high));
   }
 
   // [0, 1)
@@ -70,7 +61,7 @@ class Faults {
     return false;
   }
 
-  void Add(std::string fault);
+  void Add(std::string fault) { faults_.push_back(std::move(fault)); }
 
   bool empty() const { return faults_.empty(); }
 
@@ -78,8 +69,9 @@ class Faults {
   absl::Status ToStatus() const;
 
  private:
-  void AddRange(absl::string_view field, absl::string_view value,
-                absl::string_view low, absl::string_view high);
+  // Returns `fits`.
+  bool Check(bool fits, absl::string_view field, absl::string_view value,
+             absl::string_view low, absl::string_view high);
 
   std::string name_;
   std::vector<std::string> faults_;

@@ -63,7 +63,7 @@ uint32_t PhiloxStream::NextBelow(uint32_t bound) {
   }
 }
 
-PhiloxStream::Pair PhiloxStream::NextNormalPair() {
+std::pair<double, double> PhiloxStream::NextNormalPair() {
   const double u = (NextUint32() + 1.0) * 0x1p-32;
   const double v = NextUint32() * 0x1p-32;
   const double radius = std::sqrt(-2.0 * std::log(u));
@@ -76,19 +76,19 @@ double PhiloxStream::NextNormal() {
     has_spare_ = false;
     return spare_;
   }
-  const Pair pair = NextNormalPair();
-  spare_ = pair.second;
+  const auto [first, second] = NextNormalPair();
+  spare_ = second;
   has_spare_ = true;
-  return pair.first;
+  return first;
 }
 
 void PhiloxStream::FillNormal(std::span<float> out) {
   size_t i = 0;
   if (has_spare_ && !out.empty()) out[i++] = static_cast<float>(NextNormal());
   for (; i + 2 <= out.size(); i += 2) {
-    const Pair pair = NextNormalPair();
-    out[i] = static_cast<float>(pair.first);
-    out[i + 1] = static_cast<float>(pair.second);
+    const auto [first, second] = NextNormalPair();
+    out[i] = static_cast<float>(first);
+    out[i + 1] = static_cast<float>(second);
   }
   if (i < out.size()) out[i] = static_cast<float>(NextNormal());
 }

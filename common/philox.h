@@ -14,6 +14,7 @@
 #include <array>
 #include <cstdint>
 #include <span>
+#include <utility>
 
 namespace gandem {
 
@@ -75,11 +76,7 @@ class PhiloxStream {
   void FillNormal(std::span<float> out);
 
  private:
-  struct Pair {
-    double first;
-    double second;
-  };
-  Pair NextNormalPair();
+  std::pair<double, double> NextNormalPair();
 
   PhiloxKey key_;
   PhiloxCounter counter_;

@@ -16,8 +16,7 @@
 
 namespace gandem {
 
-// Largest first, each to the rank with the least: near equal shares. Ties go by
-// name and rank, so that all ranks compute the same.
+// Ties go by name and rank, so that all ranks compute the same.
 std::vector<int> SplitState(std::span<const StatePart> parts, int ranks) {
   GANDEM_CHECK(ranks >= 1);
   std::vector<size_t> order(parts.size());
@@ -41,8 +40,7 @@ std::string ShardName(absl::string_view role, int rank) {
   return absl::StrCat(role, "-", rank, ".safetensors");
 }
 
-// In the order of ranks, without a gap: the manifest itself says how many there
-// are.
+// The manifest itself says how many ranks there are.
 absl::StatusOr<std::vector<std::string>> ShardNames(
     const CheckpointManifest& manifest, absl::string_view role) {
   std::set<absl::string_view> listed;
@@ -64,8 +62,7 @@ absl::StatusOr<std::vector<std::string>> ShardNames(
   return names;
 }
 
-// Whatever number of ranks wrote them. A tensor in two shards would mean that
-// these are of different states.
+// A tensor in two shards would mean that these are of different states.
 absl::StatusOr<std::vector<NamedTensor>> ReadShards(const std::string& folder,
                                                     absl::string_view role) {
   GANDEM_ASSIGN_OR_RETURN(const CheckpointManifest manifest,

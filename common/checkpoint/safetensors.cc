@@ -45,12 +45,6 @@ const DTypeRow& RowOf(DType dtype) {
   return *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
 }
 
-std::optional<DType> DTypeOf(absl::string_view name) {
-  const auto* row = std::ranges::find(kDTypes, name, &DTypeRow::name);
-  if (row == std::end(kDTypes)) return std::nullopt;
-  return row->dtype;
-}
-
 // Bytes of a tensor; none for a negative dimension or more than 2^63 - 1.
 std::optional<int64_t> TensorBytes(DType dtype,
                                    std::span<const int64_t> shape) {
@@ -113,14 +107,12 @@ std::string HeaderOf(std::span<const NamedTensor* const> tensors,
   return text;
 }
 
-// What a file consists of, but for the first 8 bytes.
 struct Contents {
-  std::string header;
+  std::string head;                         // the header behind its size
   std::vector<const NamedTensor*> tensors;  // in the order of their bytes
 };
 
-// Largest elements first: every tensor is then aligned to its own type. Within
-// a type the caller's order stays.
+// Within a type the caller's order stays.
 absl::StatusOr<Contents> Arrange(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
@@ -130,12 +122,16 @@ absl::StatusOr<Contents> Arrange(
   std::ranges::stable_sort(
       contents.tensors, std::greater<>(),
       [](const NamedTensor* tensor) { return BytesPerElement(tensor->dtype); });
-  contents.header = HeaderOf(contents.tensors, metadata);
-  if (contents.header.size() > kMaxHeader) {
+  const std::string header = HeaderOf(contents.tensors, metadata);
+  const uint64_t size = header.size();
+  if (size > kMaxHeader) {
     return absl::InvalidArgumentError(
-        absl::StrCat(path, ": the header would have ", contents.header.size(),
+        absl::StrCat(path, ": the header would have ", size,
                      " bytes, the limit is ", kMaxHeader));
   }
+  contents.head.resize(kPrefix);
+  std::memcpy(contents.head.data(), &size, kPrefix);
+  contents.head += header;
   return contents;
 }
 
@@ -201,8 +197,9 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
   }
   if (!json["dtype"].is_string()) return corrupt("has a dtype that is no text");
   const auto& dtype_name = json["dtype"].get_ref<const std::string&>();
-  const std::optional<DType> dtype = DTypeOf(dtype_name);
-  if (!dtype.has_value()) {
+  const auto* const row =
+      std::ranges::find(kDTypes, dtype_name, &DTypeRow::name);
+  if (row == std::end(kDTypes)) {
     return corrupt(absl::StrCat("has the unknown dtype '", dtype_name, "'"));
   }
   std::optional<std::vector<int64_t>> shape = Numbers(json["shape"]);
@@ -214,12 +211,12 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
     return corrupt("has bad data_offsets");
   }
   Entry entry = {.tensor = {.name = name,
-                            .dtype = *dtype,
+                            .dtype = row->dtype,
                             .shape = *std::move(shape),
                             .bytes = {}},
                  .begin = (*offsets)[0],
                  .end = (*offsets)[1]};
-  if (TensorBytes(*dtype, entry.tensor.shape) != entry.end - entry.begin) {
+  if (TensorBytes(row->dtype, entry.tensor.shape) != entry.end - entry.begin) {
     return corrupt(absl::StrCat("has ", entry.end - entry.begin,
                                 " bytes, which is not ", dtype_name, " ",
                                 ShapeText(entry.tensor.shape)));
@@ -289,11 +286,8 @@ absl::StatusOr<FileSummary> WriteSafetensors(
     const std::map<std::string, std::string>& metadata) {
   GANDEM_ASSIGN_OR_RETURN(const Contents contents,
                           Arrange(path, tensors, metadata));
-  const uint64_t header_size = contents.header.size();
   GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
-  GANDEM_RETURN_IF_ERROR(
-      writer.Append(std::as_bytes(std::span(&header_size, 1))));
-  GANDEM_RETURN_IF_ERROR(writer.Append(contents.header));
+  GANDEM_RETURN_IF_ERROR(writer.Append(contents.head));
   for (const NamedTensor* tensor : contents.tensors) {
     GANDEM_RETURN_IF_ERROR(writer.Append(tensor->bytes.span()));
   }
@@ -305,18 +299,16 @@ absl::StatusOr<SharedBytes> SerializeSafetensors(
     std::span<const NamedTensor> tensors) {
   GANDEM_ASSIGN_OR_RETURN(const Contents contents,
                           Arrange("tensors in memory", tensors, {}));
-  const uint64_t header_size = contents.header.size();
   std::vector<std::byte> bytes;
   const auto append = [&bytes](std::span<const std::byte> more) {
     bytes.insert(bytes.end(), more.begin(), more.end());
   };
-  size_t size = kPrefix + contents.header.size();
+  size_t size = contents.head.size();
   for (const NamedTensor* tensor : contents.tensors) {
     size += tensor->bytes.size();
   }
   bytes.reserve(size);
-  append(std::as_bytes(std::span(&header_size, 1)));
-  append(std::as_bytes(std::span(contents.header)));
+  append(std::as_bytes(std::span(contents.head)));
   for (const NamedTensor* tensor : contents.tensors) {
     append(tensor->bytes.span());
   }

@@ -13,7 +13,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/files/file_writer.h"
@@ -37,8 +36,7 @@ struct NamedTensor {
 // Replaces the file and makes its contents survive a crash (the caller syncs
 // the folder). Tensors of wide elements come first, so that all are aligned.
 //   INVALID_ARGUMENT    a name twice, "__metadata__" or not UTF-8; bytes that
-//   do
-//                       not fit dtype and shape. Lists all.
+//                       do not fit dtype and shape. Lists all.
 //   RESOURCE_EXHAUSTED  the disk is full; the incomplete file stays.
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,

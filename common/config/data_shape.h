@@ -11,16 +11,11 @@
 
 namespace gandem {
 
-class DataConfig;  // proto/config.proto
-
 struct DataShape {
   ImageShape image;
   int64_t num_classes = 0;  // 0: no labels
 
   bool operator==(const DataShape&) const = default;
 };
-
-// Of the images as the networks see them.
-DataShape DataShapeOf(const DataConfig& data);
 
 }  // namespace gandem

@@ -74,14 +74,11 @@ std::vector<std::string> ValueNames(const EnumDescriptor& type) {
 }
 
 std::string TypeOf(const FieldDescriptor& field) {
-  std::string type;
-  if (field.message_type() != nullptr) {
-    type = field.message_type()->name();
-  } else if (field.enum_type() != nullptr) {
+  std::string type = field.type_name();
+  if (field.message_type() != nullptr) type = field.message_type()->name();
+  if (field.enum_type() != nullptr) {
     type = absl::StrCat("one of ",
                         absl::StrJoin(ValueNames(*field.enum_type()), ", "));
-  } else {
-    type = field.type_name();
   }
   return field.is_repeated() ? absl::StrCat("list of ", type) : type;
 }

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/config/fleet_validate.h"
-
 #include <algorithm>
 #include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/config/loss_validate.h"
-#include "common/config/micro_batch.h"
 #include "common/config/run_config.h"
 #include "common/config/schedule_limits.h"
+#include "common/config/validate_parts.h"
 
 namespace gandem {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a loss needs from the run around it. Each loss says it here once: a
-// config is checked against it (common/config/loss_validate.h), and training
+// config is checked against it (common/config/loss_validate.cc), and training
 // asks it how to feed the loss.
 //
 // Thread safety: pure functions.

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/config/loss_validate.h"
-
 #include <cstdint>
 #include <string>
 
@@ -8,6 +6,7 @@
 #include "absl/strings/string_view.h"
 #include "common/config/loss_needs.h"
 #include "common/config/run_config.h"
+#include "common/config/validate_parts.h"
 
 namespace gandem {
 namespace {
@@ -94,9 +93,6 @@ void CheckPenalties(const PenaltyConfig& penalties, Faults& faults) {
   faults.CheckFraction("penalties.lecam_decay", penalties.lecam_decay());
   faults.CheckRange("penalties.lecam_start_step", penalties.lecam_start_step(),
                     0, kLossMaxSteps);
-}
-
-void CheckOnePoint(const PenaltyConfig& penalties, Faults& faults) {
   if (penalties.gradient_penalty() > 0 && penalties.dragan() > 0) {
     faults.Add(
         "penalties.gradient_penalty and penalties.dragan both want slopes of "
@@ -192,7 +188,6 @@ void CheckLosses(const RunConfig& config, Faults& faults) {
              NeedsOf(class_loss.family()), config, faults);
   CheckClassLoss(config, faults);
   CheckPenalties(config.penalties(), faults);
-  CheckOnePoint(config.penalties(), faults);
   CheckLossBatchNorm(config, faults);
   CheckAugmentation(config.augmentation(), faults);
   CheckPairs(config, faults);

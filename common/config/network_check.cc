@@ -105,10 +105,7 @@ void CheckLabels(const std::string& path, const FieldDescriptor& field,
 
 bool HasFewValues(const ImageShape& image) {
   // The product of the integers could overflow.
-  return static_cast<double>(image.channels) *
-             static_cast<double>(image.height) *
-             static_cast<double>(image.width) <=
-         static_cast<double>(kMaxImageValues);
+  return 1.0 * image.channels * image.height * image.width <= kMaxImageValues;
 }
 
 void CheckBiggan(const std::string& path, const BigganConfig& config,
@@ -177,11 +174,8 @@ const FieldDescriptor* FamilyFieldOf(const NetworkConfig& network) {
 }
 
 std::vector<int64_t> ImageSizesOf(const FieldDescriptor& family) {
-  std::vector<int64_t> sizes;
-  for (int i = 0; i < family.options().ExtensionSize(image_sizes); ++i) {
-    sizes.push_back(family.options().GetExtension(image_sizes, i));
-  }
-  return sizes;
+  const auto& sizes = family.options().GetRepeatedExtension(image_sizes);
+  return {sizes.begin(), sizes.end()};
 }
 
 void CheckNetwork(absl::string_view path, const NetworkConfig& network,

@@ -10,7 +10,6 @@
 
 #include <google/protobuf/descriptor.h>
 
-#include <string>
 #include <vector>
 
 #include "absl/strings/string_view.h"

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/config/precision_validate.h"
-
 #include <string>
 
 #include "absl/strings/str_cat.h"
 #include "common/config/loss_needs.h"
+#include "common/config/validate_parts.h"
 
 namespace gandem {
 namespace {

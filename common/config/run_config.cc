@@ -103,8 +103,7 @@ absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
           absl::StrCat("--set ", status.message()));
     }
   }
-  const absl::Status valid = ValidateRunConfig(config);
-  if (!valid.ok()) return Annotate(valid, file);
+  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(config), file));
   return config;
 }
 
@@ -128,12 +127,29 @@ std::string EffectiveConfigText(const RunConfig& config) {
   return text;
 }
 
+DataShape DataShapeOf(const DataConfig& data) {
+  // IDX images have one channel.
+  return {.image = {.channels = 1,
+                    .height = data.image_size(),
+                    .width = data.image_size()},
+          .num_classes = data.num_classes()};
+}
+
 int64_t StepBatch(const RoleConfig& role) {
   const SyncConfig& sync = role.sync();
   if (sync.mode() != SyncConfig::ACCUMULATE) return role.batch_size();
   // Nothing overflows, whatever was not validated yet.
   return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
          std::clamp<int64_t>(sync.interval(), 1, 1 << 20);
+}
+
+int64_t MicroBatch(const RoleConfig& role) {
+  if (role.micro_batch() != 0 || StepBatch(role) == role.batch_size()) {
+    return role.micro_batch();
+  }
+  // The largest slice of a batch.
+  const int64_t workers = std::max(role.workers(), 1);
+  return role.batch_size() / workers + (role.batch_size() % workers > 0);
 }
 
 int64_t StepsToAgreement(const RoleConfig& role) {

@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "common/config/data_shape.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -22,9 +23,8 @@ namespace gandem {
 // arguments of --set) in their order and validates the result.
 //   NOT_FOUND ...     the file cannot be read.
 //   INVALID_ARGUMENT  "file:line:column: what" of a text error, with the
-//   nearest
-//                     valid name; the text of a bad --set; or everything that
-//                     ValidateRunConfig finds.
+//                     nearest valid name; the text of a bad --set; or
+//                     everything that ValidateRunConfig finds.
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
                                         std::span<const std::string> sets);
 
@@ -46,9 +46,16 @@ RunConfig EffectiveConfig(const RunConfig& config);
 // again it is the same config, to the last bit of every number.
 std::string EffectiveConfigText(const RunConfig& config);
 
+// Of the images as the networks see them.
+DataShape DataShapeOf(const DataConfig& data);
+
 // Images of one update of a role, over its whole fleet: with sync.mode
 // ACCUMULATE it takes sync.interval batches.
 int64_t StepBatch(const RoleConfig& role);
+
+// Images of one forward pass of a worker; 0: all that it has in an update. Of
+// several batches of an update each goes through the network by itself.
+int64_t MicroBatch(const RoleConfig& role);
 
 // Updates of a role from one at which all its workers are at the same state to
 // the next: sync.interval with AVERAGE_STATE and several workers, else 1.

@@ -8,14 +8,11 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/config/data_shape.h"
-#include "common/config/fleet_validate.h"
-#include "common/config/loss_validate.h"
 #include "common/config/network_check.h"
 #include "common/config/optimizer_validate.h"
-#include "common/config/precision_validate.h"
 #include "common/config/run_config.h"
 #include "common/config/schedule_limits.h"
+#include "common/config/validate_parts.h"
 #include "common/faults.h"
 
 namespace gandem {
@@ -59,11 +56,8 @@ void CheckData(const DataConfig& data, Faults& faults) {
                             "data.idx_labels, or data.num_classes=0 for "
                             "networks that are not told them"));
   }
-}
-
-void CheckGeneratedLabels(const RunConfig& config, Faults& faults) {
-  const auto draw = config.data().generated_labels();
-  if (draw != DataConfig::UNIFORM && config.data().num_classes() == 0) {
+  const auto draw = data.generated_labels();
+  if (draw != DataConfig::UNIFORM && data.num_classes() == 0) {
     faults.Add(absl::StrCat("data.generated_labels ",
                             DataConfig::LabelDraw_Name(draw),
                             " draws labels, and data.num_classes is 0: set it "
@@ -298,7 +292,6 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
     faults.Add("rounds is missing: how many rounds to train");
   }
   CheckData(config.data(), faults);
-  CheckGeneratedLabels(config, faults);
   CheckScheduleRanges(config.schedule(), faults);
   CheckSizes(config, faults);
   faults.CheckRange("exchange.poll_seconds", config.exchange().poll_seconds(),

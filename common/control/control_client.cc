@@ -181,13 +181,16 @@ absl::StatusOr<RegisterReply> ControlClient::Register(
   return last;
 }
 
+template <typename Request>
+void ControlClient::SayWho(Request& request) const {
+  absl::MutexLock lock(&mu_);
+  request.set_incarnation(incarnation_);
+  request.set_run_epoch(run_epoch_);
+}
+
 absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
                                               absl::Time deadline) {
-  {
-    absl::MutexLock lock(&mu_);
-    request.set_incarnation(incarnation_);
-    request.set_run_epoch(run_epoch_);
-  }
+  SayWho(request);
   absl::Status last;
   do {
     GANDEM_FAILPOINT("control.before_join");
@@ -211,11 +214,7 @@ absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
 
 absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
     HeartbeatRequest request) {
-  {
-    absl::MutexLock lock(&mu_);
-    request.set_incarnation(incarnation_);
-    request.set_run_epoch(run_epoch_);
-  }
+  SayWho(request);
   GANDEM_FAILPOINT("control.before_heartbeat");
   auto reply = rpc_->Call(&Control::Stub::Heartbeat, request,
                           EndOfTry(absl::InfiniteFuture()));
@@ -224,11 +223,7 @@ absl::StatusOr<HeartbeatReply> ControlClient::Heartbeat(
 }
 
 absl::StatusOr<ShardReply> ControlClient::ReportShard(ShardReport report) {
-  {
-    absl::MutexLock lock(&mu_);
-    report.set_incarnation(incarnation_);
-    report.set_run_epoch(run_epoch_);
-  }
+  SayWho(report);
   GANDEM_FAILPOINT("control.before_shard_report");
   auto reply = rpc_->Call(&Control::Stub::ReportShard, report,
                           EndOfTry(absl::InfiniteFuture()));

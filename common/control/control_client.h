@@ -80,6 +80,9 @@ class ControlClient {
   ControlClient(Options options, std::unique_ptr<Rpc> rpc);
 
   RegisterRequest NewRegistration() const;
+  // Fills in incarnation and run epoch.
+  template <typename Request>
+  void SayWho(Request& request) const;
   absl::Time EndOfTry(absl::Time deadline) const;
   absl::StatusOr<RegisterReply> TryRegister(const RegisterRequest& request,
                                             absl::Time deadline);

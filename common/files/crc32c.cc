@@ -23,7 +23,6 @@ uint32_t Crc32c(std::span<const std::byte> bytes, uint32_t so_far) {
   return ~state;
 }
 
-// TFRecord's: a checksum over data that has checksums in it would be weak.
 uint32_t MaskedCrc32c(std::span<const std::byte> bytes) {
   return std::rotr(Crc32c(bytes), 15) + 0xa282ead8u;
 }

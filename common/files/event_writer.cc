@@ -5,12 +5,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <cstring>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "common/check.h"
 #include "common/files/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
@@ -75,8 +72,6 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
 
 EventWriter::~EventWriter() { close(fd_); }
 
-// Events of a session that starts at a step hide those of earlier files from
-// that step on: what a resumed run does again is shown once.
 absl::Status EventWriter::WriteStart(std::optional<int64_t> first_step,
                                      absl::Time now) {
   tensorboard::Event version;

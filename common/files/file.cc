@@ -55,7 +55,6 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
 }
 
-// Shorter than `size` where the file ends before.
 absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
                                    int64_t offset, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
@@ -79,14 +78,41 @@ absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
   return ReadAt(fd, path, 0, static_cast<int64_t>(size));
 }
 
+absl::StatusOr<std::string> ReadFileTail(const std::string& path,
+                                         int64_t max_bytes,
+                                         int64_t first_byte) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  const int64_t size = lseek(fd, 0, SEEK_END);
+  const int64_t start = std::max(first_byte, size - max_bytes);
+  if (size <= start) return "";
+  return ReadAt(fd, path, start, size - start);
+}
+
+absl::Status ReadPieces(
+    const std::string& path,
+    absl::FunctionRef<void(std::span<const std::byte>)> use) {
+  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  const absl::Cleanup close_file = [fd] { close(fd); };
+  std::vector<std::byte> buffer(size_t{1} << 20);
+  while (true) {
+    const ssize_t size = read(fd, buffer.data(), buffer.size());
+    if (size < 0 && errno == EINTR) continue;
+    if (size < 0) return FileError(errno, "cannot read", path);
+    if (size == 0) return absl::OkStatus();
+    use(std::span(buffer).first(static_cast<size_t>(size)));
+  }
+}
+
 absl::Status WriteFile(const std::string& path, absl::string_view contents) {
   GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   GANDEM_RETURN_IF_ERROR(writer.Append(contents));
   return writer.Close().status();
 }
 
-// Readers see the old contents or the new, also after a crash: the new file is
-// on disk before it has the name.
+// The new file is on disk before it has the name.
 absl::Status WriteFileDurably(const std::string& path,
                               absl::string_view contents) {
   const std::string temporary = path + ".tmp";

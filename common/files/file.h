@@ -8,10 +8,13 @@
 // RESOURCE_EXHAUSTED for a full disk ...), with the path in the message.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
@@ -34,6 +37,17 @@ absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
 
 // The first bytes: `size`, or fewer where the file is shorter.
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size);
+
+// The last bytes of a file that grows, at most `max_bytes`, none before
+// `first_byte`.
+absl::StatusOr<std::string> ReadFileTail(const std::string& path,
+                                         int64_t max_bytes,
+                                         int64_t first_byte = 0);
+
+// Calls `use` for all bytes of the file, piece by piece.
+absl::Status ReadPieces(
+    const std::string& path,
+    absl::FunctionRef<void(std::span<const std::byte>)> use);
 
 // Creates or replaces. A crash may leave a part of it.
 absl::Status WriteFile(const std::string& path, absl::string_view contents);

@@ -7,9 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <utility>
-#include <vector>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/string_view.h"
 #include "common/files/crc32c.h"
 #include "common/files/file.h"
@@ -71,20 +69,13 @@ absl::StatusOr<FileSummary> FileWriter::Close() {
 }
 
 absl::StatusOr<FileSummary> SummarizeFile(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
-  const absl::Cleanup close_file = [fd] { close(fd); };
-  std::vector<std::byte> buffer(size_t{1} << 20);
   FileSummary summary;
-  while (true) {
-    const ssize_t size = read(fd, buffer.data(), buffer.size());
-    if (size < 0 && errno == EINTR) continue;
-    if (size < 0) return FileError(errno, "cannot read", path);
-    if (size == 0) return summary;
-    summary.crc32c = Crc32c(std::span(buffer).first(static_cast<size_t>(size)),
-                            summary.crc32c);
-    summary.size += size;
-  }
+  GANDEM_RETURN_IF_ERROR(
+      ReadPieces(path, [&summary](std::span<const std::byte> piece) {
+        summary.crc32c = Crc32c(piece, summary.crc32c);
+        summary.size += static_cast<int64_t>(piece.size());
+      }));
+  return summary;
 }
 
 }  // namespace gandem

@@ -50,7 +50,6 @@ absl::Status WriteShared(const std::string& path, const std::string& contents) {
 
 }  // namespace
 
-// The text proto comes last: who finds it finds the JSON, too.
 absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card) {
   std::string text;
   GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(card, &text));

@@ -29,8 +29,7 @@ size_t EditDistance(absl::string_view a, absl::string_view b) {
   return row[b.size()];
 }
 
-// Nothing where more than a third of the letters would have to change: a far
-// guess does not help.
+// A far guess does not help.
 std::optional<std::string> Nearest(absl::string_view name,
                                    std::span<const std::string> candidates) {
   const std::string wanted = absl::AsciiStrToLower(name);

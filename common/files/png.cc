@@ -4,7 +4,6 @@
 #include <png.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
@@ -18,14 +17,6 @@ namespace {
 constexpr int64_t kGap = 2;
 constexpr uint8_t kGapValue = 255;
 
-// The simplified interface of libpng, which reports errors without longjmp.
-png_image NewImage() {
-  png_image image;
-  std::memset(&image, 0, sizeof(image));
-  image.version = PNG_IMAGE_VERSION;
-  return image;
-}
-
 }  // namespace
 
 uint8_t QuantizePixel(float value) {
@@ -34,7 +25,7 @@ uint8_t QuantizePixel(float value) {
   return scaled >= 255.0f ? 255 : static_cast<uint8_t>(scaled);
 }
 
-// A gap of white between images; the last row may be short.
+// The last row may be short.
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns) {
   const auto [channels, height, width] = shape;
@@ -64,11 +55,14 @@ PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
   return grid;
 }
 
+// Here and below: libpng's simplified interface, which reports errors without
+// longjmp.
 absl::StatusOr<std::string> EncodePng(const PixelImage& image) {
   GANDEM_CHECK(image.channels == 1 || image.channels == 3);
   GANDEM_CHECK(static_cast<int64_t>(image.pixels.size()) ==
                image.channels * image.height * image.width);
-  png_image png = NewImage();
+  png_image png = {};
+  png.version = PNG_IMAGE_VERSION;
   const absl::Cleanup free_png = [&png] { png_image_free(&png); };
   png.width = static_cast<png_uint_32>(image.width);
   png.height = static_cast<png_uint_32>(image.height);
@@ -90,10 +84,9 @@ absl::Status WritePng(const std::string& path, const PixelImage& image) {
   return WriteFileDurably(path, bytes);
 }
 
-// Whatever the file has (palettes, 16 bits, transparency) becomes 8-bit gray or
-// RGB on black.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
-  png_image png = NewImage();
+  png_image png = {};
+  png.version = PNG_IMAGE_VERSION;
   const absl::Cleanup free_png = [&png] { png_image_free(&png); };
   if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) {
     return absl::DataLossError(absl::StrCat("not a PNG: ", png.message));

@@ -42,7 +42,8 @@ absl::StatusOr<std::string> EncodePng(const PixelImage& image);
 // Creates or replaces `path`; readers see the old or the new file.
 absl::Status WritePng(const std::string& path, const PixelImage& image);
 
-// 16-bit, palette and alpha are converted; RGB when there is any color.
+// 16-bit, palette and alpha (on black) are converted; RGB when there is any
+// color.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes);
 
 }  // namespace gandem

@@ -14,6 +14,8 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
+struct evp_md_ctx_st;  // libcrypto's
+
 namespace gandem {
 
 class Sha256 {
@@ -27,7 +29,7 @@ class Sha256 {
   std::string Finish();
 
  private:
-  std::shared_ptr<void> context_;  // libcrypto's
+  std::shared_ptr<evp_md_ctx_st> context_;
 };
 
 // Of the whole file. Errors: those of file.h.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/files/utf8.h"
 
+#include <bit>
 #include <cstdint>
 
 namespace gandem {
@@ -9,27 +10,12 @@ namespace {
 // Bytes of the sequence that `rest` starts with; 0: not valid.
 size_t SequenceLength(absl::string_view rest) {
   const auto byte = [rest](size_t i) { return static_cast<uint8_t>(rest[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  size_t length = 0;
-  uint32_t code = 0;
-  uint32_t smallest = 0;
-  if (first >> 5 == 0b110) {
-    length = 2;
-    code = first & 0x1f;
-    smallest = 0x80;
-  } else if (first >> 4 == 0b1110) {
-    length = 3;
-    code = first & 0x0f;
-    smallest = 0x800;
-  } else if (first >> 3 == 0b11110) {
-    length = 4;
-    code = first & 0x07;
-    smallest = 0x10000;
-  } else {
-    return 0;
-  }
-  if (rest.size() < length) return 0;
+  const auto length = static_cast<size_t>(std::countl_one(byte(0)));
+  if (length == 0) return 1;  // ASCII
+  if (length == 1 || length > 4 || length > rest.size()) return 0;
+  constexpr uint32_t kSmallest[] = {0x80, 0x800, 0x10000};
+  const uint32_t smallest = kSmallest[length - 2];
+  uint32_t code = byte(0) & (0x7f >> length);
   for (size_t i = 1; i < length; ++i) {
     if (byte(i) >> 6 != 0b10) return 0;
     code = code << 6 | (byte(i) & 0x3f);

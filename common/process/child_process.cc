@@ -18,7 +18,6 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
-#include "common/files/file_tail.h"
 #include "common/process/signals.h"
 
 namespace gandem {
@@ -58,8 +57,7 @@ struct Startup {
     execv(start.arguments[0], start.arguments);
   }
   const int error = errno;
-  const ssize_t ignored = write(start.error_fd, &error, sizeof(error));
-  (void)ignored;
+  (void)!write(start.error_fd, &error, sizeof(error));
   _exit(127);
 }
 
@@ -76,7 +74,6 @@ int ExecError(int fd) {
   return size == sizeof(error) ? error : 0;
 }
 
-// The codes of a shell: 128 + n for signal n.
 ProcessEnd EndOf(int wait_status) {
   if (WIFSIGNALED(wait_status)) {
     const int signal = WTERMSIG(wait_status);
@@ -171,7 +168,6 @@ std::optional<ProcessEnd> ChildProcess::Poll() {
   return EndOf(wait_status);
 }
 
-// What this process wrote, not those before it that share its log.
 std::string ChildProcess::LogTail(int max_lines) const {
   const std::string text =
       ReadFileTail(log_path_, kMaxTailBytes, log_start_).value_or("");

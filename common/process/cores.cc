@@ -86,7 +86,6 @@ std::vector<int> CoresWithout(std::span<const int> cores,
   return rest;
 }
 
-// For the calling thread, and threads that it starts later inherit it.
 absl::Status RunOnCores(std::span<const int> cores) {
   cpu_set_t set;
   CPU_ZERO(&set);

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <string>
 
 #include "absl/strings/match.h"
@@ -17,12 +18,12 @@ namespace {
 
 using GetName = int (*)(int, sockaddr*, socklen_t*);
 
-// Empty: not connected, no socket, or one without a name.
-std::string NameOf(int fd, GetName get_name) {
+// Nothing: no socket, or not connected. Empty: it has no name.
+std::optional<std::string> NameOf(int fd, GetName get_name) {
   sockaddr_storage address = {};
   socklen_t size = sizeof(address);
   if (get_name(fd, reinterpret_cast<sockaddr*>(&address), &size) != 0) {
-    return "";
+    return std::nullopt;
   }
   if (address.ss_family == AF_INET || address.ss_family == AF_INET6) {
     return "tcp";
@@ -31,16 +32,10 @@ std::string NameOf(int fd, GetName get_name) {
   if (address.ss_family != AF_UNIX || size <= kPath) return "";
   const auto* const unix_address =
       reinterpret_cast<const sockaddr_un*>(&address);
-  return {unix_address->sun_path,
-          strnlen(unix_address->sun_path,
-                  std::min<size_t>(size - kPath, sizeof(sockaddr_un) - kPath))};
-}
-
-// A listening socket has no peer, and stays.
-bool IsConnected(int fd) {
-  sockaddr_storage address = {};
-  socklen_t size = sizeof(address);
-  return getpeername(fd, reinterpret_cast<sockaddr*>(&address), &size) == 0;
+  return std::string(
+      unix_address->sun_path,
+      strnlen(unix_address->sun_path,
+              std::min<size_t>(size - kPath, sizeof(sockaddr_un) - kPath)));
 }
 
 }  // namespace
@@ -50,11 +45,13 @@ void CutConnections(absl::string_view part) {
   if (!names.ok()) return;
   for (const std::string& name : *names) {
     int fd = -1;
-    if (!absl::SimpleAtoi(name, &fd) || !IsConnected(fd)) continue;
+    if (!absl::SimpleAtoi(name, &fd)) continue;
+    // A listening socket has no peer, and stays.
+    std::optional<std::string> connection = NameOf(fd, getpeername);
+    if (!connection.has_value()) continue;
     // The server's path is the name of its own end.
-    std::string connection = NameOf(fd, getpeername);
-    if (connection.empty()) connection = NameOf(fd, getsockname);
-    if (connection.empty() || !absl::StrContains(connection, part)) continue;
+    if (connection->empty()) connection = NameOf(fd, getsockname).value_or("");
+    if (connection->empty() || !absl::StrContains(*connection, part)) continue;
     shutdown(fd, SHUT_RDWR);
   }
 }

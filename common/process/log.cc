@@ -5,46 +5,37 @@
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
+#include <iterator>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
-#include "common/files/file.h"
-#include "common/status.h"
 
 namespace gandem {
 namespace {
 
-spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  switch (level) {
-    case LogLevel::kDebug:
-      return spdlog::level::debug;
-    case LogLevel::kInfo:
-      return spdlog::level::info;
-    case LogLevel::kWarn:
-      return spdlog::level::warn;
-    case LogLevel::kError:
-      return spdlog::level::err;
-  }
-  return spdlog::level::err;
-}
+// By LogLevel.
+struct LevelRow {
+  absl::string_view name;
+  spdlog::level::level_enum level;
+};
+constexpr LevelRow kLevels[] = {{"debug", spdlog::level::debug},
+                                {"info", spdlog::level::info},
+                                {"warn", spdlog::level::warn},
+                                {"error", spdlog::level::err}};
 
-std::optional<LogLevel> ParseLevel(absl::string_view name) {
-  if (name == "debug") return LogLevel::kDebug;
-  if (name == "info") return LogLevel::kInfo;
-  if (name == "warn") return LogLevel::kWarn;
-  if (name == "error") return LogLevel::kError;
-  return std::nullopt;
+spdlog::level::level_enum ToSpdlog(LogLevel level) {
+  return kLevels[static_cast<size_t>(level)].level;
 }
 
 std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
                                            absl::string_view who,
-                                           LogLevel level) {
+                                           spdlog::level::level_enum level) {
   auto logger =
       std::make_shared<spdlog::logger>("gandem", sinks.begin(), sinks.end());
-  logger->set_level(ToSpdlog(level));
+  logger->set_level(level);
   logger->flush_on(spdlog::level::info);
   // In spdlog's pattern a percent sign starts a field.
   logger->set_pattern(absl::StrCat("%Y-%m-%d %H:%M:%S.%e %L ",
@@ -58,7 +49,7 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>(
       MakeLogger({std::make_shared<spdlog::sinks::stderr_sink_mt>()}, "",
-                 LogLevel::kInfo));
+                 spdlog::level::info));
   return *logger;
 }
 
@@ -67,8 +58,9 @@ std::shared_ptr<spdlog::logger>& Logger() {
 // Builds a new logger before it replaces the old one, so that a fault leaves
 // that in place.
 absl::Status InitLogging(const LogOptions& options) {
-  const std::optional<LogLevel> level = ParseLevel(options.level);
-  if (!level.has_value()) {
+  const auto* const row =
+      std::ranges::find(kLevels, options.level, &LevelRow::name);
+  if (row == std::end(kLevels)) {
     return absl::InvalidArgumentError(
         absl::StrCat("log level '", options.level,
                      "' is not one of debug, info, warn, error"));
@@ -89,7 +81,7 @@ absl::Status InitLogging(const LogOptions& options) {
   const std::string who = options.rank < 0
                               ? options.role
                               : absl::StrCat(options.role, "/", options.rank);
-  Logger() = MakeLogger(std::move(sinks), who, *level);
+  Logger() = MakeLogger(std::move(sinks), who, row->level);
   return absl::OkStatus();
 }
 

@@ -52,7 +52,6 @@ void BlockSignals(std::initializer_list<int> signals) {
   GANDEM_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
-// Blocked signals pass through exec: a child has to start with none.
 void UnblockAllSignals() {
   sigset_t none;
   sigemptyset(&none);

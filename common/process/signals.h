@@ -19,7 +19,8 @@ namespace gandem {
 // signal that no SignalThread takes is ignored.
 void BlockSignals(std::initializer_list<int> signals);
 
-// Children inherit the mask of their parent; call it between fork and exec.
+// Children inherit the mask of their parent, even through exec; call it between
+// fork and exec.
 // Safe there: one system call, no memory.
 void UnblockAllSignals();
 

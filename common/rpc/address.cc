@@ -34,6 +34,19 @@ absl::StatusOr<Address> ParseUnix(absl::string_view text,
   return Address{.unix_path = std::string(path)};
 }
 
+// A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name is not,
+// whatever it resolves to.
+bool IsLoopback(const Address& address) {
+  if (address.is_unix() || address.host == "localhost") return true;
+  in_addr v4;
+  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
+    return ntohl(v4.s_addr) >> 24 == 127;
+  }
+  in6_addr v6;
+  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
+         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
+}
+
 }  // namespace
 
 // Names are not looked up here: they may exist on the host that connects only.
@@ -69,17 +82,6 @@ std::string ToString(const Address& address) {
     return absl::StrCat("[", address.host, "]:", address.port);
   }
   return absl::StrCat(address.host, ":", address.port);
-}
-
-bool IsLoopback(const Address& address) {
-  if (address.is_unix() || address.host == "localhost") return true;
-  in_addr v4;
-  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
-    return ntohl(v4.s_addr) >> 24 == 127;
-  }
-  in6_addr v6;
-  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
-         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
 }
 
 absl::Status CheckListenAddress(const Address& address, bool insecure_network) {

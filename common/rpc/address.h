@@ -30,10 +30,6 @@ inline constexpr size_t kMaxUnixPath = 107;
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 std::string ToString(const Address& address);
 
-// A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name is not,
-// whatever it resolves to.
-bool IsLoopback(const Address& address);
-
 // Traffic is not encrypted yet, so only this host may connect:
 //   FAILED_PRECONDITION  another address without `insecure_network`.
 absl::Status CheckListenAddress(const Address& address, bool insecure_network);

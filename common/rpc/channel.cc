@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/rpc/channel.h"
 
+#include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -19,7 +21,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/process/log.h"
-#include "common/rpc/keep_grpc.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -79,14 +80,10 @@ absl::Status WhyNoServer(const Address& address) {
     unlink(address.unix_path.c_str());
     return absl::UnavailableError(what);
   }
-  const addrinfo hints = {.ai_flags = AI_PASSIVE,
-                          .ai_family = AF_UNSPEC,
-                          .ai_socktype = SOCK_STREAM,
-                          .ai_protocol = 0,
-                          .ai_addrlen = 0,
-                          .ai_addr = nullptr,
-                          .ai_canonname = nullptr,
-                          .ai_next = nullptr};
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
   addrinfo* list = nullptr;
   const int failed = getaddrinfo(
       address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
@@ -127,21 +124,47 @@ std::string ToGrpcTarget(const Address& address) {
 
 // Whatever gRPC complains about comes back as a Status too; its own lines would
 // tear the progress bar apart.
-void SendGrpcLogToOurs() {
-  static const bool once = [] {
-    gpr_set_log_function([](gpr_log_func_args* line) {
-      // gRPC says this and aborts; all else it says is about connections that
-      // are tried again.
-      if (absl::StartsWith(line->message, "assertion failed")) {
-        GANDEM_LOG_ERROR("grpc: {}:{}: {}", line->file, line->line,
-                         line->message);
-      } else {
-        GANDEM_LOG_DEBUG("grpc: {}", line->message);
-      }
-    });
-    return true;
+void LogOfGrpc(gpr_log_func_args* line) {
+  // gRPC says this and aborts; all else it says is about connections that are
+  // tried again.
+  if (absl::StartsWith(line->message, "assertion failed")) {
+    GANDEM_LOG_ERROR("grpc: {}:{}: {}", line->file, line->line, line->message);
+  } else {
+    GANDEM_LOG_DEBUG("grpc: {}", line->message);
+  }
+}
+
+// Keeps gRPC running until the process ends. When the last channel or server of
+// a process goes, gRPC stops its own threads, and in 1.51 that can take 10 s (a
+// thread that still polls) or abort (an event left in the queue that callback
+// calls share). A worker's exchange comes and goes with the run epochs.
+class Keeper {
+ public:
+  // One callback call, so that its channel holds the shared queue for good.
+  Keeper()
+      : stub_(grpc::CreateChannel("unix:/nonexistent",
+                                  grpc::InsecureChannelCredentials())) {
+    const grpc::Slice nothing;
+    request_ = grpc::ByteBuffer(&nothing, 1);
+    grpc_init();
+    context_.set_deadline(std::chrono::system_clock::now());
+    stub_.UnaryCall(&context_, "/gandem.None/None", grpc::StubOptions(),
+                    &request_, &reply_, [](const grpc::Status&) {});
+  }
+
+ private:
+  grpc::GenericStub stub_;
+  grpc::ClientContext context_;
+  grpc::ByteBuffer request_;
+  grpc::ByteBuffer reply_;
+};
+
+void StartGrpc() {
+  static const Keeper* const keeper = [] {
+    gpr_set_log_function(LogOfGrpc);
+    return new Keeper;  // never destroyed
   }();
-  (void)once;
+  (void)keeper;
 }
 
 int Milliseconds(absl::Duration duration) {
@@ -160,8 +183,7 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(Check(options));
-  SendGrpcLogToOurs();
-  KeepGrpcRunning();
+  StartGrpc();
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(max_bytes);
@@ -190,11 +212,10 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address));
   GANDEM_RETURN_IF_ERROR(CheckListenAddress(address, options.insecure_network));
   GANDEM_RETURN_IF_ERROR(Check(options.rpc));
-  SendGrpcLogToOurs();
   if (address.is_unix()) {
     GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
   }
-  KeepGrpcRunning();
+  StartGrpc();
   const int max_bytes = static_cast<int>(options.rpc.max_message_bytes);
   grpc::ServerBuilder builder;
   builder.SetMaxSendMessageSize(max_bytes);

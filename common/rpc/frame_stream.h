@@ -77,6 +77,10 @@ class FrameStream : public Reactor {
 
  private:
   enum class Event { kNone, kDone, kFailed };
+  struct Message {
+    grpc::ByteBuffer bytes;
+    Frame frame;  // what they were made of
+  };
 
   void OnReadDone(bool ok) override { Signal(&FrameStream::read_event_, ok); }
   void OnWriteDone(bool ok) override { Signal(&FrameStream::write_event_, ok); }
@@ -91,7 +95,7 @@ class FrameStream : public Reactor {
 
   void Step() {
     TakeEvents();
-    if (std::exchange(sent_, false)) Sent(*outgoing_frame_);
+    if (std::exchange(sent_, false)) Sent(outgoing_->frame);
     StartReading();
     while (!end_.has_value() && !arrived_.empty() && HandleFirst()) {
       StartReading();
@@ -135,19 +139,17 @@ class FrameStream : public Reactor {
     Prepare();
     if (writing_ || !prepared_.has_value()) return;
     writing_ = true;
-    outgoing_ = *std::move(prepared_);
-    outgoing_frame_ = std::exchange(prepared_frame_, std::nullopt);
-    prepared_.reset();
-    this->StartWrite(&outgoing_);
+    outgoing_ = std::exchange(prepared_, std::nullopt);
+    this->StartWrite(&outgoing_->bytes);
     Prepare();
   }
 
   void Prepare() {
     if (prepared_.has_value()) return;
-    prepared_frame_ = NextFrame();
-    if (prepared_frame_.has_value()) {
-      prepared_ = Codec::Encode(*prepared_frame_);
-    }
+    std::optional<Frame> frame = NextFrame();
+    if (!frame.has_value()) return;
+    prepared_ =
+        Message{.bytes = Codec::Encode(*frame), .frame = *std::move(frame)};
   }
 
   // False: the first frame has to wait.
@@ -180,10 +182,8 @@ class FrameStream : public Reactor {
   bool ended_ = false;
   grpc::ByteBuffer incoming_;
   bool sent_ = false;
-  grpc::ByteBuffer outgoing_;
-  std::optional<Frame> outgoing_frame_;  // what it was made of
-  std::optional<grpc::ByteBuffer> prepared_;
-  std::optional<Frame> prepared_frame_;
+  std::optional<Message> outgoing_;
+  std::optional<Message> prepared_;
   std::deque<grpc::ByteBuffer> arrived_;
   std::optional<Frame> current_;  // the first of arrived_, decoded
 

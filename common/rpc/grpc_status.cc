@@ -16,7 +16,6 @@ constexpr size_t kMaxMessage = 2000;
 
 }  // namespace
 
-// A message travels in HTTP headers, whose size is limited.
 grpc::Status ToGrpcStatus(const absl::Status& status) {
   if (status.ok()) return grpc::Status::OK;
   std::string message(status.message().substr(0, kMaxMessage));
@@ -40,7 +39,6 @@ absl::Status FromGrpcStatus(const grpc::Status& status) {
   return result;
 }
 
-// As a payload of the status, which callers that do not know it pass on.
 absl::Status WithErrorDetail(absl::Status status, const ErrorDetail& detail) {
   GANDEM_CHECK(!status.ok());
   status.SetPayload(kDetailUrl, absl::Cord(detail.SerializeAsString()));

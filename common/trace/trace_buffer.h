@@ -11,6 +11,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -44,14 +45,42 @@ class TraceBuffer {
   };
 
   // Empties it; from now on it takes up to `max_events`.
-  void Open(size_t max_events);
+  void Open(size_t max_events) {
+    absl::MutexLock lock(&mu_);
+    is_open_ = true;
+    max_events_ = max_events;
+    events_.clear();
+    dropped_ = 0;
+  }
+
   // Does nothing while it is closed.
-  void Add(const TraceEvent& event);
+  void Add(const TraceEvent& event) {
+    absl::MutexLock lock(&mu_);
+    if (!is_open_) return;
+    if (events_.size() < max_events_) {
+      events_.push_back(event);
+    } else {
+      ++dropped_;
+    }
+  }
+
   // Waits until it is half full, closed, or the deadline. `space` is an empty
-  // vector whose memory is used again.
-  Batch Take(std::vector<TraceEvent> space, absl::Time deadline);
+  // vector whose memory is used again: lists are exchanged, so that nobody
+  // copies events under the lock.
+  Batch Take(std::vector<TraceEvent> space, absl::Time deadline) {
+    absl::MutexLock lock(&mu_);
+    mu_.AwaitWithDeadline(absl::Condition(this, &TraceBuffer::IsUrgent),
+                          deadline);
+    return {.events = std::exchange(events_, std::move(space)),
+            .dropped = std::exchange(dropped_, 0),
+            .is_last = !is_open_};
+  }
+
   // Take hands out what is left.
-  void Close();
+  void Close() {
+    absl::MutexLock lock(&mu_);
+    is_open_ = false;
+  }
 
  private:
   bool IsUrgent() const ABSL_SHARED_LOCKS_REQUIRED(mu_) {

@@ -31,14 +31,10 @@ std::string NewPath(const std::string& folder, const std::string& name) {
 }
 
 std::string ThreadName(const TraceEvent& event) {
-  const int64_t thread = event.thread;
-  if (thread == static_cast<int64_t>(TraceTrack::kGeneratorRounds)) {
-    return "generator rounds";
-  }
-  if (thread == static_cast<int64_t>(TraceTrack::kDiscriminatorRounds)) {
-    return "discriminator rounds";
-  }
-  if (thread == getpid()) return "compute";
+  const auto track = static_cast<TraceTrack>(event.thread);
+  if (track == TraceTrack::kGeneratorRounds) return "generator rounds";
+  if (track == TraceTrack::kDiscriminatorRounds) return "discriminator rounds";
+  if (event.thread == getpid()) return "compute";
   return event.thread_name.data();
 }
 

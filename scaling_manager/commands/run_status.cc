@@ -15,7 +15,6 @@
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
-#include "common/files/file_tail.h"
 #include "common/status.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/commands/status_client.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
-#include "common/files/file_tail.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
 

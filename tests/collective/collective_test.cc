@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "collective/single_process.h"
 #include "collective/transport_collective.h"
 #include "tests/collective/collective_contract.h"
 #include "tests/testing/in_process_fleet.h"
@@ -363,24 +362,6 @@ TEST(CollectiveTest, OptionsAreChecked) {
                        "collective: chunk_bytes 12 is not a multiple of 8; "
                        "small_bytes -1 is not in [0, 67108864]; hosts are "
                        "given for 1 ranks of 2"));
-}
-
-TEST(SingleProcessTest, IsDoneAtOnce) {
-  const auto collective = CreateSingleProcess();
-  EXPECT_EQ(collective->rank(), 0);
-  EXPECT_EQ(collective->size(), 1);
-  Bytes bytes(8, std::byte{3});
-  collective->AllReduce(bytes, ElementType::kFloat64);
-  collective->AllGather(bytes);
-  const auto done = collective->Broadcast(bytes, 0);
-  EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
-  EXPECT_EQ(bytes, Bytes(8, std::byte{3}));
-  EXPECT_EQ(collective->stats().sent_bytes, 0);
-  EXPECT_EQ(collective->stats().busy, absl::ZeroDuration());
-  collective->Close(absl::CancelledError("the end"));
-  EXPECT_OK(collective->Wait(done, absl::InfinitePast()));
-  EXPECT_THAT(collective->Wait(collective->Barrier(), absl::InfinitePast()),
-              StatusIs(absl::StatusCode::kCancelled, HasSubstr("the end")));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "absl/time/clock.h"
-#include "collective/single_process.h"
+#include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem::testing {
@@ -25,8 +25,8 @@ using ::testing::HasSubstr;
 
 // Runs everywhere: nothing stands in for NCCL.
 TEST(NcclCollectiveTest, WithoutAGpuItSaysSo) {
-  const auto bootstrap = CreateSingleProcess();
-  const auto nccl = CreateNccl({.device = 1000}, bootstrap.get(),
+  const auto bootstrap = MakeInProcessFleet(1, {});
+  const auto nccl = CreateNccl({.device = 1000}, bootstrap[0].get(),
                                absl::Now() + absl::Seconds(30));
   EXPECT_THAT(nccl, StatusIs(absl::StatusCode::kFailedPrecondition,
                              AnyOf(HasSubstr("built without NCCL"),
@@ -42,9 +42,9 @@ class NcclGpuTest : public ::testing::Test {
     if (cudaGetDeviceCount(&count) != cudaSuccess || count == 0) {
       GTEST_SKIP() << "no GPU";
     }
-    const auto bootstrap = CreateSingleProcess();
-    ASSERT_OK_AND_ASSIGN(
-        nccl_, CreateNccl({}, bootstrap.get(), absl::Now() + absl::Minutes(1)));
+    const auto bootstrap = MakeInProcessFleet(1, {});
+    ASSERT_OK_AND_ASSIGN(nccl_, CreateNccl({}, bootstrap[0].get(),
+                                           absl::Now() + absl::Minutes(1)));
     void* memory = nullptr;
     ASSERT_EQ(cudaMalloc(&memory, kBytes), cudaSuccess);
     memory_ = static_cast<std::byte*>(memory);

@@ -13,7 +13,7 @@
 // of gradients that the same pass sends (gradient_buckets.h). All ranks still
 // submit the same operations in the same order: their graphs are made by the
 // same code from the same number of micro-batches
-// (common/config/fleet_validate.h), whatever is in the images, and one thread
+// (common/config/fleet_validate.cc), whatever is in the images, and one thread
 // runs a graph in an order that depends on the graph alone.
 //
 // Owner: the role. The collective outlives it and all graphs of its passes.

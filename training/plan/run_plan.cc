@@ -2,7 +2,6 @@
 #include "training/plan/run_plan.h"
 
 #include "common/config/loss_needs.h"
-#include "common/config/micro_batch.h"
 #include "common/config/run_config.h"
 #include "models/torch.h"
 

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/config/loss_validate.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/validate_parts.h"
 #include "common/files/text_proto.h"
 #include "tests/testing/status_matchers.h"
 

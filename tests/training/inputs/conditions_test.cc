@@ -11,6 +11,7 @@
 #include <tuple>
 #include <utility>
 
+#include "common/config/run_config.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "generator_worker/generator_role.h"
 #include "models/torch.h"

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/config/loss_validate.h"
+#include "common/config/validate_parts.h"
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"

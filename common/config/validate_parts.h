@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The parts of ValidateRunConfig that have a source of their own. Each adds
+// every fault: its field, its value, and what to change.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include "common/faults.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// Losses, penalties and augmentation, and whether the rest of the config gives
+// them what they need.
+void CheckLosses(const RunConfig& config, Faults& faults);
+
+// Does a discriminator of this kind have batch norm? A penalty on the gradient
+// of each image by itself has no meaning then (traps.md 7).
+bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
+
+// Precisions of both roles and of the exchange between them, and loss scales.
+void CheckPrecision(const RunConfig& config, Faults& faults);
+
+// Several workers per role: what each can do by itself, and what needs all
+// images of a batch in one place.
+void CheckFleets(const RunConfig& config, Faults& faults);
+
+}  // namespace gandem
