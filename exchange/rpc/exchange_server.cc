@@ -27,8 +27,8 @@ using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
 class ExchangeServer::Service final
     : public RawStreams<Exchange::WithCallbackMethod_Hello<Exchange::Service>> {
  public:
-  Service(const ExchangeOptions& options, DiscriminatorPort* port)
-      : context_(std::make_shared<ServerContext>(options, port)) {}
+  Service(const ExchangeOptions& options, DiscriminatorEnd* end)
+      : context_(std::make_shared<ServerContext>(options, end)) {}
 
   const std::shared_ptr<ServerContext>& context() const { return context_; }
 
@@ -64,15 +64,15 @@ class ExchangeServer::Service final
   const std::shared_ptr<ServerContext> context_;
 };
 
-ExchangeServer::ExchangeServer(DiscriminatorPort* port,
+ExchangeServer::ExchangeServer(DiscriminatorEnd* end,
                                std::unique_ptr<Service> service)
-    : port_(port), service_(std::move(service)) {}
+    : end_(end), service_(std::move(service)) {}
 
 absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
-    const Options& options, DiscriminatorPort* port) {
+    const Options& options, DiscriminatorEnd* end) {
   GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
   std::unique_ptr<ExchangeServer> result(new ExchangeServer(
-      port, std::make_unique<Service>(options.exchange, port)));
+      end, std::make_unique<Service>(options.exchange, end)));
   Service* const service = result->service_.get();
   GANDEM_ASSIGN_OR_RETURN(
       result->server_,
@@ -85,12 +85,12 @@ absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
             builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                        kMaxCallsPerConnection);
           }));
-  port->SetListener([context = service->context()] { context->PokeAll(); });
+  end->SetListener([context = service->context()] { context->PokeAll(); });
   return result;
 }
 
 ExchangeServer::~ExchangeServer() {
-  port_->SetListener({});
+  end_->SetListener({});
   if (server_ != nullptr) server_->Shutdown(absl::InfinitePast());
 }
 
