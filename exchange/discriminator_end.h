@@ -36,7 +36,6 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // INVALID_ARGUMENT lists every option that is out of range.
   static absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> Create(
       const ExchangeOptions& options);
-  ~DiscriminatorEnd() override = default;
 
   // The worker's face.
   absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,

@@ -101,7 +101,6 @@ class ClientStream
         method_(method),
         core_(std::move(core)),
         server_(server) {}
-  ~ClientStream() override = default;
 
   // Starts the call; it ends with core.StreamEnded().
   void Begin(grpc::GenericStub& stub, std::shared_ptr<ClientStream> self);

@@ -15,8 +15,6 @@ namespace {
 // on one connection.
 constexpr int kMaxCallsPerConnection = 32;
 
-using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-
 template <typename Base>
 using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
     Exchange::WithRawCallbackMethod_Feedback<
@@ -51,13 +49,13 @@ class ExchangeServer::Service final
     return reactor;
   }
 
-  RawReactor* PutImages(grpc::CallbackServerContext* call) override {
+  ServerReactor* PutImages(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kImages, context_, call);
   }
-  RawReactor* Feedback(grpc::CallbackServerContext* call) override {
+  ServerReactor* Feedback(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kFeedback, context_, call);
   }
-  RawReactor* FetchCritic(grpc::CallbackServerContext* call) override {
+  ServerReactor* FetchCritic(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kCritic, context_, call);
   }
 

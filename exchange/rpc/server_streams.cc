@@ -15,9 +15,6 @@
 
 namespace gandem {
 
-using ServerReactor =
-    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-
 // Checks who is there and leaves the rest to the kinds of streams.
 class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
@@ -27,7 +24,6 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
         context_(std::move(context)),
         kind_(kind),
         call_(call) {}
-  ~ServerStream() override = default;
 
   void Begin(std::shared_ptr<ServerStream> self) {
     context_->Add(self);

@@ -22,6 +22,8 @@
 namespace gandem {
 
 enum class StreamKind { kImages, kFeedback, kCritic };
+using ServerReactor =
+    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 class ServerStream;
 
@@ -55,8 +57,8 @@ class ServerContext {
 };
 
 // Begins to serve a call.
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ServeStream(
-    StreamKind kind, std::shared_ptr<ServerContext> context,
-    grpc::CallbackServerContext* call);
+ServerReactor* ServeStream(StreamKind kind,
+                           std::shared_ptr<ServerContext> context,
+                           grpc::CallbackServerContext* call);
 
 }  // namespace gandem
