@@ -15,6 +15,12 @@ at::Tensor Plus(const at::Tensor& sum, const at::Tensor& term) {
   return term.defined() ? sum + term : sum;
 }
 
+// Adds weight * penalty(); a weight of 0 spares the work.
+template <typename Penalty>
+void AddPenalty(double weight, at::Tensor& sum, Penalty penalty) {
+  if (weight > 0) sum = Plus(sum, weight * penalty());
+}
+
 // Standard deviation of all values of all ranks.
 double Deviation(const at::Tensor& own, FleetGather* fleet) {
   if (fleet == nullptr) return own.std().item<double>();
@@ -151,28 +157,24 @@ at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
                                                  int64_t first_index) {
   const PenaltyOptions& weights = options_.penalties;
   at::Tensor sum;
-  if (const double weight = weights.r1 * gradient_factor_; weight > 0) {
-    sum = weight * Mean(SquaredNormPenalties(
-                       ImageGradient(verdict.logits_N, images_NCHW)));
-  }
-  if (const double weight = weights.dragan * gradient_factor_; weight > 0) {
+  AddPenalty(weights.r1 * gradient_factor_, sum, [&] {
+    return Mean(
+        SquaredNormPenalties(ImageGradient(verdict.logits_N, images_NCHW)));
+  });
+  AddPenalty(weights.dragan * gradient_factor_, sum, [&] {
     const int64_t values = images_NCHW.numel() / images_NCHW.size(0);
     const at::Tensor points_NCHW =
         Perturb(images_NCHW, real_deviation_,
                 UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
                              images_NCHW.size(0), 1 + values));
-    sum = Plus(sum, weight * UnitNormPenaltyAt(points_NCHW, condition));
-  }
-  if (weights.consistency_real > 0) {
-    sum =
-        Plus(sum, weights.consistency_real *
-                      Consistency(images_NCHW, condition, verdict,
-                                  Key(Purpose::kConsistencyReal, first_index)));
-  }
-  if (lecam_.Active(step_)) {
-    sum =
-        Plus(sum, weights.lecam * Mean(lecam_.RealPenalties(verdict.logits_N)));
-  }
+    return UnitNormPenaltyAt(points_NCHW, condition);
+  });
+  AddPenalty(weights.consistency_real, sum, [&] {
+    return Consistency(images_NCHW, condition, verdict,
+                       Key(Purpose::kConsistencyReal, first_index));
+  });
+  AddPenalty(lecam_weight(), sum,
+             [&] { return Mean(lecam_.RealPenalties(verdict.logits_N)); });
   return sum;
 }
 
@@ -181,30 +183,25 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
     const Verdict& verdict, int64_t first_index) {
   const PenaltyOptions& weights = options_.penalties;
   at::Tensor sum;
-  if (const double weight = weights.r2 * gradient_factor_; weight > 0) {
-    sum = weight * Mean(SquaredNormPenalties(
-                       ImageGradient(verdict.logits_N, images_NCHW)));
-  }
-  if (const double weight = weights.gradient_penalty * gradient_factor_;
-      weight > 0) {
+  AddPenalty(weights.r2 * gradient_factor_, sum, [&] {
+    return Mean(
+        SquaredNormPenalties(ImageGradient(verdict.logits_N, images_NCHW)));
+  });
+  AddPenalty(weights.gradient_penalty * gradient_factor_, sum, [&] {
     const Waiting& real = waiting_.at(first_index);
     const at::Tensor points_NCHW =
         Interpolate(real.images_NCHW, images_NCHW,
                     UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
                                  images_NCHW.size(0), 1));
     // Labels are those of the real images (models.md 4.3).
-    sum = Plus(sum, weight * UnitNormPenaltyAt(points_NCHW, real.condition));
-  }
-  if (weights.consistency_generated > 0) {
-    sum = Plus(
-        sum, weights.consistency_generated *
-                 Consistency(images_NCHW, condition, verdict,
-                             Key(Purpose::kConsistencyGenerated, first_index)));
-  }
-  if (lecam_.Active(step_)) {
-    sum = Plus(
-        sum, weights.lecam * Mean(lecam_.GeneratedPenalties(verdict.logits_N)));
-  }
+    return UnitNormPenaltyAt(points_NCHW, real.condition);
+  });
+  AddPenalty(weights.consistency_generated, sum, [&] {
+    return Consistency(images_NCHW, condition, verdict,
+                       Key(Purpose::kConsistencyGenerated, first_index));
+  });
+  AddPenalty(lecam_weight(), sum,
+             [&] { return Mean(lecam_.GeneratedPenalties(verdict.logits_N)); });
   return sum;
 }
 

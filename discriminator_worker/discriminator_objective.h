@@ -77,6 +77,9 @@ class DiscriminatorObjective {
   at::Tensor Mean(const at::Tensor& penalties) const {
     return BatchMean(penalties, batch_size_);
   }
+  double lecam_weight() const {
+    return lecam_.Active(step_) ? options_.penalties.lecam : 0;
+  }
   at::Tensor RealPenalties(const at::Tensor& images_NCHW,
                            const Condition& condition, const Verdict& verdict,
                            int64_t first_index);

@@ -140,11 +140,9 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Train(
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
   if (real_step_ != updates()) {
-    absl::StatusOr<RealImages> images = timer()->Timed(RoundTimer::kData, [&] {
+    GANDEM_ASSIGN_OR_RETURN(real_, timer()->Timed(RoundTimer::kData, [&] {
       return parts_.real_images(updates(), deadline);
-    });
-    GANDEM_RETURN_IF_ERROR(images.status());
-    real_ = *std::move(images);
+    }));
     real_step_ = updates();
     objective_.BeginStep(updates(), real_.images_NCHW);
   }
@@ -170,17 +168,17 @@ absl::StatusOr<WaitEnd> DiscriminatorRole::Take(const DiscriminatorOp& op,
   // BOUNDED is at a version here, before the step's first forward; the wait
   // below ends when somebody wants it.
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
-  absl::StatusOr<TakenImages> taken = timer()->Timed(RoundTimer::kImages, [&] {
-    return exchange_->TakeImages(round(), op.range.first, op.range.count,
-                                 deadline);
-  });
-  GANDEM_RETURN_IF_ERROR(taken.status());
-  if (taken->end == WaitEnd::kAsked) return WaitEnd::kAsked;
+  GANDEM_ASSIGN_OR_RETURN(
+      TakenImages taken, timer()->Timed(RoundTimer::kImages, [&] {
+        return exchange_->TakeImages(round(), op.range.first, op.range.count,
+                                     deadline);
+      }));
+  if (taken.end == WaitEnd::kAsked) return WaitEnd::kAsked;
   GANDEM_FAILPOINT("discriminator.after_take");
-  for (const ImageBatch& piece : taken->pieces) {
+  for (const ImageBatch& piece : taken.pieces) {
     image_age_ = std::max(image_age_, round() - piece.round);
   }
-  taken_[op.range.first] = std::move(taken->pieces);
+  taken_[op.range.first] = std::move(taken.pieces);
   return WaitEnd::kDone;
 }
 

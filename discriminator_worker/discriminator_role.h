@@ -27,6 +27,8 @@
 #include "training/inputs/sources.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
+#include "training/plan/run_plan.h"
+#include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
 #include "training/state/module_state.h"
 
@@ -93,5 +95,13 @@ class DiscriminatorRole : public RoundRole {
   double logit_generated_sum_ = 0;
   int64_t image_age_ = 0;
 };
+
+// Builds the discriminator's role of a run from its plan: network, optimizer,
+// real images, and the state of a checkpoint.
+// Errors: what is wrong with the config, the dataset, the device or the
+// checkpoint; Torch exceptions.
+absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
+    const RunPlan& plan, const RoleSetup& setup,
+    DiscriminatorExchange* exchange);
 
 }  // namespace gandem

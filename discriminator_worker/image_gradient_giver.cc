@@ -43,27 +43,22 @@ class ImageGradientGiver : public FeedbackGiver {
 
   absl::Status AnswerNext(int64_t due_round, absl::Time deadline) {
     if (!request_.has_value()) {
-      absl::StatusOr<ImageBatch> request =
-          parts_.timer->Timed(RoundTimer::kFeedback, [&] {
+      GANDEM_ASSIGN_OR_RETURN(
+          request_, parts_.timer->Timed(RoundTimer::kFeedback, [&] {
             return parts_.exchange->NextFeedbackRequest(due_round, deadline);
-          });
-      GANDEM_RETURN_IF_ERROR(request.status());
-      request_ = *std::move(request);
+          }));
     }
     GANDEM_RETURN_IF_ERROR(TakeRealImages(request_->round, deadline));
-    const ImageBatch images = *std::move(request_);
-    request_.reset();
-    return Answer(images);
+    return Answer(*std::exchange(request_, std::nullopt));
   }
 
   absl::Status TakeRealImages(int64_t round, absl::Time deadline) {
     if (!parts_.real_images) return absl::OkStatus();
     while (real_round_ < round) {
-      absl::StatusOr<RealImages> images = parts_.timer->Timed(
-          RoundTimer::kData,
-          [&] { return parts_.real_images(real_round_ + 1, deadline); });
-      GANDEM_RETURN_IF_ERROR(images.status());
-      real_ = *std::move(images);
+      GANDEM_ASSIGN_OR_RETURN(
+          real_, parts_.timer->Timed(RoundTimer::kData, [&] {
+            return parts_.real_images(real_round_ + 1, deadline);
+          }));
       ++real_round_;
     }
     if (real_round_ == round) return absl::OkStatus();

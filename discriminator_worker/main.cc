@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The discriminator worker's binary; see worker/worker_main.h.
-#include "discriminator_worker/make_discriminator_role.h"
+#include "discriminator_worker/discriminator_role.h"
 #include "worker/worker_main.h"
 
 int main(int argc, char** argv) {

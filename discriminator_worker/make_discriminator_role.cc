@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "discriminator_worker/make_discriminator_role.h"
-
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "discriminator_worker/discriminator_role.h"
-#include "discriminator_worker/real_images.h"
-#include "models/layers/batch_norm.h"
 #include "models/torch.h"
+#include "pipeline/prefetcher.h"
 #include "pipeline/sources/open_dataset.h"
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
@@ -16,6 +14,39 @@
 
 namespace gandem {
 namespace {
+
+// Real images, read ahead in the keyed order of the run, with what belongs to
+// them: labels, or the other half of a pair.
+absl::StatusOr<RealImageSource> ReadRealImages(
+    const DataPlan& plan, std::shared_ptr<const Dataset> dataset,
+    const Prefetcher::Options& reading, const Compute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Prefetcher> prefetcher,
+                          Prefetcher::Create(dataset, reading));
+  const int64_t count = reading.num_images;
+  const TensorFormat format{.channels = dataset->shape().channels,
+                            .height = dataset->shape().height,
+                            .width = dataset->shape().width};
+  const bool has_classes = plan.shape.num_classes > 0;
+  const bool has_pairs = plan.has_pairs();
+  const int64_t channels = plan.shape.image.channels;
+  return RealImageSource(
+      [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
+        GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
+                                prefetcher->Next(deadline));
+        if (batch.step != step) {
+          return absl::InternalError(absl::StrCat(
+              "real images of step ", batch.step, ", wanted ", step));
+        }
+        RealImages real = {
+            .images_NCHW = UnpackImages(batch.pixels, count, format, compute)};
+        if (has_pairs) return SplitPairs(real.images_NCHW, channels, compute);
+        if (has_classes) {
+          real.condition.labels_N =
+              torch::tensor(batch.labels, at::kLong).to(compute.device);
+        }
+        return real;
+      });
+}
 
 // Opens the dataset: for real images, and for what generated ones are made of.
 absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
@@ -31,28 +62,28 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.condition, OpenConditions(data, std::move(pairs), compute.device));
-  const int64_t first_round = setup.place.first_round;
-  const auto slice = [&](int64_t batch_size) {
-    return RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
+  const auto read_from = [&](int64_t first_step, int64_t batch_size) {
+    const IndexRange slice =
+        RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
+    return ReadRealImages(data, dataset,
+                          {.seed = data.seed,
+                           .first_step = first_step,
+                           .batch_size = batch_size,
+                           .first_image = slice.first,
+                           .num_images = slice.count,
+                           .depth = data.files.prefetch_batches()},
+                          compute);
   };
+  const int64_t first_round = setup.place.first_round;
   const Schedule& schedule = plan.schedule();
   GANDEM_ASSIGN_OR_RETURN(
       parts.real_images,
-      ReadRealImages(
-          data, dataset,
-          {.first = first_round * schedule.discriminator_steps_per_round,
-           .batch_size = schedule.discriminator_batch,
-           .slice = slice(schedule.discriminator_batch)},
-          compute));
+      read_from(first_round * schedule.discriminator_steps_per_round,
+                schedule.discriminator_batch));
   if (!plan.judges_with_real_images) return absl::OkStatus();
   // In the same order; with REUSED images also the same in each round.
-  GANDEM_ASSIGN_OR_RETURN(
-      parts.judging_images,
-      ReadRealImages(data, dataset,
-                     {.first = first_round,
-                      .batch_size = schedule.generator_batch,
-                      .slice = slice(schedule.generator_batch)},
-                     compute));
+  GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
+                          read_from(first_round, schedule.generator_batch));
   return absl::OkStatus();
 }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The critic that the discriminator has published, until every generator rank
-// has it, without a lock. EXACT needs each
-// version, so the slot is free for the next one once all have acknowledged.
-// BOUNDED wants the newest, so the next one replaces what has not left yet.
+// has it, without a lock. EXACT needs each version, so the slot is free for the
+// next one once all have acknowledged. BOUNDED wants the newest, so the next
+// one replaces what has not left yet.
 //
 // Owner: DiscriminatorEnd, under its mutex.
 // Thread safety: one thread; values, copies share the bytes.
@@ -29,7 +29,10 @@ class CriticSlot {
       : consistency_(consistency), acknowledged_(num_generators, -1) {}
 
   bool MayPublish() const {
-    return consistency_ == Consistency::kBounded || IsAllAcknowledged();
+    return consistency_ == Consistency::kBounded || !critic_.has_value() ||
+           std::ranges::all_of(acknowledged_, [this](int64_t version) {
+             return version >= critic_->version;
+           });
   }
 
   // Only while MayPublish().
@@ -72,12 +75,6 @@ class CriticSlot {
 
   // `rank` needs no critic any more.
   void Release(int rank) { acknowledged_[rank] = kReleased; }
-
-  bool IsAllAcknowledged() const {
-    return !critic_.has_value() ||
-           std::all_of(acknowledged_.begin(), acknowledged_.end(),
-                       [this](int64_t v) { return v >= critic_->version; });
-  }
 
  private:
   static constexpr int64_t kReleased = std::numeric_limits<int64_t>::max();

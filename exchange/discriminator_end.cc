@@ -186,8 +186,8 @@ absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
   for (;;) {
     bool is_asked = false;
     const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
-      const absl::Time before = std::exchange(
-          last_finish, *std::max_element(finish_.begin(), finish_.end()));
+      const absl::Time before =
+          std::exchange(last_finish, std::ranges::max(finish_));
       is_asked = IsAskedForFeedback();
       return is_asked || last_finish <= absl::Now() || last_finish != before;
     };
@@ -227,16 +227,14 @@ bool DiscriminatorEnd::IsAskedForFeedback() const {
 }
 
 bool DiscriminatorEnd::HasRoom(const ImageBatch& batch) const {
-  if (!IsTrained(batch.use)) return true;
-  if (IsAnswered(batch.use) && batch.round <= wanted_feedback_round_) {
-    return true;
-  }
-  return cache_.HasRoom(batch);
+  return !IsTrained(batch.use) ||
+         (IsAnswered(batch.use) && batch.round <= wanted_feedback_round_) ||
+         cache_.HasRoom(batch);
 }
 
 absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
                                                    const ImageBatch& batch) {
-  GANDEM_RETURN_IF_ERROR(CheckRank(rank));
+  GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, rank));
   GANDEM_RETURN_IF_ERROR(CheckImageBatch(options_, batch));
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
@@ -262,7 +260,7 @@ absl::StatusOr<bool> DiscriminatorEnd::OfferImages(int rank,
 }
 
 absl::Status DiscriminatorEnd::FinishGenerator(int rank, bool is_confirmed) {
-  GANDEM_RETURN_IF_ERROR(CheckRank(rank));
+  GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, rank));
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
   finish_[rank] = is_confirmed ? absl::InfinitePast()
@@ -316,13 +314,6 @@ absl::Status DiscriminatorEnd::status() const {
 void DiscriminatorEnd::SetListener(std::function<void()> listener) {
   absl::MutexLock lock(&mu_);
   listener_ = std::move(listener);
-}
-
-absl::Status DiscriminatorEnd::CheckRank(int rank) const {
-  if (rank >= 0 && rank < options_.num_generators) return absl::OkStatus();
-  return absl::InvalidArgumentError(
-      absl::StrCat("generator rank ", rank, " is not in [0, ",
-                   options_.num_generators - 1, "]"));
 }
 
 }  // namespace gandem

@@ -2,12 +2,13 @@
 //
 // The discriminator's end of the exchange: cache, feedback requests and
 // answers, and the critic slot behind one mutex. The worker sees it as
-// DiscriminatorExchange, a transport as DiscriminatorPort; there is no thread.
-// That makes many functions, but each caller sees one of the two interfaces.
+// DiscriminatorExchange. A transport calls the rest, on behalf of one generator
+// rank: nothing of that waits, and the listener says when it is worth trying
+// again. There is no thread.
 //
 // Owner: the discriminator's run epoch; outlives transport and worker calls.
 // Thread safety: any thread.
-// Errors: exchange.h and discriminator_port.h.
+// Errors: exchange.h; Close()'s reason from all calls that return a status.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +23,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "exchange/critic_slot.h"
-#include "exchange/discriminator_port.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
 #include "exchange/feedback_book.h"
@@ -31,13 +31,11 @@
 
 namespace gandem {
 
-class DiscriminatorEnd : public DiscriminatorExchange,
-                         public DiscriminatorPort {
+class DiscriminatorEnd : public DiscriminatorExchange {
  public:
   // INVALID_ARGUMENT lists every option that is out of range.
   static absl::StatusOr<std::unique_ptr<DiscriminatorEnd>> Create(
       const ExchangeOptions& options);
-  ~DiscriminatorEnd() override = default;
 
   // The worker's face.
   absl::StatusOr<TakenImages> TakeImages(int64_t round, int64_t first,
@@ -53,17 +51,39 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   void Close(absl::Status reason) override;
 
   // A transport's face.
-  absl::StatusOr<bool> OfferImages(int rank, const ImageBatch& batch) override;
-  absl::Status FinishGenerator(int rank, bool is_confirmed) override;
-  std::optional<FeedbackBook::Numbered> NextAnswer(int rank,
-                                                   int64_t after) override;
-  void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index) override;
-  absl::Status OpenCritics(int rank, int64_t version) override;
-  std::optional<CriticState> NextCritic(int rank, int64_t after) override;
-  void AcknowledgeCritic(int rank, int64_t version) override;
-  int64_t oldest_unfinished_round() const override;
-  absl::Status status() const override;
-  void SetListener(std::function<void()> listener) override;
+
+  // Accepts a batch, or a repeat of one; false: no room now, or its round is
+  // one that only other discriminators have come to.
+  //   INVALID_ARGUMENT     it does not fit the run, or is cut differently than
+  //                        the first time.
+  //   FAILED_PRECONDITION  its round is outside the accepted window.
+  absl::StatusOr<bool> OfferImages(int rank, const ImageBatch& batch);
+  // `rank` will send no more images and needs nothing more; with `is_confirmed`
+  // it also knows that this is known here, so this end may go.
+  absl::Status FinishGenerator(int rank, bool is_confirmed);
+
+  // The oldest answer numbered above `after` that `rank` has not acknowledged.
+  std::optional<FeedbackBook::Numbered> NextAnswer(int rank, int64_t after);
+  void AcknowledgeAnswer(int rank, int64_t round, int64_t first_index);
+
+  // `rank` says which critic is its newest, -1 for none: after a lost
+  // connection, or as a new process.
+  //   INVALID_ARGUMENT  that one was never published.
+  absl::Status OpenCritics(int rank, int64_t version);
+  // The published critic, if newer than `after` and not acknowledged.
+  std::optional<CriticState> NextCritic(int rank, int64_t after);
+  void AcknowledgeCritic(int rank, int64_t version);
+
+  // Every round before this one is completed.
+  int64_t oldest_unfinished_round() const;
+
+  // OK, or Close()'s reason.
+  absl::Status status() const;
+
+  // Called without a lock after an answer, a critic, more room or Close, by the
+  // thread that caused it. One listener; a call may still be under way for a
+  // moment after it was replaced, so it must own what it uses.
+  void SetListener(std::function<void()> listener);
 
  private:
   explicit DiscriminatorEnd(const ExchangeOptions& options);
@@ -79,7 +99,6 @@ class DiscriminatorEnd : public DiscriminatorExchange,
   void AdvanceToVersion(int64_t version) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // BOUNDED: images wait that a critic of the finished rounds may judge.
   bool IsAskedForFeedback() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status CheckRank(int rank) const;
   bool HasRoom(const ImageBatch& batch) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Notify() ABSL_LOCKS_EXCLUDED(mu_);

@@ -46,9 +46,21 @@ struct ImageBatch {
   int64_t round = 0;
   int64_t first_index = 0;
   int64_t count = 0;
-  int64_t generator_version = 0;  // theta that made them
+  int64_t generator_version = 0;  // theta that made them: the round's
   TensorFormat format = {};
   SharedBytes pixels = {};  // count * format.BytesPerImage()
+
+  IndexRange range() const { return {.first = first_index, .count = count}; }
+  // The images of a part of range(); shares the pixels.
+  ImageBatch Cut(IndexRange part) const {
+    ImageBatch batch = *this;
+    batch.first_index = part.first;
+    batch.count = part.count;
+    batch.pixels =
+        pixels.Slice((part.first - first_index) * format.BytesPerImage(),
+                     part.count * format.BytesPerImage());
+    return batch;
+  }
 };
 
 // d(generator loss)/d(image) for a batch that was sent for feedback.

@@ -17,10 +17,6 @@ constexpr int64_t kMaxSide = int64_t{1} << 14;
 // Room for the protobuf header of a message; real ones take about 100 bytes.
 constexpr int64_t kHeaderAllowance = 1024;
 
-bool IsFeedbackEncoding(Encoding encoding) {
-  return encoding != Encoding::kUint8;
-}
-
 void CheckFormat(Faults& faults, absl::string_view name,
                  const TensorFormat& format) {
   faults.CheckRange(absl::StrCat(name, ".channels"), format.channels, 1,
@@ -93,8 +89,9 @@ void CheckBudgets(Faults& faults, const ExchangeOptions& options) {
 std::string FormatFault(const TensorFormat& got, const TensorFormat& wanted,
                         int64_t count, size_t bytes) {
   if (got.encoding != wanted.encoding) return "another encoding than the run's";
-  if (got.layout != wanted.layout)
+  if (got.layout != wanted.layout) {
     return "another memory layout than the run's";
+  }
   if (got != wanted) {
     return absl::StrCat("shape ", got.channels, "x", got.height, "x", got.width,
                         " instead of ", wanted.channels, "x", wanted.height,
@@ -122,18 +119,19 @@ std::string UseFault(const Schedule& schedule, ImageUse use) {
   if (!schedule.AnswersImages()) {
     return use == ImageUse::kTrain ? "" : "SNAPSHOT answers no images";
   }
-  if (reused && use != ImageUse::kBoth)
-    return "REUSED images are for both uses";
-  if (!reused && use == ImageUse::kBoth)
-    return "FRESH images have one use each";
-  return "";
+  if (reused == (use == ImageUse::kBoth)) return "";
+  return reused ? "REUSED images are for both uses"
+                : "FRESH images have one use each";
 }
 
-absl::Status BatchError(absl::string_view what, int64_t round, int64_t first,
-                        int64_t count, absl::string_view fault) {
-  return absl::InvalidArgumentError(absl::StrCat(what, " of round ", round,
-                                                 ", first ", first, ", count ",
-                                                 count, ": ", fault));
+// OK if `fault` is empty.
+template <typename Batch>
+absl::Status BatchStatus(absl::string_view what, const Batch& batch,
+                         absl::string_view fault) {
+  if (fault.empty()) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat(what, " of round ", batch.round, ", first ",
+                   batch.first_index, ", count ", batch.count, ": ", fault));
 }
 
 }  // namespace
@@ -150,7 +148,7 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   CheckFormat(faults, "image_format", options.image_format);
   if (options.schedule.AnswersImages()) {
     CheckFormat(faults, "feedback_format", options.feedback_format);
-    if (!IsFeedbackEncoding(options.feedback_format.encoding)) {
+    if (options.feedback_format.encoding == Encoding::kUint8) {
       faults.Add("feedback_format.encoding UINT8 cannot carry gradients");
     }
   }
@@ -172,6 +170,13 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   return faults.ToStatus();
 }
 
+absl::Status CheckGeneratorRank(const ExchangeOptions& options, int rank) {
+  if (rank >= 0 && rank < options.num_generators) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("generator rank ", rank, " is not in [0, ",
+                   options.num_generators - 1, "]"));
+}
+
 absl::Status CheckImageBatch(const ExchangeOptions& options,
                              const ImageBatch& batch) {
   const Schedule& schedule = options.schedule;
@@ -182,18 +187,15 @@ absl::Status CheckImageBatch(const ExchangeOptions& options,
                              : schedule.generator_batch;
     fault = RangeFault(batch.round, batch.first_index, batch.count, size);
   }
-  if (fault.empty() &&
-      batch.generator_version != schedule.ImageVersion(batch.round)) {
+  if (fault.empty() && batch.generator_version != batch.round) {
     fault = absl::StrCat("made by generator version ", batch.generator_version,
-                         " instead of ", schedule.ImageVersion(batch.round));
+                         " instead of ", batch.round);
   }
   if (fault.empty()) {
     fault = FormatFault(batch.format, options.image_format, batch.count,
                         batch.pixels.size());
   }
-  if (fault.empty()) return absl::OkStatus();
-  return BatchError("images", batch.round, batch.first_index, batch.count,
-                    fault);
+  return BatchStatus("images", batch, fault);
 }
 
 absl::Status CheckFeedbackBatch(const ExchangeOptions& options,
@@ -211,9 +213,7 @@ absl::Status CheckFeedbackBatch(const ExchangeOptions& options,
     fault = FormatFault(batch.format, options.feedback_format, batch.count,
                         batch.gradient.size());
   }
-  if (fault.empty()) return absl::OkStatus();
-  return BatchError("feedback", batch.round, batch.first_index, batch.count,
-                    fault);
+  return BatchStatus("feedback", batch, fault);
 }
 
 }  // namespace gandem

@@ -53,6 +53,9 @@ struct ExchangeOptions {
 // included.
 absl::Status CheckExchangeOptions(const ExchangeOptions& options);
 
+// Is there such a generator?
+absl::Status CheckGeneratorRank(const ExchangeOptions& options, int rank);
+
 // Do use, index range, version, format and size fit the run? Which rounds are
 // acceptable at a moment is image_ledger.h's business.
 absl::Status CheckImageBatch(const ExchangeOptions& options,

@@ -12,15 +12,15 @@ void FeedbackBook::AddRequest(int rank, const ImageBatch& images) {
 }
 
 bool FeedbackBook::HasRequest(int64_t last_round) const {
-  return std::any_of(requests_.begin(), requests_.end(), [&](const Request& r) {
-    return r.images.round <= last_round;
+  return std::ranges::any_of(requests_, [&](const Request& request) {
+    return request.images.round <= last_round;
   });
 }
 
 std::optional<ImageBatch> FeedbackBook::NextRequest(int64_t last_round) {
-  const auto it = std::find_if(
-      requests_.begin(), requests_.end(),
-      [&](const Request& r) { return r.images.round <= last_round; });
+  const auto it = std::ranges::find_if(requests_, [&](const Request& request) {
+    return request.images.round <= last_round;
+  });
   if (it == requests_.end()) return std::nullopt;
   ImageBatch images = std::move(it->images);
   given_[{images.round, images.first_index}] = {.rank = it->rank,
@@ -52,12 +52,10 @@ std::optional<FeedbackBook::Numbered> FeedbackBook::NextAnswer(
 
 void FeedbackBook::Acknowledge(int rank, int64_t round, int64_t first_index) {
   std::vector<Numbered>& answers = answers_[rank];
-  const auto it = std::find_if(
-      answers.begin(), answers.end(), [&](const Numbered& numbered) {
-        return numbered.answer.round == round &&
-               numbered.answer.first_index == first_index;
-      });
-  if (it != answers.end()) answers.erase(it);
+  std::erase_if(answers, [&](const Numbered& numbered) {
+    return numbered.answer.round == round &&
+           numbered.answer.first_index == first_index;
+  });
 }
 
 }  // namespace gandem

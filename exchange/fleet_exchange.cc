@@ -10,7 +10,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/status.h"
-#include "exchange/schedule.h"
 
 namespace gandem {
 namespace {
@@ -32,15 +31,9 @@ class FleetExchange : public GeneratorExchange {
       num_put_ = 0;
     }
     for (; num_put_ < parts_.size(); ++num_put_) {
-      const IndexRange& range = parts_[num_put_].range;
-      const int64_t bytes = batch.format.BytesPerImage();
-      ImageBatch part = batch;
-      part.first_index = range.first;
-      part.count = range.count;
-      part.pixels = batch.pixels.Slice(
-          (range.first - batch.first_index) * bytes, range.count * bytes);
+      const auto& [rank, range] = parts_[num_put_];
       GANDEM_RETURN_IF_ERROR(
-          ends_[parts_[num_put_].rank]->PutImages(part, deadline));
+          ends_[rank]->PutImages(batch.Cut(range), deadline));
     }
     if (IsAnswered(batch.use)) {
       asked_[{batch.round, batch.first_index}] = {.parts = std::move(parts_)};
@@ -101,12 +94,11 @@ class FleetExchange : public GeneratorExchange {
   };
 
   std::vector<RankedRange> Split(const ImageBatch& batch) const {
-    const IndexRange range{.first = batch.first_index, .count = batch.count};
     // Images for both uses go where they are trained on, and are judged there.
     return batch.use == ImageUse::kFeedback
-               ? SplitByJudge(options_.schedule, range,
+               ? SplitByJudge(options_.schedule, batch.range(),
                               options_.num_discriminators)
-               : SplitByTrainer(options_.schedule, range,
+               : SplitByTrainer(options_.schedule, batch.range(),
                                 options_.num_discriminators);
   }
 

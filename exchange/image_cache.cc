@@ -14,21 +14,6 @@ int64_t SizeOf(const ImageBatch& batch) {
   return static_cast<int64_t>(batch.pixels.size());
 }
 
-int64_t EndOf(const ImageBatch& batch) {
-  return batch.first_index + batch.count;
-}
-
-// Images [first, first + count) of the round, which `batch` covers.
-ImageBatch Cut(const ImageBatch& batch, int64_t first, int64_t count) {
-  ImageBatch part = batch;
-  const int64_t image_bytes = batch.format.BytesPerImage();
-  part.first_index = first;
-  part.count = count;
-  part.pixels = batch.pixels.Slice((first - batch.first_index) * image_bytes,
-                                   count * image_bytes);
-  return part;
-}
-
 }  // namespace
 
 bool ImageCache::HasRoom(const ImageBatch& batch) const {
@@ -40,7 +25,7 @@ bool ImageCache::HasRoom(const ImageBatch& batch) const {
   if (wants_any_) return true;
   return wanted_.has_value() && wanted_->first == batch.round &&
          batch.first_index < wanted_->second.end() &&
-         EndOf(batch) > wanted_->second.first;
+         batch.range().end() > wanted_->second.first;
 }
 
 void ImageCache::Add(const ImageBatch& batch) {
@@ -84,10 +69,11 @@ ImageCache::Pieces::iterator ImageCache::Split(Pieces::iterator piece,
                                                int64_t count) {
   const ImageBatch whole = piece->second.batch;
   const int64_t middle = whole.first_index + count;
-  piece->second.batch = Cut(whole, whole.first_index, count);
+  piece->second.batch = whole.Cut({.first = whole.first_index, .count = count});
   pieces_.emplace(
       Key{whole.round, middle},
-      Piece{Cut(whole, middle, whole.count - count), piece->second.uses});
+      Piece{whole.Cut({.first = middle, .count = whole.count - count}),
+            piece->second.uses});
   return piece;
 }
 
@@ -103,13 +89,13 @@ absl::StatusOr<std::vector<ImageBatch>> ImageCache::Take(int64_t round,
   auto begin = pieces_.lower_bound({round, first});
   if (begin != pieces_.begin()) {
     const ImageBatch& before = std::prev(begin)->second.batch;
-    if (before.round == round && EndOf(before) > first) --begin;
+    if (before.round == round && before.range().end() > first) --begin;
   }
   int64_t reached = first;
   for (auto it = begin; it != pieces_.end() && reached < end; ++it) {
     const ImageBatch& batch = it->second.batch;
     if (batch.round != round || batch.first_index > reached) break;
-    reached = EndOf(batch);
+    reached = batch.range().end();
   }
   if (reached < end) {
     wanted_ = {round, {.first = first, .count = count}};
@@ -121,7 +107,7 @@ absl::StatusOr<std::vector<ImageBatch>> ImageCache::Take(int64_t round,
   std::vector<ImageBatch> taken;
   for (auto it = begin; it != pieces_.end() && it->first < Key{round, end};) {
     const ImageBatch& batch = it->second.batch;
-    if (EndOf(batch) > end) Split(it, end - batch.first_index);
+    if (batch.range().end() > end) Split(it, end - batch.first_index);
     taken.push_back(it->second.batch);
     it = Remove(it);
   }

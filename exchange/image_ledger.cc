@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/image_ledger.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 #include "exchange/exchange_options.h"
 
@@ -25,7 +23,7 @@ int64_t ImageLedger::OldestAccepted(ImageUse use) const {
 
 absl::StatusOr<ImageLedger::Verdict> ImageLedger::Check(
     const ImageBatch& batch) const {
-  const IndexRange range = {.first = batch.first_index, .count = batch.count};
+  const IndexRange range = batch.range();
   const auto it = accepted_.find(batch.round);
   if (it != accepted_.end()) {
     const IndexSet& seen = batch.use == ImageUse::kFeedback
@@ -52,7 +50,7 @@ absl::StatusOr<ImageLedger::Verdict> ImageLedger::Check(
 }
 
 void ImageLedger::Record(const ImageBatch& batch) {
-  const IndexRange range = {.first = batch.first_index, .count = batch.count};
+  const IndexRange range = batch.range();
   Accepted& accepted = accepted_[batch.round];
   if (IsTrained(batch.use)) accepted.train.Add(range);
   if (IsAnswered(batch.use)) accepted.feedback.Add(range);

@@ -14,42 +14,42 @@
 namespace gandem {
 namespace {
 
-// Shared with the port's listener, which may outlive the exchange for a moment.
+// Shared with the listener, which may outlive the exchange for a moment.
 class Link {
  public:
-  Link(const ExchangeOptions& options, DiscriminatorPort* port)
-      : rank_(options.rank), port_(port), inbox_(options) {}
+  Link(const ExchangeOptions& options, DiscriminatorEnd* end)
+      : rank_(options.rank), end_(end), inbox_(options) {}
 
   GeneratorInbox& inbox() { return inbox_; }
 
   // Moves everything that has arrived and has room. Two threads may do this at
   // once, because all steps are idempotent.
   void Move() {
-    const absl::Status status = port_->status();
+    const absl::Status status = end_->status();
     if (!status.ok()) inbox_.Close(status);
     while (std::optional<FeedbackBook::Numbered> next =
-               port_->NextAnswer(rank_, 0)) {
+               end_->NextAnswer(rank_, 0)) {
       const int64_t round = next->answer.round;
       const int64_t first_index = next->answer.first_index;
       const absl::Status added = inbox_.AddFeedback(std::move(next->answer));
       if (!added.ok()) inbox_.Close(added);
-      port_->AcknowledgeAnswer(rank_, round, first_index);
+      end_->AcknowledgeAnswer(rank_, round, first_index);
     }
     while (const std::optional<CriticState> critic =
-               port_->NextCritic(rank_, inbox_.newest_critic_version())) {
+               end_->NextCritic(rank_, inbox_.newest_critic_version())) {
       if (!inbox_.OfferCritic(*critic)) break;
-      port_->AcknowledgeCritic(rank_, critic->version);
+      end_->AcknowledgeCritic(rank_, critic->version);
     }
     CountChange();
   }
 
-  // Waits until the port has taken the batch.
+  // Waits until the discriminator has taken the batch.
   absl::Status Put(const ImageBatch& batch, absl::Time deadline) {
     for (;;) {
       GANDEM_RETURN_IF_ERROR(inbox_.status());
       const int64_t seen = changes();
       GANDEM_ASSIGN_OR_RETURN(const bool accepted,
-                              port_->OfferImages(rank_, batch));
+                              end_->OfferImages(rank_, batch));
       if (accepted) return absl::OkStatus();
       absl::MutexLock lock(&mu_);
       const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
@@ -73,7 +73,7 @@ class Link {
   }
 
   const int rank_;
-  DiscriminatorPort* const port_;
+  DiscriminatorEnd* const end_;
   GeneratorInbox inbox_;
   absl::Mutex mu_;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;
@@ -81,14 +81,14 @@ class Link {
 
 class InProcessGenerator : public GeneratorExchange {
  public:
-  InProcessGenerator(const ExchangeOptions& options, DiscriminatorPort* port)
+  InProcessGenerator(const ExchangeOptions& options, DiscriminatorEnd* end)
       : options_(options),
-        port_(port),
-        link_(std::make_shared<Link>(options, port)) {
-    port_->SetListener([link = link_] { link->Move(); });
+        end_(end),
+        link_(std::make_shared<Link>(options, end)) {
+    end_->SetListener([link = link_] { link->Move(); });
     link_->Move();
   }
-  ~InProcessGenerator() override { port_->SetListener({}); }
+  ~InProcessGenerator() override { end_->SetListener({}); }
 
   absl::Status PutImages(const ImageBatch& batch,
                          absl::Time deadline) override {
@@ -112,7 +112,7 @@ class InProcessGenerator : public GeneratorExchange {
     GANDEM_RETURN_IF_ERROR(link_->inbox().status());
     link_->inbox().Drain();
     link_->Move();
-    return port_->FinishGenerator(options_.rank, /*is_confirmed=*/true);
+    return end_->FinishGenerator(options_.rank, /*is_confirmed=*/true);
   }
 
   void Close(absl::Status reason) override {
@@ -122,16 +122,16 @@ class InProcessGenerator : public GeneratorExchange {
 
  private:
   const ExchangeOptions options_;
-  DiscriminatorPort* const port_;
+  DiscriminatorEnd* const end_;
   const std::shared_ptr<Link> link_;
 };
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
-    const ExchangeOptions& options, DiscriminatorPort* port) {
+    const ExchangeOptions& options, DiscriminatorEnd* end) {
   GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options));
-  return std::make_unique<InProcessGenerator>(options, port);
+  return std::make_unique<InProcessGenerator>(options, end);
 }
 
 }  // namespace gandem

@@ -5,23 +5,24 @@
 // is no thread: whoever calls moves what can be moved, so one thread can call
 // both ends in turn with deadlines in the past.
 //
-// Owner: the colocated worker; ends before the port it was made with.
-// Thread safety: as GeneratorExchange; the port's side may be another thread.
+// Owner: the colocated worker; ends before the end it was made with.
+// Thread safety: as GeneratorExchange; the discriminator may be on another
+// thread.
 // Errors: exchange.h.
 #pragma once
 
 #include <memory>
 
 #include "absl/status/statusor.h"
-#include "exchange/discriminator_port.h"
+#include "exchange/discriminator_end.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
 
 namespace gandem {
 
-// Becomes the listener of `port`, which must outlive the result.
+// Becomes the listener of `end`, which must outlive the result.
 //   INVALID_ARGUMENT  lists every option that is out of range.
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateInProcessGenerator(
-    const ExchangeOptions& options, DiscriminatorPort* port);
+    const ExchangeOptions& options, DiscriminatorEnd* end);
 
 }  // namespace gandem

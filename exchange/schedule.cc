@@ -128,21 +128,17 @@ std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
        ++step) {
     const std::vector<IndexRange> generated = TrainPieces(
         schedule, step, schedule.discriminator_micro_batch, rank, size);
-    const auto take_all = [&] {
-      for (const IndexRange& range : generated) {
-        ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
-      }
+    const auto take = [&](const IndexRange& range) {
+      ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
     };
-    if (take_first) take_all();
+    if (take_first) std::ranges::for_each(generated, take);
     for (IndexRange range : generated) {
       range.first -= step * schedule.discriminator_batch;
       ops.push_back({.kind = Kind::kReal, .step = step, .range = range});
     }
     // All real before all generated: a waiting discriminator has work to do.
     for (const IndexRange& range : generated) {
-      if (!take_first) {
-        ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
-      }
+      if (!take_first) take(range);
       ops.push_back({.kind = Kind::kGenerated, .step = step, .range = range});
     }
     ops.push_back({.kind = Kind::kUpdate, .step = step});

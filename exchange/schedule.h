@@ -19,19 +19,6 @@ enum class ImageSource { kReused, kFresh };
 // Numbered as ScheduleConfig.FeedbackMode.
 enum class FeedbackMode { kSnapshot, kImageGradient };
 
-// What a mode is to the schedule and the exchange. True: the generator sends
-// the images of its step to be judged and takes an answer to each micro-batch.
-// False: it takes a critic a round and judges them itself.
-constexpr bool AnswersImages(FeedbackMode mode) {
-  switch (mode) {
-    case FeedbackMode::kSnapshot:
-      return false;
-    case FeedbackMode::kImageGradient:
-      return true;
-  }
-  return false;
-}
-
 // What generated images are sent for.
 enum class ImageUse { kTrain, kFeedback, kBoth };
 
@@ -72,8 +59,6 @@ struct Schedule {
   constexpr int64_t CriticVersion(int64_t round) const {
     return CriticBoundary(round) * discriminator_steps_per_round;
   }
-  // Version of theta whose images the discriminator trains on in `round`.
-  constexpr int64_t ImageVersion(int64_t round) const { return round; }
   // The last generator round whose critic exists once the discriminator has
   // completed `boundary` rounds; -1: none.
   constexpr int64_t LastRoundJudgedBy(int64_t boundary) const {
@@ -87,8 +72,17 @@ struct Schedule {
   constexpr int64_t TrainImagesPerRound() const {
     return discriminator_steps_per_round * discriminator_batch;
   }
+  // What a mode is to the schedule and the exchange. True: the generator sends
+  // the images of its step to be judged and takes an answer to each
+  // micro-batch. False: it takes a critic a round and judges them itself.
   constexpr bool AnswersImages() const {
-    return gandem::AnswersImages(feedback);
+    switch (feedback) {
+      case FeedbackMode::kSnapshot:
+        return false;
+      case FeedbackMode::kImageGradient:
+        return true;
+    }
+    return false;
   }
   // Does the generator send the images of its own step to the discriminator?
   constexpr bool SendsStepImages() const {

@@ -15,7 +15,6 @@
 #include <string>
 #include <variant>
 
-#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/shared_bytes.h"
 #include "exchange/exchange.h"

@@ -166,8 +166,7 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
 void GeneratorRole::Backward(const GeneratorOp& op) {
   // Ascending, whatever order feedback arrives in.
   MicroBatch& batch =
-      *std::find_if(micro_batches_.begin(), micro_batches_.end(),
-                    [&](const MicroBatch& b) { return b.range == op.range; });
+      *std::ranges::find(micro_batches_, op.range, &MicroBatch::range);
   Judgment judgment = feedback_->Judge({.images_NCHW = batch.images_NCHW,
                                         .condition = batch.condition,
                                         .round = round(),

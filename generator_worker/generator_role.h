@@ -23,6 +23,8 @@
 #include "training/inputs/sources.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
+#include "training/plan/run_plan.h"
+#include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
 #include "training/state/ema.h"
 #include "training/state/module_state.h"
@@ -89,5 +91,11 @@ class GeneratorRole : public RoundRole {
   std::vector<MicroBatch> micro_batches_;
   double loss_sum_ = 0;
 };
+
+// Builds the generator's role of a run from its plan: network, critic,
+// optimizer, noise, and the state of a checkpoint. Errors: what is wrong with
+// the config, the dataset, the device or the checkpoint; Torch exceptions.
+absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
+    const RunPlan& plan, const RoleSetup& setup, GeneratorExchange* exchange);
 
 }  // namespace gandem

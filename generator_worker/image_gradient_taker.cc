@@ -18,25 +18,25 @@ class ImageGradientTaker : public FeedbackTaker {
 
   absl::Status Take(const GeneratorOp& op, int64_t round,
                     absl::Time deadline) override {
-    absl::StatusOr<FeedbackBatch> answer =
-        parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-          return parts_.exchange->TakeFeedback(round, op.range.first, deadline);
-        });
-    GANDEM_RETURN_IF_ERROR(answer.status());
+    GANDEM_ASSIGN_OR_RETURN(const FeedbackBatch answer,
+                            parts_.timer->Timed(RoundTimer::kFeedback, [&] {
+                              return parts_.exchange->TakeFeedback(
+                                  round, op.range.first, deadline);
+                            }));
     GANDEM_FAILPOINT("generator.after_take_feedback");
-    if (answer->count != op.range.count ||
+    if (answer.count != op.range.count ||
         (parts_.options.schedule.IsExact() &&
-         answer->critic_version != op.critic_version)) {
+         answer.critic_version != op.critic_version)) {
       return absl::InternalError(
-          absl::StrCat("feedback for ", answer->count, " images from critic ",
-                       answer->critic_version, ", the schedule wants ",
+          absl::StrCat("feedback for ", answer.count, " images from critic ",
+                       answer.critic_version, ", the schedule wants ",
                        op.range.count, " from critic ", op.critic_version));
     }
-    critic_version_ = answer->critic_version;
+    critic_version_ = answer.critic_version;
     judgment_ = {
-        .gradient_NCHW = UnpackImages(answer->gradient, answer->count,
-                                      answer->format, parts_.options.compute),
-        .loss = answer->loss};
+        .gradient_NCHW = UnpackImages(answer.gradient, answer.count,
+                                      answer.format, parts_.options.compute),
+        .loss = answer.loss};
     return absl::OkStatus();
   }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The generator worker's binary; see worker/worker_main.h.
-#include "generator_worker/make_generator_role.h"
+#include "generator_worker/generator_role.h"
 #include "worker/worker_main.h"
 
 int main(int argc, char** argv) {

@@ -16,19 +16,19 @@ class SnapshotTaker : public FeedbackTaker {
 
   absl::Status Take(const GeneratorOp& op, int64_t,
                     absl::Time deadline) override {
-    absl::StatusOr<CriticState> taken =
-        parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-          return parts_.exchange->TakeCritic(op.critic_version, deadline);
-        });
-    GANDEM_RETURN_IF_ERROR(taken.status());
+    GANDEM_ASSIGN_OR_RETURN(const CriticState taken,
+                            parts_.timer->Timed(RoundTimer::kFeedback, [&] {
+                              return parts_.exchange->TakeCritic(
+                                  op.critic_version, deadline);
+                            }));
     GANDEM_FAILPOINT("generator.after_take_critic");
-    critic_version_ = taken->version;
+    critic_version_ = taken.version;
     if (critic_version_ == loaded_version_) return absl::OkStatus();
     const TraceSpan span("load critic", {"version", critic_version_});
     if (critic_.network == nullptr) {
       GANDEM_ASSIGN_OR_RETURN(critic_, parts_.new_critic());
     }
-    GANDEM_RETURN_IF_ERROR(UnpackModule(taken->bytes, *critic_.network));
+    GANDEM_RETURN_IF_ERROR(UnpackModule(taken.bytes, *critic_.network));
     loaded_version_ = critic_version_;
     return absl::OkStatus();
   }

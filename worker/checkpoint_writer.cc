@@ -48,22 +48,15 @@ CheckpointWriter::~CheckpointWriter() {
   Close(absl::CancelledError("the worker leaves"));
 }
 
-bool CheckpointWriter::MayAdd() const {
-  return !status_.ok() || static_cast<int>(jobs_.size()) + (busy_ ? 1 : 0) <
-                              options_.files_per_checkpoint;
-}
-
-bool CheckpointWriter::HasWork() const { return leave_ || !jobs_.empty(); }
-
-bool CheckpointWriter::Idle() const {
-  return !status_.ok() || (jobs_.empty() && !busy_);
-}
-
 absl::Status CheckpointWriter::Save(int64_t completed_rounds, std::string file,
                                     std::vector<NamedTensor> tensors) {
   absl::MutexLock lock(&mu_);
+  const auto may_add = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !status_.ok() || static_cast<int>(jobs_.size()) + (busy_ ? 1 : 0) <
+                                options_.files_per_checkpoint;
+  };
   // Bounded by the disk; Close() wakes it.
-  mu_.Await(absl::Condition(this, &CheckpointWriter::MayAdd));
+  mu_.Await(absl::Condition(&may_add));
   GANDEM_RETURN_IF_ERROR(status_);
   jobs_.push_back({completed_rounds, std::move(file), std::move(tensors)});
   return absl::OkStatus();
@@ -71,8 +64,10 @@ absl::Status CheckpointWriter::Save(int64_t completed_rounds, std::string file,
 
 absl::Status CheckpointWriter::Flush(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
-  if (!mu_.AwaitWithDeadline(absl::Condition(this, &CheckpointWriter::Idle),
-                             deadline)) {
+  const auto idle = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return !status_.ok() || (jobs_.empty() && !busy_);
+  };
+  if (!mu_.AwaitWithDeadline(absl::Condition(&idle), deadline)) {
     return absl::DeadlineExceededError("a checkpoint is still being written");
   }
   return status_;
@@ -90,7 +85,10 @@ void CheckpointWriter::Run() {
     Job job;
     {
       absl::MutexLock lock(&mu_);
-      mu_.Await(absl::Condition(this, &CheckpointWriter::HasWork));
+      const auto has_work = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+        return leave_ || !jobs_.empty();
+      };
+      mu_.Await(absl::Condition(&has_work));
       if (leave_) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();

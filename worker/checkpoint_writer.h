@@ -67,9 +67,6 @@ class CheckpointWriter : public CheckpointSink {
   void Run();
   // The worker's files once the last of the checkpoint is written, else none.
   absl::StatusOr<std::vector<CheckpointFile>> Write(const Job& job);
-  bool MayAdd() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool HasWork() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  bool Idle() const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   const Options options_;
   const Report report_;

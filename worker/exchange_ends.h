@@ -12,31 +12,19 @@
 #include <string>
 #include <vector>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "common/rpc/socket_folder.h"
+#include "exchange/discriminator_end.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
 #include "proto/metrics.pb.h"
 
 namespace gandem {
 
-class ExchangeEnds {
- public:
-  virtual ~ExchangeEnds() = default;
-
-  // Where generators find this discriminator; empty for other roles.
-  virtual std::string address() const = 0;
-  // Called once, when all workers have joined.
-  virtual absl::Status Connect(
-      const std::vector<std::string>& discriminator_addresses) = 0;
-
-  // Null when this worker does not have the role, or before Connect.
-  virtual GeneratorExchange* generator() = 0;
-  virtual DiscriminatorExchange* discriminator() = 0;
-
-  // Fails all waiting and later calls on the ends.
-  virtual void Close(const absl::Status& reason) = 0;
-};
+class ExchangeServer;
 
 // Where a discriminator's exchange listens.
 struct ExchangeListen {
@@ -44,7 +32,38 @@ struct ExchangeListen {
   bool insecure_network = false;  // see CheckListenAddress
 };
 
-absl::StatusOr<std::unique_ptr<ExchangeEnds>> MakeExchangeEnds(
-    Role role, const ExchangeOptions& options, const ExchangeListen& listen);
+class ExchangeEnds {
+ public:
+  static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Create(
+      Role role, const ExchangeOptions& options, const ExchangeListen& listen);
+  ~ExchangeEnds();
+
+  // Where generators find this discriminator; empty for other roles.
+  std::string address() const;
+  // Called once, when all workers have joined: a generator learns only then
+  // where the discriminators are.
+  absl::Status Connect(const std::vector<std::string>& discriminator_addresses);
+
+  // Null when this worker does not have the role, or before Connect.
+  GeneratorExchange* generator();
+  DiscriminatorExchange* discriminator() { return discriminator_.get(); }
+
+  // Fails all waiting and later calls on the ends.
+  void Close(const absl::Status& reason);
+
+ private:
+  ExchangeEnds(Role role, const ExchangeOptions& options);
+
+  // All but what `mu_` guards never changes after Create.
+  const Role role_;
+  const ExchangeOptions options_;
+  std::unique_ptr<SocketFolder> folder_;
+  std::unique_ptr<DiscriminatorEnd> discriminator_;
+  // These two end before the discriminator's end, which they use.
+  std::unique_ptr<ExchangeServer> server_;
+  absl::Mutex mu_;
+  std::unique_ptr<GeneratorExchange> generator_ ABSL_GUARDED_BY(mu_);
+  absl::Status closed_ ABSL_GUARDED_BY(mu_);
+};
 
 }  // namespace gandem

@@ -4,7 +4,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.h"
 #include "common/status.h"
 
 namespace gandem {

@@ -2,11 +2,9 @@
 #include "worker/state_handover.h"
 
 #include <algorithm>
-#include <compare>
 #include <span>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -19,11 +17,6 @@ struct Offer {
   int64_t run_epoch = -1;  // -1: holds none
   int64_t updates = -1;
   int64_t bytes = 0;
-
-  std::strong_ordering operator<=>(const Offer& other) const {
-    return std::pair(run_epoch, updates) <=>
-           std::pair(other.run_epoch, other.updates);
-  }
 };
 
 // The operation is over when it returns, and its buffer may go.
@@ -59,7 +52,10 @@ absl::StatusOr<std::vector<NamedTensor>> TakeNewestState(
         WaitFor(fleet->AllGather(std::as_writable_bytes(std::span(offers))),
                 fleet, waiting));
   }
-  const auto newest = std::max_element(offers.begin(), offers.end());
+  const auto newest =
+      std::ranges::max_element(offers, {}, [](const Offer& offer) {
+        return std::pair(offer.run_epoch, offer.updates);
+      });
   if (newest->run_epoch < 0) {
     return absl::FailedPreconditionError(
         "no worker of this fleet holds its state");

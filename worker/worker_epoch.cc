@@ -5,7 +5,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
@@ -80,9 +79,8 @@ absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
 
 WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
   if (committed_step_ >= plan_.rounds) return Outcome::kRunComplete;
-  const bool has_more_rounds =
-      std::any_of(completed_.begin(), completed_.end(),
-                  [&](const auto& role) { return role.second < plan_.rounds; });
+  const bool has_more_rounds = std::ranges::any_of(
+      completed_, [&](const auto& role) { return role.second < plan_.rounds; });
   if (!has_more_rounds) {
     GANDEM_LOG_WARN(
         "all {} rounds are done, but their checkpoint is not complete; the "
@@ -275,8 +273,8 @@ absl::Status WorkerEpoch::OpenEnds() {
   GANDEM_ASSIGN_OR_RETURN(fleet_,
                           FleetLink::Create(fleet_size_, options_.fleet));
   GANDEM_ASSIGN_OR_RETURN(
-      ends_, MakeExchangeEnds(options_.role, ExchangeAt(plan_, place_),
-                              options_.listen));
+      ends_, ExchangeEnds::Create(options_.role, ExchangeAt(plan_, place_),
+                                  options_.listen));
   return absl::OkStatus();
 }
 

@@ -19,7 +19,6 @@
 #include <map>
 #include <memory>
 #include <optional>
-#include <string>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"

@@ -101,7 +101,7 @@ void ClientCore::StreamEnded(absl::Status reason) {
   }
 }
 
-void ClientCore::WaitForStreams(int64_t ended) {
+void ClientCore::WaitForStreams(size_t ended) {
   absl::MutexLock lock(&mu_);
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return ended_streams_ >= ended;
@@ -130,9 +130,11 @@ bool ClientCore::WaitForFailure(absl::Time deadline) const {
   return mu_.AwaitWithDeadline(absl::Condition(&failed_), deadline);
 }
 
-void ClientStream::Begin(grpc::GenericStub& stub, const std::string& method,
+void ClientStream::Begin(grpc::GenericStub& stub,
                          std::shared_ptr<ClientStream> self) {
-  stub.PrepareBidiStreamingCall(&context_, method, grpc::StubOptions(), this);
+  stub.PrepareBidiStreamingCall(&context_,
+                                absl::StrCat("/gandem.Exchange/", method_),
+                                grpc::StubOptions(), this);
   // Until End(): pokes start reads and writes from any thread.
   AddHold();
   StartCall();
@@ -146,15 +148,12 @@ void ClientStream::Cancel() {
 
 absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
   const FrameSender& sender = frame.sender;
-  const FrameSender server{.run_epoch = core_->options().run_epoch,
-                           .incarnation = server_.incarnation,
-                           .rank = server_.rank};
-  if (sender != server) {
+  if (sender != server_) {
     return absl::FailedPreconditionError(absl::StrCat(
         "a frame of run epoch ", sender.run_epoch, ", incarnation ",
         sender.incarnation, ", rank ", sender.rank,
-        " from a discriminator of run epoch ", server.run_epoch,
-        ", incarnation ", server.incarnation, ", rank ", server.rank));
+        " from a discriminator of run epoch ", server_.run_epoch,
+        ", incarnation ", server_.incarnation, ", rank ", server_.rank));
   }
   core_->NoteProgress();
   return Handle(frame.body);
@@ -169,11 +168,7 @@ std::optional<Frame> ClientStream::NextFrame() {
     body = Next();
   }
   if (!body.has_value()) return std::nullopt;
-  const ExchangeOptions& options = core_->options();
-  return Frame{.sender = {.run_epoch = options.run_epoch,
-                          .incarnation = options.incarnation,
-                          .rank = options.rank},
-               .body = *std::move(body)};
+  return Frame{.sender = SenderOf(core_->options()), .body = *std::move(body)};
 }
 
 void ClientStream::End(const absl::Status& reason) {
@@ -287,15 +282,15 @@ class CriticClientStream : public AckingClientStream {
 }  // namespace
 
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
-                                ServerIdentity server) {
-  ClientStreams streams;
-  streams.images = std::make_shared<ImagesClientStream>(core, server);
+                                const FrameSender& server) {
+  const auto images =
+      std::make_shared<ImagesClientStream>("PutImages", core, server);
   if (core->options().schedule.AnswersImages()) {
-    streams.feedback = std::make_shared<FeedbackClientStream>(core, server);
-  } else {
-    streams.critic = std::make_shared<CriticClientStream>(core, server);
+    return {images,
+            std::make_shared<FeedbackClientStream>("Feedback", core, server)};
   }
-  return streams;
+  return {images,
+          std::make_shared<CriticClientStream>("FetchCritic", core, server)};
 }
 
 }  // namespace gandem

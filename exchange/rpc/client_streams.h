@@ -26,16 +26,10 @@
 #include "exchange/exchange_options.h"
 #include "exchange/generator_inbox.h"
 #include "exchange/outbox.h"
-#include "exchange/rpc/byte_buffer.h"
+#include "exchange/rpc/exchange_codec.h"
 #include "exchange/wire_codec.h"
 
 namespace gandem {
-
-// The discriminator's process, as its Hello said.
-struct ServerIdentity {
-  int64_t incarnation = 0;
-  int rank = 0;
-};
 
 class ClientCore {
  public:
@@ -62,7 +56,7 @@ class ClientCore {
   // The connecting thread's side. `ended` streams of this session so far, and
   // the first reason.
   void StreamEnded(absl::Status reason);
-  void WaitForStreams(int64_t ended);
+  void WaitForStreams(size_t ended);
   absl::Status session_status() const;
   bool has_progressed() const;
   bool IsFinished() const;
@@ -90,7 +84,7 @@ class ClientCore {
   Outbox outbox_ ABSL_GUARDED_BY(mu_);
   Finish finish_ ABSL_GUARDED_BY(mu_) = Finish::kUnwanted;
   bool failed_ ABSL_GUARDED_BY(mu_) = false;  // inbox_ has the reason
-  int64_t ended_streams_ ABSL_GUARDED_BY(mu_) = 0;
+  size_t ended_streams_ ABSL_GUARDED_BY(mu_) = 0;
   bool has_progressed_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status session_status_ ABSL_GUARDED_BY(mu_);  // OK: ended in order
 };
@@ -100,15 +94,16 @@ class ClientStream
           grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>,
           ExchangeCodec> {
  public:
-  ClientStream(std::shared_ptr<ClientCore> core, ServerIdentity server)
+  // `method`: of the service, the stream's name. `server` sends all frames.
+  ClientStream(const char* method, std::shared_ptr<ClientCore> core,
+               const FrameSender& server)
       : FrameStream(core->options().max_message_bytes),
+        method_(method),
         core_(std::move(core)),
         server_(server) {}
-  ~ClientStream() override = default;
 
   // Starts the call; it ends with core.StreamEnded().
-  void Begin(grpc::GenericStub& stub, const std::string& method,
-             std::shared_ptr<ClientStream> self);
+  void Begin(grpc::GenericStub& stub, std::shared_ptr<ClientStream> self);
   void Cancel();
 
  protected:
@@ -125,20 +120,17 @@ class ClientStream
   bool MayEndWhileWriting() const override { return true; }
   void OnDone(const grpc::Status& status) override;
 
+  const char* const method_;
   const std::shared_ptr<ClientCore> core_;
-  const ServerIdentity server_;
+  const FrameSender server_;
   grpc::ClientContext context_;
   bool opened_ = false;   // in the strand only
   absl::Status failure_;  // ours; written before the call's hold is given up
 };
 
 // The streams that the run's feedback mode needs, not begun.
-struct ClientStreams {
-  std::shared_ptr<ClientStream> images;
-  std::shared_ptr<ClientStream> feedback;  // where images are answered
-  std::shared_ptr<ClientStream> critic;    // else
-};
+using ClientStreams = std::vector<std::shared_ptr<ClientStream>>;
 ClientStreams MakeClientStreams(const std::shared_ptr<ClientCore>& core,
-                                ServerIdentity server);
+                                const FrameSender& server);
 
 }  // namespace gandem

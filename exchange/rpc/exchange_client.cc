@@ -100,32 +100,17 @@ class ExchangeClient : public GeneratorExchange {
 
   void Close(absl::Status reason) override {
     core_->Fail(std::move(reason));
-    ClientStreams streams;
     {
       absl::MutexLock lock(&mu_);
-      streams = streams_;
       if (hello_ != nullptr) hello_->TryCancel();
     }
-    Cancel(streams);
+    for (const auto& stream : streams()) stream->Cancel();
   }
 
  private:
   // The streams look again whether there is something to send or room.
-  void Poke() ABSL_LOCKS_EXCLUDED(mu_) {
-    ClientStreams streams;
-    {
-      absl::MutexLock lock(&mu_);
-      streams = streams_;
-    }
-    if (streams.images != nullptr) streams.images->Poke();
-    if (streams.critic != nullptr) streams.critic->Poke();
-  }
-
-  static void Cancel(const ClientStreams& streams) {
-    for (const auto& stream :
-         {streams.images, streams.feedback, streams.critic}) {
-      if (stream != nullptr) stream->Cancel();
-    }
+  void Poke() {
+    for (const auto& stream : streams()) stream->Poke();
   }
 
   // The thread.
@@ -153,7 +138,7 @@ class ExchangeClient : public GeneratorExchange {
 
   // One connection from Hello to its end; returns why it ended.
   absl::Status Connect(bool& lost) {
-    GANDEM_ASSIGN_OR_RETURN(const ServerIdentity server, Greet());
+    GANDEM_ASSIGN_OR_RETURN(const FrameSender server, Greet());
     GANDEM_FAILPOINT("exchange.greeted");
     if (server_.has_value() && server.incarnation != server_->incarnation) {
       return Superseded(absl::StrCat(
@@ -166,26 +151,19 @@ class ExchangeClient : public GeneratorExchange {
 
     core_->BeginSession();
     const ClientStreams streams = MakeClientStreams(core_, server);
-    int64_t begun = 0;
-    for (const auto& [stream, method] :
-         {std::pair(streams.images, "/gandem.Exchange/PutImages"),
-          std::pair(streams.feedback, "/gandem.Exchange/Feedback"),
-          std::pair(streams.critic, "/gandem.Exchange/FetchCritic")}) {
-      if (stream == nullptr) continue;
-      stream->Begin(generic_stub_, method, stream);
-      ++begun;
-    }
+    for (const auto& stream : streams) stream->Begin(generic_stub_, stream);
     SetStreams(streams);
     Poke();  // for what came in between
     // One is lost: all are. Close() may have missed them before.
     if (!core_->WaitForFailure(absl::InfinitePast())) core_->WaitForStreams(1);
     SetStreams({});
-    Cancel(streams);
-    core_->WaitForStreams(begun);
+    for (const auto& stream : streams) stream->Cancel();
+    core_->WaitForStreams(streams.size());
     return core_->session_status();
   }
 
-  absl::StatusOr<ServerIdentity> Greet() {
+  // The discriminator's process, as its Hello says.
+  absl::StatusOr<FrameSender> Greet() {
     const ExchangeOptions& options = core_->options();
     HelloRequest request;
     request.set_config_hash(options.config_hash);
@@ -207,13 +185,18 @@ class ExchangeClient : public GeneratorExchange {
                                      reply.run_epoch(), ", this is ",
                                      options.run_epoch));
     }
-    return ServerIdentity{.incarnation = reply.incarnation(),
-                          .rank = reply.rank()};
+    return FrameSender{.run_epoch = reply.run_epoch(),
+                       .incarnation = reply.incarnation(),
+                       .rank = reply.rank()};
   }
 
   void SetHello(grpc::ClientContext* context) ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
     hello_ = context;
+  }
+  ClientStreams streams() ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return streams_;
   }
   void SetStreams(ClientStreams streams) ABSL_LOCKS_EXCLUDED(mu_) {
     absl::MutexLock lock(&mu_);
@@ -226,7 +209,7 @@ class ExchangeClient : public GeneratorExchange {
   grpc::GenericStub generic_stub_;  // used by the thread only
   const std::shared_ptr<ClientCore> core_;
 
-  std::optional<ServerIdentity> server_;  // used by the thread only
+  std::optional<FrameSender> server_;  // used by the thread only
 
   absl::Mutex mu_;
   ClientStreams streams_ ABSL_GUARDED_BY(mu_);  // of the current connection

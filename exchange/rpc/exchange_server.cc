@@ -15,8 +15,6 @@ namespace {
 // on one connection.
 constexpr int kMaxCallsPerConnection = 32;
 
-using RawReactor = grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
-
 template <typename Base>
 using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
     Exchange::WithRawCallbackMethod_Feedback<
@@ -27,8 +25,8 @@ using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
 class ExchangeServer::Service final
     : public RawStreams<Exchange::WithCallbackMethod_Hello<Exchange::Service>> {
  public:
-  Service(const ExchangeOptions& options, DiscriminatorPort* port)
-      : context_(std::make_shared<ServerContext>(options, port)) {}
+  Service(const ExchangeOptions& options, DiscriminatorEnd* end)
+      : context_(std::make_shared<ServerContext>(options, end)) {}
 
   const std::shared_ptr<ServerContext>& context() const { return context_; }
 
@@ -51,28 +49,28 @@ class ExchangeServer::Service final
     return reactor;
   }
 
-  RawReactor* PutImages(grpc::CallbackServerContext* call) override {
+  ServerReactor* PutImages(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kImages, context_, call);
   }
-  RawReactor* Feedback(grpc::CallbackServerContext* call) override {
+  ServerReactor* Feedback(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kFeedback, context_, call);
   }
-  RawReactor* FetchCritic(grpc::CallbackServerContext* call) override {
+  ServerReactor* FetchCritic(grpc::CallbackServerContext* call) override {
     return ServeStream(StreamKind::kCritic, context_, call);
   }
 
   const std::shared_ptr<ServerContext> context_;
 };
 
-ExchangeServer::ExchangeServer(DiscriminatorPort* port,
+ExchangeServer::ExchangeServer(DiscriminatorEnd* end,
                                std::unique_ptr<Service> service)
-    : port_(port), service_(std::move(service)) {}
+    : end_(end), service_(std::move(service)) {}
 
 absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
-    const Options& options, DiscriminatorPort* port) {
+    const Options& options, DiscriminatorEnd* end) {
   GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
   std::unique_ptr<ExchangeServer> result(new ExchangeServer(
-      port, std::make_unique<Service>(options.exchange, port)));
+      end, std::make_unique<Service>(options.exchange, end)));
   Service* const service = result->service_.get();
   GANDEM_ASSIGN_OR_RETURN(
       result->server_,
@@ -85,12 +83,12 @@ absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
             builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
                                        kMaxCallsPerConnection);
           }));
-  port->SetListener([context = service->context()] { context->PokeAll(); });
+  end->SetListener([context = service->context()] { context->PokeAll(); });
   return result;
 }
 
 ExchangeServer::~ExchangeServer() {
-  port_->SetListener({});
+  end_->SetListener({});
   if (server_ != nullptr) server_->Shutdown(absl::InfinitePast());
 }
 

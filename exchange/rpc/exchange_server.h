@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The discriminator's end on the network: serves proto/exchange.proto over a
-// DiscriminatorPort. gRPC's threads only move bytes.
+// DiscriminatorEnd. gRPC's threads only move bytes.
 //
-// Owner: the discriminator's run epoch, after the port: ends before it.
+// Owner: the discriminator's run epoch, after the other end: ends before it.
 // Thread safety: any thread.
 #pragma once
 
@@ -12,7 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "common/rpc/channel.h"
-#include "exchange/discriminator_port.h"
+#include "exchange/discriminator_end.h"
 #include "exchange/exchange_options.h"
 
 namespace gandem {
@@ -25,12 +25,12 @@ class ExchangeServer {
     ExchangeOptions exchange = {};
   };
 
-  // Becomes the listener of `port`, which must outlive it. Serves when it
+  // Becomes the listener of `end`, which must outlive it. Serves when it
   // returns.
   //   INVALID_ARGUMENT  lists every option that is out of range.
   //   other errors      RpcServer::Start's: why it cannot listen.
   static absl::StatusOr<std::unique_ptr<ExchangeServer>> Start(
-      const Options& options, DiscriminatorPort* port);
+      const Options& options, DiscriminatorEnd* end);
   ExchangeServer(const ExchangeServer&) = delete;
   ExchangeServer& operator=(const ExchangeServer&) = delete;
   // Ends all streams (the generators see UNAVAILABLE and try again) and returns
@@ -42,9 +42,9 @@ class ExchangeServer {
 
  private:
   class Service;
-  ExchangeServer(DiscriminatorPort* port, std::unique_ptr<Service> service);
+  ExchangeServer(DiscriminatorEnd* end, std::unique_ptr<Service> service);
 
-  DiscriminatorPort* const port_;
+  DiscriminatorEnd* const end_;
   const std::unique_ptr<Service> service_;
   std::unique_ptr<RpcServer> server_;  // ends before the service
 };

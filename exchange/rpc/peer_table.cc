@@ -17,39 +17,32 @@ absl::Status Refuse(absl::string_view reason, absl::string_view message) {
 }  // namespace
 
 PeerTable::PeerTable(const ExchangeOptions& options)
-    : config_hash_(options.config_hash),
-      run_epoch_(options.run_epoch),
-      incarnations_(options.num_generators, -1) {}
+    : options_(options), incarnations_(options.num_generators, -1) {}
 
-absl::Status PeerTable::CheckRankAndEpoch(const Peer& peer) const {
-  if (peer.run_epoch > run_epoch_) {
-    return absl::UnavailableError(
-        absl::StrCat("this discriminator is still in run epoch ", run_epoch_));
+absl::Status PeerTable::CheckRunEpoch(const Peer& peer) const {
+  if (peer.run_epoch > options_.run_epoch) {
+    return absl::UnavailableError(absl::StrCat(
+        "this discriminator is still in run epoch ", options_.run_epoch));
   }
-  if (peer.run_epoch < run_epoch_) {
+  if (peer.run_epoch < options_.run_epoch) {
     return Refuse("wrong_epoch",
                   absl::StrCat("run epoch ", peer.run_epoch,
-                               " is over, this is ", run_epoch_));
+                               " is over, this is ", options_.run_epoch));
   }
   return absl::OkStatus();
 }
 
 absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
-  GANDEM_RETURN_IF_ERROR(CheckRankAndEpoch(peer));
-  if (config_hash != config_hash_) {
+  GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
+  if (config_hash != options_.config_hash) {
     return Refuse(
         "wrong_config",
         absl::StrCat("the generator runs another configuration (hash ",
                      absl::Hex(config_hash), " instead of ",
-                     absl::Hex(config_hash_), ")"));
+                     absl::Hex(options_.config_hash), ")"));
   }
+  GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
   absl::MutexLock lock(&mu_);
-  if (peer.rank < 0 ||
-      std::cmp_greater_equal(peer.rank, incarnations_.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("generator rank ", peer.rank, " is not in [0, ",
-                     incarnations_.size() - 1, "]"));
-  }
   int64_t& incarnation = incarnations_[peer.rank];
   if (peer.incarnation < incarnation) {
     return Refuse(
@@ -62,14 +55,9 @@ absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
 }
 
 absl::Status PeerTable::Check(const Peer& peer) const {
-  GANDEM_RETURN_IF_ERROR(CheckRankAndEpoch(peer));
+  GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
+  GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
   absl::MutexLock lock(&mu_);
-  if (peer.rank < 0 ||
-      std::cmp_greater_equal(peer.rank, incarnations_.size())) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("generator rank ", peer.rank, " is not in [0, ",
-                     incarnations_.size() - 1, "]"));
-  }
   if (peer.incarnation == incarnations_[peer.rank]) return absl::OkStatus();
   return Refuse(
       peer.incarnation < incarnations_[peer.rank] ? "superseded" : "no_hello",

@@ -17,7 +17,6 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "exchange/exchange_options.h"
 #include "exchange/wire_codec.h"
@@ -35,10 +34,9 @@ class PeerTable {
   absl::Status Check(const Peer& peer) const;
 
  private:
-  absl::Status CheckRankAndEpoch(const Peer& peer) const;
+  absl::Status CheckRunEpoch(const Peer& peer) const;
 
-  const uint64_t config_hash_;  // these two never change after construction
-  const int64_t run_epoch_;
+  const ExchangeOptions options_;  // never changes after construction
 
   mutable absl::Mutex mu_;
   std::vector<int64_t> incarnations_ ABSL_GUARDED_BY(mu_);  // by rank; -1: none

@@ -2,21 +2,18 @@
 #include "exchange/rpc/server_streams.h"
 
 #include <deque>
-#include <iterator>
 #include <optional>
 #include <variant>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
-#include "exchange/rpc/byte_buffer.h"
+#include "exchange/rpc/exchange_codec.h"
 
 namespace gandem {
-
-using ServerReactor =
-    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 // Checks who is there and leaves the rest to the kinds of streams.
 class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
@@ -27,7 +24,6 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
         context_(std::move(context)),
         kind_(kind),
         call_(call) {}
-  ~ServerStream() override = default;
 
   void Begin(std::shared_ptr<ServerStream> self) {
     context_->Add(self);
@@ -48,7 +44,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
   virtual absl::Status Opened(const OpenFrame&) { return absl::OkStatus(); }
   virtual std::optional<FrameBody> Next() = 0;
 
-  DiscriminatorPort& port() { return context_->port(); }
+  DiscriminatorEnd& discriminator() { return context_->discriminator(); }
   int rank() const { return *rank_; }
 
  private:
@@ -71,22 +67,19 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     }
     absl::StatusOr<bool> handled = Handle(frame.body);
     // Why this end was closed is its own affair; the generator tries again.
-    if (!handled.ok() && !port().status().ok()) return Closing();
+    if (!handled.ok() && !discriminator().status().ok()) return Closing();
     return handled;
   }
 
   std::optional<Frame> NextFrame() override {
     if (!rank_.has_value()) return std::nullopt;
-    if (!port().status().ok()) {
+    if (!discriminator().status().ok()) {
       Stop(Closing());
       return std::nullopt;
     }
     std::optional<FrameBody> body = Next();
     if (!body.has_value()) return std::nullopt;
-    const ExchangeOptions& options = context_->options();
-    return Frame{.sender = {.run_epoch = options.run_epoch,
-                            .incarnation = options.incarnation,
-                            .rank = options.rank},
+    return Frame{.sender = SenderOf(context_->options()),
                  .body = *std::move(body)};
   }
 
@@ -124,14 +117,14 @@ class ImagesServerStream : public ServerStream {
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
     if (std::holds_alternative<FinishedFrame>(body)) {
       GANDEM_RETURN_IF_ERROR(
-          port().FinishGenerator(rank(), /*is_confirmed=*/false));
+          discriminator().FinishGenerator(rank(), /*is_confirmed=*/false));
       has_finished_ = true;
       answers_.push_back(FinishedFrame{});
       return true;
     }
     if (std::holds_alternative<AckFrame>(body) && has_finished_) {
       GANDEM_RETURN_IF_ERROR(
-          port().FinishGenerator(rank(), /*is_confirmed=*/true));
+          discriminator().FinishGenerator(rank(), /*is_confirmed=*/true));
       return true;
     }
     const ImageBatch* const images = std::get_if<ImageBatch>(&body);
@@ -139,14 +132,14 @@ class ImagesServerStream : public ServerStream {
       return absl::InvalidArgumentError("a frame that is not of images");
     }
     GANDEM_ASSIGN_OR_RETURN(const bool accepted,
-                            port().OfferImages(rank(), *images));
+                            discriminator().OfferImages(rank(), *images));
     if (!accepted) return false;
-    answers_.push_back(
-        AckFrame{.use = images->use,
-                 .round = images->round,
-                 .first_index = images->first_index,
-                 .count = images->count,
-                 .oldest_unfinished_round = port().oldest_unfinished_round()});
+    answers_.push_back(AckFrame{
+        .use = images->use,
+        .round = images->round,
+        .first_index = images->first_index,
+        .count = images->count,
+        .oldest_unfinished_round = discriminator().oldest_unfinished_round()});
     return true;
   }
 
@@ -171,14 +164,14 @@ class FeedbackServerStream : public ServerStream {
     if (ack == nullptr) {
       return absl::InvalidArgumentError("a frame that is not an ACK");
     }
-    port().AcknowledgeAnswer(rank(), ack->round, ack->first_index);
+    discriminator().AcknowledgeAnswer(rank(), ack->round, ack->first_index);
     GANDEM_FAILPOINT("exchange.answer_acknowledged");
     return true;
   }
 
   std::optional<FrameBody> Next() override {
     const std::optional<FeedbackBook::Numbered> next =
-        port().NextAnswer(rank(), last_sent_);
+        discriminator().NextAnswer(rank(), last_sent_);
     if (!next.has_value()) return std::nullopt;
     GANDEM_FAILPOINT("exchange.send_answer");
     last_sent_ = next->number;
@@ -195,7 +188,7 @@ class CriticServerStream : public ServerStream {
  private:
   absl::Status Opened(const OpenFrame& open) override {
     last_sent_ = open.version;
-    return port().OpenCritics(rank(), open.version);
+    return discriminator().OpenCritics(rank(), open.version);
   }
 
   absl::StatusOr<bool> Handle(const FrameBody& body) override {
@@ -204,14 +197,14 @@ class CriticServerStream : public ServerStream {
       return absl::InvalidArgumentError(
           "a frame that is not the ACK of a critic");
     }
-    port().AcknowledgeCritic(rank(), ack->version);
+    discriminator().AcknowledgeCritic(rank(), ack->version);
     GANDEM_FAILPOINT("exchange.critic_acknowledged");
     return true;
   }
 
   std::optional<FrameBody> Next() override {
     const std::optional<CriticState> critic =
-        port().NextCritic(rank(), last_sent_);
+        discriminator().NextCritic(rank(), last_sent_);
     if (!critic.has_value()) return std::nullopt;
     GANDEM_FAILPOINT("exchange.send_critic");
     last_sent_ = critic->version;
@@ -231,9 +224,8 @@ void ServerContext::Add(std::shared_ptr<ServerStream> stream) {
 
 void ServerContext::Remove(ServerStream* stream) {
   absl::MutexLock lock(&mu_);
-  for (auto it = current_.begin(); it != current_.end();) {
-    it = it->second == stream ? current_.erase(it) : std::next(it);
-  }
+  std::erase_if(current_,
+                [&](const auto& entry) { return entry.second == stream; });
   streams_.erase(stream);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The server's side of the three streams of proto/exchange.proto, over a
-// DiscriminatorPort.
+// DiscriminatorEnd.
 //
 // Owner: each stream owns itself; ExchangeServer's shutdown waits for all.
 // Thread safety: any thread.
@@ -9,35 +9,32 @@
 
 #include <grpcpp/grpcpp.h>
 
-#include <array>
 #include <map>
 #include <memory>
-#include <set>
 #include <utility>
-#include <vector>
 
 #include "absl/base/thread_annotations.h"
-#include "absl/status/status.h"
 #include "absl/synchronization/mutex.h"
-#include "exchange/discriminator_port.h"
+#include "exchange/discriminator_end.h"
 #include "exchange/exchange_options.h"
 #include "exchange/rpc/peer_table.h"
-#include "exchange/wire_codec.h"
 
 namespace gandem {
 
 enum class StreamKind { kImages, kFeedback, kCritic };
+using ServerReactor =
+    grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
 class ServerStream;
 
 // What all streams of a server share.
 class ServerContext {
  public:
-  ServerContext(const ExchangeOptions& options, DiscriminatorPort* port)
-      : options_(options), port_(port), peers_(options) {}
+  ServerContext(const ExchangeOptions& options, DiscriminatorEnd* discriminator)
+      : options_(options), discriminator_(discriminator), peers_(options) {}
 
   const ExchangeOptions& options() const { return options_; }
-  DiscriminatorPort& port() { return *port_; }
+  DiscriminatorEnd& discriminator() { return *discriminator_; }
   PeerTable& peers() { return peers_; }
 
   void Add(std::shared_ptr<ServerStream> stream);
@@ -49,7 +46,7 @@ class ServerContext {
 
  private:
   const ExchangeOptions options_;  // these never change after construction
-  DiscriminatorPort* const port_;
+  DiscriminatorEnd* const discriminator_;
   PeerTable peers_;
 
   absl::Mutex mu_;
@@ -60,8 +57,8 @@ class ServerContext {
 };
 
 // Begins to serve a call.
-grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* ServeStream(
-    StreamKind kind, std::shared_ptr<ServerContext> context,
-    grpc::CallbackServerContext* call);
+ServerReactor* ServeStream(StreamKind kind,
+                           std::shared_ptr<ServerContext> context,
+                           grpc::CallbackServerContext* call);
 
 }  // namespace gandem

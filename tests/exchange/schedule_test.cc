@@ -53,7 +53,6 @@ std::vector<std::string> Words(const std::vector<DiscriminatorOp>& ops) {
 TEST(ScheduleTest, LagZeroAlternates) {
   constexpr Schedule schedule{.lag = 0, .discriminator_steps_per_round = 2};
   for (int64_t t = 0; t < 4; ++t) {
-    EXPECT_EQ(schedule.ImageVersion(t), t);
     // Judged after the round's own discriminator steps.
     EXPECT_EQ(schedule.CriticVersion(t), 2 * t + 2);
     EXPECT_EQ(schedule.LastRoundJudgedBy(t + 1), t);

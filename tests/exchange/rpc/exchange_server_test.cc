@@ -155,15 +155,16 @@ TEST_F(ExchangeServiceTest, StreamsNeedHelloAndOpen) {
 TEST_F(ExchangeServiceTest, EveryFrameIsChecked) {
   Frame frame = Signed({.body = Images(0, 0, 4)});
   frame.sender.run_epoch = 2;
-  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))),
+  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ExchangeCodec::Encode(frame))),
             "wrong_epoch");
   frame = Signed({.body = Images(0, 0, 4)});
   frame.sender.incarnation = 7;
-  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ToByteBuffer(frame))), "superseded");
+  EXPECT_EQ(ReasonOf(EndAfter("PutImages", ExchangeCodec::Encode(frame))),
+            "superseded");
   ASSERT_OK(Hello(3, 8, 1));
   EXPECT_THAT(
-      EndAfter("PutImages",
-               ToByteBuffer(Signed({.body = Images(0, 0, 4)}, /*rank=*/1))),
+      EndAfter("PutImages", ExchangeCodec::Encode(
+                                Signed({.body = Images(0, 0, 4)}, /*rank=*/1))),
       StatusIs(kInvalid, HasSubstr("generator 1 in a stream of generator 0")));
   ExpectNothingArrived();
 }
@@ -202,28 +203,33 @@ TEST_F(ExchangeServiceTest, ImagesThatDoNotFitTheRunAreRefused) {
   ImageBatch batch = Images(0, 0, 4);
   batch.format.width = 2;
   batch.pixels = SharedBytes(std::vector<std::byte>(8));
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
-              StatusIs(kInvalid, HasSubstr("1x1x2 instead of 1x1x1")));
+  EXPECT_THAT(
+      EndAfter("PutImages", ExchangeCodec::Encode(Signed({.body = batch}))),
+      StatusIs(kInvalid, HasSubstr("1x1x2 instead of 1x1x1")));
   batch = Images(0, 1, 4);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
-              StatusIs(kInvalid, HasSubstr("[0, 4)")));
+  EXPECT_THAT(
+      EndAfter("PutImages", ExchangeCodec::Encode(Signed({.body = batch}))),
+      StatusIs(kInvalid, HasSubstr("[0, 4)")));
   batch = Images(0, 0, 4, ImageUse::kBoth);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
-              StatusIs(kInvalid, HasSubstr("SNAPSHOT")));
+  EXPECT_THAT(
+      EndAfter("PutImages", ExchangeCodec::Encode(Signed({.body = batch}))),
+      StatusIs(kInvalid, HasSubstr("SNAPSHOT")));
   batch = Images(2, 0, 4);
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Signed({.body = batch}))),
-              StatusIs(kPrecondition, HasSubstr("window of rounds [0, 1]")));
+  EXPECT_THAT(
+      EndAfter("PutImages", ExchangeCodec::Encode(Signed({.body = batch}))),
+      StatusIs(kPrecondition, HasSubstr("window of rounds [0, 1]")));
   ExpectNothingArrived();
 }
 
 TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
-  const grpc::ByteBuffer feedback = ToByteBuffer(
+  const grpc::ByteBuffer feedback = ExchangeCodec::Encode(
       Signed({.body = gandem::testing::Feedback(options_.schedule, 0, 0, 4)}));
   const grpc::ByteBuffer ack =
-      ToByteBuffer(Signed({.body = AckFrame{.version = 3}}));
+      ExchangeCodec::Encode(Signed({.body = AckFrame{.version = 3}}));
   EXPECT_THAT(EndAfter("PutImages", feedback), StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("PutImages", ack), StatusIs(kInvalid));
-  EXPECT_THAT(EndAfter("PutImages", ToByteBuffer(Open())), StatusIs(kInvalid));
+  EXPECT_THAT(EndAfter("PutImages", ExchangeCodec::Encode(Open())),
+              StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("Feedback", feedback), StatusIs(kInvalid));
   EXPECT_THAT(EndAfter("FetchCritic", feedback), StatusIs(kInvalid));
   // A critic that was never sent.

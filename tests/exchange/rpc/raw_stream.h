@@ -15,7 +15,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/rpc/grpc_status.h"
-#include "exchange/rpc/byte_buffer.h"
+#include "exchange/rpc/exchange_codec.h"
 #include "exchange/wire_codec.h"
 #include "proto/exchange.grpc.pb.h"
 
@@ -59,13 +59,13 @@ class RawStream {
     const grpc::Slice slice(bytes);
     return Write(grpc::ByteBuffer(&slice, 1));
   }
-  bool Write(const Frame& frame) { return Write(ToByteBuffer(frame)); }
+  bool Write(const Frame& frame) { return Write(ExchangeCodec::Encode(frame)); }
 
   absl::StatusOr<Frame> Read() {
     grpc::ByteBuffer message;
     stream_->Read(&message, this);
     if (!Wait()) return Finish();
-    return FromByteBuffer(message, int64_t{1} << 30);
+    return ExchangeCodec::Decode(message, int64_t{1} << 30);
   }
 
   // Why the stream ended.

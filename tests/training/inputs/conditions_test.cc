@@ -271,7 +271,7 @@ TEST_P(FollowTest, ConditionsFollowTheImages) {
                                  .image_format = format,
                                  .feedback_format = format};
   ASSERT_OK_AND_ASSIGN(const auto ends,
-                       MakeExchangeEnds(COLOCATED, exchange, {}));
+                       ExchangeEnds::Create(COLOCATED, exchange, {}));
   RoundGate gate(0, kRounds);
   int64_t replayed = 0;
   const RoleServices services{.gate = &gate,

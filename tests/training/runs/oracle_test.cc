@@ -197,7 +197,7 @@ class OracleRun {
         .num_discriminators = test_.ranks,
         .discriminator_skew = test_.ranks == 1 ? 0 : 2};
     GANDEM_ASSIGN_OR_RETURN(ends_.emplace_back(),
-                            MakeExchangeEnds(role, options, {}));
+                            ExchangeEnds::Create(role, options, {}));
     return absl::OkStatus();
   }
 

@@ -16,8 +16,8 @@
 #include "common/files/file.h"
 #include "common/process/thread.h"
 #include "common/status.h"
-#include "discriminator_worker/make_discriminator_role.h"
-#include "generator_worker/make_generator_role.h"
+#include "discriminator_worker/discriminator_role.h"
+#include "generator_worker/generator_role.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/delayed_exchange.h"
 #include "tests/testing/in_process_fleet.h"
@@ -50,7 +50,7 @@ class MemorySink : public CheckpointSink {
 absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
   GANDEM_ASSIGN_OR_RETURN(
       const auto ends,
-      MakeExchangeEnds(COLOCATED, ExchangeAt(plan, setup.place), {}));
+      ExchangeEnds::Create(COLOCATED, ExchangeAt(plan, setup.place), {}));
   GANDEM_ASSIGN_OR_RETURN(const auto generator,
                           MakeGeneratorRole(plan, setup, ends->generator()));
   GANDEM_ASSIGN_OR_RETURN(
@@ -121,7 +121,7 @@ class DecoupledRun {
       workers[rank].fleet = std::move(fleet[rank]);
       GANDEM_ASSIGN_OR_RETURN(
           workers[rank].ends,
-          MakeExchangeEnds(role, ExchangeAt(plan_, place), {}));
+          ExchangeEnds::Create(role, ExchangeAt(plan_, place), {}));
     }
     return absl::OkStatus();
   }

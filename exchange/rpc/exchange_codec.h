@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames as gRPC byte buffers, for FrameStream. Sending shares the payload's
+// memory; receiving copies it once, because gRPC delivers it in pieces.
+//
+// Thread safety: pure functions. Errors: those of wire_codec.h.
+#pragma once
+
+#include <grpcpp/support/byte_buffer.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/shared_slices.h"
+#include "common/status.h"
+#include "exchange/exchange_options.h"
+#include "exchange/wire_codec.h"
+
+namespace gandem {
+
+// Of an end's frames.
+inline FrameSender SenderOf(const ExchangeOptions& options) {
+  return {.run_epoch = options.run_epoch,
+          .incarnation = options.incarnation,
+          .rank = options.rank};
+}
+
+struct ExchangeCodec {
+  using Frame = gandem::Frame;
+  static grpc::ByteBuffer Encode(const Frame& frame) {
+    return JoinSlices(EncodeFrameHead(frame), PayloadOf(frame.body));
+  }
+  static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer& buffer,
+                                      int64_t max_bytes) {
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<SharedBytes> slices,
+                            ShareSlices(buffer));
+    return DecodeFrame(slices, max_bytes);
+  }
+};
+
+}  // namespace gandem
