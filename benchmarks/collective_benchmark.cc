@@ -14,10 +14,8 @@
 // the ring's speed over Gloo's, the median of the turns' ratios.
 #include <fcntl.h>
 #include <poll.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -39,10 +37,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
+#include "benchmarks/measure.h"
 #include "collective/element_sum.h"
 #include "collective/ring_collective.h"
 #include "common/check.h"
-#include "common/files/file.h"
 #include "common/rpc/socket_folder.h"
 
 namespace gandem {
@@ -63,14 +61,20 @@ struct Job {
 
 // --- The plain ring ---
 
-int Connect(const std::string& path) {
+sockaddr_un UnixName(const std::string& path) {
   sockaddr_un name = {};
   name.sun_family = AF_UNIX;
   GANDEM_CHECK(path.size() < sizeof(name.sun_path));
   std::strcpy(name.sun_path, path.c_str());
+  return name;
+}
+
+int Connect(const std::string& path) {
+  const sockaddr_un name = UnixName(path);
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
   const absl::Time deadline = absl::Now() + kPatience;
-  while (connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) != 0) {
+  while (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
+         0) {
     GANDEM_CHECK(absl::Now() < deadline);
     absl::SleepFor(absl::Milliseconds(10));
   }
@@ -78,11 +82,10 @@ int Connect(const std::string& path) {
 }
 
 int Listen(const std::string& path) {
-  sockaddr_un name = {};
-  name.sun_family = AF_UNIX;
-  std::strcpy(name.sun_path, path.c_str());
+  const sockaddr_un name = UnixName(path);
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
-  GANDEM_CHECK(bind(fd, reinterpret_cast<sockaddr*>(&name), sizeof(name)) == 0);
+  GANDEM_CHECK(
+      bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) == 0);
   GANDEM_CHECK(listen(fd, 1) == 0);
   return fd;
 }
@@ -105,8 +108,7 @@ class PlainRing {
   }
 
   void AllReduce(std::span<float> values) {
-    std::vector<float>& received = received_;
-    received.resize(values.size() / ranks_ + 1);
+    received_.resize(values.size() / ranks_ + 1);
     for (int step = 0; step < 2 * (ranks_ - 1); ++step) {
       const std::span<float> out = Segment(values, rank_ - 1 - step);
       const std::span<float> in = Segment(values, rank_ - 2 - step);
@@ -114,7 +116,7 @@ class PlainRing {
         Exchange(std::as_bytes(out), std::as_writable_bytes(in));
         continue;
       }
-      const std::span<float> first = std::span(received).first(in.size());
+      const std::span<float> first = std::span(received_).first(in.size());
       Exchange(std::as_bytes(out), std::as_writable_bytes(first));
       AddElements(ElementType::kFloat32, std::as_bytes(first),
                   std::as_writable_bytes(in));
@@ -176,46 +178,25 @@ std::unique_ptr<Collective> JoinRing(const Job& job, bool shares_memory) {
 
 // --- Gloo ---
 
-// Starts `arguments`; input and output, if not null, become ours to use.
-pid_t Start(std::vector<std::string> arguments, FILE** input, FILE** output) {
-  std::vector<char*> raw;
-  for (std::string& argument : arguments) raw.push_back(argument.data());
-  raw.push_back(nullptr);
-  int to[2] = {-1, -1};
-  int from[2] = {-1, -1};
-  posix_spawn_file_actions_t actions;
-  posix_spawn_file_actions_init(&actions);
-  if (input != nullptr) {
-    GANDEM_CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
-    posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
-  }
-  pid_t pid = -1;
-  GANDEM_CHECK(
-      posix_spawnp(&pid, raw[0], &actions, nullptr, raw.data(), environ) == 0);
-  posix_spawn_file_actions_destroy(&actions);
-  if (input != nullptr) {
-    close(to[0]);
-    close(from[1]);
-    *input = fdopen(to[1], "w");
-    *output = fdopen(from[0], "r");
-  }
-  return pid;
-}
-
-void WaitForEnd(pid_t pid) {
-  int status = 0;
-  GANDEM_CHECK(waitpid(pid, &status, 0) == pid);
-  GANDEM_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-}
-
 // gloo_allreduce.py, which has all ranks of its own.
 class Gloo {
  public:
-  Gloo(const std::string& python, int ranks)
-      : pid_(
-            Start({python, GANDEM_GLOO_SCRIPT, absl::StrCat("--ranks=", ranks)},
-                  &input_, &output_)) {}
+  Gloo(const std::string& python, int ranks) {
+    int to[2] = {-1, -1};
+    int from[2] = {-1, -1};
+    GANDEM_CHECK(pipe2(to, O_CLOEXEC) == 0 && pipe2(from, O_CLOEXEC) == 0);
+    posix_spawn_file_actions_t actions;
+    posix_spawn_file_actions_init(&actions);
+    posix_spawn_file_actions_adddup2(&actions, to[0], STDIN_FILENO);
+    posix_spawn_file_actions_adddup2(&actions, from[1], STDOUT_FILENO);
+    pid_ = Spawn({python, GANDEM_GLOO_SCRIPT, absl::StrCat("--ranks=", ranks)},
+                 &actions);
+    posix_spawn_file_actions_destroy(&actions);
+    close(to[0]);
+    close(from[1]);
+    input_ = fdopen(to[1], "w");
+    output_ = fdopen(from[0], "r");
+  }
   ~Gloo() {
     std::fclose(input_);
     WaitForEnd(pid_);
@@ -233,15 +214,10 @@ class Gloo {
  private:
   FILE* input_ = nullptr;
   FILE* output_ = nullptr;
-  const pid_t pid_;
+  pid_t pid_ = -1;
 };
 
 // --- All ---
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
-}
 
 // Seconds of one all-reduce, by how and number of bytes; all repetitions.
 using Times = std::map<std::string, std::map<int64_t, std::vector<double>>>;
@@ -293,8 +269,9 @@ std::string SpeedOver(const std::vector<double>& ours,
   for (size_t i = 0; i < ours.size(); ++i) {
     ratios.push_back(theirs[i] / ours[i]);
   }
-  const auto [low, high] = std::minmax_element(ratios.begin(), ratios.end());
-  return absl::StrFormat("%.2f (%.2f to %.2f)", Median(ratios), *low, *high);
+  const Spread spread(ratios);
+  return absl::StrFormat("%.2f (%.2f to %.2f)", spread.median, spread.min,
+                         spread.max);
 }
 
 nlohmann::json Report(const Job& job, const Times& times) {
@@ -335,14 +312,13 @@ nlohmann::json Report(const Job& job, const Times& times) {
 
 // This program again, as another rank.
 pid_t StartRank(const Job& job, int rank) {
-  return Start({"/proc/self/exe", absl::StrCat("--rank=", rank),
+  return Spawn({"/proc/self/exe", absl::StrCat("--rank=", rank),
                 absl::StrCat("--ranks=", job.ranks),
                 absl::StrCat("--folder=", job.folder),
                 absl::StrCat("--ways=", absl::StrJoin(job.ways, ",")),
                 absl::StrCat("--chunk_bytes=", job.chunk_bytes),
                 absl::StrCat("--repetitions=", job.repetitions),
-                absl::StrCat("--bytes=", absl::StrJoin(job.bytes, ","))},
-               nullptr, nullptr);
+                absl::StrCat("--bytes=", absl::StrJoin(job.bytes, ","))});
 }
 
 nlohmann::json MeasureAndReport(Job job) {
@@ -392,8 +368,6 @@ int main(int argc, char** argv) {
       result.push_back(gandem::MeasureAndReport(job));
     }
   }
-  if (!json.empty()) {
-    GANDEM_CHECK_OK(gandem::WriteFile(json, result.dump(2) + "\n"));
-  }
+  gandem::WriteResult(json, result);
   return 0;
 }

@@ -8,15 +8,11 @@
 // FLOAT32 batches of 4 MiB, a unix socket and TCP over loopback. Prints the
 // median and the spread of each, and the ratio of service to plain socket.
 #include <netinet/in.h>
-#include <spawn.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <functional>
@@ -27,8 +23,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "benchmarks/measure.h"
 #include "common/check.h"
-#include "common/files/file.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_client.h"
@@ -189,40 +185,19 @@ double ReceiveThroughService(
 
 // --- Both ---
 
-// This program again, as the sending process.
-pid_t StartSender(const std::string& how, const std::string& address,
-                  int64_t batches) {
-  std::string count = absl::StrCat(batches);
-  std::string self = "/proc/self/exe";
-  std::string flag = "--send", at = "--address", number = "--batches";
-  std::string mode = how, where = address;
-  char* const arguments[] = {self.data(),  flag.data(),  mode.data(),
-                             at.data(),    where.data(), number.data(),
-                             count.data(), nullptr};
-  pid_t pid = -1;
-  GANDEM_CHECK(posix_spawn(&pid, self.c_str(), nullptr, nullptr, arguments,
-                           environ) == 0);
-  return pid;
-}
-
 double MeasureOnce(const std::string& how, const std::string& address,
                    int64_t batches) {
   pid_t sender = -1;
   const auto start = [&](const std::string& where) {
-    sender = StartSender(how, where, batches);
+    // This program again, as the sending process.
+    sender = Spawn({"/proc/self/exe", "--send", how, "--address", where,
+                    "--batches", absl::StrCat(batches)});
   };
   const double rate = how == "plain"
                           ? ReceivePlain(address, batches, start)
                           : ReceiveThroughService(address, batches, start);
-  int status = 0;
-  GANDEM_CHECK(waitpid(sender, &status, 0) == sender);
-  GANDEM_CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+  WaitForEnd(sender);
   return rate;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 nlohmann::json Measure(int64_t batches, int64_t repetitions) {
@@ -243,11 +218,10 @@ nlohmann::json Measure(int64_t batches, int64_t repetitions) {
   result["batch_bytes"] = kBatchBytes;
   result["batches"] = batches - kWarmUp;
   for (const auto& [name, values] : rates) {
-    const auto [low, high] = std::minmax_element(values.begin(), values.end());
-    result["mb_per_second"][name] = {
-        {"median", Median(values)}, {"min", *low}, {"max", *high}};
+    const Spread spread(values);
+    result["mb_per_second"][name] = spread.ToJson();
     std::printf("%-14s %7.0f MB/s  (%.0f to %.0f)\n", name.c_str(),
-                Median(values), *low, *high);
+                spread.median, spread.min, spread.max);
   }
   for (const std::string link : {"unix", "tcp"}) {
     const double ratio =
@@ -276,15 +250,10 @@ int main(int argc, char** argv) {
   CLI11_PARSE(app, argc, argv);
   if (send == "plain") {
     gandem::SendPlain(address, batches);
-    return 0;
-  }
-  if (send == "service") {
+  } else if (send == "service") {
     gandem::SendThroughService(address, batches);
-    return 0;
-  }
-  const nlohmann::json result = gandem::Measure(batches, repetitions);
-  if (!json.empty()) {
-    GANDEM_CHECK_OK(gandem::WriteFile(json, result.dump(2) + "\n"));
+  } else {
+    gandem::WriteResult(json, gandem::Measure(batches, repetitions));
   }
   return 0;
 }

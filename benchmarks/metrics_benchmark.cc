@@ -16,8 +16,8 @@
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "benchmarks/measure.h"
 #include "common/check.h"
-#include "common/files/file.h"
 #include "evaluation/metrics/feature_moments.h"
 #include "evaluation/metrics/frechet_distance.h"
 #include "evaluation/metrics/kernel_distance.h"
@@ -51,16 +51,11 @@ class Timer {
                     CLOCKS_PER_SEC);
       seconds.push_back(absl::ToDoubleSeconds(absl::Now() - begin));
     }
-    std::sort(seconds.begin(), seconds.end());
-    std::sort(cpu.begin(), cpu.end());
-    const double median = seconds[seconds.size() / 2];
-    const double cpu_median = cpu[cpu.size() / 2];
-    result_["seconds"][name] = {{"median", median},
-                                {"min", seconds.front()},
-                                {"max", seconds.back()},
-                                {"cpu", cpu_median}};
+    const Spread spread(seconds);
+    result_["seconds"][name] = spread.ToJson();
+    result_["seconds"][name]["cpu"] = Median(cpu);
     std::printf("%-39s %7.3f s (%.3f to %.3f), CPU %7.3f s\n", name.c_str(),
-                median, seconds.front(), seconds.back(), cpu_median);
+                spread.median, spread.min, spread.max, Median(cpu));
   }
 
   nlohmann::json& result() { return result_; }
@@ -151,9 +146,6 @@ int main(int argc, char** argv) {
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(threads);
-  const nlohmann::json result = gandem::Measure(options);
-  if (!json.empty()) {
-    GANDEM_CHECK_OK(gandem::WriteFile(json, result.dump(2) + "\n"));
-  }
+  gandem::WriteResult(json, gandem::Measure(options));
   return 0;
 }

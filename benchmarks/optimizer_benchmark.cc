@@ -13,8 +13,8 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "benchmarks/measure.h"
 #include "common/check.h"
-#include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "models/torch.h"
 #include "training/optimizers/make_optimizer.h"
@@ -36,11 +36,6 @@ TensorsByName MakeParameters(int64_t numbers) {
     parameters.emplace_back(std::to_string(parameters.size()), parameter);
   }
   return parameters;
-}
-
-double Median(std::vector<double> values) {
-  std::sort(values.begin(), values.end());
-  return values[values.size() / 2];
 }
 
 // One optimizer at a time holds its state: 80 million numbers in all of them
@@ -75,14 +70,12 @@ nlohmann::json Measure(int64_t numbers, int64_t repetitions, int64_t steps,
   result["threads"] = at::get_num_threads();
   const double adam = Median(times.at(families.front()));
   for (const std::string& family : families) {
-    const auto [low, high] =
-        std::minmax_element(times[family].begin(), times[family].end());
-    const double median = Median(times[family]);
-    result["ms_per_step"][family] = {
-        {"median", median}, {"min", *low}, {"max", *high}};
-    result["speed_against_adam"][family] = adam / median;
+    const Spread spread(times[family]);
+    result["ms_per_step"][family] = spread.ToJson();
+    result["speed_against_adam"][family] = adam / spread.median;
     std::printf("%-26s %8.2f ms  (%.2f to %.2f)  %.2fx the speed of adam\n",
-                family.c_str(), median, *low, *high, adam / median);
+                family.c_str(), spread.median, spread.min, spread.max,
+                adam / spread.median);
   }
   return result;
 }
@@ -122,10 +115,7 @@ int main(int argc, char** argv) {
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(threads);
-  const nlohmann::json result =
-      gandem::Measure(numbers, repetitions, steps, families);
-  if (!json.empty()) {
-    GANDEM_CHECK_OK(gandem::WriteFile(json, result.dump(2) + "\n"));
-  }
+  gandem::WriteResult(json,
+                      gandem::Measure(numbers, repetitions, steps, families));
   return 0;
 }

@@ -78,14 +78,9 @@ absl::StatusOr<double> MeasureRole(NetworkPlan plan, const Flags& flags,
   }
   GANDEM_ASSIGN_OR_RETURN(const ComputeChoice chosen, FastestCompute(plan));
   for (int i = 0; i < flags.repetitions; ++i) {
-    for (Cell& cell : cells) {
-      MeasureCell(plan, flags.steps, cell);
-    }
+    for (Cell& cell : cells) MeasureCell(plan, flags.steps, cell);
   }
-  const absl::Duration best =
-      std::min_element(cells.begin(), cells.end(), [](auto& a, auto& b) {
-        return a.time < b.time;
-      })->time;
+  const absl::Duration best = std::ranges::min(cells, {}, &Cell::time).time;
   std::printf("%s, %lld images a step, %d threads\n", role.c_str(),
               static_cast<long long>(plan.batch_size), plan.threads);
   double ratio = 0;

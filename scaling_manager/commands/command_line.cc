@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
@@ -39,10 +40,6 @@ constexpr char kTrainExamples[] =
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/d \\\n"
     "      --evaluate_every 1000 --evaluate_args \"--num 10000\"\n";
 
-constexpr char kStatusExamples[] =
-    "Example:\n"
-    "  gandem status runs/a\n";
-
 constexpr char kReportExamples[] =
     "Several runs are compared with the first one: S (strong scaling) has its\n"
     "global batch on other numbers of workers, W (weak scaling) its batch per\n"
@@ -66,11 +63,7 @@ constexpr char kExplainExamples[] =
     "  gandem explain schedule.lag\n";
 
 // Commands whose arguments are evaluation_job's.
-struct EvaluationCommand {
-  const char* name;
-  const char* description;
-};
-constexpr EvaluationCommand kEvaluationCommands[] = {
+constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
     {"sample", "Make images with the generator of a run"},
     {"evaluate", "Judge a generator, or images, by FID and its like"},
     {"train-features",
@@ -169,7 +162,7 @@ struct Parser {
   void AddStatus() {
     status_command =
         app.add_subcommand("status", "Show how far a run is, live or not");
-    status_command->footer(kStatusExamples);
+    status_command->footer("Example:\n  gandem status runs/a\n");
     status_command->add_option("RUN_DIR", status.run_dir, "Folder of the run")
         ->required();
     status_command->add_flag("--json", status.json, "Print JSON");
@@ -205,8 +198,8 @@ struct Parser {
 
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
                          std::ostream& err) {
-  for (const EvaluationCommand& command : kEvaluationCommands) {
-    if (argc >= 2 && absl::string_view(argv[1]) == command.name) {
+  for (const auto& [name, description] : kEvaluationCommands) {
+    if (argc >= 2 && absl::string_view(argv[1]) == name) {
       return EvaluationOptions{{argv + 1, argv + argc}};
     }
   }

@@ -4,8 +4,11 @@
 #include <google/protobuf/descriptor.h>
 #include <google/protobuf/text_format.h>
 
+#include <algorithm>
+
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 
 namespace gandem {
 namespace {
@@ -14,7 +17,7 @@ using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::Reflection;
 
-constexpr const char* kMayDiffer[] = {
+constexpr absl::string_view kMayDiffer[] = {
     "name",
     "rounds",
     "checkpoint",
@@ -27,13 +30,6 @@ constexpr const char* kMayDiffer[] = {
     "exchange.max_message_bytes",
     "exchange.poll_seconds",
 };
-
-bool MayDiffer(const std::string& path) {
-  for (const char* const allowed : kMayDiffer) {
-    if (path == allowed) return true;
-  }
-  return false;
-}
 
 // The value in one line; a field that is not there has its default.
 std::string ValueText(const Message& message, const FieldDescriptor& field) {
@@ -74,7 +70,7 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
   for (int i = 0; i < a.GetDescriptor()->field_count(); ++i) {
     const FieldDescriptor& field = *a.GetDescriptor()->field(i);
     const std::string path = prefix + field.name();
-    if (MayDiffer(path)) continue;
+    if (std::ranges::count(kMayDiffer, path) > 0) continue;
     if (IsEntered(a, b, field)) {
       Compare(a.GetReflection()->GetMessage(a, &field),
               b.GetReflection()->GetMessage(b, &field), path + ".",

@@ -4,33 +4,44 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <iostream>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/config/explain.h"
+#include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/signals.h"
+#include "common/status.h"
+#include "pipeline/formats/idx_reader.h"
 #include "scaling_manager/commands/command_line.h"
-#include "scaling_manager/commands/report_command.h"
 #include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/train_command.h"
 #include "scaling_manager/commands/watch_command.h"
+#include "scaling_manager/coordinator/run_files.h"
+#include "scaling_manager/views/round_history.h"
+#include "scaling_manager/views/time_report.h"
+#include "scaling_manager/views/time_report_text.h"
 
 namespace gandem {
 namespace {
 
 constexpr absl::Duration kStatusTimeout = absl::Seconds(3);
 
-int Fail(const absl::Status& status) {
-  std::cerr << "gandem: " << status.message() << "\n";
+// Says what went wrong, if anything. Returns the exit code.
+int End(const absl::Status& status, const char* command = "gandem") {
+  if (!status.ok()) std::cerr << command << ": " << status.message() << "\n";
   return ExitCodeOf(status);
 }
 
@@ -40,25 +51,70 @@ int Run(const TrainOptions& options) {
   // Before any thread starts; a closed pipe is a failed write, not the end.
   BlockSignals(kTrainSignals);
   BlockSignals({SIGPIPE});
-  return RunTrain(options, stdout);
+  const auto exit_code = RunTrain(options, stdout);
+  return exit_code.ok() ? *exit_code : End(exit_code.status());
 }
 
 int Run(const StatusOptions& options) {
   const auto status =
       GetRunStatus(options.run_dir, absl::Now() + kStatusTimeout);
-  if (!status.ok()) return Fail(status.status());
+  if (!status.ok()) return End(status.status());
   std::cout << (options.json ? RunStatusJson(*status) + "\n"
                              : RunStatusText(options.run_dir, *status));
   return kExitOk;
 }
 
-int Run(const ReportOptions& options) { return RunReport(options, stdout); }
+// 0 where the dataset is not on this machine.
+int64_t DatasetImages(const DataConfig& data) {
+  const auto shape = ReadIdxShape(data.idx_images(), /*num_dimensions=*/3);
+  if (!shape.ok()) return 0;
+  const int64_t images = shape->front();
+  return data.max_images() > 0 ? std::min(images, data.max_images()) : images;
+}
 
-int Run(const WatchOptions& options) { return RunWatch(options, stdout); }
+absl::StatusOr<TimeReport> ReportOf(const std::string& run_dir) {
+  const std::string config_path = run_dir + "/config.textproto";
+  if (!PathExists(config_path)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir, "' holds no run (there is no config.textproto); `gandem ",
+        "train RECIPE --run_dir ", run_dir, "` makes one"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          LoadRunConfig(config_path, {}));
+  RunFacts facts = {.name = config.name(),
+                    .generator_batch = StepBatch(config.generator()),
+                    .discriminator_batch = StepBatch(config.discriminator()),
+                    .dataset_images = DatasetImages(config.data())};
+  GANDEM_ASSIGN_OR_RETURN(facts.workers, ReadRunWorkers(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const RoundHistory history,
+                          RoundHistory::Read(run_dir));
+  absl::StatusOr<TimeReport> report = MakeTimeReport(facts, history);
+  if (!report.ok()) return Annotate(report.status(), run_dir);
+  report->run_dir = run_dir;
+  return report;
+}
+
+// Reads files only, so it works beside a training and after it.
+int Run(const ReportOptions& options) {
+  std::vector<TimeReport> reports;
+  for (const std::string& run_dir : options.run_dirs) {
+    absl::StatusOr<TimeReport> report = ReportOf(run_dir);
+    if (!report.ok()) return End(report.status(), "gandem report");
+    reports.push_back(*std::move(report));
+  }
+  std::cout << (options.json          ? TimeReportsJson(reports)
+                : reports.size() == 1 ? TimeReportText(reports.front())
+                                      : ScalingText(reports));
+  return kExitOk;
+}
+
+int Run(const WatchOptions& options) {
+  return End(RunWatch(options, stdout), "gandem watch-eval");
+}
 
 int Run(const EvaluationOptions& options) {
   const auto folder = BinaryFolder();
-  if (!folder.ok()) return Fail(folder.status());
+  if (!folder.ok()) return End(folder.status());
   const std::string binary = *folder + "/evaluation_job";
   std::vector<std::string> arguments = {binary};
   arguments.insert(arguments.end(), options.arguments.begin(),
@@ -67,7 +123,7 @@ int Run(const EvaluationOptions& options) {
   for (std::string& argument : arguments) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
   execv(binary.c_str(), pointers.data());
-  return Fail(FileError(errno, "cannot execute", binary));
+  return End(FileError(errno, "cannot execute", binary));
 }
 
 int Run(const ExplainOptions& options) {
@@ -76,7 +132,7 @@ int Run(const ExplainOptions& options) {
     return kExitOk;
   }
   const auto text = ExplainField(options.field);
-  if (!text.ok()) return Fail(text.status());
+  if (!text.ok()) return End(text.status());
   std::cout << *text;
   if (!text->empty() && text->back() != '\n') std::cout << "\n";
   return kExitOk;
@@ -87,7 +143,7 @@ int Run(const ExplainOptions& options) {
 
 int main(int argc, char** argv) {
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
-  if (!armed.ok()) return gandem::Fail(armed);
+  if (!armed.ok()) return gandem::End(armed);
   const gandem::Command command =
       gandem::ParseCommandLine(argc, argv, std::cout, std::cerr);
   return std::visit([](const auto& chosen) { return gandem::Run(chosen); },

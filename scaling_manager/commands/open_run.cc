@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
-#include "common/checkpoint/checkpoint_files.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/files/file.h"
@@ -16,6 +15,7 @@
 #include "common/process/cores.h"
 #include "common/status.h"
 #include "scaling_manager/commands/config_differences.h"
+#include "scaling_manager/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
@@ -56,10 +56,10 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const RunConfig& config) {
-  const auto newest = FindNewestCheckpoint(run_dir);
-  if (absl::IsNotFound(newest.status())) return std::string();
-  GANDEM_RETURN_IF_ERROR(newest);
-  const std::string path = newest->path + "/config.textproto";
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
+                          FindCheckpoint(run_dir));
+  if (newest.path.empty()) return "";
+  const std::string path = newest.path + "/config.textproto";
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
   RunConfig old_config;
@@ -69,45 +69,31 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   if (differences.empty()) return WorkersDifference(old_config, config);
   return absl::FailedPreconditionError(absl::StrCat(
       "'", run_dir, "' holds a run of another config (checkpoint of ",
-      newest->step, " rounds); choose another --run_dir, or the old values:",
+      newest.step, " rounds); choose another --run_dir, or the old values:",
       "\n  ", absl::StrJoin(differences, "\n  ")));
 }
 
-}  // namespace
-
-absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
-  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
-  GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
-                          EvaluateCores(options));
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
-                          LoadRunConfig(options.recipe, options.sets));
-  RunConfig config = EffectiveConfig(given);
-  if (options.colocated && (config.generator().workers() > 1 ||
-                            config.discriminator().workers() > 1)) {
-    return absl::InvalidArgumentError(
-        "--colocated runs both roles in one process: leave it out, or set "
-        "generator.workers=1 and discriminator.workers=1");
+// The compute threads of each worker.
+std::map<WorkerKey, int> ThreadsOf(const RunConfig& config, bool colocated) {
+  if (colocated) return {{{COLOCATED, 0}, config.discriminator().threads()}};
+  std::map<WorkerKey, int> threads;
+  for (int rank = 0; rank < config.generator().workers(); ++rank) {
+    threads[{GENERATOR, rank}] = config.generator().threads();
   }
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
-  GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
-  GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
-  GANDEM_ASSIGN_OR_RETURN(std::string notice, CheckResume(run_dir, config));
-  std::string text = EffectiveConfigText(config);
-  GANDEM_RETURN_IF_ERROR(WriteFileDurably(run_dir + "/config.textproto", text));
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
-  return RunSetup{std::move(lock),           std::move(run_dir),
-                  std::move(config),         std::move(text),
-                  std::move(evaluate_cores), std::move(notice)};
+  for (int rank = 0; rank < config.discriminator().workers(); ++rank) {
+    threads[{DISCRIMINATOR, rank}] = config.discriminator().threads();
+  }
+  return threads;
 }
 
-Coordinator::Options CoordinatorOptions(const RunSetup& setup,
+Coordinator::Options CoordinatorOptions(const std::string& run_dir,
+                                        const RunConfig& config,
                                         const TrainOptions& options) {
-  const RunConfig& config = setup.config;
   const ControlConfig& control = config.control();
-  Coordinator::Options result = {
+  return {
       .run_name = config.name(),
-      .run_dir = setup.run_dir,
-      .config_text = setup.config_text,
+      .run_dir = run_dir,
+      .config_text = EffectiveConfigText(config),
       .config_hash = ConfigHash(config),
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
@@ -121,17 +107,43 @@ Coordinator::Options CoordinatorOptions(const RunSetup& setup,
       .keep_last = config.checkpoint().keep_last(),
       .keep_every = config.checkpoint().keep_every(),
       .evaluate_every = options.evaluate_every};
-  if (options.colocated) {
-    result.workers.push_back({COLOCATED, 0});
-    return result;
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
+                          EvaluateCores(options));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
+                          LoadRunConfig(options.recipe, options.sets));
+  const RunConfig config = EffectiveConfig(given);
+  if (options.colocated && (config.generator().workers() > 1 ||
+                            config.discriminator().workers() > 1)) {
+    return absl::InvalidArgumentError(
+        "--colocated runs both roles in one process: leave it out, or set "
+        "generator.workers=1 and discriminator.workers=1");
   }
-  for (int rank = 0; rank < config.generator().workers(); ++rank) {
-    result.workers.push_back({GENERATOR, rank});
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(std::string notice, CheckResume(run_dir, config));
+  Coordinator::Options coordinator =
+      CoordinatorOptions(run_dir, config, options);
+  std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
+  for (const auto& [worker, count] : threads) {
+    coordinator.workers.push_back(worker);
   }
-  for (int rank = 0; rank < config.discriminator().workers(); ++rank) {
-    result.workers.push_back({DISCRIMINATOR, rank});
-  }
-  return result;
+  GANDEM_RETURN_IF_ERROR(
+      WriteFileDurably(run_dir + "/config.textproto", coordinator.config_text));
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
+  return RunSetup{.lock = std::move(lock),
+                  .run_dir = std::move(run_dir),
+                  .coordinator = std::move(coordinator),
+                  .threads = std::move(threads),
+                  .images_per_round = StepBatch(config.generator()),
+                  .evaluate_cores = std::move(evaluate_cores),
+                  .notice = std::move(notice)};
 }
 
 }  // namespace gandem

@@ -7,11 +7,12 @@
 // Errors: each says what the user can do.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/config.pb.h"
 #include "scaling_manager/commands/command_line.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -20,9 +21,10 @@ namespace gandem {
 
 struct RunSetup {
   RunLock lock;
-  std::string run_dir;              // absolute
-  RunConfig config;                 // effective
-  std::string config_text;          // of it, also in run_dir/config.textproto
+  std::string run_dir;  // absolute; its config.textproto is the effective one
+  Coordinator::Options coordinator;
+  std::map<WorkerKey, int> threads;  // to compute, of each worker
+  int64_t images_per_round = 0;      // that the generator is trained on
   std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
   std::string notice;  // on how the run resumes, for the user; may be empty
 };
@@ -34,9 +36,5 @@ struct RunSetup {
 //   DATA_LOSS            all its checkpoints are damaged.
 //   the file's error     the folder cannot be written.
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options);
-
-// The coordinator that this run needs.
-Coordinator::Options CoordinatorOptions(const RunSetup& setup,
-                                        const TrainOptions& options);
 
 }  // namespace gandem

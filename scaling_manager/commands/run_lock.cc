@@ -20,13 +20,6 @@ std::string LockPath(const std::string& run_dir) {
   return run_dir + "/state/lock";
 }
 
-// "process 123 on host"; for people only.
-std::string Holder() {
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
-  return absl::StrCat("process ", getpid(), " on ", host, "\n");
-}
-
 }  // namespace
 
 absl::StatusOr<RunLock> RunLock::Take(const std::string& run_dir) {
@@ -56,7 +49,11 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
         absl::StrCat("'", run_dir, "' is in use by another `", command, "` (",
                      absl::StripSuffix(holder, "\n"), "); ", advice));
   }
-  const std::string holder = Holder();
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
+  // For people only.
+  const std::string holder =
+      absl::StrCat("process ", getpid(), " on ", host, "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, holder.data(), holder.size(), 0) !=
                                    static_cast<ssize_t>(holder.size())) {
     return FileError(errno, "cannot write", path);

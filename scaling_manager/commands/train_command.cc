@@ -15,7 +15,6 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/config/run_config.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
@@ -30,12 +29,12 @@
 #include "scaling_manager/commands/training_watcher.h"
 #include "scaling_manager/commands/user_wishes.h"
 #include "scaling_manager/coordinator/control_service.h"
+#include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/launch/core_plan.h"
 #include "scaling_manager/launch/launcher.h"
 #include "scaling_manager/views/console.h"
 #include "scaling_manager/views/metrics_writer.h"
 #include "scaling_manager/views/progress.h"
-#include "scaling_manager/views/run_workers.h"
 
 namespace gandem {
 namespace {
@@ -65,7 +64,7 @@ class TrainCommand {
       : options_(options),
         setup_(std::move(setup)),
         console_(out, isatty(fileno(out)) != 0),
-        progress_(StepBatch(setup_.config.generator())) {}
+        progress_(setup_.images_per_round) {}
 
   absl::StatusOr<int> Run();
 
@@ -83,17 +82,18 @@ class TrainCommand {
   // Empty: the operating system places them.
   WorkerCores PlaceWorkers();
   absl::Status StartWatcher(const std::string& binaries);
-  void ShowEvaluations();
   // Until the last checkpoint is judged; false: the user wants to leave.
   bool LetWatcherFinish();
   // Until the workers are gone; false: the user wants to leave at once.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
   bool Gone();
-  void ShowEvents();
   void ShowFailure(const Launcher::Failure& failure);
   void ShowMetricsError();
   void Say(const std::string& line);
+  void Say(const std::vector<std::string>& lines) {
+    for (const std::string& line : lines) Say(line);
+  }
 
   const TrainOptions options_;
   RunSetup setup_;
@@ -157,8 +157,8 @@ absl::Status TrainCommand::Start() {
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
-  GANDEM_ASSIGN_OR_RETURN(
-      coordinator_, Coordinator::Create(CoordinatorOptions(setup_, options_)));
+  GANDEM_ASSIGN_OR_RETURN(coordinator_,
+                          Coordinator::Create(setup_.coordinator));
   if (coordinator_->outcome().has_value()) return absl::OkStatus();
   service_.emplace(
       coordinator_.get(),
@@ -195,11 +195,8 @@ absl::Status TrainCommand::Start() {
 }
 
 WorkerCores TrainCommand::PlaceWorkers() {
-  const std::vector<WorkerKey> workers =
-      CoordinatorOptions(setup_, options_).workers;
-  if (!options_.bind_cores || workers.size() < 2) return {};
-  const auto cores =
-      PlanWorkerCores(ReadMachine(AllowedCores()), setup_.config, workers);
+  if (!options_.bind_cores || setup_.threads.size() < 2) return {};
+  const auto cores = PlanCores(ReadMachine(AllowedCores()), setup_.threads);
   if (!cores.ok()) {
     Say(absl::StrCat("workers are not bound to cores: ",
                      cores.status().message()));
@@ -222,25 +219,16 @@ absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
   return absl::OkStatus();
 }
 
-void TrainCommand::ShowEvaluations() {
-  if (!watcher_.has_value()) return;
-  for (const std::string& line : watcher_->Poll()) Say(line);
-}
-
 bool TrainCommand::LetWatcherFinish() {
   if (!watcher_.has_value() || !watcher_->running()) return true;
   Say("waiting for the evaluation of the last checkpoints; Ctrl-C leaves them "
       "to `gandem watch-eval`");
   while (watcher_->running()) {
     if (!wishes_.stop_reason().empty()) return false;
-    ShowEvaluations();
+    Say(watcher_->Poll());
     wishes_.Wait(absl::Now() + kLoopInterval);
   }
   return true;
-}
-
-void TrainCommand::ShowEvents() {
-  for (const std::string& event : coordinator_->Tick()) Say(event);
 }
 
 void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
@@ -278,8 +266,8 @@ void TrainCommand::Turn() {
   const std::string stop_reason = wishes_.stop_reason();
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
   for (const Launcher::Failure& failure : failures) ShowFailure(failure);
-  ShowEvents();
-  ShowEvaluations();
+  Say(coordinator_->Tick());
+  if (watcher_.has_value()) Say(watcher_->Poll());
   ShowMetricsError();
   StatusReply status = coordinator_->Status();
   const absl::Time now = absl::Now();
@@ -302,8 +290,7 @@ bool TrainCommand::WaitUntilGone(absl::Duration time) {
 }
 
 bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
-  const absl::Duration time = std::min(
-      kMaxLeaveTime, absl::Seconds(setup_.config.control().grace_seconds()));
+  const absl::Duration time = std::min(kMaxLeaveTime, setup_.coordinator.grace);
   bool gone = WaitUntilGone(time);
   if (!gone && launcher_.has_value() && !wishes_.at_once()) {
     Say("some workers do not leave: sending them SIGTERM");
@@ -314,8 +301,9 @@ bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
     launcher_->SignalAll(SIGKILL);
     gone = WaitUntilGone(kMaxLeaveTime);
   }
-  if (gone || outcome.exit_code != kExitOk) return !wishes_.at_once();
-  Say("some workers were not told that the run is over");
+  if (!gone && outcome.exit_code == kExitOk) {
+    Say("some workers were not told that the run is over");
+  }
   return !wishes_.at_once();
 }
 
@@ -328,13 +316,10 @@ absl::StatusOr<int> TrainCommand::Run() {
   const RunOutcome outcome = *coordinator_->outcome();
   console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
                         /*at_once=*/true);
-  ShowEvents();
+  Say(coordinator_->Tick());
   if (server_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   RemoveControlAddress(setup_.run_dir);
-  if (outcome.exit_code == kExitOk && !LetWatcherFinish()) {
-    return outcome.exit_code;
-  }
-  if (outcome.exit_code == kExitOk) {
+  if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
     console_.PrintLine(absl::StrCat("see ", setup_.run_dir, "/samples and ",
                                     "tensorboard --logdir ", setup_.run_dir,
                                     "/tensorboard"));
@@ -346,27 +331,18 @@ absl::StatusOr<int> TrainCommand::Run() {
 
 }  // namespace
 
-int RunTrain(const TrainOptions& options, FILE* out) {
-  const auto fail = [](const absl::Status& status) {
-    const std::string message(status.message());
-    std::fprintf(stderr, "gandem: %s\n", message.c_str());
-    return ExitCodeOf(status);
-  };
-  auto setup = PrepareRun(options);
-  if (!setup.ok()) return fail(setup.status());
+absl::StatusOr<int> RunTrain(const TrainOptions& options, FILE* out) {
+  GANDEM_ASSIGN_OR_RETURN(RunSetup setup, PrepareRun(options));
   // Before threads start; the workers inherit it.
-  if (!setup->evaluate_cores.empty()) {
-    const absl::Status placed =
-        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores));
-    if (!placed.ok()) return fail(placed);
+  if (!setup.evaluate_cores.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));
   }
-  const absl::Status logging =
+  GANDEM_RETURN_IF_ERROR(
       InitLogging({.role = "gandem",
-                   .file = setup->run_dir + "/logs/gandem.log",
-                   .to_stderr = false});
-  if (!logging.ok()) return fail(logging);
-  const auto result = TrainCommand(options, *std::move(setup), out).Run();
-  return result.ok() ? *result : fail(result.status());
+                   .file = setup.run_dir + "/logs/gandem.log",
+                   .to_stderr = false}));
+  return TrainCommand(options, std::move(setup), out).Run();
 }
 
 }  // namespace gandem

@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <initializer_list>
 
+#include "absl/status/statusor.h"
 #include "scaling_manager/commands/command_line.h"
 
 namespace gandem {
@@ -20,7 +21,7 @@ namespace gandem {
 inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
                                                              SIGHUP};
 
-// Returns the exit code. Progress goes to `out`, errors to standard error.
-int RunTrain(const TrainOptions& options, FILE* out);
+// Returns the exit code. Progress goes to `out`.
+absl::StatusOr<int> RunTrain(const TrainOptions& options, FILE* out);
 
 }  // namespace gandem

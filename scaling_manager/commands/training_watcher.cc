@@ -45,19 +45,17 @@ absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
                          none ? 0 : static_cast<int64_t>(size));
 }
 
-std::vector<std::string> TrainingWatcher::NewLines() {
-  const auto text = ReadFileTail(child_.log_path(), kMaxShown, read_);
-  // A line that is being written comes with the next call.
-  const size_t end = text.ok() ? text->rfind('\n') : std::string::npos;
-  if (end == std::string::npos) return {};
-  read_ += static_cast<int64_t>(end) + 1;
-  return absl::StrSplit(text->substr(0, end), '\n');
-}
-
 std::vector<std::string> TrainingWatcher::Poll() {
   if (!running_) return {};
   const std::optional<ProcessEnd> end = child_.Poll();
-  std::vector<std::string> lines = NewLines();
+  std::vector<std::string> lines;
+  const auto text = ReadFileTail(child_.log_path(), kMaxShown, read_);
+  // A line that is being written comes with the next call.
+  const size_t written = text.ok() ? text->rfind('\n') : std::string::npos;
+  if (written != std::string::npos) {
+    read_ += static_cast<int64_t>(written) + 1;
+    lines = absl::StrSplit(text->substr(0, written), '\n');
+  }
   if (!end.has_value()) return lines;
   running_ = false;
   if (end->exit_code != kExitOk) {

@@ -38,7 +38,6 @@ class TrainingWatcher {
  private:
   TrainingWatcher(ChildProcess child, int64_t read)
       : child_(std::move(child)), read_(read) {}
-  std::vector<std::string> NewLines();
 
   ChildProcess child_;
   int64_t read_;  // bytes of the log that were shown

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -26,8 +27,22 @@ namespace {
 
 constexpr absl::Duration kLookInterval = absl::Milliseconds(200);
 constexpr int kEvaluationTailLines = 10;
-constexpr int kStepColumns = 9;
+constexpr int kRoundColumns = 9;
 constexpr size_t kMetricColumns = 18;
+
+// Of the values of a card's metrics, or of their names.
+std::string TableLine(const std::string& round, const MetricCard& card,
+                      absl::FunctionRef<std::string(const Metric&)> text) {
+  std::string line = absl::StrFormat("%*s", kRoundColumns, round);
+  for (const Metric& metric : card.metrics()) {
+    absl::StrAppendFormat(
+        &line, "  %-*s",
+        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
+        text(metric));
+  }
+  absl::StripTrailingAsciiWhitespace(&line);
+  return line;
+}
 
 class WatchCommand {
  public:
@@ -58,7 +73,7 @@ class WatchCommand {
   const std::string log_;
   EvaluationSnapshots snapshots_;
   FILE* const out_;
-  std::string header_;
+  std::string header_;  // above the last row; again where metrics change
   std::optional<ChildProcess> child_;
 };
 
@@ -84,9 +99,11 @@ absl::Status WatchCommand::ShowCard(int64_t step) {
     return Annotate(card.status(), absl::StrCat("the card of step ", step,
                                                 " (see ", log_, ")"));
   }
-  const std::string header = TableHeader(*card);
+  const std::string header = TableLine(
+      "round", *card, [](const Metric& metric) { return metric.name(); });
   if (std::exchange(header_, header) != header) Say(header);
-  Say(TableRow(*card));
+  Say(TableLine(absl::StrCat(card->images().generator().step()), *card,
+                MetricValueText));
   return absl::OkStatus();
 }
 
@@ -132,7 +149,9 @@ absl::Status WatchCommand::Run() {
   }
 }
 
-absl::Status Watch(const WatchOptions& options, FILE* out) {
+}  // namespace
+
+absl::Status RunWatch(const WatchOptions& options, FILE* out) {
   const std::string config_path = options.run_dir + "/config.textproto";
   if (!PathExists(config_path)) {
     return absl::NotFoundError(absl::StrCat(
@@ -143,40 +162,6 @@ absl::Status Watch(const WatchOptions& options, FILE* out) {
   GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
   return WatchCommand(options, folder + "/evaluation_job", config.rounds(), out)
       .Run();
-}
-
-}  // namespace
-
-std::string TableHeader(const MetricCard& card) {
-  std::string header = absl::StrFormat("%*s", kStepColumns, "round");
-  for (const Metric& metric : card.metrics()) {
-    absl::StrAppendFormat(
-        &header, "  %-*s",
-        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
-        metric.name());
-  }
-  absl::StripTrailingAsciiWhitespace(&header);
-  return header;
-}
-
-std::string TableRow(const MetricCard& card) {
-  std::string row =
-      absl::StrFormat("%*d", kStepColumns, card.images().generator().step());
-  for (const Metric& metric : card.metrics()) {
-    absl::StrAppendFormat(
-        &row, "  %-*s",
-        static_cast<int>(std::max(kMetricColumns, metric.name().size())),
-        MetricValueText(metric));
-  }
-  absl::StripTrailingAsciiWhitespace(&row);
-  return row;
-}
-
-int RunWatch(const WatchOptions& options, FILE* out) {
-  const absl::Status status = Watch(options, out);
-  if (status.ok()) return kExitOk;
-  absl::FPrintF(stderr, "gandem watch-eval: %s\n", status.message());
-  return ExitCodeOf(status);
 }
 
 }  // namespace gandem

@@ -10,20 +10,13 @@
 #pragma once
 
 #include <cstdio>
-#include <string>
-#include <vector>
 
-#include "proto/evaluation.pb.h"
+#include "absl/status/status.h"
 #include "scaling_manager/commands/command_line.h"
 
 namespace gandem {
 
-// Returns the exit code. The table goes to `out`, errors to standard error.
-int RunWatch(const WatchOptions& options, FILE* out);
-
-// The table's row of a card, and the line above the first row and above each
-// that has other metrics than the one before.
-std::string TableHeader(const MetricCard& card);
-std::string TableRow(const MetricCard& card);
+// The table goes to `out`, what does not end the command to standard error.
+absl::Status RunWatch(const WatchOptions& options, FILE* out);
 
 }  // namespace gandem

@@ -1,36 +1,87 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/coordinator/checkpoint_commits.h"
 
+#include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/faults.h"
 #include "common/status.h"
 
 namespace gandem {
+namespace {
+
+constexpr int64_t kMaxFiles = 1000;
+
+// A name that stays inside the checkpoint's folder and is not ours.
+bool IsShardName(const std::string& name) {
+  return !name.empty() && name.size() <= 255 && name[0] != '.' &&
+         name.find('/') == std::string::npos &&
+         name.find('\0') == std::string::npos && name != kManifestName;
+}
+
+}  // namespace
 
 void CheckpointCommits::BeginEpoch(int64_t run_epoch, int num_workers,
                                    int64_t committed_step) {
   GANDEM_CHECK(!is_busy());
   run_epoch_ = run_epoch;
-  shards_ = ShardCollector(num_workers, rounds_);
+  num_workers_ = num_workers;
+  reports_.clear();
   committed_step_ = settled_step_ = complete_step_ = committed_step;
+}
+
+absl::Status CheckpointCommits::Check(int worker,
+                                      const ShardReport& report) const {
+  Faults faults("shard report");
+  faults.CheckRange("step", report.step(), 1, rounds_);
+  faults.CheckRange("number of files", report.files_size(), 0, kMaxFiles);
+  if (report.error().empty() && report.files().empty()) {
+    faults.Add("it has neither files nor an error");
+  }
+  std::set<std::string> names;
+  if (const auto step = reports_.find(report.step()); step != reports_.end()) {
+    for (const auto& [other, reported] : step->second) {
+      if (other == worker) continue;
+      for (const CheckpointFile& file : reported.files()) {
+        names.insert(file.name());
+      }
+    }
+  }
+  for (const CheckpointFile& file : report.files()) {
+    if (!IsShardName(file.name())) {
+      faults.Add(absl::StrCat("'", file.name(), "' cannot be a shard's name"));
+    } else if (!names.insert(file.name()).second) {
+      faults.Add(absl::StrCat("'", file.name(), "' was reported before"));
+    }
+    if (file.size() < 0) {
+      faults.Add(
+          absl::StrCat("'", file.name(), "' has ", file.size(), " bytes"));
+    }
+  }
+  return faults.ToStatus();
 }
 
 absl::StatusOr<bool> CheckpointCommits::Add(int worker,
                                             const ShardReport& report) {
   if (report.step() >= 1 && report.step() <= complete_step_) return false;
-  GANDEM_ASSIGN_OR_RETURN(const ShardCollector::State state,
-                          shards_.Add(worker, report));
-  if (state == ShardCollector::State::kIncomplete) return true;
+  GANDEM_RETURN_IF_ERROR(Check(worker, report));
+  Reports& reports = reports_[report.step()];
+  reports[worker] = report;
+  if (static_cast<int>(reports.size()) < num_workers_) return true;
   Job job{.step = report.step(), .run_epoch = run_epoch_};
-  if (state == ShardCollector::State::kComplete) {
-    job.files = shards_.Files(job.step);
-  } else {
-    job.shards = absl::DataLossError(shards_.Error(job.step));
+  for (const auto& [reporter, its] : reports) {
+    job.files.insert(job.files.end(), its.files().begin(), its.files().end());
+    if (job.shards.ok() && !its.error().empty()) {
+      job.shards = absl::DataLossError(its.error());
+    }
   }
+  std::ranges::sort(job.files, {}, &CheckpointFile::name);
   complete_step_ = job.step;
-  shards_.Settle(job.step);
+  reports_.erase(reports_.begin(), reports_.upper_bound(job.step));
   waiting_.push_back(std::move(job));
   return true;
 }

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which checkpoints of a run are complete, and which one is to be committed
-// next. A checkpoint whose shards are all reported waits for its turn, is taken
-// once by whoever does the disk work, and is settled by that work's result:
-// committed or given up, for good.
+// next. A checkpoint whose shards every worker has reported waits for its turn,
+// is taken once by whoever does the disk work, and is settled by that work's
+// result: committed or given up, for good.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. It touches no
-// disk (commit_disk.h does).
+// disk.
 #pragma once
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -18,7 +19,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/coordinator/shard_collector.h"
 
 namespace gandem {
 
@@ -28,8 +28,8 @@ class CheckpointCommits {
   struct Job {
     int64_t step = 0;
     int64_t run_epoch = 0;
-    std::vector<CheckpointFile> files = {};
-    absl::Status shards = {};  // the error of a worker's: it is given up
+    std::vector<CheckpointFile> files = {};  // sorted by name
+    absl::Status shards = {};  // the first worker's error: it is given up
   };
 
   // Of a run of `rounds` rounds.
@@ -39,7 +39,9 @@ class CheckpointCommits {
   // that were given up may be written again. Not while it is busy.
   void BeginEpoch(int64_t run_epoch, int num_workers, int64_t committed_step);
 
-  // False: the report says nothing new, its step was complete before.
+  // A repeated report replaces the one before. False: it says nothing new, its
+  // step, or a later one, was complete before: workers report in ascending
+  // order.
   //   INVALID_ARGUMENT  it makes no sense; nothing changed.
   absl::StatusOr<bool> Add(int worker, const ShardReport& report);
 
@@ -57,9 +59,14 @@ class CheckpointCommits {
   std::string NewestText() const;
 
  private:
+  using Reports = std::map<int, ShardReport>;  // by worker
+
+  absl::Status Check(int worker, const ShardReport& report) const;
+
   const int64_t rounds_;
   int64_t run_epoch_ = 0;
-  ShardCollector shards_;
+  int num_workers_ = 0;
+  std::map<int64_t, Reports> reports_;  // by step; not all workers' yet
   int64_t complete_step_ = 0;  // the newest whose shards were all reported
   std::deque<Job> waiting_;
   bool is_taken_ = false;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -16,9 +17,6 @@ grpc::Status Answer(absl::StatusOr<Reply> result, Reply* reply) {
 }
 
 }  // namespace
-
-ControlService::ControlService(Coordinator* coordinator, Observer observer)
-    : coordinator_(coordinator), observer_(std::move(observer)) {}
 
 grpc::Status ControlService::Register(grpc::ServerContext* /*context*/,
                                       const RegisterRequest* request,
@@ -62,6 +60,19 @@ absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
   return RpcServer::Start(options, [service](grpc::ServerBuilder& builder) {
     builder.RegisterService(service);
   });
+}
+
+absl::StatusOr<StatusReply> QueryStatus(absl::string_view address,
+                                        absl::Time deadline) {
+  GANDEM_ASSIGN_OR_RETURN(const auto channel,
+                          CreateChannel(address, RpcOptions()));
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(deadline));
+  StatusReply reply;
+  const grpc::Status status =
+      Control::NewStub(channel)->Status(&context, StatusRequest(), &reply);
+  if (!status.ok()) return FromGrpcStatus(status);
+  return reply;
 }
 
 }  // namespace gandem

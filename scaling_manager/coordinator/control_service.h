@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The coordinator as a gRPC service. What arrives was sent by any process that
-// can reach the socket: the coordinator checks it.
+// The coordinator as a gRPC service, and what other commands ask it. What
+// arrives was sent by any process that can reach the socket: the coordinator
+// checks it.
 //
 // Owner: `gandem train`; it outlives the server that it is registered with.
 // Thread safety: gRPC's threads call. Errors: proto/control.proto.
@@ -9,8 +10,11 @@
 
 #include <functional>
 #include <memory>
+#include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
 #include "common/rpc/channel.h"
 #include "proto/control.grpc.pb.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -27,7 +31,8 @@ class ControlService final : public Control::Service {
   };
 
   // `coordinator` outlives this.
-  ControlService(Coordinator* coordinator, Observer observer);
+  ControlService(Coordinator* coordinator, Observer observer)
+      : coordinator_(coordinator), observer_(std::move(observer)) {}
 
   grpc::Status Register(grpc::ServerContext* context,
                         const RegisterRequest* request,
@@ -52,5 +57,10 @@ class ControlService final : public Control::Service {
 // `service` outlives the server. Errors: those of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
     const RpcServer::Options& options, ControlService* service);
+
+// How far a run is. From any thread.
+//   UNAVAILABLE, DEADLINE_EXCEEDED  nobody answers at `address`.
+absl::StatusOr<StatusReply> QueryStatus(absl::string_view address,
+                                        absl::Time deadline);
 
 }  // namespace gandem

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The workers' calls; epochs, deaths, commits and the end of a run are in
-// coordinator_epochs.cc, fleets that re-form in coordinator_reform.cc.
+// The workers' calls; epochs, deaths and the end of a run are in
+// coordinator_epochs.cc, fleets that re-form in coordinator_reform.cc, commits
+// in coordinator_commits.cc.
 #include "scaling_manager/coordinator/coordinator.h"
 
 #include <algorithm>
@@ -15,31 +16,15 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/joining.h"
-#include "scaling_manager/coordinator/run_counters.h"
+#include "scaling_manager/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxHostBytes = 255;
 
-uint32_t TextCrc32c(const std::string& text) {
-  return Crc32c(std::as_bytes(std::span(text.data(), text.size())));
-}
-
-CommitDisk::Options CommitDiskOptions(const Coordinator::Options& options) {
-  CommitDisk::Options result = {.run_dir = options.run_dir,
-                                .config_hash = options.config_hash,
-                                .keep_last = options.keep_last,
-                                .keep_every = options.keep_every};
-  if (options.evaluate_every > 0) {
-    result.snapshots.emplace(options.run_dir, options.evaluate_every,
-                             options.rounds);
-  }
-  return result;
-}
-
-absl::Status Superseded(const std::string& what) {
-  return absl::FailedPreconditionError(what);
+void AppendName(std::string* text, const Place& place) {
+  absl::StrAppend(text, ToString(place.key));
 }
 
 absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
@@ -54,15 +39,19 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
 
 Coordinator::Coordinator(Options options, const RunCounters& counters)
     : options_(std::move(options)),
-      config_crc32c_(TextCrc32c(options_.config_text)),
+      config_crc32c_(Crc32c(std::as_bytes(std::span(options_.config_text)))),
       earlier_incarnations_(counters.incarnation()),
-      disk_(CommitDiskOptions(options_)),
       counters_(counters),
       members_(options_.workers, counters),
       commits_(options_.rounds),
       stopping_({.rounds = options_.rounds,
                  .rounds_to_agreement = options_.rounds_to_agreement,
-                 .grace = options_.grace}) {}
+                 .grace = options_.grace}) {
+  if (options_.evaluate_every > 0) {
+    snapshots_.emplace(options_.run_dir, options_.evaluate_every,
+                       options_.rounds);
+  }
+}
 
 absl::StatusOr<Place*> Coordinator::Speaker(int64_t incarnation) {
   GANDEM_ASSIGN_OR_RETURN(Place* const place, members_.Speaker(incarnation));
@@ -81,7 +70,7 @@ absl::Status Coordinator::CheckCaller(const Place& place,
     return refused;
   }
   if (phase_ == Phase::kOver) {
-    return Superseded(
+    return absl::FailedPreconditionError(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
   if (!options_.external && place.pid == 0) {
@@ -90,7 +79,7 @@ absl::Status Coordinator::CheckCaller(const Place& place,
                      ToString(place.key), " is not running"));
   }
   if (!options_.external && place.pid != request.pid()) {
-    return Superseded(absl::StrCat(
+    return absl::FailedPreconditionError(absl::StrCat(
         "this run starts its own workers (", ToString(place.key),
         " is process ", place.pid, "); use --external to start them by hand"));
   }
@@ -105,13 +94,9 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   absl::MutexLock lock(&mu_);
   Place* const place = members_.Find({request.role(), request.rank()});
   if (place == nullptr || request.host().size() > kMaxHostBytes) {
-    std::vector<std::string> known;
-    for (const Place& other : members_.places()) {
-      known.push_back(ToString(other.key));
-    }
     return absl::InvalidArgumentError(absl::StrCat(
         "this run has no ", ToString({request.role(), request.rank()}),
-        "; it has ", absl::StrJoin(known, ", ")));
+        "; it has ", absl::StrJoin(members_.places(), ", ", AppendName)));
   }
   GANDEM_RETURN_IF_ERROR(CheckCaller(*place, request));
   if (request.continuing()) return ContinueWorker(*place, request);
@@ -137,7 +122,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   }
   if (options_.elastic) GANDEM_RETURN_IF_ERROR(Gather(*place, request));
   if (phase_ == Phase::kOver) {
-    return Superseded(
+    return absl::FailedPreconditionError(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
   RunCounters next = counters_;
@@ -179,8 +164,9 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
       place.epoch == epoch && place.joined) {
     // The reply to the first try was lost.
   } else if (place.incarnation > incarnation && place.epoch == epoch) {
-    return Superseded(absl::StrCat("incarnation ", incarnation, " of ",
-                                   ToString(place.key), " was superseded"));
+    return absl::FailedPreconditionError(
+        absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
+                     " was superseded"));
   } else if (phase_ != Phase::kRejoining) {
     return refused;
   } else if (request.run_epoch() != epoch ||
@@ -286,12 +272,11 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
   {
     absl::MutexLock lock(&mu_);
     GANDEM_ASSIGN_OR_RETURN(Place* const place, Speaker(report.incarnation()));
-    const bool is_over = phase_ == Phase::kOver;
-    if (!is_over && IsSuperseded(*place, report.run_epoch())) {
-      reply.set_epoch_superseded(true);
-      return reply;
-    }
-    if (!is_over) {
+    if (phase_ != Phase::kOver) {
+      if (IsSuperseded(*place, report.run_epoch())) {
+        reply.set_epoch_superseded(true);
+        return reply;
+      }
       const int index = static_cast<int>(place - members_.places().data());
       const absl::StatusOr<bool> is_new = commits_.Add(index, report);
       if (!is_new.ok()) {
@@ -342,21 +327,10 @@ StatusReply Coordinator::Status() {
   absl::MutexLock lock(&mu_);
   StatusReply reply;
   reply.set_run_name(options_.run_name);
-  switch (phase_) {
-    case Phase::kRejoining:
-    case Phase::kGathering:
-      reply.set_state(StatusReply::STARTING);
-      break;
-    case Phase::kRunning:
-      reply.set_state(StatusReply::RUNNING);
-      break;
-    case Phase::kStopping:
-      reply.set_state(StatusReply::STOPPING);
-      break;
-    case Phase::kOver:
-      reply.set_state(stopping_.outcome()->state);
-      break;
-  }
+  reply.set_state(phase_ == Phase::kOver       ? stopping_.outcome()->state
+                  : phase_ == Phase::kStopping ? StatusReply::STOPPING
+                  : phase_ == Phase::kRunning  ? StatusReply::RUNNING
+                                               : StatusReply::STARTING);
   const int64_t committed_step = commits_.committed_step();
   reply.set_detail(stopping_.Detail());
   reply.set_run_epoch(counters_.run_epoch());

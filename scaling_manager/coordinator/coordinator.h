@@ -45,7 +45,7 @@
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/coordinator/checkpoint_commits.h"
-#include "scaling_manager/coordinator/commit_disk.h"
+#include "scaling_manager/coordinator/evaluation_snapshots.h"
 #include "scaling_manager/coordinator/membership.h"
 #include "scaling_manager/coordinator/stopping.h"
 #include "scaling_manager/coordinator/worker_key.h"
@@ -122,6 +122,12 @@ class Coordinator {
     absl::Duration kill_after = absl::ZeroDuration();  // if it is not
   };
 
+  struct DiskResult {
+    absl::Status committed;
+    // What failed beside it, for the operator.
+    std::vector<std::string> notes = {};
+  };
+
   Coordinator(Options options, const RunCounters& counters);
   absl::Status Open();
 
@@ -181,8 +187,12 @@ class Coordinator {
 
   // Does what there is to commit.
   void CommitAll() ABSL_LOCKS_EXCLUDED(mu_, disk_mu_);
-  void Settle(const CheckpointCommits::Job& job,
-              const CommitDisk::Result& result)
+  // The commit, what is kept to be judged, and pruning. When it is not
+  // committed, nothing of it is left.
+  DiskResult WorkOnDisk(const CheckpointCommits::Job& job)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  absl::Status Commit(const CheckpointCommits::Job& job) const;
+  void Settle(const CheckpointCommits::Job& job, const DiskResult& result)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop(const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether all are paused, at the cut, or finished.
@@ -193,7 +203,9 @@ class Coordinator {
   void CheckSilence(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckJoins(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckTimes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void AddEvent(std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void AddEvent(std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    events_.push_back(std::move(event));
+  }
 
   // Never changes after construction.
   const Options options_;
@@ -202,7 +214,7 @@ class Coordinator {
 
   // Never held together with the state's.
   absl::Mutex disk_mu_;
-  CommitDisk disk_ ABSL_GUARDED_BY(disk_mu_);
+  std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(disk_mu_);
 
   absl::Mutex mu_;
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kGathering;

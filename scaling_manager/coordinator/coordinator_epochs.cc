@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Epochs, deaths, commits, stopping and the end of a run. The workers' calls
-// are in coordinator.cc, fleets that re-form in coordinator_reform.cc.
+// Epochs, deaths, stopping and the end of a run. The workers' calls are in
+// coordinator.cc, fleets that re-form in coordinator_reform.cc, commits in
+// coordinator_commits.cc.
 #include <algorithm>
 #include <utility>
 
@@ -11,7 +12,7 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
-#include "scaling_manager/coordinator/run_counters.h"
+#include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/coordinator/state_name.h"
 
 namespace gandem {
@@ -42,12 +43,10 @@ absl::Status Coordinator::Open() {
   }
   // Workers of an earlier coordinator may still be at work. Their unfinished
   // checkpoints stay until it is known that they do not come back.
-  const auto newest = FindNewestCheckpoint(options_.run_dir);
-  if (!newest.ok() && !absl::IsNotFound(newest.status())) {
-    return newest.status();
-  }
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
+                          FindCheckpoint(options_.run_dir));
   commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
-                      newest.ok() ? newest->step : 0);
+                      newest.step);
   first_round_ = -1;
   phase_ = Phase::kRejoining;
   AddEvent(absl::StrCat("waiting for the workers of run epoch ",
@@ -69,26 +68,22 @@ absl::Status Coordinator::CountEpoch(bool from_memory) {
 
 absl::Status Coordinator::TryBeginEpoch() {
   GANDEM_RETURN_IF_ERROR(RemovePending(options_.run_dir));
-  const auto newest = FindNewestCheckpoint(options_.run_dir);
-  if (!newest.ok() && !absl::IsNotFound(newest.status())) {
-    return newest.status();
-  }
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
+                          FindCheckpoint(options_.run_dir));
   GANDEM_RETURN_IF_ERROR(CountEpoch(/*from_memory=*/false));
   changes_.clear();
-  if (newest.ok()) {
-    for (const std::string& skipped : newest->skipped_with_reason) {
-      AddEvent(absl::StrCat("skipped a damaged checkpoint: ", skipped));
-    }
+  for (const std::string& skipped : newest.skipped_with_reason) {
+    AddEvent(absl::StrCat("skipped a damaged checkpoint: ", skipped));
   }
-  first_round_ = newest.ok() ? newest->step : 0;
-  resume_from_ = newest.ok() ? newest->path : "";
+  first_round_ = newest.step;
+  resume_from_ = newest.path;
   commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
                       first_round_);
   AddEvent(absl::StrCat(
       "run epoch ", counters_.run_epoch(), ": ",
-      newest.ok() ? absl::StrCat("resuming after round ", first_round_, " of ",
-                                 options_.rounds)
-                  : "starting from the beginning"));
+      newest.path.empty() ? "starting from the beginning"
+                          : absl::StrCat("resuming after round ", first_round_,
+                                         " of ", options_.rounds)));
   if (first_round_ >= options_.rounds) End(FinishedOutcome(options_.rounds));
   return absl::OkStatus();
 }
@@ -147,41 +142,6 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
     LoseMember(place, death.why);
   } else {
     AddEvent(what);
-  }
-}
-
-void Coordinator::CommitAll() {
-  while (true) {
-    std::optional<CheckpointCommits::Job> job;
-    {
-      absl::MutexLock lock(&mu_);
-      job = commits_.Take();
-    }
-    if (!job.has_value()) return;
-    CommitDisk::Result result;
-    {
-      absl::MutexLock lock(&disk_mu_);
-      result = disk_.Work(*job);
-    }
-    absl::MutexLock lock(&mu_);
-    Settle(*job, result);
-  }
-}
-
-void Coordinator::Settle(const CheckpointCommits::Job& job,
-                         const CommitDisk::Result& result) {
-  const std::string text = commits_.Settle(job, result.committed);
-  if (result.committed.ok()) {
-    AddEvent(text);
-  } else {
-    stopping_.NoteFailure(text);
-    AddEvent(absl::StrCat(text, ". ", commits_.NewestText()));
-  }
-  for (const std::string& note : result.notes) AddEvent(note);
-  Advance();
-  if (commits_.is_busy()) return;
-  for (const auto& [key, death] : std::exchange(deaths_, {})) {
-    HandleDeath(*members_.Find(key), death);
   }
 }
 
@@ -339,11 +299,12 @@ void Coordinator::CheckJoins(absl::Time now) {
     HandleDeath(*late.front(), {.why = absl::StrCat("was not ready ", limit)});
     return;
   }
-  std::vector<std::string> names;
-  for (const Place* place : late) names.push_back(ToString(place->key));
-  End(ResumableOutcome(
-      absl::StrCat("not ready ", limit, ": ", absl::StrJoin(names, ", ")),
-      commits_));
+  const std::string names =
+      absl::StrJoin(late, ", ", [](std::string* text, const Place* place) {
+        absl::StrAppend(text, ToString(place->key));
+      });
+  End(ResumableOutcome(absl::StrCat("not ready ", limit, ": ", names),
+                       commits_));
 }
 
 std::optional<RunOutcome> Coordinator::outcome() {
@@ -356,10 +317,6 @@ std::optional<RunOutcome> Coordinator::outcome() {
         });
   }
   return outcome;
-}
-
-void Coordinator::AddEvent(std::string event) {
-  events_.push_back(std::move(event));
 }
 
 }  // namespace gandem

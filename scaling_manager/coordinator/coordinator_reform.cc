@@ -7,6 +7,7 @@
 // positions known, and the round that all have completed. A death before that
 // leaves one member less, a death after it begins the next epoch. Nothing waits
 // here; the members ask again.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -96,15 +97,13 @@ void Coordinator::BeginRounds() {
   phase_ = Phase::kRunning;
   GANDEM_FAILPOINT("coordinator.after_join");
   computes_.clear();
-  for (const Place& place :
-       members_.places()) {  // sorted: the first one counts
+  for (const Place& place : members_.places()) {  // the first of a role counts
     if (place.is_member) computes_.emplace(place.key.role, place.compute);
   }
   for (const auto& [key, what] : std::exchange(changes_, {})) {
-    int total = 0;
-    for (const Place& place : members_.places()) {
-      if (place.key.role == key.role) ++total;
-    }
+    const auto total =
+        std::ranges::count(members_.places(), key.role,
+                           [](const Place& place) { return place.key.role; });
     AddEvent(absl::StrCat(ToString(key), " ", what, "; its fleet goes on with ",
                           members_.NumMembers(key.role), " of ", total,
                           " workers at round ", first_round_));

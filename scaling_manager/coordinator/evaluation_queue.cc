@@ -11,13 +11,12 @@ void EvaluationQueue::Know(int64_t step) {
 }
 
 std::set<int64_t> EvaluationQueue::Due(std::span<const int64_t> steps) const {
-  std::map<int64_t, int64_t> first = first_of_multiple_;
+  EvaluationQueue all = *this;  // and the steps so far
   std::set<int64_t> due;
   for (const int64_t step : std::set<int64_t>(steps.begin(), steps.end())) {
-    const int64_t multiple = step / every_;
-    int64_t& earliest = first.emplace(multiple, step).first->second;
-    earliest = std::min(earliest, step);
-    const bool is_first = multiple >= 1 && step == earliest;
+    all.Know(step);
+    const bool is_first =
+        step >= every_ && step == all.first_of_multiple_.at(step / every_);
     if ((is_first || step == rounds_) && !waiting_.contains(step) &&
         !finished_.contains(step)) {
       due.insert(step);

@@ -17,10 +17,6 @@ EvaluationSnapshots::EvaluationSnapshots(const std::string& run_dir,
     : run_dir_(run_dir),
       folder_(run_dir + "/evaluation/snapshots"),
       queue_(every, rounds) {
-  KnowCards();
-}
-
-void EvaluationSnapshots::KnowCards() {
   const std::string folder = run_dir_ + "/evaluation";
   const auto names = ListDirectory(folder);
   if (!names.ok()) return;  // nothing was judged yet

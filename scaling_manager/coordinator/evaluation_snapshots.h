@@ -13,7 +13,6 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/status/statusor.h"
 #include "scaling_manager/coordinator/evaluation_queue.h"
 
 namespace gandem {
@@ -38,7 +37,6 @@ class EvaluationSnapshots {
   absl::Status Remove(int64_t step);
 
  private:
-  void KnowCards();
   std::vector<int64_t> ListKept() const;
 
   const std::string run_dir_;

@@ -6,48 +6,31 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "common/status.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxAddressBytes = 4096;
 
-// Null: all workers of `role` are on the host of `place`.
-const Place* OnAnotherHost(const Membership& members, const Place& place,
-                           Role role) {
-  for (const Place& other : members.places()) {
-    if (other.key.role == role && members.IsInEpoch(other) &&
-        other.host != place.host) {
-      return &other;
-    }
-  }
-  return nullptr;
-}
-
-absl::Status Unreachable(const Place& place, const Place& other,
-                         const std::string& advice) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      ToString(place.key), " on ", place.host, " serves a unix socket, which ",
-      ToString(other.key), " on ", other.host, " cannot reach: pass ", advice));
-}
-
 // A unix socket serves its own host only.
 absl::Status CheckReach(const Membership& members, const Place& place) {
-  if (absl::StartsWith(place.exchange_address, "unix:")) {
-    const Place* const far = OnAnotherHost(members, place, GENERATOR);
-    if (far != nullptr) {
-      return Unreachable(place, *far,
-                         "--listen HOST:PORT to the discriminator worker");
+  for (const Place& other : members.places()) {  // generators first
+    if (other.host == place.host || !members.IsInEpoch(other)) continue;
+    std::string advice;
+    if (other.key.role == GENERATOR &&
+        absl::StartsWith(place.exchange_address, "unix:")) {
+      advice = "--listen HOST:PORT to the discriminator worker";
+    } else if (other.key.role == place.key.role &&
+               place.member.network_address().empty()) {
+      advice = absl::StrCat("--fleet_listen HOST:PORT to all ",
+                            RoleName(place.key.role), " workers");
+    } else {
+      continue;
     }
-  }
-  if (place.member.network_address().empty()) {
-    const Place* const far = OnAnotherHost(members, place, place.key.role);
-    if (far != nullptr) {
-      return Unreachable(place, *far,
-                         absl::StrCat("--fleet_listen HOST:PORT to all ",
-                                      RoleName(place.key.role), " workers"));
-    }
+    return absl::InvalidArgumentError(
+        absl::StrCat(ToString(place.key), " on ", place.host,
+                     " serves a unix socket, which ", ToString(other.key),
+                     " on ", other.host, " cannot reach: pass ", advice));
   }
   return absl::OkStatus();
 }

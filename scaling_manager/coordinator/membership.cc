@@ -85,11 +85,9 @@ absl::StatusOr<int64_t> Membership::Seal() {
   std::optional<int64_t> first_round;
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
     bool is_held = false;
-    bool all_back = true;
     for (const Place& place : places_) {
       if (!place.is_member || place.key.role != role) continue;
       if (!place.is_back) {
-        all_back = false;
         missing.push_back(ToString(place.key));
       } else if (place.holds_state) {
         is_held = true;
@@ -97,7 +95,7 @@ absl::StatusOr<int64_t> Membership::Seal() {
                                place.held_rounds);
       }
     }
-    if (all_back && !is_held && missing.empty()) {
+    if (missing.empty() && !is_held) {
       return absl::NotFoundError(
           absl::StrCat("no ", RoleName(role), " has a state any more"));
     }

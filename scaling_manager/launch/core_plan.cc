@@ -4,14 +4,14 @@
 #include <hwloc.h>
 
 #include <algorithm>
-#include <numeric>
+#include <functional>
 #include <set>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/process/cores.h"
-#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -76,12 +76,11 @@ Stock StockOf(const CoreGroup& group, bool whole_cores) {
 }
 
 // A part with room for all is better than one without. Of those with room the
-// smallest stays most useful for others, of those without the largest.
-bool IsBetter(const Stock& a, const Stock& b, int count) {
-  const bool a_has_room = a.free >= count;
-  const bool b_has_room = b.free >= count;
-  if (a_has_room != b_has_room) return a_has_room;
-  return a_has_room ? a.free < b.free : a.free > b.free;
+// smallest stays most useful for others, of those without the largest. The
+// best has the least of these.
+std::pair<bool, int> ChoiceOrder(const Stock& part, int count) {
+  const bool has_room = part.free >= count;
+  return {!has_room, has_room ? part.free : -part.free};
 }
 
 // At most stock.free.
@@ -93,27 +92,26 @@ void Take(Stock& stock, int count, std::vector<int>& taken) {
     return;
   }
   while (count > 0) {
-    Stock* best = nullptr;
-    for (Stock& part : stock.parts) {
-      if (part.free == 0) continue;
-      if (best == nullptr || IsBetter(part, *best, count)) best = &part;
-    }
-    const int some = std::min(count, best->free);
-    Take(*best, some, taken);
+    Stock& best = *std::ranges::min_element(
+        stock.parts, {},
+        [count](const Stock& part) { return ChoiceOrder(part, count); });
+    const int some = std::min(count, best.free);
+    Take(best, some, taken);
     count -= some;
   }
 }
 
-std::vector<std::vector<int>> TakeForAll(Stock stock,
-                                         std::span<const int> counts) {
-  std::vector<size_t> order(counts.size());
-  std::iota(order.begin(), order.end(), size_t{0});
-  std::ranges::stable_sort(
-      order, [counts](size_t a, size_t b) { return counts[a] > counts[b]; });
-  std::vector<std::vector<int>> result(counts.size());
-  for (const size_t worker : order) {
-    Take(stock, counts[worker], result[worker]);
-    std::ranges::sort(result[worker]);
+// `more` cores beside the threads of each worker. Larger workers choose first.
+WorkerCores TakeForAll(Stock stock, const std::map<WorkerKey, int>& threads,
+                       int more) {
+  std::vector<std::pair<WorkerKey, int>> order(threads.begin(), threads.end());
+  std::ranges::stable_sort(order, std::greater<>(),
+                           &std::pair<WorkerKey, int>::second);
+  WorkerCores result;
+  for (const auto& [worker, count] : order) {
+    std::vector<int>& cores = result[worker];
+    Take(stock, count + more, cores);
+    std::ranges::sort(cores);
   }
   return result;
 }
@@ -127,14 +125,14 @@ bool Contains(const CoreGroup& group, int thread) {
 
 // In how many parts of the machine, single cores left out, workers are; summed
 // over the workers.
-int64_t Spread(const CoreGroup& machine,
-               const std::vector<std::vector<int>>& plan) {
+int64_t Spread(const CoreGroup& machine, const WorkerCores& plan) {
   int64_t spread = 0;
-  for (const std::vector<int>& cores : plan) {
+  for (const auto& item : plan) {
     spread += std::ranges::count_if(machine.parts, [&](const CoreGroup& part) {
       return !part.parts.empty() &&
-             std::ranges::any_of(
-                 cores, [&part](int thread) { return Contains(part, thread); });
+             std::ranges::any_of(item.second, [&part](int thread) {
+               return Contains(part, thread);
+             });
     });
   }
   return spread;
@@ -157,9 +155,10 @@ CoreGroup ReadMachine(std::span<const int> allowed,
   return all;
 }
 
-absl::StatusOr<std::vector<std::vector<int>>> PlanCores(
-    const CoreGroup& machine, std::span<const int> threads) {
-  const int wanted = std::accumulate(threads.begin(), threads.end(), 0);
+absl::StatusOr<WorkerCores> PlanCores(const CoreGroup& machine,
+                                      const std::map<WorkerKey, int>& threads) {
+  int wanted = 0;
+  for (const auto& [worker, count] : threads) wanted += count;
   Stock stock = StockOf(machine, /*whole_cores=*/true);
   if (stock.free < wanted) stock = StockOf(machine, /*whole_cores=*/false);
   if (threads.empty() || stock.free < wanted) {
@@ -167,43 +166,20 @@ absl::StatusOr<std::vector<std::vector<int>>> PlanCores(
         threads.size(), " workers have ", wanted, " compute threads, and ",
         stock.free, " cores are there for them"));
   }
-  std::vector<std::vector<int>> plan = TakeForAll(stock, threads);
+  WorkerCores plan = TakeForAll(stock, threads, 0);
   const int64_t spread = Spread(machine, plan);
   for (int more = (stock.free - wanted) / static_cast<int>(threads.size());
        more > 0; --more) {
-    std::vector<int> counts(threads.begin(), threads.end());
-    for (int& count : counts) count += more;
-    std::vector<std::vector<int>> wider = TakeForAll(stock, counts);
+    WorkerCores wider = TakeForAll(stock, threads, more);
     if (Spread(machine, wider) <= spread) return wider;
   }
   return plan;
 }
 
-absl::StatusOr<WorkerCores> PlanWorkerCores(
-    const CoreGroup& machine, const RunConfig& config,
-    std::span<const WorkerKey> workers) {
-  std::vector<int> threads;
-  for (const WorkerKey& worker : workers) {
-    threads.push_back(worker.role == GENERATOR
-                          ? config.generator().threads()
-                          : config.discriminator().threads());
-  }
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::vector<int>> plan,
-                          PlanCores(machine, threads));
-  WorkerCores result;
-  for (size_t i = 0; i < workers.size(); ++i) {
-    result[workers[i]] = std::move(plan[i]);
-  }
-  return result;
-}
-
 std::string ToString(const WorkerCores& cores) {
-  std::string text;
-  for (const auto& [worker, its] : cores) {
-    absl::StrAppend(&text, text.empty() ? "" : ", ", ToString(worker), " on ",
-                    CoresText(its));
-  }
-  return text;
+  return absl::StrJoin(cores, ", ", [](std::string* text, const auto& item) {
+    absl::StrAppend(text, ToString(item.first), " on ", CoresText(item.second));
+  });
 }
 
 }  // namespace gandem

@@ -12,8 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "proto/config.pb.h"
-#include "scaling_manager/coordinator/coordinator.h"
+#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 
@@ -22,6 +21,8 @@ struct CoreGroup {
   std::vector<CoreGroup> parts = {};       // none: a core
   std::vector<int> hardware_threads = {};  // of a core, as the system counts
 };
+
+using WorkerCores = std::map<WorkerKey, std::vector<int>>;
 
 // The `allowed` (sorted) hardware threads of this machine, or of the one that
 // hwloc makes of a description ("numa:2 core:4 pu:2"). What hwloc does not see,
@@ -35,15 +36,8 @@ CoreGroup ReadMachine(std::span<const int> allowed,
 // larger workers choose first. What is left over is shared out evenly, for the
 // threads that move bytes, unless a worker would be spread wider by it.
 //   FAILED_PRECONDITION  there are more threads than hardware threads.
-absl::StatusOr<std::vector<std::vector<int>>> PlanCores(
-    const CoreGroup& machine, std::span<const int> threads);
-
-using WorkerCores = std::map<WorkerKey, std::vector<int>>;
-
-// PlanCores for the workers of a run.
-absl::StatusOr<WorkerCores> PlanWorkerCores(const CoreGroup& machine,
-                                            const RunConfig& config,
-                                            std::span<const WorkerKey> workers);
+absl::StatusOr<WorkerCores> PlanCores(const CoreGroup& machine,
+                                      const std::map<WorkerKey, int>& threads);
 
 // "generator 0 on 0-3, discriminator 0 on 4-7"
 std::string ToString(const WorkerCores& cores);

@@ -22,9 +22,6 @@ std::string WorkerBinary(Role role) {
   return absl::StrCat(RoleName(role), "_worker");
 }
 
-Launcher::Launcher(Options options, Coordinator* coordinator)
-    : options_(std::move(options)), coordinator_(coordinator) {}
-
 absl::Status Launcher::Start(WorkerKey key) {
   const std::string logs = absl::StrCat(options_.run_dir, "/logs");
   GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
@@ -47,9 +44,11 @@ absl::Status Launcher::Start(WorkerKey key) {
   return absl::OkStatus();
 }
 
-void Launcher::Reap(std::vector<Failure>& failures) {
+std::vector<Launcher::Failure> Launcher::Poll() {
+  std::vector<Failure> failures;
   for (auto it = children_.begin(); it != children_.end();) {
-    const std::optional<ProcessEnd> end = it->second.Poll();
+    auto& [key, child] = *it;
+    const std::optional<ProcessEnd> end = child.Poll();
     if (!end.has_value()) {
       ++it;
       continue;
@@ -57,17 +56,12 @@ void Launcher::Reap(std::vector<Failure>& failures) {
     const bool failed =
         end->exit_code != kExitOk && end->exit_code != kExitResumable;
     if (!coordinator_->outcome().has_value() || (failed && !signalled_)) {
-      failures.push_back({it->first, *end, it->second.log_path(),
-                          it->second.LogTail(kLauncherTailLines)});
+      failures.push_back(
+          {key, *end, child.log_path(), child.LogTail(kLauncherTailLines)});
     }
-    coordinator_->WorkerExited(it->first, end->exit_code, end->description);
+    coordinator_->WorkerExited(key, end->exit_code, end->description);
     it = children_.erase(it);
   }
-}
-
-std::vector<Launcher::Failure> Launcher::Poll() {
-  std::vector<Failure> failures;
-  Reap(failures);
   const Coordinator::Wishes wishes = coordinator_->TakeWishes();
   for (const WorkerKey key : wishes.kill) {
     const auto child = children_.find(key);

@@ -9,9 +9,10 @@
 
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/status/status.h"
 #include "common/process/child_process.h"
 #include "scaling_manager/coordinator/coordinator.h"
 #include "scaling_manager/launch/core_plan.h"
@@ -36,7 +37,8 @@ class Launcher {
   };
 
   // `coordinator` outlives this.
-  Launcher(Options options, Coordinator* coordinator);
+  Launcher(Options options, Coordinator* coordinator)
+      : options_(std::move(options)), coordinator_(coordinator) {}
   // Kills what still runs.
   ~Launcher() = default;
 
@@ -48,7 +50,6 @@ class Launcher {
   void SignalAll(int signal);
 
  private:
-  void Reap(std::vector<Failure>& failures);
   absl::Status Start(WorkerKey key);
 
   const Options options_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/round_times.h"
 #include "scaling_manager/views/median.h"
 
 namespace gandem {
@@ -16,12 +17,6 @@ constexpr double kDecay = 0.92;
 constexpr double kStraggles = 0.1;
 // Workers that have said nothing for so long have left the fleet.
 constexpr double kLeftSeconds = 60;
-
-double Waits(const RoundMetrics& metrics) {
-  return metrics.wait_images_seconds() + metrics.wait_feedback_seconds() +
-         metrics.wait_data_seconds() + metrics.wait_cache_seconds() +
-         metrics.wait_sync_seconds();
-}
 
 }  // namespace
 
@@ -38,8 +33,7 @@ void FleetSpeeds::Add(const RoundMetrics& metrics) {
   add(recent.rounds, 1);
   add(recent.seconds, metrics.round_seconds());
   add(recent.sync_seconds, metrics.wait_sync_seconds());
-  add(recent.compute_seconds,
-      std::max(0.0, metrics.round_seconds() - Waits(metrics)));
+  add(recent.compute_seconds, std::max(0.0, TimesOf(metrics).compute()));
   add(recent.images, static_cast<double>(metrics.images()));
   recent.unix_seconds = metrics.unix_seconds();
   recent.lag = metrics.lag();
@@ -85,13 +79,14 @@ FleetStatus FleetSpeeds::Fleet(Role role) const {
 
 // Nothing for one worker per role: the progress has its figures already.
 std::vector<FleetStatus> FleetSpeeds::Fleets() const {
-  const FleetStatus generators = Fleet(GENERATOR);
-  const FleetStatus discriminators = Fleet(DISCRIMINATOR);
-  if (generators.workers() < 2 && discriminators.workers() < 2) return {};
   std::vector<FleetStatus> fleets;
-  if (generators.workers() > 0) fleets.push_back(generators);
-  if (discriminators.workers() > 0) fleets.push_back(discriminators);
-  return fleets;
+  bool has_several = false;
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    FleetStatus fleet = Fleet(role);
+    has_several = has_several || fleet.workers() > 1;
+    if (fleet.workers() > 0) fleets.push_back(std::move(fleet));
+  }
+  return has_several ? fleets : std::vector<FleetStatus>();
 }
 
 }  // namespace gandem

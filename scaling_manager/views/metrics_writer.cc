@@ -2,7 +2,6 @@
 #include "scaling_manager/views/metrics_writer.h"
 
 #include <fcntl.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,6 +10,8 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
@@ -20,24 +21,18 @@
 namespace gandem {
 namespace {
 
-constexpr size_t kMaxQueued = 1 << 14;
 constexpr int64_t kMaxGridBytes = int64_t{64} << 20;
 
 // Bytes up to the end of the last whole line.
 absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
-  struct stat info = {};
-  if (fstat(fd, &info) != 0) return FileError(errno, "cannot read", path);
-  off_t end = info.st_size;
-  std::string chunk(4096, '\0');
+  off_t end = lseek(fd, 0, SEEK_END);
+  if (end < 0) return FileError(errno, "cannot read", path);
   while (end > 0) {
-    const off_t start =
-        std::max<off_t>(0, end - static_cast<off_t>(chunk.size()));
-    const ssize_t got =
-        pread(fd, chunk.data(), static_cast<size_t>(end - start), start);
-    if (got != end - start) return FileError(errno, "cannot read", path);
-    const size_t newline =
-        absl::string_view(chunk.data(), static_cast<size_t>(got)).rfind('\n');
-    if (newline != absl::string_view::npos) {
+    const off_t start = std::max<off_t>(0, end - 4096);
+    GANDEM_ASSIGN_OR_RETURN(const std::string chunk,
+                            ReadAt(fd, path, start, end - start));
+    const size_t newline = chunk.rfind('\n');
+    if (newline != std::string::npos) {
       return start + static_cast<off_t>(newline) + 1;
     }
     end = start;
@@ -88,8 +83,6 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
 
 }  // namespace
 
-// A killed process may have left half a line: it is cut off, and writing goes
-// on after the last whole one.
 absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
     const std::string& run_dir) {
   const std::string path = run_dir + "/metrics.jsonl";
@@ -104,9 +97,6 @@ absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
   writer->thread_ = Thread("metrics", [self] { self->Run(); });
   return writer;
 }
-
-MetricsWriter::MetricsWriter(std::string run_dir, int fd)
-    : run_dir_(std::move(run_dir)), fd_(fd), queue_(kMaxQueued) {}
 
 MetricsWriter::~MetricsWriter() {
   queue_.Close(absl::CancelledError("the run is over"));
@@ -180,11 +170,9 @@ absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
     size_ += written;
     return absl::OkStatus();
   }
-  const int error = written < 0 ? errno : ENOSPC;
+  int error = written < 0 ? errno : ENOSPC;
   // Half a line would spoil the next one.
-  if (ftruncate(fd_, size_) != 0) {
-    return FileError(errno, "cannot write", run_dir_ + "/metrics.jsonl");
-  }
+  if (ftruncate(fd_, size_) != 0) error = errno;
   return FileError(error, "cannot write", run_dir_ + "/metrics.jsonl");
 }
 

@@ -21,7 +21,6 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/time.h"
 #include "common/bounded_queue.h"
 #include "common/files/event_writer.h"
 #include "common/process/thread.h"
@@ -54,7 +53,10 @@ class MetricsWriter {
   };
   using Item = std::variant<Epoch, RoundMetrics>;
 
-  MetricsWriter(std::string run_dir, int fd);
+  static constexpr size_t kMaxQueued = 1 << 14;
+
+  MetricsWriter(std::string run_dir, int fd)
+      : run_dir_(std::move(run_dir)), fd_(fd), queue_(kMaxQueued) {}
   void Run();
   absl::Status Write(const Item& item);
   absl::Status WriteLine(const RoundMetrics& metrics);

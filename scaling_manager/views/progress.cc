@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/config/role_name.h"
 #include "scaling_manager/coordinator/state_name.h"
+#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 namespace {
@@ -55,7 +56,7 @@ std::vector<std::string> Fields(const ProgressView& view) {
                       status.rounds(), std::floor(PercentDone(status)))};
   if (status.state() != StatusReply::RUNNING) {
     fields.push_back(StateName(status.state()));
-  };
+  }
   if (status.eta_seconds() > 0) {
     fields.push_back("ETA " + TimeText(status.eta_seconds()));
   }
@@ -84,12 +85,13 @@ std::vector<std::string> Fields(const ProgressView& view) {
 
 // What a run waits for before its first round.
 std::string Waiting(const StatusReply& status) {
-  std::vector<std::string> workers;
-  for (const WorkerStatus& worker : status.workers()) {
-    workers.push_back(absl::StrCat(RoleName(worker.role()), " ", worker.rank(),
-                                   " ", StateName(worker.state())));
-  }
-  return absl::StrJoin(workers, ", ");
+  return "starting: " +
+         absl::StrJoin(status.workers(), ", ",
+                       [](std::string* text, const WorkerStatus& worker) {
+                         absl::StrAppend(
+                             text, ToString({worker.role(), worker.rank()}),
+                             " ", StateName(worker.state()));
+                       });
 }
 
 }  // namespace
@@ -149,8 +151,7 @@ ProgressView ProgressTracker::View(StatusReply status) const {
 
 std::string ProgressBar(const ProgressView& view, int width) {
   if (view.status.state() == StatusReply::STARTING) {
-    return absl::StrCat("starting: ", Waiting(view.status))
-        .substr(0, std::max(0, width));
+    return Waiting(view.status).substr(0, std::max(0, width));
   }
   const size_t columns = static_cast<size_t>(std::max(0, width));
   std::string fields;
@@ -163,8 +164,9 @@ std::string ProgressBar(const ProgressView& view, int width) {
   }
   const int room = width - static_cast<int>(fields.size()) - 2;
   const int bar = std::min(room, kMaxBarColumns);
-  if (bar < 1)
+  if (bar < 1) {
     return fields.substr(std::min<size_t>(1, fields.size()), columns);
+  }
   const int done = static_cast<int>(PercentDone(view.status) / 100 * bar);
   return absl::StrCat("[", std::string(done, '='), std::string(bar - done, ' '),
                       "]", fields);
@@ -173,14 +175,14 @@ std::string ProgressBar(const ProgressView& view, int width) {
 std::string ProgressLine(const ProgressView& view) {
   const StatusReply& status = view.status;
   if (status.state() == StatusReply::STARTING) {
-    return absl::StrCat("starting: ", Waiting(status));
+    return Waiting(status);
   }
   std::vector<std::string> fields = {
       absl::StrFormat("round %d/%d (%.1f%%)", status.completed_rounds(),
                       status.rounds(), PercentDone(status))};
   if (status.state() != StatusReply::RUNNING) {
     fields.push_back(StateName(status.state()));
-  };
+  }
   if (status.images_per_second() > 0) {
     fields.push_back(
         absl::StrFormat("%.1f images/s", status.images_per_second()));

@@ -3,6 +3,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -16,47 +17,65 @@ namespace {
 
 using Json = nlohmann::json;
 
-// A record without a role that is known counts as unreadable.
-Role RoleFrom(const Json& json) {
-  const std::string role = json.value("role", "");
-  return role == "generator"       ? GENERATOR
-         : role == "discriminator" ? DISCRIMINATOR
+Role RoleFrom(const std::string& name) {
+  return name == "generator"       ? GENERATOR
+         : name == "discriminator" ? DISCRIMINATOR
                                    : ROLE_UNKNOWN;
 }
 
-RoundRecord RecordFrom(const Json& json) {
-  return {.run_epoch = json.value("run_epoch", int64_t{0}),
-          .workers = json.value("workers", 0),
-          .images = json.value("images", int64_t{0}),
-          .sync_bytes = json.value("sync_bytes", int64_t{0}),
-          .times = {.round = json.value("round_seconds", 0.0),
-                    .images = json.value("wait_images_seconds", 0.0),
-                    .feedback = json.value("wait_feedback_seconds", 0.0),
-                    .data = json.value("wait_data_seconds", 0.0),
-                    .cache = json.value("wait_cache_seconds", 0.0),
-                    .sync = json.value("wait_sync_seconds", 0.0),
-                    .hidden_sync = json.value("hidden_sync_seconds", 0.0)}};
+RoundMetrics MetricsFrom(const Json& json) {
+  RoundMetrics metrics;
+  metrics.set_role(RoleFrom(json.value("role", "")));
+  metrics.set_rank(json.value("rank", 0));
+  metrics.set_run_epoch(json.value("run_epoch", int64_t{0}));
+  metrics.set_round(json.at("round").get<int64_t>());
+  const auto loss = json.find("loss");  // null when it was not finite
+  metrics.set_loss(loss != json.end() && loss->is_number()
+                       ? loss->get<double>()
+                       : std::numeric_limits<double>::quiet_NaN());
+  metrics.set_lag(json.value("lag", int64_t{0}));
+  metrics.set_workers(json.value("workers", 0));
+  metrics.set_images(json.value("images", int64_t{0}));
+  metrics.set_sync_bytes(json.value("sync_bytes", int64_t{0}));
+  metrics.set_unix_seconds(json.value("unix_seconds", 0.0));
+  metrics.set_round_seconds(json.value("round_seconds", 0.0));
+  metrics.set_wait_images_seconds(json.value("wait_images_seconds", 0.0));
+  metrics.set_wait_feedback_seconds(json.value("wait_feedback_seconds", 0.0));
+  metrics.set_wait_data_seconds(json.value("wait_data_seconds", 0.0));
+  metrics.set_wait_cache_seconds(json.value("wait_cache_seconds", 0.0));
+  metrics.set_wait_sync_seconds(json.value("wait_sync_seconds", 0.0));
+  metrics.set_hidden_sync_seconds(json.value("hidden_sync_seconds", 0.0));
+  return metrics;
 }
 
 }  // namespace
 
-// A line may be cut short by a crash, or be of another version: it is counted
-// and left out.
-void RoundHistory::AddLine(absl::string_view line) {
+std::optional<RoundMetrics> ParseMetrics(absl::string_view line) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (!json.is_object()) return std::nullopt;
   try {
-    const Role role = json.is_object() ? RoleFrom(json) : ROLE_UNKNOWN;
-    if (role == ROLE_UNKNOWN) {
-      ++unreadable_lines_;
-      return;
-    }
-    const RoundRecord record = RecordFrom(json);
-    const WorkerKey worker = {role, json.value("rank", 0)};
-    RoundRecord& kept = rounds_[worker][json.at("round").get<int64_t>()];
-    if (record.run_epoch >= kept.run_epoch) kept = record;
+    RoundMetrics metrics = MetricsFrom(json);
+    if (metrics.role() != ROLE_UNKNOWN) return metrics;
   } catch (const Json::exception&) {
-    ++unreadable_lines_;
+    // A line of another version.
   }
+  return std::nullopt;
+}
+
+void RoundHistory::AddLine(absl::string_view line) {
+  const std::optional<RoundMetrics> metrics = ParseMetrics(line);
+  if (!metrics.has_value()) {
+    ++unreadable_lines_;
+    return;
+  }
+  const WorkerKey worker = {metrics->role(), metrics->rank()};
+  RoundRecord& kept = rounds_[worker][metrics->round()];
+  if (metrics->run_epoch() < kept.run_epoch) return;
+  kept = {.run_epoch = metrics->run_epoch(),
+          .workers = metrics->workers(),
+          .images = metrics->images(),
+          .sync_bytes = metrics->sync_bytes(),
+          .times = TimesOf(*metrics)};
 }
 
 absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {

@@ -8,12 +8,14 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/round_times.h"
-#include "scaling_manager/coordinator/coordinator.h"
+#include "proto/metrics.pb.h"
+#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 
@@ -26,12 +28,16 @@ struct RoundRecord {
   RoundTimes times = {};
 };
 
+// The record in a line of metrics, as far as it is shown anywhere. None: the
+// line was cut short by a crash, or is of another version.
+std::optional<RoundMetrics> ParseMetrics(absl::string_view line);
+
 class RoundHistory {
  public:
   // By worker, then by round.
   using Rounds = std::map<WorkerKey, std::map<int64_t, RoundRecord>>;
 
-  // Lines that are no records (a crash may have cut one off) are counted.
+  // Lines that are no records are counted.
   //   NOT_FOUND  the run has no metrics yet.
   static absl::StatusOr<RoundHistory> Read(const std::string& run_dir);
 

@@ -3,14 +3,12 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <set>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/role_name.h"
-#include "common/config/run_config.h"
-#include "common/status.h"
 #include "scaling_manager/views/median.h"
 
 namespace gandem {
@@ -44,41 +42,26 @@ RankRounds RoundsOf(Role role, const RoundHistory& history) {
   return result;
 }
 
-// How many workers the role had in the end.
-int FinalWorkers(const RankRounds& ranks) {
-  When newest = {-1, -1};
-  int workers = 1;
-  for (const auto& [rank, rounds] : ranks) {
-    for (const auto& [round, record] : rounds) {
-      const When when = {record.run_epoch, round};
-      if (when <= newest) continue;
-      newest = when;
-      workers = record.workers;
-    }
-  }
-  return workers;
-}
-
-// The last round with other numbers of workers; (-1, -1): there is none.
+// The last round with another number of workers than in the end; (-1, -1):
+// there is none.
 When LastOfOtherShape(const RankRounds& ranks) {
-  const int workers = FinalWorkers(ranks);
-  When last = {-1, -1};
+  std::map<When, int> workers;
   for (const auto& [rank, rounds] : ranks) {
     for (const auto& [round, record] : rounds) {
-      if (record.workers != workers) {
-        last = std::max(last, {record.run_epoch, round});
-      }
+      workers.emplace(When{record.run_epoch, round}, record.workers);
     }
   }
-  return last;
+  const auto last = std::find_if(
+      workers.rbegin(), workers.rend(), [&workers](const auto& item) {
+        return item.second != workers.rbegin()->second;
+      });
+  return last == workers.rend() ? When{-1, -1} : last->first;
 }
 
-void LeaveOut(
-    const std::function<bool(int64_t round, const RoundRecord&)>& unwanted,
-    RankRounds& ranks) {
+void LeaveOut(absl::FunctionRef<bool(When)> unwanted, RankRounds& ranks) {
   for (auto& [rank, rounds] : ranks) {
     std::erase_if(rounds, [&](const auto& item) {
-      return unwanted(item.first, item.second);
+      return unwanted({item.second.run_epoch, item.first});
     });
   }
   std::erase_if(ranks, [](const auto& item) { return item.second.empty(); });
@@ -97,11 +80,10 @@ int64_t LeaveOutWarmUp(RankRounds& ranks) {
   }
   const int64_t warm_up =
       std::min<int64_t>(kWarmUpRounds, static_cast<int64_t>(all.size()) / 5);
-  const auto is_warm_up = [&](int64_t round, const RoundRecord& record) {
-    return round < first.at(record.run_epoch) + warm_up;
-  };
   RankRounds rest = ranks;
-  LeaveOut(is_warm_up, rest);
+  LeaveOut(
+      [&](When when) { return when.second < first.at(when.first) + warm_up; },
+      rest);
   // Many short run epochs.
   if (rest.empty()) return 0;
   ranks = std::move(rest);
@@ -158,12 +140,12 @@ int HostsOf(Role role, const StatusReply& workers) {
 // all their rounds together.
 RoleTimes RoleTimesOf(Role role, const RunFacts& facts,
                       const RankRounds& ranks) {
-  const RoleConfig& config = role == GENERATOR ? facts.config.generator()
-                                               : facts.config.discriminator();
   RoleTimes result = {.role = role,
-                      .workers = FinalWorkers(ranks),
+                      .workers = ranks.begin()->second.begin()->second.workers,
                       .hosts = HostsOf(role, facts.workers),
-                      .global_batch = StepBatch(config)};
+                      .global_batch = role == GENERATOR
+                                          ? facts.generator_batch
+                                          : facts.discriminator_batch};
   std::vector<const RoundRecord*> all;
   double images_per_second = 0;
   for (const auto& [rank, rounds] : ranks) {
@@ -183,19 +165,17 @@ RoleTimes RoleTimesOf(Role role, const RunFacts& facts,
   return result;
 }
 
-bool IsColocated(const StatusReply& workers) {
-  return workers.workers_size() > 0 && workers.workers(0).role() == COLOCATED;
-}
-
 }  // namespace
 
 absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
                                           const RoundHistory& history) {
-  TimeReport report = {.name = facts.config.name(),
-                       .is_colocated = IsColocated(facts.workers),
-                       .first_round = INT64_MAX,
-                       .unreadable_lines = history.unreadable_lines(),
-                       .hosts = HostsOf(ROLE_UNKNOWN, facts.workers)};
+  const auto& workers = facts.workers.workers();
+  TimeReport report = {
+      .name = facts.name,
+      .is_colocated = !workers.empty() && workers[0].role() == COLOCATED,
+      .first_round = INT64_MAX,
+      .unreadable_lines = history.unreadable_lines(),
+      .hosts = HostsOf(ROLE_UNKNOWN, facts.workers)};
   std::map<Role, RankRounds> roles;
   When other_shape = {-1, -1};
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
@@ -204,11 +184,7 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
   }
   report.has_other_shapes = other_shape.first >= 0;
   for (auto& [role, ranks] : roles) {
-    LeaveOut(
-        [&](int64_t round, const RoundRecord& record) {
-          return When{record.run_epoch, round} <= other_shape;
-        },
-        ranks);
+    LeaveOut([&](When when) { return when <= other_shape; }, ranks);
     if (ranks.empty()) {
       return absl::FailedPreconditionError(absl::StrCat(
           "the ", RoleName(role),
@@ -228,8 +204,6 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
   return report;
 }
 
-// Strong scaling keeps the global batch, weak scaling that of a worker. Without
-// other numbers of workers it is neither.
 std::string ScalingFrom(const TimeReport& first, const TimeReport& run) {
   bool has_other_workers = false;
   bool is_strong = true;

@@ -11,13 +11,11 @@
 #pragma once
 
 #include <cstdint>
-#include <map>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/round_times.h"
-#include "proto/config.pb.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/views/round_history.h"
 
@@ -73,8 +71,10 @@ struct TimeReport {
 };
 
 struct RunFacts {
-  RunConfig config = {};       // effective
-  StatusReply workers = {};    // run_workers.h
+  std::string name = {};
+  int64_t generator_batch = 0;  // images of an update
+  int64_t discriminator_batch = 0;
+  StatusReply workers = {};    // ReadRunWorkers()
   int64_t dataset_images = 0;  // 0: unknown
 };
 

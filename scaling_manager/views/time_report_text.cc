@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <functional>
 #include <nlohmann/json.hpp>
 #include <utility>
 #include <vector>
@@ -18,10 +17,6 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
-constexpr const char* kHeader[] = {
-    "",         "nodes", "workers", "S/W",     "batch", "per worker",
-    "epoch",    "img/s", "compute", "overlap", "comm",  "images",
-    "feedback", "data",  "cache",   "median",  "p95"};
 constexpr char kLegend[] =
     "compute, comm (communication that nothing hid) and the waits for images,\n"
     "feedback, data and cache add up to 100%. overlap: the hidden part of all\n"
@@ -71,7 +66,7 @@ std::string OrDash(int number) {
 }
 
 // In the order of the header's columns.
-void AppendShares(const RoundTimes& times, Line& line) {
+void AppendTimes(const RoundTimes& times, const TimeRow& rounds, Line& line) {
   line.push_back(Share(times.compute(), times.round));
   line.push_back(times.sync + times.hidden_sync > 0
                      ? absl::StrFormat("%.1f%%", 100 * times.overlap())
@@ -80,14 +75,15 @@ void AppendShares(const RoundTimes& times, Line& line) {
        {times.sync, times.images, times.feedback, times.data, times.cache}) {
     line.push_back(Share(part, times.round));
   }
+  line.push_back(Seconds(rounds.median_round_seconds));
+  line.push_back(Seconds(rounds.p95_round_seconds));
 }
 
-void AppendRounds(const TimeRow& row, Line& line) {
-  line.push_back(Seconds(row.median_round_seconds));
-  line.push_back(Seconds(row.p95_round_seconds));
+Line HeaderLine() {
+  return {"",         "nodes", "workers", "S/W",     "batch", "per worker",
+          "epoch",    "img/s", "compute", "overlap", "comm",  "images",
+          "feedback", "data",  "cache",   "median",  "p95"};
 }
-
-Line HeaderLine() { return Line(std::begin(kHeader), std::end(kHeader)); }
 
 Line RoleLine(const RoleTimes& role) {
   Line line = {RoleName(role.role),
@@ -98,8 +94,7 @@ Line RoleLine(const RoleTimes& role) {
                Number(role.batch_per_worker()),
                Seconds(role.epoch_seconds),
                absl::StrFormat("%.1f", role.row.images_per_second)};
-  AppendShares(role.row.times, line);
-  AppendRounds(role.row, line);
+  AppendTimes(role.row.times, role.row, line);
   return line;
 }
 
@@ -107,41 +102,29 @@ Line RankLine(const RankTimes& rank) {
   Line line = {absl::StrCat("  rank ", rank.rank)};
   line.resize(7);
   line.push_back(absl::StrFormat("%.1f", rank.row.images_per_second));
-  AppendShares(rank.row.times, line);
-  AppendRounds(rank.row, line);
+  AppendTimes(rank.row.times, rank.row, line);
   return line;
 }
 
-// "2+3" of the generator's and the discriminator's; one number for both where
-// `may_merge`.
-std::string OfBoth(const TimeReport& report, const char* separator,
-                   bool may_merge,
-                   const std::function<std::string(const RoleTimes&)>& text) {
-  const std::string a = text(report.roles[0]);
-  const std::string b = text(report.roles[1]);
-  return may_merge && a == b ? a : absl::StrCat(a, separator, b);
+// "32/48" of the generator and the discriminator; one number if they agree.
+std::string OfBoth(const std::string& a, const std::string& b) {
+  return a == b ? a : absl::StrCat(a, "/", b);
 }
 
 Line RunLine(const TimeReport& report, const TimeReport& first) {
+  const RoleTimes& generator = report.roles[0];
   const RoleTimes& discriminator = report.roles[1];
-  Line line = {
-      report.run_dir,
-      OrDash(report.hosts),
-      OfBoth(report, "+", false,
-             [](const RoleTimes& role) { return absl::StrCat(role.workers); }),
-      &report == &first ? "-" : ScalingFrom(first, report),
-      OfBoth(report, "/", true,
-             [](const RoleTimes& role) {
-               return absl::StrCat(role.global_batch);
-             }),
-      OfBoth(report, "/", true,
-             [](const RoleTimes& role) {
-               return Number(role.batch_per_worker());
-             }),
-      Seconds(discriminator.epoch_seconds),
-      absl::StrFormat("%.1f", discriminator.row.images_per_second)};
-  AppendShares(report.times, line);
-  AppendRounds(discriminator.row, line);
+  Line line = {report.run_dir,
+               OrDash(report.hosts),
+               absl::StrCat(generator.workers, "+", discriminator.workers),
+               &report == &first ? "-" : ScalingFrom(first, report),
+               OfBoth(absl::StrCat(generator.global_batch),
+                      absl::StrCat(discriminator.global_batch)),
+               OfBoth(Number(generator.batch_per_worker()),
+                      Number(discriminator.batch_per_worker())),
+               Seconds(discriminator.epoch_seconds),
+               absl::StrFormat("%.1f", discriminator.row.images_per_second)};
+  AppendTimes(report.times, discriminator.row, line);
   const double base = first.roles[1].row.images_per_second;
   line.push_back(
       base > 0

@@ -10,7 +10,15 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
+
+ShardReport Files(int64_t step, const std::vector<std::string>& names) {
+  ShardReport report;
+  report.set_step(step);
+  for (const std::string& name : names) report.add_files()->set_name(name);
+  return report;
+}
 
 class CheckpointCommitsTest : public ::testing::Test {
  protected:
@@ -96,6 +104,7 @@ TEST_F(CheckpointCommitsTest, WhatIsGivenUpStaysSo) {
 
 TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
   EXPECT_TRUE(Add(0, 4, "disk full"));
+  EXPECT_FALSE(commits_.is_busy());  // it waits for the others
   EXPECT_TRUE(Add(1, 4));
   const auto job = commits_.Take();
   ASSERT_TRUE(job.has_value());
@@ -111,6 +120,50 @@ TEST_F(CheckpointCommitsTest, AReportWithoutSenseChangesNothing) {
   report.set_step(0);
   EXPECT_THAT(commits_.Add(0, report),
               StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_FALSE(commits_.is_busy());
+}
+
+TEST_F(CheckpointCommitsTest, StepsAreCollectedIndependently) {
+  EXPECT_OK(commits_.Add(0, Files(4, {"b"})));
+  EXPECT_OK(commits_.Add(0, Files(6, {"b"})));
+  EXPECT_OK(commits_.Add(1, Files(4, {"a", "c"})));
+  const auto first = commits_.Take();
+  ASSERT_TRUE(first.has_value());
+  ASSERT_EQ(first->files.size(), 3);
+  EXPECT_EQ(first->files[0].name(), "a");
+  EXPECT_EQ(first->files[1].name(), "b");
+  EXPECT_EQ(first->files[2].name(), "c");
+  commits_.Settle(*first, absl::OkStatus());
+  EXPECT_FALSE(commits_.is_busy());
+  EXPECT_OK(commits_.Add(1, Files(6, {"a"})));
+  const auto second = commits_.Take();
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->step, 6);
+  EXPECT_EQ(second->files.size(), 2);
+}
+
+TEST_F(CheckpointCommitsTest, ACompleteOneCoversOlderSteps) {
+  EXPECT_TRUE(Add(0, 4));
+  EXPECT_TRUE(Add(0, 6));
+  EXPECT_TRUE(Add(1, 6));
+  EXPECT_EQ(commits_.Take()->step, 6);
+  EXPECT_FALSE(Add(1, 4));
+}
+
+TEST_F(CheckpointCommitsTest, EveryFaultOfAReportIsNamed) {
+  ShardReport report = Files(11, {"x/y", "a", "a", ".hidden"});
+  report.mutable_files(1)->set_size(-1);
+  EXPECT_THAT(commits_.Add(0, report),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("step 11 is not in [1, 10]"),
+                             HasSubstr("'x/y' cannot be a shard's name"),
+                             HasSubstr("'a' was reported before"),
+                             HasSubstr("'.hidden' cannot be"),
+                             HasSubstr("'a' has -1 bytes"))));
+  EXPECT_THAT(commits_.Add(0, Files(5, {})),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("neither files nor an error")));
+  EXPECT_OK(commits_.Add(1, Files(5, {"a"})));
   EXPECT_FALSE(commits_.is_busy());
 }
 

@@ -4,7 +4,7 @@
 // coordinator_epochs_test.cc.
 #include <gmock/gmock.h>
 
-#include "scaling_manager/coordinator/run_counters.h"
+#include "scaling_manager/coordinator/run_files.h"
 #include "tests/scaling_manager/coordinator/coordinator_fixture.h"
 
 namespace gandem {

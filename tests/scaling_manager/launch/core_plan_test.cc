@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <map>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -30,12 +31,21 @@ std::vector<int> UpTo(int count) {
   return all;
 }
 
+// Of as many workers as there are numbers.
+std::map<WorkerKey, int> Threads(const std::vector<int>& numbers) {
+  std::map<WorkerKey, int> threads;
+  for (const int number : numbers) {
+    threads[{GENERATOR, static_cast<int>(threads.size())}] = number;
+  }
+  return threads;
+}
+
 // "0-1 2-3": the cores of each worker.
-std::string Plan(const CoreGroup& machine, std::vector<int> threads) {
-  const auto plan = PlanCores(machine, threads);
+std::string Plan(const CoreGroup& machine, const std::vector<int>& threads) {
+  const auto plan = PlanCores(machine, Threads(threads));
   if (!plan.ok()) return std::string(plan.status().message());
   std::string text;
-  for (const std::vector<int>& cores : *plan) {
+  for (const auto& [worker, cores] : *plan) {
     if (!text.empty()) text += ' ';
     text += CoresText(cores);
   }
@@ -101,21 +111,17 @@ TEST_F(MachineTest, OnlyAllowedCoresAreGivenAway) {
 }
 
 TEST_F(MachineTest, TooManyThreadsAreLeftToTheSystem) {
-  const std::vector<int> threads = {2, 2, 1};
-  EXPECT_THAT(PlanCores(flat_, threads),
+  EXPECT_THAT(PlanCores(flat_, Threads({2, 2, 1})),
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        HasSubstr("3 workers have 5 compute threads, and 4 "
                                  "cores are there")));
 }
 
-TEST(WorkerCoresTest, EachRoleHasItsThreads) {
-  RunConfig config;
-  config.mutable_generator()->set_threads(1);
-  config.mutable_discriminator()->set_threads(3);
-  const std::vector<WorkerKey> workers = {{GENERATOR, 0}, {DISCRIMINATOR, 0}};
-  ASSERT_OK_AND_ASSIGN(
-      const WorkerCores cores,
-      PlanWorkerCores(ReadMachine(UpTo(4), kFlat), config, workers));
+TEST(WorkerCoresTest, EachWorkerHasItsThreads) {
+  const std::map<WorkerKey, int> threads = {{{GENERATOR, 0}, 1},
+                                            {{DISCRIMINATOR, 0}, 3}};
+  ASSERT_OK_AND_ASSIGN(const WorkerCores cores,
+                       PlanCores(ReadMachine(UpTo(4), kFlat), threads));
   EXPECT_EQ(ToString(cores), "generator 0 on 3, discriminator 0 on 0-2");
 }
 
@@ -123,10 +129,11 @@ TEST(WorkerCoresTest, ThisMachineHasTheAllowedCores) {
   const std::vector<int> allowed = AllowedCores();
   const CoreGroup machine = ReadMachine(allowed);
   // As many workers as cores: each gets one, and all are given away.
-  const auto plan = PlanCores(machine, std::vector<int>(allowed.size(), 1));
+  const auto plan =
+      PlanCores(machine, Threads(std::vector<int>(allowed.size(), 1)));
   ASSERT_OK(plan);
   std::vector<int> given;
-  for (const std::vector<int>& cores : *plan) {
+  for (const auto& [worker, cores] : *plan) {
     given.insert(given.end(), cores.begin(), cores.end());
   }
   EXPECT_THAT(given, ::testing::UnorderedElementsAreArray(allowed));

@@ -37,9 +37,9 @@ const RoundTimes kSecond = {.round = 1,
 class TimeReportTest : public ::testing::Test {
  protected:
   TimeReportTest() {
-    facts_.config.set_name("test");
-    facts_.config.mutable_generator()->set_batch_size(48);
-    facts_.config.mutable_discriminator()->set_batch_size(48);
+    facts_.name = "test";
+    facts_.generator_batch = 48;
+    facts_.discriminator_batch = 48;
     facts_.dataset_images = 6000;
   }
 
