@@ -59,8 +59,6 @@ void Initialize(torch::nn::Module& network, uint64_t seed) {
   }
 }
 
-//   INVALID_ARGUMENT  of another version, or tensors do not fit together.
-//
 // The header comes first, because the layers depend on it; it is a file's, so
 // its numbers are checked before anything is made of them.
 absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
