@@ -15,16 +15,10 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};
 
-struct AlignedDelete {
-  void operator()(float* values) const {
-    operator delete[](values, kAlignment);
-  }
-};
-
 std::shared_ptr<float> AllocateAligned(int64_t num_values) {
   return {static_cast<float*>(operator new[](num_values * sizeof(float),
                                              kAlignment)),
-          AlignedDelete()};
+          [](float* values) { operator delete[](values, kAlignment); }};
 }
 
 }  // namespace
@@ -41,12 +35,12 @@ absl::StatusOr<std::unique_ptr<Prefetcher>> Prefetcher::Create(
     faults.CheckRange("num_images", options.num_images, 0,
                       options.batch_size - options.first_image);
   }
-  if (!faults.empty()) return faults.ToStatus();
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
   if (options.num_images == 0) {
     options.num_images = options.batch_size - options.first_image;
   }
-  auto prefetcher =
-      std::unique_ptr<Prefetcher>(new Prefetcher(std::move(dataset), options));
+  std::unique_ptr<Prefetcher> prefetcher(
+      new Prefetcher(std::move(dataset), options));
   prefetcher->thread_ =
       Thread("prefetch", [self = prefetcher.get()] { self->Run(); });
   return prefetcher;
@@ -60,10 +54,6 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset, Options options)
 
 Prefetcher::~Prefetcher() {
   Close(absl::CancelledError("the prefetcher is gone"));
-}
-
-absl::StatusOr<RealBatch> Prefetcher::Next(absl::Time deadline) {
-  return batches_.Pop(deadline);
 }
 
 void Prefetcher::Run() {

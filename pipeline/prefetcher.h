@@ -56,7 +56,9 @@ class Prefetcher {
   ~Prefetcher();
 
   // Waits for the batch of the next step.
-  absl::StatusOr<RealBatch> Next(absl::Time deadline);
+  absl::StatusOr<RealBatch> Next(absl::Time deadline) {
+    return batches_.Pop(deadline);
+  }
 
   // Stops reading; `reason` must not be OK.
   void Close(absl::Status reason) { batches_.Close(std::move(reason)); }

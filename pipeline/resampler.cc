@@ -64,27 +64,22 @@ void Resampler::Apply(std::span<const float> in, std::span<float> out) const {
   }
 }
 
-void Resampler::ResizeRow(const float* in, float* out) const {
-  for (int64_t x = 0; x < to_.width; ++x) {
-    const Tap& tap = columns_[x];
-    float sum = 0.0f;
-    for (size_t k = 0; k < tap.weights.size(); ++k) {
-      sum += tap.weights[k] * in[tap.first + static_cast<int64_t>(k)];
-    }
-    out[x] = std::clamp(sum, -1.0f, 1.0f);  // rounding may leave [-1, 1]
+float Resampler::Sum(const Tap& tap, const float* in, int64_t stride) {
+  float sum = 0.0f;
+  for (size_t k = 0; k < tap.weights.size(); ++k) {
+    sum += tap.weights[k] * in[(tap.first + static_cast<int64_t>(k)) * stride];
   }
+  return std::clamp(sum, -1.0f, 1.0f);  // rounding may leave [-1, 1]
+}
+
+void Resampler::ResizeRow(const float* in, float* out) const {
+  for (int64_t x = 0; x < to_.width; ++x) out[x] = Sum(columns_[x], in, 1);
 }
 
 void Resampler::ResizeColumns(const float* in, float* out) const {
   for (int64_t y = 0; y < to_.height; ++y) {
-    const Tap& tap = rows_[y];
     for (int64_t x = 0; x < to_.width; ++x) {
-      float sum = 0.0f;
-      for (size_t k = 0; k < tap.weights.size(); ++k) {
-        sum += tap.weights[k] *
-               in[(tap.first + static_cast<int64_t>(k)) * to_.width + x];
-      }
-      out[y * to_.width + x] = std::clamp(sum, -1.0f, 1.0f);
+      *out++ = Sum(rows_[y], in + x, to_.width);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/status.h"
@@ -22,6 +23,10 @@ namespace {
 // Distances of all pairs: 10,000 images a side take a minute on one core with
 // an Inception's features.
 constexpr int64_t kMaxPrecisionRecallImages = 10000;
+
+// Below it, papers do not compute an FID: the covariance of an Inception's
+// features has no full rank.
+constexpr int64_t kFewImages = 2048;
 
 struct NamedMetric {
   absl::string_view name;
@@ -83,8 +88,7 @@ class Computation {
     GANDEM_ASSIGN_OR_RETURN(
         const double sd,
         BootstrapSd(
-            moments.count,
-            {.replicates = options_.bootstrap, .seed = options_.seed},
+            moments.count, {.replicates = options_.bootstrap},
             [&](const at::Tensor& rows_N) -> absl::StatusOr<double> {
               GANDEM_ASSIGN_OR_RETURN(
                   const Moments replicate,
@@ -105,8 +109,7 @@ class Computation {
     }
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd score,
-        InceptionScore(images_.logits_NK,
-                       {.num_splits = options_.splits, .seed = options_.seed}));
+        InceptionScore(images_.logits_NK, {.num_splits = options_.splits}));
     Metric& metric = Add(NameOf("IS", net_), score.mean);
     metric.set_sd(score.sd);
     metric.set_sd_of(absl::StrCat(options_.splits, " splits"));
@@ -114,7 +117,7 @@ class Computation {
   }
 
   absl::Status AddKernelDistance() {
-    const KernelDistanceOptions options = {.seed = options_.seed};
+    const KernelDistanceOptions options;
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd distance,
         KernelDistance(reference_.features_ND, images_.features_ND, options));
@@ -218,11 +221,11 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const std::optional<FeatureSide>& reference,
     const std::optional<Moments>& reference_moments,
     const MetricOptions& options) {
-  Computation computation(net, options);
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+  return CatchTorchOr([&]() -> absl::StatusOr<std::vector<Metric>> {
     const torch::NoGradGuard no_grad;
     at::set_num_threads(1);
     const MetricSet& metrics = options.metrics;
+    Computation computation(net, options);
     GANDEM_RETURN_IF_ERROR(computation.ReadFeatures(images, reference));
     if (metrics.frechet) {
       GANDEM_RETURN_IF_ERROR(computation.AddFrechet(*reference_moments));
@@ -239,9 +242,38 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     if (metrics.intra_class) {
       GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
     }
-    return absl::OkStatus();
-  }));
-  return computation.Take();
+    return computation.Take();
+  });
+}
+
+void WarnOfFewImages(int64_t num_images, MetricCard& card) {
+  const Metric& distance = card.metrics(0);
+  for (const auto& [count, what] :
+       {std::pair(num_images, "the images"),
+        std::pair(card.reference().num_images(), "the reference")}) {
+    if (count == 0 || count >= kFewImages) continue;
+    card.add_warnings(absl::StrFormat(
+        "%s of %d images of %s: below %d it depends on their number more than "
+        "on their quality; about %.3g of it is sampling bias",
+        distance.name(), count, what, kFewImages, distance.predicted_bias()));
+  }
+}
+
+void WarnOfSmallClasses(const at::Tensor& labels_N,
+                        const at::Tensor& reference_labels_N,
+                        int64_t num_classes, MetricCard& card) {
+  for (const auto& [labels, what] :
+       {std::pair(labels_N, "the images"),
+        std::pair(reference_labels_N, "the reference")}) {
+    const auto fewest =
+        at::bincount(labels, {}, num_classes).min().item<int64_t>();
+    if (fewest >= kFewImages) continue;
+    card.add_warnings(absl::StrFormat(
+        "a class has only %d of %s: distances within classes of fewer than %d "
+        "depend on the number more than on the quality; compare them for equal "
+        "numbers only",
+        fewest, what, kFewImages));
+  }
 }
 
 }  // namespace gandem

@@ -47,7 +47,6 @@ struct MetricOptions {
   MetricSet metrics;
   int64_t splits = 10;      // of the inception score
   int64_t bootstrap = 20;   // replicates for the sd of the distance; 0: none
-  uint64_t seed = 0;        // of subsets, orders and replicates
   int64_t num_classes = 0;  // of the labels
 };
 
@@ -66,5 +65,17 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const std::optional<FeatureSide>& reference,
     const std::optional<Moments>& reference_moments,
     const MetricOptions& options);
+
+// What a metric card says against its own numbers.
+//
+// The card's first metric is a Frechet distance of `num_images` images to the
+// card's reference: where either are few, it depends on their number.
+void WarnOfFewImages(int64_t num_images, MetricCard& card);
+
+// The card has a distance within classes, of images and a reference with these
+// labels.
+void WarnOfSmallClasses(const at::Tensor& labels_N,
+                        const at::Tensor& reference_labels_N,
+                        int64_t num_classes, MetricCard& card);
 
 }  // namespace gandem

@@ -166,7 +166,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> EvaluateCommand::OpenSubject(
   resize.set_kernel(request_.resize);
   resize.set_height(to.height);
   resize.set_width(to.width);
-  return ResizedImages::Open(std::move(source), resize);
+  return ResizeImages(std::move(source), resize);
 }
 
 absl::Status EvaluateCommand::OpenAll() {
@@ -209,10 +209,8 @@ absl::Status EvaluateCommand::OpenAll() {
   features.set_resize(net_.resize);
   if (!metrics_.needs_reference()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
-      EvaluationReference opened,
-      EvaluationReference::Open(reference, net_, network_path_, card_.images(),
-                                metrics_));
-  reference_.emplace(std::move(opened));
+      reference_, EvaluationReference::Open(reference, net_, network_path_,
+                                            card_.images(), metrics_));
   *card_.mutable_reference() = reference_->card();
   for (const std::string& warning : reference_->warnings()) {
     card_.add_warnings(warning);
@@ -238,26 +236,21 @@ std::string EvaluateCommand::CardStem() const {
 std::function<void(int64_t)> EvaluateCommand::ProgressOf(
     absl::string_view what, int64_t num_images) const {
   // Images that were there before say nothing about the speed.
-  struct State {
-    absl::Time first_time;
-    int64_t first = -1;
-    absl::Time last_said = absl::Now();
-  };
-  const auto state = std::make_shared<State>();
-  return [this, state, num_images, what = std::string(what)](int64_t present) {
+  return [this, num_images, what = std::string(what), first = int64_t{-1},
+          first_time = absl::Time(),
+          last_said = absl::Now()](int64_t present) mutable {
     const absl::Time now = absl::Now();
-    if (state->first < 0) {
-      state->first = present;
-      state->first_time = now;
+    if (first < 0) {
+      first = present;
+      first_time = now;
     }
-    if (present < num_images &&
-        now - state->last_said < kEvaluationProgressInterval) {
+    if (present < num_images && now - last_said < kEvaluationProgressInterval) {
       return;
     }
-    state->last_said = now;
-    const double seconds = absl::ToDoubleSeconds(now - state->first_time);
+    last_said = now;
+    const double seconds = absl::ToDoubleSeconds(now - first_time);
     const double rate =
-        seconds > 0 ? static_cast<double>(present - state->first) / seconds : 0;
+        seconds > 0 ? static_cast<double>(present - first) / seconds : 0;
     Say(absl::StrFormat("features of %s: %d/%d images | %.0f images/s", what,
                         present, num_images, rate));
   };

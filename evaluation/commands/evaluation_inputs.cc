@@ -2,8 +2,6 @@
 #include "evaluation/commands/evaluation_inputs.h"
 
 #include <algorithm>
-#include <utility>
-#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -205,28 +203,21 @@ absl::StatusOr<std::string> FindNetwork(
     const std::string& path, const Subject& subject, const Reference& reference,
     const std::function<void(const std::string&)>& say) {
   if (!path.empty()) return path;
-  TrainFeaturesRequest request;
-  request.progress = say;
-  request.threads = std::max<int>(1, std::ssize(AllowedCores()));
+  std::string dataset;
   // Resized images have the size of the reference's.
   if (subject.images.has_generated() && !subject.images.has_resize()) {
-    GANDEM_ASSIGN_OR_RETURN(
-        const NamedDataset dataset,
-        FindDataset(subject.images.generated().checkpoint() + kConfigName));
-    request.data = dataset.data;
-    request.test_images = dataset.test_images;
-    request.test_labels = dataset.test_labels;
+    dataset = subject.images.generated().checkpoint() + kConfigName;
   } else if (reference.images.has_value() && reference.images->has_dataset()) {
-    GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset,
-                            FindDataset(reference.name));
-    request.data = dataset.data;
-    request.test_images = dataset.test_images;
-    request.test_labels = dataset.test_labels;
+    dataset = reference.name;
   } else {
     return absl::InvalidArgumentError(
         "which network? Name one with --features: a TorchScript file, weights "
         "of the FID Inception, or what `gandem train-features` has made");
   }
+  TrainFeaturesRequest request;
+  GANDEM_ASSIGN_OR_RETURN(request.dataset, FindDataset(dataset));
+  request.threads = std::max<int>(1, std::ssize(AllowedCores()));
+  request.progress = say;
   GANDEM_ASSIGN_OR_RETURN(const TrainFeaturesReport report,
                           TrainFeatures(request));
   return report.path;

@@ -14,7 +14,6 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "evaluation/images/sample_noise.h"
 #include "evaluation/images/standing_statistics.h"
 #include "evaluation/metrics/statistics_file.h"

@@ -2,7 +2,6 @@
 #include "evaluation/commands/models_command.h"
 
 #include <algorithm>
-#include <cstdio>
 #include <memory>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +12,7 @@
 #include "common/files/text_proto.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
+#include "evaluation/commands/command_lines.h"
 #include "models/registry/registry.h"
 #include "models/registry/summary.h"
 #include "training/state/catch_torch.h"
@@ -46,7 +46,8 @@ struct Summaries {
   NetworkSummary discriminator;
 };
 
-absl::Status SummarizeBoth(const Case& c, Summaries& result) {
+absl::StatusOr<Summaries> SummarizeBoth(const Case& c) {
+  Summaries result;
   // One after the other: large ones need the memory.
   {
     GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Generator> generator,
@@ -56,7 +57,7 @@ absl::Status SummarizeBoth(const Case& c, Summaries& result) {
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Discriminator> discriminator,
                           MakeDiscriminator(c.config, c.data));
   result.discriminator = Summarize(*discriminator, c.data);
-  return absl::OkStatus();
+  return result;
 }
 
 absl::StatusOr<NetworkConfig> ConfigOf(const std::string& family,
@@ -182,46 +183,49 @@ absl::Status NoSuchFamily(const std::string& name) {
               : absl::StrCat("expected one of ", absl::StrJoin(names, ", "))));
 }
 
-absl::Status CheckFlags(const ModelsFlags& flags) {
-  if (flags.name.empty() && (flags.summary || !flags.sets.empty())) {
-    return absl::InvalidArgumentError(
-        "--summary and --set need the NAME of a family");
-  }
-  return absl::OkStatus();
+int RunModels(const ModelsFlags& flags) {
+  const absl::StatusOr<std::string> text = ModelsText(flags);
+  if (!text.ok()) return ReportFailure("models", text.status());
+  absl::PrintF("%s", *text);
+  return kExitOk;
 }
 
 }  // namespace
 
-CLI::App* AddModelsCommand(CLI::App& app, ModelsFlags& flags) {
+void AddModelsCommand(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<ModelsFlags>();
   CLI::App* const command = app.add_subcommand(
       "models", "List the networks with what they cost, or the layers of one");
-  command->add_option("NAME", flags.name, "Family of networks [all]");
-  command->add_flag("--summary", flags.summary,
+  command->add_option("NAME", flags->name, "Family of networks [all]");
+  command->add_flag("--summary", flags->summary,
                     "One row a layer, with the shape of its output");
   command
-      ->add_option("--set", flags.sets,
+      ->add_option("--set", flags->sets,
                    "Changes a field of the family (`gandem explain`): "
                    "field=value")
       ->take_all()
       ->allow_extra_args(false);
   command
-      ->add_option("--image_size", flags.image_size,
+      ->add_option("--image_size", flags->image_size,
                    "Height and width [each that the family has, up to 128]")
       ->check(CLI::Range(1, 4096));
-  command->add_option("--channels", flags.channels, "Channels of an image")
+  command->add_option("--channels", flags->channels, "Channels of an image")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
   command
-      ->add_option("--classes", flags.classes,
+      ->add_option("--classes", flags->classes,
                    "Classes of labels that the networks are told")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
   command->footer(kModelsCommandHelp);
-  return command;
+  command->callback([flags, &exit_code] { exit_code = RunModels(*flags); });
 }
 
 absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
-  GANDEM_RETURN_IF_ERROR(CheckFlags(flags));
+  if (flags.name.empty() && (flags.summary || !flags.sets.empty())) {
+    return absl::InvalidArgumentError(
+        "--summary and --set need the NAME of a family");
+  }
   std::string text;
   bool found = false;
   for (const auto* const family : NetworkFamilies()) {
@@ -230,18 +234,17 @@ absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
     GANDEM_ASSIGN_OR_RETURN(const std::vector<Case> cases,
                             CasesOf(*family, flags));
     for (const Case& c : cases) {
-      Summaries summaries;
-      const absl::Status made =
-          CatchTorch([&] { return SummarizeBoth(c, summaries); });
+      const absl::StatusOr<Summaries> summaries =
+          CatchTorchOr([&c] { return SummarizeBoth(c); });
       // Of all families, some are not for these images or labels.
-      if (!made.ok() && flags.name.empty()) continue;
-      if (!made.ok()) return made;
+      if (!summaries.ok() && flags.name.empty()) continue;
+      GANDEM_RETURN_IF_ERROR(summaries);
       if (text.empty()) text = CostHeader();
-      absl::StrAppend(&text, CostLines(family->name(), c, summaries));
+      absl::StrAppend(&text, CostLines(family->name(), c, *summaries));
       if (!flags.summary) continue;
       absl::StrAppend(
-          &text, "\n", LayerTable("generator", summaries.generator), "\n",
-          LayerTable("discriminator", summaries.discriminator), "\n");
+          &text, "\n", LayerTable("generator", summaries->generator), "\n",
+          LayerTable("discriminator", summaries->discriminator), "\n");
     }
   }
   if (!found) return NoSuchFamily(flags.name);
@@ -249,16 +252,6 @@ absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
     return absl::InvalidArgumentError("no family is for such images");
   }
   return text;
-}
-
-int RunModels(const ModelsFlags& flags) {
-  const absl::StatusOr<std::string> text = ModelsText(flags);
-  if (!text.ok()) {
-    absl::FPrintF(stderr, "gandem models: %s\n", text.status().message());
-    return ExitCodeOf(text.status());
-  }
-  absl::PrintF("%s", *text);
-  return kExitOk;
 }
 
 }  // namespace gandem

@@ -24,13 +24,11 @@ struct ModelsFlags {
   int64_t classes = 0;
 };
 
-CLI::App* AddModelsCommand(CLI::App& app, ModelsFlags& flags);
+// Runs when it is parsed and sets `exit_code`.
+void AddModelsCommand(CLI::App& app, int& exit_code);
 
-// The text that RunModels prints.
+// The text that it prints.
 //   INVALID_ARGUMENT  there is no such family, or what its options are not.
 absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags);
-
-// Returns the exit code.
-int RunModels(const ModelsFlags& flags);
 
 }  // namespace gandem

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <span>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
@@ -13,8 +12,6 @@
 #include "evaluation/images/export_images.h"
 #include "evaluation/images/generated_images.h"
 #include "evaluation/images/load_generator.h"
-#include "evaluation/images/sample_condition.h"
-#include "evaluation/images/sample_noise.h"
 #include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
 #include "training/inputs/conditions.h"
@@ -62,19 +59,6 @@ void MakeSamples(LoadedGenerator& generator, const Ingredients& ingredients,
                    .height = images_NCHW.size(2),
                    .width = images_NCHW.size(3)});
   }
-}
-
-absl::Status WriteGrid(LoadedGenerator& generator,
-                       const Ingredients& ingredients, int64_t columns,
-                       const std::string& path) {
-  std::vector<float> grid;
-  ImageShape grid_shape;
-  MakeSamples(generator, ingredients,
-              [&](std::span<const float> values, ImageShape shape) {
-                grid.insert(grid.end(), values.begin(), values.end());
-                grid_shape = shape;
-              });
-  return WritePng(path, TileImages(grid, grid_shape, columns));
 }
 
 // Of samples `range`; `pairs` are null where what they should become is not
@@ -147,7 +131,7 @@ absl::Status Export(const SampleRequest& request, const SampleReport& report,
   SetSampling(request.noise, request.standing, spec);
   if (request.only_class.has_value()) spec.set_only_class(*request.only_class);
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> images,
-                          GeneratedImages::Open(spec));
+                          OpenGeneratedImages(spec));
   return ExportImages(*images, request.num_images, report.output);
 }
 
@@ -187,9 +171,8 @@ absl::StatusOr<SampleDistance> Check(LoadedGenerator& generator,
   return ComputeSampleDistance(real, generated);
 }
 
-absl::Status WriteGridOf(const SampleRequest& request,
-                         LoadedGenerator& generator, uint64_t seed,
-                         SampleReport& report) {
+absl::Status WriteGrid(const SampleRequest& request, LoadedGenerator& generator,
+                       uint64_t seed, SampleReport& report) {
   Ingredients ingredients;
   int64_t columns = 0;
   if (request.per_class > 0) {
@@ -205,12 +188,20 @@ absl::Status WriteGridOf(const SampleRequest& request,
                     {.first = 0, .count = request.num_images}));
   }
   report.num_images = ingredients.noise_NZ.size(0);
-  return WriteGrid(generator, ingredients, columns, report.output);
+  std::vector<float> grid;
+  ImageShape grid_shape;
+  MakeSamples(generator, ingredients,
+              [&](std::span<const float> values, ImageShape shape) {
+                grid.insert(grid.end(), values.begin(), values.end());
+                grid_shape = shape;
+              });
+  return WritePng(report.output, TileImages(grid, grid_shape, columns));
 }
 
-absl::Status Sample(const SampleRequest& request, SampleReport& report) {
+absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
   GANDEM_ASSIGN_OR_RETURN(LoadedGenerator generator,
                           LoadGenerator(request.run_dir, request.checkpoint));
+  SampleReport report;
   report.checkpoint = generator.checkpoint;
   report.step = generator.step;
   report.skipped = generator.skipped;
@@ -228,12 +219,12 @@ absl::Status Sample(const SampleRequest& request, SampleReport& report) {
   if (IsExportPath(report.output)) {
     GANDEM_RETURN_IF_ERROR(Export(request, report, seed));
   } else {
-    GANDEM_RETURN_IF_ERROR(WriteGridOf(request, generator, seed, report));
+    GANDEM_RETURN_IF_ERROR(WriteGrid(request, generator, seed, report));
   }
   if (request.check) {
     GANDEM_ASSIGN_OR_RETURN(report.distance, Check(generator, seed));
   }
-  return absl::OkStatus();
+  return report;
 }
 
 }  // namespace
@@ -261,9 +252,7 @@ absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
   CheckNoise(request.noise, faults);
   CheckStanding(request.standing, faults);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
-  SampleReport report;
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return Sample(request, report); }));
-  return report;
+  return CatchTorchOr([&] { return Sample(request); });
 }
 
 }  // namespace gandem

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/train_features_command.h"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <memory>
 
 #include "absl/strings/str_format.h"
+#include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
+#include "evaluation/commands/command_lines.h"
 #include "evaluation/features/train_features.h"
 #include "pipeline/sources/named_dataset.h"
 
@@ -25,24 +27,18 @@ and only figures of the same network can be compared.
 Exit codes: 0 done, 2 the arguments or the images must be repaired, 70
 internal.)";
 
-int NumUsableCores() {
-  cpu_set_t cores;
-  if (sched_getaffinity(0, sizeof(cores), &cores) != 0) return 1;
-  return std::max(1, CPU_COUNT(&cores));
-}
-
 absl::StatusOr<TrainFeaturesReport> RunTraining(
     const TrainFeaturesFlags& flags) {
   GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset,
                           FindDataset(flags.dataset));
   return TrainFeatures(
-      {.data = dataset.data,
-       .test_images = dataset.test_images,
-       .test_labels = dataset.test_labels,
+      {.dataset = dataset,
        .cache_dir = flags.cache_dir,
        .epochs = flags.epochs,
        .seed = flags.seed,
-       .threads = flags.threads > 0 ? flags.threads : NumUsableCores(),
+       .threads = flags.threads > 0
+                      ? flags.threads
+                      : std::max<int>(1, std::ssize(AllowedCores())),
        .progress = [](const std::string& line) {
          absl::PrintF("%s\n", line);
          std::fflush(stdout);
@@ -51,33 +47,31 @@ absl::StatusOr<TrainFeaturesReport> RunTraining(
 
 }  // namespace
 
-CLI::App* AddTrainFeaturesCommand(CLI::App& app, TrainFeaturesFlags& flags) {
+void AddTrainFeaturesCommand(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<TrainFeaturesFlags>();
   CLI::App* const command = app.add_subcommand(
       "train-features",
       "Train a small classifier whose features stand in for an Inception's");
   command
-      ->add_option("--dataset", flags.dataset,
+      ->add_option("--dataset", flags->dataset,
                    "Folder of IDX files, or a recipe for its section `data`")
       ->capture_default_str();
-  command->add_option("--cache_dir", flags.cache_dir,
+  command->add_option("--cache_dir", flags->cache_dir,
                       "Where classifiers are kept [~/.cache/gandem/features]");
-  command->add_option("--epochs", flags.epochs, "Passes over the images")
+  command->add_option("--epochs", flags->epochs, "Passes over the images")
       ->capture_default_str();
-  command->add_option("--seed", flags.seed, "Seed of the training")
+  command->add_option("--seed", flags->seed, "Seed of the training")
       ->capture_default_str();
-  command->add_option("--threads", flags.threads,
+  command->add_option("--threads", flags->threads,
                       "Threads [as many as there are cores]");
   command->footer(kTrainFeaturesCommandHelp);
-  return command;
+  command->callback(
+      [flags, &exit_code] { exit_code = RunTrainFeatures(*flags); });
 }
 
 int RunTrainFeatures(const TrainFeaturesFlags& flags) {
   const absl::StatusOr<TrainFeaturesReport> report = RunTraining(flags);
-  if (!report.ok()) {
-    absl::FPrintF(stderr, "gandem train-features: %s\n",
-                  report.status().message());
-    return ExitCodeOf(report.status());
-  }
+  if (!report.ok()) return ReportFailure("train-features", report.status());
   absl::PrintF("%s: %s, %.2f%% of %d test images are right; %.0f s%s\n",
                report->path, report->name, 100 * report->test_accuracy,
                report->num_test_images, absl::ToDoubleSeconds(report->elapsed),

@@ -19,7 +19,8 @@ struct TrainFeaturesFlags {
   int threads = 0;  // 0: as many as this process may use
 };
 
-CLI::App* AddTrainFeaturesCommand(CLI::App& app, TrainFeaturesFlags& flags);
+// Runs when it is parsed and sets `exit_code`.
+void AddTrainFeaturesCommand(CLI::App& app, int& exit_code);
 
 // Returns the exit code.
 int RunTrainFeatures(const TrainFeaturesFlags& flags);

@@ -59,6 +59,70 @@ void Initialize(torch::nn::Module& network, uint64_t seed) {
   }
 }
 
+// The header comes first, because the layers depend on it; it is a file's, so
+// its numbers are checked before anything is made of them.
+absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
+    std::vector<NamedTensor> tensors) {
+  ClassifierHeader header = {};
+  for (const NamedTensor& tensor : tensors) {
+    if (tensor.name != kHeader) continue;
+    if (tensor.dtype != DType::kI64 || tensor.bytes.size() != sizeof(header)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(kHeader, " must be int64 [", header.size(), "]"));
+    }
+    std::memcpy(header.data(), tensor.bytes.data(), sizeof(header));
+  }
+  const auto& [version, channels, height, width, num_classes] = header;
+  if (version != kVersion) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "a classifier of version ", version, ", this gandem reads version ",
+        kVersion, ": train it again with `gandem train-features`"));
+  }
+  Faults faults(kHeader);
+  faults.CheckRange("channels", channels, 1, 3);
+  faults.CheckRange("height", height, Classifier::kMinSize,
+                    Classifier::kMaxSize);
+  faults.CheckRange("width", width, Classifier::kMinSize, Classifier::kMaxSize);
+  faults.CheckRange("classes", num_classes, 2, Classifier::kMaxClasses);
+  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
+  auto classifier = std::make_shared<Classifier>(
+      ImageShape{.channels = channels, .height = height, .width = width},
+      num_classes, /*seed=*/0);
+  GANDEM_RETURN_IF_ERROR(
+      TensorReader(std::move(tensors)).Load(kPrefix, StateOf(*classifier)));
+  return classifier;
+}
+
+// No resizing: features of images that were would not be those it learned.
+absl::Status CheckClassifierShape(const Classifier& classifier,
+                                  ImageShape given) {
+  const ImageShape shape = classifier.shape();
+  if (given == shape) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "this classifier was trained on images of ", shape.channels, " x ",
+      shape.height, " x ", shape.width, " and cannot judge those of ",
+      given.channels, " x ", given.height, " x ", given.width,
+      ": train one on the same images with `gandem train-features`"));
+}
+
+class ClassifierExtractor : public FeatureExtractor {
+ public:
+  ClassifierExtractor(std::shared_ptr<Classifier> classifier, FeatureNet net)
+      : FeatureExtractor(std::move(net)), classifier_(std::move(classifier)) {}
+
+ protected:
+  absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
+    GANDEM_RETURN_IF_ERROR(
+        CheckClassifierShape(*classifier_, {.channels = images_NCHW.size(1),
+                                            .height = images_NCHW.size(2),
+                                            .width = images_NCHW.size(3)}));
+    return classifier_->Classify(images_NCHW, ForwardMode::kEvaluate);
+  }
+
+ private:
+  const std::shared_ptr<Classifier> classifier_;
+};
+
 }  // namespace
 
 Classifier::Classifier(ImageShape shape, int64_t num_classes, uint64_t seed)
@@ -103,12 +167,11 @@ Classifier::Classifier(ImageShape shape, int64_t num_classes, uint64_t seed)
   PutChannelsLast(*this);
 }
 
-Classifier::Output Classifier::Classify(const at::Tensor& images_NCHW,
-                                        ForwardMode mode) {
+Features Classifier::Classify(const at::Tensor& images_NCHW, ForwardMode mode) {
   // As pipeline/ makes values of bytes.
   const at::Tensor input_NCHW = images_NCHW.to(at::kFloat).div_(127.5).sub_(1);
   const at::Tensor maps_NCHW = body_->forward(input_NCHW, mode);
-  Output output;
+  Features output;
   output.features_ND = hidden_->forward(maps_NCHW.flatten(1), mode).relu_();
   output.logits_NK = output_->forward(output.features_ND, mode);
   return output;
@@ -116,56 +179,36 @@ Classifier::Output Classifier::Classify(const at::Tensor& images_NCHW,
 
 std::vector<NamedTensor> PackClassifier(const Classifier& classifier) {
   const ImageShape shape = classifier.shape();
-  const ClassifierHeader header = {kVersion, shape.channels, shape.height,
-                                   shape.width, classifier.num_classes()};
   std::vector<NamedTensor> tensors;
-  tensors.push_back({.name = kHeader,
-                     .dtype = DType::kI64,
-                     .shape = {std::ssize(header)},
-                     .bytes = SharedBytes::Copy(
-                         std::as_bytes(std::span<const int64_t>(header)))});
+  AppendTensors(
+      "",
+      {{kHeader, torch::tensor({kVersion, shape.channels, shape.height,
+                                shape.width, classifier.num_classes()})}},
+      tensors);
   AppendTensors(kPrefix, StateOf(classifier), tensors);
   return tensors;
 }
 
 bool HoldsClassifier(const std::vector<NamedTensor>& tensors) {
-  return std::any_of(
-      tensors.begin(), tensors.end(),
-      [](const NamedTensor& tensor) { return tensor.name == kHeader; });
+  return std::ranges::find(tensors, kHeader, &NamedTensor::name) !=
+         tensors.end();
 }
 
-// The header comes first, because the layers depend on it; it is a file's, so
-// its numbers are checked before anything is made of them.
-absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
-    std::vector<NamedTensor> tensors) {
-  ClassifierHeader header = {};
-  for (const NamedTensor& tensor : tensors) {
-    if (tensor.name != kHeader) continue;
-    if (tensor.dtype != DType::kI64 || tensor.bytes.size() != sizeof(header)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat(kHeader, " must be int64 [", header.size(), "]"));
-    }
-    std::memcpy(header.data(), tensor.bytes.data(), sizeof(header));
-  }
-  const auto& [version, channels, height, width, num_classes] = header;
-  if (version != kVersion) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "a classifier of version ", version, ", this gandem reads version ",
-        kVersion, ": train it again with `gandem train-features`"));
-  }
-  Faults faults(kHeader);
-  faults.CheckRange("channels", channels, 1, 3);
-  faults.CheckRange("height", height, Classifier::kMinSize,
-                    Classifier::kMaxSize);
-  faults.CheckRange("width", width, Classifier::kMinSize, Classifier::kMaxSize);
-  faults.CheckRange("classes", num_classes, 2, Classifier::kMaxClasses);
-  GANDEM_RETURN_IF_ERROR(faults.ToStatus());
-  auto classifier = std::make_shared<Classifier>(
-      ImageShape{.channels = channels, .height = height, .width = width},
-      num_classes, /*seed=*/0);
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeClassifierExtractor(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Classifier> classifier,
+                          UnpackClassifier(std::move(tensors)));
   GANDEM_RETURN_IF_ERROR(
-      TensorReader(std::move(tensors)).Load(kPrefix, StateOf(*classifier)));
-  return classifier;
+      CheckClassifierShape(*classifier, options.image_shape));
+  FeatureNet net = {.name = absl::StrCat("classifier-", sha256.substr(0, 8)),
+                    .sha256 = sha256,
+                    .feature_dim = Classifier::kFeatureDim,
+                    .num_classes = classifier->num_classes(),
+                    .resize = "none",
+                    .is_inception = false};
+  return std::make_unique<ClassifierExtractor>(std::move(classifier),
+                                               std::move(net));
 }
 
 }  // namespace gandem

@@ -5,6 +5,8 @@
 // halve the image until it has less than 8 pixels a side, then a layer of 128
 // hidden units (the features) and one of classes.
 //
+// Images must have the shape that it was trained on.
+//
 // Its file is safetensors: the network's state under "classifier.", and
 // "gandem.classifier", int64 [version, channels, height, width, classes].
 //
@@ -23,6 +25,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/image_shape.h"
+#include "evaluation/features/feature_extractor.h"
 #include "models/layers/layer.h"
 
 namespace gandem {
@@ -42,12 +45,8 @@ class Classifier : public torch::nn::Module {
   ImageShape shape() const { return shape_; }
   int64_t num_classes() const { return num_classes_; }
 
-  struct Output {
-    at::Tensor features_ND = {};
-    at::Tensor logits_NK = {};
-  };
-  // images_NCHW: uint8, of shape().
-  Output Classify(const at::Tensor& images_NCHW, ForwardMode mode);
+  // images_NCHW: uint8, of shape(). Returns float32.
+  Features Classify(const at::Tensor& images_NCHW, ForwardMode mode);
 
  private:
   const ImageShape shape_;
@@ -63,8 +62,12 @@ std::vector<NamedTensor> PackClassifier(const Classifier& classifier);
 // Whether these are the tensors of a classifier's file.
 bool HoldsClassifier(const std::vector<NamedTensor>& tensors);
 
-//   INVALID_ARGUMENT  they are not, of another version, or do not fit together.
-absl::StatusOr<std::shared_ptr<Classifier>> UnpackClassifier(
-    std::vector<NamedTensor> tensors);
+// Features of it: its hidden layer. `tensors` are those of the file whose hash
+// is `sha256`.
+//   INVALID_ARGUMENT  they are no classifier, of another version, do not fit
+//                     together, or it is one for other images.
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeClassifierExtractor(
+    std::vector<NamedTensor> tensors, const std::string& sha256,
+    const ExtractorOptions& options);
 
 }  // namespace gandem

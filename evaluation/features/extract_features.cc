@@ -210,9 +210,9 @@ absl::Status ExtractFeatures(const FeatureStore& store,
   if (missing == 0) return absl::OkStatus();
   const int workers = std::min(options.workers, missing);
   if (workers > 1) {
-    return ExtractInChildren(store, {.num_images = options.num_images,
-                                     .workers = workers,
-                                     .progress = options.progress});
+    ExtractOptions capped = options;
+    capped.workers = workers;
+    return ExtractInChildren(store, capped);
   }
   int64_t present = NumPresent(store, options.num_images);
   return ExtractShare(store, options.num_images, {.index = 0, .size = 1},

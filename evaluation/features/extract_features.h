@@ -10,8 +10,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "evaluation/features/feature_store.h"

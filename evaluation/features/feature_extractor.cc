@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/feature_extractor.h"
 
-#include <utility>
-
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/safetensors.h"
@@ -10,7 +8,6 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
-#include "evaluation/features/classifier_extractor.h"
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/torchscript_extractor.h"
 #include "evaluation/formats/state_dict_file.h"
@@ -65,24 +62,15 @@ bool IsSafetensors(absl::string_view prefix) {
   return prefix.size() > 8 && prefix[8] == '{';
 }
 
-absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeFromTensors(
-    std::vector<NamedTensor> tensors, const std::string& sha256,
-    const ExtractorOptions& options) {
-  return HoldsClassifier(tensors)
-             ? MakeClassifierExtractor(std::move(tensors), sha256, options)
-             : MakeInceptionExtractor(std::move(tensors), sha256, options);
-}
-
 // By the first bytes, not by the name: published files have all kinds of names.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     const std::string& path, const ExtractorOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const std::string prefix, ReadPrefix(path, 16));
   GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
-  bool is_script = false;
   if (IsZip(prefix)) {
-    GANDEM_ASSIGN_OR_RETURN(is_script, HoldsTorchScript(path));
+    GANDEM_ASSIGN_OR_RETURN(const bool is_script, HoldsTorchScript(path));
+    if (is_script) return OpenTorchScriptExtractor(path, sha256, options);
   }
-  if (is_script) return OpenTorchScriptExtractor(path, sha256, options);
   std::vector<NamedTensor> tensors;
   if (IsZip(prefix) || IsPickleStream(prefix)) {
     GANDEM_ASSIGN_OR_RETURN(tensors, ReadStateDict(path));
@@ -93,7 +81,9 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
         "neither TorchScript, nor a state dict that torch.save() has written, "
         "nor safetensors");
   }
-  return MakeFromTensors(std::move(tensors), sha256, options);
+  return HoldsClassifier(tensors)
+             ? MakeClassifierExtractor(std::move(tensors), sha256, options)
+             : MakeInceptionExtractor(std::move(tensors), sha256, options);
 }
 
 }  // namespace
@@ -104,12 +94,12 @@ std::string DistanceName(const FeatureNet& net) {
 
 absl::StatusOr<Features> FeatureExtractor::Extract(
     const at::Tensor& images_NCHW) {
-  Features result;
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+  return CatchTorchOr([&]() -> absl::StatusOr<Features> {
     const torch::NoGradGuard no_grad;
     GANDEM_RETURN_IF_ERROR(CheckImages(images_NCHW));
     GANDEM_ASSIGN_OR_RETURN(const Features raw, Forward(images_NCHW));
     const int64_t rows = images_NCHW.size(0);
+    Features result;
     GANDEM_ASSIGN_OR_RETURN(result.features_ND,
                             CheckOutput("features", net(), raw.features_ND,
                                         rows, net().feature_dim));
@@ -118,9 +108,8 @@ absl::StatusOr<Features> FeatureExtractor::Extract(
           result.logits_NK,
           CheckOutput("logits", net(), raw.logits_NK, rows, net().num_classes));
     }
-    return absl::OkStatus();
-  }));
-  return result;
+    return result;
+  });
 }
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
@@ -131,12 +120,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
         absl::StrCat("features need gray or RGB images, not such of ", channels,
                      " x ", height, " x ", width));
   }
-  std::unique_ptr<FeatureExtractor> extractor;
-  const absl::Status status = CatchTorch([&]() -> absl::Status {
-    GANDEM_ASSIGN_OR_RETURN(extractor, Open(path, options));
-    return absl::OkStatus();
-  });
-  if (!status.ok()) return Annotate(status, path);
+  auto extractor = CatchTorchOr([&] { return Open(path, options); });
+  if (!extractor.ok()) return Annotate(extractor.status(), path);
   return extractor;
 }
 

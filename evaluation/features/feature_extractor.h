@@ -5,7 +5,7 @@
 //
 //   a TorchScript file            torchscript_extractor.h
 //   weights of the FID Inception  inception_extractor.h
-//   what train-features wrote     classifier_extractor.h
+//   what train-features wrote     classifier.h
 //
 //   auto extractor = *OpenFeatureExtractor(path, {.image_shape = shape});
 //   const Features features = *extractor->Extract(images_NCHW);
@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -66,7 +67,7 @@ class FeatureExtractor {
  public:
   virtual ~FeatureExtractor() = default;
 
-  virtual const FeatureNet& net() const = 0;
+  const FeatureNet& net() const { return net_; }
 
   // images_NCHW: uint8 on the CPU, N >= 1; 3 channels, or 1 that stands for
   // three equal ones where the network wants RGB. Features of an image do not
@@ -79,8 +80,12 @@ class FeatureExtractor {
   absl::StatusOr<Features> Extract(const at::Tensor& images_NCHW);
 
  protected:
+  explicit FeatureExtractor(FeatureNet net = {}) : net_(std::move(net)) {}
+
   // The network's output, of any floating-point type. May throw.
   virtual absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) = 0;
+
+  FeatureNet net_;  // set when the file is opened
 };
 
 // Tells the kind by the file's content.

@@ -55,19 +55,16 @@ absl::StatusOr<at::Tensor> Widened(const std::vector<NamedTensor>& tensors,
 
 absl::StatusOr<Features> ReadSlice(const std::string& path, IndexRange slice,
                                    const FeatureNet& net) {
-  Features features;
   GANDEM_ASSIGN_OR_RETURN(const std::vector<NamedTensor> tensors,
                           ReadSafetensors(path));
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
-    GANDEM_ASSIGN_OR_RETURN(
-        features.features_ND,
-        Widened(tensors, kFeatures, slice.count, net.feature_dim));
-    if (net.num_classes == 0) return absl::OkStatus();
-    GANDEM_ASSIGN_OR_RETURN(
-        features.logits_NK,
-        Widened(tensors, kLogits, slice.count, net.num_classes));
-    return absl::OkStatus();
-  }));
+  Features features;
+  GANDEM_ASSIGN_OR_RETURN(
+      features.features_ND,
+      Widened(tensors, kFeatures, slice.count, net.feature_dim));
+  if (net.num_classes == 0) return features;
+  GANDEM_ASSIGN_OR_RETURN(
+      features.logits_NK,
+      Widened(tensors, kLogits, slice.count, net.num_classes));
   return features;
 }
 
@@ -135,7 +132,8 @@ absl::Status FeatureStore::Write(IndexRange slice,
 
 absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
                                             const FeatureNet& net) const {
-  absl::StatusOr<Features> features = ReadSlice(PathOf(slice), slice, net);
+  absl::StatusOr<Features> features =
+      CatchTorchOr([&] { return ReadSlice(PathOf(slice), slice, net); });
   if (!absl::IsDataLoss(features.status())) return features;
   GANDEM_RETURN_IF_ERROR(RemoveAll(PathOf(slice)));
   return absl::DataLossError(absl::StrCat(
@@ -147,8 +145,8 @@ absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
 absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
                                          const FeatureNet& net,
                                          int64_t num_images) {
-  Features all;
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+  return CatchTorchOr([&]() -> absl::StatusOr<Features> {
+    Features all;
     all.features_ND = torch::empty({num_images, net.feature_dim}, at::kDouble);
     if (net.num_classes > 0) {
       all.logits_NK = torch::empty({num_images, net.num_classes}, at::kDouble);
@@ -160,15 +158,13 @@ absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
       if (net.num_classes == 0) continue;
       all.logits_NK.narrow(0, slice.first, slice.count).copy_(part.logits_NK);
     }
-    return absl::OkStatus();
-  }));
-  return all;
+    return all;
+  });
 }
 
 absl::StatusOr<Moments> ReadMoments(const FeatureStore& store,
                                     const FeatureNet& net, int64_t num_images) {
-  absl::StatusOr<Moments> moments;
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+  return CatchTorchOr([&]() -> absl::StatusOr<Moments> {
     FeatureMoments sums(net.feature_dim);
     for (const IndexRange slice : SlicesOf(num_images)) {
       GANDEM_ASSIGN_OR_RETURN(const Features part, store.Read(slice, net));
@@ -176,10 +172,8 @@ absl::StatusOr<Moments> ReadMoments(const FeatureStore& store,
         GANDEM_RETURN_IF_ERROR(sums.Add(chunk_ND));
       }
     }
-    moments = sums.Finish();
-    return moments.status();
-  }));
-  return moments;
+    return sums.Finish();
+  });
 }
 
 }  // namespace gandem

@@ -132,10 +132,9 @@ at::Tensor AveragePool(const at::Tensor& x) {
 }  // namespace
 
 bool InceptionV3::HoldsWeights(const std::vector<NamedTensor>& tensors) {
-  return std::any_of(
-      tensors.begin(), tensors.end(), [](const NamedTensor& tensor) {
-        return TorchvisionName(tensor.name) == "Conv2d_1a_3x3.conv.weight";
-      });
+  return std::ranges::any_of(tensors, [](const NamedTensor& tensor) {
+    return TorchvisionName(tensor.name) == "Conv2d_1a_3x3.conv.weight";
+  });
 }
 
 // Batch norm's running statistics never change here, so they become part of
@@ -167,9 +166,9 @@ absl::StatusOr<InceptionV3> InceptionV3::Load(
   InceptionV3 network;
   for (NamedTensor& tensor : tensors)
     tensor.name = TorchvisionName(tensor.name);
-  const bool has_output = std::any_of(
-      tensors.begin(), tensors.end(),
-      [](const NamedTensor& tensor) { return tensor.name == "fc.weight"; });
+  const bool has_output =
+      std::ranges::find(tensors, "fc.weight", &NamedTensor::name) !=
+      tensors.end();
   const TensorReader reader(std::move(tensors));
   if (has_output) {
     network.output_weight_ = torch::empty({kNumClasses, kFeatureDim});
@@ -270,7 +269,7 @@ at::Tensor InceptionV3::BlockE(const at::Tensor& x, const at::Tensor& pooled,
       /*dim=*/1);
 }
 
-InceptionV3::Output InceptionV3::Forward(const at::Tensor& images_NCHW) const {
+Features InceptionV3::Forward(const at::Tensor& images_NCHW) const {
   const torch::NoGradGuard no_grad;
   at::Tensor x = Stem(images_NCHW);
   for (const char* block : {"Mixed_5b", "Mixed_5c", "Mixed_5d"}) {
@@ -285,7 +284,7 @@ InceptionV3::Output InceptionV3::Forward(const at::Tensor& images_NCHW) const {
   x = BlockE(x,
              at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/1, /*padding=*/1),
              "Mixed_7c");
-  Output output = {.features_ND = x.mean({2, 3})};
+  Features output = {.features_ND = x.mean({2, 3})};
   if (has_logits()) {
     output.logits_NK = at::linear(output.features_ND, output_weight_);
   }

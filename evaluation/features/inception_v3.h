@@ -24,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
+#include "evaluation/features/feature_extractor.h"
 
 namespace gandem {
 
@@ -41,12 +42,10 @@ class InceptionV3 {
 
   bool has_logits() const { return output_weight_.defined(); }
 
-  struct Output {
-    at::Tensor features_ND;     // after the last average pool
-    at::Tensor logits_NK = {};  // without bias; undefined: no fc.weight
-  };
   // images_NCHW: float32 [N, 3, 299, 299], as ResizeForInception makes them.
-  Output Forward(const at::Tensor& images_NCHW) const;
+  // Returns, in float32, what comes after the last average pool, and logits
+  // without bias; undefined: no fc.weight.
+  Features Forward(const at::Tensor& images_NCHW) const;
 
  private:
   struct Convolution {

@@ -94,8 +94,6 @@ class TorchScriptExtractor : public FeatureExtractor {
     return absl::OkStatus();
   }
 
-  const FeatureNet& net() const override { return net_; }
-
  protected:
   absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
     // One graph for the first call and all others, so equal images give equal
@@ -143,7 +141,6 @@ class TorchScriptExtractor : public FeatureExtractor {
   bool takes_features_ = false;
   bool takes_bias_ = false;
   at::Tensor output_weight_;  // undefined: the module makes the logits
-  FeatureNet net_;
 };
 
 }  // namespace
@@ -152,29 +149,30 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenTorchScriptExtractor(
     const std::string& path, const std::string& sha256,
     const ExtractorOptions& options) {
   const torch::NoGradGuard no_grad;
-  std::unique_ptr<TorchScriptExtractor> extractor;
-  const absl::Status loaded = CatchTorch([&] {
-    extractor = std::make_unique<TorchScriptExtractor>(
-        torch::jit::load(path, at::kCPU), sha256);
-    return absl::OkStatus();
-  });
-  if (!loaded.ok()) {
-    return absl::DataLossError(absl::StrCat(
-        "a TorchScript file that cannot be loaded: ", loaded.message()));
+  auto extractor = CatchTorchOr(
+      [&]() -> absl::StatusOr<std::unique_ptr<TorchScriptExtractor>> {
+        return std::make_unique<TorchScriptExtractor>(
+            torch::jit::load(path, at::kCPU), sha256);
+      });
+  if (!extractor.ok()) {
+    return absl::DataLossError(
+        absl::StrCat("a TorchScript file that cannot be loaded: ",
+                     extractor.status().message()));
   }
   const auto [channels, height, width] = options.image_shape;
   const absl::Status tried = CatchTorch([&] {
-    return extractor->TryOut(torch::arange(channels * height * width)
-                                 .remainder(251)
-                                 .to(at::kByte)
-                                 .view({1, channels, height, width}));
+    return (*extractor)
+        ->TryOut(torch::arange(channels * height * width)
+                     .remainder(251)
+                     .to(at::kByte)
+                     .view({1, channels, height, width}));
   });
   if (!tried.ok()) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the network does not turn an image of ", channels, " x ", height,
         " x ", width, " into features: ", tried.message()));
   }
-  return extractor;
+  return *std::move(extractor);
 }
 
 }  // namespace gandem

@@ -5,11 +5,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cmath>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 #include <numbers>
 #include <utility>
@@ -25,12 +23,12 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
-#include "evaluation/features/classifier_extractor.h"
 #include "evaluation/images/labeled_images.h"
 #include "models/torch.h"
 #include "pipeline/data_order.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/state/catch_torch.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {
@@ -92,8 +90,6 @@ at::Tensor BatchIndices(const DataOrder& order, int64_t step) {
   return indices;
 }
 
-// For a number of threads a pure function of images and request: so a file can
-// be found again by the hash of both.
 void TrainClassifier(Classifier& classifier, const LabeledImages& images,
                      const TrainFeaturesRequest& request) {
   const DataOrder order(request.seed, images.size());
@@ -142,17 +138,12 @@ absl::Status DescribeTraining(TrainFeaturesReport& report, ImageShape shape) {
   GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(report.path));
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
                           ReadSafetensors(report.path));
-  for (const NamedTensor& tensor : tensors) {
-    std::array<int64_t, 2> test = {};
-    if (tensor.name != kTestTensor || tensor.dtype != DType::kI64 ||
-        tensor.bytes.size() != sizeof(test)) {
-      continue;
-    }
-    std::memcpy(test.data(), tensor.bytes.data(), sizeof(test));
-    report.num_test_images = test[1];
-    report.test_accuracy = static_cast<double>(test[0]) /
-                           static_cast<double>(std::max<int64_t>(1, test[1]));
-  }
+  const at::Tensor test = torch::zeros({2}, at::kLong);
+  TensorReader(tensors).Load("", {{kTestTensor, test}}).IgnoreError();
+  report.num_test_images = test[1].item<int64_t>();
+  report.test_accuracy =
+      test[0].item<double>() /
+      static_cast<double>(std::max<int64_t>(1, report.num_test_images));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
                           MakeClassifierExtractor(std::move(tensors), sha256,
                                                   {.image_shape = shape}));
@@ -163,37 +154,33 @@ absl::Status DescribeTraining(TrainFeaturesReport& report, ImageShape shape) {
 // Of two processes that train the same at a time the first one's file stays.
 absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
                        int64_t num_images, const std::string& path) {
-  const std::array<int64_t, 2> test = {num_right, num_images};
   std::vector<NamedTensor> tensors = PackClassifier(classifier);
-  tensors.push_back({.name = kTestTensor,
-                     .dtype = DType::kI64,
-                     .shape = {std::ssize(test)},
-                     .bytes = SharedBytes::Copy(
-                         std::as_bytes(std::span<const int64_t>(test)))});
-  const std::string temporary = absl::StrCat(path, ".", getpid(), ".tmp");
+  AppendTensors("", {{kTestTensor, torch::tensor({num_right, num_images})}},
+                tensors);
+  const std::string temporary = TemporaryName(path);
   const absl::Cleanup remove = [&temporary] { unlink(temporary.c_str()); };
   GANDEM_RETURN_IF_ERROR(WriteSafetensors(temporary, tensors, {}));
   if (link(temporary.c_str(), path.c_str()) != 0 && errno != EEXIST) {
     return FileError(errno, "cannot create", path);
   }
-  return FsyncDirectory(path.substr(0, path.rfind('/')));
+  return FsyncDirectory(ParentOf(path));
 }
 
 // Also what was just trained is read back from its file, so that both ways give
 // the same report.
-absl::Status TrainOrFind(const TrainFeaturesRequest& request,
-                         TrainFeaturesReport& report) {
+absl::StatusOr<TrainFeaturesReport> TrainOrFind(
+    const TrainFeaturesRequest& request) {
   const absl::Time start = absl::Now();
   UseThreads({.threads = request.threads});
   GANDEM_ASSIGN_OR_RETURN(
       const LabeledSplit split,
-      ReadLabeledSplit(request.data, request.test_images, request.test_labels,
-                       Classifier::kMaxClasses));
+      ReadLabeledSplit(request.dataset, Classifier::kMaxClasses));
   const ImageShape shape = split.train.shape();
   GANDEM_RETURN_IF_ERROR(CheckTrainingShape(shape));
   const std::string folder =
       request.cache_dir.empty() ? DefaultFeatureCache() : request.cache_dir;
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  TrainFeaturesReport report;
   report.path =
       absl::StrCat(folder, "/classifier-",
                    CacheKey(request, split).substr(0, 16), ".safetensors");
@@ -211,7 +198,7 @@ absl::Status TrainOrFind(const TrainFeaturesRequest& request,
                     absl::StrCat("remove ", report.path, " and train again"));
   }
   report.elapsed = absl::Now() - start;
-  return absl::OkStatus();
+  return report;
 }
 
 }  // namespace
@@ -231,10 +218,7 @@ absl::StatusOr<TrainFeaturesReport> TrainFeatures(
   faults.CheckRange("epochs", request.epochs, 1, 1000);
   faults.CheckRange("threads", request.threads, 1, 1024);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
-  TrainFeaturesReport report;
-  GANDEM_RETURN_IF_ERROR(
-      CatchTorch([&] { return TrainOrFind(request, report); }));
-  return report;
+  return CatchTorchOr([&request] { return TrainOrFind(request); });
 }
 
 }  // namespace gandem

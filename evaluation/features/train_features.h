@@ -19,16 +19,12 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
-#include "proto/config.pb.h"
+#include "pipeline/sources/named_dataset.h"
 
 namespace gandem {
 
 struct TrainFeaturesRequest {
-  DataConfig data;  // must have labels
-  // IDX files with images to test on, fitted as `data` says. Empty: every
-  // tenth image of `data` is held out.
-  std::string test_images = {};
-  std::string test_labels = {};
+  NamedDataset dataset;        // as ReadLabeledSplit takes it
   std::string cache_dir = {};  // empty: DefaultFeatureCache()
   int64_t epochs = 5;          // 1 to 1000
   uint64_t seed = 1;

@@ -220,33 +220,27 @@ bool IsPickleStream(absl::string_view prefix) {
 }
 
 absl::StatusOr<bool> HoldsTorchScript(const std::string& path) {
-  bool result = false;
-  const absl::Status status = CatchTorch([&] {
-    result = PyTorchStreamReader(path).hasRecord("constants.pkl");
-    return absl::OkStatus();
+  const auto result = CatchTorchOr([&]() -> absl::StatusOr<bool> {
+    return PyTorchStreamReader(path).hasRecord("constants.pkl");
   });
-  if (!status.ok()) return AboutFile(status, path);
+  if (!result.ok()) return AboutFile(result.status(), path);
   return result;
 }
 
 absl::StatusOr<std::vector<NamedTensor>> ReadStateDict(
     const std::string& path) {
-  std::vector<NamedTensor> tensors;
-  const absl::Status status = CatchTorch([&]() -> absl::Status {
-    GANDEM_ASSIGN_OR_RETURN(const std::string prefix,
-                            ReadPrefix(path, kMagicSize));
-    if (IsZip(prefix)) {
-      GANDEM_ASSIGN_OR_RETURN(tensors, ReadZip(path));
-    } else if (IsPickleStream(prefix)) {
-      GANDEM_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
-      GANDEM_ASSIGN_OR_RETURN(tensors,
-                              ReadPickles(std::as_bytes(std::span(file))));
-    } else {
-      return absl::InvalidArgumentError("torch.save() has not written it");
-    }
-    return absl::OkStatus();
-  });
-  if (!status.ok()) return AboutFile(status, path);
+  auto tensors =
+      CatchTorchOr([&]() -> absl::StatusOr<std::vector<NamedTensor>> {
+        GANDEM_ASSIGN_OR_RETURN(const std::string prefix,
+                                ReadPrefix(path, kMagicSize));
+        if (IsZip(prefix)) return ReadZip(path);
+        if (!IsPickleStream(prefix)) {
+          return absl::InvalidArgumentError("torch.save() has not written it");
+        }
+        GANDEM_ASSIGN_OR_RETURN(const std::string file, ReadFile(path));
+        return ReadPickles(std::as_bytes(std::span(file)));
+      });
+  if (!tensors.ok()) return AboutFile(tensors.status(), path);
   return tensors;
 }
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/formats/tensor_pickle.h"
 
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -54,7 +52,7 @@ struct StorageClass {
   absl::string_view name;
   DType dtype;
 };
-constexpr std::array<StorageClass, 8> kStorageClasses = {{
+constexpr StorageClass kStorageClasses[] = {
     {"torch.FloatStorage", DType::kF32},
     {"torch.DoubleStorage", DType::kF64},
     {"torch.HalfStorage", DType::kF16},
@@ -63,7 +61,7 @@ constexpr std::array<StorageClass, 8> kStorageClasses = {{
     {"torch.IntStorage", DType::kI32},
     {"torch.ByteStorage", DType::kU8},
     {"torch.BoolStorage", DType::kBool},
-}};
+};
 
 absl::Status DamagedPickle(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("damaged pickle: ", what));
@@ -232,9 +230,7 @@ absl::Status PickleReader::PushStorage() {
   for (const auto& [name, dtype] : kStorageClasses) {
     if (values_[items[1]].text != name) continue;
     Push({.kind = Kind::kTensor,
-          .tensor = {.dtype = dtype,
-                     .storage = values_[items[2]].text,
-                     .storage_size = values_[items[4]].integer}});
+          .tensor = {.dtype = dtype, .storage = values_[items[2]].text}});
     return absl::OkStatus();
   }
   return NotAStateDict(absl::StrCat("tensors of ", values_[items[1]].text));

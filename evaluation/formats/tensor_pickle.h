@@ -24,9 +24,8 @@ namespace gandem {
 // A tensor whose bytes are elsewhere.
 struct TensorPlace {
   DType dtype = DType::kF32;
-  std::string storage;       // its key
-  int64_t storage_size = 0;  // elements
-  int64_t offset = 0;        // elements
+  std::string storage;  // its key
+  int64_t offset = 0;   // elements
   std::vector<int64_t> shape = {};
   std::vector<int64_t> strides = {};  // elements; as many as in shape
 };

@@ -2,7 +2,7 @@
 #include "evaluation/images/dataset_images.h"
 
 #include <cstdint>
-#include <string>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -14,6 +14,7 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "pipeline/dataset.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
 
@@ -31,17 +32,78 @@ std::string SplitOf(absl::string_view path) {
   return absl::StrContains(name, "val") ? "validation" : "";
 }
 
+class DatasetImages : public ImageSet {
+ public:
+  DatasetImages(std::shared_ptr<const Dataset> dataset,
+                std::optional<DataConfig> fitted)
+      : dataset_(std::move(dataset)), fitted_(std::move(fitted)) {}
+
+  int64_t size() const override { return dataset_->size(); }
+  ImageShape shape() const override { return dataset_->shape(); }
+
+  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
+    const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
+    int64_t* label = labels_N.mutable_data_ptr<int64_t>();
+    std::vector<float> image(static_cast<size_t>(shape().NumValues()));
+    for (int64_t i = range.first; i < range.end(); ++i, ++label) {
+      GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
+      if (*label == kNoLabel) return ImageSet::ReadLabels(range);
+    }
+    return labels_N;
+  }
+
+  absl::StatusOr<ImagesCard> Describe() const override {
+    GANDEM_ASSIGN_OR_RETURN(const std::string content, dataset_->ContentHash());
+    ImagesCard card;
+    card.set_kind("files");
+    card.set_sha256(content);
+    card.set_channels(shape().channels);
+    card.set_height(shape().height);
+    card.set_width(shape().width);
+    if (!fitted_.has_value()) return card;
+    const DataConfig& config = *fitted_;
+    card.set_kind("dataset");
+    card.set_split(SplitOf(config.idx_images()));
+    card.set_quantization(kQuantization);
+    card.set_fit(absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())),
+                              " to ", config.image_size(), " x ",
+                              config.image_size()));
+    Sha256 hash;
+    hash.Update(absl::StrCat("dataset ", content, " ", card.fit(), " ",
+                             config.max_images()));
+    card.set_sha256(hash.Finish());
+    return card;
+  }
+
+ protected:
+  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
+    const auto [channels, height, width] = shape();
+    const at::Tensor images_NCHW =
+        torch::empty({range.count, channels, height, width});
+    float* image = images_NCHW.mutable_data_ptr<float>();
+    const auto size = static_cast<size_t>(shape().NumValues());
+    for (int64_t i = range.first; i < range.end(); ++i, image += size) {
+      GANDEM_RETURN_IF_ERROR(dataset_->Read(i, {image, size}));
+    }
+    return QuantizeImages(images_NCHW);
+  }
+
+ private:
+  // Never change after construction.
+  const std::shared_ptr<const Dataset> dataset_;
+  const std::optional<DataConfig> fitted_;  // not set: images of files
+};
+
 }  // namespace
 
-absl::StatusOr<std::unique_ptr<ImageSet>> DatasetImages::Open(
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                           OpenDataset(config));
-  return std::unique_ptr<ImageSet>(
-      new DatasetImages(std::move(dataset), config));
+  return std::make_unique<DatasetImages>(std::move(dataset), config);
 }
 
-absl::StatusOr<std::unique_ptr<ImageSet>> DatasetImages::OpenFiles(
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
     const std::string& path) {
   if (!PathExists(path)) {
     return absl::NotFoundError(
@@ -49,54 +111,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> DatasetImages::OpenFiles(
   }
   GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
                           OpenSource(SourceUse::kEvaluate, {.path = path}));
-  return std::unique_ptr<ImageSet>(
-      new DatasetImages(std::move(dataset), std::nullopt));
-}
-
-absl::StatusOr<at::Tensor> DatasetImages::ReadImages(IndexRange range) {
-  const auto [channels, height, width] = shape();
-  const at::Tensor images_NCHW =
-      torch::empty({range.count, channels, height, width});
-  float* image = images_NCHW.mutable_data_ptr<float>();
-  const auto size = static_cast<size_t>(shape().NumValues());
-  for (int64_t i = range.first; i < range.end(); ++i, image += size) {
-    GANDEM_RETURN_IF_ERROR(dataset_->Read(i, {image, size}));
-  }
-  return QuantizeImages(images_NCHW);
-}
-
-absl::StatusOr<at::Tensor> DatasetImages::ReadLabels(IndexRange range) {
-  const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
-  int64_t* label = labels_N.mutable_data_ptr<int64_t>();
-  std::vector<float> image(static_cast<size_t>(shape().NumValues()));
-  for (int64_t i = range.first; i < range.end(); ++i, ++label) {
-    GANDEM_ASSIGN_OR_RETURN(*label, dataset_->Read(i, image));
-    if (*label == kNoLabel) return ImageSet::ReadLabels(range);
-  }
-  return labels_N;
-}
-
-absl::StatusOr<ImagesCard> DatasetImages::Describe() const {
-  GANDEM_ASSIGN_OR_RETURN(const std::string content, dataset_->ContentHash());
-  ImagesCard card;
-  card.set_kind("files");
-  card.set_sha256(content);
-  card.set_channels(shape().channels);
-  card.set_height(shape().height);
-  card.set_width(shape().width);
-  if (!fitted_.has_value()) return card;
-  const DataConfig& config = *fitted_;
-  card.set_kind("dataset");
-  card.set_split(SplitOf(config.idx_images()));
-  card.set_quantization(kQuantization);
-  card.set_fit(absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())),
-                            " to ", config.image_size(), " x ",
-                            config.image_size()));
-  Sha256 hash;
-  hash.Update(absl::StrCat("dataset ", content, " ", card.fit(), " ",
-                           config.max_images()));
-  card.set_sha256(hash.Finish());
-  return card;
+  return std::make_unique<DatasetImages>(std::move(dataset), std::nullopt);
 }
 
 }  // namespace gandem

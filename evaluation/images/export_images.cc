@@ -4,9 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -114,7 +112,7 @@ absl::Status ExportNpz(ImageSet& images, int64_t count,
             std::as_bytes(std::span(images_NHWC.const_data_ptr<uint8_t>(),
                                     static_cast<size_t>(images_NHWC.numel()))));
       }));
-  return writer.Finish().status();
+  return writer.Finish();
 }
 
 }  // namespace

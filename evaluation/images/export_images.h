@@ -16,7 +16,6 @@
 #include <string>
 
 #include "absl/status/status.h"
-#include "absl/strings/string_view.h"
 #include "evaluation/images/image_set.h"
 
 namespace gandem {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/generated_images.h"
 
+#include <limits>
 #include <optional>
 #include <utility>
 
@@ -8,8 +9,7 @@
 #include "common/faults.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "evaluation/images/sample_condition.h"
-#include "evaluation/images/sample_noise.h"
+#include "evaluation/images/load_generator.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
 
@@ -22,12 +22,8 @@ NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
 }
 
 StandingOptions StandingOf(const ImagesSpec::Generated& spec) {
-  StandingOptions options;
-  if (spec.standing_steps() != 0) {
-    options = {.steps = spec.standing_steps(),
-               .max_batch = spec.standing_batch()};
-  }
-  return options;
+  if (spec.standing_steps() == 0) return {};
+  return {.steps = spec.standing_steps(), .max_batch = spec.standing_batch()};
 }
 
 std::string StatisticsText(const StandingOptions& options) {
@@ -35,6 +31,116 @@ std::string StatisticsText(const StandingOptions& options) {
   return absl::StrCat("standing, ", options.steps, " batches of up to ",
                       options.max_batch);
 }
+
+class GeneratedImages : public ImageSet {
+ public:
+  GeneratedImages(const ImagesSpec::Generated& spec, LoadedGenerator generator)
+      : spec_(spec), generator_(std::move(generator)) {}
+
+  // One image tells the shape, and whether the device works.
+  absl::Status TryOut() {
+    const torch::NoGradGuard no_grad;
+    GANDEM_ASSIGN_OR_RETURN(const at::Tensor image,
+                            ReadImages({.first = 0, .count = 1}));
+    shape_ = {.channels = image.size(1),
+              .height = image.size(2),
+              .width = image.size(3)};
+    return absl::OkStatus();
+  }
+
+  int64_t size() const override {
+    return generator_.pairs ? generator_.pairs->size()
+                            : std::numeric_limits<int64_t>::max();
+  }
+  ImageShape shape() const override { return shape_; }
+  int64_t num_classes() const override {
+    return generator_.plan.data.shape.num_classes;
+  }
+
+  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
+    if (num_classes() == 0) return ImageSet::ReadLabels(range);
+    GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                            generator_.conditions(Purpose::kSample, 0, range));
+    return condition.labels_N.to(at::kCPU);
+  }
+
+  absl::StatusOr<ImagesCard> Describe() const override {
+    std::string weights;
+    for (const std::string& file : generator_.files) {
+      GANDEM_ASSIGN_OR_RETURN(
+          const std::string of_file,
+          Sha256OfFile(absl::StrCat(generator_.checkpoint, "/", file)));
+      weights += of_file;
+    }
+    const DataConfig& data = generator_.plan.data.files;
+    ImagesCard card;
+    card.set_kind("generated");
+    card.set_channels(shape_.channels);
+    card.set_height(shape_.height);
+    card.set_width(shape_.width);
+    card.set_quantization(kQuantization);
+    GeneratorCard& generator = *card.mutable_generator();
+    generator.set_step(generator_.step);
+    generator.set_seed(spec_.seed());
+    generator.set_truncation(spec_.truncation());
+    if (spec_.has_noise_scale()) generator.set_noise_scale(spec_.noise_scale());
+    generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
+    generator.set_weights(absl::StrCat("exponential moving average, decay ",
+                                       generator_.plan.ema.decay));
+    if (num_classes() > 0) {
+      generator.set_labels(
+          spec_.has_only_class()
+              ? absl::StrCat("class ", spec_.only_class(), " of ",
+                             num_classes())
+              : absl::StrCat(data.generated_labels() == DataConfig::UNIFORM
+                                 ? "uniform over "
+                                 : "as in the dataset, of ",
+                             num_classes(), " classes"));
+    }
+    if (generator_.pairs) {
+      GANDEM_ASSIGN_OR_RETURN(const std::string inputs,
+                              Sha256OfFile(data.idx_inputs()));
+      generator.set_inputs(inputs);
+    }
+    Sha256 hash;
+    hash.Update(absl::StrCat(
+        "generated ", weights, " ", spec_.seed(), " ", spec_.truncation(), " ",
+        spec_.device(), " ", data.image_size(), " ",
+        generator_.compute.dtype == at::kDouble ? 1 : 0, " "));
+    hash.Update(generator_.plan.generator.network.network.SerializeAsString());
+    hash.Update(generator.labels());
+    hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
+                             generator.standing_statistics(), " ",
+                             generator.inputs()));
+    card.set_sha256(hash.Finish());
+    return card;
+  }
+
+ protected:
+  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
+    const Compute& compute = generator_.compute;
+    const at::Tensor noise_NZ =
+        SampleNoise(spec_.seed(), NoiseOf(spec_),
+                    generator_.network->noise_dim(), range)
+            .to(compute.device, compute.dtype);
+    GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                            generator_.conditions(Purpose::kSample, 0, range));
+    const at::Tensor images_NCHW = generator_.network->forward(
+        noise_NZ, condition, ForwardMode::kEvaluate);
+    if (!images_NCHW.isfinite().all().item<bool>()) {
+      return absl::DataLossError(absl::StrCat(
+          spec_.checkpoint(),
+          ": the generator makes NaN or infinite pixels: its training has "
+          "diverged; judge an older checkpoint (--checkpoint)"));
+    }
+    return QuantizeImages(images_NCHW);
+  }
+
+ private:
+  const ImagesSpec::Generated spec_;
+  LoadedGenerator generator_;
+  ImageShape shape_;
+};
 
 }  // namespace
 
@@ -47,7 +153,7 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
   spec.set_standing_batch(standing.max_batch);
 }
 
-absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
     const ImagesSpec::Generated& spec) {
   Faults faults("generated images");
   CheckNoise(NoiseOf(spec), faults);
@@ -64,96 +170,9 @@ absl::StatusOr<std::unique_ptr<ImageSet>> GeneratedImages::Open(
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] {
     return UseStandingStatistics(StandingOf(spec), spec.seed(), loaded);
   }));
-  std::unique_ptr<GeneratedImages> source(
-      new GeneratedImages(spec, std::move(loaded)));
-  // One image tells the shape, and whether the device works.
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
-    const torch::NoGradGuard no_grad;
-    GANDEM_ASSIGN_OR_RETURN(const at::Tensor image,
-                            source->ReadImages({.first = 0, .count = 1}));
-    source->shape_ = {.channels = image.size(1),
-                      .height = image.size(2),
-                      .width = image.size(3)};
-    return absl::OkStatus();
-  }));
-  return source;
-}
-
-absl::StatusOr<at::Tensor> GeneratedImages::ReadLabels(IndexRange range) {
-  if (num_classes() == 0) return ImageSet::ReadLabels(range);
-  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
-                          generator_.conditions(Purpose::kSample, 0, range));
-  return condition.labels_N.to(at::kCPU);
-}
-
-absl::StatusOr<at::Tensor> GeneratedImages::ReadImages(IndexRange range) {
-  const Compute& compute = generator_.compute;
-  const at::Tensor noise_NZ =
-      SampleNoise(spec_.seed(), NoiseOf(spec_), generator_.network->noise_dim(),
-                  range)
-          .to(compute.device, compute.dtype);
-  GANDEM_ASSIGN_OR_RETURN(const Condition condition,
-                          generator_.conditions(Purpose::kSample, 0, range));
-  const at::Tensor images_NCHW =
-      generator_.network->forward(noise_NZ, condition, ForwardMode::kEvaluate);
-  if (!images_NCHW.isfinite().all().item<bool>()) {
-    return absl::DataLossError(absl::StrCat(
-        spec_.checkpoint(),
-        ": the generator makes NaN or infinite pixels: its training has "
-        "diverged; judge an older checkpoint (--checkpoint)"));
-  }
-  return QuantizeImages(images_NCHW);
-}
-
-absl::StatusOr<ImagesCard> GeneratedImages::Describe() const {
-  std::string weights;
-  for (const std::string& file : generator_.files) {
-    GANDEM_ASSIGN_OR_RETURN(
-        const std::string of_file,
-        Sha256OfFile(absl::StrCat(generator_.checkpoint, "/", file)));
-    weights += of_file;
-  }
-  const DataConfig& data = generator_.plan.data.files;
-  ImagesCard card;
-  card.set_kind("generated");
-  card.set_channels(shape_.channels);
-  card.set_height(shape_.height);
-  card.set_width(shape_.width);
-  card.set_quantization(kQuantization);
-  GeneratorCard& generator = *card.mutable_generator();
-  generator.set_step(generator_.step);
-  generator.set_seed(spec_.seed());
-  generator.set_truncation(spec_.truncation());
-  if (spec_.has_noise_scale()) generator.set_noise_scale(spec_.noise_scale());
-  generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
-  generator.set_weights(absl::StrCat("exponential moving average, decay ",
-                                     generator_.plan.ema.decay));
-  if (num_classes() > 0) {
-    generator.set_labels(
-        spec_.has_only_class()
-            ? absl::StrCat("class ", spec_.only_class(), " of ", num_classes())
-            : absl::StrCat(data.generated_labels() == DataConfig::UNIFORM
-                               ? "uniform over "
-                               : "as in the dataset, of ",
-                           num_classes(), " classes"));
-  }
-  if (generator_.pairs) {
-    GANDEM_ASSIGN_OR_RETURN(const std::string inputs,
-                            Sha256OfFile(data.idx_inputs()));
-    generator.set_inputs(inputs);
-  }
-  Sha256 hash;
-  hash.Update(absl::StrCat(
-      "generated ", weights, " ", spec_.seed(), " ", spec_.truncation(), " ",
-      spec_.device(), " ", data.image_size(), " ",
-      generator_.compute.dtype == at::kDouble ? 1 : 0, " "));
-  hash.Update(generator_.plan.generator.network.network.SerializeAsString());
-  hash.Update(generator.labels());
-  hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
-                           generator.standing_statistics(), " ",
-                           generator.inputs()));
-  card.set_sha256(hash.Finish());
-  return card;
+  auto images = std::make_unique<GeneratedImages>(spec, std::move(loaded));
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return images->TryOut(); }));
+  return images;
 }
 
 }  // namespace gandem

@@ -20,13 +20,10 @@ absl::StatusOr<at::Tensor> ImageSet::Read(IndexRange range) {
     return absl::OutOfRangeError(absl::StrCat("images [", range.first, ", ",
                                               range.end(), ") of ", size()));
   }
-  at::Tensor images_NCHW;
-  GANDEM_RETURN_IF_ERROR(CatchTorch([&]() -> absl::Status {
+  return CatchTorchOr([&] {
     const torch::NoGradGuard no_grad;
-    GANDEM_ASSIGN_OR_RETURN(images_NCHW, ReadImages(range));
-    return absl::OkStatus();
-  }));
-  return images_NCHW;
+    return ReadImages(range);
+  });
 }
 
 absl::StatusOr<at::Tensor> ImageSet::ReadLabels(IndexRange) {
@@ -53,11 +50,11 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenInStoredSize(
     const ImagesSpec& spec) {
   switch (spec.kind_case()) {
     case ImagesSpec::kGenerated:
-      return GeneratedImages::Open(spec.generated());
+      return OpenGeneratedImages(spec.generated());
     case ImagesSpec::kDataset:
-      return DatasetImages::Open(spec.dataset());
+      return OpenDatasetImages(spec.dataset());
     case ImagesSpec::kFiles:
-      return DatasetImages::OpenFiles(spec.files());
+      return OpenFileImages(spec.files());
     case ImagesSpec::KIND_NOT_SET:
       break;
   }
@@ -70,7 +67,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
   GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ImageSet> images,
                           OpenInStoredSize(spec));
   if (!spec.has_resize()) return images;
-  return ResizedImages::Open(std::move(images), spec.resize());
+  return ResizeImages(std::move(images), spec.resize());
 }
 
 }  // namespace gandem

@@ -65,22 +65,20 @@ LabeledImages LabeledImages::Select(const at::Tensor& indices) const {
           .labels_N = labels_N.index_select(0, indices)};
 }
 
-absl::StatusOr<LabeledSplit> ReadLabeledSplit(const DataConfig& data,
-                                              const std::string& test_images,
-                                              const std::string& test_labels,
+absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset,
                                               int64_t max_classes) {
   LabeledSplit split;
-  GANDEM_ASSIGN_OR_RETURN(split.train, ReadAll(data, max_classes));
-  if (test_images.empty()) {
+  GANDEM_ASSIGN_OR_RETURN(split.train, ReadAll(dataset.data, max_classes));
+  if (dataset.test_images.empty()) {
     const at::Tensor held_out_N =
         torch::arange(split.train.size()).remainder(10).eq(9);
     split.test = split.train.Select(held_out_N.nonzero().flatten());
     split.train =
         split.train.Select(held_out_N.logical_not().nonzero().flatten());
   } else {
-    DataConfig test = data;
-    test.set_idx_images(test_images);
-    test.set_idx_labels(test_labels);
+    DataConfig test = dataset.data;
+    test.set_idx_images(dataset.test_images);
+    test.set_idx_labels(dataset.test_labels);
     test.clear_max_images();
     GANDEM_ASSIGN_OR_RETURN(split.test, ReadAll(test, max_classes));
   }

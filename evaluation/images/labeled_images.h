@@ -8,11 +8,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "common/image_shape.h"
-#include "proto/config.pb.h"
+#include "pipeline/sources/named_dataset.h"
 
 namespace gandem {
 
@@ -31,15 +30,13 @@ struct LabeledSplit {
   int64_t num_classes = 0;
 };
 
-// `test_images` and `test_labels` are IDX files, fitted as `data` says; without
-// them every tenth image of `data` is held out.
+// Images to test on are fitted as dataset.data says; without any every tenth
+// image of it is held out.
 //   INVALID_ARGUMENT    a label is missing or not in [0, max_classes); images
 //                       of one class only, or none to test on.
 //   RESOURCE_EXHAUSTED  the images do not fit into 4 GiB.
 //   and those of OpenDataset and of reading images.
-absl::StatusOr<LabeledSplit> ReadLabeledSplit(const DataConfig& data,
-                                              const std::string& test_images,
-                                              const std::string& test_labels,
+absl::StatusOr<LabeledSplit> ReadLabeledSplit(const NamedDataset& dataset,
                                               int64_t max_classes);
 
 }  // namespace gandem

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The averaged generator of a run's checkpoint, ready to make images.
+// The averaged generator of a run's checkpoint, ready to make images; and what
+// they are made for or of: the labels of a run with classes, the inputs of one
+// that translates images.
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Status; Torch exceptions.
@@ -47,15 +49,26 @@ absl::StatusOr<LoadedGenerator> LoadCheckpoint(
     const std::string& folder, const std::string& device = "cpu");
 
 // The folder of the newest complete checkpoint of a run, or that of `step`.
-// Errors: NOT_FOUND and DATA_LOSS as below.
+//   NOT_FOUND  `run_dir` is no run, or has no (such) checkpoint.
+//   DATA_LOSS  files are damaged; says which.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
                                                std::optional<int64_t> step);
 
 // From the newest complete checkpoint, or from that of `step`.
-//   NOT_FOUND         `run_dir` is no run, or has no (such) checkpoint.
-//   DATA_LOSS         files are damaged; says which.
 //   INVALID_ARGUMENT  the files do not fit this version's networks.
+//   and those of FindCheckpoint.
 absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
                                               std::optional<int64_t> step);
+
+// Of a run with `num_classes`; 0: its generator is not told any.
+//   INVALID_ARGUMENT  it has no such class; says which it has.
+absl::Status CheckClass(int64_t num_classes, std::optional<int64_t> only_class);
+
+// Sets what samples are conditioned on: `only_class`, or draws as in the grids
+// that a run writes, image i from the stream (seed, kSampleLabels, 0, i); input
+// i of the dataset; nothing for a run with neither.
+//   INVALID_ARGUMENT  the run has no such class.
+absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
+                           LoadedGenerator& generator);
 
 }  // namespace gandem

@@ -8,7 +8,6 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/png.h"
-#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -19,30 +18,25 @@ ImageShape CoarseShape(ImageShape shape) {
           .width = std::min(shape.width, PixelStatistics::kCoarseSize)};
 }
 
-// Sum of |differences| of neighbors, and how many pairs there are.
-struct Differences {
+// Sum of |differences| of all pairs of neighbors.
+double NeighborDifferences(std::span<const float> image, ImageShape shape) {
   double sum = 0;
-  int64_t pairs = 0;
-};
-
-Differences NeighborDifferences(std::span<const float> image,
-                                ImageShape shape) {
-  Differences result;
   const int64_t num_rows = shape.channels * shape.height;
   for (int64_t row = 0; row < num_rows; ++row) {
     for (int64_t x = 0; x < shape.width; ++x) {
       const float* pixel = image.data() + row * shape.width + x;
-      if (x + 1 < shape.width) {
-        result.sum += std::abs(pixel[1] - pixel[0]);
-        ++result.pairs;
-      }
+      if (x + 1 < shape.width) sum += std::abs(pixel[1] - pixel[0]);
       if ((row + 1) % shape.height != 0) {
-        result.sum += std::abs(pixel[shape.width] - pixel[0]);
-        ++result.pairs;
+        sum += std::abs(pixel[shape.width] - pixel[0]);
       }
     }
   }
-  return result;
+  return sum;
+}
+
+int64_t NumNeighbors(ImageShape shape) {
+  return shape.channels *
+         (shape.height * (shape.width - 1) + (shape.height - 1) * shape.width);
 }
 
 double Trace(const SquareMatrix& m) {
@@ -111,7 +105,7 @@ void PixelAccumulator::Add(std::span<const float> image) {
     ++counts_[byte * PixelStatistics::kBins / 256];
     pixels.push_back(static_cast<float>(byte) / 255.0f);
   }
-  difference_sum_ += NeighborDifferences(pixels, shape_).sum;
+  difference_sum_ += NeighborDifferences(pixels, shape_);
   std::vector<float> coarse(coarse_.NumValues());
   resampler_.Apply(pixels, coarse);
   const int64_t n = coarse_.NumValues();
@@ -145,8 +139,7 @@ absl::StatusOr<PixelStatistics> PixelAccumulator::Finish() const {
     result.histogram[bin] = static_cast<double>(counts_[bin]) /
                             (count * static_cast<double>(shape_.NumValues()));
   }
-  const int64_t pairs =
-      NeighborDifferences(std::vector<float>(shape_.NumValues()), shape_).pairs;
+  const int64_t pairs = NumNeighbors(shape_);
   result.roughness = difference_sum_ /
                      (count * static_cast<double>(std::max<int64_t>(1, pairs)));
   return result;

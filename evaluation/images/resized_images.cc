@@ -2,7 +2,6 @@
 #include "evaluation/images/resized_images.h"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <utility>
 
@@ -58,58 +57,73 @@ constexpr NamedKernel kKernels[] = {{"area", &ResizeByArea},
                                     {"bilinear", &ResizeBilinear},
                                     {"bicubic", &ResizeBicubic}};
 
+const NamedKernel* FindKernel(absl::string_view name) {
+  return std::ranges::find(kKernels, name, &NamedKernel::name);
+}
+
+class ResizedImages : public ImageSet {
+ public:
+  ResizedImages(std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec)
+      : inner_(std::move(inner)),
+        spec_(spec),
+        shape_({.channels = inner_->shape().channels,
+                .height = spec.height(),
+                .width = spec.width()}) {}
+
+  int64_t size() const override { return inner_->size(); }
+  ImageShape shape() const override { return shape_; }
+  int64_t num_classes() const override { return inner_->num_classes(); }
+  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
+    return inner_->ReadLabels(range);
+  }
+
+  absl::StatusOr<ImagesCard> Describe() const override {
+    GANDEM_ASSIGN_OR_RETURN(ImagesCard card, inner_->Describe());
+    const std::string resize = absl::StrCat(
+        spec_.kernel(), " to ", spec_.height(), " x ", spec_.width());
+    card.set_fit(card.fit().empty() ? resize
+                                    : absl::StrCat(card.fit(), ", ", resize));
+    card.set_height(spec_.height());
+    card.set_width(spec_.width());
+    Sha256 hash;
+    hash.Update(absl::StrCat("resized ", card.sha256(), " ", resize));
+    card.set_sha256(hash.Finish());
+    return card;
+  }
+
+ protected:
+  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
+    GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
+    return FindKernel(spec_.kernel())
+        ->resize(bytes_NCHW.to(at::kFloat), inner_->shape(), shape_)
+        .round()
+        .clamp(0, 255)
+        .to(at::kByte)
+        .contiguous();
+  }
+
+ private:
+  const std::unique_ptr<ImageSet> inner_;
+  const ImagesSpec::Resize spec_;
+  const ImageShape shape_;
+};
+
 }  // namespace
 
 absl::Status CheckResizeKernel(absl::string_view kernel) {
-  if (std::ranges::find(kKernels, kernel, &NamedKernel::name) !=
-      std::end(kKernels)) {
-    return absl::OkStatus();
-  }
+  if (FindKernel(kernel) != std::end(kKernels)) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("resize '", kernel, "' is none of area, bilinear, bicubic"));
 }
 
-absl::StatusOr<std::unique_ptr<ImageSet>> ResizedImages::Open(
+absl::StatusOr<std::unique_ptr<ImageSet>> ResizeImages(
     std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec) {
   GANDEM_RETURN_IF_ERROR(CheckResizeKernel(spec.kernel()));
   Faults faults("resize");
   faults.CheckRange("height", spec.height(), 1, kMaxSize);
   faults.CheckRange("width", spec.width(), 1, kMaxSize);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());
-  return std::unique_ptr<ImageSet>(new ResizedImages(std::move(inner), spec));
-}
-
-ResizedImages::ResizedImages(std::unique_ptr<ImageSet> inner,
-                             const ImagesSpec::Resize& spec)
-    : inner_(std::move(inner)),
-      spec_(spec),
-      shape_({.channels = inner_->shape().channels,
-              .height = spec.height(),
-              .width = spec.width()}) {}
-
-absl::StatusOr<at::Tensor> ResizedImages::ReadImages(IndexRange range) {
-  GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
-  const auto kernel =
-      std::ranges::find(kKernels, spec_.kernel(), &NamedKernel::name);
-  return kernel->resize(bytes_NCHW.to(at::kFloat), inner_->shape(), shape_)
-      .round()
-      .clamp(0, 255)
-      .to(at::kByte)
-      .contiguous();
-}
-
-absl::StatusOr<ImagesCard> ResizedImages::Describe() const {
-  GANDEM_ASSIGN_OR_RETURN(ImagesCard card, inner_->Describe());
-  const std::string resize = absl::StrCat(spec_.kernel(), " to ",
-                                          spec_.height(), " x ", spec_.width());
-  card.set_fit(card.fit().empty() ? resize
-                                  : absl::StrCat(card.fit(), ", ", resize));
-  card.set_height(spec_.height());
-  card.set_width(spec_.width());
-  Sha256 hash;
-  hash.Update(absl::StrCat("resized ", card.sha256(), " ", resize));
-  card.set_sha256(hash.Finish());
-  return card;
+  return std::make_unique<ResizedImages>(std::move(inner), spec);
 }
 
 }  // namespace gandem

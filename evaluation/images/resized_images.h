@@ -24,30 +24,8 @@ namespace gandem {
 // INVALID_ARGUMENT  there is no such kernel; lists them.
 absl::Status CheckResizeKernel(absl::string_view kernel);
 
-class ResizedImages : public ImageSet {
- public:
-  // INVALID_ARGUMENT  there is no such kernel, or the size is below 1.
-  static absl::StatusOr<std::unique_ptr<ImageSet>> Open(
-      std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec);
-
-  int64_t size() const override { return inner_->size(); }
-  ImageShape shape() const override { return shape_; }
-  int64_t num_classes() const override { return inner_->num_classes(); }
-  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
-    return inner_->ReadLabels(range);
-  }
-  absl::StatusOr<ImagesCard> Describe() const override;
-
- protected:
-  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override;
-
- private:
-  ResizedImages(std::unique_ptr<ImageSet> inner,
-                const ImagesSpec::Resize& spec);
-
-  const std::unique_ptr<ImageSet> inner_;
-  const ImagesSpec::Resize spec_;
-  const ImageShape shape_;
-};
+// INVALID_ARGUMENT  there is no such kernel, or the size is below 1.
+absl::StatusOr<std::unique_ptr<ImageSet>> ResizeImages(
+    std::unique_ptr<ImageSet> inner, const ImagesSpec::Resize& spec);
 
 }  // namespace gandem

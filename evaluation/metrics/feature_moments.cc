@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/feature_moments.h"
 
-#include <algorithm>
 #include <cmath>
-#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
@@ -49,44 +47,21 @@ absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
         absl::StrCat("features have ", features_ND.size(1),
                      " dimensions, those before have ", dim_));
   }
-  const int64_t count = features_ND.size(0);
   const at::Tensor mean_D = features_ND.mean(0);
   const at::Tensor centered_ND = features_ND - mean_D;
   at::mm_out(chunk_scatter_DD_, centered_ND.t(), centered_ND);
-  std::vector<at::Tensor> rows;
-  if (count_ + count <= dim_) rows.push_back(features_ND.clone());
-  MergeParts(count, mean_D, chunk_scatter_DD_, rows);
-  return absl::OkStatus();
-}
-
-absl::Status FeatureMoments::Merge(const FeatureMoments& other) {
-  if (other.dim_ != dim_) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("moments of ", other.dim_,
-                     " dimensions cannot be merged with those of ", dim_));
-  }
-  if (other.count_ > 0) {
-    MergeParts(other.count_, other.mean_D_, other.scatter_DD_, other.rows_);
-  }
-  return absl::OkStatus();
-}
-
-// Chan, Golub and LeVeque 1983: sums of squares of two sets and of their means'
-// difference. The rows are kept while there are no more than dimensions.
-void FeatureMoments::MergeParts(int64_t count, const at::Tensor& mean_D,
-                                const at::Tensor& scatter_DD,
-                                const std::vector<at::Tensor>& rows) {
   const auto n_a = static_cast<double>(count_);
-  const auto n_b = static_cast<double>(count);
+  const auto n_b = static_cast<double>(features_ND.size(0));
   const at::Tensor delta_D = mean_D - mean_D_;
-  AddScatter(scatter_DD_, scatter_DD, delta_D, n_a * n_b / (n_a + n_b));
+  AddScatter(scatter_DD_, chunk_scatter_DD_, delta_D, n_a * n_b / (n_a + n_b));
   mean_D_ = count_ == 0 ? mean_D : mean_D_ + delta_D * (n_b / (n_a + n_b));
-  count_ += count;
+  count_ += features_ND.size(0);
   if (count_ <= dim_) {
-    rows_.insert(rows_.end(), rows.begin(), rows.end());
+    rows_.push_back(features_ND.clone());
   } else {
     rows_.clear();
   }
+  return absl::OkStatus();
 }
 
 // Symmetric to the bit: matrix products are so only up to rounding.
@@ -110,10 +85,8 @@ absl::StatusOr<Moments> FeatureMoments::Finish() const {
 absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND) {
   GANDEM_RETURN_IF_ERROR(CheckFeatures("features", features_ND, 2));
   FeatureMoments moments(features_ND.size(1));
-  const int64_t num_rows = features_ND.size(0);
-  for (int64_t begin = 0; begin < num_rows; begin += kChunkRows) {
-    GANDEM_RETURN_IF_ERROR(moments.Add(
-        features_ND.slice(0, begin, std::min(begin + kChunkRows, num_rows))));
+  for (const at::Tensor& chunk_ND : features_ND.split(kChunkRows)) {
+    GANDEM_RETURN_IF_ERROR(moments.Add(chunk_ND));
   }
   return moments.Finish();
 }

@@ -8,9 +8,8 @@
 // delta = mean_b - mean_a,
 //   mean    = mean_a + delta * n_b / n
 //   scatter = scatter_a + scatter_b + delta delta' * n_a n_b / n
-// Nothing cancels, however far the mean is from zero. Adding a chunk and
-// merging its moments are the same operation: the bits depend on the chunks
-// and their order, not on who computed them.
+// Nothing cancels, however far the mean is from zero. The bits depend on the
+// chunks and their order.
 //
 // Owner: values, which move. Thread safety: one thread at a time.
 // Errors: Status, and then nothing has changed; Torch exceptions.
@@ -53,20 +52,10 @@ class FeatureMoments {
   //   DATA_LOSS         NaN or infinity; names the row.
   absl::Status Add(const at::Tensor& features_ND);
 
-  //   INVALID_ARGUMENT  another dimension.
-  absl::Status Merge(const FeatureMoments& other);
-
-  int64_t dim() const { return dim_; }
-  int64_t count() const { return count_; }
-
   //   FAILED_PRECONDITION  fewer than 2 rows.
   absl::StatusOr<Moments> Finish() const;
 
  private:
-  void MergeParts(int64_t count, const at::Tensor& mean_D,
-                  const at::Tensor& scatter_DD,
-                  const std::vector<at::Tensor>& rows);
-
   int64_t dim_;
   int64_t count_ = 0;
   at::Tensor mean_D_;

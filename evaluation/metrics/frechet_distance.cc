@@ -72,8 +72,6 @@ absl::StatusOr<at::Tensor> EigenRoot(const Moments& moments) {
 
 }  // namespace
 
-// With fewer rows than dimensions the centered rows are a root already, a
-// smaller and more exact one than that of the covariance.
 absl::StatusOr<FrechetReference> FrechetReference::Create(Moments reference) {
   GANDEM_RETURN_IF_ERROR(CheckMoments(reference));
   FrechetReference result;

@@ -41,7 +41,6 @@ class FrechetReference {
   //   DATA_LOSS         as above.
   absl::StatusOr<double> DistanceTo(const Moments& other) const;
 
-  const Moments& moments() const { return moments_; }
   // The covariance's, but for those that are 0 because of its rank.
   const std::vector<double>& eigenvalues() const { return eigenvalues_; }
 

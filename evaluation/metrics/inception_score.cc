@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/metrics/inception_score.h"
 
-#include <vector>
-
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/metrics/check_features.h"
@@ -22,8 +20,6 @@ absl::Status CheckArguments(const at::Tensor& logits_NK, int64_t num_splits) {
 
 }  // namespace
 
-// In a keyed order: the splits of images that lie by class would each see few
-// classes.
 absl::StatusOr<MeanAndSd> InceptionScore(const at::Tensor& logits_NK,
                                          const InceptionScoreOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckArguments(logits_NK, options.num_splits));

@@ -35,6 +35,16 @@ class Checks {
     }
   }
 
+  // The same of one number of a result.
+  template <typename Result>
+  void Near(absl::string_view name, const absl::StatusOr<Result>& result,
+            double Result::*number, double expected, double tolerance) {
+    Near(name,
+         result.ok() ? absl::StatusOr<double>((*result).*number)
+                     : result.status(),
+         expected, tolerance);
+  }
+
   absl::Status ToStatus() const {
     if (faults_.empty()) return absl::OkStatus();
     return absl::InternalError(absl::StrCat(
@@ -138,36 +148,28 @@ void CheckNuclearPath(Checks& checks) {
 
 void CheckScores(Checks& checks) {
   constexpr int64_t kClasses = 10;
-  const auto uniform =
-      InceptionScore(torch::zeros({100, kClasses}, at::kDouble));
-  checks.Near(
-      "the inception score of no preference",
-      uniform.ok() ? absl::StatusOr<double>(uniform->mean) : uniform.status(),
-      1, 1e-12);
-  const auto sure = InceptionScoreInOrder(
-      torch::eye(kClasses, at::kDouble).repeat({10, 1}) * 1000, 10);
+  checks.Near("the inception score of no preference",
+              InceptionScore(torch::zeros({100, kClasses}, at::kDouble)),
+              &MeanAndSd::mean, 1, 1e-12);
   checks.Near("the inception score of every class for certain",
-              sure.ok() ? absl::StatusOr<double>(sure->mean) : sure.status(),
-              kClasses, 1e-10);
+              InceptionScoreInOrder(
+                  torch::eye(kClasses, at::kDouble).repeat({10, 1}) * 1000, 10),
+              &MeanAndSd::mean, kClasses, 1e-10);
 }
 
 // Rows on a line: x_i = i against y_i = i + 1, worked out by hand.
 void CheckNeighborsAndKernel(Checks& checks) {
   const at::Tensor x = torch::arange(8, at::kDouble).unsqueeze(1);
-  const auto overlap = ComputePrecisionRecall(
-      x, x + 6.5, {.neighbors = 1, .density_neighbors = 1});
   checks.Near("precision of two rows of eight within reach",
-              overlap.ok() ? absl::StatusOr<double>(overlap->precision)
-                           : overlap.status(),
-              2.0 / 8, 1e-12);
+              ComputePrecisionRecall(x, x + 6.5,
+                                     {.neighbors = 1, .density_neighbors = 1}),
+              &PrecisionRecall::precision, 2.0 / 8, 1e-12);
   // Kernel (xy + 1)^3 of {0, 1} and {1, 2}: 1 + 27 - 2 (1 + 1 + 8 + 27) / 4.
   const at::Tensor both = torch::arange(2, at::kLong).unsqueeze(0);
-  const auto kernel =
-      KernelDistanceOfSubsets(x.slice(0, 0, 2), x.slice(0, 1, 3), both, both);
   checks.Near(
       "the kernel distance of {0, 1} and {1, 2}",
-      kernel.ok() ? absl::StatusOr<double>(kernel->mean) : kernel.status(), 9.5,
-      1e-12);
+      KernelDistanceOfSubsets(x.slice(0, 0, 2), x.slice(0, 1, 3), both, both),
+      &MeanAndSd::mean, 9.5, 1e-12);
 }
 
 }  // namespace

@@ -120,8 +120,6 @@ double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
   return bias;
 }
 
-// Rows are drawn with replacement, by keyed streams: the same replicates for
-// every statistic and in every run.
 absl::StatusOr<double> BootstrapSd(
     int64_t num_rows, const BootstrapOptions& options,
     absl::FunctionRef<absl::StatusOr<double>(const at::Tensor& rows_N)>

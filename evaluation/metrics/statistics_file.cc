@@ -6,12 +6,10 @@
 #include <cmath>
 #include <fstream>
 #include <map>
-#include <span>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/safetensors.h"
@@ -19,6 +17,7 @@
 #include "common/status.h"
 #include "models/torch.h"
 #include "pipeline/formats/npz.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {
@@ -27,31 +26,18 @@ constexpr char kFormatKey[] = "format";
 constexpr char kFormatValue[] = "gandem feature statistics 1";
 
 // Text fields and their names in the file.
-template <typename Statistics, typename Visit>
-void ForEachText(Statistics& statistics, Visit visit) {
-  visit("net_name", statistics.net_name);
-  visit("net_sha256", statistics.net_sha256);
-  visit("resize", statistics.resize);
-  visit("reference_name", statistics.reference_name);
-  visit("reference_split", statistics.reference_split);
-  visit("reference_hash", statistics.reference_hash);
-}
+constexpr std::pair<const char*, std::string FeatureStatistics::*> kTexts[] = {
+    {"net_name", &FeatureStatistics::net_name},
+    {"net_sha256", &FeatureStatistics::net_sha256},
+    {"resize", &FeatureStatistics::resize},
+    {"reference_name", &FeatureStatistics::reference_name},
+    {"reference_split", &FeatureStatistics::reference_split},
+    {"reference_hash", &FeatureStatistics::reference_hash}};
 
-NamedTensor ToNamed(const std::string& name, const at::Tensor& tensor) {
-  const at::Tensor contiguous = tensor.to(at::kDouble).contiguous();
-  const std::span<const double> values(contiguous.const_data_ptr<double>(),
-                                       static_cast<size_t>(tensor.numel()));
-  return {.name = name,
-          .dtype = DType::kF64,
-          .shape = contiguous.sizes().vec(),
-          .bytes = SharedBytes::Copy(std::as_bytes(values))};
-}
-
-NamedTensor ToNamed(const std::string& name, int64_t value) {
-  return {.name = name,
-          .dtype = DType::kI64,
-          .shape = {},
-          .bytes = SharedBytes::Copy(std::as_bytes(std::span(&value, 1)))};
+std::vector<NamedTensor> ToNamed(const TensorsByName& tensors) {
+  std::vector<NamedTensor> named;
+  AppendTensors("", tensors, named);
+  return named;
 }
 
 absl::StatusOr<at::Tensor> ToTensor(const NamedTensor& tensor) {
@@ -112,17 +98,7 @@ absl::StatusOr<int64_t> ToCount(const at::Tensor& tensor, int64_t smallest) {
   return static_cast<int64_t>(value);
 }
 
-// ---- StyleGAN's sums ----
-
-// Sums of x and of x x', not yet divided by anything.
-std::vector<NamedTensor> ToSums(const Moments& moments) {
-  const auto n = static_cast<double>(moments.count);
-  return {ToNamed("num_items", moments.count),
-          ToNamed("raw_mean", moments.mean_D * n),
-          ToNamed("raw_cov", moments.covariance_DD * (n - 1) +
-                                 moments.mean_D.outer(moments.mean_D) * n)};
-}
-
+// Of StyleGAN's sums of x and of x x', not yet divided by anything.
 absl::StatusOr<Moments> FromSums(const Arrays& arrays) {
   GANDEM_ASSIGN_OR_RETURN(const int64_t count,
                           ToCount(arrays.at("num_items"), 2));
@@ -134,53 +110,27 @@ absl::StatusOr<Moments> FromSums(const Arrays& arrays) {
   return MakeMoments(mean, (sums - mean.outer(mean) * n) / (n - 1), count);
 }
 
-// ---- Files ----
-
-absl::Status WriteNpz(const std::string& path,
-                      const std::vector<NamedTensor>& arrays) {
+absl::Status WriteNpz(const std::string& path, const Moments& moments) {
   GANDEM_ASSIGN_OR_RETURN(NpzWriter writer, NpzWriter::Create(path));
-  for (const NamedTensor& array : arrays) {
+  for (const NamedTensor& array :
+       ToNamed({{"mu", moments.mean_D}, {"sigma", moments.covariance_DD}})) {
     GANDEM_RETURN_IF_ERROR(writer.Add(array));
   }
-  return writer.Finish().status();
+  return writer.Finish();
 }
 
 absl::Status WriteOurs(const std::string& path,
                        const FeatureStatistics& statistics) {
   std::map<std::string, std::string> metadata = {{kFormatKey, kFormatValue}};
-  ForEachText(statistics,
-              [&metadata](const char* name, const std::string& text) {
-                metadata[name] = text;
-              });
+  for (const auto& [name, text] : kTexts) metadata[name] = statistics.*text;
   const Moments& moments = statistics.moments;
-  return WriteSafetensors(path,
-                          std::vector<NamedTensor>{
-                              ToNamed("mean", moments.mean_D),
-                              ToNamed("covariance", moments.covariance_DD),
-                              ToNamed("count", moments.count)},
-                          metadata)
+  return WriteSafetensors(
+             path,
+             ToNamed({{"mean", moments.mean_D},
+                      {"covariance", moments.covariance_DD},
+                      {"count", torch::tensor(moments.count, at::kLong)}}),
+             metadata)
       .status();
-}
-
-absl::Status WriteTo(const std::string& path,
-                     const FeatureStatistics& statistics,
-                     StatisticsFormat format) {
-  const Moments& moments = statistics.moments;
-  switch (format) {
-    case StatisticsFormat::kSafetensors:
-      return WriteOurs(path, statistics);
-    case StatisticsFormat::kPytorchFid:
-      return WriteNpz(path, {ToNamed("mu", moments.mean_D),
-                             ToNamed("sigma", moments.covariance_DD)});
-    case StatisticsFormat::kStyleGan:
-      if (moments.count == 0) {
-        return absl::InvalidArgumentError(
-            "StyleGAN's statistics hold sums, and these moments do not say of "
-            "how many images they are; write mu and sigma");
-      }
-      return WriteNpz(path, ToSums(moments));
-  }
-  return absl::InternalError("unknown format");
 }
 
 // A header follows its 8-byte size, and is a JSON object.
@@ -213,9 +163,7 @@ absl::StatusOr<FeatureStatistics> ReadOurs(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(
       statistics.moments,
       MakeMoments(arrays.at("mean"), arrays.at("covariance"), count));
-  ForEachText(statistics, [&metadata](const char* name, std::string& text) {
-    text = metadata[name];
-  });
+  for (const auto& [name, text] : kTexts) statistics.*text = metadata[name];
   return statistics;
 }
 
@@ -229,29 +177,30 @@ absl::StatusOr<Arrays> ReadArrays(const NpzReader& reader,
   return arrays;
 }
 
-absl::StatusOr<FeatureStatistics> ReadNpz(const std::string& path) {
+absl::StatusOr<Moments> ReadNpz(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const NpzReader reader, NpzReader::Open(path));
-  FeatureStatistics statistics;
   if (reader.Has("mu") && reader.Has("sigma")) {
     GANDEM_ASSIGN_OR_RETURN(const Arrays arrays,
                             ReadArrays(reader, {"mu", "sigma"}));
-    GANDEM_ASSIGN_OR_RETURN(
-        statistics.moments,
-        MakeMoments(arrays.at("mu"), arrays.at("sigma"), 0));
-    return statistics;
+    return MakeMoments(arrays.at("mu"), arrays.at("sigma"), 0);
   }
   if (reader.Has("raw_mean") && reader.Has("raw_cov") &&
       reader.Has("num_items")) {
     GANDEM_ASSIGN_OR_RETURN(
         const Arrays arrays,
         ReadArrays(reader, {"raw_mean", "raw_cov", "num_items"}));
-    GANDEM_ASSIGN_OR_RETURN(statistics.moments, FromSums(arrays));
-    return statistics;
+    return FromSums(arrays);
   }
   return absl::InvalidArgumentError(absl::StrCat(
       "no feature statistics: expected arrays mu and sigma, or raw_mean, "
       "raw_cov and num_items, but there are ",
       absl::StrJoin(reader.names(), ", ")));
+}
+
+absl::StatusOr<FeatureStatistics> ReadEither(const std::string& path) {
+  if (!LooksLikeNpz(path)) return ReadOurs(path);
+  GANDEM_ASSIGN_OR_RETURN(Moments moments, ReadNpz(path));
+  return FeatureStatistics{.moments = std::move(moments)};
 }
 
 }  // namespace
@@ -261,7 +210,9 @@ absl::Status WriteStatistics(const std::string& path,
                              StatisticsFormat format) {
   const std::string temporary = path + ".tmp";
   absl::Cleanup remove_temporary = [&temporary] { unlink(temporary.c_str()); };
-  GANDEM_RETURN_IF_ERROR(WriteTo(temporary, statistics, format));
+  GANDEM_RETURN_IF_ERROR(format == StatisticsFormat::kPytorchFid
+                             ? WriteNpz(temporary, statistics.moments)
+                             : WriteOurs(temporary, statistics));
   GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, path));
   std::move(remove_temporary).Cancel();
   return absl::OkStatus();
@@ -278,8 +229,7 @@ absl::StatusOr<FeatureStatistics> ReadStatistics(const std::string& path) {
         "it runs its code: load it in Python and save its arrays with "
         "numpy.savez (mu and sigma, or raw_mean, raw_cov and num_items)"));
   }
-  absl::StatusOr<FeatureStatistics> statistics =
-      LooksLikeNpz(path) ? ReadNpz(path) : ReadOurs(path);
+  absl::StatusOr<FeatureStatistics> statistics = ReadEither(path);
   if (!statistics.ok()) return Annotate(statistics.status(), path);
   return statistics;
 }

@@ -5,7 +5,7 @@
 //   kSafetensors  ours: mean, covariance, count, and where they come from
 //   kPytorchFid   .npz with mu and sigma, as pytorch-fid, TTUR, EDM and
 //                 guided-diffusion read and write; without a count
-//   kStyleGan     .npz with raw_mean, raw_cov (sums of x and x x') and
+//   only read     .npz with raw_mean, raw_cov (sums of x and x x') and
 //                 num_items: the arrays of StyleGAN's pickled FeatureStats
 //
 // Owner: values. Thread safety: any thread.
@@ -21,7 +21,7 @@
 
 namespace gandem {
 
-enum class StatisticsFormat { kSafetensors, kPytorchFid, kStyleGan };
+enum class StatisticsFormat { kSafetensors, kPytorchFid };
 
 struct FeatureStatistics {
   Moments moments;
@@ -35,7 +35,6 @@ struct FeatureStatistics {
 };
 
 // Creates or replaces; a crash leaves the old or the new file.
-//   INVALID_ARGUMENT  kStyleGan without a count.
 absl::Status WriteStatistics(const std::string& path,
                              const FeatureStatistics& statistics,
                              StatisticsFormat format);

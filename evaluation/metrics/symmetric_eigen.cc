@@ -2,7 +2,6 @@
 #include "evaluation/metrics/symmetric_eigen.h"
 
 #include <cmath>
-#include <utility>
 
 #include "common/check.h"
 
@@ -26,23 +25,18 @@ Rotation ZeroingRotation(const SquareMatrix& m, int64_t p, int64_t q) {
   return {.c = c, .s = t * c};
 }
 
-// Rows p and q of m, times the rotation.
+void Rotate(double& x, double& y, Rotation rotation) {
+  const double old_x = x;
+  x = rotation.c * old_x - rotation.s * y;
+  y = rotation.s * old_x + rotation.c * y;
+}
+
 void RotateRows(SquareMatrix& m, int64_t p, int64_t q, Rotation rotation) {
-  for (int64_t k = 0; k < m.size; ++k) {
-    const double x = m.at(p, k);
-    const double y = m.at(q, k);
-    m.at(p, k) = rotation.c * x - rotation.s * y;
-    m.at(q, k) = rotation.s * x + rotation.c * y;
-  }
+  for (int64_t k = 0; k < m.size; ++k) Rotate(m.at(p, k), m.at(q, k), rotation);
 }
 
 void RotateColumns(SquareMatrix& m, int64_t p, int64_t q, Rotation rotation) {
-  for (int64_t k = 0; k < m.size; ++k) {
-    const double x = m.at(k, p);
-    const double y = m.at(k, q);
-    m.at(k, p) = rotation.c * x - rotation.s * y;
-    m.at(k, q) = rotation.s * x + rotation.c * y;
-  }
+  for (int64_t k = 0; k < m.size; ++k) Rotate(m.at(k, p), m.at(k, q), rotation);
 }
 
 // Off the diagonal it shrinks with every sweep and says when to stop.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <iterator>
 #include <limits>
 #include <memory>
 #include <span>
@@ -86,22 +87,12 @@ absl::Status Truncated(const std::string& path, absl::string_view what,
                    " bytes of ", what, ", found ", found));
 }
 
+// Empty: there is no such type.
 absl::string_view TypeName(int type) {
-  switch (type) {
-    case 0x08:
-      return "unsigned byte";
-    case 0x09:
-      return "signed byte";
-    case 0x0B:
-      return "short";
-    case 0x0C:
-      return "int";
-    case 0x0D:
-      return "float";
-    case 0x0E:
-      return "double";
-  }
-  return "";
+  constexpr absl::string_view kNames[] = {
+      "unsigned byte", "signed byte", "", "short", "int", "float", "double"};
+  const int index = type - kUnsignedByte;
+  return index >= 0 && index < std::ssize(kNames) ? kNames[index] : "";
 }
 
 absl::Status CheckMagic(const std::string& path, std::span<const uint8_t> magic,

@@ -27,6 +27,16 @@ namespace gandem {
 // Whether the file begins as a zip archive does; false if it cannot be read.
 bool LooksLikeNpz(const std::string& path);
 
+// A row of the archive's table of contents.
+struct NpzMember {
+  std::string name;
+  uint16_t method = 0;  // of compression
+  uint32_t crc32 = 0;
+  uint64_t compressed_bytes = 0;
+  uint64_t bytes = 0;
+  uint64_t header_offset = 0;
+};
+
 class NpzReader {
  public:
   // Reads the table of contents.
@@ -50,23 +60,16 @@ class NpzReader {
   absl::StatusOr<NamedTensor> Read(const std::string& name) const;
 
  private:
-  struct Member {
-    int method = 0;
-    uint32_t crc32 = 0;
-    int64_t compressed_bytes = 0;
-    int64_t bytes = 0;
-    int64_t header_offset = 0;
-  };
   NpzReader(std::string path, int fd, int64_t max_array_bytes);
 
   absl::Status ReadDirectory();
-  absl::StatusOr<std::string> Unpack(const Member& member) const;
+  absl::StatusOr<std::string> Unpack(const NpzMember& member) const;
 
   std::string path_;
   int fd_;  // -1: moved from
   int64_t max_array_bytes_;
   int64_t file_bytes_ = 0;
-  std::map<std::string, Member> members_;
+  std::map<std::string, NpzMember> members_;
 };
 
 // Arrays one after the other, none held in memory, uncompressed. The file is
@@ -87,16 +90,10 @@ class NpzWriter {
 
   // Writes the table of contents and makes the file survive a crash (the
   // caller syncs the folder). Nothing may be called after it.
-  absl::StatusOr<FileSummary> Finish();
+  absl::Status Finish();
 
  private:
-  struct Member {
-    std::string name;
-    uint32_t crc32 = 0;
-    uint64_t bytes = 0;
-    uint64_t header_offset = 0;
-  };
-  explicit NpzWriter(FileWriter file);
+  explicit NpzWriter(FileWriter file) : file_(std::move(file)) {}
 
   absl::Status Write(absl::string_view bytes);
   absl::Status EndMember();
@@ -104,7 +101,7 @@ class NpzWriter {
   FileWriter file_;
   uint64_t position_ = 0;
   uint64_t missing_bytes_ = 0;  // of the array that was begun
-  std::vector<Member> members_;
+  std::vector<NpzMember> members_;
 };
 
 }  // namespace gandem

@@ -11,7 +11,6 @@
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -119,25 +118,15 @@ absl::StatusOr<Directory> FindDirectory(int fd, absl::string_view tail) {
   return directory;
 }
 
-// A member in the table of contents.
-struct NpzRecord {
-  std::string name;
-  uint16_t method = 0;
-  uint32_t crc32 = 0;
-  uint64_t compressed = 0;
-  uint64_t bytes = 0;
-  uint64_t offset = 0;
-};
-
 // Replaces each value that is in the 64-bit extra field.
-absl::Status TakeExtra64(absl::string_view extra, NpzRecord& record) {
+absl::Status TakeExtra64(absl::string_view extra, NpzMember& member) {
   Parser fields(extra);
   while (!fields.at_end()) {
     const auto id = fields.Take<uint16_t>();
     Parser field(fields.TakeBytes(fields.Take<uint16_t>()));
     if (id != zip::kExtra64) continue;
     for (uint64_t* value :
-         {&record.bytes, &record.compressed, &record.offset}) {
+         {&member.bytes, &member.compressed_bytes, &member.header_offset}) {
       if (*value == zip::kIn64) *value = field.Take<uint64_t>();
     }
     if (!field.ok()) return CorruptNpz("a 64-bit extra field is too short");
@@ -146,32 +135,32 @@ absl::Status TakeExtra64(absl::string_view extra, NpzRecord& record) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<NpzRecord> TakeRecord(Parser& records) {
+absl::StatusOr<NpzMember> TakeMember(Parser& records) {
   const auto signature = records.Take<uint32_t>();
   records.TakeBytes(4);  // versions
   const auto flags = records.Take<uint16_t>();
-  NpzRecord record;
-  record.method = records.Take<uint16_t>();
+  NpzMember member;
+  member.method = records.Take<uint16_t>();
   records.TakeBytes(4);  // time
-  record.crc32 = records.Take<uint32_t>();
-  record.compressed = records.Take<uint32_t>();
-  record.bytes = records.Take<uint32_t>();
+  member.crc32 = records.Take<uint32_t>();
+  member.compressed_bytes = records.Take<uint32_t>();
+  member.bytes = records.Take<uint32_t>();
   const auto name_bytes = records.Take<uint16_t>();
   const auto extra_bytes = records.Take<uint16_t>();
   const auto comment_bytes = records.Take<uint16_t>();
   records.TakeBytes(8);  // disk, attributes
-  record.offset = records.Take<uint32_t>();
-  record.name = std::string(records.TakeBytes(name_bytes));
+  member.header_offset = records.Take<uint32_t>();
+  member.name = std::string(records.TakeBytes(name_bytes));
   const absl::string_view extra = records.TakeBytes(extra_bytes);
   records.TakeBytes(comment_bytes);
   if (!records.ok() || signature != zip::kCentralSignature) {
     return CorruptNpz("its table of contents is damaged");
   }
   if ((flags & kEncryptedFlag) != 0) {
-    return CorruptNpz(absl::StrCat("'", record.name, "' is encrypted"));
+    return CorruptNpz(absl::StrCat("'", member.name, "' is encrypted"));
   }
-  GANDEM_RETURN_IF_ERROR(TakeExtra64(extra, record));
-  return record;
+  GANDEM_RETURN_IF_ERROR(TakeExtra64(extra, member));
+  return member;
 }
 
 absl::StatusOr<std::string> Inflate(absl::string_view compressed,
@@ -257,19 +246,13 @@ absl::Status NpzReader::ReadDirectory() {
                                     static_cast<int64_t>(directory.bytes)));
   Parser records(bytes);
   for (uint64_t i = 0; i < directory.members; ++i) {
-    GANDEM_ASSIGN_OR_RETURN(const NpzRecord record, TakeRecord(records));
-    if (record.compressed > file_bytes ||
-        record.offset > file_bytes - record.compressed ||
-        record.bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
-      return CorruptNpz(absl::StrCat("'", record.name, "' lies outside"));
+    GANDEM_ASSIGN_OR_RETURN(const NpzMember member, TakeMember(records));
+    if (member.compressed_bytes > file_bytes ||
+        member.header_offset > file_bytes - member.compressed_bytes ||
+        member.bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
+      return CorruptNpz(absl::StrCat("'", member.name, "' lies outside"));
     }
-    const Member member = {
-        .method = record.method,
-        .crc32 = record.crc32,
-        .compressed_bytes = static_cast<int64_t>(record.compressed),
-        .bytes = static_cast<int64_t>(record.bytes),
-        .header_offset = static_cast<int64_t>(record.offset)};
-    const std::string name(absl::StripSuffix(record.name, ".npy"));
+    const std::string name(absl::StripSuffix(member.name, ".npy"));
     if (!members_.emplace(name, member).second) {
       return CorruptNpz(absl::StrCat("'", name, "' is there twice"));
     }
@@ -287,36 +270,38 @@ bool NpzReader::Has(const std::string& name) const {
   return members_.contains(name);
 }
 
-absl::StatusOr<std::string> NpzReader::Unpack(const Member& member) const {
-  if (member.bytes > max_array_bytes_) {
+absl::StatusOr<std::string> NpzReader::Unpack(const NpzMember& member) const {
+  // ReadDirectory has checked that they fit.
+  const auto num_bytes = static_cast<int64_t>(member.bytes);
+  const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
+  const auto offset = static_cast<int64_t>(member.header_offset);
+  if (num_bytes > max_array_bytes_) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "it has ", member.bytes, " bytes, more than ", max_array_bytes_));
+        "it has ", num_bytes, " bytes, more than ", max_array_bytes_));
   }
   GANDEM_ASSIGN_OR_RETURN(const std::string header,
-                          ReadRange(fd_, member.header_offset, kLocalBytes));
+                          ReadRange(fd_, offset, kLocalBytes));
   Parser parser(header);
   if (parser.Take<uint32_t>() != zip::kLocalSignature) {
     return CorruptNpz("its header is damaged");
   }
   parser.TakeBytes(22);  // what the table of contents says too
-  const int64_t begin = member.header_offset +
-                        static_cast<int64_t>(kLocalBytes) +
+  const int64_t begin = offset + static_cast<int64_t>(kLocalBytes) +
                         parser.Take<uint16_t>() + parser.Take<uint16_t>();
-  if (begin > file_bytes_ - member.compressed_bytes) {
+  if (begin > file_bytes_ - compressed_bytes) {
     return CorruptNpz("it lies outside");
   }
-  if (member.method == zip::kStored &&
-      member.bytes != member.compressed_bytes) {
+  if (member.method == zip::kStored && num_bytes != compressed_bytes) {
     return CorruptNpz("its sizes contradict each other");
   }
   if (member.method != zip::kStored &&
-      member.bytes / kMaxDeflateRatio > member.compressed_bytes) {
+      num_bytes / kMaxDeflateRatio > compressed_bytes) {
     return CorruptNpz("it cannot have as many bytes as it says");
   }
   GANDEM_ASSIGN_OR_RETURN(std::string bytes,
-                          ReadRange(fd_, begin, member.compressed_bytes));
+                          ReadRange(fd_, begin, compressed_bytes));
   if (member.method == kDeflated) {
-    GANDEM_ASSIGN_OR_RETURN(bytes, Inflate(bytes, member.bytes));
+    GANDEM_ASSIGN_OR_RETURN(bytes, Inflate(bytes, num_bytes));
   } else if (member.method != zip::kStored) {
     return CorruptNpz(absl::StrCat("compression method ", member.method,
                                    " is not known; write it with numpy.savez"));

@@ -21,8 +21,6 @@ std::string Extra64(Values... values) {
 
 }  // namespace
 
-NpzWriter::NpzWriter(FileWriter file) : file_(std::move(file)) {}
-
 absl::StatusOr<NpzWriter> NpzWriter::Create(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   return NpzWriter(std::move(file));
@@ -36,16 +34,16 @@ absl::Status NpzWriter::Write(absl::string_view bytes) {
 absl::Status NpzWriter::Begin(const std::string& name, DType dtype,
                               std::span<const int64_t> shape) {
   if (name.empty() || absl::StrContains(name, '/') || name.size() > 1000 ||
-      std::ranges::find(members_, name, &Member::name) != members_.end()) {
+      std::ranges::find(members_, name, &NpzMember::name) != members_.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("an array of an .npz file cannot have the name '", name,
                      "', or has it already"));
   }
   GANDEM_ASSIGN_OR_RETURN(const NpyHeader header, MakeNpyHeader(dtype, shape));
   GANDEM_RETURN_IF_ERROR(EndMember());
-  Member member = {.name = name,
-                   .bytes = header.text.size() + header.data_bytes,
-                   .header_offset = position_};
+  NpzMember member = {.name = name,
+                      .bytes = header.text.size() + header.data_bytes,
+                      .header_offset = position_};
   const std::string file_name = name + ".npy";
   const std::string extra = Extra64(member.bytes, member.bytes);
   members_.push_back(member);
@@ -87,15 +85,15 @@ absl::Status NpzWriter::EndMember() {
         "array '", members_.back().name, "' lacks ", missing_bytes_, " bytes"));
   }
   if (members_.empty()) return absl::OkStatus();
-  const Member& member = members_.back();
+  const NpzMember& member = members_.back();
   return Write(zip::Pack(zip::kDescriptorSignature, member.crc32, member.bytes,
                          member.bytes));
 }
 
-absl::StatusOr<FileSummary> NpzWriter::Finish() {
+absl::Status NpzWriter::Finish() {
   GANDEM_RETURN_IF_ERROR(EndMember());
   const uint64_t begin = position_;
-  for (const Member& member : members_) {
+  for (const NpzMember& member : members_) {
     const std::string name = member.name + ".npy";
     const std::string extra =
         Extra64(member.bytes, member.bytes, member.header_offset);
@@ -118,7 +116,7 @@ absl::StatusOr<FileSummary> NpzWriter::Finish() {
       zip::Pack(zip::kEndSignature, uint16_t{0}, uint16_t{0}, uint16_t{0xffff},
                 uint16_t{0xffff}, zip::kIn64, zip::kIn64, uint16_t{0}))));
   GANDEM_RETURN_IF_ERROR(file_.Sync());
-  return file_.Close();
+  return file_.Close().status();
 }
 
 }  // namespace gandem

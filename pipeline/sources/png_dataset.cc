@@ -16,9 +16,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/file.h"
+#include "common/files/png.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/formats/eight_bit_png.h"
 #include "pipeline/formats/tar.h"
 #include "pipeline/sources/byte_values.h"
 
@@ -50,6 +50,38 @@ absl::Status CheckName(absl::string_view name) {
 absl::Status NoImages(const std::string& path) {
   return absl::InvalidArgumentError(
       absl::StrCat("'", path, "' holds no PNG files"));
+}
+
+// A PNG of 8 bits, gray or RGB. DecodePng would convert others, and each
+// program does that in its own way. Errors name `name`.
+absl::StatusOr<PixelImage> DecodeEightBitPng(absl::string_view bytes,
+                                             absl::string_view name) {
+  // PNG specification, sections 5.2 and 11.2.2: signature, length, "IHDR",
+  // width, height, bit depth, color type.
+  constexpr absl::string_view kSignature = "\x89PNG\r\n\x1a\n";
+  constexpr size_t kDepth = 24;
+  constexpr size_t kColorType = 25;
+  if (!absl::StartsWith(bytes, kSignature) || bytes.size() <= kColorType) {
+    return absl::DataLossError(absl::StrCat("'", name, "' is not a PNG"));
+  }
+  const int depth = static_cast<unsigned char>(bytes[kDepth]);
+  const int type = static_cast<unsigned char>(bytes[kColorType]);
+  if (depth != 8 || (type != 0 && type != 2)) {
+    const absl::string_view color = type == 0   ? "gray"
+                                    : type == 2 ? "RGB"
+                                    : type == 3 ? "palette"
+                                    : type == 4 ? "gray with alpha"
+                                                : "RGB with alpha";
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' is a PNG of ", depth, " bits, ", color,
+        "; metrics are defined for 8-bit RGB (or gray) images: convert all of "
+        "them"));
+  }
+  absl::StatusOr<PixelImage> image = DecodePng(bytes);
+  if (!image.ok()) {
+    return Annotate(image.status(), absl::StrCat("'", name, "'"));
+  }
+  return image;
 }
 
 // PNG files of a folder or an archive: only what it takes to read one differs.

@@ -5,6 +5,8 @@
 // Thread safety: any thread.
 #pragma once
 
+#include <type_traits>
+
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 
@@ -16,5 +18,17 @@ namespace gandem {
 //   INTERNAL            anything else; the first line is kept, the whole text
 //                       is logged once.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body);
+
+// The same for a body that returns a StatusOr.
+template <typename Body>
+std::invoke_result_t<Body> CatchTorchOr(Body body) {
+  std::invoke_result_t<Body> result;
+  const absl::Status status = CatchTorch([&] {
+    result = body();
+    return result.status();
+  });
+  if (!status.ok()) return status;
+  return result;
+}
 
 }  // namespace gandem

@@ -28,20 +28,18 @@ constexpr ImageShape kGray = {.channels = 1, .height = 8, .width = 8};
 // Returns what the test wants.
 class FakeExtractor : public FeatureExtractor {
  public:
-  const FeatureNet& net() const override { return net_; }
+  FakeExtractor()
+      : FeatureExtractor({.name = "fake",
+                          .sha256 = {},
+                          .feature_dim = 3,
+                          .num_classes = 2,
+                          .resize = {}}) {}
   Features answer;
 
  protected:
   absl::StatusOr<Features> Forward(const at::Tensor&) override {
     return answer;
   }
-
- private:
-  const FeatureNet net_ = {.name = "fake",
-                           .sha256 = {},
-                           .feature_dim = 3,
-                           .num_classes = 2,
-                           .resize = {}};
 };
 
 at::Tensor Images(int64_t count) {

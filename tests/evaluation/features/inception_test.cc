@@ -10,7 +10,6 @@
 
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_extractor.h"
-#include "evaluation/features/inception_resize.h"
 #include "evaluation/features/inception_v3.h"
 #include "models/torch.h"
 #include "tests/evaluation/features/inception_testing.h"

@@ -37,13 +37,10 @@ class TrainFeaturesTest : public ::testing::Test {
   }
 
   TrainFeaturesRequest Request() {
-    const NamedDataset dataset = *FindDataset(dir_.path());
-    TrainFeaturesRequest request = {.data = dataset.data,
-                                    .test_images = dataset.test_images,
-                                    .test_labels = dataset.test_labels,
+    TrainFeaturesRequest request = {.dataset = *FindDataset(dir_.path()),
                                     .cache_dir = dir_ / "cache",
                                     .epochs = 3};
-    request.data.set_image_size(kSize);
+    request.dataset.data.set_image_size(kSize);
     return request;
   }
 
@@ -146,19 +143,19 @@ TEST_F(TrainFeaturesTest, NamesEveryFault) {
 
 TEST_F(TrainFeaturesTest, ImagesThatCannotBeLearned) {
   TrainFeaturesRequest unlabeled = Request();
-  unlabeled.data.set_idx_labels("");
+  unlabeled.dataset.data.set_idx_labels("");
   EXPECT_THAT(TrainFeatures(unlabeled),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("set data.idx_labels")));
   TrainFeaturesRequest tiny = Request();
-  tiny.data.set_fit(RESIZE);
-  tiny.data.set_image_size(4);
+  tiny.dataset.data.set_fit(RESIZE);
+  tiny.dataset.data.set_image_size(4);
   EXPECT_THAT(TrainFeatures(tiny),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("height 4 is not in [8, 1024]")));
   TrainFeaturesRequest one = Request();
-  one.data.set_max_images(1);
-  one.test_images.clear();
+  one.dataset.data.set_max_images(1);
+  one.dataset.test_images.clear();
   EXPECT_THAT(TrainFeatures(one), StatusIs(absl::StatusCode::kInvalidArgument,
                                            HasSubstr("two classes or more")));
 }

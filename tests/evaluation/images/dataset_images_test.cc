@@ -58,8 +58,7 @@ TEST_F(DatasetImagesTest, WhatIsExportedIsRead) {
     SCOPED_TRACE(name);
     ASSERT_TRUE(IsExportPath(dir_ / name));
     ASSERT_OK(ExportImages(pattern, kPatternImages, dir_ / name));
-    ASSERT_OK_AND_ASSIGN(const auto images,
-                         DatasetImages::OpenFiles(dir_ / name));
+    ASSERT_OK_AND_ASSIGN(const auto images, OpenFileImages(dir_ / name));
     EXPECT_EQ(images->size(), kPatternImages);
     EXPECT_EQ(images->shape(), pattern.shape());
     ASSERT_OK_AND_ASSIGN(const at::Tensor all,
@@ -83,8 +82,7 @@ TEST_F(DatasetImagesTest, WhatIsExportedIsRead) {
 TEST_F(DatasetImagesTest, RangesAreChecked) {
   PatternImages pattern;
   ASSERT_OK(ExportImages(pattern, 1, dir_ / "x.npz"));
-  ASSERT_OK_AND_ASSIGN(const auto images,
-                       DatasetImages::OpenFiles(dir_ / "x.npz"));
+  ASSERT_OK_AND_ASSIGN(const auto images, OpenFileImages(dir_ / "x.npz"));
   for (const IndexRange range : {IndexRange{0, 2}, IndexRange{1, 1},
                                  IndexRange{-1, 1}, IndexRange{0, 0}}) {
     EXPECT_THAT(images->Read(range), StatusIs(absl::StatusCode::kOutOfRange));
@@ -97,7 +95,7 @@ TEST_F(DatasetImagesTest, ADatasetHasLabelsAndACardOfItsOwn) {
                                  IdxBytes({3, 1, 2}, {0, 255, 7, 8, 9, 10})));
   data.set_idx_labels(WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9})));
   data.set_image_size(2);
-  ASSERT_OK_AND_ASSIGN(const auto images, DatasetImages::Open(data));
+  ASSERT_OK_AND_ASSIGN(const auto images, OpenDatasetImages(data));
   ASSERT_OK_AND_ASSIGN(const at::Tensor image_NCHW,
                        images->Read({.first = 1, .count = 1}));
   EXPECT_TRUE(
@@ -115,14 +113,14 @@ TEST_F(DatasetImagesTest, ADatasetHasLabelsAndACardOfItsOwn) {
   EXPECT_EQ(card.sha256(), hash.Finish());
 
   data.set_idx_labels("");
-  ASSERT_OK_AND_ASSIGN(const auto unlabeled, DatasetImages::Open(data));
+  ASSERT_OK_AND_ASSIGN(const auto unlabeled, OpenDatasetImages(data));
   EXPECT_THAT(unlabeled->ReadLabels({.first = 0, .count = 1}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("the images have no labels")));
 }
 
 TEST_F(DatasetImagesTest, NoSuchFile) {
-  EXPECT_THAT(DatasetImages::OpenFiles(dir_ / "none.tar"),
+  EXPECT_THAT(OpenFileImages(dir_ / "none.tar"),
               StatusIs(absl::StatusCode::kNotFound,
                        HasSubstr("none.tar': no such file or folder")));
 }

@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> Resized(const std::string& kernel,
   spec.set_kernel(kernel);
   spec.set_height(size);
   spec.set_width(size);
-  return ResizedImages::Open(std::make_unique<Checkerboards>(), spec);
+  return ResizeImages(std::make_unique<Checkerboards>(), spec);
 }
 
 at::Tensor SecondImage(const std::string& kernel, int64_t size) {

@@ -44,33 +44,13 @@ TEST(FeatureMomentsTest, NothingCancelsFarFromZero) {
             1e-8);
 }
 
-// Whoever made the moments of a chunk: merged in index order they are the
-// same bits as one pass over all rows.
-TEST(FeatureMomentsTest, ChunksOfWorkersGiveTheSameBits) {
-  const at::Tensor x_ND = RandomNormal(500, 40, 3);
-  ASSERT_OK_AND_ASSIGN(const Moments whole, MomentsOf(x_ND));
-  std::vector<FeatureMoments> chunks;
-  for (int64_t begin = 0; begin < 500; begin += kChunkRows) {
-    ASSERT_OK(chunks.emplace_back(40).Add(
-        x_ND.slice(0, begin, std::min<int64_t>(begin + kChunkRows, 500))));
-  }
-  FeatureMoments merged(40);
-  for (const FeatureMoments& chunk : chunks) ASSERT_OK(merged.Merge(chunk));
-  EXPECT_EQ(merged.count(), 500);
-  ASSERT_OK_AND_ASSIGN(const Moments moments, merged.Finish());
-  EXPECT_TRUE(at::equal(moments.mean_D, whole.mean_D));
-  EXPECT_TRUE(at::equal(moments.covariance_DD, whole.covariance_DD));
-}
-
-TEST(FeatureMomentsTest, AnyOrderOfMergingAgreesToRounding) {
+TEST(FeatureMomentsTest, AnyChunksAgreeToRounding) {
   const at::Tensor x_ND = RandomNormal(300, 6, 4) + 10;
-  FeatureMoments left(6);
-  FeatureMoments right(6);
-  ASSERT_OK(left.Add(x_ND.slice(0, 0, 10)));
-  ASSERT_OK(right.Add(x_ND.slice(0, 10, 200)));
-  ASSERT_OK(right.Add(x_ND.slice(0, 200, 300)));
-  ASSERT_OK(right.Merge(left));
-  ASSERT_OK_AND_ASSIGN(const Moments moments, right.Finish());
+  FeatureMoments sum(6);
+  ASSERT_OK(sum.Add(x_ND.slice(0, 10, 200)));
+  ASSERT_OK(sum.Add(x_ND.slice(0, 200, 300)));
+  ASSERT_OK(sum.Add(x_ND.slice(0, 0, 10)));
+  ASSERT_OK_AND_ASSIGN(const Moments moments, sum.Finish());
   EXPECT_EQ(moments.count, 300);
   EXPECT_LE(FeatureMomentsMaxError(moments.covariance_DD, x_ND.t().cov()),
             1e-12);
@@ -120,10 +100,8 @@ TEST(FeatureMomentsTest, BadFeaturesChangeNothing) {
   EXPECT_THAT(sum.Add(RandomNormal(4, 3, 9).to(at::kFloat)),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("Float [4, 3] on cpu")));
-  EXPECT_THAT(sum.Merge(FeatureMoments(4)),
-              StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_EQ(sum.count(), 4);
   ASSERT_OK_AND_ASSIGN(const Moments moments, sum.Finish());
+  EXPECT_EQ(moments.count, 4);
   EXPECT_LE(FeatureMomentsMaxError(moments.covariance_DD,
                                    RandomNormal(4, 3, 7).t().cov()),
             1e-14);

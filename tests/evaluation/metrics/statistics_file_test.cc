@@ -100,22 +100,12 @@ TEST(StatisticsFileTest, StyleGanHasSums) {
   WriteArrays(dir / "theirs.npz", {{"num_items", torch::tensor(50)},
                                    {"raw_mean", x_ND.sum(0)},
                                    {"raw_cov", x_ND.t().mm(x_ND)}});
-  ASSERT_OK(WriteStatistics(dir / "ours.npz", SomeStatistics(),
-                            StatisticsFormat::kStyleGan));
-  for (const char* name : {"theirs.npz", "ours.npz"}) {
-    ASSERT_OK_AND_ASSIGN(const FeatureStatistics read,
-                         ReadStatistics(dir / name));
-    EXPECT_EQ(read.moments.count, 50);
-    EXPECT_LE(StatisticsFileMaxError(read.moments.mean_D, x_ND.mean(0)), 1e-13);
-    EXPECT_LE(
-        StatisticsFileMaxError(read.moments.covariance_DD, x_ND.t().cov()),
-        1e-12);
-  }
-  ASSERT_OK_AND_ASSIGN(const NpzReader reader,
-                       NpzReader::Open(dir / "ours.npz"));
-  ASSERT_OK_AND_ASSIGN(const NamedTensor sums, reader.Read("raw_cov"));
-  EXPECT_NEAR(*reinterpret_cast<const double*>(sums.bytes.data()),
-              x_ND.select(1, 0).square().sum().item<double>(), 1e-9);
+  ASSERT_OK_AND_ASSIGN(const FeatureStatistics read,
+                       ReadStatistics(dir / "theirs.npz"));
+  EXPECT_EQ(read.moments.count, 50);
+  EXPECT_LE(StatisticsFileMaxError(read.moments.mean_D, x_ND.mean(0)), 1e-13);
+  EXPECT_LE(StatisticsFileMaxError(read.moments.covariance_DD, x_ND.t().cov()),
+            1e-12);
 }
 
 TEST(StatisticsFileTest, DistancesSurviveAFile) {
@@ -125,8 +115,7 @@ TEST(StatisticsFileTest, DistancesSurviveAFile) {
   ASSERT_OK_AND_ASSIGN(const double expected,
                        FrechetDistance(written.moments, other));
   for (const StatisticsFormat format :
-       {StatisticsFormat::kSafetensors, StatisticsFormat::kPytorchFid,
-        StatisticsFormat::kStyleGan}) {
+       {StatisticsFormat::kSafetensors, StatisticsFormat::kPytorchFid}) {
     ASSERT_OK(WriteStatistics(dir / "f", written, format));
     ASSERT_OK_AND_ASSIGN(const FeatureStatistics read,
                          ReadStatistics(dir / "f"));
@@ -154,17 +143,6 @@ TEST(StatisticsFileTest, ReadsFloat32) {
   ASSERT_OK_AND_ASSIGN(const FeatureStatistics read, ReadStatistics(dir / "f"));
   EXPECT_EQ(read.moments.covariance_DD.scalar_type(), at::kDouble);
   EXPECT_EQ(read.moments.covariance_DD[0][1].item<double>(), 0.5);
-}
-
-TEST(StatisticsFileTest, UnknownCountCannotBecomeSums) {
-  const TempDir dir;
-  FeatureStatistics statistics = SomeStatistics();
-  statistics.moments.count = 0;
-  EXPECT_THAT(
-      WriteStatistics(dir / "f", statistics, StatisticsFormat::kStyleGan),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("how many images")));
-  EXPECT_THAT(*ListDirectory(dir.path()), ElementsAre());
 }
 
 TEST(StatisticsFileTest, ContradictionsAreDataLoss) {

@@ -73,8 +73,7 @@ TEST(NpzTest, ArraysComeInPieces) {
   for (int i = 0; i < 1000; ++i) {
     ASSERT_OK(writer.Append(std::as_bytes(std::span(row))));
   }
-  ASSERT_OK_AND_ASSIGN(const FileSummary summary, writer.Finish());
-  EXPECT_EQ(summary, *SummarizeFile(dir / "f.npz"));
+  ASSERT_OK(writer.Finish());
   ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / "f.npz"));
   ASSERT_OK_AND_ASSIGN(const NamedTensor read, reader.Read("arr_0"));
   EXPECT_EQ(read.bytes.size(), 3000);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/command_lines.h"
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_format.h"
+#include "common/files/metric_card.h"
+#include "common/process/cores.h"
+#include "common/process/exit_code.h"
+#include "common/status.h"
+#include "evaluation/commands/evaluate_command.h"
+#include "evaluation/commands/sample_command.h"
+#include "evaluation/features/extract_features.h"
+#include "evaluation/features/feature_store.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kExitAboveThreshold = 1;
+
+constexpr char kSampleHelp[] = R"(Example:
+  gandem sample runs/demo -n 64 -o grid.png
+  gandem sample runs/demo -n 8 --interpolate 10 -o ways.png
+  gandem sample runs/cgan --per_class 10 -o classes.png
+  gandem sample runs/demo -n 50000 -o samples.npz
+  gandem sample runs/demo --check --threshold 0.5
+
+Exit codes: 0 done, 1 --check is above --threshold, 2 the arguments or the run
+folder must be repaired, 70 internal.)";
+
+constexpr char kEvaluateHelp[] =
+    R"(SOURCE is a run (its newest checkpoint), a checkpoint's folder, or images: a
+folder of PNG files, a .tar of them, or an .npz (docs/evaluation.md).
+
+Examples:
+  gandem evaluate runs/a
+  gandem evaluate runs/a --metric fid,is,kid,prdc --num 10000 --cores 2-3
+  gandem evaluate runs/a --features inception-2015-12-05.pt
+  gandem evaluate images/ --reference other.tar --features net.pt
+
+The same command goes on with what a killed one has begun, and shows the card
+if there is one. Exit codes: 0 done, 2 the arguments or the files must be
+repaired, 75 the same command goes on, 70 internal.)";
+
+// An option whose value is only there if it is given.
+template <typename Value>
+CLI::Option* AddOptional(CLI::App& command, const std::string& name,
+                         std::optional<Value>& value, const std::string& help) {
+  return command.add_option_function<Value>(
+      name, [&value](const Value& given) { value = given; }, help);
+}
+
+// Which checkpoint of a run, and the seed of what it makes.
+void AddCheckpointOptions(CLI::App& command, std::optional<int64_t>& step,
+                          std::optional<uint64_t>& seed,
+                          const std::string& of) {
+  AddOptional(command, "--checkpoint", step,
+              "Step of " + of + "checkpoint [the newest complete one]")
+      ->check(CLI::NonNegativeNumber);
+  AddOptional(command, "--seed", seed, "Seed of the noise [the run's]");
+}
+
+// How its generator makes images.
+void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
+                        StandingOptions& standing) {
+  command.add_option("--truncation", noise.truncation,
+                     "Draw noise values above this again [0: never]");
+  command.add_option("--noise_scale", noise.scale,
+                     "Standard deviation of the noise [1]");
+  command.add_option("--standing_steps", standing.steps,
+                     "Gather batch norm's statistics afresh in so many passes "
+                     "[0: the averages of the training]");
+  command.add_option("--standing_batch", standing.max_batch,
+                     "Largest batch of such a pass [64]");
+}
+
+struct SampleFlags {
+  SampleRequest request;
+  double threshold = std::numeric_limits<double>::infinity();
+};
+
+int PrintReport(const SampleReport& report, const SampleFlags& flags) {
+  for (const std::string& skipped : report.skipped) {
+    absl::FPrintF(stderr, "skipped %s\n", skipped);
+  }
+  absl::PrintF("checkpoint of step %d: %s\n", report.step, report.checkpoint);
+  absl::PrintF("%d images: %s\n", report.num_images, report.output);
+  if (!report.distance.has_value()) return kExitOk;
+  const SampleDistance& distance = *report.distance;
+  absl::PrintF("check %.4f = structure %.4f + histogram %.4f + roughness %.4f",
+               distance.Total(), distance.structure, distance.histogram,
+               distance.roughness);
+  const bool above = !(distance.Total() <= flags.threshold);
+  if (flags.threshold < std::numeric_limits<double>::infinity()) {
+    absl::PrintF(" (%s the threshold %g)", above ? "above" : "within",
+                 flags.threshold);
+  }
+  absl::PrintF("\n");
+  return above ? kExitAboveThreshold : kExitOk;
+}
+
+int RunSample(const SampleFlags& flags) {
+  const absl::StatusOr<SampleReport> report = RunSampleCommand(flags.request);
+  if (!report.ok()) return ReportFailure("sample", report.status());
+  return PrintReport(*report, flags);
+}
+
+struct EvaluateFlags {
+  EvaluateRequest request;
+  std::string cores = {};
+  bool quiet = false;
+};
+
+// Before anything starts threads.
+absl::Status TakeCores(const std::string& text) {
+  if (text.empty()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<int> cores,
+                          ParseCores(text, AllowedCores()));
+  return RunOnCores(cores);
+}
+
+int RunEvaluate(EvaluateFlags& flags) {
+  const absl::Status taken = TakeCores(flags.cores);
+  if (!taken.ok()) return ReportFailure("evaluate", taken);
+  if (!flags.quiet) {
+    flags.request.say = [](const std::string& line) {
+      absl::FPrintF(stderr, "%s\n", line);
+    };
+  }
+  const absl::StatusOr<EvaluateReport> report =
+      RunEvaluateCommand(flags.request);
+  if (!report.ok()) return ReportFailure("evaluate", report.status());
+  if (report->was_there) absl::PrintF("judged before:\n");
+  absl::PrintF("%scard: %s\n", MetricCardText(report->card), report->path);
+  return kExitOk;
+}
+
+struct ExtractFlags {
+  std::string folder;
+  int64_t num = 0;
+  WorkerShare share;
+};
+
+int RunExtract(const ExtractFlags& flags) {
+  const absl::StatusOr<FeatureStore> store = FeatureStore::Open(flags.folder);
+  if (!store.ok()) return ReportFailure("evaluate", store.status());
+  const absl::Status done = ExtractShare(*store, flags.num, flags.share);
+  return done.ok() ? kExitOk : ReportFailure("evaluate", done);
+}
+
+}  // namespace
+
+void AddSampleCommand(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<SampleFlags>();
+  SampleRequest& request = flags->request;
+  CLI::App* command = app.add_subcommand(
+      "sample", "Write images made by a run's newest checkpoint");
+  command->add_option("RUN_DIR", request.run_dir, "Folder of the run")
+      ->required();
+  command
+      ->add_option("-n,--num_images", request.num_images,
+                   "Images, or rows of --interpolate")
+      ->check(CLI::Range(int64_t{1}, SampleRequest::kMaxExported))
+      ->capture_default_str();
+  command->add_option("-o,--output", request.output,
+                      "A grid as .png, or single images: .tar, .npz, or a "
+                      "folder (ends with /) [RUN_DIR/samples/sample-STEP.png]");
+  command->add_option("--interpolate", request.interpolate,
+                      "A grid whose rows lead from one sample to another in "
+                      "so many steps");
+  command->add_option("--per_class", request.per_class,
+                      "A grid with a row of so many images for each class");
+  AddOptional(*command, "--class", request.only_class,
+              "Only images of this class [labels are drawn]");
+  AddSamplingOptions(*command, request.noise, request.standing);
+  AddCheckpointOptions(*command, request.checkpoint, request.seed, "the ");
+  CLI::Option* check = command->add_flag(
+      "--check", request.check,
+      "Also print the distance of 2048 samples from the real images "
+      "(docs/sample_check.md)");
+  command
+      ->add_option("--threshold", flags->threshold,
+                   "Exit with 1 when that distance is above")
+      ->check(CLI::NonNegativeNumber)
+      ->needs(check);
+  command->footer(kSampleHelp);
+  command->callback([flags, &exit_code] { exit_code = RunSample(*flags); });
+}
+
+void AddEvaluateCommand(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<EvaluateFlags>();
+  EvaluateRequest& request = flags->request;
+  SubjectRequest& subject = request.subject;
+  CLI::App* command = app.add_subcommand(
+      "evaluate", "Judge a generator, or images, by FID and its like");
+  command->add_option("SOURCE", subject.source, "Run, checkpoint or images")
+      ->required();
+  AddCheckpointOptions(*command, subject.checkpoint, subject.seed,
+                       "the run's ");
+  AddSamplingOptions(*command, subject.noise, subject.standing);
+  command->add_option("--device", subject.device,
+                      "Where the generator runs: cpu or cuda:N [cpu]");
+  AddOptional(*command, "--num", request.num,
+              "Images to judge [50000 generated ones, or all of the files]");
+  command
+      ->add_option("--metric", request.metrics,
+                   "Any of fid, is, kid, prdc (precision, recall, density, "
+                   "coverage), intra_fid (of each class), with commas between")
+      ->capture_default_str();
+  command->add_option("--reference", request.reference,
+                      "Dataset (recipe or folder of IDX files), statistics "
+                      "file or images [what the run trains on]");
+  command->add_option("--resize", request.resize,
+                      "Kernel that brings images of another size to that of "
+                      "the reference: area, bilinear or bicubic [refuse them]");
+  command->add_option("--features", request.features,
+                      "File of the network that sees the images [a classifier "
+                      "of the dataset; `gandem train-features`]");
+  command->add_option("--output", request.output,
+                      "Folder for the cards [RUN/evaluation]");
+  command->add_option("--save_statistics", request.save_statistics,
+                      "Also write the images' mean and covariance: .npz as "
+                      "pytorch-fid, or .safetensors");
+  command->add_option("--splits", request.splits, "Of the inception score")
+      ->capture_default_str();
+  command
+      ->add_option("--bootstrap", request.bootstrap,
+                   "Replicates for the distance's standard deviation; 0: none")
+      ->capture_default_str();
+  AddOptional(*command, "--workers", request.workers,
+              "Processes that share the images; the figures do not "
+              "depend on it [one a core, at most 16, and one in 1,024 "
+              "images]");
+  command->add_option("--cores", flags->cores,
+                      "Cores to run on, as in 0-3,6 [all]");
+  command->add_flag("--quiet", flags->quiet, "Print no progress");
+  command->footer(kEvaluateHelp);
+  command->callback([flags, &exit_code] { exit_code = RunEvaluate(*flags); });
+}
+
+void AddExtractCommand(CLI::App& app, int& exit_code) {
+  const auto flags = std::make_shared<ExtractFlags>();
+  CLI::App* command = app.add_subcommand("extract");
+  command->group("");  // not in the help
+  command->add_option("FOLDER", flags->folder)->required();
+  command->add_option("--num", flags->num)->required();
+  command->add_option("--worker", flags->share.index)->required();
+  command->add_option("--workers", flags->share.size)->required();
+  command->callback([flags, &exit_code] { exit_code = RunExtract(*flags); });
+}
+
+int ReportFailure(absl::string_view command, const absl::Status& status) {
+  absl::FPrintF(stderr, "gandem %s: %s\n", command, status.message());
+  return ExitCodeOf(status);
+}
+
+}  // namespace gandem

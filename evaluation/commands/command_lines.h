@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The command lines of `gandem sample`, `gandem evaluate` and its workers. Each
+// function adds one, which runs when it is parsed and sets `exit_code`.
+//
+// Owner: main. Thread safety: one thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+void AddSampleCommand(CLI::App& app, int& exit_code);
+void AddEvaluateCommand(CLI::App& app, int& exit_code);
+// `evaluation_job extract`, which no user starts.
+void AddExtractCommand(CLI::App& app, int& exit_code);
+
+// Tells the user why `command` failed; returns the exit code.
+int ReportFailure(absl::string_view command, const absl::Status& status);
+
+}  // namespace gandem
