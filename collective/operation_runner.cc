@@ -35,7 +35,7 @@ absl::Status ReadPayload(const Chunk& chunk, int from, const Visit& visit) {
     }
   }
   if (crc == chunk.crc32c) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
+  return absl::DataLossError(absl::StrCat(
       "checksum of a chunk of rank ", from, " in ", ToString(chunk.tag),
       ": the network or a memory changed it"));
 }

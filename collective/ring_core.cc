@@ -344,7 +344,7 @@ void RingCore::FailLocked(absl::Status reason, int origin) {
 void RingCore::LoseLocked(int rank, const absl::Status& why) {
   // A frame that cannot be right has its own code; a broken connection is
   // UNAVAILABLE whatever gRPC calls it.
-  if (absl::IsInvalidArgument(why)) {
+  if (absl::IsInvalidArgument(why) || absl::IsDataLoss(why)) {
     FailLocked(why, identity_.rank);
     return;
   }
@@ -356,6 +356,11 @@ void RingCore::LoseLocked(int rank, const absl::Status& why) {
 
 absl::Status RingCore::Failure() const {
   if (failure_origin_ == identity_.rank) return failure_;
+  // Damaged data is the affair of the rank that got it.
+  if (absl::IsDataLoss(failure_)) {
+    return absl::UnavailableError(absl::StrCat(
+        "rank ", failure_origin_, " is lost: ", failure_.message()));
+  }
   return Annotate(failure_, absl::StrCat("rank ", failure_origin_));
 }
 

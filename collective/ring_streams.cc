@@ -18,7 +18,9 @@ struct RingCodec {
   static grpc::ByteBuffer Encode(const RingFrame& frame) {
     // A chunk that leaves is one piece.
     const std::vector<SharedBytes>& payload = frame.chunk.payload;
-    return JoinSlices(EncodeRingHead(frame),
+    std::string head = EncodeRingHead(frame);
+    if (GANDEM_FAILPOINT_CORRUPTS("ring.encode_frame")) head.back() ^= 1;
+    return JoinSlices(std::move(head),
                       payload.empty() ? SharedBytes() : payload.front());
   }
   static absl::StatusOr<RingFrame> Decode(const grpc::ByteBuffer& buffer,

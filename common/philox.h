@@ -46,6 +46,7 @@ enum class Purpose : uint32_t {
   kConsistencyGenerated = 17,
   kPenaltyPoint = 18,
   kStandingStatistics = 20,
+  kRollback = 21,
 };
 
 // The numbers of one (seed, purpose, step, index). Streams never overlap: the

@@ -5,11 +5,26 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/files/crc32c.h"
 
 namespace gandem {
 namespace {
 
-constexpr size_t kSizeBytes = 4;
+void Write32(uint32_t number, char* out) {
+  for (int i = 0; i < 4; ++i) out[i] = static_cast<char>(number >> (8 * i));
+}
+
+uint32_t Read32(const std::string& bytes, size_t at) {
+  uint32_t number = 0;
+  for (int i = 0; i < 4; ++i) {
+    number |= uint32_t{static_cast<unsigned char>(bytes[at + i])} << (8 * i);
+  }
+  return number;
+}
+
+uint32_t ChecksumOf(absl::string_view bytes) {
+  return Crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
+}
 
 // Takes the first `size` bytes off `pieces`; empty: there are fewer.
 std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
@@ -34,32 +49,39 @@ absl::Status MalformedMessage(absl::string_view name, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(name, ": ", what));
 }
 
+absl::Status DamagedMessage(absl::string_view name, absl::string_view what) {
+  return absl::DataLossError(absl::StrCat(
+      name, ": ", what, ": the network or a memory has changed it"));
+}
+
+std::string WirePrefix(absl::string_view header) {
+  std::string prefix(kWirePrefixBytes, '\0');
+  Write32(static_cast<uint32_t>(header.size()), prefix.data());
+  Write32(ChecksumOf(header), prefix.data() + 4);
+  return prefix;
+}
+
 std::string EncodeWireHeader(const google::protobuf::Message& header,
                              size_t max_bytes) {
-  std::string head(kSizeBytes, '\0');
-  GANDEM_CHECK(header.AppendToString(&head));
-  const size_t size = head.size() - kSizeBytes;
-  GANDEM_CHECK(size <= max_bytes);
-  for (size_t i = 0; i < kSizeBytes; ++i) {
-    head[i] = static_cast<char>(size >> (8 * i));
-  }
-  return head;
+  const std::string bytes = header.SerializeAsString();
+  GANDEM_CHECK(header.IsInitialized() && bytes.size() <= max_bytes);
+  return WirePrefix(bytes) + bytes;
 }
 
 absl::Status TakeWireHeader(absl::string_view name, size_t max_bytes,
                             std::vector<SharedBytes>& pieces,
                             google::protobuf::Message& header) {
-  const std::optional<std::string> prefix = TakeBytes(pieces, kSizeBytes);
+  const std::optional<std::string> prefix = TakeBytes(pieces, kWirePrefixBytes);
   if (!prefix.has_value()) return MalformedMessage(name, "no header size");
-  size_t size = 0;
-  for (size_t i = 0; i < kSizeBytes; ++i) {
-    size |= size_t{static_cast<unsigned char>((*prefix)[i])} << (8 * i);
-  }
+  const size_t size = Read32(*prefix, 0);
   if (size > max_bytes) {
-    return MalformedMessage(name, absl::StrCat("header size ", size));
+    return DamagedMessage(name, absl::StrCat("header size ", size));
   }
   const std::optional<std::string> bytes = TakeBytes(pieces, size);
-  if (!bytes.has_value() || !header.ParseFromString(*bytes)) {
+  if (!bytes.has_value() || ChecksumOf(*bytes) != Read32(*prefix, 4)) {
+    return DamagedMessage(name, "checksum of the header");
+  }
+  if (!header.ParseFromString(*bytes)) {
     return MalformedMessage(
         name, absl::StrCat("header is not a ", header.GetDescriptor()->name()));
   }

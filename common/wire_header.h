@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What the codecs of our framed streams share. A message is
-//   u32 little-endian header size | header, a protobuf | payload
-// Reading trusts nothing. `name` begins all errors: "malformed frame".
+//   u32 size of the header | u32 its CRC32C | header, a protobuf | payload
+// both numbers little-endian. Reading trusts nothing. `name` begins all errors.
 //
 // Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT says what is malformed.
+// Errors:
+//   DATA_LOSS         a checksum does not fit: to send it again may help.
+//   INVALID_ARGUMENT  malformed, as its sender made it; says what.
 #pragma once
 
 #include <google/protobuf/message.h>
@@ -25,13 +27,18 @@
 namespace gandem {
 
 absl::Status MalformedMessage(absl::string_view name, absl::string_view what);
+absl::Status DamagedMessage(absl::string_view name, absl::string_view what);
 
-// Size and bytes of `header`, which must have at most `max_bytes`.
+// What stands before the bytes of a header.
+inline constexpr size_t kWirePrefixBytes = 8;
+std::string WirePrefix(absl::string_view header);
+
+// Prefix and bytes of `header`, which must have at most `max_bytes`.
 std::string EncodeWireHeader(const google::protobuf::Message& header,
                              size_t max_bytes);
 
-// Takes size and bytes of a header off the pieces of a message, which then are
-// its payload.
+// Takes prefix and bytes of a header off the pieces of a message, which then
+// are its payload.
 absl::Status TakeWireHeader(absl::string_view name, size_t max_bytes,
                             std::vector<SharedBytes>& pieces,
                             google::protobuf::Message& header);

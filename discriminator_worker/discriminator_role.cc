@@ -213,7 +213,7 @@ absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
     GANDEM_FAILPOINT("discriminator.before_update");
     objective_.EndStep();
   };
-  GANDEM_RETURN_IF_ERROR(Update(before, deadline));
+  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, deadline));
   parts_.optimizer->ZeroGradients();
   GANDEM_FAILPOINT("discriminator.after_update");
   return absl::OkStatus();

@@ -126,6 +126,9 @@ class GeneratorExchange {
   // All images have arrived, and the discriminator knows that none will follow.
   virtual absl::Status Finish(absl::Time deadline) = 0;
 
+  // Of either direction, since the beginning: each was sent again.
+  virtual int64_t messages_damaged() const = 0;
+
   virtual void Close(absl::Status reason) = 0;
 };
 

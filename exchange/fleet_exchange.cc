@@ -74,6 +74,12 @@ class FleetExchange : public GeneratorExchange {
     return ends_[source]->TakeCritic(version, deadline);
   }
 
+  int64_t messages_damaged() const override {
+    int64_t sum = 0;
+    for (const auto& end : ends_) sum += end->messages_damaged();
+    return sum;
+  }
+
   absl::Status Finish(absl::Time deadline) override {
     for (; num_finished_ < ends_.size(); ++num_finished_) {
       GANDEM_RETURN_IF_ERROR(ends_[num_finished_]->Finish(deadline));

@@ -115,6 +115,8 @@ class InProcessGenerator : public GeneratorExchange {
     return end_->FinishGenerator(options_.rank, /*is_confirmed=*/true);
   }
 
+  int64_t messages_damaged() const override { return 0; }
+
   void Close(absl::Status reason) override {
     link_->inbox().Close(std::move(reason));
     link_->CountChange();

@@ -300,7 +300,7 @@ absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
   if (SharedBytes* const payload = PayloadIn(frame.body)) {
     uint32_t crc = 0;
     std::tie(*payload, crc) = JoinPieces(left);
-    if (crc != header.crc32c()) return Malformed("checksum of the payload");
+    if (crc != header.crc32c()) return DamagedMessage(kFrame, "checksum of the payload");
   }
   return frame;
 }

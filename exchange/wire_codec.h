@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames of proto/exchange.proto as bytes: u32 little-endian header size,
-// TensorHeader, payload. Reading trusts nothing: sizes, enums, shapes, limits
-// and the checksum are checked before anything is allocated or used.
+// Frames of proto/exchange.proto as bytes: a TensorHeader behind its prefix
+// (common/wire_header.h), and the payload. Reading trusts nothing: sizes, enums,
+// shapes, limits and checksums are checked before anything is allocated or
+// used.
 //
 // Owner: values; a decoded payload is a copy of its own, aligned for tensors.
 // Thread safety: pure functions.
-// Errors: INVALID_ARGUMENT names the field of a malformed frame.
+// Errors: those of common/wire_header.h; INVALID_ARGUMENT names the field.
 #pragma once
 
 #include <cstddef>

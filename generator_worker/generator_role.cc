@@ -187,7 +187,7 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
 
 absl::Status GeneratorRole::EndStep(absl::Time deadline) {
   const auto before = [] { GANDEM_FAILPOINT("generator.before_update"); };
-  GANDEM_RETURN_IF_ERROR(Update(before, deadline));
+  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, deadline));
   // Ranks that are not at one state have no average.
   if ((round() + 1) % options_.rounds_to_agreement == 0) {
     const TraceSpan span("average");
@@ -212,6 +212,7 @@ RoundMetrics GeneratorRole::Measured() {
   metrics.set_lag(round() + 1 -
                   feedback_->critic_version() /
                       options_.schedule.discriminator_steps_per_round);
+  metrics.set_messages_damaged(exchange_->messages_damaged());
   if (parts_.write_samples) {
     const TraceSpan span("sample grid");
     metrics.set_sample_grid(parts_.write_samples(round() + 1, *parts_.average));

@@ -118,7 +118,8 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
                     role_plan.optimizer_use));
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());
-  parts.noise = KeyedNoise(plan.seed, parts.network->noise_dim(), compute);
+  parts.noise =
+      KeyedNoise(plan.noise_seed, parts.network->noise_dim(), compute);
   if (plan.data.has_pairs()) {
     GANDEM_ASSIGN_OR_RETURN(parts.pairs, OpenPairReader(plan.data, compute));
   }

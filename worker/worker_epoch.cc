@@ -91,7 +91,7 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
-  const absl::Status opened = OpenEnds();
+  const absl::Status opened = Judge(OpenEnds());
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
   // The coordinator refused this worker, and the others need not wait for it.
@@ -102,7 +102,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   EndIfOver(*joined);
   GANDEM_RETURN_IF_ERROR(ended());
   StartHeartbeats();
-  absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
+  absl::Status done = Judge(CatchTorch([&] { return RunAllRounds(*joined); }));
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);
@@ -117,6 +117,19 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &WorkerEpoch::HasEnded));
   return ended_;
+}
+
+absl::Status WorkerEpoch::Judge(absl::Status failure) const {
+  const bool has_begun = gate_.started() >= place_.first_round;
+  const bool is_missing =
+      absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
+  // A file that could be read before: its mount may come back.
+  if (has_begun && is_missing) return absl::DataLossError(failure.message());
+  // It would be damaged again.
+  if (!has_begun && absl::IsDataLoss(failure)) {
+    return absl::FailedPreconditionError(failure.message());
+  }
+  return failure;
 }
 
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
@@ -256,8 +269,7 @@ absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
   HeartbeatRequest request;
   request.set_started_round(place_.first_round - 1);
   request.set_completed_rounds(place_.first_round);
-  request.set_failure(failure.ToString());
-  request.set_failure_exit_code(ExitCodeOf(failure));
+  SetFailure(failure, request);
   const auto told = client_->Heartbeat(request);
   if (!told.ok()) {
     GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());

@@ -104,8 +104,9 @@ class Worker {
       GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
                       assignment.run_epoch(), assignment.incarnation(),
                       assignment.first_round(), StartText(assignment));
-      GANDEM_ASSIGN_OR_RETURN(const WorkerEpoch::Outcome outcome,
-                              RunEpoch(assignment, MakeRunPlan(config)));
+      GANDEM_ASSIGN_OR_RETURN(
+          const WorkerEpoch::Outcome outcome,
+          RunEpoch(assignment, MakeRunPlan(config, assignment.rollbacks())));
       switch (outcome) {
         case WorkerEpoch::Outcome::kRunComplete:
           return kExitOk;
@@ -264,7 +265,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
       RunWorker(role, std::move(roles), flags);
   if (code.ok()) return *code;
   GANDEM_LOG_ERROR("{}", code.status());
-  return ExitCodeOf(code.status());
+  return WorkerExitCodeOf(code.status());
 }
 
 }  // namespace gandem

@@ -156,6 +156,7 @@ void CheckControl(const ControlConfig& control, Faults& faults) {
   faults.CheckRange("control.grace_seconds", control.grace_seconds(), 0, kDay);
   faults.CheckRange("control.restart_budget", control.restart_budget(), 0,
                     1'000'000);
+  faults.CheckRange("control.max_rollbacks", control.max_rollbacks(), 1, 1'000);
   faults.CheckRange("control.join_timeout_seconds",
                     control.join_timeout_seconds(), 1, kDay);
   faults.CheckRange("control.metrics_every_rounds",

@@ -21,6 +21,14 @@ constexpr size_t kMaxUnsettledShards = 8;
 
 }  // namespace
 
+void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
+  const ExitCode code = WorkerExitCodeOf(failure);
+  request.set_failure(code == kExitDiverged
+                          ? absl::StrCat("has diverged: ", failure.message())
+                          : failure.ToString());
+  request.set_failure_exit_code(code);
+}
+
 Heartbeats::Heartbeats(ControlClient* client, Options options)
     : client_(client),
       options_(std::move(options)),
@@ -159,8 +167,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     }
     is_last = !failure_.ok() && is_all;
     if (is_last) {
-      request.set_failure(failure_.ToString());
-      request.set_failure_exit_code(ExitCodeOf(failure_));
+      SetFailure(failure_, request);
     }
   }
   const auto reply = client_->Heartbeat(request);

@@ -27,6 +27,9 @@
 
 namespace gandem {
 
+// What the coordinator is told of a worker's first failure.
+void SetFailure(const absl::Status& failure, HeartbeatRequest& request);
+
 class Heartbeats {
  public:
   // The fields of HeartbeatRequest.

@@ -12,12 +12,13 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     case absl::StatusCode::kDeadlineExceeded:
     case absl::StatusCode::kUnavailable:
       return kExitResumable;
+    case absl::StatusCode::kOutOfRange:
+      return kExitDiverged;
     case absl::StatusCode::kAlreadyExists:
     case absl::StatusCode::kDataLoss:
     case absl::StatusCode::kFailedPrecondition:
     case absl::StatusCode::kInvalidArgument:
     case absl::StatusCode::kNotFound:
-    case absl::StatusCode::kOutOfRange:
     case absl::StatusCode::kPermissionDenied:
     case absl::StatusCode::kUnauthenticated:
     case absl::StatusCode::kUnimplemented:
@@ -25,6 +26,10 @@ ExitCode ExitCodeOf(const absl::Status& status) {
     default:
       return kExitInternal;
   }
+}
+
+ExitCode WorkerExitCodeOf(const absl::Status& status) {
+  return absl::IsDataLoss(status) ? kExitDamaged : ExitCodeOf(status);
 }
 
 }  // namespace gandem

@@ -59,6 +59,7 @@ constexpr absl::string_view kNames[] = {
     "exchange.before_publish",
     "exchange.critic_acknowledged",
     "exchange.critic_received",
+    "exchange.encode_frame",
     "exchange.feedback_received",
     "exchange.finish_answered",
     "exchange.greeted",
@@ -78,17 +79,20 @@ constexpr absl::string_view kNames[] = {
     "ring.admitted",
     "ring.before_open",
     "ring.before_send",
+    "ring.encode_frame",
     "ring.received",
+    "update.gradients",
 };
 // clang-format on
 
-enum class Kind { kKill, kStop, kCut };
+enum class Kind { kKill, kStop, kCut, kCorrupt };
 
 struct Armed {
   Kind kind = Kind::kKill;
   std::string connections;  // to cut
   std::string name;
   int64_t count = 0;
+  bool repeats = false;  // at later passes too
   std::string marker;
   std::atomic<int64_t> passes{0};
 };
@@ -122,10 +126,12 @@ absl::Status ParseKind(absl::string_view text, Armed& armed) {
   } else if (absl::ConsumePrefix(&text, "cut=")) {
     armed.kind = Kind::kCut;
     armed.connections = std::string(text);
+  } else if (text == "corrupt") {
+    armed.kind = Kind::kCorrupt;
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat(kFailpointVariable, ": '", text,
-                     "' is not one of kill, stop, cut, cut=SOCKET"));
+                     "' is not one of kill, stop, cut, cut=SOCKET, corrupt"));
   }
   return absl::OkStatus();
 }
@@ -136,22 +142,28 @@ namespace internal {
 
 constinit std::atomic<bool> failpoint_armed{false};
 
-void PassFailpoint(absl::string_view name) {
+bool PassFailpoint(absl::string_view name) {
   Armed& armed = TheArmed();
-  if (name != armed.name) return;
-  if (armed.passes.fetch_add(1) + 1 != armed.count) return;
-  if (!Mark(armed.marker)) return;
+  if (name != armed.name) return false;
+  const int64_t pass = armed.passes.fetch_add(1) + 1;
+  if (pass < armed.count || (pass > armed.count && !armed.repeats)) {
+    return false;
+  }
+  if (!Mark(armed.marker)) return false;
   switch (armed.kind) {
     case Kind::kKill:
       kill(getpid(), SIGKILL);
       while (true) pause();  // nothing may run between here and the signal
     case Kind::kStop:
       kill(getpid(), SIGSTOP);
-      return;
+      return false;
     case Kind::kCut:
       CutConnections(armed.connections);
-      return;
+      return false;
+    case Kind::kCorrupt:
+      return true;
   }
+  return false;
 }
 
 }  // namespace internal
@@ -167,10 +179,12 @@ absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
   const std::vector<std::string> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 2));
   int64_t count = 0;
-  if (parts.size() < 2 || !absl::SimpleAtoi(parts[1], &count) || count < 1) {
+  absl::string_view passes = parts.size() < 2 ? "" : parts[1];
+  const bool repeats = absl::ConsumeSuffix(&passes, "+");
+  if (!absl::SimpleAtoi(passes, &count) || count < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat(kFailpointVariable, "='", text,
-                     "' is not [KIND ]NAME[@PROCESS]:N[:FILE] with N >= 1"));
+                     "' is not [KIND ]NAME[@PROCESS]:N[+][:FILE], N >= 1"));
   }
   std::pair<absl::string_view, absl::string_view> kind_and_point =
       absl::StrSplit(parts[0], absl::MaxSplits(' ', 1));
@@ -192,6 +206,7 @@ absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
   }
   armed.name = std::string(name);
   armed.count = count;
+  armed.repeats = repeats;
   armed.marker = parts.size() > 2 ? parts[2] : "";
   armed.passes.store(0);
   internal::failpoint_armed.store(true);

@@ -14,6 +14,9 @@
 //   GANDEM_FAILPOINT="cut=fleet ring.before_send:40"
 //     The process's connections whose names contain "fleet" break, and it goes
 //     on; "cut" breaks all (cut_connections.h).
+//   GANDEM_FAILPOINT="corrupt update.gradients@generator-0:7"
+//     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS asks; with
+//     "7+" from then on.
 //
 // All names stand in one table in failpoint.cc; a test compares it with the
 // code.
@@ -37,7 +40,7 @@ inline constexpr char kFailpointVariable[] = "GANDEM_FAILPOINT";
 //                     not >= 1.
 absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 
-// "[KIND ]NAME[@PROCESS]:N[:FILE]"; empty, or for another process: disarms.
+// "[KIND ]NAME[@PROCESS]:N[+][:FILE]"; empty, or for another process: disarms.
 absl::Status ArmFailpoint(absl::string_view text,
                           absl::string_view process = "");
 
@@ -45,7 +48,8 @@ std::span<const absl::string_view> FailpointNames();
 
 namespace internal {
 extern std::atomic<bool> failpoint_armed;
-void PassFailpoint(absl::string_view name);
+// True: what passes is to be damaged.
+bool PassFailpoint(absl::string_view name);
 }  // namespace internal
 
 }  // namespace gandem
@@ -57,3 +61,8 @@ void PassFailpoint(absl::string_view name);
       ::gandem::internal::PassFailpoint(name);                                 \
     }                                                                          \
   } while (false)
+
+// The same, and whether the caller is to damage what passes.
+#define GANDEM_FAILPOINT_CORRUPTS(name)                                   \
+  (::gandem::internal::failpoint_armed.load(std::memory_order_relaxed) && \
+   ::gandem::internal::PassFailpoint(name))

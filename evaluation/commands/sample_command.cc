@@ -205,7 +205,7 @@ absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
   report.checkpoint = generator.checkpoint;
   report.step = generator.step;
   report.skipped = generator.skipped;
-  const uint64_t seed = request.seed.value_or(generator.plan.seed);
+  const uint64_t seed = request.seed.value_or(generator.plan.samples.seed);
   report.output = request.output;
   if (report.output.empty()) {
     const std::string folder = request.run_dir + "/samples";

@@ -2,6 +2,7 @@
 #include "exchange/rpc/exchange_client.h"
 
 #include <algorithm>
+#include <atomic>
 #include <optional>
 #include <utility>
 
@@ -24,6 +25,8 @@ namespace {
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
 constexpr absl::Duration kLastBackoff = absl::Seconds(2);
+// What arrives damaged is sent again so often before that is an error.
+constexpr int kMostDamaged = 1;
 
 // gRPC uses the codes of the second group for broken connections too.
 bool IsWorthRetrying(const absl::Status& status) {
@@ -35,6 +38,7 @@ bool IsWorthRetrying(const absl::Status& status) {
     case absl::StatusCode::kCancelled:
     case absl::StatusCode::kUnknown:
     case absl::StatusCode::kInternal:
+    case absl::StatusCode::kDataLoss:  // a message was damaged
       return true;
     default:
       return false;
@@ -98,6 +102,8 @@ class ExchangeClient : public GeneratorExchange {
     return core_->WaitForFinish(deadline);
   }
 
+  int64_t messages_damaged() const override { return messages_damaged_; }
+
   void Close(absl::Status reason) override {
     core_->Fail(std::move(reason));
     {
@@ -117,9 +123,13 @@ class ExchangeClient : public GeneratorExchange {
   void KeepConnected() {
     absl::Duration backoff = kFirstBackoff;
     bool lost = false;
+    int damaged_in_a_row = 0;
     while (!core_->WaitForFailure(absl::InfinitePast())) {
       const absl::Status ended = Connect(lost);
-      if (!IsWorthRetrying(ended)) {
+      if (absl::IsDataLoss(ended)) ++messages_damaged_;
+      if (core_->has_progressed()) damaged_in_a_row = 0;
+      damaged_in_a_row += absl::IsDataLoss(ended) ? 1 : 0;
+      if (!IsWorthRetrying(ended) || damaged_in_a_row > kMostDamaged) {
         core_->Fail(
             Annotate(FinalError(ended),
                      absl::StrCat("exchange with discriminator ", address_)));
@@ -210,6 +220,8 @@ class ExchangeClient : public GeneratorExchange {
   const std::shared_ptr<ClientCore> core_;
 
   std::optional<FrameSender> server_;  // used by the thread only
+
+  std::atomic<int64_t> messages_damaged_ = 0;
 
   absl::Mutex mu_;
   ClientStreams streams_ ABSL_GUARDED_BY(mu_);  // of the current connection

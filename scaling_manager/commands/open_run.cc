@@ -104,6 +104,9 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
       .restart_budget = control.restart_budget(),
+      .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
+                           ? control.max_rollbacks()
+                           : 0,
       .keep_last = config.checkpoint().keep_last(),
       .keep_every = config.checkpoint().keep_every(),
       .evaluate_every = options.evaluate_every};

@@ -100,6 +100,10 @@ std::string WorkerText(const WorkerStatus& worker) {
                           worker.last().round(), worker.last().loss(),
                           worker.last().lag());
   }
+  if (worker.last().messages_damaged() > 0) {
+    absl::StrAppend(&text, "  ", worker.last().messages_damaged(),
+                    " damaged messages, sent again");
+  }
   return text;
 }
 

@@ -30,6 +30,7 @@ class CheckpointCommits {
     int64_t run_epoch = 0;
     std::vector<CheckpointFile> files = {};  // sorted by name
     absl::Status shards = {};  // the first worker's error: it is given up
+    int64_t rollbacks = 0;     // of the run, so far
   };
 
   // Of a run of `rounds` rounds.

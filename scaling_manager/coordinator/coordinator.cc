@@ -144,6 +144,7 @@ RegisterReply Coordinator::Assignment(const Place& place) const {
   reply.set_run_dir(options_.run_dir);
   reply.set_first_round(first_round_);
   reply.set_committed_step(commits_.committed_step());
+  reply.set_rollbacks(counters_.rollbacks());
   if (members_.source() == Membership::Source::kCheckpoint) {
     reply.set_resume_from(resume_from_);
     return reply;

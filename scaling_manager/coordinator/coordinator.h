@@ -74,6 +74,7 @@ class Coordinator {
     absl::Duration join_timeout = absl::Seconds(120);
     absl::Duration grace = absl::Seconds(30);
     int restart_budget = 5;
+    int max_rollbacks = 0;  // of a run that diverges; 0: it ends
     int64_t keep_last = 2;
     int64_t keep_every = 0;
     // Above 0: checkpoints that are due to be judged are kept before they may
@@ -131,16 +132,22 @@ class Coordinator {
   Coordinator(Options options, const RunCounters& counters);
   absl::Status Open();
 
-  // Writes the next epoch's number; nobody has joined it yet.
-  absl::Status CountEpoch(bool from_memory) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  void BeginEpoch(const std::string& why) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::Status TryBeginEpoch() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Writes `next` with the next epoch's number; nobody has joined it yet.
+  absl::Status CountEpoch(RunCounters next, bool from_memory)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // From the newest checkpoint. `rolls_back`: it goes on with other noise.
+  void BeginEpoch(const std::string& why, bool rolls_back = false)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Status TryBeginEpoch(bool rolls_back)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // All members have joined.
   void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Handles the death, or keeps it until the commits are done.
   void TakeDeath(Place& place, Death death) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void HandleDeath(Place& place, const Death& death)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The numbers of a worker are not finite: the run ends or goes back.
+  void Diverge(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The epoch cannot go on with this worker; without it perhaps.
   void LoseMember(Place& place, const std::string& how)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

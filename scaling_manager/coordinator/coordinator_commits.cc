@@ -17,6 +17,7 @@ void Coordinator::CommitAll() {
     {
       absl::MutexLock lock(&mu_);
       job = commits_.Take();
+      if (job.has_value()) job->rollbacks = counters_.rollbacks();
     }
     if (!job.has_value()) return;
     DiskResult result;
@@ -56,6 +57,7 @@ absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
   manifest.set_step(job.step);
   manifest.set_run_epoch(job.run_epoch);
   manifest.set_config_hash(options_.config_hash);
+  manifest.set_rollbacks(job.rollbacks);
   manifest.mutable_files()->Assign(job.files.begin(), job.files.end());
   return CommitCheckpoint(options_.run_dir, manifest);
 }

@@ -39,7 +39,7 @@ absl::Status Coordinator::Open() {
   absl::MutexLock lock(&mu_);
   last_tick_ = phase_since_ = options_.clock->Now();
   if (!options_.external || counters_.run_epoch() == 0) {
-    return TryBeginEpoch();
+    return TryBeginEpoch(/*rolls_back=*/false);
   }
   // Workers of an earlier coordinator may still be at work. Their unfinished
   // checkpoints stay until it is known that they do not come back.
@@ -54,8 +54,7 @@ absl::Status Coordinator::Open() {
   return absl::OkStatus();
 }
 
-absl::Status Coordinator::CountEpoch(bool from_memory) {
-  RunCounters next = counters_;
+absl::Status Coordinator::CountEpoch(RunCounters next, bool from_memory) {
   next.set_run_epoch(counters_.run_epoch() + 1);
   GANDEM_RETURN_IF_ERROR(WriteRunCounters(options_.run_dir, next));
   GANDEM_FAILPOINT("coordinator.after_epoch");
@@ -66,11 +65,19 @@ absl::Status Coordinator::CountEpoch(bool from_memory) {
   return absl::OkStatus();
 }
 
-absl::Status Coordinator::TryBeginEpoch() {
+absl::Status Coordinator::TryBeginEpoch(bool rolls_back) {
   GANDEM_RETURN_IF_ERROR(RemovePending(options_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(options_.run_dir));
-  GANDEM_RETURN_IF_ERROR(CountEpoch(/*from_memory=*/false));
+  RunCounters next = counters_;
+  next.set_first_round(newest.step);
+  next.set_rollbacks(newest.manifest.rollbacks());
+  // Since that checkpoint the run may have gone back to it before.
+  if (rolls_back || counters_.first_round() == newest.step) {
+    next.set_rollbacks(std::max(next.rollbacks(), counters_.rollbacks()) +
+                       (rolls_back ? 1 : 0));
+  }
+  GANDEM_RETURN_IF_ERROR(CountEpoch(next, /*from_memory=*/false));
   changes_.clear();
   for (const std::string& skipped : newest.skipped_with_reason) {
     AddEvent(absl::StrCat("skipped a damaged checkpoint: ", skipped));
@@ -88,13 +95,13 @@ absl::Status Coordinator::TryBeginEpoch() {
   return absl::OkStatus();
 }
 
-void Coordinator::BeginEpoch(const std::string& why) {
+void Coordinator::BeginEpoch(const std::string& why, bool rolls_back) {
   AddEvent(absl::StrCat("new run epoch: ", why));
   if (!stopping_.reason().empty()) {
     End(ResumableOutcome(stopping_.reason(), commits_));
     return;
   }
-  const absl::Status begun = TryBeginEpoch();
+  const absl::Status begun = TryBeginEpoch(rolls_back);
   if (!begun.ok()) EndWithoutEpoch(begun);
 }
 
@@ -131,6 +138,8 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
   stopping_.NoteFailure(what);
   if (death.exit_code == kExitUsage) {
     End({StatusReply::FAILED, kExitUsage, what});
+  } else if (death.exit_code == kExitDiverged && in_epoch) {
+    Diverge(what);
   } else if (phase_ == Phase::kStopping) {
     End(ResumableOutcome(absl::StrCat(what, " while the run was stopping"),
                          commits_));
@@ -143,6 +152,27 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
   } else {
     AddEvent(what);
   }
+}
+
+void Coordinator::Diverge(const std::string& what) {
+  if (phase_ != Phase::kStopping &&
+      counters_.rollbacks() < options_.max_rollbacks) {
+    BeginEpoch(absl::StrCat(what, "; rollback ", counters_.rollbacks() + 1,
+                            " of ", options_.max_rollbacks,
+                            ": other noise from the newest checkpoint on"),
+               /*rolls_back=*/true);
+    return;
+  }
+  const std::string after =
+      options_.max_rollbacks > 0
+          ? absl::StrCat(" after ", counters_.rollbacks(), " rollbacks")
+          : "";
+  End({StatusReply::FAILED, kExitDiverged,
+       absl::StrCat(what, after, ". ", commits_.NewestText(),
+                    ", from before that; no later one was written. Try a "
+                    "smaller learning rate, clip_gradient_norm",
+                    after.empty() ? ", or control.on_divergence: ROLLBACK" : "",
+                    "; a setting that differs needs a new run folder")});
 }
 
 void Coordinator::WorkerStarted(WorkerKey key, int64_t pid) {

@@ -39,7 +39,7 @@ void Coordinator::LoseMember(Place& place, const std::string& how) {
 void Coordinator::BeginReform(WorkerKey key, const std::string& what) {
   changes_.emplace_back(key, what);
   if (IsReforming()) return;
-  const absl::Status counted = CountEpoch(/*from_memory=*/true);
+  const absl::Status counted = CountEpoch(counters_, /*from_memory=*/true);
   if (!counted.ok()) EndWithoutEpoch(counted);
 }
 

@@ -35,7 +35,8 @@ absl::StatusOr<RunCounters> ReadRunCounters(const std::string& run_dir) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadStateFile(path));
   RunCounters counters;
   absl::Status status = ParseTextProto(text, path, counters);
-  if (status.ok() && (counters.run_epoch() < 0 || counters.incarnation() < 0)) {
+  if (status.ok() && (counters.run_epoch() < 0 || counters.incarnation() < 0 ||
+                      counters.first_round() < 0 || counters.rollbacks() < 0)) {
     status = absl::InvalidArgumentError(
         absl::StrCat(path, ": a counter is negative"));
   }

@@ -13,6 +13,7 @@
 #include "collective/ring_codec.h"
 #include "collective/ring_core.h"
 #include "common/check.h"
+#include "common/wire_header.h"
 
 namespace gandem {
 namespace {
@@ -45,9 +46,10 @@ void Handle(const RingFrame& frame) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
+  const absl::string_view rest(reinterpret_cast<const char*>(data) + 2,
+                               size - 2);
   const std::string message =
-      std::string{static_cast<char>(data[1]), 0, 0, 0} +
-      std::string(reinterpret_cast<const char*>(data) + 2, size - 2);
+      gandem::WirePrefix(rest.substr(0, data[1])) + std::string(rest);
   const size_t piece_bytes = std::max<size_t>(1, data[0]);
   const auto frame = gandem::Decode(message, piece_bytes);
   if (!frame.ok()) return 0;

@@ -74,6 +74,9 @@ class DelayedGenerator : public GeneratorExchange {
     GANDEM_RETURN_IF_ERROR(delays_.Pass(deadline));
     return below_->Finish(deadline);
   }
+  int64_t messages_damaged() const override {
+    return below_->messages_damaged();
+  }
   void Close(absl::Status reason) override { below_->Close(std::move(reason)); }
 
  private:

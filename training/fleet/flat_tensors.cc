@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/fleet/flat_tensors.h"
 
-#include <cmath>
-
 #include "common/check.h"
 #include "models/torch.h"
 
@@ -54,13 +52,6 @@ std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
     buckets.back().push_back(tensor);
   }
   return buckets;
-}
-
-bool IsFinite(const at::Tensor& values) {
-  // A sum keeps infinities and NaN. Short types are added in float32.
-  const at::ScalarType type =
-      values.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-  return std::isfinite(values.sum(type).item<double>());
 }
 
 std::span<std::byte> BytesOf(const at::Tensor& tensor) {

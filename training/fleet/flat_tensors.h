@@ -43,9 +43,6 @@ class FlatTensors {
 std::vector<std::vector<at::Tensor>> SplitIntoBuckets(
     const std::vector<at::Tensor>& tensors, int64_t limit_bytes);
 
-// Whether all values are finite; one pass.
-bool IsFinite(const at::Tensor& values);
-
 // The bytes of contiguous memory, wherever it is.
 std::span<std::byte> BytesOf(const at::Tensor& tensor);
 

@@ -13,6 +13,7 @@
 #include "common/check.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "training/state/finite.h"
 
 namespace gandem {
 namespace {
@@ -203,12 +204,11 @@ absl::Status GradientBuckets::CheckFlags(const at::Tensor& flags) const {
     const int64_t parameter = static_cast<int64_t>(digits[0]) * kBase +
                               static_cast<int64_t>(digits[1]) - 1;
     if (parameter < 0) continue;
-    return absl::FailedPreconditionError(absl::StrCat(
-        "the gradient of ", parameters_[parameter].first, " on rank ", rank,
-        " is not finite: the run goes on from its last checkpoint with a "
-        "smaller learning rate or with clip_gradient_norm"));
+    return absl::OutOfRangeError(
+        absl::StrCat("the gradient of ", parameters_[parameter].first,
+                     " on rank ", rank, " is not finite"));
   }
-  return absl::FailedPreconditionError(
+  return absl::OutOfRangeError(
       "the sum of the ranks' gradients is not finite, though each of them is: "
       "it is too large for sync.wire");
 }

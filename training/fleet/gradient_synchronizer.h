@@ -27,8 +27,8 @@
 // Thread safety: one compute thread.
 // Errors of both waiting calls, the same on all ranks; final but for the first:
 //   DEADLINE_EXCEEDED    call again.
-//   FAILED_PRECONDITION  no rank has a gradient of a parameter, or a gradient
-//                        is not finite; names parameter and rank.
+//   FAILED_PRECONDITION  no rank has a gradient of a parameter; names it.
+//   OUT_OF_RANGE         a gradient is not finite; names parameter and rank.
 //   DATA_LOSS            the ranks' states differ; names the first tensor.
 //   Collective::Wait's others.
 #pragma once

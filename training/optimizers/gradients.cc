@@ -1,22 +1,62 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/gradients.h"
 
+#include <algorithm>
 #include <cmath>
+#include <limits>
 #include <vector>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "training/state/finite.h"
 
 namespace gandem {
+namespace {
+
+// For values whose squares leave the range of their type; itself not finite
+// where one of them is not.
+double WideNorm(const std::vector<at::Tensor>& tensors) {
+  double largest = 0;
+  for (const at::Tensor& tensor : tensors) {
+    if (!IsFinite(tensor)) return std::numeric_limits<double>::infinity();
+    largest = std::max(largest, tensor.abs().max().item<double>());
+  }
+  double squares = 0;
+  for (const at::Tensor& tensor : tensors) {
+    const double part =
+        tensor.to(at::kDouble).div(largest).norm().item<double>();
+    squares += part * part;
+  }
+  return largest * std::sqrt(squares);
+}
+
+absl::Status NotFinite(const torch::nn::Module& network) {
+  for (const auto& parameter : network.named_parameters()) {
+    const at::Tensor& gradient = parameter.value().grad();
+    if (gradient.defined() && !IsFinite(gradient)) {
+      return absl::OutOfRangeError(
+          absl::StrCat("the gradient of ", parameter.key(), " is not finite"));
+    }
+  }
+  return absl::OutOfRangeError("the norm of the gradients is not finite");
+}
+
+}  // namespace
 
 double GradientNorm(const torch::nn::Module& network) {
   const torch::NoGradGuard no_grad;
+  std::vector<at::Tensor> gradients;
   std::vector<at::Tensor> norms;
   for (const at::Tensor& parameter : network.parameters()) {
-    if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
+    if (!parameter.grad().defined()) continue;
+    gradients.push_back(parameter.grad());
+    norms.push_back(parameter.grad().norm());
   }
   if (norms.empty()) return 0;
-  return at::stack(norms).norm().item<double>();
+  const double norm = at::stack(norms).norm().item<double>();
+  return std::isfinite(norm) ? norm : WideNorm(gradients);
 }
 
 double ClipGradientNorm(const torch::nn::Module& network, double max_norm) {
@@ -40,6 +80,7 @@ absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
   }
   if (skip) return 0.0;
   const double norm = ClipGradientNorm(network, max_norm);
+  if (!std::isfinite(norm)) return NotFinite(network);
   GANDEM_RETURN_IF_ERROR(optimizer.Step());
   return norm;
 }

@@ -14,7 +14,8 @@
 
 namespace gandem {
 
-// L2 norm over all gradients; parameters without one count as zero.
+// L2 norm over all gradients; parameters without one count as zero. Finite
+// wherever the gradients are, and float64 can hold it.
 double GradientNorm(const torch::nn::Module& network);
 
 // Scales all gradients by min(1, max_norm / (norm + 1e-6)), as PyTorch does,
@@ -24,6 +25,8 @@ double ClipGradientNorm(const torch::nn::Module& network, double max_norm);
 // Unscales, clips and takes a step, or skips it where `scaler` (null: no loss
 // scale) finds a gradient that is not finite. Returns the norm from before
 // clipping; 0: skipped.
+//   OUT_OF_RANGE  without a scaler: a gradient is not finite; names the first
+//                 and changes nothing.
 //   the errors of Optimizer::Step.
 absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
                                      double max_norm, Optimizer& optimizer,

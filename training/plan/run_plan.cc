@@ -3,6 +3,7 @@
 
 #include "common/config/loss_needs.h"
 #include "common/config/run_config.h"
+#include "common/philox.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -77,13 +78,21 @@ ExchangeOptions ExchangeOf(const RunConfig& config) {
   return options;
 }
 
-ObjectiveOptions ObjectiveOf(const RunConfig& config) {
+uint64_t NoiseSeed(const RunConfig& config, int64_t rollbacks) {
+  if (rollbacks == 0) return config.seed();
+  PhiloxStream stream(config.seed(), Purpose::kRollback,
+                      static_cast<uint64_t>(rollbacks), /*index=*/0);
+  const uint64_t high = stream.NextUint32();
+  return high << 32 | stream.NextUint32();
+}
+
+ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
   return {.loss = config.loss(),
           .class_loss = ClassLossFrom(config.class_loss()),
           .penalties = PenaltiesFrom(config.penalties()),
           .augmentation = AugmentFrom(config.augmentation()),
           .paired_l1 = config.paired_loss().l1(),
-          .seed = config.seed()};
+          .seed = noise_seed};
 }
 
 NetworkPlan NetworkOf(const RunConfig& config, Role role,
@@ -169,12 +178,13 @@ ControlPlan ControlOf(const RunConfig& config) {
 
 }  // namespace
 
-RunPlan MakeRunPlan(const RunConfig& config) {
-  return {.seed = config.seed(),
+RunPlan MakeRunPlan(const RunConfig& config, int64_t rollbacks) {
+  const uint64_t noise_seed = NoiseSeed(config, rollbacks);
+  return {.noise_seed = noise_seed,
           .rounds = config.rounds(),
           .checkpoint_every_rounds = config.checkpoint().every_rounds(),
           .exchange = ExchangeOf(config),
-          .objective = ObjectiveOf(config),
+          .objective = ObjectiveOf(config, noise_seed),
           .judges_with_real_images =
               NeedsOf(config.loss()).real_images_in_generator_step,
           .generator = RoleOf(config, GENERATOR),

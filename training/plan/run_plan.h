@@ -66,7 +66,9 @@ struct ControlPlan {
 };
 
 struct RunPlan {
-  uint64_t seed = 0;
+  // Of noise, augmentation and the points of penalties: that of the run, until
+  // it is rolled back.
+  uint64_t noise_seed = 0;
   int64_t rounds = 0;
   int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
   ExchangeOptions exchange = {};        // but for the place; see ExchangeAt
@@ -87,8 +89,10 @@ struct RunPlan {
   }
 };
 
-// `config` is valid (common/config/run_config.h).
-RunPlan MakeRunPlan(const RunConfig& config);
+// `config` is valid (common/config/run_config.h). `rollbacks`: how often the
+// run went back to a checkpoint because it had diverged. Each time it goes on
+// with other random numbers, so that it may come through.
+RunPlan MakeRunPlan(const RunConfig& config, int64_t rollbacks = 0);
 
 // `plan` with the devices that a worker at `position` on this host has.
 RunPlan WithDevices(RunPlan plan, int position);

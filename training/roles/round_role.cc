@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/roles/round_role.h"
 
+#include <cmath>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/config/role_name.h"
+#include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
+#include "models/torch.h"
 #include "training/optimizers/gradients.h"
+#include "training/state/finite.h"
 
 namespace gandem {
 
@@ -60,12 +67,17 @@ absl::Status RoundRole::SaveIfDue() {
     return absl::OkStatus();
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
+  const StateShard share = services_.saves_whole_state
+                               ? StateShard(0, 1)
+                               : StateShard(options_.rank, options_.fleet_size);
+  std::vector<NamedTensor> tensors = Copy(share);
+  if (const NamedTensor* const infinite = FindInfinite(tensors)) {
+    return absl::OutOfRangeError(absl::StrCat(
+        "round ", round_ - 1, ": ", infinite->name, " is not finite after it"));
+  }
   saved_rounds_ = round_;
   return services_.checkpoints->Save(
-      round_, ShardName(RoleName(role_), options_.rank),
-      Copy(services_.saves_whole_state
-               ? StateShard(0, 1)
-               : StateShard(options_.rank, options_.fleet_size)));
+      round_, ShardName(RoleName(role_), options_.rank), std::move(tensors));
 }
 
 absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
@@ -90,8 +102,23 @@ void RoundRole::ExpectLastBackward() {
   }
 }
 
-absl::Status RoundRole::Update(absl::FunctionRef<void()> before,
+absl::Status RoundRole::Update(double loss, absl::FunctionRef<void()> before,
                                absl::Time deadline) {
+  const absl::Status updated = TryUpdate(before, deadline);
+  const std::string where = absl::StrCat("round ", round_);
+  if (absl::IsOutOfRange(updated)) return Annotate(updated, where);
+  GANDEM_RETURN_IF_ERROR(updated);
+  // The gradient of a loss that is not finite may be: that of a hinge, say. A
+  // loss scale skips what leaves the range of float16.
+  if (trained_.scaler == nullptr && !std::isfinite(loss)) {
+    return absl::OutOfRangeError(
+        absl::StrCat(where, ": the loss is not finite"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
+                                  absl::Time deadline) {
   GradientSynchronizer* const synchronizer = trained_.synchronizer;
   if (!is_updated_) {
     if (synchronizer != nullptr) {
@@ -100,6 +127,10 @@ absl::Status RoundRole::Update(absl::FunctionRef<void()> before,
     }
     const TraceSpan span("update");
     before();
+    if (GANDEM_FAILPOINT_CORRUPTS("update.gradients")) {
+      const torch::NoGradGuard no_grad;
+      trained_.network->parameters().front().mutable_grad().fill_(NAN);
+    }
     GANDEM_ASSIGN_OR_RETURN(
         gradient_norm_,
         UpdateNetwork(*trained_.network, options_.clip_gradient_norm,

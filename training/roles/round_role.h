@@ -75,12 +75,15 @@ class RoundRole : public TrainingRole {
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
   // The next backward pass is the step's last.
   void ExpectLastBackward();
-  // Ends a step; `before` is called once, when the gradients are there and
-  // nothing has changed yet.
+  // Ends a step, whose loss is `loss`; `before` is called once, when the
+  // gradients are there and nothing has changed yet.
   //   DEADLINE_EXCEEDED  waits for other ranks: call again.
-  absl::Status Update(absl::FunctionRef<void()> before, absl::Time deadline);
+  //   OUT_OF_RANGE       the loss or a gradient is not finite.
+  absl::Status Update(double loss, absl::FunctionRef<void()> before,
+                      absl::Time deadline);
   // Ends and reports the round; `metrics` has what only this role knows.
   void EndRound(RoundMetrics metrics);
+  //   OUT_OF_RANGE  a number of the state is not finite; nothing is saved.
   absl::Status SaveIfDue();
 
   int64_t round() const { return round_; }      // in progress, or the next one
@@ -93,6 +96,7 @@ class RoundRole : public TrainingRole {
  private:
   // All of it, or what a rank saves of it.
   std::vector<NamedTensor> Copy(StateShard state) const;
+  absl::Status TryUpdate(absl::FunctionRef<void()> before, absl::Time deadline);
 
   const Role role_;
   const Trained trained_;

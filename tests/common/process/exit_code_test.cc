@@ -29,7 +29,7 @@ TEST(ExitCodeTest, FollowsTheCode) {
       {absl::StatusCode::kPermissionDenied, kExitUsage},
       {absl::StatusCode::kUnauthenticated, kExitUsage},
       {absl::StatusCode::kFailedPrecondition, kExitUsage},
-      {absl::StatusCode::kOutOfRange, kExitUsage},
+      {absl::StatusCode::kOutOfRange, kExitDiverged},
       {absl::StatusCode::kUnimplemented, kExitUsage},
       {absl::StatusCode::kDataLoss, kExitUsage},
       {absl::StatusCode::kResourceExhausted, kExitInternal},
@@ -40,7 +40,11 @@ TEST(ExitCodeTest, FollowsTheCode) {
     EXPECT_EQ(ExitCodeOf(absl::Status(expected.code, "message")),
               expected.exit_code)
         << absl::StatusCodeToString(expected.code);
+    if (expected.code == absl::StatusCode::kDataLoss) continue;
+    EXPECT_EQ(WorkerExitCodeOf(absl::Status(expected.code, "message")),
+              expected.exit_code);
   }
+  EXPECT_EQ(WorkerExitCodeOf(absl::DataLossError("message")), kExitDamaged);
 }
 
 }  // namespace

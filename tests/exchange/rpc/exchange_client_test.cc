@@ -10,6 +10,8 @@
 #include <string>
 #include <thread>
 
+#include "absl/strings/str_cat.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_server.h"
@@ -26,9 +28,12 @@ namespace {
 using gandem::testing::Critic;
 using gandem::testing::Eventually;
 using gandem::testing::Images;
+using gandem::testing::Places;
 using gandem::testing::SocketProxy;
 using gandem::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 constexpr auto kAborted = absl::StatusCode::kAborted;
 const absl::Time kPast = absl::InfinitePast();
 
@@ -133,6 +138,47 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
     generator_.reset();
     server_.reset();
   }
+}
+
+// Images, critics, ACKs: whatever it is, it comes again.
+TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  for (int frame = 1; frame <= 12; ++frame) {
+    discriminator_.reset();
+    StartServer(options);
+    ASSERT_OK(
+        ArmFailpoint(absl::StrCat("corrupt exchange.encode_frame:", frame)));
+    StartClient(options, "server");
+    for (int64_t round = 0; round < 4; ++round) {
+      ASSERT_OK(generator_->PutImages(Images(round, 0, 4), Soon()));
+      ASSERT_OK_AND_ASSIGN(const TakenImages taken,
+                           discriminator_->TakeImages(round, 0, 4, Soon()));
+      EXPECT_THAT(Places(taken.pieces),
+                  ElementsAre(Pair(round, 0), Pair(round, 1), Pair(round, 2),
+                              Pair(round, 3)));
+      discriminator_->FinishRound(round);
+      ASSERT_OK(discriminator_->PublishCritic(Critic(round), Soon()));
+      ASSERT_OK_AND_ASSIGN(const CriticState critic,
+                           generator_->TakeCritic(round, Soon()));
+      EXPECT_EQ(critic.version, round);
+    }
+    ASSERT_OK(generator_->Finish(Soon()));
+    EXPECT_EQ(generator_->messages_damaged(), 1);
+    generator_.reset();
+  }
+  ASSERT_OK(ArmFailpoint(""));
+}
+
+TEST_F(ExchangeClientTest, ALinkThatDamagesEverythingIsAnError) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  StartServer(options);
+  ASSERT_OK(ArmFailpoint("corrupt exchange.encode_frame:1+"));
+  StartClient(options, "server");
+  ASSERT_OK(generator_->PutImages(Images(0, 0, 4), Soon()));
+  EXPECT_THAT(generator_->TakeCritic(0, Soon()),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("checksum")));
+  EXPECT_EQ(generator_->messages_damaged(), 2);
+  ASSERT_OK(ArmFailpoint(""));
 }
 
 TEST_F(ExchangeClientTest, GoesOnWithARestartedServerOfTheSameProcess) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/gradients.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <torch/nn/utils/clip_grad.h>
 
@@ -8,9 +9,15 @@
 #include <limits>
 
 #include "models/torch.h"
+#include "tests/testing/status_matchers.h"
+#include "training/optimizers/make_optimizer.h"
+#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
 
 // Gradients (3, 0) and (0, -4): norm 5. A third parameter has none.
 class GradientsTest : public ::testing::Test {
@@ -57,6 +64,30 @@ TEST_F(GradientsTest, EqualsPyTorch) {
   parameter.mutable_grad() = gradient.clone();
   torch::nn::utils::clip_grad_norm_({parameter}, 0.7);
   EXPECT_TRUE(at::allclose(ours, parameter.grad(), 1e-6, 0));
+}
+
+// Their squares leave the range of float32.
+TEST_F(GradientsTest, LargeGradientsHaveANormAndAreClipped) {
+  network_.parameters()[0].mutable_grad() = torch::tensor({3e30F, 0.0F});
+  network_.parameters()[1].mutable_grad() = torch::tensor({0.0F, -4e30F});
+  EXPECT_NEAR(ClipGradientNorm(network_, 5) / 5e30, 1, 1e-6);
+  EXPECT_NEAR(Gradient(0, 0), 3, 1e-5);
+  EXPECT_NEAR(Gradient(1, 1), -4, 1e-5);
+}
+
+TEST_F(GradientsTest, AnUpdateWithAGradientThatIsNotFiniteChangesNothing) {
+  OptimizerConfig config;
+  config.mutable_sgd()->set_learning_rate(1);
+  auto optimizer = MakeOptimizer(config, ParametersOf(network_), {});
+  ASSERT_OK(optimizer);
+  for (const float bad : {std::numeric_limits<float>::infinity(),
+                          std::numeric_limits<float>::quiet_NaN()}) {
+    network_.parameters()[1].mutable_grad()[1] = bad;
+    EXPECT_THAT(UpdateNetwork(network_, 1, **optimizer, /*scaler=*/nullptr),
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr("the gradient of b is not finite")));
+    EXPECT_EQ(network_.parameters()[0].abs().sum().item<float>(), 0);
+  }
 }
 
 TEST_F(GradientsTest, NotFiniteScalesNothing) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <set>
 
 #include "common/config/run_config.h"
 #include "common/files/text_proto.h"
@@ -60,6 +61,22 @@ TEST(RunPlanTest, RolesHaveTheirOwnParts) {
   EXPECT_TRUE(plan.generator.network.may_be_float16);
   EXPECT_FALSE(plan.discriminator.network.may_be_float16);
   EXPECT_EQ(plan.discriminator.network.data.num_classes, 3);
+}
+
+TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {
+  const RunPlan plan = MakeRunPlan(PlannedConfig());
+  EXPECT_EQ(plan.noise_seed, 5);
+  EXPECT_EQ(plan.objective.seed, 5);
+  std::set<uint64_t> seeds = {plan.noise_seed};
+  for (const int64_t rollbacks : {1, 2, 1}) {
+    const RunPlan other = MakeRunPlan(PlannedConfig(), rollbacks);
+    seeds.insert(other.noise_seed);
+    EXPECT_EQ(other.objective.seed, other.noise_seed);
+    EXPECT_EQ(other.data.seed, 5);
+    EXPECT_EQ(other.samples.seed, 5);
+    EXPECT_EQ(other.generator.network.seed, 5);
+  }
+  EXPECT_EQ(seeds.size(), 3);
 }
 
 TEST(RunPlanTest, TheExchangeKnowsTheRunAndThePlace) {

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run whose numbers leave their range keeps its good checkpoints."""
+
+import array
+import json
+import math
+import signal
+import unittest
+
+import harness
+
+# Explodes within a few rounds, on any machine.
+EXPLODES = ["loss=LEAST_SQUARES", "rounds=60", "checkpoint.every_rounds=1",
+            "generator.optimizer.sgd.learning_rate=10",
+            "discriminator.optimizer.sgd.learning_rate=10"]
+
+SPOILED = ["rounds=3000", "checkpoint.every_rounds=500",
+           "samples.every_rounds=0", "control.on_divergence=ROLLBACK"]
+
+
+def floats(path):
+    """Names and values of the float32 tensors of a safetensors file."""
+    content = path.read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    for name, entry in json.loads(content[8:begin]).items():
+        if name == "__metadata__" or entry["dtype"] != "F32":
+            continue
+        first, last = entry["data_offsets"]
+        values = array.array("f")
+        values.frombytes(content[begin + first:begin + last])
+        yield name, values
+
+
+class DivergenceTest(harness.RunTest):
+    def assert_all_finite(self, run):
+        """The checkpoints that are left."""
+        files = sorted(run.dir.glob("checkpoints/step-*/*.safetensors"))
+        self.assertTrue(files)
+        for path in files:
+            for name, values in floats(path):
+                self.assertTrue(all(map(math.isfinite, values)),
+                                f"{path}: {name}")
+
+    def test_ends_with_its_good_checkpoints(self):
+        run = self.train("explodes", code=3, sets=EXPLODES)
+        text = run.text()
+        self.assertRegex(text, r"(generator|discriminator) 0 has diverged: "
+                               r"round \d+: .* is not finite")
+        self.assertRegex(text, r"The newest checkpoint has \d+ of 60 rounds")
+        self.assertIn("smaller learning rate", text)
+        self.assert_all_finite(run)
+
+    def test_goes_back_as_often_as_it_may(self):
+        run = self.train("goes-back", code=3, sets=EXPLODES + [
+            "control.on_divergence=ROLLBACK", "control.max_rollbacks=2"])
+        self.assertIn("rollback 2 of 2", run.text())
+        self.assertIn("after 2 rollbacks", run.text())
+        self.assert_all_finite(run)
+
+    def spoil(self, name):
+        """Starts a run in which a gradient is spoiled once."""
+        marker = self.folder / f"{name}-happened"
+        run = self.start(name, sets=SPOILED, env={
+            "GANDEM_FAILPOINT":
+                f"corrupt update.gradients@generator-0:1500:{marker}"})
+        return run, marker
+
+    def test_goes_on_with_other_noise(self):
+        run, marker = self.spoil("spoiled")
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertIn("round 1499: the gradient of", run.text())
+        self.assertIn("rollback 1 of 3", run.text())
+        whole = self.train("whole", sets=SPOILED)
+        self.assertEqual(run.rounds(), whole.rounds())
+        self.assertNotEqual(run.final_state(), whole.final_state())
+
+        # The same numbers where the run is interrupted after it.
+        again, marker = self.spoil("again")
+        harness.wait_for(lambda: "rollback 1" in again.text(), "the rollback")
+        again.process.send_signal(signal.SIGTERM)
+        self.assertEqual(again.wait(), 75, again.text()[-4000:])
+        again = self.train("again", sets=SPOILED)
+        self.assertIn("resuming", again.text())
+        self.assert_same_state(again, run)
+
+
+if __name__ == "__main__":
+    unittest.main()

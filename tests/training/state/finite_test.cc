@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/state/finite.h"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <vector>
+
+#include "models/torch.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr float kNotANumber = std::numeric_limits<float>::quiet_NaN();
+
+TEST(FiniteTest, LargeValuesAre) {
+  for (const at::ScalarType type :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    // The sum is not.
+    EXPECT_TRUE(IsFinite(torch::full({3, 1000}, 6e4, type))) << type;
+    EXPECT_TRUE(IsFinite(torch::full({}, -6e4, type))) << type;
+  }
+  EXPECT_TRUE(IsFinite(torch::full({1000}, 3e38F)));
+  EXPECT_TRUE(IsFinite(torch::full({1000}, 1e308, at::kDouble)));
+  EXPECT_TRUE(IsFinite(torch::empty({0})));
+  EXPECT_TRUE(IsFinite(torch::full({2}, int64_t{1} << 62)));
+}
+
+TEST(FiniteTest, OneValueIsEnough) {
+  for (const at::ScalarType type :
+       {at::kFloat, at::kDouble, at::kHalf, at::kBFloat16}) {
+    for (const float bad : {kInfinity, -kInfinity, kNotANumber}) {
+      for (const int64_t place : {0, 77, 999}) {
+        at::Tensor values = torch::ones({1000}, type);
+        values[place] = bad;
+        EXPECT_FALSE(IsFinite(values)) << type << ", " << bad;
+        EXPECT_FALSE(IsFinite(values.view({20, 50}).t())) << type;
+      }
+    }
+  }
+}
+
+TEST(FiniteTest, FindsTheFirstTensorOfASavedState) {
+  const at::Tensor good = torch::full({4}, 1e30F);
+  const at::Tensor count = torch::full({}, -1, at::kLong);  // all bits are 1
+  std::vector<NamedTensor> tensors;
+  AppendTensors("",
+                {{"good", good}, {"count", count}, {"none", torch::empty(0)}},
+                tensors);
+  EXPECT_EQ(FindInfinite(tensors), nullptr);
+  AppendTensors("",
+                {{"bad", torch::tensor({0.0, double{kNotANumber}})},
+                 {"worse", torch::tensor({kInfinity})}},
+                tensors);
+  const NamedTensor* const found = FindInfinite(tensors);
+  ASSERT_NE(found, nullptr);
+  EXPECT_EQ(found->name, "bad");
+}
+
+}  // namespace
+}  // namespace gandem
