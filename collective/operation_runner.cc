@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "collective/element_sum.h"
+#include "common/crc32c.h"
 #include "common/faults.h"
-#include "common/files/crc32c.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/status.h"
 #include "common/wire_header.h"
 #include "proto/exchange.pb.h"
@@ -300,7 +300,8 @@ absl::StatusOr<Frame> DecodeFrame(std::span<const SharedBytes> pieces,
   if (SharedBytes* const payload = PayloadIn(frame.body)) {
     uint32_t crc = 0;
     std::tie(*payload, crc) = JoinPieces(left);
-    if (crc != header.crc32c()) return DamagedMessage(kFrame, "checksum of the payload");
+    if (crc != header.crc32c())
+      return DamagedMessage(kFrame, "checksum of the payload");
   }
   return frame;
 }

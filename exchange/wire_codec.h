@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Frames of proto/exchange.proto as bytes: a TensorHeader behind its prefix
-// (common/wire_header.h), and the payload. Reading trusts nothing: sizes, enums,
-// shapes, limits and checksums are checked before anything is allocated or
-// used.
+// (common/wire_header.h), and the payload. Reading trusts nothing: sizes,
+// enums, shapes, limits and checksums are checked before anything is allocated
+// or used.
 //
 // Owner: values; a decoded payload is a copy of its own, aligned for tensors.
 // Thread safety: pure functions.

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/crc32c.h"
 #include "common/faults.h"
-#include "common/files/crc32c.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"

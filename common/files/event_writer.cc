@@ -8,7 +8,7 @@
 #include <cstring>
 
 #include "absl/strings/str_format.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/status.h"

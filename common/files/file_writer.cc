@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "absl/strings/string_view.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/status.h"
 

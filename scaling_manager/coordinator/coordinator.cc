@@ -11,8 +11,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/crc32c.h"
 #include "common/faults.h"
-#include "common/files/crc32c.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/joining.h"

@@ -10,7 +10,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/wire_header.h"
 #include "proto/exchange.pb.h"
 #include "tests/exchange/exchange_testing.h"

@@ -14,7 +14,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/check.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/wire_header.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange_options.h"

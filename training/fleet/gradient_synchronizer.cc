@@ -6,7 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/status.h"
 #include "models/torch.h"
 

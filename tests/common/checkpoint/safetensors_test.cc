@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "tests/testing/bytes_of.h"
 #include "tests/testing/status_matchers.h"

@@ -8,7 +8,7 @@
 #include <csignal>
 #include <cstring>
 
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "proto/tensorboard.pb.h"

@@ -19,7 +19,7 @@
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/config/run_config.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/philox.h"

@@ -28,7 +28,7 @@
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"

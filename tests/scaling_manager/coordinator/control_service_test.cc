@@ -17,7 +17,7 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/rpc/channel.h"
 #include "common/version.h"

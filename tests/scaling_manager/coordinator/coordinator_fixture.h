@@ -14,7 +14,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
 #include "scaling_manager/coordinator/coordinator.h"
 #include "tests/testing/fake_clock.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 
 #include <gtest/gtest.h>
 
