@@ -528,6 +528,22 @@ TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   EXPECT_OK(ValidateRunConfig(effective));
 }
 
+TEST(RunConfigTest, EffectiveConfigFixesTheEndOfADecay) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunConfig config,
+      With({"rounds=400", "generator.optimizer.rate_schedule={shape: COSINE}",
+            "discriminator.optimizer.rate_schedule={shape: LINEAR "
+            "decay_until_round: 300}"}));
+  const RunConfig effective = EffectiveConfig(config);
+  const auto end = [](const RoleConfig& role) {
+    return role.optimizer().rate_schedule().decay_until_round();
+  };
+  EXPECT_EQ(end(effective.generator()), 400);
+  EXPECT_EQ(end(effective.discriminator()), 300);
+  ASSERT_OK_AND_ASSIGN(const RunConfig constant, With({"rounds=400"}));
+  EXPECT_EQ(end(EffectiveConfig(constant).generator()), 0);
+}
+
 TEST(RunConfigTest, EffectiveTextParsesBackToTheSameConfig) {
   ASSERT_OK_AND_ASSIGN(
       const RunConfig config,
