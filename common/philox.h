@@ -49,6 +49,15 @@ enum class Purpose : uint32_t {
   kRollback = 21,
 };
 
+// Where the draws of a batch stand, whatever the seed: those of its row n are
+// the stream of index first_index + n. Indices count in the whole batch of a
+// step, so ranks and micro-batches draw what one pass over all of it would.
+struct DrawPlace {
+  Purpose purpose = Purpose::kDropout;
+  int64_t step = 0;
+  int64_t first_index = 0;
+};
+
 // The numbers of one (seed, purpose, step, index). Streams never overlap: the
 // key is the seed, and the counter's 128 bits hold
 //   word 0  number of the block of four words in the stream

@@ -50,23 +50,29 @@ DiscriminatorObjective::DiscriminatorObjective(
       lecam_(options_.penalties) {}
 
 void DiscriminatorObjective::BeginStep(int64_t step,
-                                       const at::Tensor& real_NCHW) {
+                                       const at::Tensor& real_NCHW,
+                                       int64_t first_index) {
   GANDEM_CHECK(waiting_.empty());
   step_ = step;
   gradient_factor_ = options_.penalties.GradientFactor(step);
   real_logit_sum_ = generated_logit_sum_ = 0;
   if (options_.penalties.dragan * gradient_factor_ > 0) {
-    real_deviation_ = Deviation(real_NCHW, fleet_.get());
+    // Of the images that the points surround: the augmented ones.
+    real_deviation_ =
+        Deviation(Augmented(real_NCHW, Key(Purpose::kAugmentReal, first_index),
+                            /*gradient_weight=*/0),
+                  fleet_.get());
   }
 }
 
 DiscriminatorObjective::Share DiscriminatorObjective::Real(
-    const at::Tensor& images_NCHW, const Condition& condition,
+    const at::Tensor& images_NCHW, const Condition& given,
     int64_t first_index) {
   const PenaltyOptions& penalties = options_.penalties;
+  const DrawKey key = Key(Purpose::kAugmentReal, first_index);
+  const Condition condition = given.At(key.place());
   const at::Tensor seen_NCHW =
-      Augmented(images_NCHW, Key(Purpose::kAugmentReal, first_index),
-                penalties.r1 * gradient_factor_);
+      Augmented(images_NCHW, key, penalties.r1 * gradient_factor_);
   const Verdict verdict =
       network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
   at::Tensor loss;
@@ -93,11 +99,12 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
 }
 
 DiscriminatorObjective::Share DiscriminatorObjective::Generated(
-    const at::Tensor& images_NCHW, const Condition& condition,
+    const at::Tensor& images_NCHW, const Condition& given,
     int64_t first_index) {
+  const DrawKey key = Key(Purpose::kAugmentGenerated, first_index);
+  const Condition condition = given.At(key.place());
   const at::Tensor seen_NCHW =
-      Augmented(images_NCHW, Key(Purpose::kAugmentGenerated, first_index),
-                options_.penalties.r2 * gradient_factor_);
+      Augmented(images_NCHW, key, options_.penalties.r2 * gradient_factor_);
   const Verdict verdict =
       network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
   const at::Tensor& logits = verdict.logits_N;
@@ -163,11 +170,11 @@ at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
   });
   AddPenalty(weights.dragan * gradient_factor_, sum, [&] {
     const int64_t values = images_NCHW.numel() / images_NCHW.size(0);
+    const DrawKey key = Key(Purpose::kPenaltyPoint, first_index);
     const at::Tensor points_NCHW =
         Perturb(images_NCHW, real_deviation_,
-                UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
-                             images_NCHW.size(0), 1 + values));
-    return UnitNormPenaltyAt(points_NCHW, condition);
+                UniformDraws(key, images_NCHW.size(0), 1 + values));
+    return UnitNormPenaltyAt(points_NCHW, condition.At(key.place()));
   });
   AddPenalty(weights.consistency_real, sum, [&] {
     return Consistency(images_NCHW, condition, verdict,
@@ -189,12 +196,12 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
   });
   AddPenalty(weights.gradient_penalty * gradient_factor_, sum, [&] {
     const Waiting& real = waiting_.at(first_index);
+    const DrawKey key = Key(Purpose::kPenaltyPoint, first_index);
     const at::Tensor points_NCHW =
         Interpolate(real.images_NCHW, images_NCHW,
-                    UniformDraws(Key(Purpose::kPenaltyPoint, first_index),
-                                 images_NCHW.size(0), 1));
+                    UniformDraws(key, images_NCHW.size(0), 1));
     // Labels are those of the real images (models.md 4.3).
-    return UnitNormPenaltyAt(points_NCHW, real.condition);
+    return UnitNormPenaltyAt(points_NCHW, real.condition.At(key.place()));
   });
   AddPenalty(weights.consistency_generated, sum, [&] {
     return Consistency(images_NCHW, condition, verdict,
@@ -213,6 +220,8 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits_N, leaf)));
 }
 
+// With the dropout masks of the images that are copied: the penalty is on what
+// the change of the image does.
 at::Tensor DiscriminatorObjective::Consistency(const at::Tensor& images_NCHW,
                                                const Condition& condition,
                                                const Verdict& verdict,

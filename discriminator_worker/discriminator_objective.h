@@ -4,7 +4,7 @@
 // real ones, then all generated ones. The caller runs backward on each share;
 // the gradients add up to those of the step's loss.
 //
-//   objective.BeginStep(step, real_NCHW);
+//   objective.BeginStep(step, real_NCHW, first_index);
 //   for each real micro-batch:       objective.Real(...).loss -> backward
 //   for each generated micro-batch:  objective.Generated(...).loss -> backward
 //   objective.EndStep();
@@ -49,13 +49,16 @@ class DiscriminatorObjective {
                          int64_t batch_size,
                          std::shared_ptr<FleetGather> fleet = nullptr);
 
-  // `real_NCHW`: all real images of the step that this rank has.
-  void BeginStep(int64_t step, const at::Tensor& real_NCHW);
+  // `real_NCHW`: all real images of the step that this rank has, [first_index,
+  // first_index + N) of it.
+  void BeginStep(int64_t step, const at::Tensor& real_NCHW,
+                 int64_t first_index);
   // Images [first_index, first_index + N) of the step. The real and the
   // generated micro-batch of one first index have the same size.
-  Share Real(const at::Tensor& images_NCHW, const Condition& condition,
+  // What `given` says of their place is replaced by that of the pass.
+  Share Real(const at::Tensor& images_NCHW, const Condition& given,
              int64_t first_index);
-  Share Generated(const at::Tensor& images_NCHW, const Condition& condition,
+  Share Generated(const at::Tensor& images_NCHW, const Condition& given,
                   int64_t first_index);
   void EndStep();
 

@@ -139,18 +139,16 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Train(
 
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
+  const IndexRange slice = RankSlice(options_.schedule.discriminator_batch,
+                                     options_.rank, options_.fleet_size);
   if (real_step_ != updates()) {
     GANDEM_ASSIGN_OR_RETURN(real_, timer()->Timed(RoundTimer::kData, [&] {
       return parts_.real_images(updates(), deadline);
     }));
     real_step_ = updates();
-    objective_.BeginStep(updates(), real_.images_NCHW);
+    objective_.BeginStep(updates(), real_.images_NCHW, slice.first);
   }
-  const Schedule& schedule = options_.schedule;
-  const int64_t first =
-      op.range.first - RankSlice(schedule.discriminator_batch, options_.rank,
-                                 options_.fleet_size)
-                           .first;
+  const int64_t first = op.range.first - slice.first;
   const at::Tensor images_NCHW = InLayout(
       real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);

@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "common/check.h"
+#include "common/value_of_byte.h"
 
 namespace gandem {
 namespace {
@@ -72,7 +73,7 @@ void Decode(std::span<const std::byte> bytes, Encoding encoding,
       break;
     case Encoding::kUint8:
       for (size_t i = 0; i < out.size(); ++i) {
-        out[i] = std::to_integer<uint8_t>(bytes[i]) / 127.5f - 1.0f;
+        out[i] = kValueOfByte[std::to_integer<uint8_t>(bytes[i])];
       }
       break;
     case Encoding::kFloat64:

@@ -38,7 +38,8 @@ constexpr int64_t BytesPerElement(Encoding encoding) {
 void Encode(std::span<const float> values, Encoding encoding,
             std::span<std::byte> out);
 
-// The inverse; UINT8 b becomes b / 127.5 - 1.
+// The inverse; UINT8 b becomes the value of that byte in a dataset
+// (common/value_of_byte.h).
 void Decode(std::span<const std::byte> bytes, Encoding encoding,
             std::span<float> out);
 

@@ -114,9 +114,12 @@ absl::Status GeneratorRole::MakeImages(const GeneratorOp& op) {
   GANDEM_ASSIGN_OR_RETURN(
       const Condition condition,
       parts_.condition(Purpose::kDiscriminatorNoise, step, range));
-  outgoing_ = PackImages(
-      parts_.network->forward(noise_NZ, condition, ForwardMode::kFrozen),
-      options_.sent_format);
+  const DrawPlace place = {.purpose = Purpose::kDiscriminatorNoise,
+                           .step = step,
+                           .first_index = range.first};
+  outgoing_ = PackImages(parts_.network->forward(noise_NZ, condition.At(place),
+                                                 ForwardMode::kFrozen),
+                         options_.sent_format);
   return absl::OkStatus();
 }
 
@@ -133,6 +136,9 @@ absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
     GANDEM_CHECK(parts_.pairs != nullptr);
     targets_NCHW = std::move(given.images_NCHW);
   }
+  given.condition.place = {.purpose = Purpose::kGeneratorNoise,
+                           .step = round(),
+                           .first_index = op.range.first};
   at::Tensor images_NCHW =
       parts_.network->forward(noise_NZ, given.condition, ForwardMode::kTrain);
   if (options_.schedule.SendsStepImages()) {

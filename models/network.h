@@ -11,6 +11,8 @@
 
 #include <cstdint>
 
+#include "common/philox.h"
+
 namespace gandem {
 
 // What a forward pass may read and change (design.md sections 3 and 4).
@@ -30,6 +32,14 @@ enum class ForwardMode {
 struct Condition {
   at::Tensor labels_N = {};     // int64, in [0, num_classes)
   at::Tensor images_NCHW = {};  // paired images: the input that is translated
+  // Which images the rows are, for layers that draw (dropout). Every pass of
+  // training has one of its own.
+  DrawPlace place = {};
+
+  // The same at another place.
+  Condition At(const DrawPlace& other) const {
+    return {.labels_N = labels_N, .images_NCHW = images_NCHW, .place = other};
+  }
 };
 
 class Generator : public torch::nn::Module {

@@ -170,7 +170,19 @@ void CheckSynced(const Synced& synced, const RunConfig& config,
         "schedule.consistency=EXACT, or ",
         synced.field, "=false"));
   }
-  CheckEqualPasses(synced, synced.name, synced.role, faults);
+  if (StepBatch(synced.role) == synced.role.batch_size()) {
+    CheckEqualPasses(synced, synced.name, synced.role, faults);
+    return;
+  }
+  // A worker's slice is of all batches of an update together, so the workers'
+  // passes meet images of several batches, unlike those of one worker.
+  faults.Add(absl::StrCat(
+      synced.field, " pools a pass of every ", synced.name,
+      " worker, and with ", synced.name, ".sync.interval ",
+      synced.role.sync().interval(), " those are not of one batch: set ",
+      synced.name, ".sync.interval=1 (and ", synced.name,
+      ".batch_size=", StepBatch(synced.role),
+      " for as many images in an update), or ", synced.field, "=false"));
 }
 
 // Images are judged in batches of the generator's workers.

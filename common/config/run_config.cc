@@ -82,6 +82,18 @@ void ChooseAdamByDefault(RoleConfig& role) {
   }
 }
 
+// The end of a decay is fixed where a run starts: later starts with more rounds
+// must not stretch it (and raise the rate) without a word.
+void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
+  const RateScheduleConfig& schedule = role.optimizer().rate_schedule();
+  if (schedule.shape() == RateScheduleConfig::CONSTANT ||
+      schedule.decay_until_round() != 0) {
+    return;
+  }
+  role.mutable_optimizer()->mutable_rate_schedule()->set_decay_until_round(
+      rounds);
+}
+
 }  // namespace
 
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
@@ -112,6 +124,8 @@ RunConfig EffectiveConfig(const RunConfig& config) {
   ChooseAdamByDefault(*effective.mutable_generator());
   ChooseAdamByDefault(*effective.mutable_discriminator());
   WriteDefaults(effective);
+  FixEndOfDecay(effective.rounds(), *effective.mutable_generator());
+  FixEndOfDecay(effective.rounds(), *effective.mutable_discriminator());
   if (effective.exchange().cache_rounds() == 0) {
     effective.mutable_exchange()->set_cache_rounds(effective.schedule().lag() +
                                                    1);

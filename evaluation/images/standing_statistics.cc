@@ -76,6 +76,8 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
     }
     at::Tensor& labels_N = batch.condition.labels_N;
     if (labels_N.defined()) labels_N = labels_N.to(compute.device);
+    batch.condition.place = {.purpose = Purpose::kStandingStatistics,
+                             .step = step};
     network.forward(batch.noise_NZ.to(compute.device, compute.dtype),
                     batch.condition, ForwardMode::kTrain);
   }

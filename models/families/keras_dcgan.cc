@@ -117,10 +117,11 @@ class KerasDiscriminator : public Discriminator {
         register_module("linear", MakeLinear(features, /*out_features=*/1));
   }
 
-  Verdict forward(const at::Tensor& images_NCHW, const Condition&,
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
                   ForwardMode mode) override {
     const at::Tensor features = main_->forward(images_NCHW, mode).flatten(1);
-    const at::Tensor kept = dropout_->forward(features, mode);
+    const at::Tensor kept =
+        dropout_->ForwardGiven(features, PlaceOf(condition), mode);
     return {.logits_N = linear_->forward(kept, mode).squeeze(1)};
   }
 

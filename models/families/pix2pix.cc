@@ -76,8 +76,9 @@ class UnetGenerator : public Generator {
       skips.push_back(down_[level]->forward(x, mode));
     }
     at::Tensor x = at::relu(skips.back());
+    const at::Tensor place = PlaceOf(condition);
     for (const auto& up : up_) {
-      x = up->forward(x, mode);
+      x = up->ForwardGiven(x, place, mode);
       skips.pop_back();
       if (!skips.empty()) x = Relu(at::cat({skips.back(), x}, /*dim=*/1));
     }

@@ -3,15 +3,29 @@
 
 #include <cmath>
 
+#include "common/check.h"
 #include "common/philox.h"
 #include "models/torch.h"
 
 namespace gandem {
 namespace {
 
+// A place as a tensor, because that is what layers hand on: int64 on the CPU.
+constexpr int64_t kPlaceSize = 3;
+
+DrawPlace PlaceFrom(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  GANDEM_CHECK(tensor.numel() == kPlaceSize);
+  const int64_t* const values = tensor.const_data_ptr<int64_t>();
+  return {.purpose = static_cast<Purpose>(values[0]),
+          .step = values[1],
+          .first_index = values[2]};
+}
+
 // A tensor of the shape of `input`: 0 with probability `rate`, else 1 / (1 -
 // rate).
-at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key) {
+at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key,
+                    const DrawPlace& place) {
   at::Tensor mask = torch::empty(input.sizes(), torch::kFloat32);
   const int64_t rows = input.size(0);
   const int64_t row_size = rows == 0 ? 0 : mask.numel() / rows;
@@ -19,7 +33,8 @@ at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key) {
   const auto kept = static_cast<float>(1 / (1 - rate));
   float* out = mask.mutable_data_ptr<float>();
   for (int64_t row = 0; row < rows; ++row) {
-    PhiloxStream stream(key, Purpose::kDropout, /*step=*/0, row);
+    PhiloxStream stream(key, place.purpose, place.step,
+                        place.first_index + row);
     for (int64_t i = 0; i < row_size; ++i) {
       *out++ = stream.NextUint32() < dropped ? 0 : kept;
     }
@@ -29,17 +44,25 @@ at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key) {
 
 }  // namespace
 
+at::Tensor PlaceOf(const Condition& condition) {
+  const DrawPlace& place = condition.place;
+  const at::Tensor tensor = torch::empty({kPlaceSize}, at::kLong);
+  int64_t* const values = tensor.mutable_data_ptr<int64_t>();
+  values[0] = static_cast<int64_t>(place.purpose);
+  values[1] = place.step;
+  values[2] = place.first_index;
+  return tensor;
+}
+
 Dropout::Dropout(double rate)
     : rate_(rate),
       mask_key_(register_buffer("mask_key", torch::zeros({}, torch::kInt64))) {}
 
-// The key is a buffer that counts up with training passes: whoever has the
-// state draws the same masks. A frozen pass uses it as it is.
-at::Tensor Dropout::forward(const at::Tensor& input, ForwardMode mode) {
+at::Tensor Dropout::ForwardGiven(const at::Tensor& input,
+                                 const at::Tensor& place, ForwardMode mode) {
   if (rate_ == 0 || mode == ForwardMode::kEvaluate) return input;
-  if (mode == ForwardMode::kTrain) mask_key_.add_(1);
   const auto key = static_cast<uint64_t>(mask_key_.item<int64_t>());
-  return input * DrawMask(input, rate_, key);
+  return input * DrawMask(input, rate_, key, PlaceFrom(place));
 }
 
 // A key is no number to be rounded.

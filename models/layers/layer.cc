@@ -26,6 +26,13 @@ at::Tensor Sequence::forward(const at::Tensor& input, ForwardMode mode) {
   return ForwardEach(input, {}, mode);
 }
 
+at::Tensor Sequence::ForwardGiven(const at::Tensor& input,
+                                  const at::Tensor& condition,
+                                  ForwardMode mode) {
+  const std::vector<at::Tensor> conditions(entries_.size(), condition);
+  return ForwardEach(input, conditions, mode);
+}
+
 // A recomputed layer gets what it reads as arguments, for the graph keeps only
 // those.
 at::Tensor Sequence::ForwardEach(const at::Tensor& input,

@@ -57,6 +57,9 @@ class Sequence : public Layer {
   Sequence& Add(Function function);
 
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  // Every entry is told the same.
+  at::Tensor ForwardGiven(const at::Tensor& input, const at::Tensor& condition,
+                          ForwardMode mode) override;
 
   // ForwardGiven of every entry with its own condition; none: forward.
   at::Tensor ForwardEach(const at::Tensor& input,

@@ -5,23 +5,13 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <span>
 
 #include "common/image_shape.h"
+#include "common/value_of_byte.h"
 
 namespace gandem {
-
-// b / 127.5 - 1, what exchange/encoding.h makes of a byte. QuantizePixel
-// (common/files/png.h) gives exactly b back.
-inline constexpr std::array<float, 256> kValueOfByte = [] {
-  std::array<float, 256> values{};
-  for (int b = 0; b < 256; ++b) {
-    values[b] = static_cast<float>(b / 127.5 - 1.0);
-  }
-  return values;
-}();
 
 // The values of `pixels_HWC`, with the channels first.
 inline void ValuesOfBytes(std::span<const uint8_t> pixels_HWC, ImageShape shape,

@@ -85,6 +85,18 @@ void Compare(const Message& a, const Message& b, const std::string& prefix,
   }
 }
 
+// "--set ...=400" where the role's rate would decay to another round; else "".
+std::string OldEndOfDecay(const std::string& role, const RoleConfig& before,
+                          const RoleConfig& after) {
+  const auto end = [](const RoleConfig& config) {
+    return config.optimizer().rate_schedule().decay_until_round();
+  };
+  if (end(before) == end(after) || end(before) == 0) return "";
+  return absl::StrCat(
+      " --set ", role,
+      ".optimizer.rate_schedule.decay_until_round=", end(before));
+}
+
 }  // namespace
 
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
@@ -92,6 +104,21 @@ std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
   std::vector<std::string> differences;
   Compare(old_config, new_config, "", differences);
   return differences;
+}
+
+std::string DecayHint(const RunConfig& old_config,
+                      const RunConfig& new_config) {
+  const std::string flags =
+      OldEndOfDecay("generator", old_config.generator(),
+                    new_config.generator()) +
+      OldEndOfDecay("discriminator", old_config.discriminator(),
+                    new_config.discriminator());
+  if (flags.empty()) return "";
+  return absl::StrCat(
+      "a learning rate that decays to the end of the run (decay_until_round: "
+      "0) ends where the run first was to end; to go on with it, at "
+      "final_factor after that, add",
+      flags);
 }
 
 std::string WorkersDifference(const RunConfig& old_config,

@@ -19,6 +19,11 @@ namespace gandem {
 std::vector<std::string> ConfigDifferences(const RunConfig& old_config,
                                            const RunConfig& new_config);
 
+// Both effective. Where the old one's learning rates decay to another round
+// than the new one's, which is mostly one with more rounds: what to set; else
+// empty.
+std::string DecayHint(const RunConfig& old_config, const RunConfig& new_config);
+
 // What a resume with other numbers of workers means; empty where they are the
 // same.
 std::string WorkersDifference(const RunConfig& old_config,

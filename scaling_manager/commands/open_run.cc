@@ -62,15 +62,18 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   const std::string path = newest.path + "/config.textproto";
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
-  RunConfig old_config;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, old_config));
+  RunConfig saved;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, saved));
+  const RunConfig old_config = EffectiveConfig(saved);
   const std::vector<std::string> differences =
-      ConfigDifferences(EffectiveConfig(old_config), config);
+      ConfigDifferences(old_config, config);
   if (differences.empty()) return WorkersDifference(old_config, config);
+  const std::string hint = DecayHint(old_config, config);
   return absl::FailedPreconditionError(absl::StrCat(
       "'", run_dir, "' holds a run of another config (checkpoint of ",
-      newest.step, " rounds); choose another --run_dir, or the old values:",
-      "\n  ", absl::StrJoin(differences, "\n  ")));
+      newest.step,
+      " rounds); choose another --run_dir, or the old values:", "\n  ",
+      absl::StrJoin(differences, "\n  "), hint.empty() ? "" : "\n", hint));
 }
 
 // The compute threads of each worker.

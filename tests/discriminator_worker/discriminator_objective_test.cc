@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
 #include <map>
 #include <memory>
 #include <string>
@@ -53,7 +54,7 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
         share.loss.backward();
         result.loss += share.loss.item<double>();
       };
-      objective.BeginStep(step, real_);
+      objective.BeginStep(step, real_, 0);
       for (int64_t i = 0; i < kBatch; i += micro_batch) {
         add(objective.Real(real_.narrow(0, i, micro_batch), {}, i));
       }
@@ -135,7 +136,7 @@ TEST_F(DiscriminatorObjectiveTest, ValuesByHand) {
       .loss = WASSERSTEIN,
       .penalties = {.gradient_penalty = 10, .r1 = 1, .r2 = 0.5}};
   DiscriminatorObjective objective(options, critic, 1);
-  objective.BeginStep(0, zero);
+  objective.BeginStep(0, zero, 0);
   EXPECT_NEAR(objective.Real(zero + 1, {}, 0).loss.item<double>(), -7 + 12.5,
               1e-12);
   EXPECT_NEAR(objective.Generated(zero, {}, 0).loss.item<double>(),
@@ -159,7 +160,7 @@ TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
   for (const auto loss : {RELATIVISTIC_PAIRED, RELATIVISTIC_AVERAGE}) {
     DiscriminatorObjective objective({.loss = loss, .penalties = {.r1 = 2}},
                                      critic, kBatch);
-    objective.BeginStep(0, real_);
+    objective.BeginStep(0, real_, 0);
     const auto real = objective.Real(real_, {}, 0);
     EXPECT_FALSE(real.loss.defined());
     const auto both = objective.Generated(generated_, {}, 0);
@@ -190,11 +191,13 @@ class ListeningCritic : public SmoothCritic {
   struct Pass {
     at::Tensor images_NCHW;
     at::Tensor labels_N;
+    DrawPlace place;
     ForwardMode mode;
   };
   Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
                   ForwardMode mode) override {
-    passes.push_back({images_NCHW.detach().clone(), condition.labels_N, mode});
+    passes.push_back({images_NCHW.detach().clone(), condition.labels_N,
+                      condition.place, mode});
     return SmoothCritic::forward(images_NCHW, condition, mode);
   }
   std::vector<Pass> passes;
@@ -210,7 +213,7 @@ TEST_F(DiscriminatorObjectiveTest, PassesAreSeparateAndPenaltiesFrozen) {
       kBatch);
   const Condition of_real{.labels_N = torch::arange(kBatch)};
   const Condition of_generated{.labels_N = torch::zeros({kBatch}, at::kLong)};
-  objective.BeginStep(0, real_);
+  objective.BeginStep(0, real_, 0);
   objective.Real(real_, of_real, 0);
   objective.Generated(generated_, of_generated, 0);
   ASSERT_EQ(critic->passes.size(), 4u);
@@ -236,7 +239,7 @@ TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
   const AugmentOptions augmentation = {.color = true, .translation = 0.25};
   DiscriminatorObjective objective({.augmentation = augmentation, .seed = 3},
                                    critic, kBatch);
-  objective.BeginStep(5, real_);
+  objective.BeginStep(5, real_, 0);
   objective.Real(real_, {}, 0);
   objective.Generated(generated_, {}, 0);
   const auto seen = [&](const at::Tensor& images, Purpose purpose) {
@@ -247,6 +250,60 @@ TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
       critic->passes[0].images_NCHW.equal(seen(real_, Purpose::kAugmentReal)));
   EXPECT_TRUE(critic->passes[1].images_NCHW.equal(
       seen(generated_, Purpose::kAugmentGenerated)));
+}
+
+// DRAGAN's points surround what the discriminator sees, as far apart as those
+// images are, all of the batch.
+TEST_F(DiscriminatorObjectiveTest, DraganLooksAtAugmentedImages) {
+  const AugmentOptions augmentation = {.cutout = 0.75};  // zeros: closer by far
+  const at::Tensor seen =
+      DiffAugment(real_, augmentation,
+                  {.seed = 3, .purpose = Purpose::kAugmentReal, .step = 5});
+  const double deviation = seen.std().item<double>();
+  ASSERT_LT(deviation, real_.std().item<double>() - 0.01);
+  for (const int64_t micro_batch : {kBatch, kBatch / 2}) {
+    const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
+    DiscriminatorObjective objective(
+        {.penalties = {.dragan = 1}, .augmentation = augmentation, .seed = 3},
+        critic, kBatch);
+    objective.BeginStep(5, real_, 0);
+    for (int64_t i = 0; i < kBatch; i += micro_batch) {
+      objective.Real(real_.narrow(0, i, micro_batch), {}, i);
+      const at::Tensor points = critic->passes.back().images_NCHW;
+      const at::Tensor draws = UniformDraws({.seed = 3,
+                                             .purpose = Purpose::kPenaltyPoint,
+                                             .step = 5,
+                                             .first_index = i},
+                                            micro_batch, 1 + 2 * 8 * 8);
+      EXPECT_TRUE(points.allclose(
+          Perturb(seen.narrow(0, i, micro_batch), deviation, draws), 0, 1e-12));
+    }
+  }
+}
+
+// What dropout goes by. A copy has the masks of the image that it is of.
+TEST_F(DiscriminatorObjectiveTest, EveryPassHasAPlace) {
+  const auto critic = std::make_shared<ListeningCritic>(kernel_, weight_);
+  DiscriminatorObjective objective(
+      {.penalties = {.gradient_penalty = 1, .consistency_real = 1}}, critic,
+      kBatch);
+  constexpr int64_t kStep = 4;
+  constexpr int64_t kFirst = 3;
+  const Condition elsewhere = {
+      .place = {.purpose = Purpose::kGeneratorNoise, .step = 77}};
+  objective.BeginStep(kStep, real_, 0);
+  objective.Real(real_.narrow(0, kFirst, 3), elsewhere, kFirst);
+  objective.Generated(generated_.narrow(0, kFirst, 3), elsewhere, kFirst);
+  const Purpose purposes[] = {Purpose::kAugmentReal, Purpose::kAugmentReal,
+                              Purpose::kAugmentGenerated,
+                              Purpose::kPenaltyPoint};
+  ASSERT_EQ(critic->passes.size(), std::size(purposes));
+  for (size_t i = 0; i < critic->passes.size(); ++i) {
+    const DrawPlace& place = critic->passes[i].place;
+    EXPECT_EQ(place.purpose, purposes[i]) << i;
+    EXPECT_EQ(place.step, kStep) << i;
+    EXPECT_EQ(place.first_index, kFirst) << i;
+  }
 }
 
 // A step with penalties leaves the buffers that one without them leaves.
@@ -260,7 +317,7 @@ TEST(DiscriminatorObjectiveStateTest, PenaltiesChangeNoState) {
     torch::manual_seed(1);
     const at::Tensor images = torch::randn({2, 1, 32, 32});
     DiscriminatorObjective objective({.penalties = penalties}, network, 2);
-    objective.BeginStep(0, images);
+    objective.BeginStep(0, images, 0);
     objective.Real(images, {}, 0).loss.backward();
     objective.Generated(-images, {}, 0).loss.backward();
     objective.EndStep();

@@ -10,6 +10,8 @@
 #include <limits>
 #include <vector>
 
+#include "common/value_of_byte.h"
+
 namespace gandem {
 namespace {
 
@@ -82,6 +84,17 @@ TEST(EncodingTest, Uint8KeepsEveryLevel) {
   EXPECT_EQ(values[0], -1.0f);
   EXPECT_EQ(values[255], 1.0f);
   EXPECT_EQ(Encoded(values, Encoding::kUint8), levels);
+}
+
+// A generated image that is a real one's bytes is that real image to the bit.
+TEST(EncodingTest, Uint8IsDecodedAsTheBytesOfADataset) {
+  for (int b = 0; b < 256; ++b) {
+    const std::byte byte{static_cast<uint8_t>(b)};
+    float value = 0;
+    Decode({&byte, 1}, Encoding::kUint8, {&value, 1});
+    EXPECT_EQ(value, kValueOfByte[b]) << b;
+    EXPECT_EQ(value, static_cast<float>(b / 127.5 - 1.0)) << b;
+  }
 }
 
 TEST(EncodingTest, Uint8AgreesWithItsFormula) {

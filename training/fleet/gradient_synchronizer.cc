@@ -99,8 +99,10 @@ absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
     phase_ = Phase::kAverage;
   }
   if (phase_ == Phase::kAverage) {
-    GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
+    // The copies were sent first, so they are back when the average is: either
+    // both are taken over or none.
     GANDEM_RETURN_IF_ERROR(average_->Finish(deadline));
+    GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
     phase_ = Phase::kIdle;
   }
   if (phase_ == Phase::kIdle && ComparesAfter(step)) {

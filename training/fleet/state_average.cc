@@ -89,9 +89,11 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
   while (num_back_ < buckets_.size()) {
     const Bucket& bucket = buckets_[num_back_];
     GANDEM_RETURN_IF_ERROR(collective_->Wait(bucket.ticket, deadline));
-    Unpack(bucket);
     ++num_back_;
   }
+  // All of them are back before the first is taken over: a fleet that ends in
+  // between leaves what the rank's own update made, never a mix with the mean.
+  for (const Bucket& bucket : buckets_) Unpack(bucket);
   if (!std::isfinite(squared_mean_)) {
     return absl::FailedPreconditionError(
         "the mean of the ranks' parameters is not finite: the run goes on from "

@@ -124,8 +124,11 @@ Condition Narrow(const Condition& condition, int64_t first, int64_t count) {
   const auto part = [&](const at::Tensor& whole) {
     return whole.defined() ? whole.narrow(0, first, count) : at::Tensor();
   };
+  DrawPlace place = condition.place;
+  place.first_index += first;
   return {.labels_N = part(condition.labels_N),
-          .images_NCHW = part(condition.images_NCHW)};
+          .images_NCHW = part(condition.images_NCHW),
+          .place = place};
 }
 
 }  // namespace gandem

@@ -36,7 +36,9 @@ at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
   const torch::NoGradGuard no_grad;
   const at::Tensor real_NCHW = DiffAugment(InLayout(judged.real_NCHW, compute),
                                            objective.augmentation, key);
-  return critic.forward(real_NCHW, condition, ForwardMode::kFrozen).logits_N;
+  return critic
+      .forward(real_NCHW, condition.At(key.place()), ForwardMode::kFrozen)
+      .logits_N;
 }
 
 // In float16 the gradient is computed of a scaled value and divided again, here
@@ -88,9 +90,10 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
   if (condition.images_NCHW.defined()) {
     condition.images_NCHW = InLayout(condition.images_NCHW, compute);
   }
-  const Verdict verdict = critic.forward(
-      DiffAugment(leaf, objective.augmentation, key(Purpose::kAugmentJudged)),
-      condition, ForwardMode::kFrozen);
+  const DrawKey judged_key = key(Purpose::kAugmentJudged);
+  const Verdict verdict =
+      critic.forward(DiffAugment(leaf, objective.augmentation, judged_key),
+                     condition.At(judged_key.place()), ForwardMode::kFrozen);
   at::Tensor value;
   if (IsRelativistic(objective.loss)) {
     value =

@@ -36,6 +36,10 @@ struct DrawKey {
   Purpose purpose = Purpose::kAugmentation;
   int64_t step = 0;
   int64_t first_index = 0;
+
+  DrawPlace place() const {
+    return {.purpose = purpose, .step = step, .first_index = first_index};
+  }
 };
 
 // Uniform numbers in [0, 1), float64 on the CPU: row i is the beginning of the

@@ -136,6 +136,10 @@ TEST(LossValidateTest, ClassLossesNeedLabelsAndWholeBatches) {
     EXPECT_OK(CheckLoss(with("")));
     ExpectFault(with("batch_size: 8 micro_batch: 4"),
                 "set discriminator.micro_batch=0");
+    ExpectFault(with("workers: 2"), "set discriminator.workers=1");
+    ExpectFault(with("sync { interval: 2 }"), "discriminator.sync.interval=1");
+    ExpectFault(with("") + " generator { workers: 2 }",
+                "set generator.workers=1");
     ExpectFault(loss +
                     "data { num_classes: 3 } "
                     "discriminator { network { biggan {} } }",

@@ -363,11 +363,11 @@ TEST(RunConfigTest, SyncBatchNormNeedsAllWorkersInEveryPass) {
                     "generator.micro_batch"));
   EXPECT_OK(with({"generator.micro_batch=7", "generator.batch_size=63",
                   "discriminator.batch_size=63"}));
-  // An update of 8 images in passes of 2 of each worker.
-  EXPECT_THAT(
-      with({"generator.batch_size=4", "generator.sync.interval=2",
-            "discriminator.batch_size=8"}),
-      Fault("3 workers make 1 to 2: set generator.batch_size to 3 or 6"));
+  // The workers' passes would pool images of two batches.
+  EXPECT_THAT(with({"generator.batch_size=6", "generator.sync.interval=2",
+                    "discriminator.batch_size=12"}),
+              Fault("generator.sync.interval 2 those are not of one batch: set "
+                    "generator.sync.interval=1 (and generator.batch_size=12"));
   const std::string fresh = "schedule.image_source=FRESH";
   EXPECT_THAT(with({fresh, "discriminator.batch_size=2"}),
               Fault("of 2 images 3 workers make 0 to 1: set "
@@ -397,6 +397,11 @@ TEST(RunConfigTest, SyncBatchNormOfTheDiscriminatorIsThatOfCriticsToo) {
   EXPECT_THAT(with({fleet, "generator.sync.mode=AVERAGE_STATE"}),
               Fault("set generator.sync.mode=ACCUMULATE, or "
                     "discriminator.sync.batch_norm=false"));
+  for (const std::string role : {"generator", "discriminator"}) {
+    EXPECT_THAT(with({role + ".workers=2", "generator.sync.interval=2",
+                      "discriminator.sync.interval=2"}),
+                Fault(absl::StrCat("set ", role, ".sync.interval=1")));
+  }
   EXPECT_THAT(with({fleet, "discriminator.precision=FLOAT16"}),
               Fault("FLOAT16 tries until nothing overflows"));
   for (const std::string workers : {"generator", "discriminator"}) {
@@ -526,6 +531,22 @@ TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   EXPECT_TRUE(
       MessageDifferencer::Equals(EffectiveConfig(effective), effective));
   EXPECT_OK(ValidateRunConfig(effective));
+}
+
+TEST(RunConfigTest, EffectiveConfigFixesTheEndOfADecay) {
+  ASSERT_OK_AND_ASSIGN(
+      const RunConfig config,
+      With({"rounds=400", "generator.optimizer.rate_schedule={shape: COSINE}",
+            "discriminator.optimizer.rate_schedule={shape: LINEAR "
+            "decay_until_round: 300}"}));
+  const RunConfig effective = EffectiveConfig(config);
+  const auto end = [](const RoleConfig& role) {
+    return role.optimizer().rate_schedule().decay_until_round();
+  };
+  EXPECT_EQ(end(effective.generator()), 400);
+  EXPECT_EQ(end(effective.discriminator()), 300);
+  ASSERT_OK_AND_ASSIGN(const RunConfig constant, With({"rounds=400"}));
+  EXPECT_EQ(end(EffectiveConfig(constant).generator()), 0);
 }
 
 TEST(RunConfigTest, EffectiveTextParsesBackToTheSameConfig) {

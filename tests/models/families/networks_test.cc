@@ -155,5 +155,44 @@ INSTANTIATE_TEST_SUITE_P(
         NetworksCase{"biggan { width: 4 head: CONTRASTIVE }"},
         NetworksCase{"biggan { width: 2 form: DEEP }"}));
 
+// Dropout's masks are those of the images that the pass is of (network.h),
+// which a family has to hand on.
+TEST(DropoutNetworksTest, MasksAreThoseOfThePlace) {
+  const NetworkConfig keras = gandem::testing::ParseNetwork(
+      "keras_dcgan { variant: WGAN_GP width: 2 }");
+  const DataShape data = gandem::testing::SquareImages(1, 64);
+  ASSERT_OK_AND_ASSIGN(const auto critic, MakeDiscriminator(keras, data));
+  InitializeParameters(*critic, keras, /*seed=*/7);
+  critic->to(torch::kFloat64);
+  const at::Tensor images_NCHW = Ramp({5, 1, 64, 64});
+  const auto judge = [&](int64_t step, int64_t first, int64_t count) {
+    return critic
+        ->forward(images_NCHW.narrow(0, first, count),
+                  {.place = {.purpose = Purpose::kAugmentReal,
+                             .step = step,
+                             .first_index = first}},
+                  ForwardMode::kTrain)
+        .logits_N;
+  };
+  const at::Tensor whole = judge(3, 0, 5);
+  EXPECT_TRUE(judge(3, 2, 3).allclose(whole.narrow(0, 2, 3), 0, 1e-12));
+  EXPECT_FALSE(judge(4, 0, 5).allclose(whole, 0, 1e-9));
+
+  const NetworkConfig unet =
+      gandem::testing::ParseNetwork("pix2pix { width: 2 }");
+  ASSERT_OK_AND_ASSIGN(const auto translator, MakeGenerator(unet, data));
+  InitializeParameters(*translator, unet, /*seed=*/7);
+  translator->to(torch::kFloat64);
+  const auto translate = [&](int64_t step) {
+    return translator->forward(
+        torch::empty({5, 0}, at::kDouble),
+        {.images_NCHW = images_NCHW,
+         .place = {.purpose = Purpose::kGeneratorNoise, .step = step}},
+        ForwardMode::kFrozen);
+  };
+  EXPECT_TRUE(at::equal(translate(3), translate(3)));
+  EXPECT_FALSE(translate(4).allclose(translate(3), 0, 1e-9));
+}
+
 }  // namespace
 }  // namespace gandem

@@ -20,15 +20,47 @@ TEST(DropoutTest, DropsItsShareAndKeepsTheMean) {
   EXPECT_NEAR(out.mean().item<double>(), 1, 0.01);
 }
 
+at::Tensor MaskAt(Dropout& dropout, const DrawPlace& place, int64_t rows = 4,
+                  ForwardMode mode = ForwardMode::kTrain) {
+  return dropout.ForwardGiven(torch::ones({rows, 64}),
+                              PlaceOf(Condition{.place = place}), mode);
+}
+
 TEST(DropoutTest, ModesUseTheMasksThatTheySay) {
   Dropout dropout(kRate);
-  const at::Tensor ones = torch::ones({4, 64});
-  const at::Tensor first = dropout.forward(ones, ForwardMode::kTrain);
-  EXPECT_FALSE(at::equal(first[0], first[1]));
-  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kFrozen), first));
-  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kEvaluate), ones));
-  EXPECT_TRUE(at::equal(dropout.forward(ones, ForwardMode::kFrozen), first));
-  EXPECT_FALSE(at::equal(dropout.forward(ones, ForwardMode::kTrain), first));
+  const DrawPlace place = {
+      .purpose = Purpose::kAugmentReal, .step = 5, .first_index = 2};
+  const at::Tensor mask = MaskAt(dropout, place);
+  EXPECT_FALSE(at::equal(mask[0], mask[1]));
+  EXPECT_TRUE(at::equal(MaskAt(dropout, place), mask));
+  EXPECT_TRUE(at::equal(MaskAt(dropout, place, 4, ForwardMode::kFrozen), mask));
+  EXPECT_TRUE(at::equal(MaskAt(dropout, place, 4, ForwardMode::kEvaluate),
+                        torch::ones({4, 64})));
+}
+
+// A row is that of its image, whichever pass it is in: ranks and micro-batches
+// draw what one pass over the batch would.
+TEST(DropoutTest, RowsAreThoseOfTheImagesOfTheBatch) {
+  Dropout dropout(kRate);
+  DrawPlace place = {.purpose = Purpose::kAugmentReal, .step = 5};
+  const at::Tensor whole = MaskAt(dropout, place, /*rows=*/7);
+  for (const int64_t first : {0, 3, 6}) {
+    place.first_index = first;
+    const int64_t rows = 7 - first;
+    EXPECT_TRUE(
+        at::equal(MaskAt(dropout, place, rows), whole.narrow(0, first, rows)));
+  }
+}
+
+TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
+  Dropout dropout(kRate);
+  const DrawPlace place = {.purpose = Purpose::kAugmentReal, .step = 5};
+  const at::Tensor mask = MaskAt(dropout, place);
+  EXPECT_FALSE(at::equal(
+      MaskAt(dropout, {.purpose = Purpose::kAugmentReal, .step = 6}), mask));
+  EXPECT_FALSE(at::equal(
+      MaskAt(dropout, {.purpose = Purpose::kAugmentGenerated, .step = 5}),
+      mask));
 }
 
 // A critic, or a run that goes on, has the masks of the original.

@@ -5,10 +5,15 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "common/config/run_config.h"
+
 namespace gandem {
 namespace {
 
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 RunConfig Config(const std::string& text) {
@@ -55,6 +60,32 @@ TEST(ConfigDifferencesTest, NumbersOfWorkersMayChangeAndAreTold) {
             "and 3: bits differ from what the old shape would give");
   EXPECT_EQ(WorkersDifference(new_config, new_config), "");
   EXPECT_EQ(WorkersDifference(Config(""), Config("rounds: 9")), "");
+}
+
+// More rounds would stretch a decay that has no end of its own, and so raise
+// the rate in the middle of it.
+TEST(ConfigDifferencesTest, MoreRoundsDoNotStretchADecay) {
+  const std::string decay =
+      " generator { optimizer { rate_schedule { shape: LINEAR } } }";
+  const RunConfig first = EffectiveConfig(Config("rounds: 400" + decay));
+  const RunConfig more = EffectiveConfig(Config("rounds: 800" + decay));
+  EXPECT_THAT(ConfigDifferences(first, more),
+              ElementsAre("generator.optimizer.rate_schedule."
+                          "decay_until_round: 400, now 800"));
+  EXPECT_THAT(DecayHint(first, more),
+              HasSubstr("add --set generator.optimizer.rate_schedule."
+                        "decay_until_round=400"));
+  RunConfig told = more;
+  told.mutable_generator()
+      ->mutable_optimizer()
+      ->mutable_rate_schedule()
+      ->set_decay_until_round(400);
+  EXPECT_THAT(ConfigDifferences(first, told), IsEmpty());
+  EXPECT_EQ(DecayHint(first, told), "");
+  // A constant rate has no end.
+  EXPECT_THAT(ConfigDifferences(EffectiveConfig(Config("rounds: 400")),
+                                EffectiveConfig(Config("rounds: 800"))),
+              IsEmpty());
 }
 
 TEST(ConfigDifferencesTest, AnotherNetworkIsADifference) {

@@ -346,6 +346,20 @@ TEST_F(TrainCommandTest, ADifferentConfigIsRefusedAndAnExtensionIsNot) {
   EXPECT_EQ(NewestStep(), 60);
 }
 
+TEST_F(TrainCommandTest, AnExtensionKeepsTheEndOfADecay) {
+  const std::string schedule = "generator.optimizer.rate_schedule";
+  const std::vector<std::string> linear = {"--set", schedule + ".shape=LINEAR"};
+  ASSERT_EQ(Train(linear), kExitOk) << Output();
+  std::vector<std::string> more = linear;
+  more.insert(more.end(), {"--set", "rounds=60"});
+  EXPECT_EQ(Train(more), kExitUsage);
+  const std::string end = schedule + ".decay_until_round=40";
+  EXPECT_THAT(Output(), HasSubstr("add --set " + end));
+  more.insert(more.end(), {"--set", end});
+  EXPECT_EQ(Train(more), kExitOk) << Output();
+  EXPECT_EQ(NewestStep(), 60);
+}
+
 TEST_F(TrainCommandTest, BadInputIsNamed) {
   EXPECT_EQ(Train({"--set", "schedule.lga=2"}), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("lag"));

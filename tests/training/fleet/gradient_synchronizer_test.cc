@@ -23,6 +23,7 @@
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/recording_collective.h"
 #include "tests/testing/status_matchers.h"
+#include "training/fleet/state_average.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/gradients.h"
 #include "training/optimizers/make_optimizer.h"
@@ -532,6 +533,43 @@ TEST_P(Sizes, AverageAfterEveryStepOfSgdEqualsTheSumOfGradients) {
 
 // Local Adam, written down by hand: two networks that go their own way for
 // `interval` steps and then meet, with their moments, at the weighted mean.
+// Its first `done` operations come back, then the other rank is lost.
+class EndingCollective : public Collective {
+ public:
+  int rank() const override { return 0; }
+  int size() const override { return 2; }
+  absl::Status Wait(Ticket ticket, absl::Time) override {
+    return ticket <= done ? absl::OkStatus()
+                          : absl::UnavailableError("a rank is lost");
+  }
+  void Close(absl::Status) override {}
+  Ticket done = 0;
+
+ private:
+  Ticket Submit(const Operation&) override { return ++last_; }
+  Ticket last_ = 0;
+};
+
+// BOUNDED goes on from what a worker has then.
+TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
+  const at::Tensor first = torch::ones({4}, at::kDouble);
+  const at::Tensor second = torch::ones({5}, at::kDouble);
+  EndingCollective collective;
+  StateAverage average(/*share=*/0.5, {first, second}, {}, /*bucket_bytes=*/1,
+                       FleetCollectives(&collective));
+  average.Launch();
+  collective.done = 1;
+  EXPECT_THAT(average.Finish(absl::Now()),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_TRUE(at::equal(first, torch::ones({4}, at::kDouble)));
+  EXPECT_TRUE(at::equal(second, torch::ones({5}, at::kDouble)));
+  // What comes back is taken over: here its own values, weighted.
+  collective.done = 2;
+  EXPECT_OK(average.Finish(absl::Now()));
+  EXPECT_TRUE(at::equal(first, torch::full({4}, 0.5, at::kDouble)));
+  EXPECT_TRUE(at::equal(second, torch::full({5}, 0.5, at::kDouble)));
+}
+
 TEST(GradientSynchronizerTest, AverageAtEverySecondStepIsLocalAdam) {
   constexpr int64_t kBatch = 5;
   TestFleet fleet(2,

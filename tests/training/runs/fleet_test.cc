@@ -348,6 +348,41 @@ INSTANTIATE_TEST_SUITE_P(
           penalties { r1: 0.5 r2: 0.25 gradient_every_steps: 3 }
           generator { network { mlp { hidden: 8 noise_dim: 5 } } }
           discriminator { network { mlp { hidden: 8 } } })"},
+        // A mask's row belongs to the image, not to its place in a pass.
+        Algorithm{.name = "Dropout",
+                  .text = R"(
+          data { image_size: 64 }
+          generator {
+            network { keras_dcgan { width: 1 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator {
+            network { keras_dcgan { width: 2 dropout: 0.2 } }
+            sync { batch_norm: true }
+          })",
+                  .rounds = 4},
+        Algorithm{.name = "DropoutInMicroBatchesAndPenalties",
+                  .text = R"(
+          data { image_size: 64 }
+          schedule { image_source: FRESH discriminator_steps_per_round: 2 }
+          penalties { gradient_penalty: 1 consistency_real: 1 }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator {
+            network { keras_dcgan { variant: WGAN_GP width: 2 dropout: 0.2 } }
+            micro_batch: 3
+          })",
+                  .rounds = 4},
+        // Both look at all images of a batch; what DRAGAN looks at is
+        // augmented.
+        Algorithm{.name = "DraganOfAugmentedImages", .text = R"(
+          data { image_size: 8 }
+          penalties { dragan: 1 }
+          augmentation { color: true translation: 0.25 }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator {
+            network { mlp { hidden: 8 } }
+            micro_batch: 3
+          })"},
         // Both look at all images of a batch.
         Algorithm{.name = "DraganAndLecam", .text = R"(
           data { image_size: 8 }

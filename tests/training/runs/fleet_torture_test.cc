@@ -7,16 +7,20 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
 #include "exchange/schedule.h"
+#include "models/autocast.h"
 #include "models/layers/batch_norm.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
@@ -201,6 +205,23 @@ TEST(FleetTortureTest, PenaltyAndSyncBatchNorm) {
   });
 }
 
+// None of these numbers has been rounded to 16 bits.
+void ExpectFloat32(const std::vector<NamedTensor>& tensors) {
+  int64_t count = 0;
+  int64_t finer_than_bfloat16 = 0;
+  for (const NamedTensor& tensor : tensors) {
+    EXPECT_NE(tensor.dtype, DType::kBF16) << tensor.name;
+    if (tensor.dtype != DType::kF32) continue;
+    for (size_t i = 0; i < tensor.bytes.size(); i += sizeof(uint32_t)) {
+      uint32_t bits = 0;
+      std::memcpy(&bits, tensor.bytes.data() + i, sizeof(bits));
+      ++count;
+      if ((bits & 0xffff) != 0) ++finer_than_bfloat16;
+    }
+  }
+  EXPECT_GT(finer_than_bfloat16, count / 2);
+}
+
 // Gradients of a penalty are made by two backward passes in 16 bits.
 TEST(FleetTortureTest, PenaltyAndBfloat16) {
   const TempDir folder;
@@ -217,6 +238,7 @@ TEST(FleetTortureTest, PenaltyAndBfloat16) {
   SetWorkers(1, 3, config);
   const SavedStates fleet = Train(config);
   ExpectRanksAgree(fleet, config);
+  ExpectFloat32(Final(fleet, "discriminator", 0));
   config.mutable_penalties()->Clear();
   const double effect = Distance(Final(Train(config), "discriminator", 0),
                                  Final(one, "discriminator", 0));
@@ -224,6 +246,56 @@ TEST(FleetTortureTest, PenaltyAndBfloat16) {
   EXPECT_LT(Distance(Final(fleet, "discriminator", 0),
                      Final(one, "discriminator", 0)),
             0.1 * effect);
+}
+
+// What the ranks sum and update has 32 bits, whatever the passes compute in.
+TEST(FleetTortureTest, PenaltyInBfloat16IsSummedInFloat32) {
+  const NetworkConfig config = FleetTortureNetwork("sndcgan { width: 2 }");
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  for (const absl::Status& result :
+       OnEveryRank(fleet, [&](Collective& collective) -> absl::Status {
+         gandem::testing::RecordingCollective recording(&collective);
+         GANDEM_ASSIGN_OR_RETURN(
+             std::shared_ptr<Discriminator> plain,
+             MakeDiscriminator(
+                 config,
+                 {.image = {.channels = 1, .height = 32, .width = 32}}));
+         InitializeParameters(*plain, config, /*seed=*/3);
+         const auto network = WithAutocast(plain, at::kBFloat16);
+         GradientSynchronizer synchronizer(
+             {.bucket_bytes = 1000},
+             GradientSynchronizer::State{.parameters = ParametersOf(*network),
+                                         .buffers = BuffersOf(*network)},
+             &recording);
+         const at::Tensor images =
+             Images(0.1).to(at::kFloat).requires_grad_(true);
+         const at::Tensor logits =
+             network->forward(images, {}, ForwardMode::kTrain).logits_N;
+         const at::Tensor slope = ImageGradient(logits, images);
+         EXPECT_EQ(slope.scalar_type(), at::kFloat);
+         synchronizer.ExpectLastBackward();
+         (at::softplus(-logits).sum() + UnitNormPenalties(slope).sum())
+             .backward();
+         GANDEM_RETURN_IF_ERROR(
+             synchronizer.Reduce(absl::Now() + absl::Seconds(60)));
+         for (const auto& [name, parameter] : ParametersOf(*network)) {
+           EXPECT_EQ(parameter.scalar_type(), at::kFloat) << name;
+           EXPECT_EQ(parameter.grad().scalar_type(), at::kFloat) << name;
+         }
+         EXPECT_FALSE(recording.sums().empty());
+         const std::string sum =
+             absl::StrCat(static_cast<int>(OperationKind::kAllReduce), " ");
+         const std::string in_float32 =
+             absl::StrCat(sum, static_cast<int>(ElementType::kFloat32), " ");
+         for (const std::string& operation : recording.operations()) {
+           EXPECT_TRUE(!operation.starts_with(sum) ||
+                       operation.starts_with(in_float32))
+               << operation;
+         }
+         return absl::OkStatus();
+       })) {
+    EXPECT_THAT(result, IsOk());
+  }
 }
 
 // A head that no loss looks at: named at once, on all ranks, where other
