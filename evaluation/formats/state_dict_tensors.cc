@@ -30,18 +30,19 @@ struct Extent {
 
 absl::StatusOr<Extent> ExtentOf(const TensorPlace& place) {
   int64_t end = place.offset;
-  int64_t count = 1;
+  const int64_t width = BytesPerElement(place.dtype);
+  int64_t bytes = width;
   bool overflow = place.offset < 0;
   for (size_t i = 0; i < place.shape.size(); ++i) {
     const int64_t size = place.shape[i];
     int64_t reach = 0;
     overflow |= size < 0 || place.strides[i] < 0 ||
                 __builtin_mul_overflow(size - 1, place.strides[i], &reach) ||
-                __builtin_mul_overflow(count, size, &count) ||
+                __builtin_mul_overflow(bytes, size, &bytes) ||
                 __builtin_add_overflow(end, reach, &end);
   }
   if (overflow) return DamagedStateDict("a tensor's shape is impossible");
-  return count == 0 ? Extent{} : Extent{.count = count, .end = end + 1};
+  return bytes == 0 ? Extent{} : Extent{.count = bytes / width, .end = end + 1};
 }
 
 // Whether two elements may be the same one of the storage. They are not where

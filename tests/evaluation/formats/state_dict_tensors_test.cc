@@ -88,11 +88,11 @@ TEST(StateDictTensorsTest, Slices) {
   EXPECT_THAT(*FloatsOf(1, {2, 2}, {1, 3}), ElementsAre(1, 4, 2, 5));
 }
 
-// The first asks for 16 EiB.
+// The first asks for 8 PB.
 TEST(StateDictTensorsTest, RepeatedElementsAreRefused) {
   const int32_t huge = INT32_MAX;
   const std::vector<std::pair<std::vector<int32_t>, std::vector<int32_t>>>
-      repeated = {{{huge, huge}, {0, 0}},
+      repeated = {{{huge, 1'000'000}, {0, 0}},
                   {{huge, 2}, {0, 1}},
                   {{2, 2}, {1, 1}},
                   {{2, 3}, {2, 1}},
