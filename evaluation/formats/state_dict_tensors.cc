@@ -41,8 +41,9 @@ absl::StatusOr<Extent> ExtentOf(const TensorPlace& place) {
                 __builtin_mul_overflow(bytes, size, &bytes) ||
                 __builtin_add_overflow(end, reach, &end);
   }
+  overflow |= __builtin_add_overflow(end, 1, &end);
   if (overflow) return DamagedStateDict("a tensor's shape is impossible");
-  return bytes == 0 ? Extent{} : Extent{.count = bytes / width, .end = end + 1};
+  return bytes == 0 ? Extent{} : Extent{.count = bytes / width, .end = end};
 }
 
 // Whether two elements may be the same one of the storage. They are not where

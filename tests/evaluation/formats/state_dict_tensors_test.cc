@@ -21,7 +21,10 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::PickledInt;
 using ::gandem::testing::PickledTensor;
+using ::gandem::testing::PickledTensorAt;
+using ::gandem::testing::PickledTuple;
 using ::gandem::testing::PickleStream;
 using ::gandem::testing::StatusIs;
 using ::testing::ElementsAre;
@@ -102,6 +105,18 @@ TEST(StateDictTensorsTest, RepeatedElementsAreRefused) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("the tensor 'x' repeats elements")))
         << shape[0] << " " << shape[1];
+  }
+}
+
+TEST(StateDictTensorsTest, NumbersAtTheirLimits) {
+  const std::string largest = "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f";
+  const std::string one = PickledTuple({1});
+  for (const std::string& place :
+       {largest + PickledTuple({}) + PickledTuple({}), largest + one + one,
+        PickledInt(0) + "(" + largest + "t(" + largest + "t"}) {
+    EXPECT_THAT(Parse(FileWith({{"x", PickledTensorAt(place)}}, 6)),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("a tensor's shape is impossible")));
   }
 }
 
