@@ -20,7 +20,8 @@
 namespace gandem {
 namespace {
 
-using Json = nlohmann::ordered_json;
+// Finds keys in logarithmic time; ordered_json looks at all of them.
+using Json = nlohmann::json;
 
 static_assert(std::endian::native == std::endian::little,
               "tensors are written as they lie in memory");
@@ -28,6 +29,9 @@ static_assert(std::endian::native == std::endian::little,
 constexpr absl::string_view kMetadata = "__metadata__";
 constexpr uint64_t kMaxHeader = 16 << 20;
 constexpr size_t kPrefix = 8;  // the header's size
+// Each costs far more memory than it has bytes in the header.
+constexpr size_t kMaxTensors = 1 << 16;
+constexpr size_t kMaxTensorRank = 64;  // PyTorch's own limit
 
 struct DTypeRow {
   DType dtype;
@@ -45,9 +49,10 @@ const DTypeRow& RowOf(DType dtype) {
   return *std::ranges::find(kDTypes, dtype, &DTypeRow::dtype);
 }
 
-// Bytes of a tensor; none for a negative dimension or more than 2^63 - 1.
+// Bytes of a tensor; none for bad dimensions or more than 2^63 - 1.
 std::optional<int64_t> TensorBytes(DType dtype,
                                    std::span<const int64_t> shape) {
+  if (shape.size() > kMaxTensorRank) return std::nullopt;
   int64_t bytes = BytesPerElement(dtype);
   for (const int64_t dimension : shape) {
     if (dimension < 0 || __builtin_mul_overflow(bytes, dimension, &bytes)) {
@@ -65,6 +70,10 @@ absl::Status CheckTensors(const std::string& path,
                           std::span<const NamedTensor> tensors,
                           const std::map<std::string, std::string>& metadata) {
   Faults faults(path);
+  if (tensors.size() > kMaxTensors) {
+    faults.Add(absl::StrCat(tensors.size(), " tensors are more than a file of ",
+                            kMaxTensors));
+  }
   std::set<absl::string_view> names;
   for (const NamedTensor& tensor : tensors) {
     if (tensor.name == kMetadata || !IsValidUtf8(tensor.name)) {
@@ -92,17 +101,21 @@ absl::Status CheckTensors(const std::string& path,
 
 std::string HeaderOf(std::span<const NamedTensor* const> tensors,
                      const std::map<std::string, std::string>& metadata) {
-  Json header = Json::object();
-  if (!metadata.empty()) header[std::string(kMetadata)] = metadata;
+  std::vector<std::string> entries;
+  if (!metadata.empty()) {
+    entries.push_back(
+        absl::StrCat("\"", kMetadata, "\":", Json(metadata).dump()));
+  }
   size_t offset = 0;
   for (const NamedTensor* tensor : tensors) {
     const size_t end = offset + tensor->bytes.size();
-    header[tensor->name] = {{"dtype", std::string(DTypeName(tensor->dtype))},
-                            {"shape", tensor->shape},
-                            {"data_offsets", {offset, end}}};
+    entries.push_back(absl::StrCat(
+        Json(tensor->name).dump(), ":{\"dtype\":\"", DTypeName(tensor->dtype),
+        "\",\"shape\":[", absl::StrJoin(tensor->shape, ","),
+        "],\"data_offsets\":[", offset, ",", end, "]}"));
     offset = end;
   }
-  std::string text = header.dump();
+  std::string text = absl::StrCat("{", absl::StrJoin(entries, ","), "}");
   text.resize((text.size() + 7) / 8 * 8, ' ');  // aligns the tensors
   return text;
 }
@@ -135,8 +148,6 @@ absl::StatusOr<Contents> Arrange(
   return contents;
 }
 
-// ---- Reading ----
-
 absl::Status Corrupt(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not a safetensors file: ", what));
 }
@@ -145,17 +156,24 @@ absl::Status Corrupt(absl::string_view what) {
 absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   std::vector<std::set<std::string>> keys;  // of the objects that are open
   std::string repeated;
+  bool too_many = false;
   const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
+    if (too_many) return false;  // keeps nothing of what follows
     if (event == Json::parse_event_t::object_start) keys.emplace_back();
     if (event == Json::parse_event_t::object_end) keys.pop_back();
     if (event == Json::parse_event_t::key) {
       const auto& key = parsed.get_ref<const std::string&>();
-      if (!keys.back().insert(key).second) repeated = key;
+      too_many = keys.back().size() > kMaxTensors;
+      if (!too_many && !keys.back().insert(key).second) repeated = key;
     }
     return true;
   };
   Json header = Json::parse(text.begin(), text.end(), watch,
                             /*allow_exceptions=*/false);
+  if (too_many) {
+    return Corrupt(
+        absl::StrCat("more than ", kMaxTensors, " names in the header"));
+  }
   if (header.is_discarded()) return Corrupt("the header is not JSON");
   if (!header.is_object()) return Corrupt("the header is no JSON object");
   if (!repeated.empty()) {
@@ -164,9 +182,9 @@ absl::StatusOr<Json> ParseHeader(absl::string_view text) {
   return header;
 }
 
-// A list of numbers in [0, 2^63 - 1].
+// A short list of numbers in [0, 2^63 - 1].
 std::optional<std::vector<int64_t>> Numbers(const Json& json) {
-  if (!json.is_array()) return std::nullopt;
+  if (!json.is_array() || json.size() > kMaxTensorRank) return std::nullopt;
   std::vector<int64_t> numbers;
   for (const Json& element : json) {
     if (!element.is_number_unsigned()) return std::nullopt;
@@ -300,17 +318,14 @@ absl::StatusOr<SharedBytes> SerializeSafetensors(
   GANDEM_ASSIGN_OR_RETURN(const Contents contents,
                           Arrange("tensors in memory", tensors, {}));
   std::vector<std::byte> bytes;
-  const auto append = [&bytes](std::span<const std::byte> more) {
-    bytes.insert(bytes.end(), more.begin(), more.end());
-  };
   size_t size = contents.head.size();
-  for (const NamedTensor* tensor : contents.tensors) {
-    size += tensor->bytes.size();
-  }
+  for (const auto* tensor : contents.tensors) size += tensor->bytes.size();
   bytes.reserve(size);
-  append(std::as_bytes(std::span(contents.head)));
+  const auto head = std::as_bytes(std::span(contents.head));
+  bytes.assign(head.begin(), head.end());
   for (const NamedTensor* tensor : contents.tensors) {
-    append(tensor->bytes.span());
+    const auto data = tensor->bytes.span();
+    bytes.insert(bytes.end(), data.begin(), data.end());
   }
   return SharedBytes(std::move(bytes));
 }

@@ -36,7 +36,8 @@ struct NamedTensor {
 // Replaces the file and makes its contents survive a crash (the caller syncs
 // the folder). Tensors of wide elements come first, so that all are aligned.
 //   INVALID_ARGUMENT    a name twice, "__metadata__" or not UTF-8; bytes that
-//                       do not fit dtype and shape. Lists all.
+//                       do not fit dtype and shape; more than 65536 tensors
+//                       or 64 dimensions. Lists all.
 //   RESOURCE_EXHAUSTED  the disk is full; the incomplete file stays.
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
@@ -46,12 +47,15 @@ absl::StatusOr<FileSummary> WriteSafetensors(
 absl::StatusOr<SharedBytes> SerializeSafetensors(
     std::span<const NamedTensor> tensors);
 
-// The tensors in the order of their bytes. Each is aligned to its elements.
+// The tensors in the order of their bytes, empty ones of one place by name.
+// Each is aligned to its elements. Takes O(n log n) of the header's size n,
+// whatever it says.
 //   NOT_FOUND ...  the file cannot be read.
 //   DATA_LOSS      anything that is not exactly as the format says: the header
-//                  (at most 16 MiB), a name twice, a dtype of none of the
-//                  above, a shape that does not fit its bytes, bytes that
-//                  overlap, belong to no tensor or lie outside of the file.
+//                  (at most 16 MiB), more than 65536 tensors, a name twice, a
+//                  dtype of none of the above, a shape that does not fit its
+//                  bytes, bytes that overlap, belong to no tensor or lie
+//                  outside of the file.
 absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
     const std::string& path);
 

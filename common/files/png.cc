@@ -96,6 +96,13 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
   PixelImage image = {.channels = color ? 3 : 1,
                       .height = static_cast<int64_t>(png.height),
                       .width = static_cast<int64_t>(png.width)};
+  // Before anything is allocated on the word of the header.
+  if (image.height * image.width * image.channels >
+      kMaxPngExpansion * static_cast<int64_t>(bytes.size())) {
+    return absl::DataLossError(absl::StrCat("damaged PNG: ", bytes.size(),
+                                            " bytes cannot hold ", image.height,
+                                            " x ", image.width, " pixels"));
+  }
   image.pixels.resize(PNG_IMAGE_SIZE(png));
   const png_color black = {0, 0, 0};
   if (!png_image_finish_read(&png, &black, image.pixels.data(),

@@ -42,6 +42,10 @@ absl::StatusOr<std::string> EncodePng(const PixelImage& image);
 // Creates or replaces `path`; readers see the old or the new file.
 absl::Status WritePng(const std::string& path, const PixelImage& image);
 
+// Values that a byte of a PNG can stand for: deflate cannot shrink by more than
+// 1032 (zlib's FAQ), and a bit of it may be a pixel of three.
+inline constexpr int64_t kMaxPngExpansion = int64_t{1032} * 8 * 3;
+
 // 16-bit, palette and alpha (on black) are converted; RGB when there is any
 // color.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes);

@@ -11,6 +11,7 @@
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/torchscript_extractor.h"
 #include "evaluation/formats/state_dict_file.h"
+#include "evaluation/formats/state_dict_tensors.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
 

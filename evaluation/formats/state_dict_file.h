@@ -9,7 +9,10 @@
 // Thread safety: any thread.
 // Errors:
 //   those of file.h   it cannot be read.
-//   INVALID_ARGUMENT  it holds something else, or tensors of another type.
+//   INVALID_ARGUMENT  it holds something else, or tensors of another type; it
+//   is
+//                     compressed, or its tensors have more than four times its
+//                     bytes.
 //   DATA_LOSS         it is damaged or truncated.
 #pragma once
 
@@ -22,10 +25,9 @@
 
 namespace gandem {
 
-// Whether a file that begins with `prefix` (16 bytes or more) is a zip archive,
-// or has the layout from before.
+// Whether a file that begins with `prefix` (16 bytes or more) is a zip archive.
+// IsPickleStream of state_dict_tensors.h knows the layout from before.
 bool IsZip(absl::string_view prefix);
-bool IsPickleStream(absl::string_view prefix);
 
 // Whether the zip archive at `path` holds a TorchScript module.
 absl::StatusOr<bool> HoldsTorchScript(const std::string& path);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/formats/tensor_pickle.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,14 @@ enum PickleOperation : uint8_t {
 };
 
 constexpr uint8_t kProtocol = 2;
+
+// A byte of a pickle can cost a hundred of memory, and a reference of two bytes
+// a copy of something large. 65536 tensors of ten dimensions stay below all of
+// these limits.
+constexpr size_t kMaxValues = size_t{1} << 21;  // also on the stack, remembered
+constexpr size_t kMaxPlaces = size_t{1} << 18;  // storages and tensors
+constexpr size_t kMaxStorageKeyBytes = 64;
+constexpr size_t kMaxPickleRank = 64;  // PyTorch's own limit
 
 struct StorageClass {
   absl::string_view name;
@@ -104,8 +113,21 @@ absl::StatusOr<absl::string_view> PickleReader::TakeLine() {
 }
 
 void PickleReader::Push(PickleValue value) {
+  num_places_ += value.kind == Kind::kTensor;
   stack_.push_back(values_.size());
   values_.push_back(std::move(value));
+}
+
+absl::Status PickleReader::CheckSizes() const {
+  if (std::max({values_.size(), stack_.size(), marks_.size(), memo_.size()}) >
+      kMaxValues) {
+    return NotAStateDict(absl::StrCat("more than ", kMaxValues, " values"));
+  }
+  if (num_places_ > kMaxPlaces) {
+    return NotAStateDict(
+        absl::StrCat("more than ", kMaxPlaces, " tensors and storages"));
+  }
+  return absl::OkStatus();
 }
 
 absl::Status PickleReader::PushInteger(size_t size) {
@@ -204,6 +226,10 @@ absl::StatusOr<std::vector<int64_t>> PickleReader::Integers(size_t list) const {
   std::vector<int64_t> integers;
   if (values_[list].kind != Kind::kList)
     return DamagedPickle("a shape is no tuple");
+  if (values_[list].items.size() > kMaxPickleRank) {
+    return DamagedPickle(
+        absl::StrCat("a shape of more than ", kMaxPickleRank, " dimensions"));
+  }
   for (const size_t item : values_[list].items) {
     if (values_[item].kind != Kind::kInteger) {
       return DamagedPickle("a shape has other things than integers");
@@ -221,6 +247,7 @@ absl::Status PickleReader::PushStorage() {
   if ((items.size() != 5 && items.size() != 6) ||
       values_[items[0]].text != "storage" ||
       values_[items[2]].kind != Kind::kText ||
+      values_[items[2]].text.size() > kMaxStorageKeyBytes ||
       values_[items[4]].kind != Kind::kInteger) {
     return DamagedPickle("a storage has another form");
   }
@@ -255,8 +282,9 @@ absl::Status PickleReader::RebuildTensor(const std::vector<size_t>& arguments) {
 
 absl::Status PickleReader::Call() {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> call, Pop(2));
-  const std::string function = values_[call[0]].text;
-  const std::vector<size_t> arguments = values_[call[1]].items;
+  // No copies: what they refer to stays where it is when values_ grows.
+  const std::string& function = values_[call[0]].text;
+  const std::vector<size_t>& arguments = values_[call[1]].items;
   if (function == "torch._utils._rebuild_tensor_v2") {
     return RebuildTensor(arguments);
   }
@@ -349,6 +377,7 @@ absl::StatusOr<size_t> PickleReader::Read() {
     GANDEM_ASSIGN_OR_RETURN(const uint64_t operation, TakeInteger(1));
     if (operation == kStop) break;
     GANDEM_RETURN_IF_ERROR(Step(static_cast<uint8_t>(operation)));
+    GANDEM_RETURN_IF_ERROR(CheckSizes());
   }
   GANDEM_ASSIGN_OR_RETURN(const std::vector<size_t> result, Pop(1));
   return result[0];

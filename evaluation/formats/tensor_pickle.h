@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The part of Python's pickle (protocol 2) that torch.save() uses for a state
-// dict. Names of classes and functions are only compared, never looked up.
+// dict. Names of classes and functions are only compared, never looked up. Time
+// and memory are at most a fixed multiple of the pickle's bytes: values refer
+// to each other instead of being copied, and what is copied is short.
 //
-// Owner: state_dict_file.cc. Thread safety: one thread per object.
+// Owner: state_dict_tensors.cc and state_dict_file.cc. Thread safety: one
+// thread per object.
 #pragma once
 
 #include <cstddef>
@@ -54,7 +57,8 @@ class PickleReader {
 
   // The next pickle's value; its memo begins empty.
   //   INVALID_ARGUMENT  an operation or a function that a state dict has no
-  //                     use for; names it.
+  //                     use for; names it. Or more than 2^21 values, or 2^18
+  //                     storages and tensors.
   //   DATA_LOSS         truncated, or no pickle.
   absl::StatusOr<size_t> Read();
 
@@ -66,6 +70,8 @@ class PickleReader {
   using Kind = PickleValue::Kind;
 
   absl::Status Step(uint8_t operation);
+  // What has been read is not more than a state dict needs.
+  absl::Status CheckSizes() const;
   absl::StatusOr<absl::string_view> Take(size_t size);
   absl::StatusOr<uint64_t> TakeInteger(size_t size);
   absl::StatusOr<absl::string_view> TakeLine();
@@ -92,6 +98,7 @@ class PickleReader {
   std::vector<size_t> stack_;
   std::vector<size_t> marks_;  // sizes of the stack
   std::map<uint64_t, size_t> memo_;
+  size_t num_places_ = 0;  // values of the kind kTensor
 };
 
 }  // namespace gandem

@@ -42,6 +42,11 @@ absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
                      absl::Hex(options_.config_hash), ")"));
   }
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
+  if (peer.incarnation < 0) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("generator ", peer.rank, " says that it is incarnation ",
+                     peer.incarnation, ", and they count from 0"));
+  }
   absl::MutexLock lock(&mu_);
   int64_t& incarnation = incarnations_[peer.rank];
   if (peer.incarnation < incarnation) {
@@ -58,7 +63,9 @@ absl::Status PeerTable::Check(const Peer& peer) const {
   GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
   absl::MutexLock lock(&mu_);
-  if (peer.incarnation == incarnations_[peer.rank]) return absl::OkStatus();
+  if (peer.incarnation >= 0 && peer.incarnation == incarnations_[peer.rank]) {
+    return absl::OkStatus();
+  }
   return Refuse(
       peer.incarnation < incarnations_[peer.rank] ? "superseded" : "no_hello",
       absl::StrCat("incarnation ", peer.incarnation, " of generator ",

@@ -6,7 +6,7 @@
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:
-//   INVALID_ARGUMENT     there is no such rank.
+//   INVALID_ARGUMENT     there is no such rank; a negative incarnation.
 //   FAILED_PRECONDITION  another config, an old run epoch, a superseded
 //                        incarnation, or no Hello yet; ErrorDetail says which.
 //   UNAVAILABLE          a newer run epoch: this server is about to go.

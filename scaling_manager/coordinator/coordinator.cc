@@ -30,8 +30,9 @@ void AppendName(std::string* text, const Place& place) {
 absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
   Faults faults("heartbeat");
   faults.CheckRange("started_round", request.started_round(), -1, rounds - 1);
+  // started_round may be any number here.
   faults.CheckRange("completed_rounds", request.completed_rounds(), 0,
-                    request.started_round() + 1);
+                    std::min(request.started_round(), rounds - 1) + 1);
   return faults.ToStatus();
 }
 

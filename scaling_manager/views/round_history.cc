@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/views/round_history.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <fstream>
 #include <limits>
@@ -48,11 +49,21 @@ RoundMetrics MetricsFrom(const Json& json) {
   return metrics;
 }
 
+// A number that is none of an integer's has no meaning as one.
+bool HasIntegers(const Json& json) {
+  constexpr const char* kIntegers[] = {
+      "rank", "run_epoch", "round", "lag", "workers", "images", "sync_bytes"};
+  return std::ranges::all_of(kIntegers, [&json](const char* key) {
+    const auto found = json.find(key);
+    return found == json.end() || found->is_number_integer();
+  });
+}
+
 }  // namespace
 
 std::optional<RoundMetrics> ParseMetrics(absl::string_view line) {
   const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
-  if (!json.is_object()) return std::nullopt;
+  if (!json.is_object() || !HasIntegers(json)) return std::nullopt;
   try {
     RoundMetrics metrics = MetricsFrom(json);
     if (metrics.role() != ROLE_UNKNOWN) return metrics;

@@ -254,6 +254,29 @@ def cited_files(path):
         yield match[1], re.findall(number, match[2] or "")
 
 
+# Folders of readers, whose every header has a fuzz target that includes it, and
+# the headers that need none.
+READERS = ("pipeline/formats", "evaluation/formats", "common/checkpoint")
+NOT_FUZZED = {
+    "pipeline/formats/zip_format.h": "constants",
+    "evaluation/formats/state_dict_file.h": "LibTorch reads the zip archive",
+}
+
+
+def fuzzed(root):
+    """Every reader of a file format has a fuzz target."""
+    targets = "".join(path.read_text()
+                      for path in files(root / "tests/fuzz", r".*_fuzzer\.cc"))
+    for folder in READERS:
+        for path in files(root / folder, r".*\.h"):
+            name = path.relative_to(root).as_posix()
+            if name not in NOT_FUZZED and f'#include "{name}"' not in targets:
+                yield f"{name}: no fuzz target in tests/fuzz includes it"
+    for name in NOT_FUZZED:
+        if not (root / name).exists():
+            yield f"NOT_FUZZED in rules.py: there is no {name}"
+
+
 def known_tests(root, build):
     """ARGUMENT: the build folder. ctest runs every *_test.cc and *_test.py,
     the fuzz targets are built, and only tests that need a GPU may skip."""
@@ -322,7 +345,7 @@ def protobuf_faults(program, listing):
 
 RULES = {rule.__name__: rule for rule in
          (includes, folder_sizes, signs, licenses, formatting, documents,
-          citations, known_tests, one_protobuf)}
+          citations, fuzzed, known_tests, one_protobuf)}
 
 if __name__ == "__main__":
     if len(sys.argv) < 3 or sys.argv[1] not in RULES:

@@ -198,6 +198,27 @@ class CitationsTest(Tree):
         self.expect_fault(rules.citations, "exchange/cache.h", "no section T4")
 
 
+class FuzzedTest(Tree):
+    def setUp(self):
+        super().setUp()
+        for name in rules.NOT_FUZZED:
+            self.write(name, LICENSE)
+
+    def test_reader_without_target(self):
+        self.write("pipeline/formats/a.h", LICENSE)
+        self.expect_fault(rules.fuzzed, "pipeline/formats/a.h", "no fuzz target")
+        # Another file's include is no target.
+        include = '#include "pipeline/formats/a.h"\n'
+        self.write("tests/fuzz/a.h", include)
+        self.expect_fault(rules.fuzzed, "pipeline/formats/a.h")
+        self.write("tests/fuzz/a_fuzzer.cc", include)
+        self.assertEqual(self.faults(rules.fuzzed), [])
+
+    def test_exception_that_is_gone(self):
+        (self.root / "pipeline/formats/zip_format.h").unlink()
+        self.expect_fault(rules.fuzzed, "there is no", "zip_format.h")
+
+
 class TestsTest(Tree):
     def ctest(self, program, **properties):
         return {"name": program, "command": [f"/b/tests/{program}"],

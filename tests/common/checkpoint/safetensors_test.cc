@@ -7,10 +7,12 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
+#include <ctime>
 #include <string>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "tests/testing/bytes_of.h"
@@ -35,6 +37,11 @@ std::vector<T> ValuesOf(const SharedBytes& bytes) {
     std::memcpy(values.data(), bytes.data(), bytes.size());
   }
   return values;
+}
+
+// Of this process: a busy machine does not count.
+double CpuSeconds() {
+  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 SharedBytes FileOf(absl::string_view header, absl::string_view data) {
@@ -237,6 +244,12 @@ TEST(SafetensorsTest, RefusesEverythingThatIsNotTheFormat) {
       {"has 1 bytes, which is not F32 [1]",
        SafetensorsTensor(R"("dtype":"F32","shape":[1],"data_offsets":[0,1])"),
        "1"},
+      {"bad shape",
+       SafetensorsTensor(
+           absl::StrCat(R"("dtype":"U8","shape":[)",
+                        absl::StrJoin(std::vector<int>(65, 1), ","),
+                        R"(],"data_offsets":[0,1])")),
+       "1"},
       {"bad data_offsets",
        SafetensorsTensor(R"("dtype":"U8","shape":[1],"data_offsets":[0])"),
        "1"},
@@ -267,6 +280,58 @@ TEST(SafetensorsTest, RefusesEverythingThatIsNotTheFormat) {
                                HasSubstr(bad.why))))
         << bad.header.substr(0, 100);
   }
+}
+
+// With keys that are looked for one after the other it took minutes, and hours
+// at the limit of the header's size.
+TEST(SafetensorsTest, ManyTensorsAreReadAtOnce) {
+  std::vector<NamedTensor> tensors(1 << 16, {.name = {},
+                                             .dtype = DType::kU8,
+                                             .shape = {1},
+                                             .bytes = BytesOf<uint8_t>({7})});
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    tensors[i].name = absl::StrCat("layer.", i, ".weight");
+  }
+  ASSERT_OK_AND_ASSIGN(const SharedBytes file, SerializeSafetensors(tensors));
+  const double begin = CpuSeconds();
+  ASSERT_OK_AND_ASSIGN(const auto read, ParseSafetensors(file));
+  EXPECT_LT(CpuSeconds() - begin, 5);
+  ASSERT_EQ(read.size(), tensors.size());
+  EXPECT_EQ(read.front().name, "layer.0.weight");
+  EXPECT_EQ(read.back().name, "layer.65535.weight");
+  EXPECT_THAT(ValuesOf<uint8_t>(read.back().bytes), ElementsAre(7));
+
+  tensors.push_back(tensors[0]);
+  tensors.back().name = "one more";
+  EXPECT_THAT(SerializeSafetensors(tensors),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("65537 tensors are more than a file of "
+                                 "65536")));
+}
+
+TEST(SafetensorsTest, HeadersOfTooManyNamesAreRefusedAtOnce) {
+  std::vector<std::string> entries;
+  for (int i = 0; i < 200'000; ++i) {
+    entries.push_back(absl::StrCat("\"", i, "\":{}"));
+  }
+  const std::string names = absl::StrCat("{", absl::StrJoin(entries, ","), "}");
+  const double begin = CpuSeconds();
+  for (const std::string& header :
+       {names, absl::StrCat("{\"__metadata__\":", names, "}"),
+        absl::StrCat("{\"w\":", names, "}")}) {
+    EXPECT_THAT(ParseSafetensors(FileOf(header, "")),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("more than 65536 names in the header")));
+  }
+  EXPECT_LT(CpuSeconds() - begin, 15);
+}
+
+TEST(SafetensorsTest, TooManyDimensionsAreNotWritten) {
+  const std::vector<NamedTensor> tensors = {
+      {"w", DType::kU8, std::vector<int64_t>(65, 1), BytesOf<uint8_t>({7})}};
+  EXPECT_THAT(SerializeSafetensors(tensors),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("tensor 'w' has 1 bytes, which is not U8")));
 }
 
 TEST(SafetensorsTest, RefusesHeaderSizesThatDoNotFit) {

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <cmath>
 #include <limits>
@@ -16,6 +17,7 @@ namespace {
 
 using ::gandem::testing::StatusIs;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 PixelImage Noise(int64_t channels, int64_t height, int64_t width) {
   PixelImage image = {.channels = channels, .height = height, .width = width};
@@ -74,6 +76,24 @@ TEST(PngTest, DamageIsNoticed) {
               StatusIs(absl::StatusCode::kDataLoss));
   bytes[bytes.size() / 2] ^= 1;
   EXPECT_THAT(DecodePng(bytes), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// 3.6 GB, on the word of a header.
+TEST(PngTest, MorePixelsThanItsBytesCanHold) {
+  ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(1, 1, 1)));
+  // Signature and size of the first chunk, then its type, width and height.
+  constexpr size_t kType = 12;
+  constexpr size_t kHeaderBytes = 4 + 13;
+  const std::string side = {0, 0, '\xea', '\x60'};  // 60000
+  bytes.replace(kType + 4, 8, side + side);
+  const auto crc = static_cast<uint32_t>(crc32_z(
+      0, reinterpret_cast<const Bytef*>(bytes.data()) + kType, kHeaderBytes));
+  for (size_t i = 0; i < 4; ++i) {
+    bytes[kType + kHeaderBytes + i] = static_cast<char>(crc >> (24 - 8 * i));
+  }
+  EXPECT_THAT(DecodePng(bytes),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("cannot hold 60000 x 60000 pixels")));
 }
 
 TEST(TileImagesTest, GrayWithGapsAndAnEmptyCell) {

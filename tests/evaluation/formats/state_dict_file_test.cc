@@ -12,12 +12,15 @@
 #include <map>
 
 #include "common/files/file.h"
+#include "tests/evaluation/formats/hand_pickle.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::PickledTensorAt;
+using ::gandem::testing::PickleStream;
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
@@ -83,13 +86,6 @@ INSTANTIATE_TEST_SUITE_P(Layouts, StateDictFileTest,
                          ::testing::Values("state_dict_zip.pth",
                                            "state_dict_stream.pth"));
 
-// The pickles before the object: magic number, version, facts.
-std::string Stream(const std::string& object) {
-  const std::string magic = std::string("\x80\x02\x8a\x0a", 4) +
-                            "\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
-  return magic + "\x80\x02M\xe9\x03.\x80\x02}." + object;
-}
-
 struct Hostile {
   std::string object;
   absl::StatusCode code;
@@ -120,7 +116,7 @@ TEST(StateDictTest, NamesWhatItDoesNotRead) {
       {"\x80\x04.", absl::StatusCode::kInvalidArgument, "protocol 4"},
   };
   for (const Hostile& hostile : cases) {
-    ASSERT_OK(WriteFile(path, Stream(hostile.object)));
+    ASSERT_OK(WriteFile(path, PickleStream(hostile.object)));
     EXPECT_THAT(ReadStateDict(path),
                 StatusIs(hostile.code, HasSubstr(hostile.message)));
   }
@@ -131,21 +127,15 @@ TEST(StateDictTest, TensorsThatReachOutOfTheirStorage) {
   const std::string path = dir / "file.pth";
   // {"x": tensor} over the storage "0" of two floats.
   const auto tensor = [](const std::string& offset_shape_strides) {
-    return "\x80\x02}U\x01x"
-           "ctorch._utils\n_rebuild_tensor_v2\n("
-           "(U\x07storagectorch\nFloatStorage\nU\x01"
-           "0U\x03"
-           "cpuK\x02Nt"
-           "Q" +
-           offset_shape_strides +
-           "\x89}tRs.\x80\x02]U\x01"
+    return "\x80\x02}U\x01x" + PickledTensorAt(offset_shape_strides) +
+           "s.\x80\x02]U\x01"
            "0a." +
            std::string(
                "\x02\0\0\0\0\0\0\0"
                "12345678",
                16);
   };
-  ASSERT_OK(WriteFile(path, Stream(tensor("K\x01K\x01\x85K\x01\x85"))));
+  ASSERT_OK(WriteFile(path, PickleStream(tensor("K\x01K\x01\x85K\x01\x85"))));
   ASSERT_OK_AND_ASSIGN(const std::vector<NamedTensor> fits,
                        ReadStateDict(path));
   ASSERT_EQ(fits.size(), 1);
@@ -162,7 +152,7 @@ TEST(StateDictTest, TensorsThatReachOutOfTheirStorage) {
       "K\x01" + huge + huge + huge + "\x87" + huge + huge + huge + "\x87",
       "K\x01K\x02\x85J\xff\xff\xff\xff\x85"};
   for (const std::string& out : outside) {
-    ASSERT_OK(WriteFile(path, Stream(tensor(out))));
+    ASSERT_OK(WriteFile(path, PickleStream(tensor(out))));
     EXPECT_THAT(ReadStateDict(path), StatusIs(absl::StatusCode::kDataLoss));
   }
   EXPECT_THAT(ReadStateDict(dir / "none"),

@@ -252,8 +252,12 @@ TEST_F(CoordinatorTest, ALostReplyToRegisterIsNoDeath) {
 TEST_F(CoordinatorTest, HeartbeatsOutOfRangeChangeNothing) {
   StartRun();
   for (const auto& [started, completed] :
-       std::vector<std::pair<int64_t, int64_t>>{
-           {-2, 0}, {10, 10}, {3, 5}, {3, -1}}) {
+       std::vector<std::pair<int64_t, int64_t>>{{-2, 0},
+                                                {10, 10},
+                                                {3, 5},
+                                                {3, -1},
+                                                {INT64_MAX, 0},
+                                                {INT64_MIN, 0}}) {
     EXPECT_THAT(Send(generator_, started, completed),
                 StatusIs(absl::StatusCode::kInvalidArgument));
   }

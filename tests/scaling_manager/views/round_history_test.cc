@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
 #include "tests/testing/status_matchers.h"
@@ -68,6 +69,24 @@ TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
   ASSERT_EQ(history.rounds().size(), 1);
   ASSERT_EQ(history.rounds().at({GENERATOR, 0}).size(), 1);
   EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
+}
+
+// Converted to an integer, such numbers are undefined.
+TEST(RoundHistoryTest, NumbersThatAreNoIntegersAreNoRecord) {
+  EXPECT_TRUE(ParseMetrics(R"({"role":"generator","round":1})").has_value());
+  for (const char* const number : {"1e300", "1.5", "true", "null"}) {
+    for (const char* const key :
+         {"rank", "run_epoch", "lag", "workers", "images", "sync_bytes"}) {
+      EXPECT_FALSE(
+          ParseMetrics(absl::StrCat(R"({"role":"generator","round":1,")", key,
+                                    "\":", number, "}"))
+              .has_value())
+          << key << " " << number;
+    }
+    EXPECT_FALSE(ParseMetrics(absl::StrCat(R"({"role":"generator","round":)",
+                                           number, "}"))
+                     .has_value());
+  }
 }
 
 TEST(RoundHistoryTest, WhatIsNoRecordIsCounted) {

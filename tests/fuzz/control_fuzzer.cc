@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What any process that reaches the socket can say to a coordinator: a list of
+// calls, each a byte that says which, a byte for its size, and the request as
+// protobuf bytes. Between them time passes and workers die. A registration
+// without a release is one of this release.
+#include <stdlib.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/files/file.h"
+#include "proto/control.pb.h"
+#include "scaling_manager/coordinator/coordinator.h"
+#include "tests/fuzz/input_file.h"
+#include "tests/testing/fake_clock.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kRounds = 10;
+constexpr WorkerKey kWorkers[] = {{DISCRIMINATOR, 0}, {GENERATOR, 0}};
+
+Coordinator::Options SomeRun(const std::string& run_dir, Clock* clock) {
+  return {.run_name = "fuzz",
+          .run_dir = run_dir,
+          .config_text = "rounds: 10\n",
+          .config_hash = 7,
+          .rounds = kRounds,
+          .workers = {kWorkers[0], kWorkers[1]},
+          .external = true,
+          .clock = clock};
+}
+
+template <typename Request>
+Request Parse(absl::string_view bytes) {
+  Request request;
+  // What cannot be parsed never reaches a handler; the beginning is kept.
+  (void)request.ParsePartialFromArray(bytes.data(),
+                                      static_cast<int>(bytes.size()));
+  return request;
+}
+
+// The codes of proto/control.proto.
+void CheckCode(const absl::Status& status) {
+  GANDEM_CHECK(status.ok() || absl::IsNotFound(status) ||
+               absl::IsFailedPrecondition(status) ||
+               absl::IsInvalidArgument(status) || absl::IsUnavailable(status));
+}
+
+class Caller {
+ public:
+  explicit Caller(Coordinator* coordinator, testing::FakeClock* clock)
+      : coordinator_(coordinator), clock_(clock) {}
+
+  void Call(int which, absl::string_view bytes) {
+    switch (which % 6) {
+      case 0:
+        return Register(Parse<RegisterRequest>(bytes));
+      case 1:
+        return CheckCode(
+            coordinator_->Join(Parse<JoinRequest>(bytes)).status());
+      case 2:
+        return CheckCode(
+            coordinator_->Heartbeat(Parse<HeartbeatRequest>(bytes)).status());
+      case 3:
+        return CheckCode(
+            coordinator_->ReportShard(Parse<ShardReport>(bytes)).status());
+      case 4:
+        clock_->Advance(absl::Seconds(bytes.size()));
+        (void)coordinator_->Tick();
+        return;
+      default:
+        coordinator_->WorkerExited(kWorkers[bytes.size() % 2], 1, "exit 1");
+    }
+  }
+
+  // What no call may change for the worse.
+  void CheckStatus() {
+    const StatusReply status = coordinator_->Status();
+    GANDEM_CHECK(status.run_epoch() >= run_epoch_);
+    run_epoch_ = status.run_epoch();
+    GANDEM_CHECK(status.completed_rounds() >= 0 &&
+                 status.completed_rounds() <= kRounds);
+    GANDEM_CHECK(status.last_checkpoint_step() >= 0 &&
+                 status.last_checkpoint_step() <= kRounds);
+    GANDEM_CHECK(status.workers_size() == std::ssize(kWorkers));
+  }
+
+ private:
+  void Register(RegisterRequest request) {
+    if (request.binary_version().empty()) {
+      request.set_binary_version(std::string(GandemVersion()));
+    }
+    const auto reply = coordinator_->Register(request);
+    CheckCode(reply.status());
+    // No number is given out twice; who goes on keeps its own.
+    if (!reply.ok() || request.continuing()) return;
+    GANDEM_CHECK(reply->incarnation() > incarnation_);
+    incarnation_ = reply->incarnation();
+  }
+
+  Coordinator* const coordinator_;
+  testing::FakeClock* const clock_;
+  int64_t run_epoch_ = 0;
+  int64_t incarnation_ = 0;
+};
+
+}  // namespace
+}  // namespace gandem
+
+// Run folders in memory: a coordinator syncs each of its files.
+extern "C" int LLVMFuzzerInitialize(int*, char***) {
+  if (gandem::PathExists("/dev/shm")) setenv("TMPDIR", "/dev/shm", 1);
+  return 0;
+}
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  const testing::TempDir run_dir;
+  testing::FakeClock clock;
+  auto coordinator = Coordinator::Create(SomeRun(run_dir.path(), &clock));
+  GANDEM_CHECK_OK(coordinator.status());
+  Caller caller(coordinator->get(), &clock);
+  absl::string_view rest = TextOf(data, size);
+  while (rest.size() >= 2) {
+    const int which = static_cast<uint8_t>(rest[0]);
+    const size_t bytes = static_cast<uint8_t>(rest[1]);
+    rest.remove_prefix(2);
+    caller.Call(which, rest.substr(0, bytes));
+    caller.CheckStatus();
+    rest.remove_prefix(std::min(bytes, rest.size()));
+  }
+  // All that it has written is in its own two folders.
+  const auto names = ListDirectory(run_dir.path());
+  GANDEM_CHECK_OK(names.status());
+  for (const std::string& name : *names) {
+    GANDEM_CHECK(name == "state" || name == "checkpoints");
+  }
+  return 0;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bytes in memory that have a path, for readers that want a file, and a
+// message as text, to compare what was read with.
+//
+// Owner: the fuzz target. Thread safety: one thread per object.
+#pragma once
+
+#include <google/protobuf/message.h>
+#include <google/protobuf/text_format.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/files/file.h"
+
+namespace gandem {
+
+class InputFile {
+ public:
+  explicit InputFile(absl::string_view bytes = "")
+      : fd_(memfd_create("input", MFD_CLOEXEC)) {
+    GANDEM_CHECK(fd_ >= 0);
+    GANDEM_CHECK_OK(WriteFile(path(), bytes));
+  }
+  InputFile(const InputFile&) = delete;
+  InputFile& operator=(const InputFile&) = delete;
+  ~InputFile() { close(fd_); }
+
+  std::string path() const { return absl::StrCat("/proc/self/fd/", fd_); }
+
+ private:
+  const int fd_;
+};
+
+inline std::string TextOf(const google::protobuf::Message& message) {
+  std::string text;
+  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(message, &text));
+  return text;
+}
+
+inline absl::string_view TextOf(const uint8_t* data, size_t size) {
+  return absl::string_view(reinterpret_cast<const char*>(data), size);
+}
+
+}  // namespace gandem

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reader of pickles on any bytes: what follows the three pickles that begin
+// a file of torch.save() from before PyTorch 1.6. (The zip archive of later
+// versions is read by LibTorch; its pickle is one of the same kind.)
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/check.h"
+#include "evaluation/formats/state_dict_tensors.h"
+#include "evaluation/formats/tensor_pickle.h"
+#include "tests/evaluation/formats/hand_pickle.h"
+#include "tests/fuzz/input_file.h"
+#include "tests/fuzz/named_tensors.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  const std::string file =
+      gandem::testing::PickleStream(std::string(TextOf(data, size)));
+  GANDEM_CHECK(IsPickleStream(file));
+  const auto tensors = ParsePickleStream(std::as_bytes(std::span(file)));
+  if (!tensors.ok()) {
+    GANDEM_CHECK(absl::IsInvalidArgument(tensors.status()) ||
+                 absl::IsDataLoss(tensors.status()));
+    return 0;
+  }
+  size_t bytes = 0;
+  for (const NamedTensor& tensor : *tensors) {
+    CheckTensor(tensor);
+    bytes += tensor.bytes.size();
+  }
+  GANDEM_CHECK(bytes <= size_t{kMaxStateDictCopies} * file.size());
+  return 0;
+}
