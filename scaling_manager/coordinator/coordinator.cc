@@ -22,6 +22,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kMaxHostBytes = 255;
+// The others wait for a worker as long as it may take to join.
+constexpr absl::Duration kLongestRestartWait = absl::Seconds(60);
 
 void AppendName(std::string* text, const Place& place) {
   absl::StrAppend(text, ToString(place.key));
@@ -46,7 +48,11 @@ Coordinator::Coordinator(Options options, const RunCounters& counters)
       commits_(options_.rounds),
       stopping_({.rounds = options_.rounds,
                  .rounds_to_agreement = options_.rounds_to_agreement,
-                 .grace = options_.grace}) {
+                 .grace = options_.grace}),
+      restarts_({.run_name = options_.run_name,
+                 .restarts = options_.restart_budget,
+                 .longest_wait = std::min(kLongestRestartWait,
+                                          options_.join_timeout / 2)}) {
   if (options_.evaluate_every > 0) {
     snapshots_.emplace(options_.run_dir, options_.evaluate_every,
                        options_.rounds);
@@ -250,6 +256,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   if (phase_ != Phase::kOver && place->joined) {
     place->progress = request;
     place->progress.clear_metrics();
+    restarts_.NoteRounds(place->key, first_round_, request.completed_rounds(),
+                         options_.clock->Now());
     if (!request.metrics().empty()) {
       place->last_metrics = *request.metrics().rbegin();
     }
@@ -337,7 +345,7 @@ StatusReply Coordinator::Status() {
   reply.set_run_epoch(counters_.run_epoch());
   reply.set_rounds(options_.rounds);
   reply.set_last_checkpoint_step(committed_step);
-  reply.set_restarts(restarts_);
+  reply.set_restarts(restarts_.total());
   reply.set_first_round(first_round_);
   int64_t completed = options_.rounds;
   for (const Place& place : members_.places()) {

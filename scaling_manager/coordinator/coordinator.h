@@ -2,8 +2,9 @@
 //
 // The control plane (design.md section 8): who works in which run epoch, which
 // checkpoints are complete, how a run stops and when it is over. The rules are
-// in parts without locks or files (membership.h, joining.h, stopping.h,
-// checkpoint_commits.h); this class holds the lock, the files and the phase.
+// in parts without locks or files (membership.h, joining.h, restart_budget.h,
+// stopping.h, checkpoint_commits.h); this class holds the lock, the files and
+// the phase.
 // Callers bring the events (RPCs, child processes, time); nothing here waits.
 //
 //   rejoining -> gathering <-> running -> stopping -> over
@@ -47,6 +48,7 @@
 #include "scaling_manager/coordinator/checkpoint_commits.h"
 #include "scaling_manager/coordinator/evaluation_snapshots.h"
 #include "scaling_manager/coordinator/membership.h"
+#include "scaling_manager/coordinator/restart_budget.h"
 #include "scaling_manager/coordinator/stopping.h"
 #include "scaling_manager/coordinator/worker_key.h"
 
@@ -148,6 +150,9 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The numbers of a worker are not finite: the run ends or goes back.
   void Diverge(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts a death, and says when the next process starts if that is later.
+  // False: the budget is used up.
+  bool SpendRestart(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The epoch cannot go on with this worker; without it perhaps.
   void LoseMember(Place& place, const std::string& how)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -238,7 +243,7 @@ class Coordinator {
   std::vector<std::pair<WorkerKey, Death>> deaths_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
-  int restarts_ ABSL_GUARDED_BY(mu_) = 0;
+  RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);

@@ -222,6 +222,50 @@ TEST_F(CoordinatorEpochsTest, RestartsHaveABudget) {
               AllOf(HasSubstr("signal 11"), HasSubstr("2 restarts")));
 }
 
+TEST_F(CoordinatorEpochsTest, ACrashLoopIsSlowedDown) {
+  StartRun();
+  Exit(generator_, 139, "was killed by signal 11");
+  EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+  for (const int seconds : {1, 2, 4, 8}) {
+    TakeEvents();
+    Launch(generator_);
+    Exit(generator_, 139, "was killed by signal 11");
+    EXPECT_THAT(TakeEvents(),
+                ::testing::Contains(HasSubstr("generator 0 has died again")));
+    clock_.Advance(0.7 * absl::Seconds(seconds));
+    EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
+    clock_.Advance(0.3 * absl::Seconds(seconds));
+    EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+  }
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);
+}
+
+TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
+  options_.join_timeout = absl::Seconds(20);
+  options_.restart_budget = 20;
+  StartRun();
+  Tick();
+  for (int i = 0; i < 8; ++i) {
+    Exit(generator_, 139, "was killed by signal 11");
+    // The other one waits for no more than half of the time it has.
+    int seconds = 0;
+    while (coordinator_->TakeWishes().start.empty()) {
+      ASSERT_LE(++seconds, 10);
+      LetTimePass(absl::Seconds(1));
+    }
+    Launch(generator_);
+  }
+  EXPECT_EQ(coordinator_->Status().restarts(), 8);
+}
+
+TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheWaitingForAStart) {
+  StartRun();
+  Restart();
+  ASSERT_OK(Send(generator_, 0, 1));
+  Exit(generator_, 139, "was killed by signal 11");
+  EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+}
+
 TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
   options_.restart_budget = 3;
   Open();
