@@ -247,6 +247,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
+  IgnoreFileSizeSignal();
   KeepFreedMemory();
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,

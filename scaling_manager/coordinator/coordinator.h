@@ -40,6 +40,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/checkpoint_pruner.h"
 #include "common/clock.h"
 #include "common/process/exit_code.h"
 #include "common/version.h"
@@ -127,7 +128,7 @@ class Coordinator {
 
   struct DiskResult {
     absl::Status committed;
-    // What failed beside it, for the operator.
+    // What failed beside it, and what was found, for the operator.
     std::vector<std::string> notes = {};
   };
 
@@ -227,6 +228,7 @@ class Coordinator {
   // Never held together with the state's.
   absl::Mutex disk_mu_;
   std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(disk_mu_);
+  CheckpointPruner pruner_ ABSL_GUARDED_BY(disk_mu_);
 
   absl::Mutex mu_;
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kGathering;
