@@ -109,10 +109,8 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   }
   GANDEM_RETURN_IF_ERROR(CheckCaller(*place, request));
   if (request.continuing()) return ContinueWorker(*place, request);
-  if (options_.elastic) {
-    GANDEM_RETURN_IF_ERROR(
-        members_.CheckFence(*place, request.previous_incarnation()));
-  }
+  GANDEM_RETURN_IF_ERROR(members_.CheckFence(
+      *place, request.previous_incarnation(), options_.elastic));
   const bool is_other_process =
       place->reported_pid != request.pid() || place->host != request.host();
   if (place->incarnation != 0 && is_other_process) {
@@ -135,7 +133,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
   RunCounters next = counters_;
-  next.set_incarnation(counters_.incarnation() + 1);
+  CountIncarnation(request, next);
   GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
                                   "the coordinator cannot write its counters"));
   GANDEM_FAILPOINT("coordinator.after_register");
@@ -173,7 +171,7 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   if (request.run_epoch() == epoch && place.incarnation == incarnation &&
       place.epoch == epoch && place.joined) {
     // The reply to the first try was lost.
-  } else if (place.incarnation > incarnation && place.epoch == epoch) {
+  } else if (incarnation < place.newest) {
     return absl::FailedPreconditionError(
         absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
                      " was superseded"));

@@ -453,6 +453,42 @@ TEST_F(ExternalTest, AFreshWorkerEndsTheEpochAtOnce) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+// Stopped for longer than the timeout; another process took its place, and then
+// there was a new coordinator.
+TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
+  StartRun();
+  const PlayedWorker zombie = discriminator_;
+  PlayedWorker healthy = {.key = kDiscriminator, .pid = 3};
+  ASSERT_OK(Register(healthy));
+  ASSERT_OK(Register(generator_));
+  ASSERT_OK(Join(generator_));
+  ASSERT_OK(Join(healthy));
+  Open();
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(Send(zombie, 5, 5), StatusIs(kRefused));
+  EXPECT_THAT(Continue(zombie, 5), StatusIs(kRefused));
+  EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
+  ASSERT_OK_AND_ASSIGN(RegisterReply reply, Continue(generator_, 5));
+  EXPECT_TRUE(reply.continue_running());
+  ASSERT_OK_AND_ASSIGN(reply, Continue(healthy, 5));
+  EXPECT_TRUE(reply.continue_running());
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+  EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
+  // Nor later.
+  EXPECT_THAT(Continue(zombie, 5), StatusIs(kRefused));
+  EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+}
+
+// The coordinator died between the two.
+TEST_F(ExternalTest, AWorkerWhoseReplyWasLostRegistersAgain) {
+  StartRun();
+  Exit(discriminator_, 137, "was killed by signal 9");
+  ASSERT_OK(coordinator_->Register(Registration(generator_)));
+  Open();
+  EXPECT_OK(Register(generator_));
+}
+
 TEST_F(ExternalTest, AnotherConfigCannotBeContinued) {
   StartRun();
   options_.config_text = "rounds: 10\nseed: 2\n";
