@@ -114,6 +114,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   const bool is_other_process =
       place->reported_pid != request.pid() || place->host != request.host();
   if (place->incarnation != 0 && is_other_process) {
+    place->displacer = request.pid();
     AddEvent(absl::StrCat(ToString(place->key), ": process ", request.pid(),
                           " on ", request.host(),
                           " takes the place of process ", place->reported_pid,
@@ -224,6 +225,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   GANDEM_RETURN_IF_ERROR(CheckJoin(members_, *place, request));
   if (phase_ == Phase::kGathering) {
     GANDEM_RETURN_IF_ERROR(TakeJoin(members_, *place, request));
+    place->displacer = 0;
     if (members_.AllJoined()) BeginRounds();
   }
   if (phase_ == Phase::kGathering) return reply;

@@ -151,6 +151,13 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The numbers of a worker are not finite: the run ends or goes back.
   void Diverge(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // It took the place of a worker that was well, and never got as far itself:
+  // its failure, of usage above all, says nothing about the run.
+  bool IsFailedNewcomer(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return options_.external && place.displacer != 0 &&
+           place.displacer == place.reported_pid;
+  }
   // Counts a death, and says when the next process starts if that is later.
   // False: the budget is used up.
   bool SpendRestart(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);

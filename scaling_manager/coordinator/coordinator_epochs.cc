@@ -23,6 +23,9 @@ namespace {
 constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
 constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
 constexpr absl::Duration kShownWait = absl::Milliseconds(100);
+constexpr char kNewcomerAdvice[] =
+    ", after it had taken the place of a worker that was well: start that one "
+    "again";
 
 }  // namespace
 
@@ -135,21 +138,25 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
     place.kill_at = options_.clock->Now() + death.kill_after;
   }
   if (phase_ == Phase::kOver) return;
-  const std::string what = absl::StrCat(ToString(place.key), " ", death.why);
+  const bool is_newcomer = IsFailedNewcomer(place);
+  if (is_newcomer) place.displacer = 0;
+  const std::string why =
+      absl::StrCat(death.why, is_newcomer ? kNewcomerAdvice : "");
+  const std::string what = absl::StrCat(ToString(place.key), " ", why);
   stopping_.NoteFailure(what);
-  if (death.exit_code == kExitUsage) {
+  if (death.exit_code == kExitUsage && !is_newcomer) {
     End({StatusReply::FAILED, kExitUsage, what});
   } else if (death.exit_code == kExitDiverged && in_epoch) {
     Diverge(what);
   } else if (phase_ == Phase::kStopping) {
     End(ResumableOutcome(absl::StrCat(what, " while the run was stopping"),
                          commits_));
-  } else if (!is_aftermath && !SpendRestart(place)) {
+  } else if (!is_aftermath && !is_newcomer && !SpendRestart(place)) {
     End({StatusReply::FAILED, kExitInternal,
          absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
                       commits_.NewestText())});
   } else if (is_missed) {
-    LoseMember(place, death.why);
+    LoseMember(place, why);
   } else if (phase_ == Phase::kGathering && !GathersMemory() &&
              restarts_.StartAt(place.key) > options_.clock->Now()) {
     BeginEpoch(what);  // the others have all their time to wait for it again

@@ -43,6 +43,9 @@ struct Place {
   bool told_to_leave = false;
   std::string host = {};
   int64_t reported_pid = 0;
+  // The process that took the place from another one and has not joined yet; 0:
+  // none.
+  int64_t displacer = 0;
   std::string exchange_address = {};
   FleetMember member = {};         // where others of its role find it
   ComputeChoice compute = {};      // as it has joined

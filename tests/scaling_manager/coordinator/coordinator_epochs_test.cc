@@ -453,6 +453,60 @@ TEST_F(ExternalTest, AFreshWorkerEndsTheEpochAtOnce) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
 }
 
+class NewcomerTest : public ExternalTest {
+ protected:
+  void SetUp() override {
+    StartRun();
+    CommitStep(4);
+    ASSERT_OK(Register(newcomer_));
+    ASSERT_EQ(newcomer_.run_epoch, 2);
+  }
+  void Fail(const PlayedWorker& worker) {
+    HeartbeatRequest request = Beat(worker, 3, 4);
+    request.set_failure("FAILED_PRECONDITION: cannot listen on 127.0.0.1:7000");
+    request.set_failure_exit_code(kExitUsage);
+    ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
+                         coordinator_->Heartbeat(request));
+    EXPECT_TRUE(reply.leave());
+  }
+
+  PlayedWorker newcomer_ = {.key = kDiscriminator, .pid = 9};
+};
+
+TEST_F(NewcomerTest, ItsFailureDoesNotEndTheRun) {
+  TakeEvents();
+  Fail(newcomer_);
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);
+  EXPECT_EQ(State(), StatusReply::STARTING);
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);  // the one before
+  EXPECT_THAT(TakeEvents(),
+              ::testing::Contains(AllOf(HasSubstr("127.0.0.1:7000"),
+                                        HasSubstr("start that one again"))));
+  PlayedWorker again = {.key = kDiscriminator, .pid = 10};
+  ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(again));
+  EXPECT_EQ(reply.first_round(), 4);
+  ASSERT_OK(Register(generator_));
+  ASSERT_OK(Join(generator_));
+  ASSERT_OK(Join(again));
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+}
+
+TEST_F(NewcomerTest, OneThatFollowsAFailedOneIsJudgedAsAny) {
+  Fail(newcomer_);
+  PlayedWorker again = {.key = kDiscriminator, .pid = 10};
+  ASSERT_OK(Register(again));
+  Fail(again);
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
+TEST_F(NewcomerTest, OnceItHasJoinedItsFailureCounts) {
+  ASSERT_OK(Join(newcomer_));
+  Fail(newcomer_);
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
 // Stopped for longer than the timeout; another process took its place, and then
 // there was a new coordinator.
 TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
