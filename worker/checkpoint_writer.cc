@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/checkpoint_writer.h"
 
+#include <algorithm>
+#include <optional>
 #include <span>
 #include <utility>
 
+#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
@@ -97,7 +100,7 @@ void CheckpointWriter::Run() {
     // A checkpoint that was given up gets no further files: its folder is gone.
     absl::StatusOr<std::vector<CheckpointFile>> files =
         std::vector<CheckpointFile>();
-    if (!given_up_.contains(job.completed_rounds)) files = Write(job);
+    if (!given_up_.contains(job.completed_rounds)) files = WritePatiently(job);
     if (!files.ok()) {
       given_up_.insert(job.completed_rounds);
       written_.erase(job.completed_rounds);
@@ -108,6 +111,36 @@ void CheckpointWriter::Run() {
     absl::MutexLock lock(&mu_);
     busy_ = false;
   }
+}
+
+absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
+    const Job& job) {
+  std::optional<absl::Time> give_up;
+  while (true) {
+    auto files = Write(job);
+    if (!absl::IsResourceExhausted(files.status()) ||
+        options_.is_last == nullptr ||
+        !options_.is_last(job.completed_rounds)) {
+      return files;
+    }
+    if (!give_up.has_value()) {
+      give_up = absl::Now() + options_.patience;
+      GANDEM_LOG_WARN(
+          "the last checkpoint, after {} rounds, cannot be written: {}. Trying "
+          "again for {} (control.grace_seconds)",
+          job.completed_rounds, files.status(),
+          absl::FormatDuration(options_.patience));
+    }
+    if (!WaitToRetry(*give_up)) return files;
+  }
+}
+
+bool CheckpointWriter::WaitToRetry(absl::Time give_up) {
+  absl::MutexLock lock(&mu_);
+  mu_.AwaitWithDeadline(
+      absl::Condition(&leave_),
+      std::min(give_up, absl::Now() + options_.retry_interval));
+  return !leave_ && absl::Now() < give_up;
 }
 
 absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
@@ -121,20 +154,21 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
       const FileSummary summary,
       WriteSafetensors(folder + "/" + job.file, job.tensors, {}));
   GANDEM_FAILPOINT("checkpoint.after_shard");
-  std::vector<CheckpointFile>& written = written_[job.completed_rounds];
-  written.push_back(Describe(job.file, summary.size, summary.crc32c));
-  if (static_cast<int>(written.size()) < options_.files_per_checkpoint) {
+  // A copy: after a failure below, the shard is written again.
+  std::vector<CheckpointFile> files = written_[job.completed_rounds];
+  files.push_back(Describe(job.file, summary.size, summary.crc32c));
+  if (static_cast<int>(files.size()) < options_.files_per_checkpoint) {
+    written_[job.completed_rounds] = std::move(files);
     return std::vector<CheckpointFile>();
   }
   if (!options_.config_text.empty()) {
     const std::string name = "config.textproto";
     GANDEM_RETURN_IF_ERROR(
         WriteFileDurably(folder + "/" + name, options_.config_text));
-    written.push_back(Describe(
+    files.push_back(Describe(
         name, static_cast<int64_t>(options_.config_text.size()),
         Crc32c(std::as_bytes(std::span<const char>(options_.config_text)))));
   }
-  std::vector<CheckpointFile> files = std::move(written);
   written_.erase(job.completed_rounds);
   return files;
 }

@@ -7,8 +7,9 @@
 // Owner: a worker's run epoch. Thread safety: Save from the compute thread,
 // Close and Flush from any.
 // Errors: a shard that cannot be written (disk full ...) is reported, its
-// checkpoint is given up and training goes on. Calls after Close() get its
-// reason.
+// checkpoint is given up and training goes on. Only the last one of a run is
+// tried again while the disk is full: without it rounds are lost. Calls after
+// Close() get its reason.
 #pragma once
 
 #include <cstdint>
@@ -41,6 +42,12 @@ class CheckpointWriter : public CheckpointSink {
     // Written beside them as config.textproto when not empty; one worker of a
     // run does that.
     std::string config_text;
+    // Whether none follows the checkpoint after so many rounds, asked when the
+    // disk is full. The thread calls it without a lock held. Null: never.
+    std::function<bool(int64_t completed_rounds)> is_last = {};
+    // How long that one is tried again.
+    absl::Duration patience = absl::ZeroDuration();
+    absl::Duration retry_interval = absl::Seconds(1);
   };
   // Gets the files of this worker when all are on disk, or what prevented it;
   // who reports and in which epoch is left to the caller.
@@ -54,7 +61,7 @@ class CheckpointWriter : public CheckpointSink {
   // Waits until everything is written and reported, or given up.
   absl::Status Flush(absl::Time deadline);
   // Fails waiting and later calls with `reason`; what is being written is
-  // completed, the rest is dropped.
+  // completed, the rest is dropped, and nothing is tried again.
   void Close(absl::Status reason);
 
  private:
@@ -65,6 +72,10 @@ class CheckpointWriter : public CheckpointSink {
   };
 
   void Run();
+  // Write(), as often as there is hope.
+  absl::StatusOr<std::vector<CheckpointFile>> WritePatiently(const Job& job);
+  // False: no time is left, or Close() was called.
+  bool WaitToRetry(absl::Time give_up);
   // The worker's files once the last of the checkpoint is written, else none.
   absl::StatusOr<std::vector<CheckpointFile>> Write(const Job& job);
 

@@ -298,7 +298,10 @@ void WorkerEpoch::StartHeartbeats() {
           .run_epoch = place_.run_epoch,
           .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
           .config_text =
-              writes_config ? assignment_.config_text() : std::string()},
+              writes_config ? assignment_.config_text() : std::string(),
+          .is_last =
+              [this](int64_t rounds) { return gate_.MayEndAfter(rounds); },
+          .patience = plan_.control.grace},
       [this](ShardReport report) { heartbeats_->AddShard(std::move(report)); });
   heartbeats_ = std::make_unique<Heartbeats>(
       client_,

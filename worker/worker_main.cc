@@ -23,6 +23,7 @@
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
+#include "common/rpc/listen_check.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
@@ -199,6 +200,23 @@ class Worker {
   bool cancelled_ ABSL_GUARDED_BY(mu_) = false;
 };
 
+// Before the coordinator hears of this process: one that cannot serve must not
+// take the place of one that does, the same command that was started twice
+// above all.
+absl::Status CheckListenFlags(const Flags& flags) {
+  for (const auto& [name, address] :
+       {std::pair("--listen", flags.listen.address),
+        std::pair("--fleet_listen", flags.fleet.network_address)}) {
+    if (address.empty()) continue;
+    const absl::Status can =
+        CheckCanListen(address, flags.fleet.insecure_network);
+    if (can.ok()) continue;
+    return absl::FailedPreconditionError(
+        absl::StrCat(name, ": ", std::string(can.message())));
+  }
+  return absl::OkStatus();
+}
+
 // Null without --trace.
 absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
                                                         const Flags& flags) {
@@ -227,6 +245,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
       absl::StrCat(RoleName(role), "-", flags.rank)));
   GANDEM_RETURN_IF_ERROR(InitLogging(
       {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  GANDEM_RETURN_IF_ERROR(CheckListenFlags(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
                           StartTrace(role, flags));
   GANDEM_ASSIGN_OR_RETURN(
@@ -247,6 +266,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
+  IgnoreFileSizeSignal();
   KeepFreedMemory();
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,

@@ -72,7 +72,6 @@ absl::Status CheckManifest(const CheckpointManifest& manifest) {
   return absl::OkStatus();
 }
 
-// Reads no bytes: quick enough to be asked of every checkpoint.
 absl::Status CheckManifestSizes(const std::string& path,
                                 const CheckpointManifest& manifest) {
   for (const CheckpointFile& file : manifest.files()) {
@@ -95,16 +94,6 @@ absl::Status Rename(const std::string& from, const std::string& to) {
     return FileError(errno, absl::StrCat("cannot rename '", from, "' to"), to);
   }
   return absl::OkStatus();
-}
-
-// Readers never see a half-removed checkpoint: it becomes a *.tmp first.
-absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
-  const std::string path = CheckpointPath(run_dir, step);
-  const std::string doomed = absl::StrCat(path, ".old", kPendingSuffix);
-  GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
-  GANDEM_RETURN_IF_ERROR(Rename(path, doomed));
-  GANDEM_FAILPOINT("checkpoint.prune");
-  return RemoveAll(doomed);
 }
 
 // A missing file is no reason to copy: the checkpoint was pruned meanwhile.
@@ -221,6 +210,22 @@ absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path) {
   return manifest;
 }
 
+absl::Status CheckSizes(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const CheckpointManifest manifest,
+                          ReadManifest(path));
+  return CheckManifestSizes(path, manifest);
+}
+
+// It becomes a *.tmp first.
+absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
+  const std::string path = CheckpointPath(run_dir, step);
+  const std::string doomed = absl::StrCat(path, ".old", kPendingSuffix);
+  GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
+  GANDEM_RETURN_IF_ERROR(Rename(path, doomed));
+  GANDEM_FAILPOINT("checkpoint.prune");
+  return RemoveAll(doomed);
+}
+
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {
   const std::string name = path + "/" + kManifestName;
   const auto text = ReadFile(name, kMaxTextProtoBytes);
@@ -272,27 +277,6 @@ absl::Status RemovePending(const std::string& run_dir) {
   for (const std::string& name : *names) {
     if (!absl::EndsWith(name, kPendingSuffix)) continue;
     GANDEM_RETURN_IF_ERROR(RemoveAll(folder + "/" + name));
-  }
-  return absl::OkStatus();
-}
-
-// Incomplete ones do not count as kept, so the last good one stays however many
-// came after it.
-absl::Status PruneCheckpoints(const std::string& run_dir, int64_t keep_last,
-                              int64_t keep_every) {
-  GANDEM_CHECK(keep_last >= 1);
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
-                          ListCheckpoints(run_dir));
-  int64_t complete = 0;
-  for (const int64_t step : steps) {
-    if (complete >= keep_last) {
-      if (keep_every > 0 && step % keep_every == 0) continue;
-      GANDEM_RETURN_IF_ERROR(RemoveCheckpoint(run_dir, step));
-      continue;
-    }
-    const std::string path = CheckpointPath(run_dir, step);
-    const auto manifest = ReadManifest(path);
-    complete += manifest.ok() && CheckManifestSizes(path, *manifest).ok();
   }
   return absl::OkStatus();
 }

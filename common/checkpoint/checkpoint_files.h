@@ -6,10 +6,10 @@
 // A checkpoint exists from the moment that its folder is renamed. A crash at
 // any time leaves the older ones as they were; readers ignore all *.tmp.
 //
-// Owner: the coordinator commits, prunes and removes; workers write shards into
-// the pending folder and read.
-// Thread safety: any thread; one process at a time changes a run folder.
-// Errors: those of file.h; a full disk is RESOURCE_EXHAUSTED.
+// Owner: the coordinator commits, prunes (checkpoint_pruner.h) and removes;
+// workers write shards into the pending folder and read. Thread safety: any
+// thread; one process at a time changes a run folder. Errors: those of file.h;
+// a full disk is RESOURCE_EXHAUSTED.
 #pragma once
 
 #include <cstdint>
@@ -63,9 +63,17 @@ absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
 //   DATA_LOSS  the first thing that does not fit.
 absl::StatusOr<CheckpointManifest> VerifyCheckpoint(const std::string& path);
 
+// Whether all files are there, with the sizes that the manifest says. Reads
+// none of their bytes: quick enough to be asked of every checkpoint.
+//   DATA_LOSS  the first thing that does not fit.
+absl::Status CheckSizes(const std::string& path);
+
 // The manifest of the folder; the files that it lists are not looked at.
 //   DATA_LOSS  there is none, or it makes no sense.
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path);
+
+// Removes a checkpoint; readers never see a half-removed one.
+absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step);
 
 // Makes folder/step-N, the same checkpoint as `path` and safe from pruning: its
 // files are hard links (copies where the file system has none). Returns it.
@@ -76,11 +84,5 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
 
 // Removes what crashed processes left. Only while no worker writes.
 absl::Status RemovePending(const std::string& run_dir);
-
-// Removes checkpoints older than the newest `keep_last` (>= 1) complete ones,
-// except those whose step is a multiple of `keep_every` (0: no exception).
-// Complete means here: the sizes fit; reading all bytes would take too long.
-absl::Status PruneCheckpoints(const std::string& run_dir, int64_t keep_last,
-                              int64_t keep_every);
 
 }  // namespace gandem

@@ -26,6 +26,12 @@ absl::Status FileError(int error_number, absl::string_view action,
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
                      "; free some space there"));
   }
+  if (error_number == EFBIG) {  // else OUT_OF_RANGE
+    return absl::ResourceExhaustedError(
+        absl::StrCat(what, ": ", std::generic_category().message(error_number),
+                     "; raise the limit of a file's size (ulimit -f), or use a "
+                     "file system without it"));
+  }
   return absl::ErrnoToStatus(error_number, what);
 }
 

@@ -21,8 +21,8 @@
 
 namespace gandem {
 
-// "action 'path': strerror(error_number)". A full disk or quota is
-// RESOURCE_EXHAUSTED and says what to do.
+// "action 'path': strerror(error_number)". A full disk or quota, or a file that
+// grows beyond a limit, is RESOURCE_EXHAUSTED and says what to do.
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path);
 

@@ -4,23 +4,17 @@
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/generic/generic_stub.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <sys/un.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <limits>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/process/log.h"
+#include "common/rpc/listen_check.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -37,72 +31,11 @@ absl::Status Check(const RpcOptions& options) {
   return faults.ToStatus();
 }
 
-sockaddr_un UnixSocketAddress(const Address& address) {
-  sockaddr_un result = {};
-  result.sun_family = AF_UNIX;
-  std::memcpy(result.sun_path, address.unix_path.data(),
-              address.unix_path.size());
-  return result;
-}
-
-absl::Status InUse(const Address& address) {
-  return absl::AlreadyExistsError(absl::StrCat(
-      "cannot listen on ", ToString(address),
-      ": another process does; stop it or choose another address"));
-}
-
-// gRPC takes over a path that another server listens on. A path that nobody
-// listens on is left from a killed process and may be taken.
-absl::Status CheckUnixSocketIsFree(const Address& address) {
-  const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return absl::ErrnoToStatus(errno, "cannot make a unix socket");
-  const absl::Cleanup close_socket = [fd] { close(fd); };
-  const sockaddr_un name = UnixSocketAddress(address);
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
-          0 ||
-      errno == EAGAIN) {  // EAGAIN: its backlog is full
-    return InUse(address);
-  }
-  return absl::OkStatus();
-}
-
 // gRPC only logs why it cannot listen; ask the system again.
 absl::Status WhyNoServer(const Address& address) {
-  const std::string what = absl::StrCat("cannot listen on ", ToString(address));
-  if (address.is_unix()) {
-    const int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    const sockaddr_un name = UnixSocketAddress(address);
-    const int result =
-        bind(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name));
-    const int error = errno;
-    close(fd);
-    if (result != 0) return absl::ErrnoToStatus(error, what);
-    unlink(address.unix_path.c_str());
-    return absl::UnavailableError(what);
-  }
-  addrinfo hints = {};
-  hints.ai_flags = AI_PASSIVE;
-  hints.ai_family = AF_UNSPEC;
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* list = nullptr;
-  const int failed = getaddrinfo(
-      address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
-  if (failed != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, ": ", gai_strerror(failed)));
-  }
-  const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
-  const int fd = socket(list->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;  // as gRPC does: connections in TIME_WAIT do not count
-  setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes));
-  int error = 0;
-  if (bind(fd, list->ai_addr, list->ai_addrlen) != 0 || listen(fd, 1) != 0) {
-    error = errno;
-  }
-  close(fd);
-  if (error == EADDRINUSE) return InUse(address);
-  if (error != 0) return absl::ErrnoToStatus(error, what);
-  return absl::UnavailableError(what);
+  GANDEM_RETURN_IF_ERROR(TryToListen(address));
+  return absl::UnavailableError(
+      absl::StrCat("cannot listen on ", ToString(address)));
 }
 
 // gRPC reads addresses as URIs: other bytes of a path are percent-encoded.

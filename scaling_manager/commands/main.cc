@@ -142,6 +142,7 @@ int Run(const ExplainOptions& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
+  gandem::IgnoreFileSizeSignal();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);
   const gandem::Command command =

@@ -22,6 +22,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kMaxHostBytes = 255;
+// The others wait for a worker as long as it may take to join.
+constexpr absl::Duration kLongestRestartWait = absl::Seconds(60);
 
 void AppendName(std::string* text, const Place& place) {
   absl::StrAppend(text, ToString(place.key));
@@ -42,12 +44,19 @@ Coordinator::Coordinator(Options options, const RunCounters& counters)
     : options_(std::move(options)),
       config_crc32c_(Crc32c(std::as_bytes(std::span(options_.config_text)))),
       earlier_incarnations_(counters.incarnation()),
+      pruner_({.run_dir = options_.run_dir,
+               .keep_last = options_.keep_last,
+               .keep_every = options_.keep_every}),
       counters_(counters),
       members_(options_.workers, counters),
       commits_(options_.rounds),
       stopping_({.rounds = options_.rounds,
                  .rounds_to_agreement = options_.rounds_to_agreement,
-                 .grace = options_.grace}) {
+                 .grace = options_.grace}),
+      restarts_({.run_name = options_.run_name,
+                 .restarts = options_.restart_budget,
+                 .longest_wait = std::min(kLongestRestartWait,
+                                          options_.join_timeout / 2)}) {
   if (options_.evaluate_every > 0) {
     snapshots_.emplace(options_.run_dir, options_.evaluate_every,
                        options_.rounds);
@@ -101,13 +110,12 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   }
   GANDEM_RETURN_IF_ERROR(CheckCaller(*place, request));
   if (request.continuing()) return ContinueWorker(*place, request);
-  if (options_.elastic) {
-    GANDEM_RETURN_IF_ERROR(
-        members_.CheckFence(*place, request.previous_incarnation()));
-  }
+  GANDEM_RETURN_IF_ERROR(members_.CheckFence(
+      *place, request.previous_incarnation(), options_.elastic));
   const bool is_other_process =
       place->reported_pid != request.pid() || place->host != request.host();
   if (place->incarnation != 0 && is_other_process) {
+    place->displacer = request.pid();
     AddEvent(absl::StrCat(ToString(place->key), ": process ", request.pid(),
                           " on ", request.host(),
                           " takes the place of process ", place->reported_pid,
@@ -127,7 +135,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
   RunCounters next = counters_;
-  next.set_incarnation(counters_.incarnation() + 1);
+  CountIncarnation(request, next);
   GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
                                   "the coordinator cannot write its counters"));
   GANDEM_FAILPOINT("coordinator.after_register");
@@ -165,7 +173,7 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   if (request.run_epoch() == epoch && place.incarnation == incarnation &&
       place.epoch == epoch && place.joined) {
     // The reply to the first try was lost.
-  } else if (place.incarnation > incarnation && place.epoch == epoch) {
+  } else if (incarnation < place.newest) {
     return absl::FailedPreconditionError(
         absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
                      " was superseded"));
@@ -218,6 +226,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   GANDEM_RETURN_IF_ERROR(CheckJoin(members_, *place, request));
   if (phase_ == Phase::kGathering) {
     GANDEM_RETURN_IF_ERROR(TakeJoin(members_, *place, request));
+    place->displacer = 0;
     if (members_.AllJoined()) BeginRounds();
   }
   if (phase_ == Phase::kGathering) return reply;
@@ -251,6 +260,8 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   if (phase_ != Phase::kOver && place->joined) {
     place->progress = request;
     place->progress.clear_metrics();
+    restarts_.NoteRounds(place->key, first_round_, request.completed_rounds(),
+                         options_.clock->Now());
     if (!request.metrics().empty()) {
       place->last_metrics = *request.metrics().rbegin();
     }
@@ -338,7 +349,7 @@ StatusReply Coordinator::Status() {
   reply.set_run_epoch(counters_.run_epoch());
   reply.set_rounds(options_.rounds);
   reply.set_last_checkpoint_step(committed_step);
-  reply.set_restarts(restarts_);
+  reply.set_restarts(restarts_.total());
   reply.set_first_round(first_round_);
   int64_t completed = options_.rounds;
   for (const Place& place : members_.places()) {

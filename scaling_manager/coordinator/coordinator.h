@@ -2,8 +2,9 @@
 //
 // The control plane (design.md section 8): who works in which run epoch, which
 // checkpoints are complete, how a run stops and when it is over. The rules are
-// in parts without locks or files (membership.h, joining.h, stopping.h,
-// checkpoint_commits.h); this class holds the lock, the files and the phase.
+// in parts without locks or files (membership.h, joining.h, restart_budget.h,
+// stopping.h, checkpoint_commits.h); this class holds the lock, the files and
+// the phase.
 // Callers bring the events (RPCs, child processes, time); nothing here waits.
 //
 //   rejoining -> gathering <-> running -> stopping -> over
@@ -39,6 +40,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/checkpoint_pruner.h"
 #include "common/clock.h"
 #include "common/process/exit_code.h"
 #include "common/version.h"
@@ -47,6 +49,7 @@
 #include "scaling_manager/coordinator/checkpoint_commits.h"
 #include "scaling_manager/coordinator/evaluation_snapshots.h"
 #include "scaling_manager/coordinator/membership.h"
+#include "scaling_manager/coordinator/restart_budget.h"
 #include "scaling_manager/coordinator/stopping.h"
 #include "scaling_manager/coordinator/worker_key.h"
 
@@ -125,7 +128,7 @@ class Coordinator {
 
   struct DiskResult {
     absl::Status committed;
-    // What failed beside it, for the operator.
+    // What failed beside it, and what was found, for the operator.
     std::vector<std::string> notes = {};
   };
 
@@ -148,6 +151,16 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The numbers of a worker are not finite: the run ends or goes back.
   void Diverge(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // It took the place of a worker that was well, and never got as far itself:
+  // its failure, of usage above all, says nothing about the run.
+  bool IsFailedNewcomer(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    return options_.external && place.displacer != 0 &&
+           place.displacer == place.reported_pid;
+  }
+  // Counts a death, and says when the next process starts if that is later.
+  // False: the budget is used up.
+  bool SpendRestart(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The epoch cannot go on with this worker; without it perhaps.
   void LoseMember(Place& place, const std::string& how)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -222,6 +235,7 @@ class Coordinator {
   // Never held together with the state's.
   absl::Mutex disk_mu_;
   std::optional<EvaluationSnapshots> snapshots_ ABSL_GUARDED_BY(disk_mu_);
+  CheckpointPruner pruner_ ABSL_GUARDED_BY(disk_mu_);
 
   absl::Mutex mu_;
   Phase phase_ ABSL_GUARDED_BY(mu_) = Phase::kGathering;
@@ -238,7 +252,7 @@ class Coordinator {
   std::vector<std::pair<WorkerKey, Death>> deaths_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
-  int restarts_ ABSL_GUARDED_BY(mu_) = 0;
+  RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);

@@ -45,9 +45,14 @@ Coordinator::DiskResult Coordinator::WorkOnDisk(
   if (snapshots_.has_value()) {
     note("the checkpoint cannot be kept to be judged: ", snapshots_->KeepDue());
   }
-  note("old checkpoints could not be removed: ",
-       PruneCheckpoints(options_.run_dir, options_.keep_last,
-                        options_.keep_every));
+  const absl::StatusOr<std::vector<std::string>> damaged =
+      pruner_.Prune(job.step);
+  note("old checkpoints could not be removed: ", damaged.status());
+  if (!damaged.ok()) return result;
+  for (const std::string& checkpoint : *damaged) {
+    result.notes.push_back(absl::StrCat(
+        "a damaged checkpoint was found, older ones are kept: ", checkpoint));
+  }
   return result;
 }
 

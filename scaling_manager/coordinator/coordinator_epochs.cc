@@ -22,6 +22,10 @@ namespace {
 // suspended, a slow disk): the workers' silence says nothing then.
 constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
 constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
+constexpr absl::Duration kShownWait = absl::Milliseconds(100);
+constexpr char kNewcomerAdvice[] =
+    ", after it had taken the place of a worker that was well: start that one "
+    "again";
 
 }  // namespace
 
@@ -134,24 +138,45 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
     place.kill_at = options_.clock->Now() + death.kill_after;
   }
   if (phase_ == Phase::kOver) return;
-  const std::string what = absl::StrCat(ToString(place.key), " ", death.why);
+  const bool is_newcomer = IsFailedNewcomer(place);
+  if (is_newcomer) place.displacer = 0;
+  const std::string why =
+      absl::StrCat(death.why, is_newcomer ? kNewcomerAdvice : "");
+  const std::string what = absl::StrCat(ToString(place.key), " ", why);
   stopping_.NoteFailure(what);
-  if (death.exit_code == kExitUsage) {
+  if (death.exit_code == kExitUsage && !is_newcomer) {
     End({StatusReply::FAILED, kExitUsage, what});
   } else if (death.exit_code == kExitDiverged && in_epoch) {
     Diverge(what);
   } else if (phase_ == Phase::kStopping) {
     End(ResumableOutcome(absl::StrCat(what, " while the run was stopping"),
                          commits_));
-  } else if (!is_aftermath && ++restarts_ > options_.restart_budget) {
+  } else if (!is_aftermath && !is_newcomer && !SpendRestart(place)) {
     End({StatusReply::FAILED, kExitInternal,
-         absl::StrCat(what, "; the budget of ", options_.restart_budget,
-                      " restarts is used up. ", commits_.NewestText())});
+         absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
+                      commits_.NewestText())});
   } else if (is_missed) {
-    LoseMember(place, death.why);
+    LoseMember(place, why);
+  } else if (phase_ == Phase::kGathering && !GathersMemory() &&
+             restarts_.StartAt(place.key) > options_.clock->Now()) {
+    BeginEpoch(what);  // the others have all their time to wait for it again
   } else {
     AddEvent(what);
   }
+}
+
+bool Coordinator::SpendRestart(const Place& place) {
+  const absl::Time now = options_.clock->Now();
+  if (!restarts_.Spend(place.key, now)) return false;
+  const absl::Duration wait = restarts_.StartAt(place.key) - now;
+  if (!options_.external && wait > absl::ZeroDuration()) {
+    AddEvent(absl::StrCat(
+        ToString(place.key), " has died again without a new round: it is ",
+        "started in ", absl::FormatDuration(absl::Trunc(wait, kShownWait)),
+        "; ", restarts_.left(), " of ", options_.restart_budget,
+        " restarts are left"));
+  }
+  return true;
 }
 
 void Coordinator::Diverge(const std::string& what) {
@@ -205,7 +230,9 @@ Coordinator::Wishes Coordinator::TakeWishes() {
   const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
   const bool starts = !options_.external && (needs_all || may_grow);
   for (Place& place : members_.places()) {
-    if (place.pid == 0 && starts) wishes.start.push_back(place.key);
+    if (place.pid == 0 && starts && restarts_.StartAt(place.key) <= now) {
+      wishes.start.push_back(place.key);
+    }
     if (place.pid != 0 && place.kill_at <= now) {
       wishes.kill.push_back(place.key);
       place.kill_at = absl::InfiniteFuture();

@@ -8,12 +8,37 @@
 
 namespace gandem {
 
+void CountIncarnation(const RegisterRequest& request, RunCounters& counters) {
+  counters.set_incarnation(counters.incarnation() + 1);
+  const auto found =
+      std::ranges::find_if(*counters.mutable_places(), [&](const auto& place) {
+        return place.role() == request.role() && place.rank() == request.rank();
+      });
+  PlaceIncarnation& place = found == counters.mutable_places()->end()
+                                ? *counters.add_places()
+                                : *found;
+  place.set_role(request.role());
+  place.set_rank(request.rank());
+  place.set_incarnation(counters.incarnation());
+  place.set_registered_from(request.previous_incarnation());
+}
+
 Membership::Membership(std::vector<WorkerKey> workers,
                        const RunCounters& earlier)
     : earlier_incarnations_(earlier.incarnation()),
       run_epoch_(earlier.run_epoch()) {
   std::sort(workers.begin(), workers.end());
   for (const WorkerKey key : workers) places_.emplace_back().key = key;
+  for (const PlaceIncarnation& known : earlier.places()) {
+    earlier_newest_.push_back(known.incarnation());
+    Place* const place = Find({known.role(), known.rank()});
+    if (place == nullptr) continue;  // the run had more workers
+    place->newest = known.incarnation();
+    place->registered_from = known.registered_from();
+  }
+  if (std::ranges::count(places_, 0, &Place::newest) > 0) {
+    earlier_newest_.clear();
+  }
 }
 
 Place* Membership::Find(WorkerKey key) {
@@ -28,7 +53,9 @@ absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
   const auto found =
       std::ranges::find(places_, incarnation, &Place::incarnation);
   if (found != places_.end()) return &*found;
-  if (incarnation <= earlier_incarnations_) {
+  const bool is_newest = earlier_newest_.empty() ||
+                         std::ranges::count(earlier_newest_, incarnation) > 0;
+  if (incarnation <= earlier_incarnations_ && is_newest) {
     return absl::NotFoundError(absl::StrCat("incarnation ", incarnation,
                                             " is of an earlier coordinator"));
   }
@@ -38,14 +65,15 @@ absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
       "its role and rank, or it was silent for too long"));
 }
 
-absl::Status Membership::CheckFence(const Place& place,
-                                    int64_t incarnation) const {
-  // Who worked under an earlier coordinator is not known here.
-  if (incarnation <= earlier_incarnations_ ||
-      incarnation == place.incarnation ||
+absl::Status Membership::CheckFence(const Place& place, int64_t incarnation,
+                                    bool keeps_state) const {
+  if (incarnation == 0 || incarnation == place.incarnation ||
       incarnation == place.registered_from) {
     return absl::OkStatus();
   }
+  // Whether an earlier coordinator had declared it dead is not known here.
+  const bool may_be_dead = keeps_state && incarnation > earlier_incarnations_;
+  if (incarnation >= place.newest && !may_be_dead) return absl::OkStatus();
   return absl::FailedPreconditionError(
       absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
                    " was superseded or declared dead"));
@@ -67,7 +95,7 @@ void Membership::Admit(Place& place, const RegisterRequest& request,
                        int64_t incarnation, int64_t first_round,
                        absl::Time now) {
   place.registered_from = request.previous_incarnation();
-  place.incarnation = incarnation;
+  place.incarnation = place.newest = incarnation;
   place.epoch = run_epoch_;
   place.joined = false;
   place.exchange_address.clear();

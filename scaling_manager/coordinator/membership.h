@@ -34,12 +34,18 @@ struct Place {
   absl::Time kill_at = absl::InfiniteFuture();
   // The worker's own. incarnation 0: nobody may speak for this place.
   int64_t incarnation = 0;
-  int64_t registered_from = 0;  // its incarnation before this one; 0: none
+  // The last that was given to a process of this place, by any coordinator; 0:
+  // none is known. Older ones are refused.
+  int64_t newest = 0;
+  int64_t registered_from = 0;  // that its process had before; 0: none
   int64_t epoch = 0;            // that it registered for
   bool joined = false;
   bool told_to_leave = false;
   std::string host = {};
   int64_t reported_pid = 0;
+  // The process that took the place from another one and has not joined yet; 0:
+  // none.
+  int64_t displacer = 0;
   std::string exchange_address = {};
   FleetMember member = {};         // where others of its role find it
   ComputeChoice compute = {};      // as it has joined
@@ -55,6 +61,9 @@ struct Place {
   int64_t held_rounds = 0;
 };
 
+// The next incarnation goes to who registers.
+void CountIncarnation(const RegisterRequest& request, RunCounters& counters);
+
 class Membership {
  public:
   // From what the epoch starts.
@@ -65,7 +74,7 @@ class Membership {
   };
 
   // Nobody is there. Incarnations up to that of `earlier` were given by earlier
-  // coordinators, whose epoch this is.
+  // coordinators, whose epoch this is; it knows the newest of each place.
   Membership(std::vector<WorkerKey> workers, const RunCounters& earlier);
 
   // Sorted by role and rank.
@@ -80,9 +89,11 @@ class Membership {
   //   NOT_FOUND            an earlier coordinator gave it.
   //   FAILED_PRECONDITION  it was superseded or declared dead.
   absl::StatusOr<Place*> Speaker(int64_t incarnation);
-  // FAILED_PRECONDITION: who registers for the place after `incarnation` was
-  // declared dead, or replaced.
-  absl::Status CheckFence(const Place& place, int64_t incarnation) const;
+  // Whether who had `incarnation` may register for the place.
+  //   FAILED_PRECONDITION  another process has since, or, if its memory would
+  //                        count (`keeps_state`), it was declared dead.
+  absl::Status CheckFence(const Place& place, int64_t incarnation,
+                          bool keeps_state) const;
   // Whether its process has registered for this epoch.
   bool IsInEpoch(const Place& place) const {
     return place.incarnation != 0 && place.epoch == run_epoch_;
@@ -105,6 +116,9 @@ class Membership {
  private:
   std::vector<Place> places_;
   const int64_t earlier_incarnations_;
+  // The newest of the places that the run had under earlier coordinators. Empty
+  // when that of a place is not known.
+  std::vector<int64_t> earlier_newest_;
   int64_t run_epoch_;
   Source source_ = Source::kCheckpoint;
 };

@@ -40,6 +40,15 @@ absl::StatusOr<RunCounters> ReadRunCounters(const std::string& run_dir) {
     status = absl::InvalidArgumentError(
         absl::StrCat(path, ": a counter is negative"));
   }
+  for (const PlaceIncarnation& place : counters.places()) {
+    if (!status.ok() || (place.incarnation() > 0 &&
+                         place.incarnation() <= counters.incarnation())) {
+      continue;
+    }
+    status = absl::InvalidArgumentError(
+        absl::StrCat(path, ": a place has incarnation ", place.incarnation(),
+                     ", which is not in [1, ", counters.incarnation(), "]"));
+  }
   if (status.ok()) return counters;
   return absl::DataLossError(absl::StrCat(
       status.message(), "; write numbers into it that this run has not used ",

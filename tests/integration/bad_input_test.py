@@ -98,6 +98,28 @@ class BadConfigTest(harness.RunTest):
             self.assertNotEqual(run.wait(), 0)
             self.assertIn(str(port), run.text())
 
+    def test_the_same_worker_is_started_twice(self):
+        run = self.start("again", flags=["--external"],
+                         sets=["rounds=1000000"])
+        listen = ["--listen", f"127.0.0.1:{harness.free_port()}"]
+        generator = run.start_worker("generator")
+        first = run.start_worker("discriminator", listen)
+        harness.wait_for(lambda: run.rounds() >= 1, "a round")
+        # Beside the first one, whose log would be the same file.
+        second = run.start_worker("discriminator", listen, under=[
+            "sh", "-c", 'exec "$@" > "$0" 2>&1', self.folder / "second"])
+        self.assertEqual(second.wait(), 2)
+        text = (self.folder / "second").read_text()
+        self.assertIn(f"--listen: cannot listen on {listen[1]}", text)
+        self.assertIn("another process does", text)
+        before = run.rounds()
+        harness.wait_for(lambda: run.rounds() > before, "the run to go on")
+        self.assertNotIn("takes the place", run.text())
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 75, run.text())
+        for worker in (generator, first):
+            self.assertEqual(worker.wait(), 75, worker.text())
+
     def test_unix_socket_for_another_host(self):
         elsewhere = unshare(self, "--uts") + [
             "sh", "-c", 'hostname elsewhere && exec "$@"', "sh"]

@@ -172,6 +172,7 @@ ControlPlan ControlOf(const RunConfig& config) {
       .heartbeat = absl::Seconds(control.heartbeat_seconds()),
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
+      .grace = absl::Seconds(control.grace_seconds()),
       .metrics_every_rounds = control.metrics_every_rounds(),
       .poll = absl::Seconds(config.exchange().poll_seconds())};
 }

@@ -61,6 +61,7 @@ struct ControlPlan {
   absl::Duration heartbeat;
   absl::Duration heartbeat_timeout;
   absl::Duration join_timeout;
+  absl::Duration grace;
   int64_t metrics_every_rounds = 1;
   absl::Duration poll;  // a waiting role looks around as often as that
 };

@@ -52,6 +52,11 @@ int64_t RoundGate::last_round() const {
   return last_round_;
 }
 
+bool RoundGate::MayEndAfter(int64_t completed_rounds) const {
+  absl::MutexLock lock(&mu_);
+  return completed_rounds > last_round_ || (paused_ && !has_cut_);
+}
+
 int64_t RoundGate::started() const {
   absl::MutexLock lock(&mu_);
   return started_;

@@ -40,6 +40,9 @@ class RoundGate {
   bool has_cut() const;
   // The round that Start() lets through last: rounds - 1, or the cut.
   int64_t last_round() const;
+  // Whether no round may follow when so many are completed, as far as is known:
+  // a cut may still come.
+  bool MayEndAfter(int64_t completed_rounds) const;
   // The latest round that has begun; first_round - 1 before that.
   int64_t started() const;
 

@@ -11,6 +11,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/checkpoint/checkpoint_pruner.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/process/failpoint.h"
@@ -224,33 +225,6 @@ TEST(CheckpointFilesTest, TheSameStepAgainReplacesADamagedOrForeignOne) {
   EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000004"));
 }
 
-TEST(CheckpointFilesTest, PruneKeepsTheNewestAndTheMultiples) {
-  const TempDir dir;
-  for (const int64_t step : {100, 150, 200, 250, 300, 350}) {
-    Commit(dir.path(), step);
-  }
-  ASSERT_OK(PruneCheckpoints(dir.path(), 2, 100));
-  EXPECT_THAT(Names(dir.path()),
-              ElementsAre("step-000000100", "step-000000200", "step-000000300",
-                          "step-000000350"));
-  ASSERT_OK(PruneCheckpoints(dir.path(), 1, 0));
-  EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000350"));
-  ASSERT_OK(PruneCheckpoints(dir.path(), 1, 0));
-  EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000350"));
-  EXPECT_OK(PruneCheckpoints(dir / "none", 1, 0));
-}
-
-TEST(CheckpointFilesTest, PruneDoesNotCountDamagedOnes) {
-  const TempDir dir;
-  for (const int64_t step : {1, 2, 3, 4}) Commit(dir.path(), step);
-  ASSERT_OK(WriteFile(CheckpointPath(dir.path(), 4) + "/shard", "damaged"));
-  ASSERT_OK(RemoveAll(CheckpointPath(dir.path(), 3) + "/shard"));
-  ASSERT_OK(PruneCheckpoints(dir.path(), 2, 0));
-  // 4 has the right size: only its bytes are damaged.
-  EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000002", "step-000000003",
-                                             "step-000000004"));
-}
-
 // Kills a process at every failpoint of a commit and a prune, and then looks.
 TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
   for (const absl::string_view name :
@@ -265,7 +239,8 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
         {
           GANDEM_CHECK_OK(ArmFailpoint(absl::StrCat(name, ":1")));
           (void)CommitCheckpoint(dir.path(), manifest);
-          (void)PruneCheckpoints(dir.path(), 1, 0);
+          (void)CheckpointPruner({.run_dir = dir.path(), .keep_last = 1})
+              .Prune(3);
           std::_Exit(0);
         },
         KilledBySignal(SIGKILL), "");
@@ -279,7 +254,8 @@ TEST(CheckpointFilesDeathTest, SurvivesAKillAtEveryPoint) {
     ASSERT_OK(RemovePending(dir.path()));
     ASSERT_OK(
         CommitCheckpoint(dir.path(), WriteShard(dir.path(), 3, 2, "state 3")));
-    ASSERT_OK(PruneCheckpoints(dir.path(), 1, 0));
+    ASSERT_OK(
+        CheckpointPruner({.run_dir = dir.path(), .keep_last = 1}).Prune(3));
     EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000003"));
     EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 3);
   }
@@ -295,14 +271,26 @@ TEST(CheckpointFilesTest, ListsStepsNewestFirst) {
   EXPECT_THAT(steps, ElementsAre(10, 9, 8));
 }
 
-TEST(CheckpointFilesTest, AKeptCheckpointSurvivesPruning) {
+TEST(CheckpointFilesTest, SizesAreCheckedWithoutReading) {
+  const TempDir dir;
+  Commit(dir.path(), 3);
+  const std::string path = CheckpointPath(dir.path(), 3);
+  EXPECT_OK(CheckSizes(path));
+  ASSERT_OK(WriteFile(path + "/shard", "state 4"));  // same size
+  EXPECT_OK(CheckSizes(path));
+  ASSERT_OK(WriteFile(path + "/shard", "state"));
+  EXPECT_THAT(CheckSizes(path), StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(CheckSizes(dir / "none"), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+TEST(CheckpointFilesTest, AKeptCheckpointSurvivesItsRemoval) {
   const TempDir dir;
   for (const int64_t step : {1, 2}) Commit(dir.path(), step);
   const std::string folder = dir / "kept/here";
   ASSERT_OK_AND_ASSIGN(const std::string kept,
                        KeepCheckpoint(CheckpointPath(dir.path(), 1), folder));
   EXPECT_EQ(kept, folder + "/step-000000001");
-  ASSERT_OK(PruneCheckpoints(dir.path(), /*keep_last=*/1, /*keep_every=*/0));
+  ASSERT_OK(RemoveCheckpoint(dir.path(), 1));
   EXPECT_FALSE(PathExists(CheckpointPath(dir.path(), 1)));
   ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest,
                        VerifyCheckpoint(kept));

@@ -85,6 +85,9 @@ TEST(FileTest, FullDiskSaysWhatToDo) {
                        AllOf(HasSubstr("/dev/full"), HasSubstr("free some"))));
   EXPECT_THAT(FileError(EDQUOT, "cannot write", "/q"),
               StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(
+      FileError(EFBIG, "cannot write", "/q"),
+      StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ulimit -f")));
 }
 
 TEST(FileTest, AFailedDurableWriteLeavesTheOldContentsAlone) {

@@ -4,12 +4,17 @@
 #include <gtest/gtest.h>
 #include <pthread.h>
 #include <signal.h>
+#include <sys/resource.h>
 #include <unistd.h>
+
+#include <string>
 
 #include "absl/time/time.h"
 #include "common/bounded_queue.h"
+#include "common/files/file.h"
 #include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
@@ -47,6 +52,22 @@ TEST(SignalsTest, UnblockAllSignalsClearsTheMask) {
   UnblockAllSignals();
   pthread_sigmask(SIG_BLOCK, nullptr, &mask);
   EXPECT_EQ(sigismember(&mask, SIGUSR1), 0);
+}
+
+TEST(SignalsDeathTest, AFileThatGrowsTooLargeIsAnError) {
+  const testing::TempDir dir;
+  EXPECT_EXIT(
+      {
+        signal(SIGXFSZ, SIG_DFL);
+        IgnoreFileSizeSignal();
+        rlimit limit;
+        limit.rlim_cur = limit.rlim_max = 1000;
+        if (setrlimit(RLIMIT_FSIZE, &limit) != 0) _exit(2);
+        const absl::Status status =
+            WriteFile(dir / "file", std::string(5000, 'a'));
+        _exit(absl::IsResourceExhausted(status) ? 0 : 1);
+      },
+      ::testing::ExitedWithCode(0), "");
 }
 
 TEST(SignalsDeathTest, TakesOnlyBlockedSignals) {

@@ -16,6 +16,7 @@
 #include "common/process/thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/listen_check.h"
 #include "common/rpc/socket_folder.h"
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/status_matchers.h"
@@ -172,6 +173,28 @@ TEST(ChannelTest, SaysWhyItCannotListen) {
               StatusIs(absl::StatusCode::kFailedPrecondition));
   EXPECT_THAT(Serve(service, "nonsense"),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST(ChannelTest, TellsBeforeWhetherItCouldListen) {
+  FakeControl service = Named("run");
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  for (const std::string& address :
+       {folder->AddressOf("control"), std::string("127.0.0.1:0")}) {
+    EXPECT_OK(CheckCanListen(address, /*insecure_network=*/false));
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, address));
+    EXPECT_THAT(CheckCanListen(server->address(), /*insecure_network=*/false),
+                StatusIs(absl::StatusCode::kAlreadyExists,
+                         AllOf(HasSubstr(server->address()),
+                               HasSubstr("another process does"))));
+    EXPECT_OK(Ask(server->address()));
+  }
+  EXPECT_THAT(CheckCanListen("0.0.0.0:0", /*insecure_network=*/false),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  EXPECT_OK(CheckCanListen("0.0.0.0:0", /*insecure_network=*/true));
+  EXPECT_THAT(CheckCanListen("nonsense", /*insecure_network=*/true),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  // No address of this machine (RFC 5737).
+  EXPECT_FALSE(CheckCanListen("192.0.2.1:0", /*insecure_network=*/true).ok());
 }
 
 TEST(ChannelTest, EveryOptionIsChecked) {

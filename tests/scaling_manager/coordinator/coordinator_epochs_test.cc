@@ -222,6 +222,50 @@ TEST_F(CoordinatorEpochsTest, RestartsHaveABudget) {
               AllOf(HasSubstr("signal 11"), HasSubstr("2 restarts")));
 }
 
+TEST_F(CoordinatorEpochsTest, ACrashLoopIsSlowedDown) {
+  StartRun();
+  Exit(generator_, 139, "was killed by signal 11");
+  EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+  for (const int seconds : {1, 2, 4, 8}) {
+    TakeEvents();
+    Launch(generator_);
+    Exit(generator_, 139, "was killed by signal 11");
+    EXPECT_THAT(TakeEvents(),
+                ::testing::Contains(HasSubstr("generator 0 has died again")));
+    clock_.Advance(0.7 * absl::Seconds(seconds));
+    EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
+    clock_.Advance(0.3 * absl::Seconds(seconds));
+    EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+  }
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);
+}
+
+TEST_F(CoordinatorEpochsTest, AWorkerThatWaitsForItsStartIsNotLate) {
+  options_.join_timeout = absl::Seconds(20);
+  options_.restart_budget = 20;
+  StartRun();
+  Tick();
+  for (int i = 0; i < 8; ++i) {
+    Exit(generator_, 139, "was killed by signal 11");
+    // The other one waits for no more than half of the time it has.
+    int seconds = 0;
+    while (coordinator_->TakeWishes().start.empty()) {
+      ASSERT_LE(++seconds, 10);
+      LetTimePass(absl::Seconds(1));
+    }
+    Launch(generator_);
+  }
+  EXPECT_EQ(coordinator_->Status().restarts(), 8);
+}
+
+TEST_F(CoordinatorEpochsTest, ANewRoundEndsTheWaitingForAStart) {
+  StartRun();
+  Restart();
+  ASSERT_OK(Send(generator_, 0, 1));
+  Exit(generator_, 139, "was killed by signal 11");
+  EXPECT_THAT(coordinator_->TakeWishes().start, ElementsAre(kGenerator));
+}
+
 TEST_F(CoordinatorEpochsTest, ProcessesThatNeverRegisterUseUpTheBudget) {
   options_.restart_budget = 3;
   Open();
@@ -407,6 +451,96 @@ TEST_F(ExternalTest, AFreshWorkerEndsTheEpochAtOnce) {
   // The old discriminator must not push out the new one.
   EXPECT_THAT(Continue(discriminator_, 5),
               StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
+class NewcomerTest : public ExternalTest {
+ protected:
+  void SetUp() override {
+    StartRun();
+    CommitStep(4);
+    ASSERT_OK(Register(newcomer_));
+    ASSERT_EQ(newcomer_.run_epoch, 2);
+  }
+  void Fail(const PlayedWorker& worker) {
+    HeartbeatRequest request = Beat(worker, 3, 4);
+    request.set_failure("FAILED_PRECONDITION: cannot listen on 127.0.0.1:7000");
+    request.set_failure_exit_code(kExitUsage);
+    ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply,
+                         coordinator_->Heartbeat(request));
+    EXPECT_TRUE(reply.leave());
+  }
+
+  PlayedWorker newcomer_ = {.key = kDiscriminator, .pid = 9};
+};
+
+TEST_F(NewcomerTest, ItsFailureDoesNotEndTheRun) {
+  TakeEvents();
+  Fail(newcomer_);
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);
+  EXPECT_EQ(State(), StatusReply::STARTING);
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);  // the one before
+  EXPECT_THAT(TakeEvents(),
+              ::testing::Contains(AllOf(HasSubstr("127.0.0.1:7000"),
+                                        HasSubstr("start that one again"))));
+  PlayedWorker again = {.key = kDiscriminator, .pid = 10};
+  ASSERT_OK_AND_ASSIGN(const RegisterReply reply, Register(again));
+  EXPECT_EQ(reply.first_round(), 4);
+  ASSERT_OK(Register(generator_));
+  ASSERT_OK(Join(generator_));
+  ASSERT_OK(Join(again));
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+}
+
+TEST_F(NewcomerTest, OneThatFollowsAFailedOneIsJudgedAsAny) {
+  Fail(newcomer_);
+  PlayedWorker again = {.key = kDiscriminator, .pid = 10};
+  ASSERT_OK(Register(again));
+  Fail(again);
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
+TEST_F(NewcomerTest, OnceItHasJoinedItsFailureCounts) {
+  ASSERT_OK(Join(newcomer_));
+  Fail(newcomer_);
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
+// Stopped for longer than the timeout; another process took its place, and then
+// there was a new coordinator.
+TEST_F(ExternalTest, AZombieDoesNotPushOutItsSuccessorUnderANewCoordinator) {
+  StartRun();
+  const PlayedWorker zombie = discriminator_;
+  PlayedWorker healthy = {.key = kDiscriminator, .pid = 3};
+  ASSERT_OK(Register(healthy));
+  ASSERT_OK(Register(generator_));
+  ASSERT_OK(Join(generator_));
+  ASSERT_OK(Join(healthy));
+  Open();
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(Send(zombie, 5, 5), StatusIs(kRefused));
+  EXPECT_THAT(Continue(zombie, 5), StatusIs(kRefused));
+  EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
+  ASSERT_OK_AND_ASSIGN(RegisterReply reply, Continue(generator_, 5));
+  EXPECT_TRUE(reply.continue_running());
+  ASSERT_OK_AND_ASSIGN(reply, Continue(healthy, 5));
+  EXPECT_TRUE(reply.continue_running());
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+  EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
+  // Nor later.
+  EXPECT_THAT(Continue(zombie, 5), StatusIs(kRefused));
+  EXPECT_THAT(coordinator_->Register(Registration(zombie)), StatusIs(kRefused));
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+}
+
+// The coordinator died between the two.
+TEST_F(ExternalTest, AWorkerWhoseReplyWasLostRegistersAgain) {
+  StartRun();
+  Exit(discriminator_, 137, "was killed by signal 9");
+  ASSERT_OK(coordinator_->Register(Registration(generator_)));
+  Open();
+  EXPECT_OK(Register(generator_));
 }
 
 TEST_F(ExternalTest, AnotherConfigCannotBeContinued) {

@@ -388,6 +388,26 @@ TEST_F(CoordinatorTest, OldCheckpointsArePruned) {
   EXPECT_EQ(names.size(), 2);
 }
 
+// The run goes on from an older one, and is stopped before it is there again.
+TEST_F(CoordinatorTest, ADamagedNewerCheckpointCostsNoGoodOne) {
+  StartRun();
+  CommitStep(2);
+  CommitStep(6);
+  ASSERT_OK(WriteFile(CheckpointPath(run_dir_.path(), 6) + "/generator-0",
+                      "generator-0 after 5"));  // same size
+  options_.keep_last = 1;
+  Open();
+  generator_ = {.key = kGenerator};
+  discriminator_ = {.key = kDiscriminator};
+  StartRun();
+  CommitStep(4);
+  EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 4));
+  EXPECT_THAT(TakeEvents(),
+              Contains(HasSubstr("a damaged checkpoint was found")));
+  CommitStep(5);
+  EXPECT_THAT(*ListCheckpoints(run_dir_.path()), ElementsAre(6, 5));
+}
+
 // The end of the training.
 
 TEST_F(CoordinatorTest, FinishesWhenAllHaveFinishedAndTheLastStepIsCommitted) {

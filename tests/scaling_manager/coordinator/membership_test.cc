@@ -64,12 +64,61 @@ TEST_F(MembershipTest, TheFenceKeepsOutWhoWasReplaced) {
   Admit(kGenerator0, 11);
   Admit(kGenerator0, 12, 11);
   const Place& place = At(kGenerator0);
-  EXPECT_OK(members_.CheckFence(place, 12));
-  EXPECT_OK(members_.CheckFence(place, 11));  // the reply to it was lost
-  EXPECT_OK(members_.CheckFence(place, 10));  // of an earlier coordinator
-  EXPECT_OK(members_.CheckFence(place, 0));   // a new process
+  for (const bool keeps_state : {false, true}) {
+    EXPECT_OK(members_.CheckFence(place, 12, keeps_state));
+    // The reply to it was lost.
+    EXPECT_OK(members_.CheckFence(place, 11, keeps_state));
+    // Of an earlier coordinator, and neither of the two.
+    EXPECT_THAT(members_.CheckFence(place, 10, keeps_state), StatusIs(kFenced));
+    EXPECT_OK(members_.CheckFence(place, 0, keeps_state));  // a new process
+    // Nobody has come since, whatever became of it.
+    EXPECT_OK(members_.CheckFence(At(kGenerator1), 10, keeps_state));
+  }
   Admit(kGenerator0, 13);
-  EXPECT_THAT(members_.CheckFence(place, 12), StatusIs(kFenced));
+  EXPECT_THAT(members_.CheckFence(place, 12, false), StatusIs(kFenced));
+  EXPECT_THAT(members_.CheckFence(place, 12, true), StatusIs(kFenced));
+}
+
+TEST_F(MembershipTest, WhoWasDeclaredDeadMustNotBringItsState) {
+  Admit(kGenerator0, 11);
+  At(kGenerator0).incarnation = 0;
+  EXPECT_OK(members_.CheckFence(At(kGenerator0), 11, /*keeps_state=*/false));
+  EXPECT_THAT(members_.CheckFence(At(kGenerator0), 11, /*keeps_state=*/true),
+              StatusIs(kFenced));
+}
+
+TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
+  RunCounters counters = Earlier();
+  RegisterRequest request;
+  request.set_role(GENERATOR);
+  request.set_rank(1);
+  request.set_previous_incarnation(7);
+  CountIncarnation(request, counters);
+  request.set_previous_incarnation(11);
+  CountIncarnation(request, counters);
+  EXPECT_EQ(counters.incarnation(), 12);
+  ASSERT_EQ(counters.places_size(), 1);
+  EXPECT_EQ(counters.places(0).incarnation(), 12);
+  // Another place is not known: it may be anybody.
+  Membership some({kGenerator1, kDiscriminator0}, counters);
+  EXPECT_THAT(some.Speaker(9), StatusIs(absl::StatusCode::kNotFound));
+
+  request.set_role(DISCRIMINATOR);
+  request.set_rank(0);
+  request.set_previous_incarnation(0);
+  CountIncarnation(request, counters);
+  Membership all({kGenerator1, kDiscriminator0}, counters);
+  EXPECT_THAT(all.Speaker(12), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(all.Speaker(13), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(all.Speaker(9), StatusIs(kFenced));
+  const Place& place = *all.Find(kGenerator1);
+  EXPECT_OK(all.CheckFence(place, 12, /*keeps_state=*/true));
+  EXPECT_OK(all.CheckFence(place, 11, /*keeps_state=*/true));
+  EXPECT_THAT(all.CheckFence(place, 7, /*keeps_state=*/true),
+              StatusIs(kFenced));
+  // The run has one worker less than it had.
+  Membership fewer({kGenerator1}, counters);
+  EXPECT_THAT(fewer.Speaker(13), StatusIs(absl::StatusCode::kNotFound));
 }
 
 TEST_F(MembershipTest, AnEpochEndsTheOneBefore) {

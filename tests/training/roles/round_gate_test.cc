@@ -43,6 +43,17 @@ TEST(RoundGateTest, TheCutEndsTheRun) {
   EXPECT_EQ(gate.Start(3, kNow), Answer::kPastEnd);
 }
 
+TEST(RoundGateTest, TellsWhatMayBeTheEnd) {
+  RoundGate gate(0, 10);
+  EXPECT_FALSE(gate.MayEndAfter(9));
+  EXPECT_TRUE(gate.MayEndAfter(10));
+  gate.Pause();
+  EXPECT_TRUE(gate.MayEndAfter(4));  // the cut may be there
+  gate.SetCut(4);
+  EXPECT_FALSE(gate.MayEndAfter(4));
+  EXPECT_TRUE(gate.MayEndAfter(5));
+}
+
 TEST(RoundGateTest, TheCutWakesAWaitingRole) {
   RoundGate gate(0, 10);
   EXPECT_EQ(gate.Start(0, kNow), Answer::kStart);

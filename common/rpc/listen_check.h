@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a server could listen on an address. Nothing listens there when these
+// return, so the answer may be another one a moment later.
+//
+// Thread safety: any thread.
+// Errors: INVALID_ARGUMENT for an address that makes no sense, ALREADY_EXISTS
+// for one that another process listens on, else the system's. All name it.
+#pragma once
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/rpc/address.h"
+
+namespace gandem {
+
+// For those who have to know before they are ready to serve.
+//   FAILED_PRECONDITION  see CheckListenAddress.
+absl::Status CheckCanListen(absl::string_view address, bool insecure_network);
+
+// gRPC takes over a path that another server listens on. A path that nobody
+// listens on is left from a killed process and may be taken.
+absl::Status CheckUnixSocketIsFree(const Address& address);
+
+// Listens and stops at once.
+absl::Status TryToListen(const Address& address);
+
+}  // namespace gandem

@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What becomes of a checkpoint on a full disk.
+#include "worker/checkpoint_writer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "common/checkpoint/checkpoint_files.h"
+#include "common/files/file.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+constexpr int64_t kRounds = 40;
+constexpr char kShard[] = "generator-0.safetensors";
+
+class CheckpointWriterTest : public ::testing::Test {
+ protected:
+  CheckpointWriterTest() {
+    options_.run_dir = dir_.path();
+    options_.run_epoch = 1;
+    options_.patience = absl::Hours(1);
+    options_.retry_interval = absl::Milliseconds(1);
+  }
+
+  void Start() {
+    writer_ = std::make_unique<CheckpointWriter>(
+        options_, [this](ShardReport report) {
+          const absl::MutexLock lock(&mu_);
+          reports_.push_back(std::move(report));
+        });
+  }
+  // Whatever is written to the file fails as on a full disk.
+  void FillDisk(const std::string& name) {
+    const std::string folder =
+        PendingCheckpointPath(dir_.path(), kRounds, options_.run_epoch);
+    ASSERT_OK(CreateDirectories(folder));
+    full_ = folder + "/" + name;
+    ASSERT_EQ(symlink("/dev/full", full_.c_str()), 0);
+  }
+  void FreeSpace() { EXPECT_EQ(unlink(full_.c_str()), 0); }
+  // The checkpoint after kRounds is written or given up.
+  ShardReport Save(const std::string& file = kShard) {
+    std::vector<NamedTensor> tensors = {
+        {.name = "weight",
+         .dtype = DType::kU8,
+         .shape = {3},
+         .bytes = SharedBytes(std::vector<std::byte>(3))}};
+    EXPECT_OK(writer_->Save(kRounds, file, std::move(tensors)));
+    EXPECT_OK(writer_->Flush(Soon()));
+    const absl::MutexLock lock(&mu_);
+    EXPECT_THAT(reports_, SizeIs(1));
+    return reports_.empty() ? ShardReport() : reports_.front();
+  }
+
+  TempDir dir_;
+  std::string full_;
+  CheckpointWriter::Options options_;
+  absl::Mutex mu_;
+  std::vector<ShardReport> reports_ ABSL_GUARDED_BY(mu_);
+  std::unique_ptr<CheckpointWriter> writer_;  // last: it reports to the above
+};
+
+TEST_F(CheckpointWriterTest, OneThatOthersFollowIsGivenUp) {
+  options_.is_last = [](int64_t rounds) {
+    EXPECT_EQ(rounds, kRounds);
+    return false;
+  };
+  Start();
+  FillDisk(kShard);
+  const ShardReport report = Save();
+  EXPECT_EQ(report.step(), kRounds);
+  EXPECT_THAT(report.error(), HasSubstr("free some space"));
+  EXPECT_THAT(report.files(), IsEmpty());
+}
+
+TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceThereIsSpace) {
+  int failures = 0;
+  options_.is_last = [&](int64_t) {
+    if (++failures == 3) FreeSpace();
+    return true;
+  };
+  Start();
+  FillDisk(kShard);
+  const ShardReport report = Save();
+  EXPECT_EQ(report.error(), "");
+  EXPECT_EQ(failures, 3);
+  ASSERT_THAT(report.files(), SizeIs(1));
+  EXPECT_EQ(report.files(0).name(), kShard);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(full_));
+  EXPECT_EQ(report.files(0).size(), static_cast<int64_t>(bytes.size()));
+}
+
+// The shard is there by then, and the file after it is not.
+TEST_F(CheckpointWriterTest, WhatIsWrittenAgainIsReportedOnce) {
+  options_.config_text = "rounds: 40\n";
+  options_.is_last = [](int64_t) { return true; };
+  Start();
+  // It is removed with the first failure, and then there is space.
+  FillDisk("config.textproto.tmp");
+  const ShardReport report = Save();
+  EXPECT_EQ(report.error(), "");
+  ASSERT_THAT(report.files(), SizeIs(2));
+  EXPECT_EQ(report.files(0).name(), kShard);
+  EXPECT_EQ(report.files(1).name(), "config.textproto");
+}
+
+TEST_F(CheckpointWriterTest, PatienceEnds) {
+  options_.is_last = [](int64_t) { return true; };
+  options_.patience = absl::Milliseconds(5);
+  Start();
+  FillDisk(kShard);
+  EXPECT_THAT(Save().error(), HasSubstr("free some space"));
+}
+
+TEST_F(CheckpointWriterTest, OtherFailuresAreFinal) {
+  options_.is_last = [](int64_t) {
+    ADD_FAILURE() << "the disk is not full";
+    return true;
+  };
+  Start();
+  EXPECT_THAT(Save("no-such-folder/file").error(), HasSubstr("NOT_FOUND"));
+}
+
+TEST_F(CheckpointWriterTest, WhoLeavesDoesNotWaitForSpace) {
+  options_.retry_interval = absl::Hours(1);
+  absl::Notification closed;
+  options_.is_last = [&](int64_t) {
+    writer_->Close(absl::CancelledError("the run is over"));
+    closed.Notify();
+    return true;
+  };
+  Start();
+  FillDisk(kShard);
+  ASSERT_OK(writer_->Save(kRounds, kShard, {}));
+  ASSERT_TRUE(closed.WaitForNotificationWithTimeout(absl::Minutes(1)));
+  writer_.reset();  // joins the thread
+  const absl::MutexLock lock(&mu_);
+  ASSERT_THAT(reports_, SizeIs(1));
+  EXPECT_NE(reports_[0].error(), "");
+}
+
+}  // namespace
+}  // namespace gandem
