@@ -23,6 +23,7 @@
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
+#include "common/process/standard_streams.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
@@ -244,6 +245,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 }  // namespace
 
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
+  OpenStandardStreams();
   // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);

@@ -8,11 +8,13 @@
 #include "absl/strings/str_format.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/standard_streams.h"
 #include "evaluation/commands/command_lines.h"
 #include "evaluation/commands/models_command.h"
 #include "evaluation/commands/train_features_command.h"
 
 int main(int argc, char** argv) {
+  gandem::OpenStandardStreams();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("evaluation");
   if (!armed.ok()) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());

@@ -5,13 +5,13 @@
 
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
@@ -23,15 +23,13 @@
 namespace gandem {
 namespace {
 
-std::string AddressPath(const std::string& run_dir) {
-  return run_dir + "/state/control.addr";
-}
-
 absl::StatusOr<StatusReply> AskCoordinator(const std::string& run_dir,
                                            absl::Time deadline) {
   GANDEM_ASSIGN_OR_RETURN(const std::string address,
-                          ReadFile(AddressPath(run_dir), 4096));
-  return QueryStatus(absl::StripAsciiWhitespace(address), deadline);
+                          ReadControlAddress(run_dir));
+  absl::StatusOr<StatusReply> reply = QueryStatus(address, deadline);
+  if (!reply.ok()) return Annotate(reply.status(), address);
+  return reply;
 }
 
 // The newest record of each worker, and what the newest ones say of fleets.
@@ -109,22 +107,21 @@ std::string WorkerText(const WorkerStatus& worker) {
 
 }  // namespace
 
-absl::Status WriteControlAddress(const std::string& run_dir,
-                                 const std::string& address) {
-  return WriteFileDurably(AddressPath(run_dir), address + "\n");
-}
-
-void RemoveControlAddress(const std::string& run_dir) {
-  RemoveAll(AddressPath(run_dir)).IgnoreError();
-}
-
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
                                          absl::Time deadline) {
-  if (RunLock::IsTaken(run_dir)) {
-    auto reply = AskCoordinator(run_dir, deadline);
-    if (reply.ok()) return reply;
+  if (!RunLock::IsTaken(run_dir)) return ReadFiles(run_dir);
+  const auto reply = AskCoordinator(run_dir, deadline);
+  if (reply.ok()) return reply;
+  GANDEM_ASSIGN_OR_RETURN(StatusReply files, ReadFiles(run_dir));
+  if (files.state() != StatusReply::FINISHED) {
+    files.set_state(StatusReply::UNREACHABLE);
   }
-  return ReadFiles(run_dir);
+  absl::StrAppend(
+      files.mutable_detail(), "`gandem train` (", RunLock::Holder(run_dir),
+      ") works on this folder but does not answer (", reply.status().message(),
+      "): it starts, leaves or hangs; ask again, or see ", run_dir,
+      "/logs/gandem.log");
+  return files;
 }
 
 std::string RunStatusText(const std::string& run_dir,
