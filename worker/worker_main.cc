@@ -28,6 +28,7 @@
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
 #include "training/plan/run_plan.h"
+#include "training/state/catch_torch.h"
 #include "worker/state_handover.h"
 #include "worker/worker_epoch.h"
 
@@ -263,8 +264,11 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   flags.listen.insecure_network = flags.fleet.insecure_network;
+  // Memory may end anywhere, before there is a step that would catch it.
   const absl::StatusOr<ExitCode> code =
-      RunWorker(role, std::move(roles), flags);
+      CatchTorchOr([&]() -> absl::StatusOr<ExitCode> {
+        return RunWorker(role, std::move(roles), flags);
+      });
   if (code.ok()) return *code;
   GANDEM_LOG_ERROR("{}", code.status());
   return WorkerExitCodeOf(code.status());

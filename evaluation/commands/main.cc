@@ -20,7 +20,8 @@ int main(int argc, char** argv) {
     absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
     return gandem::ExitCodeOf(armed);
   }
-  CLI::App app("Judges what a run has made.", "evaluation_job");
+  // What the user typed, so that its help and errors show that.
+  CLI::App app("Judges what a run has made.", "gandem");
   app.require_subcommand(1);
   int exit_code = gandem::kExitOk;
   gandem::AddSampleCommand(app, exit_code);

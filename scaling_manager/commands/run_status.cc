@@ -17,6 +17,7 @@
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/coordinator/state_name.h"
 #include "scaling_manager/views/fleet_speeds.h"
+#include "scaling_manager/views/leading_ranks.h"
 #include "scaling_manager/views/progress.h"
 #include "scaling_manager/views/round_history.h"
 
@@ -32,19 +33,31 @@ absl::StatusOr<StatusReply> AskCoordinator(const std::string& run_dir,
   return reply;
 }
 
-// The newest record of each worker, and what the newest ones say of fleets.
-void AddLastRounds(const std::string& run_dir, StatusReply& reply) {
+// The newest record of each worker, and what the last rounds say of fleets and
+// of the speed.
+void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
+                   StatusReply& reply) {
   constexpr int64_t kTailBytes = 64 << 10;
   const auto text = ReadFileTail(run_dir + "/metrics.jsonl", kTailBytes);
   if (!text.ok()) return;
   std::map<WorkerKey, RoundMetrics> newest;
   FleetSpeeds fleets;
+  LeadingRanks leading;
+  int64_t rounds = 0;
+  double seconds = 0;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     // The first line of the tail may be cut.
     const std::optional<RoundMetrics> metrics = ParseMetrics(line);
     if (!metrics.has_value()) continue;
     newest[{metrics->role(), metrics->rank()}] = *metrics;
     fleets.Add(*metrics);
+    if (metrics->role() != GENERATOR || !leading.Leads(*metrics)) continue;
+    ++rounds;
+    seconds += metrics->round_seconds();
+  }
+  if (seconds > 0) {
+    reply.set_images_per_second(static_cast<double>(rounds * images_per_round) /
+                                seconds);
   }
   for (const auto& [key, metrics] : newest) {
     WorkerStatus* const worker = reply.add_workers();
@@ -81,7 +94,7 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
     absl::StrAppend(reply.mutable_detail(), "damaged checkpoint ", skipped,
                     "\n");
   }
-  AddLastRounds(run_dir, reply);
+  AddLastRounds(run_dir, StepBatch(config.generator()), reply);
   return reply;
 }
 

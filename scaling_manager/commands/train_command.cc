@@ -92,6 +92,7 @@ class TrainCommand {
   bool WaitUntilGone(absl::Duration time);
   bool Gone();
   void ShowFailure(const Launcher::Failure& failure);
+  void ShowLogTail(const std::string& log_tail);
   void ShowMetricsError();
   void MendWhatIsGone(absl::Time now);
   void SayWhatASecondCtrlCDoes();
@@ -143,7 +144,7 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
 }
 
 absl::Status TrainCommand::Start() {
-  if (!setup_.notice.empty()) Say(setup_.notice);
+  Say(setup_.notices);
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
@@ -225,8 +226,12 @@ void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
   Say(absl::StrCat(ToString(failure.key), " ", failure.end.description,
                    "; its log is ", failure.log_path,
                    failure.log_tail.empty() ? "" : " and ends with"));
-  if (failure.log_tail.empty()) return;
-  std::string tail = failure.log_tail;
+  if (!failure.log_tail.empty()) ShowLogTail(failure.log_tail);
+  if (!failure.advice.empty()) Say(failure.advice);
+}
+
+void TrainCommand::ShowLogTail(const std::string& log_tail) {
+  std::string tail = log_tail;
   if (tail.back() == '\n') tail.pop_back();
   Say(absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
 }
@@ -341,6 +346,7 @@ absl::StatusOr<int> TrainCommand::Run() {
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
+    Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
                      "--logdir ", setup_.run_dir, "/tensorboard"));
   } else if (outcome.exit_code == kExitResumable) {

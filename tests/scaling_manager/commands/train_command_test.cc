@@ -171,6 +171,13 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   EXPECT_THAT(Output(), Not(HasSubstr("\r")));
   const Json status = StatusOfRun();
   EXPECT_EQ(status.at("state"), "FINISHED");
+  // Of the last records: 4 images in half a second.
+  EXPECT_EQ(status.at("images_per_second"), 8);
+  ASSERT_EQ(status.at("workers").size(), 2);
+  for (const Json& worker : status.at("workers")) {
+    EXPECT_EQ(worker.at("last").at("round"), "39");
+    EXPECT_EQ(worker.at("last").at("loss"), 1.0 / 40);
+  }
   // Nothing to do any more.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
@@ -376,6 +383,26 @@ TEST_F(TrainCommandTest, BadInputIsNamed) {
   ChildProcess no_run = Start({"status", folder_ / "nothing"});
   EXPECT_EQ(WaitForEnd(no_run), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("holds no run"));
+}
+
+TEST_F(TrainCommandTest, AFolderThatIsNotUtf8IsRefusedByName) {
+  ChildProcess child =
+      Start({"train", recipe_, "--run_dir", folder_ / "run-\xff"});
+  EXPECT_EQ(WaitForEnd(child), kExitUsage);
+  EXPECT_THAT(Output(),
+              AllOf(HasSubstr("run-\\xff"), HasSubstr("is not UTF-8")));
+  EXPECT_FALSE(PathExists(folder_ / "run-\xff"));
+}
+
+TEST_F(TrainCommandTest, SaysWhatASetDrops) {
+  EXPECT_EQ(Train({"--set", "generator.optimizer.sgd.learning_rate=0.1",
+                   "--set", "generator.optimizer.sgd.momentum=0.5"}),
+            kExitOk)
+      << Output();
+  EXPECT_THAT(Output(),
+              AllOf(HasSubstr("--set generator.optimizer.sgd.learning_rate=0.1 "
+                              "drops the recipe's generator.optimizer.adam"),
+                    Not(HasSubstr("momentum=0.5 drops"))));
 }
 
 TEST_F(TrainCommandTest, APortInUseIsNamed) {

@@ -112,6 +112,31 @@ TEST_F(ConsoleTest, PrintsLinesAndProgress) {
                           Not(HasSubstr("round 20/"))));
 }
 
+TEST_F(ConsoleTest, WithoutATerminalLinesAreRare) {
+  Console console(ends_[1], /*is_terminal=*/false, kLog);
+  for (int tenth = 0; tenth < 100; ++tenth) {  // ten seconds
+    console.ShowProgress(At(10),
+                         absl::UnixEpoch() + tenth * absl::Milliseconds(100));
+  }
+  console.PrintLine("done");
+  const std::string text = Read();
+  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
+  EXPECT_THAT(text, AllOf(StartsWith("round 10/1000"), Not(HasSubstr("\r"))));
+}
+
+TEST_F(ConsoleTest, OnATerminalLinesStandAboveTheBar) {
+  {
+    Console console(ends_[1], /*is_terminal=*/true, kLog);
+    console.ShowProgress(At(10), absl::UnixEpoch());
+    console.PrintLine("a line");
+    console.ShowProgress(At(10), absl::UnixEpoch() + absl::Milliseconds(10));
+    console.ShowProgress(At(10), absl::UnixEpoch() + absl::Milliseconds(20),
+                         /*at_once=*/true);
+  }
+  const std::string bar = absl::StrCat("\r", ProgressBar(At(10), 79), "\x1b[K");
+  EXPECT_EQ(Read(), absl::StrCat(bar, "\r\x1b[Ka line\n", bar, "\r\x1b[K"));
+}
+
 TEST_F(ConsoleTest, GoesOnWhileNobodyReadsAndSaysWhatIsLeftOut) {
   Console console(ends_[1], /*is_terminal=*/false, kLog);
   Fill();
