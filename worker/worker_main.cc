@@ -23,11 +23,13 @@
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
+#include "common/process/standard_streams.h"
 #include "common/rpc/listen_check.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
 #include "training/plan/run_plan.h"
+#include "training/state/catch_torch.h"
 #include "worker/state_handover.h"
 #include "worker/worker_epoch.h"
 
@@ -263,6 +265,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 }  // namespace
 
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
+  OpenStandardStreams();
   // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
@@ -281,8 +284,11 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
   flags.listen.insecure_network = flags.fleet.insecure_network;
+  // Memory may end anywhere, before there is a step that would catch it.
   const absl::StatusOr<ExitCode> code =
-      RunWorker(role, std::move(roles), flags);
+      CatchTorchOr([&]() -> absl::StatusOr<ExitCode> {
+        return RunWorker(role, std::move(roles), flags);
+      });
   if (code.ok()) return *code;
   GANDEM_LOG_ERROR("{}", code.status());
   return WorkerExitCodeOf(code.status());

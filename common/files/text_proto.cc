@@ -15,9 +15,11 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/files/nearest.h"
 #include "common/files/utf8.h"
 #include "common/status.h"
@@ -158,6 +160,11 @@ struct Level {
   enum { kName, kColon, kValue, kList } at = kName;
 };
 
+bool IsUnsigned(const FieldDescriptor& field) {
+  return field.cpp_type() == FieldDescriptor::CPPTYPE_UINT32 ||
+         field.cpp_type() == FieldDescriptor::CPPTYPE_UINT64;
+}
+
 // What is wrong with the current word or number; "": protobuf says it well.
 std::optional<std::string> Check(Tokenizer& tokens, Level& level,
                                  const Descriptor& root) {
@@ -177,6 +184,10 @@ std::optional<std::string> Check(Tokenizer& tokens, Level& level,
   if (level.at == Level::kValue) level.at = Level::kName;
   const EnumDescriptor* const values = level.field->enum_type();
   const bool is_minus = tokens.previous().text == "-";
+  if (is_minus && IsUnsigned(*level.field)) {
+    return absl::StrCat(level.field->name(), " has no value '-", text,
+                        "' (it is a whole number from 0 on)");
+  }
   uint64_t number = 0;
   const bool is_int = Tokenizer::ParseInteger(text, INT32_MAX, &number);
   if (values == nullptr || !(is_word || is_int)) return std::nullopt;
@@ -276,7 +287,17 @@ std::optional<std::string> FindBadString(const Message& message,
   return std::nullopt;
 }
 
+// Some editors start a text with U+FEFF, which says nothing in UTF-8.
+absl::string_view WithoutByteOrderMark(absl::string_view text) {
+  return absl::StripPrefix(text, "\xef\xbb\xbf");
+}
+
 absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
+  if (absl::StartsWith(text, "\xff\xfe") ||
+      absl::StartsWith(text, "\xfe\xff")) {
+    return absl::InvalidArgumentError(
+        absl::StrCat(file, ":1:1: is UTF-16; save it as UTF-8"));
+  }
   if (text.size() > kMaxTextProtoBytes) {
     return absl::InvalidArgumentError(
         absl::StrCat(file, ":1:1: has ", text.size(), " bytes, the limit is ",
@@ -330,8 +351,8 @@ std::string QuoteIfNeeded(absl::string_view value,
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             Message& message) {
   GANDEM_RETURN_IF_ERROR(CheckBytes(text, file));
-  GANDEM_RETURN_IF_ERROR(
-      Parse(std::string(text), file, *message.GetDescriptor(), message));
+  GANDEM_RETURN_IF_ERROR(Parse(std::string(WithoutByteOrderMark(text)), file,
+                               *message.GetDescriptor(), message));
   const std::optional<std::string> bad = FindBadString(message, "");
   if (!bad.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(
@@ -370,6 +391,30 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   target->message->MergeFrom(*holder);
   message.CopyFrom(*changed);
   return absl::OkStatus();
+}
+
+std::string ReplacedBy(absl::string_view assignment, const Message& message) {
+  const absl::string_view path =
+      absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('=')));
+  const Message* at = &message;
+  std::string above;
+  for (const absl::string_view name : absl::StrSplit(path, '.')) {
+    const FieldDescriptor* const field =
+        at->GetDescriptor()->FindFieldByName(std::string(name));
+    if (field == nullptr || field->is_repeated()) return "";
+    const Reflection& reflection = *at->GetReflection();
+    const auto* const oneof = field->real_containing_oneof();
+    const FieldDescriptor* const set =
+        oneof == nullptr ? nullptr
+                         : reflection.GetOneofFieldDescriptor(*at, oneof);
+    if (set != nullptr && set != field) return above + set->name();
+    if (field->message_type() == nullptr || !reflection.HasField(*at, field)) {
+      return "";
+    }
+    at = &reflection.GetMessage(*at, field);
+    absl::StrAppend(&above, name, ".");
+  }
+  return "";
 }
 
 std::vector<std::string> FieldPaths(const Descriptor& type) {

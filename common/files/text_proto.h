@@ -21,7 +21,8 @@ inline constexpr size_t kMaxTextProtoBytes = 1 << 20;
 // Replaces `message` by what `text` says. A field that is not repeated may
 // stand once.
 //   INVALID_ARGUMENT  "file:line:column: what", one line per error, with the
-//                     nearest valid name; or more than 1 MiB; or not UTF-8.
+//                     nearest valid name; or more than 1 MiB; or not UTF-8
+//                     (a byte order mark at the start is skipped).
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             google::protobuf::Message& message);
 
@@ -32,6 +33,11 @@ absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
 //   INVALID_ARGUMENT  names `assignment` and the nearest field.
 absl::Status SetField(absl::string_view assignment,
                       google::protobuf::Message& message);
+
+// The path of the member of a oneof that SetField with this `assignment` drops;
+// empty if it drops none, or is none that it takes.
+std::string ReplacedBy(absl::string_view assignment,
+                       const google::protobuf::Message& message);
 
 // Dotted paths of all fields below `type`, in order of declaration, messages
 // before their fields. Types that contain themselves are not entered twice.

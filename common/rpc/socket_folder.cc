@@ -96,6 +96,20 @@ SocketFolder::~SocketFolder() {
   if (lock_ >= 0) close(lock_);
 }
 
+absl::Status SocketFolder::Mend() {
+  if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) {
+    return FileError(errno, "cannot make a folder for sockets", path_);
+  }
+  if (!IsPrivate(path_)) {
+    return absl::PermissionDeniedError(
+        absl::StrCat("'", path_, "' has become another user's; start again"));
+  }
+  if (PathExists(path_ + kLock)) return absl::OkStatus();
+  if (lock_ >= 0) close(lock_);
+  lock_ = Lock(path_);
+  return absl::OkStatus();
+}
+
 std::string SocketFolder::AddressOf(absl::string_view name) const {
   GANDEM_CHECK(name.size() <= kMaxName);
   return absl::StrCat("unix:", path_, "/", name);

@@ -17,6 +17,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 
@@ -34,12 +35,18 @@ class SocketFolder {
   // "unix:<path>/<name>"; `name` has at most 32 bytes.
   std::string AddressOf(absl::string_view name) const;
 
+  // Makes the folder again if it was removed, as whatever cleans /tmp does; the
+  // sockets in it are its owner's.
+  //   PERMISSION_DENIED  another user has taken its path.
+  //   the system's error  it cannot be made.
+  absl::Status Mend();
+
  private:
   SocketFolder(std::string path, int lock)
       : path_(std::move(path)), lock_(lock) {}
 
   const std::string path_;
-  const int lock_;  // -1: the file system has no locks
+  int lock_;  // -1: the file system has no locks
 };
 
 }  // namespace gandem

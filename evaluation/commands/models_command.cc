@@ -2,7 +2,9 @@
 #include "evaluation/commands/models_command.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <memory>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -184,10 +186,11 @@ absl::Status NoSuchFamily(const std::string& name) {
 }
 
 int RunModels(const ModelsFlags& flags) {
-  const absl::StatusOr<std::string> text = ModelsText(flags);
-  if (!text.ok()) return ReportFailure("models", text.status());
-  absl::PrintF("%s", *text);
-  return kExitOk;
+  const absl::Status listed = ListModels(flags, [](const std::string& text) {
+    absl::PrintF("%s", text);
+    std::fflush(stdout);
+  });
+  return listed.ok() ? kExitOk : ReportFailure("models", listed);
 }
 
 }  // namespace
@@ -221,13 +224,14 @@ void AddModelsCommand(CLI::App& app, int& exit_code) {
   command->callback([flags, &exit_code] { exit_code = RunModels(*flags); });
 }
 
-absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
+absl::Status ListModels(const ModelsFlags& flags,
+                        absl::FunctionRef<void(const std::string&)> print) {
   if (flags.name.empty() && (flags.summary || !flags.sets.empty())) {
     return absl::InvalidArgumentError(
         "--summary and --set need the NAME of a family");
   }
-  std::string text;
   bool found = false;
+  bool printed = false;
   for (const auto* const family : NetworkFamilies()) {
     if (!flags.name.empty() && family->name() != flags.name) continue;
     found = true;
@@ -239,19 +243,19 @@ absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
       // Of all families, some are not for these images or labels.
       if (!summaries.ok() && flags.name.empty()) continue;
       GANDEM_RETURN_IF_ERROR(summaries);
-      if (text.empty()) text = CostHeader();
-      absl::StrAppend(&text, CostLines(family->name(), c, *summaries));
+      if (!std::exchange(printed, true)) print(CostHeader());
+      print(CostLines(family->name(), c, *summaries));
       if (!flags.summary) continue;
-      absl::StrAppend(
-          &text, "\n", LayerTable("generator", summaries->generator), "\n",
-          LayerTable("discriminator", summaries->discriminator), "\n");
+      print(absl::StrCat(
+          "\n", LayerTable("generator", summaries->generator), "\n",
+          LayerTable("discriminator", summaries->discriminator), "\n"));
     }
   }
   if (!found) return NoSuchFamily(flags.name);
-  if (text.empty()) {
+  if (!printed) {
     return absl::InvalidArgumentError("no family is for such images");
   }
-  return text;
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

@@ -11,7 +11,8 @@
 #include <string>
 #include <vector>
 
-#include "absl/status/statusor.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 
 namespace gandem {
 
@@ -27,8 +28,10 @@ struct ModelsFlags {
 // Runs when it is parsed and sets `exit_code`.
 void AddModelsCommand(CLI::App& app, int& exit_code);
 
-// The text that it prints.
+// Hands the text that it prints to `print`, piece by piece as it is known: some
+// networks take seconds to make.
 //   INVALID_ARGUMENT  there is no such family, or what its options are not.
-absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags);
+absl::Status ListModels(const ModelsFlags& flags,
+                        absl::FunctionRef<void(const std::string&)> print);
 
 }  // namespace gandem

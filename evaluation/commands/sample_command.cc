@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <span>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/files/file.h"
@@ -232,6 +233,12 @@ absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
 absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
   Faults faults("sample");
   const bool exports = IsExportPath(request.output);
+  if (!exports && !request.output.empty() &&
+      !absl::EndsWithIgnoreCase(request.output, ".png")) {
+    faults.Add(absl::StrCat("output '", request.output,
+                            "' is neither a grid (.png) nor single images "
+                            "(.tar, .npz, or a folder that ends with /)"));
+  }
   faults.CheckRange("n", request.num_images, 1,
                     exports ? SampleRequest::kMaxExported
                             : SampleRequest::kMaxImages /

@@ -3,11 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <optional>
 #include <ostream>
 #include <utility>
 
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/files/nearest.h"
 #include "common/process/exit_code.h"
 #include "common/trace/trace_writer.h"
 #include "common/version.h"
@@ -70,6 +75,17 @@ constexpr std::pair<const char*, const char*> kEvaluationCommands[] = {
      "Train a small classifier whose features stand in for an Inception's"},
     {"models", "List the networks with what they cost, or the layers of one"},
 };
+
+// CLI11's own checks name the limits of a double.
+CLI::Validator AtLeastOne() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        int64_t number = 0;
+        if (absl::SimpleAtoi(text, &number) && number >= 1) return "";
+        return absl::StrCat("'", text, "' is not a whole number from 1 on");
+      },
+      "");
+}
 
 // All commands with the places that their arguments go to.
 struct Parser {
@@ -136,7 +152,7 @@ struct Parser {
         ->add_option("--evaluate_every", train.evaluate_every,
                      "Judge a checkpoint every so many rounds, beside the "
                      "training (`gandem watch-eval`)")
-        ->check(CLI::PositiveNumber);
+        ->check(AtLeastOne());
     train_command->add_option(
         "--evaluate_cores", train.evaluate_cores,
         "Cores for that alone, as in 0-3,6 [those that the training uses, at "
@@ -154,7 +170,7 @@ struct Parser {
     watch_command
         ->add_option("--every", watch.every,
                      "Judge one checkpoint in so many rounds [all]")
-        ->check(CLI::PositiveNumber);
+        ->check(AtLeastOne());
     watch_command->add_flag("--once", watch.once,
                             "Judge what there is, do not wait for more");
   }
@@ -194,6 +210,23 @@ struct Parser {
   ExplainOptions explain;
 };
 
+// Empty: it is one, or a flag.
+std::string WhyNoCommand(const CLI::App& app, const std::string& name) {
+  if (absl::StartsWith(name, "-")) return "";
+  std::vector<std::string> commands;
+  for (const CLI::App* const command : app.get_subcommands({})) {
+    commands.push_back(command->get_name());
+    if (commands.back() == name) return "";
+  }
+  const std::optional<std::string> nearest = Nearest(name, commands);
+  return absl::StrCat(
+      "gandem: there is no command '", name, "'; ",
+      nearest.has_value()
+          ? absl::StrCat("did you mean '", *nearest, "'?")
+          : absl::StrCat("there are ", absl::StrJoin(commands, ", ")),
+      "\n");
+}
+
 }  // namespace
 
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
@@ -208,6 +241,12 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
       std::find(argv, end, absl::string_view("--"));
   Parser parser;
   if (split != end) parser.watch.evaluate_arguments.assign(split + 1, end);
+  const std::string no_command =
+      argc >= 2 ? WhyNoCommand(parser.app, argv[1]) : "";
+  if (!no_command.empty()) {
+    err << no_command;
+    return NoCommand{kExitUsage};
+  }
   try {
     parser.app.parse(static_cast<int>(split - argv), argv);
     if (split != end && !parser.watch_command->parsed()) {

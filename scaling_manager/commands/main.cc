@@ -23,6 +23,7 @@
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/signals.h"
+#include "common/process/standard_streams.h"
 #include "common/status.h"
 #include "pipeline/formats/idx_reader.h"
 #include "scaling_manager/commands/command_line.h"
@@ -51,7 +52,7 @@ int Run(const TrainOptions& options) {
   // Before any thread starts; a closed pipe is a failed write, not the end.
   BlockSignals(kTrainSignals);
   BlockSignals({SIGPIPE});
-  const auto exit_code = RunTrain(options, stdout);
+  const auto exit_code = RunTrain(options, STDOUT_FILENO);
   return exit_code.ok() ? *exit_code : End(exit_code.status());
 }
 
@@ -142,6 +143,7 @@ int Run(const ExplainOptions& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
+  gandem::OpenStandardStreams();
   gandem::IgnoreFileSizeSignal();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);

@@ -5,6 +5,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
@@ -12,6 +13,7 @@
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
+#include "common/files/utf8.h"
 #include "common/process/cores.h"
 #include "common/status.h"
 #include "scaling_manager/commands/config_differences.h"
@@ -30,6 +32,31 @@ absl::Status CheckFlags(const TrainOptions& options) {
     faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
   }
   return faults.ToStatus();
+}
+
+// Messages between processes and the config name the folder, as UTF-8.
+absl::Status CheckUtf8(const std::string& run_dir) {
+  if (IsValidUtf8(run_dir)) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--run_dir '", absl::CHexEscape(run_dir),
+                   "' is not UTF-8: choose a folder whose path is"));
+}
+
+// What --set drops without having been asked to.
+std::vector<std::string> SetNotices(const std::string& recipe,
+                                    const TrainOptions& options) {
+  RunConfig config;
+  std::vector<std::string> notices;
+  ParseTextProto(recipe, options.recipe, config).IgnoreError();
+  for (const std::string& set : options.sets) {
+    const std::string replaced = ReplacedBy(set, config);
+    if (!replaced.empty()) {
+      notices.push_back(absl::StrCat("--set ", set, " drops the recipe's ",
+                                     replaced, " with all that it sets"));
+    }
+    SetField(set, config).IgnoreError();
+  }
+  return notices;
 }
 
 absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
@@ -119,10 +146,13 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
 
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckFlags(options));
+  GANDEM_RETURN_IF_ERROR(CheckUtf8(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
                           EvaluateCores(options));
+  GANDEM_ASSIGN_OR_RETURN(const std::string recipe,
+                          ReadFile(options.recipe, kMaxTextProtoBytes));
   GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
-                          LoadRunConfig(options.recipe, options.sets));
+                          ParseRunConfig(recipe, options.recipe, options.sets));
   const RunConfig config = EffectiveConfig(given);
   if (options.colocated && (config.generator().workers() > 1 ||
                             config.discriminator().workers() > 1)) {
@@ -132,8 +162,11 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   }
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
+  GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
-  GANDEM_ASSIGN_OR_RETURN(std::string notice, CheckResume(run_dir, config));
+  std::vector<std::string> notices = SetNotices(recipe, options);
+  GANDEM_ASSIGN_OR_RETURN(std::string resume, CheckResume(run_dir, config));
+  if (!resume.empty()) notices.push_back(std::move(resume));
   Coordinator::Options coordinator =
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
@@ -149,7 +182,7 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
                   .threads = std::move(threads),
                   .images_per_round = StepBatch(config.generator()),
                   .evaluate_cores = std::move(evaluate_cores),
-                  .notice = std::move(notice)};
+                  .notices = std::move(notices)};
 }
 
 }  // namespace gandem

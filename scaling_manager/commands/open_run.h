@@ -26,10 +26,12 @@ struct RunSetup {
   std::map<WorkerKey, int> threads;  // to compute, of each worker
   int64_t images_per_round = 0;      // that the generator is trained on
   std::vector<int> evaluate_cores;  // empty: evaluations have none of their own
-  std::string notice;  // on how the run resumes, for the user; may be empty
+  // For the user: on how the run resumes, and what --set drops.
+  std::vector<std::string> notices;
 };
 
-//   INVALID_ARGUMENT     the recipe, or flags that do not fit each other.
+//   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
+//                        folder whose path is not UTF-8.
 //   ALREADY_EXISTS       another `gandem train` uses the folder.
 //   FAILED_PRECONDITION  its checkpoints are of another config; lists the
 //                        fields that differ.

@@ -3,6 +3,7 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,11 +21,45 @@ std::string LockPath(const std::string& run_dir) {
   return run_dir + "/state/lock";
 }
 
+std::string HolderOf(const std::string& path) {
+  return std::string(
+      absl::StripSuffix(ReadFile(path, 4096).value_or(""), "\n"));
+}
+
+// Of the open file description, so that it goes with its last descriptor, and
+// so that F_OFD_GETLK can ask for it.
+struct flock WholeFile() {
+  struct flock lock = {};
+  lock.l_type = F_WRLCK;
+  lock.l_whence = SEEK_SET;
+  return lock;
+}
+
+absl::Status InUse(const std::string& run_dir, const std::string& holder,
+                   absl::string_view command, absl::string_view advice) {
+  return absl::AlreadyExistsError(
+      absl::StrCat("'", run_dir, "' is in use by another `", command, "`",
+                   holder.empty() ? "" : " (", holder,
+                   holder.empty() ? "; " : "); ", advice));
+}
+
+constexpr char kTrainAdvice[] =
+    "wait for its end, stop it, or choose another --run_dir";
+
 }  // namespace
 
+// The file first: until it is locked it may name the holder before.
 absl::StatusOr<RunLock> RunLock::Take(const std::string& run_dir) {
-  return TakeFile(run_dir, LockPath(run_dir), "gandem train",
-                  "wait for its end, stop it, or choose another --run_dir");
+  GANDEM_ASSIGN_OR_RETURN(RunLock lock, TakeFile(run_dir, LockPath(run_dir),
+                                                 "gandem train", kTrainAdvice));
+  lock.folder_ = open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (lock.folder_ < 0) return FileError(errno, "cannot open", run_dir);
+  // Some network file systems cannot lock a folder; there the file must do.
+  if (flock(lock.folder_, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    return InUse(run_dir, "its state/lock was removed", "gandem train",
+                 kTrainAdvice);
+  }
+  return lock;
 }
 
 absl::StatusOr<RunLock> RunLock::TakeForWatch(const std::string& run_dir) {
@@ -41,13 +76,13 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError(errno, "cannot open", path);
-  RunLock lock(fd);
-  if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) return FileError(errno, "cannot lock", path);
-    const std::string holder = ReadFile(path, 4096).value_or("");
-    return absl::AlreadyExistsError(
-        absl::StrCat("'", run_dir, "' is in use by another `", command, "` (",
-                     absl::StripSuffix(holder, "\n"), "); ", advice));
+  RunLock lock(path, fd, /*folder=*/-1);
+  struct flock whole = WholeFile();
+  if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
+    if (errno != EAGAIN && errno != EACCES) {
+      return FileError(errno, "cannot lock", path);
+    }
+    return InUse(run_dir, HolderOf(path), command, advice);
   }
   char host[256] = {};
   gethostname(host, sizeof(host) - 1);
@@ -64,15 +99,40 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
 bool RunLock::IsTaken(const std::string& run_dir) {
   const int fd = open(LockPath(run_dir).c_str(), O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
-  const RunLock lock(fd);
-  return flock(fd, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+  struct flock whole = WholeFile();
+  const bool is_taken =
+      fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+  close(fd);
+  return is_taken;
+}
+
+std::string RunLock::Holder(const std::string& run_dir) {
+  return HolderOf(LockPath(run_dir));
 }
 
 RunLock::RunLock(RunLock&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)) {}
+    : path_(std::move(other.path_)),
+      file_(std::exchange(other.file_, -1)),
+      folder_(std::exchange(other.folder_, -1)) {}
 
 RunLock::~RunLock() {
-  if (fd_ >= 0) close(fd_);
+  for (const int fd : {file_, folder_}) {
+    if (fd >= 0) close(fd);
+  }
+}
+
+absl::Status RunLock::Mend() {
+  struct stat ours = {};
+  struct stat there = {};
+  if (fstat(file_, &ours) == 0 && stat(path_.c_str(), &there) == 0 &&
+      ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
+    return absl::OkStatus();
+  }
+  const std::string run_dir = ParentOf(ParentOf(path_));
+  GANDEM_ASSIGN_OR_RETURN(
+      RunLock lock, TakeFile(run_dir, path_, "gandem train", kTrainAdvice));
+  std::swap(file_, lock.file_);
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

@@ -5,48 +5,59 @@
 
 #include <map>
 
-#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/coordinator/state_name.h"
 #include "scaling_manager/views/fleet_speeds.h"
+#include "scaling_manager/views/leading_ranks.h"
 #include "scaling_manager/views/progress.h"
 #include "scaling_manager/views/round_history.h"
 
 namespace gandem {
 namespace {
 
-std::string AddressPath(const std::string& run_dir) {
-  return run_dir + "/state/control.addr";
-}
-
 absl::StatusOr<StatusReply> AskCoordinator(const std::string& run_dir,
                                            absl::Time deadline) {
   GANDEM_ASSIGN_OR_RETURN(const std::string address,
-                          ReadFile(AddressPath(run_dir), 4096));
-  return QueryStatus(absl::StripAsciiWhitespace(address), deadline);
+                          ReadControlAddress(run_dir));
+  absl::StatusOr<StatusReply> reply = QueryStatus(address, deadline);
+  if (!reply.ok()) return Annotate(reply.status(), address);
+  return reply;
 }
 
-// The newest record of each worker, and what the newest ones say of fleets.
-void AddLastRounds(const std::string& run_dir, StatusReply& reply) {
+// The newest record of each worker, and what the last rounds say of fleets and
+// of the speed.
+void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
+                   StatusReply& reply) {
   constexpr int64_t kTailBytes = 64 << 10;
   const auto text = ReadFileTail(run_dir + "/metrics.jsonl", kTailBytes);
   if (!text.ok()) return;
   std::map<WorkerKey, RoundMetrics> newest;
   FleetSpeeds fleets;
+  LeadingRanks leading;
+  int64_t rounds = 0;
+  double seconds = 0;
   for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
     // The first line of the tail may be cut.
     const std::optional<RoundMetrics> metrics = ParseMetrics(line);
     if (!metrics.has_value()) continue;
     newest[{metrics->role(), metrics->rank()}] = *metrics;
     fleets.Add(*metrics);
+    if (metrics->role() != GENERATOR || !leading.Leads(*metrics)) continue;
+    ++rounds;
+    seconds += metrics->round_seconds();
+  }
+  if (seconds > 0) {
+    reply.set_images_per_second(static_cast<double>(rounds * images_per_round) /
+                                seconds);
   }
   for (const auto& [key, metrics] : newest) {
     WorkerStatus* const worker = reply.add_workers();
@@ -83,7 +94,7 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
     absl::StrAppend(reply.mutable_detail(), "damaged checkpoint ", skipped,
                     "\n");
   }
-  AddLastRounds(run_dir, reply);
+  AddLastRounds(run_dir, StepBatch(config.generator()), reply);
   return reply;
 }
 
@@ -109,22 +120,21 @@ std::string WorkerText(const WorkerStatus& worker) {
 
 }  // namespace
 
-absl::Status WriteControlAddress(const std::string& run_dir,
-                                 const std::string& address) {
-  return WriteFileDurably(AddressPath(run_dir), address + "\n");
-}
-
-void RemoveControlAddress(const std::string& run_dir) {
-  RemoveAll(AddressPath(run_dir)).IgnoreError();
-}
-
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
                                          absl::Time deadline) {
-  if (RunLock::IsTaken(run_dir)) {
-    auto reply = AskCoordinator(run_dir, deadline);
-    if (reply.ok()) return reply;
+  if (!RunLock::IsTaken(run_dir)) return ReadFiles(run_dir);
+  const auto reply = AskCoordinator(run_dir, deadline);
+  if (reply.ok()) return reply;
+  GANDEM_ASSIGN_OR_RETURN(StatusReply files, ReadFiles(run_dir));
+  if (files.state() != StatusReply::FINISHED) {
+    files.set_state(StatusReply::UNREACHABLE);
   }
-  return ReadFiles(run_dir);
+  absl::StrAppend(
+      files.mutable_detail(), "`gandem train` (", RunLock::Holder(run_dir),
+      ") works on this folder but does not answer (", reply.status().message(),
+      "): it starts, leaves or hangs; ask again, or see ", run_dir,
+      "/logs/gandem.log");
+  return files;
 }
 
 std::string RunStatusText(const std::string& run_dir,

@@ -15,12 +15,9 @@
 
 namespace gandem {
 
-// Where `gandem status` finds the Control service of a running `gandem train`.
-absl::Status WriteControlAddress(const std::string& run_dir,
-                                 const std::string& address);
-void RemoveControlAddress(const std::string& run_dir);
-
-// Tries the service until `deadline`, then the files.
+// Asks the running `gandem train` until `deadline`, then the files; where there
+// is one that does not answer, the state is UNREACHABLE (or FINISHED, by its
+// files) and the detail says why.
 //   NOT_FOUND  the folder holds no run.
 //   DATA_LOSS  its checkpoints are all damaged.
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,

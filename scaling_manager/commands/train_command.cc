@@ -15,17 +15,15 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/files/file.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
-#include "common/rpc/address.h"
-#include "common/rpc/channel.h"
-#include "common/rpc/socket_folder.h"
 #include "common/status.h"
+#include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/open_run.h"
-#include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/training_watcher.h"
 #include "scaling_manager/commands/user_wishes.h"
 #include "scaling_manager/coordinator/control_service.h"
@@ -44,7 +42,13 @@ constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
 // SIGTERM; less if control.grace_seconds is less.
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
+constexpr absl::Duration kMendInterval = absl::Seconds(2);
+constexpr absl::Duration kMendErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
+
+std::string LogPath(const std::string& run_dir) {
+  return run_dir + "/logs/gandem.log";
+}
 
 // Those that whoever started us did not want ignored: nohup ignores SIGHUP, a
 // script that starts us in the background SIGINT.
@@ -60,17 +64,16 @@ std::vector<int> SignalsToHear() {
 
 class TrainCommand {
  public:
-  TrainCommand(const TrainOptions& options, RunSetup setup, FILE* out)
+  TrainCommand(const TrainOptions& options, RunSetup setup, int out)
       : options_(options),
         setup_(std::move(setup)),
-        console_(out, isatty(fileno(out)) != 0),
+        console_(out, isatty(out) != 0, LogPath(setup_.run_dir)),
         progress_(setup_.images_per_round) {}
 
   absl::StatusOr<int> Run();
 
  private:
   absl::Status Start();
-  absl::StatusOr<std::string> ControlAddress();
   std::string TraceFolder() const {
     return options_.trace ? setup_.run_dir + "/trace" : "";
   }
@@ -89,7 +92,10 @@ class TrainCommand {
   bool WaitUntilGone(absl::Duration time);
   bool Gone();
   void ShowFailure(const Launcher::Failure& failure);
+  void ShowLogTail(const std::string& log_tail);
   void ShowMetricsError();
+  void MendWhatIsGone(absl::Time now);
+  void SayWhatASecondCtrlCDoes();
   void Say(const std::string& line);
   void Say(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Say(line);
@@ -101,6 +107,8 @@ class TrainCommand {
   ProgressTracker progress_;
   UserWishes wishes_;
   absl::Time metrics_error_shown_ = absl::InfinitePast();
+  absl::Time next_mend_ = absl::InfinitePast();
+  bool told_of_second_ = false;
   int64_t noted_epoch_ = 0;
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
@@ -108,8 +116,7 @@ class TrainCommand {
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Coordinator> coordinator_;
   std::optional<ControlService> service_;
-  std::unique_ptr<SocketFolder> socket_folder_;
-  std::unique_ptr<RpcServer> server_;
+  std::unique_ptr<ControlEndpoint> endpoint_;
   std::optional<Launcher> launcher_;        // not with --external
   std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
   std::optional<SignalThread> signals_;
@@ -118,22 +125,6 @@ class TrainCommand {
 void TrainCommand::Say(const std::string& line) {
   console_.PrintLine(line);
   GANDEM_LOG_INFO("{}", line);
-}
-
-absl::StatusOr<std::string> TrainCommand::ControlAddress() {
-  if (!options_.listen.empty()) return options_.listen;
-  if (!options_.external) {
-    GANDEM_ASSIGN_OR_RETURN(socket_folder_, SocketFolder::Create());
-    return socket_folder_->AddressOf("control");
-  }
-  // Workers that outlive this process must find the next one.
-  const std::string path = setup_.run_dir + "/state/control.sock";
-  if (path.size() > kMaxUnixPath) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", path, "' is too long for a unix socket (at most ", kMaxUnixPath,
-        " bytes): use --listen 127.0.0.1:PORT or a shorter --run_dir"));
-  }
-  return "unix:" + path;
 }
 
 void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
@@ -153,7 +144,7 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
 }
 
 absl::Status TrainCommand::Start() {
-  if (!setup_.notice.empty()) Say(setup_.notice);
+  Say(setup_.notices);
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
@@ -166,18 +157,17 @@ absl::Status TrainCommand::Start() {
           .on_metrics = [this](const auto& request) { OnMetrics(request); },
           .complete_status =
               [this](StatusReply& reply) { progress_.Complete(reply); }});
-  GANDEM_ASSIGN_OR_RETURN(const std::string address, ControlAddress());
   GANDEM_ASSIGN_OR_RETURN(
-      server_,
-      StartControlServer(
-          {.address = address, .insecure_network = options_.insecure_network},
-          &*service_));
-  GANDEM_RETURN_IF_ERROR(
-      WriteControlAddress(setup_.run_dir, server_->address()));
+      endpoint_,
+      ControlEndpoint::Open({.run_dir = setup_.run_dir,
+                             .listen = options_.listen,
+                             .external = options_.external,
+                             .insecure_network = options_.insecure_network},
+                            &*service_));
   if (!options_.external) {
     launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
                                         .run_dir = setup_.run_dir,
-                                        .control_address = server_->address(),
+                                        .control_address = endpoint_->address(),
                                         .trace_folder = TraceFolder(),
                                         .cores = PlaceWorkers()},
                       coordinator_.get());
@@ -187,7 +177,7 @@ absl::Status TrainCommand::Start() {
   const StatusReply status = coordinator_->Status();
   for (const WorkerStatus& worker : status.workers()) {
     Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
-                     " --control ", server_->address(), " --rank ",
+                     " --control ", endpoint_->address(), " --rank ",
                      worker.rank(), options_.trace ? " --trace " : "",
                      TraceFolder()));
   }
@@ -226,6 +216,7 @@ bool TrainCommand::LetWatcherFinish() {
   while (watcher_->running()) {
     if (!wishes_.stop_reason().empty()) return false;
     Say(watcher_->Poll());
+    console_.Flush();
     wishes_.Wait(absl::Now() + kLoopInterval);
   }
   return true;
@@ -235,11 +226,14 @@ void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
   Say(absl::StrCat(ToString(failure.key), " ", failure.end.description,
                    "; its log is ", failure.log_path,
                    failure.log_tail.empty() ? "" : " and ends with"));
-  if (failure.log_tail.empty()) return;
-  std::string tail = failure.log_tail;
+  if (!failure.log_tail.empty()) ShowLogTail(failure.log_tail);
+  if (!failure.advice.empty()) Say(failure.advice);
+}
+
+void TrainCommand::ShowLogTail(const std::string& log_tail) {
+  std::string tail = log_tail;
   if (tail.back() == '\n') tail.pop_back();
-  console_.PrintLine(
-      absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
+  Say(absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
 }
 
 void TrainCommand::ShowMetricsError() {
@@ -267,15 +261,48 @@ void TrainCommand::Turn() {
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
   for (const Launcher::Failure& failure : failures) ShowFailure(failure);
   Say(coordinator_->Tick());
+  SayWhatASecondCtrlCDoes();
   if (watcher_.has_value()) Say(watcher_->Poll());
   ShowMetricsError();
   StatusReply status = coordinator_->Status();
   const absl::Time now = absl::Now();
+  MendWhatIsGone(now);
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
   NoteWorkers(status);
   const bool is_over = coordinator_->outcome().has_value();
   if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
+  console_.Flush();
   wishes_.Wait(now + kLoopInterval);
+}
+
+// Others clean /tmp, or remove state/ by mistake.
+void TrainCommand::MendWhatIsGone(absl::Time now) {
+  if (now < next_mend_ || endpoint_ == nullptr) return;
+  next_mend_ = now + kMendInterval;
+  if (!PathExists(setup_.run_dir)) return;
+  const absl::Status lock = setup_.lock.Mend();
+  // Somebody who is about to be refused holds it for a moment.
+  const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
+  const absl::StatusOr<bool> mended = endpoint_->Mend();
+  if (mended.ok() && *mended) {
+    Say(absl::StrCat("somebody has removed the socket or ", setup_.run_dir,
+                     "/state: listening at ", endpoint_->address(), " again"));
+  }
+  if (mended.ok() && lock_is_well) return;
+  next_mend_ = now + kMendErrorInterval;
+  Say(absl::StrCat(
+      "somebody has removed the socket or ", setup_.run_dir,
+      "/state, and it cannot be made again: ",
+      mended.ok() ? lock.message() : mended.status().message(),
+      "; the training goes on, but workers and `gandem status` may not find ",
+      "it"));
+}
+
+void TrainCommand::SayWhatASecondCtrlCDoes() {
+  if (!wishes_.interrupted() || coordinator_->outcome().has_value()) return;
+  if (std::exchange(told_of_second_, true)) return;
+  Say("this ends with a checkpoint; a second Ctrl-C leaves at once, without "
+      "one");
 }
 
 bool TrainCommand::Gone() {
@@ -317,31 +344,28 @@ absl::StatusOr<int> TrainCommand::Run() {
   console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
                         /*at_once=*/true);
   Say(coordinator_->Tick());
-  if (server_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
-  RemoveControlAddress(setup_.run_dir);
+  if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
-    console_.PrintLine(absl::StrCat("see ", setup_.run_dir, "/samples and ",
-                                    "tensorboard --logdir ", setup_.run_dir,
-                                    "/tensorboard"));
+    Say(progress_.Doubts());
+    Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
+                     "--logdir ", setup_.run_dir, "/tensorboard"));
   } else if (outcome.exit_code == kExitResumable) {
-    console_.PrintLine("the same command goes on from there");
+    Say("the same command goes on from there");
   }
   return outcome.exit_code;
 }
 
 }  // namespace
 
-absl::StatusOr<int> RunTrain(const TrainOptions& options, FILE* out) {
+absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
   GANDEM_ASSIGN_OR_RETURN(RunSetup setup, PrepareRun(options));
   // Before threads start; the workers inherit it.
   if (!setup.evaluate_cores.empty()) {
     GANDEM_RETURN_IF_ERROR(
         RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));
   }
-  GANDEM_RETURN_IF_ERROR(
-      InitLogging({.role = "gandem",
-                   .file = setup.run_dir + "/logs/gandem.log",
-                   .to_stderr = false}));
+  GANDEM_RETURN_IF_ERROR(InitLogging(
+      {.role = "gandem", .file = LogPath(setup.run_dir), .to_stderr = false}));
   return TrainCommand(options, std::move(setup), out).Run();
 }
 

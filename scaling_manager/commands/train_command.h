@@ -10,7 +10,6 @@
 
 #include <signal.h>
 
-#include <cstdio>
 #include <initializer_list>
 
 #include "absl/status/statusor.h"
@@ -21,7 +20,8 @@ namespace gandem {
 inline constexpr std::initializer_list<int> kTrainSignals = {SIGINT, SIGTERM,
                                                              SIGHUP};
 
-// Returns the exit code. Progress goes to `out`.
-absl::StatusOr<int> RunTrain(const TrainOptions& options, FILE* out);
+// Returns the exit code. Progress goes to the descriptor `out`; nobody has to
+// read it.
+absl::StatusOr<int> RunTrain(const TrainOptions& options, int out);
 
 }  // namespace gandem

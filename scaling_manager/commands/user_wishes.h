@@ -42,6 +42,10 @@ class UserWishes {
     absl::MutexLock lock(&mu_);
     return stop_reason_;
   }
+  bool interrupted() {
+    absl::MutexLock lock(&mu_);
+    return interrupted_;
+  }
   bool at_once() {
     absl::MutexLock lock(&mu_);
     return at_once_;

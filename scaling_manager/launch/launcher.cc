@@ -4,8 +4,13 @@
 #include <signal.h>
 
 #include <utility>
+#include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
@@ -14,7 +19,39 @@
 namespace gandem {
 namespace {
 
-constexpr int kLauncherTailLines = 15;
+constexpr size_t kLauncherTailLines = 15;
+constexpr int kWithBacktraceLines = 150;
+
+// The end of a log for people: LibTorch's exceptions bring 30 frames along,
+// which would leave no room for what they say.
+std::string TailWithoutBacktraces(const std::string& tail) {
+  std::vector<absl::string_view> lines =
+      absl::StrSplit(absl::StripSuffix(tail, "\n"), '\n');
+  std::erase_if(lines, [](absl::string_view line) {
+    return absl::StartsWith(line, "frame #") ||
+           absl::StartsWith(line, "Exception raised from ");
+  });
+  if (lines.size() > kLauncherTailLines) {
+    lines.erase(lines.begin(),
+                lines.end() - static_cast<int>(kLauncherTailLines));
+  }
+  const std::string text = absl::StrJoin(lines, "\n");
+  return text.empty() ? text : text + "\n";
+}
+
+// Nobody but the kernel, or a person, sends SIGKILL to a worker that we do not
+// kill ourselves.
+std::string AdviceOn(WorkerKey key, const ProcessEnd& end) {
+  if (end.exit_code != 128 + SIGKILL) return "";
+  const std::string batch =
+      key.role == COLOCATED
+          ? "generator.batch_size and discriminator.batch_size"
+          : absl::StrCat(RoleName(key.role), ".batch_size");
+  return absl::StrCat(
+      "unless somebody killed it, it has used more memory than there is (the ",
+      "kernel's log, `dmesg`, knows): make ", batch,
+      " smaller, or raise the memory limit");
+}
 
 }  // namespace
 
@@ -57,15 +94,20 @@ std::vector<Launcher::Failure> Launcher::Poll() {
         end->exit_code != kExitOk && end->exit_code != kExitResumable;
     if (!coordinator_->outcome().has_value() || (failed && !signalled_)) {
       failures.push_back(
-          {key, *end, child.log_path(), child.LogTail(kLauncherTailLines)});
+          {key, *end, child.log_path(),
+           TailWithoutBacktraces(child.LogTail(kWithBacktraceLines)),
+           killed_.contains(key) ? "" : AdviceOn(key, *end)});
     }
+    killed_.erase(key);
     coordinator_->WorkerExited(key, end->exit_code, end->description);
     it = children_.erase(it);
   }
   const Coordinator::Wishes wishes = coordinator_->TakeWishes();
   for (const WorkerKey key : wishes.kill) {
     const auto child = children_.find(key);
-    if (child != children_.end()) child->second.Signal(SIGKILL);
+    if (child == children_.end()) continue;
+    killed_.insert(key);
+    child->second.Signal(SIGKILL);
   }
   for (const WorkerKey key : wishes.start) {
     const absl::Status status = Start(key);

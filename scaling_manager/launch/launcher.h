@@ -8,6 +8,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -33,7 +34,8 @@ class Launcher {
     WorkerKey key;
     ProcessEnd end;
     std::string log_path;
-    std::string log_tail;
+    std::string log_tail;  // without the frames of C++ exceptions
+    std::string advice;    // what to do about it; mostly empty
   };
 
   // `coordinator` outlives this.
@@ -55,7 +57,8 @@ class Launcher {
   const Options options_;
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
-  bool signalled_ = false;  // by SignalAll()
+  std::set<WorkerKey> killed_;  // by us
+  bool signalled_ = false;      // by SignalAll()
 };
 
 // The binary of a role: "generator_worker" ...

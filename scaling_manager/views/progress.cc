@@ -17,6 +17,9 @@ namespace {
 
 // Long enough to smooth over a checkpoint, short enough to follow a change.
 constexpr absl::Duration kSpeedWindow = absl::Seconds(20);
+// Losses that no training that goes well has.
+constexpr double kHugeLoss = 1e6;
+constexpr double kHugeGrowth = 1000;
 constexpr int kMinBarColumns = 10;
 constexpr int kMaxBarColumns = 40;
 
@@ -100,6 +103,7 @@ void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
   fleets_.Add(metrics);
   if (!leading_.Leads(metrics)) return;
+  first_loss_.try_emplace(metrics.role(), metrics.loss());
   if (metrics.role() == GENERATOR) generator_ = metrics;
   if (metrics.role() == DISCRIMINATOR) discriminator_ = metrics;
 }
@@ -147,6 +151,24 @@ ProgressView ProgressTracker::View(StatusReply status) const {
   Complete(status);
   absl::MutexLock lock(&mu_);
   return {std::move(status), generator_, discriminator_};
+}
+
+std::vector<std::string> ProgressTracker::Doubts() const {
+  absl::MutexLock lock(&mu_);
+  std::vector<std::string> doubts;
+  for (const RoundMetrics* last : {&generator_, &discriminator_}) {
+    const auto first = first_loss_.find(last->role());
+    if (first == first_loss_.end()) continue;
+    const double usual = std::max(1.0, std::abs(first->second));
+    const double now = std::abs(last->loss());
+    if (now <= kHugeLoss && now <= kHugeGrowth * usual) continue;
+    doubts.push_back(absl::StrFormat(
+        "the %s's last loss is %.3g, at first it was %.3g: the run has ended, "
+        "but it may have diverged; look at its samples, and at metrics.jsonl "
+        "for when that began",
+        RoleName(last->role()), last->loss(), first->second));
+  }
+  return doubts;
 }
 
 std::string ProgressBar(const ProgressView& view, int width) {

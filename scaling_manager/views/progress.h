@@ -9,8 +9,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <map>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
@@ -41,6 +43,9 @@ class ProgressTracker {
   // Fills images_per_second and eta_seconds (0: not known yet), and fleets.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
+  // Why a run whose rounds are done may be worth nothing: losses that are far
+  // from what they were at first. A line each.
+  std::vector<std::string> Doubts() const;
 
  private:
   double RoundsPerSecond() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
@@ -50,6 +55,7 @@ class ProgressTracker {
   LeadingRanks leading_ ABSL_GUARDED_BY(mu_);
   RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
+  std::map<Role, double> first_loss_ ABSL_GUARDED_BY(mu_);  // of this start
   FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // (time, completed rounds), oldest first; the last few seconds.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/catch_torch.h"
 
+#include <unistd.h>
+
 #include <exception>
 #include <new>
 
@@ -9,6 +11,15 @@
 #include "training/state/status_error.h"
 
 namespace gandem {
+namespace {
+
+// With its frames, which help in a log; on a terminal (`gandem sample`) they
+// would hide what the command says itself.
+void LogWithFrames(const c10::Error& error) {
+  if (isatty(STDERR_FILENO) == 0) GANDEM_LOG_ERROR("{}", error.what());
+}
+
+}  // namespace
 
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body) {
   try {
@@ -16,12 +27,12 @@ absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body) {
   } catch (const StatusError& error) {
     return error.status();
   } catch (const c10::OutOfMemoryError& error) {
-    GANDEM_LOG_ERROR("{}", error.what());
+    LogWithFrames(error);
     return absl::ResourceExhaustedError(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
   } catch (const c10::Error& error) {
-    GANDEM_LOG_ERROR("{}", error.what());
+    LogWithFrames(error);
     return absl::InternalError(error.what_without_backtrace());
   } catch (const std::exception& error) {
     return absl::InternalError(error.what());

@@ -16,7 +16,7 @@ namespace gandem {
 //   its own             of a StatusError (status_error.h).
 //   RESOURCE_EXHAUSTED  out of memory on the device or the host.
 //   INTERNAL            anything else; the first line is kept, the whole text
-//                       is logged once.
+//                       is logged once, but not to a terminal.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body);
 
 // The same for a body that returns a StatusOr.

@@ -184,6 +184,19 @@ TEST(TextProtoTest, RefusesWhatIsNotUtf8) {
   EXPECT_OK(Parse("name: \"\u00e9\""));
 }
 
+TEST(TextProtoTest, SkipsAByteOrderMark) {
+  EXPECT_OK(Parse("\xef\xbb\xbfrounds: 7"));
+  EXPECT_OK(Parse("\xef\xbb\xbf# comment\nrounds: 7"));
+  EXPECT_THAT(Parse("\xff\xfer\0o\0"),
+              Fails("run.textproto:1:1: is UTF-16; save it as UTF-8"));
+}
+
+TEST(TextProtoTest, NegativeNumbersAreToldWhatIsAllowed) {
+  EXPECT_THAT(Parse("rounds: 1\nseed: -1"),
+              Fails("run.textproto:2:7: seed has no value '-1' (it is a whole "
+                    "number from 0 on)"));
+}
+
 TEST(TextProtoTest, RefusesMoreThanOneMebibyte) {
   const std::string text = "rounds: 1 #";
   EXPECT_OK(Parse(text + std::string((1 << 20) - text.size(), 'x')));
@@ -240,6 +253,21 @@ TEST_F(SetFieldTest, ReplacesListsMessagesAndOneofMembers) {
   EXPECT_EQ(config_.generator().network().dcgan().noise_dim(), 6);
 }
 
+TEST_F(SetFieldTest, ReplacedByNamesTheMemberThatIsDropped) {
+  Set("generator.optimizer.adam.beta1=0.5");
+  EXPECT_EQ(ReplacedBy("generator.optimizer.sgd.learning_rate=1", config_),
+            "generator.optimizer.adam");
+  EXPECT_EQ(ReplacedBy(" generator.optimizer.sgd={} ", config_),
+            "generator.optimizer.adam");
+  for (const char* const assignment :
+       {"generator.optimizer.adam.beta1=0.6", "generator.optimizer.adam={}",
+        "discriminator.optimizer.sgd={}", "rounds=7", "generator={}",
+        "generator.optimizer.sdg={}", "generator.network.mlp.hidden=[1]",
+        "nothing", ""}) {
+    EXPECT_EQ(ReplacedBy(assignment, config_), "") << assignment;
+  }
+}
+
 TEST_F(SetFieldTest, ErrorsNameTheTextAndWhatWouldBeRight) {
   const std::map<std::string, std::string> cases = {
       {"rounds", "it is not path.to.field=value"},
@@ -254,6 +282,7 @@ TEST_F(SetFieldTest, ErrorsNameTheTextAndWhatWouldBeRight) {
       {"loss=HINJE", "values: NON_SATURATING, HINGE"},
       {"rounds=many", "many"},
       {"rounds=", "Expected integer"},
+      {"seed=-1", "seed has no value '-1' (it is a whole number from 0 on)"},
       {"rounds=1 seed: 2", "more than one field"},
       {"rounds=1 rounds: 2", "multiple times"},
       {"rounds=[1]", "["},

@@ -16,7 +16,9 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
+using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 // With $TMPDIR in a folder of the test's own.
@@ -65,6 +67,27 @@ TEST_F(SocketFolderTest, IsPrivateAndGoesWithTheObject) {
     EXPECT_OK(WriteFile(path + "/left", ""));
   }
   EXPECT_FALSE(PathExists(path));
+}
+
+TEST_F(SocketFolderTest, ARemovedOneIsMadeAgain) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  const std::string path = folder->path();
+  EXPECT_OK(folder->Mend());
+  ASSERT_OK(RemoveAll(path));
+  EXPECT_OK(folder->Mend());
+  struct stat info = {};
+  ASSERT_EQ(stat(path.c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0700);
+  // The next start leaves it alone.
+  ASSERT_OK(SocketFolder::Create());
+  EXPECT_TRUE(PathExists(path + "/.lock"));
+}
+
+TEST_F(SocketFolderTest, OneThatOthersCanReachIsRefused) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  ASSERT_EQ(chmod(folder->path().c_str(), 0755), 0);
+  EXPECT_THAT(folder->Mend(), StatusIs(absl::StatusCode::kPermissionDenied,
+                                       HasSubstr(folder->path())));
 }
 
 TEST_F(SocketFolderTest, ALongTmpdirIsAvoided) {

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+#include <vector>
+
+#include "common/status.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -11,8 +15,27 @@ namespace {
 
 using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
+
+absl::StatusOr<std::string> ModelsText(const ModelsFlags& flags) {
+  std::string text;
+  GANDEM_RETURN_IF_ERROR(
+      ListModels(flags, [&text](const std::string& more) { text += more; }));
+  return text;
+}
+
+// A list of minutes must not be silent until its end.
+TEST(ModelsCommandTest, PrintsEachNetworkWhenItIsKnown) {
+  std::vector<std::string> pieces;
+  ASSERT_OK(ListModels({.name = "dcgan"}, [&](const std::string& piece) {
+    pieces.push_back(piece);
+  }));
+  EXPECT_THAT(pieces, ElementsAre(StartsWith("family "), HasSubstr("32x32x3"),
+                                  HasSubstr("64x64x3")));
+}
 
 TEST(ModelsCommandTest, OneFamilyInOneSize) {
   ASSERT_OK_AND_ASSIGN(const std::string text,

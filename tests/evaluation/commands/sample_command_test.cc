@@ -296,6 +296,9 @@ TEST_F(SampleClassesTest, WhatCannotBeSampledIsExplained) {
       {{.run_dir = run_, .per_class = -1}, "per_class -1 is not in"},
       {{.run_dir = run_, .output = "a.npz", .per_class = 1},
        "name a .png file"},
+      {{.run_dir = run_, .output = "x.jpg"},
+       "output 'x.jpg' is neither a grid (.png) nor single images (.tar, .npz, "
+       "or a folder that ends with /)"},
       {{.run_dir = run_, .per_class = 1, .only_class = 1},
        "neither interpolate nor class"},
   };
@@ -528,7 +531,9 @@ TEST_F(SampleCommandTest, ProgramComparesWithTheThreshold) {
 TEST_F(SampleCommandTest, ProgramExplainsItself) {
   const Ran help = RunProgram("sample --help");
   EXPECT_EQ(help.exit_code, 0);
-  EXPECT_THAT(help.output, HasSubstr("gandem sample runs/demo -n 64"));
+  EXPECT_THAT(help.output,
+              AllOf(HasSubstr("gandem sample runs/demo -n 64"),
+                    HasSubstr("Usage: gandem sample [OPTIONS] RUN_DIR")));
   EXPECT_EQ(RunProgram("").exit_code, 2);
   EXPECT_EQ(RunProgram("sample").exit_code, 2);
   EXPECT_EQ(RunProgram("sample x -n 0").exit_code, 2);

@@ -11,6 +11,7 @@
 namespace gandem {
 namespace {
 
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -94,6 +95,7 @@ TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
             kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"watch-eval", "runs/a", "--every", "0"})),
             kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("'0' is not a whole number from 1 on"));
 }
 
 TEST_F(CommandLineTest, TrainWithEvaluation) {
@@ -104,6 +106,14 @@ TEST_F(CommandLineTest, TrainWithEvaluation) {
   EXPECT_EQ(options.evaluate_every, 500);
   EXPECT_EQ(options.evaluate_cores, "1");
   EXPECT_EQ(options.evaluate_args, "--num 10");
+  for (const char* const every : {"0", "many", "1.5"}) {
+    EXPECT_EQ(ExitCode(Parse({"train", "a.textproto", "--run_dir", "runs/a",
+                              "--evaluate_every", every})),
+              kExitUsage);
+    EXPECT_THAT(err_.str(),
+                HasSubstr(std::string("--evaluate_every: '") + every +
+                          "' is not a whole number from 1 on"));
+  }
 }
 
 TEST_F(CommandLineTest, TrainBindsCoresUnlessToldNotTo) {
@@ -158,6 +168,12 @@ TEST_F(CommandLineTest, Trace) {
 TEST_F(CommandLineTest, BadUsageIsExplained) {
   EXPECT_EQ(ExitCode(Parse({})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"trian"})), kExitUsage);
+  EXPECT_THAT(err_.str(),
+              HasSubstr("no command 'trian'; did you mean 'train'?"));
+  EXPECT_EQ(ExitCode(Parse({"sampel", "runs/a"})), kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("did you mean 'sample'?"));
+  EXPECT_EQ(ExitCode(Parse({"fly"})), kExitUsage);
+  EXPECT_THAT(err_.str(), HasSubstr("there are train, status, report"));
   EXPECT_EQ(ExitCode(Parse({"train", "a.textproto"})), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--run_dir is required"));
   EXPECT_EQ(ExitCode(Parse({"train", "a", "--run_dir", "r", "--lag", "2"})),
@@ -170,7 +186,8 @@ TEST_F(CommandLineTest, HelpHasExamples) {
   EXPECT_EQ(ExitCode(Parse({"--help"})), kExitOk);
   EXPECT_THAT(out_.str(), HasSubstr("gandem train recipes/"));
   EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
-  EXPECT_THAT(out_.str(), HasSubstr("--set schedule.lag=0"));
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("--set schedule.lag=0"),
+                                HasSubstr("Usage: gandem train [OPTIONS]")));
   EXPECT_EQ(ExitCode(Parse({"status", "--help"})), kExitOk);
   EXPECT_EQ(ExitCode(Parse({"explain", "--help"})), kExitOk);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/run_lock.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -47,6 +48,42 @@ TEST(RunLockTest, AskingDoesNotTakeIt) {
   { ASSERT_OK(RunLock::Take(run_dir.path())); }
   EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
   EXPECT_OK(RunLock::Take(run_dir.path()));
+}
+
+// Whoever asks holds nothing at any moment: a lock for reading, which two may
+// have, would be refused if it did.
+TEST(RunLockTest, AskingNeverDisturbsAStart) {
+  const TempDir run_dir;
+  { ASSERT_OK(RunLock::Take(run_dir.path())); }
+  const std::string path = run_dir / "state/lock";
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_GE(fd, 0);
+  struct flock reading = {};
+  reading.l_type = F_RDLCK;
+  ASSERT_EQ(fcntl(fd, F_OFD_SETLK, &reading), 0);
+  EXPECT_TRUE(RunLock::IsTaken(run_dir.path()));
+  // Still ours alone.
+  struct flock writing = {};
+  writing.l_type = F_WRLCK;
+  EXPECT_EQ(fcntl(fd, F_OFD_SETLK, &writing), 0);
+  close(fd);
+  EXPECT_FALSE(RunLock::IsTaken(run_dir.path()));
+}
+
+TEST(RunLockTest, ARemovedFileLetsNobodyIn) {
+  const TempDir run_dir;
+  ASSERT_OK_AND_ASSIGN(RunLock lock, RunLock::Take(run_dir.path()));
+  ASSERT_OK(RemoveAll(run_dir / "state"));
+  EXPECT_THAT(RunLock::Take(run_dir.path()),
+              StatusIs(absl::StatusCode::kAlreadyExists,
+                       HasSubstr("state/lock was removed")));
+  ASSERT_OK(lock.Mend());
+  EXPECT_TRUE(RunLock::IsTaken(run_dir.path()));
+  EXPECT_EQ(RunLock::Holder(run_dir.path())
+                .rfind(absl::StrCat("process ", getpid(), " on "), 0),
+            0);
+  EXPECT_OK(lock.Mend());
+  EXPECT_TRUE(RunLock::IsTaken(run_dir.path()));
 }
 
 TEST(RunLockTest, NamesAFolderThatCannotBeWritten) {

@@ -2,6 +2,7 @@
 //
 // The real `gandem` with played workers (played_worker.cc), as a user would
 // start it: PLAYED_FOLDER holds all binaries.
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
@@ -9,9 +10,11 @@
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -38,8 +41,10 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::AnyOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr char kRecipe[] = R"(
   name: "played"
@@ -82,6 +87,13 @@ class TrainCommandTest : public ::testing::Test {
                                           run_dir_};
     arguments.insert(arguments.end(), more.begin(), more.end());
     return Start(arguments);
+  }
+  // `script` sees the binary as $0.
+  ChildProcess StartShell(const std::string& script) {
+    auto child = ChildProcess::Start(
+        {{"/bin/sh", "-c", script, PLAYED_FOLDER "/gandem"}, output_});
+    EXPECT_OK(child);
+    return *std::move(child);
   }
   static int WaitForEnd(ChildProcess& child) {
     std::optional<ProcessEnd> end;
@@ -159,6 +171,13 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   EXPECT_THAT(Output(), Not(HasSubstr("\r")));
   const Json status = StatusOfRun();
   EXPECT_EQ(status.at("state"), "FINISHED");
+  // Of the last records: 4 images in half a second.
+  EXPECT_EQ(status.at("images_per_second"), 8);
+  ASSERT_EQ(status.at("workers").size(), 2);
+  for (const Json& worker : status.at("workers")) {
+    EXPECT_EQ(worker.at("last").at("round"), "39");
+    EXPECT_EQ(worker.at("last").at("loss"), 1.0 / 40);
+  }
   // Nothing to do any more.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
@@ -253,6 +272,7 @@ TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   ASSERT_TRUE(prints("all workers are ready"));
   child.Signal(SIGINT);
   ASSERT_TRUE(prints("stopping: stopped by Ctrl-C"));
+  ASSERT_TRUE(prints("a second Ctrl-C leaves at once"));
   child.Signal(SIGINT);
   EXPECT_EQ(WaitForEnd(child), 128 + SIGINT);
 }
@@ -379,6 +399,26 @@ TEST_F(TrainCommandTest, BadInputIsNamed) {
   EXPECT_THAT(Output(), HasSubstr("holds no run"));
 }
 
+TEST_F(TrainCommandTest, AFolderThatIsNotUtf8IsRefusedByName) {
+  ChildProcess child =
+      Start({"train", recipe_, "--run_dir", folder_ / "run-\xff"});
+  EXPECT_EQ(WaitForEnd(child), kExitUsage);
+  EXPECT_THAT(Output(),
+              AllOf(HasSubstr("run-\\xff"), HasSubstr("is not UTF-8")));
+  EXPECT_FALSE(PathExists(folder_ / "run-\xff"));
+}
+
+TEST_F(TrainCommandTest, SaysWhatASetDrops) {
+  EXPECT_EQ(Train({"--set", "generator.optimizer.sgd.learning_rate=0.1",
+                   "--set", "generator.optimizer.sgd.momentum=0.5"}),
+            kExitOk)
+      << Output();
+  EXPECT_THAT(Output(),
+              AllOf(HasSubstr("--set generator.optimizer.sgd.learning_rate=0.1 "
+                              "drops the recipe's generator.optimizer.adam"),
+                    Not(HasSubstr("momentum=0.5 drops"))));
+}
+
 TEST_F(TrainCommandTest, APortInUseIsNamed) {
   const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   sockaddr_in address = {};
@@ -407,6 +447,86 @@ TEST_F(TrainCommandTest, ADamagedCheckpointIsSkipped) {
   EXPECT_THAT(Output(), HasSubstr("skipped a damaged checkpoint"));
   EXPECT_EQ(NewestStep(), 40);
   EXPECT_EQ(Metrics("generator").at(2).front(), 30);
+}
+
+// A pipe that is full from the start.
+TEST_F(TrainCommandTest, GoesOnWhileNobodyReadsItsOutput) {
+  Set("PLAY_ROUND_MS", "5");
+  const std::string pipe = folder_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const int reader = open(pipe.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  const int writer = open(pipe.c_str(), O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_GE(writer, 0);
+  const std::string bytes(4096, '.');
+  while (write(writer, bytes.data(), bytes.size()) > 0) {
+  }
+  ChildProcess child =
+      StartShell(absl::StrCat("exec \"$0\" train ", recipe_, " --run_dir ",
+                              run_dir_, " --set rounds=4000 > ", pipe));
+  WaitForStep(50);
+  EXPECT_EQ(StatusOfRun().at("state"), "RUNNING");
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
+  const std::string log = ReadFile(run_dir_ + "/logs/gandem.log").value_or("");
+  EXPECT_THAT(log, AllOf(HasSubstr("stopped by Ctrl-C"),
+                         HasSubstr("the same command goes on"),
+                         HasSubstr("nobody read the last ")));
+  close(reader);
+  close(writer);
+}
+
+TEST_F(TrainCommandTest, WorksWithoutStandardStreams) {
+  ChildProcess child = StartShell(absl::StrCat(
+      "exec \"$0\" train ", recipe_, " --run_dir ", run_dir_, " <&- >&- 2>&-"));
+  EXPECT_EQ(WaitForEnd(child), kExitOk);
+  const std::string lock = ReadFile(run_dir_ + "/state/lock").value_or("");
+  EXPECT_THAT(lock, AllOf(StartsWith("process "), EndsWith("\n")));
+  EXPECT_EQ(std::count(lock.begin(), lock.end(), '\n'), 1) << lock;
+}
+
+TEST_F(TrainCommandTest, StatusSaysThatATrainingDoesNotAnswer) {
+  Set("PLAY_ROUND_MS", "5");
+  ChildProcess child = StartTrain({"--set", "rounds=4000"});
+  WaitForStep(10);
+  kill(child.pid(), SIGSTOP);
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status.at("state"), "UNREACHABLE");
+  EXPECT_THAT(status.at("detail").get<std::string>(),
+              AllOf(HasSubstr(absl::StrCat("process ", child.pid())),
+                    HasSubstr("does not answer")));
+  kill(child.pid(), SIGCONT);
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
+  EXPECT_EQ(StatusOfRun().at("state"), "STOPPED");
+}
+
+TEST_F(TrainCommandTest, WhatIsRemovedUnderARunIsMadeAgain) {
+  Set("PLAY_ROUND_MS", "5");
+  Set("TMPDIR", folder_ / "tmp");
+  ASSERT_OK(CreateDirectories(folder_ / "tmp"));
+  ChildProcess child = StartTrain({"--set", "rounds=100000"});
+  WaitForStep(10);
+  for (const std::string& gone : {folder_ / "tmp", run_dir_ + "/state"}) {
+    SCOPED_TRACE(gone);
+    ASSERT_OK(RemoveAll(gone));
+    ASSERT_OK(CreateDirectories(folder_ / "tmp"));
+    EXPECT_EQ(Train({"--set", "rounds=100000"}), kExitUsage);
+    EXPECT_THAT(Output(), HasSubstr("is in use by another `gandem train`"));
+    EXPECT_TRUE(Eventually([&] {
+      return StatusOfRun().at("state") == "RUNNING";
+    })) << Output();
+    EXPECT_THAT(Output(), HasSubstr("somebody has removed"));
+  }
+  // Workers that are started again find it, too.
+  int pid = 0;
+  ASSERT_TRUE(absl::SimpleAtoi(
+      StatusOfRun().at("workers").at(0).at("pid").get<std::string>(), &pid));
+  ASSERT_EQ(kill(pid, SIGKILL), 0);
+  const int64_t step = NewestStep();
+  WaitForStep(step + 20);
+  EXPECT_EQ(StatusOfRun().at("restarts"), 1);
+  child.Signal(SIGINT);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
 }
 
 TEST_F(TrainCommandTest, ExternalWorkersOutliveGandem) {

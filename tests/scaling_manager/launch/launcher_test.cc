@@ -22,6 +22,7 @@ namespace {
 
 using ::gandem::testing::Eventually;
 using ::gandem::testing::TempDir;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 class LauncherTest : public ::testing::Test {
@@ -140,6 +141,8 @@ TEST_F(LauncherTest, RestartsWithinTheBudgetAndShowsTheLog) {
     EXPECT_EQ(failure.key, (WorkerKey{GENERATOR, 0}));
     EXPECT_EQ(failure.end.exit_code, 137);
     EXPECT_THAT(failure.log_path, HasSubstr("logs/generator-0.log"));
+    EXPECT_THAT(failure.advice,
+                AllOf(HasSubstr("memory"), HasSubstr("generator.batch_size")));
   }
   ASSERT_TRUE(coordinator_->outcome().has_value());
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitInternal);
@@ -155,6 +158,27 @@ TEST_F(LauncherTest, AUsageErrorIsNotRestarted) {
   ASSERT_EQ(failures.size(), 1);
   EXPECT_EQ(failures[0].log_tail, "bad_device\n");
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+}
+
+TEST_F(LauncherTest, TheLogOfAnAllocationThatFailedIsShownWithoutItsFrames) {
+  std::string text = "[enforce_fail_at_alloc_cpu.cpp:117]_no_memory";
+  std::string script = "#!/bin/sh\necho before\necho " + text + "\n";
+  absl::StrAppend(&script,
+                  "echo 'Exception raised from alloc_cpu (most recent "
+                  "call first):'\n");
+  for (int frame = 0; frame < 40; ++frame) {
+    absl::StrAppend(&script, "echo 'frame #", frame,
+                    ": c10::Error::Error()'\n");
+  }
+  absl::StrAppend(&script, "echo behind\nexit 2\n");
+  const std::string path = binaries_ / WorkerBinary(GENERATOR);
+  ASSERT_OK(WriteFile(path, script));
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  Install(DISCRIMINATOR, "");
+  const auto failures = PollForFailures(1);
+  ASSERT_EQ(failures.size(), 1);
+  EXPECT_EQ(failures[0].log_tail, absl::StrCat("before\n", text, "\nbehind\n"));
+  EXPECT_THAT(Log("generator-0.log"), HasSubstr("frame #39: "));
 }
 
 TEST_F(LauncherTest, AMissingBinaryEndsTheRun) {
@@ -188,6 +212,7 @@ TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
   const auto failures = PollForFailures(1);
   ASSERT_EQ(failures.size(), 1);
   EXPECT_EQ(failures[0].end.exit_code, 137);
+  EXPECT_EQ(failures[0].advice, "");  // it was us
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 

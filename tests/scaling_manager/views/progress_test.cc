@@ -4,15 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "absl/strings/str_cat.h"
-#include "scaling_manager/views/console.h"
-
 namespace gandem {
 namespace {
 
+using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 using ::testing::Not;
-using ::testing::StartsWith;
+using ::testing::SizeIs;
 
 ProgressView RunningView() {
   ProgressView view;
@@ -224,45 +224,26 @@ TEST_F(TrackerTest, AFleetMayGoOnWithoutItsRankZero) {
   EXPECT_EQ(round(1, 3, 9), 8);
 }
 
-// What a console writes, read back from a file.
-class ConsoleTest : public ::testing::Test {
- protected:
-  ~ConsoleTest() override { std::fclose(file_); }
-  std::string Written() {
-    std::string text(4096, '\0');
-    std::rewind(file_);
-    text.resize(std::fread(text.data(), 1, text.size(), file_));
-    return text;
-  }
-  FILE* const file_ = std::tmpfile();
-};
-
-TEST_F(ConsoleTest, WithoutATerminalLinesAreRare) {
-  Console console(file_, /*is_terminal=*/false);
-  for (int tenth = 0; tenth < 100; ++tenth) {  // ten seconds
-    console.ShowProgress(RunningView(),
-                         absl::UnixEpoch() + tenth * absl::Milliseconds(100));
-  }
-  console.PrintLine("done");
-  const std::string text = Written();
-  EXPECT_EQ(std::count(text.begin(), text.end(), '\n'), 3);
-  EXPECT_THAT(text, StartsWith("round 1500/6000"));
-  EXPECT_THAT(text, Not(HasSubstr("\r")));
-}
-
-TEST_F(ConsoleTest, OnATerminalLinesStandAboveTheBar) {
-  {
-    Console console(file_, /*is_terminal=*/true);
-    console.ShowProgress(RunningView(), absl::UnixEpoch());
-    console.PrintLine("a line");
-    console.ShowProgress(RunningView(),
-                         absl::UnixEpoch() + absl::Milliseconds(10));
-    console.ShowProgress(RunningView(),
-                         absl::UnixEpoch() + absl::Milliseconds(20), true);
-  }
-  const std::string bar =
-      absl::StrCat("\r", ProgressBar(RunningView(), 79), "\x1b[K");
-  EXPECT_EQ(Written(), absl::StrCat(bar, "\r\x1b[Ka line\n", bar, "\r\x1b[K"));
+TEST(ProgressTrackerTest, AHugeLastLossIsDoubtful) {
+  const auto doubts = [](double first, double last) {
+    ProgressTracker tracker(1);
+    for (const double loss : {first, last}) {
+      RoundMetrics metrics;
+      metrics.set_role(DISCRIMINATOR);
+      metrics.set_run_epoch(1);
+      metrics.set_loss(loss);
+      tracker.AddMetrics(metrics);
+    }
+    return tracker.Doubts();
+  };
+  EXPECT_THAT(doubts(0.7, 999), IsEmpty());
+  EXPECT_THAT(doubts(1e-9, 999), IsEmpty());
+  EXPECT_THAT(doubts(-2000, 999'999), IsEmpty());
+  EXPECT_THAT(doubts(0.7, -1001),
+              ElementsAre(AllOf(HasSubstr("discriminator"), HasSubstr("-1e+03"),
+                                HasSubstr("at first it was 0.7"))));
+  EXPECT_THAT(doubts(-2000, 1.1e6), SizeIs(1));
+  EXPECT_THAT(ProgressTracker(1).Doubts(), IsEmpty());
 }
 
 }  // namespace

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/control_endpoint.h"
+
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/rpc/address.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+std::string AddressPath(const std::string& run_dir) {
+  return run_dir + "/state/control.addr";
+}
+
+}  // namespace
+
+absl::StatusOr<std::string> ReadControlAddress(const std::string& run_dir) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(AddressPath(run_dir), 4096));
+  return std::string(absl::StripAsciiWhitespace(text));
+}
+
+absl::StatusOr<std::unique_ptr<ControlEndpoint>> ControlEndpoint::Open(
+    const Options& options, ControlService* service) {
+  std::unique_ptr<ControlEndpoint> endpoint(
+      new ControlEndpoint(options, service));
+  GANDEM_ASSIGN_OR_RETURN(const std::string address, endpoint->ChooseAddress());
+  GANDEM_RETURN_IF_ERROR(endpoint->Listen(address));
+  // With the port that the system has chosen.
+  endpoint->address_ = endpoint->servers_.front()->address();
+  GANDEM_ASSIGN_OR_RETURN(const Address parsed,
+                          ParseAddress(endpoint->address_));
+  endpoint->socket_path_ = parsed.unix_path;
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(AddressPath(options.run_dir),
+                                          endpoint->address_ + "\n"));
+  return endpoint;
+}
+
+// The file goes first, so that nobody asks a server that has stopped.
+ControlEndpoint::~ControlEndpoint() {
+  RemoveAll(AddressPath(options_.run_dir)).IgnoreError();
+}
+
+absl::StatusOr<std::string> ControlEndpoint::ChooseAddress() {
+  if (!options_.listen.empty()) return options_.listen;
+  if (!options_.external) {
+    GANDEM_ASSIGN_OR_RETURN(folder_, SocketFolder::Create());
+    return folder_->AddressOf("control");
+  }
+  // Workers that outlive this process must find the next one.
+  const std::string path = options_.run_dir + "/state/control.sock";
+  if (path.size() > kMaxUnixPath) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", path, "' is too long for a unix socket (at most ", kMaxUnixPath,
+        " bytes): use --listen 127.0.0.1:PORT or a shorter --run_dir"));
+  }
+  return "unix:" + path;
+}
+
+absl::Status ControlEndpoint::Listen(const std::string& address) {
+  GANDEM_ASSIGN_OR_RETURN(
+      auto server,
+      StartControlServer(
+          {.address = address, .insecure_network = options_.insecure_network},
+          service_));
+  servers_.push_back(std::move(server));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> ControlEndpoint::Mend() {
+  const bool no_socket = !socket_path_.empty() && !PathExists(socket_path_);
+  const bool no_file = !PathExists(AddressPath(options_.run_dir));
+  if (no_socket) {
+    GANDEM_RETURN_IF_ERROR(folder_ != nullptr
+                               ? folder_->Mend()
+                               : CreateDirectories(ParentOf(socket_path_)));
+    GANDEM_RETURN_IF_ERROR(Listen(address_));
+  }
+  if (no_file) {
+    GANDEM_RETURN_IF_ERROR(CreateDirectories(options_.run_dir + "/state"));
+    GANDEM_RETURN_IF_ERROR(
+        WriteFileDurably(AddressPath(options_.run_dir), address_ + "\n"));
+  }
+  return no_socket || no_file;
+}
+
+}  // namespace gandem

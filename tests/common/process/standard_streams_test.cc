@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/process/standard_streams.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <initializer_list>
+
+namespace gandem {
+namespace {
+
+bool IsNull(int fd) {
+  struct stat null = {};
+  struct stat there = {};
+  return stat("/dev/null", &null) == 0 && fstat(fd, &there) == 0 &&
+         there.st_rdev == null.st_rdev && S_ISCHR(there.st_mode);
+}
+
+// The exit code of a child that was started without the streams `closed`, and
+// has opened what is missing: 0, or 10 + the first that is wrong.
+int OpensIn(std::initializer_list<int> closed) {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    for (const int fd : closed) close(fd);
+    OpenStandardStreams();
+    for (int fd = 0; fd <= 2; ++fd) {
+      bool was_closed = false;
+      for (const int other : closed) was_closed = was_closed || other == fd;
+      if (was_closed && !IsNull(fd)) _exit(10 + fd);
+      if (was_closed && fcntl(fd, F_GETFD) != 0) _exit(10 + fd);
+    }
+    const int next = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    _exit(next > 2 ? 0 : 20);
+  }
+  int wait_status = 0;
+  EXPECT_EQ(waitpid(pid, &wait_status, 0), pid);
+  return WIFEXITED(wait_status) ? WEXITSTATUS(wait_status) : -1;
+}
+
+TEST(StandardStreamsTest, ClosedOnesBecomeDevNull) {
+  EXPECT_EQ(OpensIn({1}), 0);
+  EXPECT_EQ(OpensIn({0, 2}), 0);
+  EXPECT_EQ(OpensIn({0, 1, 2}), 0);
+}
+
+TEST(StandardStreamsTest, OpenOnesStay) {
+  int ends[2];
+  ASSERT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    dup2(ends[1], 1);
+    close(2);
+    OpenStandardStreams();
+    _exit(write(1, "x", 1) == 1 ? 0 : 1);
+  }
+  int wait_status = 0;
+  ASSERT_EQ(waitpid(pid, &wait_status, 0), pid);
+  EXPECT_EQ(wait_status, 0);
+  char read_back = 0;
+  EXPECT_EQ(read(ends[0], &read_back, 1), 1);
+  EXPECT_EQ(read_back, 'x');
+  close(ends[0]);
+  close(ends[1]);
+}
+
+}  // namespace
+}  // namespace gandem
