@@ -5,7 +5,7 @@
 #include <span>
 
 #include "absl/strings/str_cat.h"
-#include "common/files/crc32c.h"
+#include "common/crc32c.h"
 
 namespace gandem {
 namespace {
