@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/checkpoint/json_keys.h"
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/utf8.h"
@@ -152,33 +153,12 @@ absl::Status Corrupt(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("not a safetensors file: ", what));
 }
 
-// Plain nlohmann parsing keeps the last of two equal keys; this refuses them.
 absl::StatusOr<Json> ParseHeader(absl::string_view text) {
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  std::string repeated;
-  bool too_many = false;
-  const auto watch = [&](int, Json::parse_event_t event, Json& parsed) {
-    if (too_many) return false;  // keeps nothing of what follows
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key) {
-      const auto& key = parsed.get_ref<const std::string&>();
-      too_many = keys.back().size() > kMaxTensors;
-      if (!too_many && !keys.back().insert(key).second) repeated = key;
-    }
-    return true;
-  };
-  Json header = Json::parse(text.begin(), text.end(), watch,
+  const std::string fault = FindKeyFault(text, kMaxTensors + 1);
+  if (!fault.empty()) return Corrupt(fault);
+  Json header = Json::parse(text.begin(), text.end(), /*cb=*/nullptr,
                             /*allow_exceptions=*/false);
-  if (too_many) {
-    return Corrupt(
-        absl::StrCat("more than ", kMaxTensors, " names in the header"));
-  }
-  if (header.is_discarded()) return Corrupt("the header is not JSON");
   if (!header.is_object()) return Corrupt("the header is no JSON object");
-  if (!repeated.empty()) {
-    return Corrupt(absl::StrCat("'", repeated, "' stands twice in the header"));
-  }
   return header;
 }
 
