@@ -226,7 +226,8 @@ TEST(CollectiveTest, TamperedChunksAreRefusedOnAllRanks) {
         results[rank] = WaitLong(collective, last);
       });
       for (const absl::Status& result : results) {
-        EXPECT_THAT(result.code(), AnyOf(absl::StatusCode::kInvalidArgument,
+        EXPECT_THAT(result.code(), AnyOf(absl::StatusCode::kDataLoss,
+                                         absl::StatusCode::kInvalidArgument,
                                          absl::StatusCode::kFailedPrecondition))
             << way.name << " " << small_bytes << " " << result;
       }

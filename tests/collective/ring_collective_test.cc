@@ -317,7 +317,7 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
   old.incarnation = 1;
   const std::string chunk = EncodeRingHead(ChunkOfRankOne(2));
   const std::pair<std::string, absl::StatusCode> strangers[] = {
-      {"GET / HTTP/1.1", absl::StatusCode::kInvalidArgument},
+      {"GET / HTTP/1.1", absl::StatusCode::kDataLoss},
       {chunk, absl::StatusCode::kInvalidArgument},
       {EncodeRingHead(old), absl::StatusCode::kAborted},
       {EncodeRingHead(OpenOfRankOne()), absl::StatusCode::kAlreadyExists}};

@@ -36,7 +36,8 @@ TEST(ProtoJsonTest, MessagesInMessages) {
   EXPECT_EQ(ProtoJson(manifest),
             R"({"step":3,"run_epoch":0,"config_hash":0,"files":[)"
             R"({"name":"a","size":0,"crc32c":0},)"
-            R"({"name":"","size":1152921504606846976,"crc32c":0}]})");
+            R"({"name":"","size":1152921504606846976,"crc32c":0}],)"
+            R"("rollbacks":0})");
 }
 
 TEST(ProtoJsonTest, NumbersThatAreNotFiniteAreNull) {

@@ -158,7 +158,8 @@ TEST(FailpointTest, RefusesUnknownKindsNamesAndCounts) {
 // Reads all sources, so that neither side can forget the other.
 TEST(FailpointTest, TableAndCodeAgree) {
   std::set<std::string> in_code;
-  const std::regex use("GANDEM_FAILPOINT\\(\\s*\"([^\"]*)\"\\s*\\)");
+  const std::regex use(
+      "GANDEM_FAILPOINT(?:_CORRUPTS)?\\(\\s*\"([^\"]*)\"\\s*\\)");
   const std::filesystem::path root = std::getenv("GANDEM_SOURCE_DIR");
   for (const auto& folder : std::filesystem::directory_iterator(root)) {
     const std::string name = folder.path().filename();

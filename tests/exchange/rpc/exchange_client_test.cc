@@ -144,6 +144,7 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
 TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   for (int frame = 1; frame <= 12; ++frame) {
+    server_.reset();
     discriminator_.reset();
     StartServer(options);
     ASSERT_OK(

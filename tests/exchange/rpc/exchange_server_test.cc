@@ -23,6 +23,7 @@ namespace {
 using gandem::testing::Images;
 using gandem::testing::RawStream;
 using gandem::testing::StatusIs;
+using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
 class ExchangeServiceTest : public ::testing::Test {
@@ -175,8 +176,9 @@ TEST_F(ExchangeServiceTest, GarbageIsRefused) {
         std::string(5000, '\0')}) {
     const grpc::Slice slice(bytes);
     for (const char* name : {"PutImages", "Feedback", "FetchCritic"}) {
-      EXPECT_THAT(EndAfter(name, grpc::ByteBuffer(&slice, 1)),
-                  StatusIs(kInvalid, HasSubstr("malformed")))
+      const absl::Status end = EndAfter(name, grpc::ByteBuffer(&slice, 1));
+      EXPECT_THAT(end.code(), AnyOf(kInvalid, absl::StatusCode::kDataLoss));
+      EXPECT_THAT(end.message(), HasSubstr("malformed"))
           << name << " " << bytes.size();
     }
   }
@@ -339,7 +341,7 @@ TEST_F(ExchangeServiceTest, AGeneratorWhoseLastWordIsLostIsGivenUp) {
 TEST_F(ExchangeServiceTest, TheRunGoesOnAfterAllThat) {
   const grpc::Slice garbage(std::string(100, '\xff'));
   EXPECT_THAT(EndAfter("PutImages", grpc::ByteBuffer(&garbage, 1)),
-              StatusIs(kInvalid));
+              StatusIs(absl::StatusCode::kDataLoss));
   ExchangeOptions options = options_;
   options.incarnation = 8;
   ASSERT_OK_AND_ASSIGN(const auto generator,
