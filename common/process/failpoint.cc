@@ -179,7 +179,8 @@ absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
   const std::vector<std::string> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 2));
   int64_t count = 0;
-  absl::string_view passes = parts.size() < 2 ? "" : parts[1];
+  absl::string_view passes;
+  if (parts.size() > 1) passes = parts[1];
   const bool repeats = absl::ConsumeSuffix(&passes, "+");
   if (!absl::SimpleAtoi(passes, &count) || count < 1) {
     return absl::InvalidArgumentError(

@@ -49,6 +49,8 @@ ROUNDS = 24
 #   cut=... Connections break: between the workers of a role (fleet), between
 #           the roles (exchange), with `gandem` (control), or all. In the setup
 #           tcp-1 the last two are TCP's.
+#   corrupt A bit of a message is wrong: of the exchange it is sent again, of the
+#           workers of a role it ends the run epoch.
 FAULTS = """
 snapshot-1 kill ring.before_open@generator-1:1
 snapshot-1 kill ring.admitted@discriminator-0:1
@@ -76,6 +78,8 @@ snapshot-1 cut=fleet ring.received@discriminator-0:35
 snapshot-1 cut=fleet collective.half_way@generator-0:18
 snapshot-1 cut=fleet collective.half_way@discriminator-1:10
 snapshot-1 cut ring.before_send@discriminator-1:30
+snapshot-1 corrupt ring.encode_frame@generator-1:17
+snapshot-1 corrupt ring.encode_frame@discriminator-0:31
 gradient-1 kill collective.half_way@generator-1:14
 gradient-1 cut=fleet ring.received@generator-0:12
 
@@ -106,6 +110,8 @@ snapshot-1 cut=exchange exchange.critic_acknowledged@discriminator-0:10
 snapshot-1 cut=exchange exchange.send_finish@generator-0:1
 snapshot-1 cut=exchange exchange.finish_answered@generator-0:2
 snapshot-1 cut exchange.send_images@generator-0:14
+snapshot-1 corrupt exchange.encode_frame@generator-0:19
+snapshot-1 corrupt exchange.encode_frame@discriminator-1:12
 tcp-1 cut=tcp exchange.send_critic@discriminator-0:9
 tcp-1 cut=tcp exchange.critic_received@generator-1:12
 gradient-1 kill exchange.before_answer@discriminator-0:9
@@ -114,6 +120,8 @@ gradient-1 kill exchange.feedback_received@generator-1:11
 gradient-1 kill exchange.answer_acknowledged@discriminator-1:8
 gradient-1 stop exchange.send_answer@discriminator-1:12
 gradient-1 zombie exchange.feedback_received@generator-1:14
+gradient-1 corrupt exchange.encode_frame@discriminator-0:15
+gradient-1 corrupt ring.encode_frame@generator-0:12
 gradient-1 cut=exchange exchange.send_answer@discriminator-0:11
 gradient-1 cut=exchange exchange.feedback_received@generator-0:10
 gradient-1 cut=exchange exchange.answer_acknowledged@discriminator-1:13
@@ -172,7 +180,7 @@ snapshot-1 zombie ring.before_send@generator-0:14
 snapshot-1 kill exchange.send_images@generator-1:9
 snapshot-1 cut=exchange exchange.send_critic@discriminator-0:8
 gradient-1 stop exchange.send_answer@discriminator-1:12
-gradient-1 cut=exchange exchange.feedback_received@generator-0:10
+gradient-1 corrupt exchange.encode_frame@discriminator-0:15
 snapshot-1 pause collective.half_way@generator-0:12
 snapshot-1 kill checkpoint.before_rename@gandem:3
 snapshot-1 cut=control control.joined@discriminator-1:1

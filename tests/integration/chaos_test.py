@@ -18,7 +18,9 @@ class TableTest(unittest.TestCase):
             (harness.SOURCE / "common/process/failpoint.cc").read_text(), re.M)
         self.assertEqual(
             {fault.point for fault in faults},
-            {point for point in points if not point.startswith("evaluation.")})
+            # divergence_test.py spoils the gradients.
+            {point for point in points
+             if not point.startswith(("evaluation.", "update."))})
 
     def test_the_ten_are_of_all_kinds_and_places(self):
         faults = set(chaos.parse(chaos.FAULTS))
