@@ -161,7 +161,7 @@ snapshot-1 kill coordinator.after_register@gandem:3
 snapshot-1 kill coordinator.after_shard@gandem:3
 snapshot-1 stop control.registered@generator-0:1
 snapshot-1 stop coordinator.after_join@gandem:1
-snapshot-1 zombie control.before_join@discriminator-1:2
+snapshot-1 zombie control.before_join@discriminator-1:1
 snapshot-1 cut=control control.registered@discriminator-0:1
 snapshot-1 cut=control control.joined@discriminator-1:1
 snapshot-1 cut=control control.before_heartbeat@generator-0:1
