@@ -194,8 +194,8 @@ void Coordinator::Diverge(const std::string& what) {
           : "";
   End({StatusReply::FAILED, kExitDiverged,
        absl::StrCat(what, after, ". ", commits_.NewestText(),
-                    ", from before that; no later one was written. Try a "
-                    "smaller learning rate, clip_gradient_norm",
+                    "; only states that are finite are saved. Try a smaller "
+                    "learning rate, clip_gradient_norm",
                     after.empty() ? ", or control.on_divergence: ROLLBACK" : "",
                     "; a setting that differs needs a new run folder")});
 }
