@@ -22,10 +22,6 @@ uint32_t Read32(const std::string& bytes, size_t at) {
   return number;
 }
 
-uint32_t ChecksumOf(absl::string_view bytes) {
-  return Crc32c(std::as_bytes(std::span(bytes.data(), bytes.size())));
-}
-
 // Takes the first `size` bytes off `pieces`; empty: there are fewer.
 std::optional<std::string> TakeBytes(std::vector<SharedBytes>& pieces,
                                      size_t size) {
@@ -57,7 +53,7 @@ absl::Status DamagedMessage(absl::string_view name, absl::string_view what) {
 std::string WirePrefix(absl::string_view header) {
   std::string prefix(kWirePrefixBytes, '\0');
   Write32(static_cast<uint32_t>(header.size()), prefix.data());
-  Write32(ChecksumOf(header), prefix.data() + 4);
+  Write32(TextCrc32c(header), prefix.data() + 4);
   return prefix;
 }
 
@@ -78,7 +74,7 @@ absl::Status TakeWireHeader(absl::string_view name, size_t max_bytes,
     return DamagedMessage(name, absl::StrCat("header size ", size));
   }
   const std::optional<std::string> bytes = TakeBytes(pieces, size);
-  if (!bytes.has_value() || ChecksumOf(*bytes) != Read32(*prefix, 4)) {
+  if (!bytes.has_value() || TextCrc32c(*bytes) != Read32(*prefix, 4)) {
     return DamagedMessage(name, "checksum of the header");
   }
   if (!header.ParseFromString(*bytes)) {

@@ -165,9 +165,9 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
     const std::string name = "config.textproto";
     GANDEM_RETURN_IF_ERROR(
         WriteFileDurably(folder + "/" + name, options_.config_text));
-    files.push_back(Describe(
-        name, static_cast<int64_t>(options_.config_text.size()),
-        Crc32c(std::as_bytes(std::span<const char>(options_.config_text)))));
+    files.push_back(Describe(name,
+                             static_cast<int64_t>(options_.config_text.size()),
+                             TextCrc32c(options_.config_text)));
   }
   written_.erase(job.completed_rounds);
   return files;

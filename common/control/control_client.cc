@@ -161,7 +161,7 @@ absl::StatusOr<RegisterReply> ControlClient::TryRegister(
   absl::MutexLock lock(&mu_);
   incarnation_ = reply->incarnation();
   run_epoch_ = reply->run_epoch();
-  config_crc32c_ = Crc32c(std::as_bytes(std::span(text.data(), text.size())));
+  config_crc32c_ = TextCrc32c(text);
   return reply;
 }
 

@@ -42,7 +42,7 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
 
 Coordinator::Coordinator(Options options, const RunCounters& counters)
     : options_(std::move(options)),
-      config_crc32c_(Crc32c(std::as_bytes(std::span(options_.config_text)))),
+      config_crc32c_(TextCrc32c(options_.config_text)),
       earlier_incarnations_(counters.incarnation()),
       pruner_({.run_dir = options_.run_dir,
                .keep_last = options_.keep_last,

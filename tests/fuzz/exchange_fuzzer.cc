@@ -23,27 +23,13 @@
 #include "exchange/wire_codec.h"
 #include "proto/exchange.pb.h"
 #include "tests/fuzz/input_file.h"
+#include "tests/fuzz/small_run.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxBytes = 1 << 16;
 constexpr uint64_t kConfigHash = 7;
-
-ExchangeOptions SomeRun() {
-  const TensorFormat format = {
-      .encoding = Encoding::kUint8, .channels = 1, .height = 2, .width = 2};
-  TensorFormat gradient = format;
-  gradient.encoding = Encoding::kBfloat16;
-  return {.schedule = {.lag = 2,
-                       .discriminator_steps_per_round = 2,
-                       .feedback = FeedbackMode::kImageGradient,
-                       .generator_batch = 8,
-                       .discriminator_batch = 4},
-          .image_format = format,
-          .feedback_format = gradient,
-          .config_hash = kConfigHash};
-}
 
 // The codes of peer_table.h and discriminator_end.h.
 void CheckCode(const absl::Status& status) {
@@ -112,9 +98,9 @@ class Server {
     return absl::OkStatus();
   }
 
-  PeerTable peers_{SomeRun()};
+  PeerTable peers_{SmallRun(kConfigHash)};
   const std::unique_ptr<DiscriminatorEnd> end_ =
-      *DiscriminatorEnd::Create(SomeRun());
+      *DiscriminatorEnd::Create(SmallRun(kConfigHash));
   bool has_greeted_ = false;
 };
 

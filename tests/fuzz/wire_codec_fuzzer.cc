@@ -20,6 +20,7 @@
 #include "exchange/exchange_options.h"
 #include "exchange/wire_codec.h"
 #include "proto/exchange.pb.h"
+#include "tests/fuzz/small_run.h"
 
 namespace gandem {
 namespace {
@@ -70,20 +71,6 @@ void CheckFrame(const Frame& frame) {
   GANDEM_CHECK(EncodeFrameHead(*again) == head);
 }
 
-ExchangeOptions SomeRun() {
-  const TensorFormat format = {
-      .encoding = Encoding::kUint8, .channels = 1, .height = 2, .width = 2};
-  TensorFormat gradient = format;
-  gradient.encoding = Encoding::kBfloat16;
-  return {.schedule = {.lag = 2,
-                       .discriminator_steps_per_round = 2,
-                       .feedback = FeedbackMode::kImageGradient,
-                       .generator_batch = 8,
-                       .discriminator_batch = 4},
-          .image_format = format,
-          .feedback_format = gradient};
-}
-
 }  // namespace
 }  // namespace gandem
 
@@ -105,7 +92,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const ImageBatch* const images = std::get_if<ImageBatch>(&frame->body);
   if (images == nullptr) return 0;
   static DiscriminatorEnd* const end =
-      DiscriminatorEnd::Create(SomeRun())->release();
+      DiscriminatorEnd::Create(SmallRun())->release();
   const absl::StatusOr<bool> offered =
       end->OfferImages(frame->sender.rank, *images);
   GANDEM_CHECK(offered.ok() || absl::IsInvalidArgument(offered.status()) ||

@@ -104,17 +104,15 @@ void RoundRole::ExpectLastBackward() {
 
 absl::Status RoundRole::Update(double loss, absl::FunctionRef<void()> before,
                                absl::Time deadline) {
-  const absl::Status updated = TryUpdate(before, deadline);
-  const std::string where = absl::StrCat("round ", round_);
-  if (absl::IsOutOfRange(updated)) return Annotate(updated, where);
-  GANDEM_RETURN_IF_ERROR(updated);
+  absl::Status updated = TryUpdate(before, deadline);
   // The gradient of a loss that is not finite may be: that of a hinge, say. A
   // loss scale skips what leaves the range of float16.
-  if (trained_.scaler == nullptr && !std::isfinite(loss)) {
-    return absl::OutOfRangeError(
-        absl::StrCat(where, ": the loss is not finite"));
+  if (updated.ok() && trained_.scaler == nullptr && !std::isfinite(loss)) {
+    updated = absl::OutOfRangeError("the loss is not finite");
   }
-  return absl::OkStatus();
+  return absl::IsOutOfRange(updated)
+             ? Annotate(updated, absl::StrCat("round ", round_))
+             : updated;
 }
 
 absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
