@@ -17,6 +17,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -99,7 +100,7 @@ class NcclCollective : public Collective {
                          launched_.empty() && failure_.ok();
     if (communicator_ != nullptr && is_idle) {
       (void)ncclCommFinalize(communicator_);
-      (void)WaitForCommunicator(absl::Now() + kFarewell, "ncclCommFinalize");
+      (void)WaitForCommunicator(MonotonicNow() + kFarewell, "ncclCommFinalize");
     }
     // Kernels that wait for other ranks end.
     Abort();
@@ -138,7 +139,7 @@ class NcclCollective : public Collective {
         Advance();
         if (done_ >= ticket) return absl::OkStatus();
         if (!failure_.ok()) return failure_;
-        if (absl::Now() >= deadline) {
+        if (MonotonicNow() >= deadline) {
           return absl::DeadlineExceededError(
               absl::StrCat("rank ", rank_, ": operation ", ticket,
                            " of NCCL waits, ", done_, " are done"));
@@ -273,7 +274,7 @@ class NcclCollective : public Collective {
           ToStatus(ncclCommGetAsyncError(communicator_, &state), what));
       if (state != ncclInProgress) return ToStatus(state, what);
       if (options_.interrupted) GANDEM_RETURN_IF_ERROR(options_.interrupted());
-      if (absl::Now() >= deadline) {
+      if (MonotonicNow() >= deadline) {
         return absl::DeadlineExceededError(
             absl::StrCat(what, ": rank ", rank_, " of ", size_,
                          " waits for the other ranks"));

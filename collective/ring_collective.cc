@@ -7,6 +7,7 @@
 #include "collective/ring_streams.h"
 #include "collective/transport_collective.h"
 #include "common/faults.h"
+#include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
 #include "common/status.h"
 #include "proto/collective.grpc.pb.h"
@@ -119,12 +120,12 @@ class RingTransport : public Transport {
     RingCore& core = streams_->core();
     core.Leave();
     streams_->PokeAll();
-    core.WaitForFarewell(absl::Now() +
+    core.WaitForFarewell(MonotonicNow() +
                          (core.has_failed() ? kAbort : kFarewell));
     streams_->CancelOutgoing();
     core.WaitForOutgoing();
     streams_->StopIncoming();
-    listener_->Shutdown(absl::Now() + kShutdown);
+    listener_->Shutdown(MonotonicNow() + kShutdown);
   }
 
   int rank() const override { return rank_; }
@@ -139,7 +140,7 @@ class RingTransport : public Transport {
       }
       GANDEM_ASSIGN_OR_RETURN(
           const bool connected,
-          streams_->core().WaitForPeers(absl::Now() + kRetryInterval));
+          streams_->core().WaitForPeers(MonotonicNow() + kRetryInterval));
       if (connected) return absl::OkStatus();
     }
   }

@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "collective/operation_runner.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -249,7 +250,7 @@ absl::StatusOr<bool> RingCore::WaitForPeers(absl::Time deadline) {
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !failure_.ok() || all_accepted();
   };
-  mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  AwaitUntil(&mu_, absl::Condition(&ready), deadline);
   if (!failure_.ok()) return Failure();
   return all_accepted();
 }
@@ -317,7 +318,7 @@ void RingCore::WaitForFarewell(absl::Time deadline) {
       return link != Link::kAccepted && link != Link::kFarewell;
     });
   };
-  mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
+  AwaitUntil(&mu_, absl::Condition(&ready), deadline);
 }
 
 void RingCore::WaitForOutgoing() {

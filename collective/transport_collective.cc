@@ -9,8 +9,8 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/process/thread.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
@@ -51,9 +51,9 @@ class TransportCollective : public Collective {
     bool is_ready = ready();
     if (!is_ready) {
       const TraceSpan span("collective wait");
-      const absl::Time begin = absl::Now();
-      is_ready = mu_.AwaitWithDeadline(absl::Condition(&ready), deadline);
-      waited_ += absl::Now() - begin;
+      const absl::Time begin = MonotonicNow();
+      is_ready = AwaitUntil(&mu_, absl::Condition(&ready), deadline);
+      waited_ += MonotonicNow() - begin;
     }
     if (!is_ready) return NotDone(ticket);
     return done_ >= ticket ? absl::OkStatus() : failure_;
@@ -63,7 +63,7 @@ class TransportCollective : public Collective {
     absl::MutexLock lock(&mu_);
     const absl::Duration now_busy = stopped_ || waiting_.empty()
                                         ? absl::ZeroDuration()
-                                        : absl::Now() - busy_since_;
+                                        : MonotonicNow() - busy_since_;
     return {
         .sent_bytes = sent_bytes_, .busy = busy_ + now_busy, .waited = waited_};
   }
@@ -83,7 +83,7 @@ class TransportCollective : public Collective {
   Ticket Submit(const Operation& operation) override {
     absl::MutexLock lock(&mu_);
     if (!stopped_) {
-      if (waiting_.empty()) busy_since_ = absl::Now();
+      if (waiting_.empty()) busy_since_ = MonotonicNow();
       waiting_.push_back(operation);
     }
     return ++submitted_;
@@ -112,7 +112,7 @@ class TransportCollective : public Collective {
     if (!status.ok()) transport_->Close(status);
     absl::MutexLock lock(&mu_);
     if (failure_.ok()) failure_ = status;
-    if (!waiting_.empty()) busy_ += absl::Now() - busy_since_;
+    if (!waiting_.empty()) busy_ += MonotonicNow() - busy_since_;
     stopped_ = true;
   }
 
@@ -140,7 +140,7 @@ class TransportCollective : public Collective {
     ++done_;
     waiting_.pop_front();
     sent_bytes_ = runner_.sent_bytes();
-    if (waiting_.empty()) busy_ += absl::Now() - busy_since_;
+    if (waiting_.empty()) busy_ += MonotonicNow() - busy_since_;
   }
 
   const std::unique_ptr<Transport> transport_;

@@ -20,6 +20,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 
 namespace gandem {
 
@@ -38,7 +39,7 @@ class BoundedQueue {
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return items_.size() < max_items_ || !closed_.ok();
     };
-    if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+    if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) {
       return absl::DeadlineExceededError("the queue stayed full");
     }
     if (!closed_.ok()) return closed_;
@@ -57,7 +58,7 @@ class BoundedQueue {
     const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return !items_.empty() || !closed_.ok();
     };
-    if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+    if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) {
       return absl::DeadlineExceededError("the queue stayed empty");
     }
     if (items_.empty()) return closed_;

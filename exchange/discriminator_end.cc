@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 
@@ -60,7 +61,7 @@ absl::Status DiscriminatorEnd::WaitUntil(const char* what, Attempt attempt,
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return changes_ != seen || !closed_.ok();
     };
-    if (!mu_.AwaitWithDeadline(absl::Condition(&changed), deadline)) {
+    if (!AwaitUntil(&mu_, absl::Condition(&changed), deadline)) {
       return absl::DeadlineExceededError(what);
     }
   }
@@ -189,7 +190,7 @@ absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
       const absl::Time before =
           std::exchange(last_finish, std::ranges::max(finish_));
       is_asked = IsAskedForFeedback();
-      return is_asked || last_finish <= absl::Now() || last_finish != before;
+      return is_asked || last_finish <= MonotonicNow() || last_finish != before;
     };
     // Time alone may bring the end.
     const absl::Status waited =
@@ -197,7 +198,7 @@ absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
                   std::min(deadline, last_finish));
     if (!waited.ok() && !absl::IsDeadlineExceeded(waited)) return waited;
     if (is_asked) return WaitEnd::kAsked;
-    const absl::Time now = absl::Now();
+    const absl::Time now = MonotonicNow();
     if (last_finish <= now) return WaitEnd::kDone;
     if (!waited.ok() && deadline <= now) return waited;
   }
@@ -263,9 +264,10 @@ absl::Status DiscriminatorEnd::FinishGenerator(int rank, bool is_confirmed) {
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, rank));
   absl::MutexLock lock(&mu_);
   if (!closed_.ok()) return closed_;
-  finish_[rank] = is_confirmed ? absl::InfinitePast()
-                               : std::min(finish_[rank],
-                                          absl::Now() + options_.finish_grace);
+  finish_[rank] =
+      is_confirmed
+          ? absl::InfinitePast()
+          : std::min(finish_[rank], MonotonicNow() + options_.finish_grace);
   critic_.Release(rank);
   ++changes_;
   return absl::OkStatus();

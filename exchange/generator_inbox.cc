@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 
@@ -62,7 +63,7 @@ absl::StatusOr<FeedbackBatch> GeneratorInbox::TakeFeedback(
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !closed_.ok() || it->second.feedback.has_value();
   };
-  if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+  if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) {
     return absl::DeadlineExceededError("waiting for feedback");
   }
   if (!closed_.ok()) return closed_;
@@ -93,7 +94,7 @@ absl::StatusOr<CriticState> GeneratorInbox::AwaitCritic(int64_t version,
     const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return !closed_.ok() || arrivals_ != seen;
     };
-    if (!mu_.AwaitWithDeadline(absl::Condition(&changed), deadline)) {
+    if (!AwaitUntil(&mu_, absl::Condition(&changed), deadline)) {
       return absl::DeadlineExceededError("waiting for a critic");
     }
   }

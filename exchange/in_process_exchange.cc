@@ -8,6 +8,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 #include "exchange/generator_inbox.h"
 
@@ -55,7 +56,7 @@ class Link {
       const auto changed = [this, seen]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
         return changes_ != seen;
       };
-      if (!mu_.AwaitWithDeadline(absl::Condition(&changed), deadline)) {
+      if (!AwaitUntil(&mu_, absl::Condition(&changed), deadline)) {
         return absl::DeadlineExceededError("waiting for room in the cache");
       }
     }

@@ -6,10 +6,10 @@
 #include <span>
 #include <utility>
 
-#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -70,7 +70,7 @@ absl::Status CheckpointWriter::Flush(absl::Time deadline) {
   const auto idle = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return !status_.ok() || (jobs_.empty() && !busy_);
   };
-  if (!mu_.AwaitWithDeadline(absl::Condition(&idle), deadline)) {
+  if (!AwaitUntil(&mu_, absl::Condition(&idle), deadline)) {
     return absl::DeadlineExceededError("a checkpoint is still being written");
   }
   return status_;
@@ -124,7 +124,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
       return files;
     }
     if (!give_up.has_value()) {
-      give_up = absl::Now() + options_.patience;
+      give_up = MonotonicNow() + options_.patience;
       GANDEM_LOG_WARN(
           "the last checkpoint, after {} rounds, cannot be written: {}. Trying "
           "again for {} (control.grace_seconds)",
@@ -137,10 +137,9 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
 
 bool CheckpointWriter::WaitToRetry(absl::Time give_up) {
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithDeadline(
-      absl::Condition(&leave_),
-      std::min(give_up, absl::Now() + options_.retry_interval));
-  return !leave_ && absl::Now() < give_up;
+  AwaitUntil(&mu_, absl::Condition(&leave_),
+             std::min(give_up, MonotonicNow() + options_.retry_interval));
+  return !leave_ && MonotonicNow() < give_up;
 }
 
 absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(

@@ -5,7 +5,7 @@
 #include <span>
 #include <utility>
 
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "common/process/log.h"
 #include "common/status.h"
 
@@ -23,7 +23,8 @@ struct Offer {
 absl::Status WaitFor(Collective::Ticket ticket, Collective* fleet,
                      const RunRolesOptions& waiting) {
   while (true) {
-    const absl::Status done = fleet->Wait(ticket, absl::Now() + waiting.poll);
+    const absl::Status done =
+        fleet->Wait(ticket, MonotonicNow() + waiting.poll);
     if (!absl::IsDeadlineExceeded(done)) return done;
     if (!waiting.interrupted) continue;
     // Closing ends the next Wait.

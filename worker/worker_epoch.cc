@@ -5,7 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "absl/time/clock.h"
+#include "common/checkpoint/folder_proof.h"
+#include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -13,6 +14,7 @@
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
+#include "worker/epoch_failure.h"
 
 namespace gandem {
 namespace {
@@ -21,12 +23,6 @@ namespace {
 constexpr absl::Duration kFailureReport = absl::Seconds(5);
 
 bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
-
-// As what waits for others may fail.
-bool MayBeTheirs(const absl::Status& failure) {
-  return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
-         absl::IsAborted(failure);
-}
 
 }  // namespace
 
@@ -91,7 +87,7 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
-  const absl::Status opened = Judge(OpenEnds());
+  const absl::Status opened = JudgeFailure(OpenEnds(), /*has_begun=*/false);
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
   // The coordinator refused this worker, and the others need not wait for it.
@@ -102,12 +98,13 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   EndIfOver(*joined);
   GANDEM_RETURN_IF_ERROR(ended());
   StartHeartbeats();
-  absl::Status done = Judge(CatchTorch([&] { return RunAllRounds(*joined); }));
+  absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
+  done = JudgeFailure(std::move(done), HasBegun());
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);
     if (ended().ok()) {
-      heartbeats_->ReportFailure(done, absl::Now() + kFailureReport);
+      heartbeats_->ReportFailure(done, MonotonicNow() + kFailureReport);
     }
     return done;
   }
@@ -119,19 +116,6 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   return ended_;
 }
 
-absl::Status WorkerEpoch::Judge(absl::Status failure) const {
-  const bool has_begun = gate_.started() >= place_.first_round;
-  const bool is_missing =
-      absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
-  // A file that could be read before: its mount may come back.
-  if (has_begun && is_missing) return absl::DataLossError(failure.message());
-  // It would be damaged again.
-  if (!has_begun && absl::IsDataLoss(failure)) {
-    return absl::FailedPreconditionError(failure.message());
-  }
-  return failure;
-}
-
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   if (fleet_->collectives().tensors == nullptr || !MayBeTheirs(failure)) return;
   GANDEM_LOG_WARN("this fleet is over, waiting for the coordinator: {}",
@@ -140,7 +124,8 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
   const absl::Duration patience =
       plan_.control.heartbeat_timeout + 2 * plan_.control.heartbeat;
   absl::MutexLock lock(&mu_);
-  mu_.AwaitWithTimeout(absl::Condition(this, &WorkerEpoch::HasEnded), patience);
+  AwaitUntil(&mu_, absl::Condition(this, &WorkerEpoch::HasEnded),
+             MonotonicNow() + patience);
 }
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
@@ -151,7 +136,7 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
     const at::Device device(plan.role(options_.role).network.device);
     GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
         {.device = device.index(), .interrupted = [this] { return ended(); }},
-        absl::Now() + plan.control.join_timeout));
+        MonotonicNow() + plan.control.join_timeout));
   }
   return ends_->Connect({joined.discriminator_addresses().begin(),
                          joined.discriminator_addresses().end()});
@@ -220,10 +205,10 @@ void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
 }
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
-  // A slow disk is no reason to leave before the shard is there; only the
-  // coordinator's word is.
+  // Not a slow disk, only the coordinator's word is a reason to leave.
   while (true) {
-    const absl::Status written = writer_->Flush(absl::Now() + absl::Seconds(1));
+    const absl::Status written =
+        writer_->Flush(MonotonicNow() + absl::Seconds(1));
     if (!absl::IsDeadlineExceeded(written)) return written;
     GANDEM_RETURN_IF_ERROR(ended());
   }
@@ -232,13 +217,16 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
 absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   Enter(Phase::kJoining);
   JoinRequest ready;
+  GANDEM_ASSIGN_OR_RETURN(
+      *ready.mutable_proof(),
+      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file()));
   ready.set_exchange_address(ends_->address());
   ready.set_fleet_local_address(fleet_->local_address());
   ready.set_fleet_network_address(fleet_->network_address());
   *ready.mutable_compute() =
       choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
-  absl::StatusOr<JoinReply> joined =
-      client_->Join(std::move(ready), absl::Now() + plan_.control.join_timeout);
+  absl::StatusOr<JoinReply> joined = client_->Join(
+      std::move(ready), MonotonicNow() + plan_.control.join_timeout);
   absl::MutexLock lock(&mu_);
   if (phase_ == Phase::kJoinCancelled) {
     return absl::CancelledError("stopped before the start");
@@ -369,7 +357,7 @@ void WorkerEpoch::Wake() {
   absl::MutexLock lock(&mu_);
   if (phase_ == Phase::kRunning || phase_ == Phase::kFinished) {
     heartbeats_->Wake();
-  } else if (phase_ == Phase::kJoining) {
+  } else if (phase_ == Phase::kOpening || phase_ == Phase::kJoining) {
     phase_ = Phase::kJoinCancelled;
     client_->Cancel();
   }

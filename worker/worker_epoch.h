@@ -89,9 +89,7 @@ class WorkerEpoch {
   void Hold(const TrainingRole& role, const absl::Status& done);
   // `plan` has this worker's device.
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
-  // How the failure of the round loop is told: what may be different at the
-  // next try, and what the user must repair.
-  absl::Status Judge(absl::Status failure) const;
+  bool HasBegun() const { return gate_.started() >= place_.first_round; }
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();

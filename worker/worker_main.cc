@@ -6,6 +6,8 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <cmath>
+#include <cstring>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,12 +15,13 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
+#include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
@@ -47,6 +50,16 @@ struct Flags {
   std::string trace;  // empty: no timeline
 };
 
+// What is wrong with it, for CLI::Option::check; empty: nothing.
+std::string CheckTimeout(const std::string& text) {
+  double seconds = 0;
+  if (absl::SimpleAtod(text, &seconds) && std::isfinite(seconds) &&
+      seconds > 0) {
+    return "";
+  }
+  return absl::StrCat("'", text, "' is no number of seconds above 0");
+}
+
 void DefineFlags(CLI::App& app, Role role, Flags& flags) {
   app.add_option("--control", flags.control,
                  "Address of the coordinator (gandem train prints it): "
@@ -72,6 +85,7 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
   }
   app.add_option("--register_timeout_seconds", flags.register_timeout_seconds,
                  "How long to look for the coordinator")
+      ->check(CheckTimeout)
       ->capture_default_str();
   app.add_option("--log_level", flags.log_level, "debug, info, warn or error")
       ->capture_default_str();
@@ -96,7 +110,7 @@ class Worker {
       GANDEM_ASSIGN_OR_RETURN(
           RegisterReply assignment,
           client_->Register(
-              absl::Now() + absl::Seconds(flags_.register_timeout_seconds),
+              MonotonicNow() + absl::Seconds(flags_.register_timeout_seconds),
               held_.has_value() ? std::optional(held_->completed_rounds)
                                 : std::nullopt));
       UseLocalRunDir(assignment);
@@ -255,8 +269,9 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
       ControlClient::Create(
           {.address = flags.control, .role = role, .rank = flags.rank}));
   Worker worker(role, std::move(roles), flags, std::move(client));
-  SignalThread signals({SIGTERM}, [&](int) {
-    GANDEM_LOG_INFO("SIGTERM: asking the run to stop at a checkpoint");
+  SignalThread signals(SignalsToHear({SIGTERM, SIGINT}), [&](int signal) {
+    GANDEM_LOG_INFO("SIG{}: asking the run to stop at a checkpoint",
+                    sigabbrev_np(signal));
     worker.Stop();
   });
   return worker.Run();
@@ -266,7 +281,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   OpenStandardStreams();
-  // Before gRPC and OpenMP start threads. SIGINT stays blocked for good.
+  // Before gRPC and OpenMP start threads.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   IgnoreFileSizeSignal();

@@ -101,7 +101,15 @@ absl::Status LinkOrCopy(const std::string& from, const std::string& to) {
   if (link(from.c_str(), to.c_str()) == 0) return absl::OkStatus();
   if (errno == ENOENT) return FileError(errno, "cannot link", from);
   GANDEM_ASSIGN_OR_RETURN(const std::string contents, ReadFile(from));
-  return WriteFile(to, contents);
+  return WriteFileDurably(to, contents);
+}
+
+// The folder of `kept` may be new, too, and so may the one above it.
+absl::Status SyncNameOf(const std::string& kept) {
+  const std::string folder = ParentOf(kept);
+  GANDEM_RETURN_IF_ERROR(FsyncDirectory(folder));
+  GANDEM_RETURN_IF_ERROR(FsyncDirectory(ParentOf(folder)));
+  return FsyncDirectory(ParentOf(ParentOf(folder)));
 }
 
 // A run that stops right after it resumed makes the same state again.
@@ -247,7 +255,10 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
                                            const std::string& folder) {
   const std::string kept =
       folder + "/" + path.substr(path.find_last_of('/') + 1);
-  if (PathExists(kept)) return kept;
+  if (PathExists(kept)) {
+    GANDEM_RETURN_IF_ERROR(SyncNameOf(kept));  // its maker may not be there yet
+    return kept;
+  }
   // Several processes may keep one checkpoint: a temporary name of our own.
   const std::string pending = absl::StrCat(kept, ".", getpid(), kPendingSuffix);
   absl::Cleanup remove_pending = [&pending] {
@@ -264,8 +275,11 @@ absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
     return absl::NotFoundError(
         absl::StrCat("'", path, "' is no checkpoint, or no more"));
   }
+  // The original may go as soon as this returns.
+  GANDEM_RETURN_IF_ERROR(FsyncDirectory(pending));
   const absl::Status renamed = Rename(pending, kept);
   if (!renamed.ok() && !PathExists(kept)) return renamed;
+  GANDEM_RETURN_IF_ERROR(SyncNameOf(kept));
   return kept;
 }
 

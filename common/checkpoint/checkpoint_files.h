@@ -76,8 +76,9 @@ absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path);
 absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step);
 
 // Makes folder/step-N, the same checkpoint as `path` and safe from pruning: its
-// files are hard links (copies where the file system has none). Returns it.
-// Nothing changes when it is there.
+// files are hard links (copies where the file system has none). Returns it when
+// a crash cannot undo it, so that `path` may go. Nothing changes when it is
+// there.
 //   NOT_FOUND  `path` is no checkpoint, or was pruned meanwhile.
 absl::StatusOr<std::string> KeepCheckpoint(const std::string& path,
                                            const std::string& folder);

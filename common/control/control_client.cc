@@ -12,7 +12,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/crc32c.h"
 #include "common/faults.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
+#include "common/process/log.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
@@ -45,6 +47,33 @@ absl::Status FromCoordinator(const grpc::Status& status) {
     return absl::UnavailableError("the call was cut off");
   }
   return result;
+}
+
+// What a process that waits for long says, now and then.
+class WaitingNotice {
+ public:
+  explicit WaitingNotice(std::string what) : what_(std::move(what)) {}
+
+  void Say(absl::string_view why) {
+    const absl::Time now = MonotonicNow();
+    if (now - last_ < kNoticeInterval) return;
+    last_ = now;
+    GANDEM_LOG_INFO("waiting for {}, since {} s: {}", what_,
+                    absl::ToInt64Seconds(now - start_), std::string(why));
+  }
+
+ private:
+  static constexpr absl::Duration kNoticeInterval = absl::Seconds(5);
+
+  const std::string what_;
+  const absl::Time start_ = MonotonicNow();
+  absl::Time last_ = start_;
+};
+
+// A call waits for a connection until its deadline, and then says just that.
+std::string WhyNotYet(const absl::Status& status) {
+  return absl::IsDeadlineExceeded(status) ? "nobody answers"
+                                          : std::string(status.message());
 }
 
 absl::Status Cancelled() {
@@ -87,7 +116,7 @@ struct ControlClient::Rpc {
   // False: cancelled before `time`.
   bool WaitUntil(absl::Time time) {
     absl::MutexLock lock(&mu);
-    return !mu.AwaitWithDeadline(absl::Condition(&cancelled), time);
+    return !AwaitUntil(&mu, absl::Condition(&cancelled), time);
   }
 
   void Cancel(bool for_good) {
@@ -138,7 +167,7 @@ RegisterRequest ControlClient::NewRegistration() const {
 
 absl::Status ControlClient::WaitToRetry(absl::Time deadline,
                                         const absl::Status& last) {
-  const absl::Time next = absl::Now() + options_.retry_interval;
+  const absl::Time next = MonotonicNow() + options_.retry_interval;
   if (!rpc_->WaitUntil(std::min(next, deadline))) return Cancelled();
   if (next < deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(
@@ -147,7 +176,7 @@ absl::Status ControlClient::WaitToRetry(absl::Time deadline,
 }
 
 absl::Time ControlClient::EndOfTry(absl::Time deadline) const {
-  return std::min(deadline, absl::Now() + options_.call_timeout);
+  return std::min(deadline, MonotonicNow() + options_.call_timeout);
 }
 
 absl::StatusOr<RegisterReply> ControlClient::TryRegister(
@@ -172,11 +201,13 @@ absl::StatusOr<RegisterReply> ControlClient::Register(
     request.set_holds_state(true);
     request.set_round(*held_rounds);
   }
+  WaitingNotice notice(absl::StrCat("the coordinator at ", options_.address));
   absl::Status last;
   do {
     auto reply = TryRegister(request, deadline);
     if (reply.ok() || !IsSilence(reply.status())) return reply;
     last = reply.status();
+    notice.Say(WhyNotYet(last));
   } while ((last = WaitToRetry(deadline, last)).ok());
   return last;
 }
@@ -191,6 +222,7 @@ void ControlClient::SayWho(Request& request) const {
 absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
                                               absl::Time deadline) {
   SayWho(request);
+  WaitingNotice notice("the other workers");
   absl::Status last;
   do {
     GANDEM_FAILPOINT("control.before_join");
@@ -208,6 +240,7 @@ absl::StatusOr<JoinReply> ControlClient::Join(JoinRequest request,
     }
     last = reply.ok() ? absl::UnavailableError("other workers are not ready")
                       : reply.status();
+    notice.Say(WhyNotYet(last));
   } while ((last = WaitToRetry(deadline, last)).ok());
   return last;
 }

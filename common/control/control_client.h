@@ -49,9 +49,10 @@ class ControlClient {
   static absl::StatusOr<std::unique_ptr<ControlClient>> Create(Options options);
   ~ControlClient();
 
-  // Starts a run epoch for this process; tries again while nobody answers, and
-  // while fleets that re-form wait for others. `held_rounds`: those of the
-  // state that the process holds in memory, if it does.
+  // Starts a run epoch for this process; tries again while nobody answers,
+  // which it logs every few seconds, and while fleets that re-form wait for
+  // others. `held_rounds`: those of the state that the process holds in memory,
+  // if it does.
   absl::StatusOr<RegisterReply> Register(
       absl::Time deadline, std::optional<int64_t> held_rounds = {});
 

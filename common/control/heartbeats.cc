@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -32,7 +33,7 @@ void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
 Heartbeats::Heartbeats(ControlClient* client, Options options)
     : client_(client),
       options_(std::move(options)),
-      last_answer_(absl::Now()),
+      last_answer_(MonotonicNow()),
       thread_("heartbeats", [this] { Run(); }) {}
 
 Heartbeats::~Heartbeats() {
@@ -43,7 +44,8 @@ Heartbeats::~Heartbeats() {
     mu_.Unlock();
     client_->CancelCalls();
     mu_.Lock();
-    mu_.AwaitWithTimeout(absl::Condition(&ended_), absl::Milliseconds(20));
+    AwaitUntil(&mu_, absl::Condition(&ended_),
+               MonotonicNow() + absl::Milliseconds(20));
   }
 }
 
@@ -77,21 +79,21 @@ void Heartbeats::ReportFailure(const absl::Status& failure,
   const auto done = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return failure_settled_ || ended_;
   };
-  mu_.AwaitWithDeadline(absl::Condition(&done), deadline);
+  AwaitUntil(&mu_, absl::Condition(&done), deadline);
 }
 
 void Heartbeats::Run() {
   GANDEM_CHECK(options_.state && options_.on_reply && options_.on_end);
   absl::Status end;
   while (true) {
-    const absl::Time next = absl::Now() + options_.interval;
+    const absl::Time next = MonotonicNow() + options_.interval;
     end = Beat();
     absl::MutexLock lock(&mu_);
     if (!end.ok() || stop_ || failure_settled_) break;
     const auto due = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
       return wake_ || stop_;
     };
-    mu_.AwaitWithDeadline(absl::Condition(&due), next);
+    AwaitUntil(&mu_, absl::Condition(&due), next);
     if (stop_) break;
     wake_ = false;
   }
@@ -110,7 +112,7 @@ absl::Status Heartbeats::Beat() {
     if (stop_) return absl::OkStatus();
   }
   if (!status.ok()) return Recover(status, state);
-  last_answer_ = absl::Now();
+  last_answer_ = MonotonicNow();
   return absl::OkStatus();
 }
 
@@ -195,7 +197,7 @@ absl::Status Heartbeats::Recover(const absl::Status& error,
   if (absl::IsNotFound(error)) {
     const auto goes_on = client_->Continue(state.completed_rounds);
     if (goes_on.ok()) {
-      last_answer_ = absl::Now();
+      last_answer_ = MonotonicNow();
       ResumeUnder(*goes_on);
       return absl::OkStatus();
     }
@@ -204,7 +206,7 @@ absl::Status Heartbeats::Recover(const absl::Status& error,
   if (!absl::IsUnavailable(last) && !absl::IsDeadlineExceeded(last)) {
     return last;
   }
-  const absl::Duration silence = absl::Now() - last_answer_;
+  const absl::Duration silence = MonotonicNow() - last_answer_;
   if (silence <= options_.give_up_after) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("no coordinator for ", absl::FormatDuration(silence), ": ",

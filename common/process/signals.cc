@@ -52,6 +52,16 @@ void BlockSignals(std::initializer_list<int> signals) {
   GANDEM_CHECK(pthread_sigmask(SIG_BLOCK, &set, nullptr) == 0);
 }
 
+std::vector<int> SignalsToHear(std::initializer_list<int> signals) {
+  std::vector<int> heard;
+  for (const int signal : signals) {
+    struct sigaction action = {};
+    sigaction(signal, nullptr, &action);
+    if (action.sa_handler != SIG_IGN) heard.push_back(signal);
+  }
+  return heard;
+}
+
 void UnblockAllSignals() {
   sigset_t none;
   sigemptyset(&none);

@@ -19,6 +19,10 @@ namespace gandem {
 // signal that no SignalThread takes is ignored.
 void BlockSignals(std::initializer_list<int> signals);
 
+// Those of `signals` that whoever started the process did not want ignored:
+// nohup ignores SIGHUP, a script that starts it in the background SIGINT.
+std::vector<int> SignalsToHear(std::initializer_list<int> signals);
+
 // Children inherit the mask of their parent, even through exec; call it between
 // fork and exec.
 // Safe there: one system call, no memory.

@@ -2,13 +2,17 @@
 #include "common/rpc/address.h"
 
 #include <arpa/inet.h>
+#include <ifaddrs.h>
 #include <netinet/in.h>
 
 #include <cstring>
+#include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 
 namespace gandem {
@@ -45,6 +49,52 @@ bool IsLoopback(const Address& address) {
   in6_addr v6;
   return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
          std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
+}
+
+// All addresses of this host, to a server; to a client none.
+bool IsWildcard(const Address& address) {
+  if (address.is_unix()) return false;
+  in_addr v4;
+  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
+    return v4.s_addr == htonl(INADDR_ANY);
+  }
+  in6_addr v6;
+  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
+         std::memcmp(&v6, &in6addr_any, sizeof(v6)) == 0;
+}
+
+// Of this host, as others reach it; IPv4, because IPv6 has too many that do not
+// leave the link.
+std::vector<std::string> AddressesForOthers() {
+  std::vector<std::string> found;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return found;
+  const absl::Cleanup free_all = [all] { freeifaddrs(all); };
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) {
+      continue;
+    }
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    char text[INET_ADDRSTRLEN] = {};
+    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
+    if (!IsLoopback({.host = text})) found.emplace_back(text);
+  }
+  return found;
+}
+
+absl::Status NoWildcard(const Address& address) {
+  std::vector<std::string> instead;
+  for (const std::string& host : AddressesForOthers()) {
+    instead.push_back(absl::StrCat(host, ":", address.port));
+  }
+  if (instead.empty()) {
+    instead.push_back(absl::StrCat("HOST:", address.port, " with its name"));
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "will not listen on ", ToString(address),
+      ": the others are told this address and cannot connect to it; give one "
+      "of this host: ",
+      absl::StrJoin(instead, " or ")));
 }
 
 }  // namespace
@@ -85,6 +135,7 @@ std::string ToString(const Address& address) {
 }
 
 absl::Status CheckListenAddress(const Address& address, bool insecure_network) {
+  if (insecure_network && IsWildcard(address)) return NoWildcard(address);
   if (insecure_network || IsLoopback(address)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "will not listen on ", ToString(address),

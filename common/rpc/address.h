@@ -3,7 +3,7 @@
 // Where a server listens: "unix:/path" on one host, "host:port" otherwise
 // ("[::1]:7000" for IPv6; port 0 lets the system choose).
 //
-// Thread safety: pure functions.
+// Thread safety: pure functions, but that one asks for the host's addresses.
 // Errors: INVALID_ARGUMENT names the address and what would be accepted.
 #pragma once
 
@@ -32,6 +32,9 @@ std::string ToString(const Address& address);
 
 // Traffic is not encrypted yet, so only this host may connect:
 //   FAILED_PRECONDITION  another address without `insecure_network`.
+//   INVALID_ARGUMENT     0.0.0.0 or [::]: peers are told the address, and
+//   cannot
+//                        connect to this one; names those that they can.
 absl::Status CheckListenAddress(const Address& address, bool insecure_network);
 
 }  // namespace gandem

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
+#include "common/monotonic_time.h"
 #include "common/process/log.h"
 #include "common/rpc/listen_check.h"
 #include "common/status.h"
@@ -107,7 +108,9 @@ int Milliseconds(absl::Duration duration) {
 }  // namespace
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
-  return absl::ToChronoTime(std::max(deadline, absl::UnixEpoch()));
+  const absl::Time wall = absl::FromChrono(std::chrono::system_clock::now());
+  const absl::Time time = wall + (deadline - MonotonicNow());
+  return absl::ToChronoTime(std::max(time, absl::UnixEpoch()));
 }
 
 // Reconnects quickly, and notices a peer that went silent; gRPC's defaults are

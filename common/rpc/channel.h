@@ -21,8 +21,9 @@
 
 namespace gandem {
 
-// For ClientContext::set_deadline and Server::Shutdown, which take every time
-// before 1970 for "never".
+// A deadline of MonotonicNow() for ClientContext::set_deadline and
+// Server::Shutdown, which take the wall clock's and turn it at once into one of
+// a clock that does not step; and every time before 1970 for "never".
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline);
 
 struct RpcOptions {

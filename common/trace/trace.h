@@ -58,12 +58,12 @@ class TraceSpan {
  public:
   explicit TraceSpan(const char* name, TraceArgument argument = {})
       : name_(IsTracing() ? name : nullptr), argument_(argument) {
-    if (name_ != nullptr) begin_ = absl::Now();
+    if (name_ != nullptr) begin_ = MonotonicNow();
   }
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
   ~TraceSpan() {
-    if (name_ != nullptr) RecordSpan(name_, begin_, absl::Now(), argument_);
+    if (name_ != nullptr) RecordSpan(name_, begin_, MonotonicNow(), argument_);
   }
 
  private:

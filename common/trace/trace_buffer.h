@@ -17,6 +17,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/monotonic_time.h"
 
 namespace gandem {
 
@@ -69,8 +70,7 @@ class TraceBuffer {
   // copies events under the lock.
   Batch Take(std::vector<TraceEvent> space, absl::Time deadline) {
     absl::MutexLock lock(&mu_);
-    mu_.AwaitWithDeadline(absl::Condition(this, &TraceBuffer::IsUrgent),
-                          deadline);
+    AwaitUntil(&mu_, absl::Condition(this, &TraceBuffer::IsUrgent), deadline);
     return {.events = std::exchange(events_, std::move(space)),
             .dropped = std::exchange(dropped_, 0),
             .is_last = !is_open_};

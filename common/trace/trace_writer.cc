@@ -11,6 +11,7 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/log.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
@@ -74,7 +75,7 @@ void TraceWriter::Run() {
   while (status.ok() && !batch.is_last) {
     batch.events.clear();
     batch = internal::TheTraceBuffer().Take(std::move(batch.events),
-                                            absl::Now() + options_.interval);
+                                            MonotonicNow() + options_.interval);
     status = Write(batch);
   }
   if (status.ok()) {

@@ -114,6 +114,7 @@ struct EvaluateFlags {
   EvaluateRequest request;
   std::string cores = {};
   bool quiet = false;
+  bool check_arguments = false;
 };
 
 // Before anything starts threads.
@@ -124,7 +125,16 @@ absl::Status TakeCores(const std::string& text) {
   return RunOnCores(cores);
 }
 
+int CheckEvaluateFlags(const EvaluateFlags& flags) {
+  absl::Status checked = CheckEvaluateRequest(flags.request);
+  if (checked.ok() && !flags.cores.empty()) {
+    checked = ParseCores(flags.cores, AllowedCores()).status();
+  }
+  return checked.ok() ? kExitOk : ReportFailure("evaluate", checked);
+}
+
 int RunEvaluate(EvaluateFlags& flags) {
+  if (flags.check_arguments) return CheckEvaluateFlags(flags);
   const absl::Status taken = TakeCores(flags.cores);
   if (!taken.ok()) return ReportFailure("evaluate", taken);
   if (!flags.quiet) {
@@ -239,6 +249,9 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--cores", flags->cores,
                       "Cores to run on, as in 0-3,6 [all]");
   command->add_flag("--quiet", flags->quiet, "Print no progress");
+  // For `gandem train --evaluate_args`: only whether they are arguments of
+  // this.
+  command->add_flag("--check_arguments", flags->check_arguments)->group("");
   command->footer(kEvaluateHelp);
   command->callback([flags, &exit_code] { exit_code = RunEvaluate(*flags); });
 }

@@ -46,7 +46,6 @@ class EvaluateCommand {
   absl::StatusOr<EvaluateReport> Run();
 
  private:
-  absl::Status CheckRequest();
   // What is judged, by what, with what; and that they fit.
   absl::Status OpenAll();
   absl::Status KeepSubject();
@@ -81,35 +80,6 @@ class EvaluateCommand {
   std::optional<FeatureStore> images_;
   std::optional<EvaluationReference> reference_;  // where a metric needs one
 };
-
-absl::Status EvaluateCommand::CheckRequest() {
-  Faults faults("evaluate");
-  const absl::StatusOr<MetricSet> metrics = ParseMetrics(request_.metrics);
-  if (metrics.ok()) {
-    metrics_ = *metrics;
-  } else {
-    faults.Add(std::string(metrics.status().message()));
-  }
-  if (!request_.resize.empty()) {
-    const absl::Status kernel = CheckResizeKernel(request_.resize);
-    if (!kernel.ok()) faults.Add(std::string(kernel.message()));
-    if (metrics.ok() && !metrics_.needs_reference()) {
-      faults.Add("resize needs a metric that compares with a reference");
-    }
-  }
-  if (request_.num.has_value()) {
-    faults.CheckRange("num", *request_.num, 2, EvaluateRequest::kMaxImages);
-  }
-  faults.CheckRange("splits", request_.splits, 1, 1000);
-  if (request_.workers.has_value()) {
-    faults.CheckRange("workers", *request_.workers, 1,
-                      EvaluateRequest::kMaxWorkers);
-  }
-  if (request_.bootstrap != 0) {
-    faults.CheckRange("bootstrap", request_.bootstrap, 2, 10000);
-  }
-  return faults.ToStatus();
-}
 
 absl::Status EvaluateCommand::KeepSubject() {
   std::string identity;
@@ -346,7 +316,8 @@ absl::Status EvaluateCommand::WriteCard() {
 
 absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   at::set_num_threads(1);
-  GANDEM_RETURN_IF_ERROR(CheckRequest());
+  GANDEM_RETURN_IF_ERROR(CheckEvaluateRequest(request_));
+  GANDEM_ASSIGN_OR_RETURN(metrics_, ParseMetrics(request_.metrics));
   GANDEM_RETURN_IF_ERROR(MetricsSelfTest());
   const absl::Status opened = OpenAll();
   if (!opened.ok()) {
@@ -373,6 +344,31 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
 }
 
 }  // namespace
+
+absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
+  Faults faults("evaluate");
+  const absl::StatusOr<MetricSet> metrics = ParseMetrics(request.metrics);
+  if (!metrics.ok()) faults.Add(std::string(metrics.status().message()));
+  if (!request.resize.empty()) {
+    const absl::Status kernel = CheckResizeKernel(request.resize);
+    if (!kernel.ok()) faults.Add(std::string(kernel.message()));
+    if (metrics.ok() && !metrics->needs_reference()) {
+      faults.Add("resize needs a metric that compares with a reference");
+    }
+  }
+  if (request.num.has_value()) {
+    faults.CheckRange("num", *request.num, 2, EvaluateRequest::kMaxImages);
+  }
+  faults.CheckRange("splits", request.splits, 1, 1000);
+  if (request.workers.has_value()) {
+    faults.CheckRange("workers", *request.workers, 1,
+                      EvaluateRequest::kMaxWorkers);
+  }
+  if (request.bootstrap != 0) {
+    faults.CheckRange("bootstrap", request.bootstrap, 2, 10000);
+  }
+  return faults.ToStatus();
+}
 
 absl::StatusOr<EvaluateReport> RunEvaluateCommand(
     const EvaluateRequest& request) {

@@ -55,10 +55,14 @@ struct EvaluateReport {
   bool was_there = false;  // nothing was computed
 };
 
+// What is wrong with the request by itself, before any file is looked at:
+//   INVALID_ARGUMENT     lists options out of range.
+absl::Status CheckEvaluateRequest(const EvaluateRequest& request);
+
 //   INTERNAL             the self-test failed: this machine computes wrongly.
-//   INVALID_ARGUMENT     lists options out of range; images or statistics that
-//                        do not fit each other.
-//   and those of evaluation_inputs.h, image_set.h, feature_extractor.h.
+//   INVALID_ARGUMENT     images or statistics that do not fit each other.
+//   and those of CheckEvaluateRequest, evaluation_inputs.h, image_set.h,
+//   feature_extractor.h.
 absl::StatusOr<EvaluateReport> RunEvaluateCommand(
     const EvaluateRequest& request);
 

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/child_process.h"
 #include "common/process/cores.h"
@@ -144,11 +145,11 @@ absl::Status ExtractInChildren(const FeatureStore& store,
   GANDEM_RETURN_IF_ERROR(workers.Start());
   int64_t present = -1;
   absl::Time next_look = absl::InfinitePast();
-  absl::Time last_change = absl::Now();
+  absl::Time last_change = MonotonicNow();
   while (true) {
     GANDEM_ASSIGN_OR_RETURN(const bool done, workers.Poll());
     if (done) break;
-    const absl::Time now = absl::Now();
+    const absl::Time now = MonotonicNow();
     if (now >= next_look) {
       next_look = now + kExtractionProgressInterval;
       const int64_t now_present = NumPresent(store, options.num_images);

@@ -16,11 +16,11 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/time/clock.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
 #include "evaluation/images/labeled_images.h"
@@ -96,7 +96,7 @@ void TrainClassifier(Classifier& classifier, const LabeledImages& images,
   const int64_t steps =
       std::max<int64_t>(1, request.epochs * images.size() / kClassifierBatch);
   torch::optim::Adam adam(classifier.parameters());
-  absl::Time next_line = absl::Now() + kTrainingProgressInterval;
+  absl::Time next_line = MonotonicNow() + kTrainingProgressInterval;
   for (int64_t step = 0; step < steps; ++step) {
     static_cast<torch::optim::AdamOptions&>(adam.param_groups()[0].options())
         .lr(LearningRate(step, steps));
@@ -107,8 +107,8 @@ void TrainClassifier(Classifier& classifier, const LabeledImages& images,
     adam.zero_grad();
     loss.backward();
     adam.step();
-    if (request.progress && absl::Now() >= next_line) {
-      next_line = absl::Now() + kTrainingProgressInterval;
+    if (request.progress && MonotonicNow() >= next_line) {
+      next_line = MonotonicNow() + kTrainingProgressInterval;
       request.progress(absl::StrFormat("step %d/%d, loss %.3f", step + 1, steps,
                                        loss.item<double>()));
     }
@@ -170,7 +170,7 @@ absl::Status WriteOnce(const Classifier& classifier, int64_t num_right,
 // the same report.
 absl::StatusOr<TrainFeaturesReport> TrainOrFind(
     const TrainFeaturesRequest& request) {
-  const absl::Time start = absl::Now();
+  const absl::Time start = MonotonicNow();
   UseThreads({.threads = request.threads});
   GANDEM_ASSIGN_OR_RETURN(
       const LabeledSplit split,
@@ -197,7 +197,7 @@ absl::StatusOr<TrainFeaturesReport> TrainOrFind(
     return Annotate(described,
                     absl::StrCat("remove ", report.path, " and train again"));
   }
-  report.elapsed = absl::Now() - start;
+  report.elapsed = MonotonicNow() - start;
   return report;
 }
 

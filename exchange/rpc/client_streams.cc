@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "absl/strings/str_cat.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
@@ -17,7 +18,7 @@ absl::Status ClientCore::Put(const ImageBatch& batch, absl::Time deadline) {
   const auto ready = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return failed_ || outbox_.HasRoom(batch);
   };
-  if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+  if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) {
     return absl::DeadlineExceededError(
         "waiting for the discriminator to accept images");
   }
@@ -36,7 +37,7 @@ absl::Status ClientCore::WaitForFinish(absl::Time deadline) {
   const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
     return failed_ || finish_ == Finish::kDone;
   };
-  if (!mu_.AwaitWithDeadline(absl::Condition(&ready), deadline)) {
+  if (!AwaitUntil(&mu_, absl::Condition(&ready), deadline)) {
     return absl::DeadlineExceededError(
         "waiting for the discriminator to have all images");
   }
@@ -127,7 +128,7 @@ void ClientCore::Fail(absl::Status reason) {
 
 bool ClientCore::WaitForFailure(absl::Time deadline) const {
   absl::MutexLock lock(&mu_);
-  return mu_.AwaitWithDeadline(absl::Condition(&failed_), deadline);
+  return AwaitUntil(&mu_, absl::Condition(&failed_), deadline);
 }
 
 void ClientStream::Begin(grpc::GenericStub& stub,

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/process/thread.h"
@@ -136,7 +137,7 @@ class ExchangeClient : public GeneratorExchange {
         return;
       }
       if (core_->has_progressed()) backoff = kFirstBackoff;
-      if (core_->WaitForFailure(absl::Now() + backoff)) return;
+      if (core_->WaitForFailure(MonotonicNow() + backoff)) return;
       if (!lost && !core_->IsFinished()) {
         GANDEM_LOG_WARN("no exchange with discriminator {}: {}; trying again",
                         address_, ended.ToString());
@@ -183,7 +184,7 @@ class ExchangeClient : public GeneratorExchange {
     HelloReply reply;
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
-    context.set_deadline(ToGrpcDeadline(absl::Now() + kHelloTimeout));
+    context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
     SetHello(&context);
     // Close() may have come before.
     if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();

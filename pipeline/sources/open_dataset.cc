@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/string_view.h"
 #include "common/status.h"
 #include "pipeline/sources/idx_dataset.h"
 #include "pipeline/sources/image_sources.h"
@@ -13,27 +14,34 @@
 namespace gandem {
 namespace {
 
+// `field` of the config names the images.
 absl::StatusOr<std::unique_ptr<Dataset>> OpenFitted(const DataConfig& config,
+                                                    absl::string_view field,
                                                     const std::string& images,
                                                     const std::string& labels) {
-  GANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> dataset,
+  // Read twice, so that what is wrong with them has their field's name.
+  if (!labels.empty()) {
+    const auto read = ReadIdxLabels(labels, config.num_classes());
+    GANDEM_RETURN_IF_ERROR(Annotate(read.status(), "data.idx_labels"));
+  }
+  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
       OpenSource(SourceUse::kTrain, {.path = images,
                                      .labels_path = labels,
                                      .max_images = config.max_images(),
-                                     .num_classes = config.num_classes()}));
+                                     .num_classes = config.num_classes()});
+  if (!dataset.ok()) return Annotate(dataset.status(), field);
   return config.fit() == PAD
-             ? PadTo(std::move(dataset), config.image_size())
-             : ResizeTo(std::move(dataset), config.image_size());
+             ? PadTo(*std::move(dataset), config.image_size())
+             : ResizeTo(*std::move(dataset), config.image_size());
 }
 
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> dataset,
-      OpenFitted(config, config.idx_images(), config.idx_labels()));
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
+                          OpenFitted(config, "data.idx_images",
+                                     config.idx_images(), config.idx_labels()));
   return std::shared_ptr<const Dataset>(std::move(dataset));
 }
 
@@ -50,11 +58,12 @@ absl::StatusOr<std::vector<uint8_t>> ReadDatasetLabels(
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> images,
+                          OpenFitted(config, "data.idx_images",
+                                     config.idx_images(), config.idx_labels()));
   GANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> images,
-      OpenFitted(config, config.idx_images(), config.idx_labels()));
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> inputs,
-                          OpenFitted(config, config.idx_inputs(), ""));
+      std::unique_ptr<Dataset> inputs,
+      OpenFitted(config, "data.idx_inputs", config.idx_inputs(), ""));
   absl::StatusOr<std::unique_ptr<Dataset>> pairs =
       JoinPairs(std::move(images), std::move(inputs));
   if (!pairs.ok()) {

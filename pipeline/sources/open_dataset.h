@@ -3,7 +3,8 @@
 // The dataset that a config asks for: reader, max_images and transform.
 //
 // Owner: the caller shares it. Thread safety: see dataset.h.
-// Errors: those of OpenSource, PadTo, ResizeTo and JoinPairs.
+// Errors: those of OpenSource, PadTo, ResizeTo and JoinPairs, with the name of
+// the field whose file is at fault.
 #pragma once
 
 #include <cstdint>

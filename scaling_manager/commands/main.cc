@@ -15,10 +15,10 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/config/explain.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
@@ -58,7 +58,7 @@ int Run(const TrainOptions& options) {
 
 int Run(const StatusOptions& options) {
   const auto status =
-      GetRunStatus(options.run_dir, absl::Now() + kStatusTimeout);
+      GetRunStatus(options.run_dir, MonotonicNow() + kStatusTimeout);
   if (!status.ok()) return End(status.status());
   std::cout << (options.json ? RunStatusJson(*status) + "\n"
                              : RunStatusText(options.run_dir, *status));

@@ -3,6 +3,8 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -17,6 +19,7 @@
 #include "common/process/cores.h"
 #include "common/status.h"
 #include "scaling_manager/commands/config_differences.h"
+#include "scaling_manager/commands/run_dataset.h"
 #include "scaling_manager/coordinator/run_files.h"
 
 namespace gandem {
@@ -72,6 +75,22 @@ absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
   return cores;
 }
 
+// The effective one.
+absl::StatusOr<RunConfig> LoadConfig(const std::string& recipe,
+                                     const TrainOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
+                          ParseRunConfig(recipe, options.recipe, options.sets));
+  RunConfig config = EffectiveConfig(given);
+  if (options.colocated && (config.generator().workers() > 1 ||
+                            config.discriminator().workers() > 1)) {
+    return absl::InvalidArgumentError(
+        "--colocated runs both roles in one process: leave it out, or set "
+        "generator.workers=1 and discriminator.workers=1");
+  }
+  MakePathsAbsolute(*config.mutable_data());
+  return config;
+}
+
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   char* const resolved = realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return FileError(errno, "cannot resolve", path);
@@ -80,18 +99,63 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   return result;
 }
 
+// What a run writes into must be folders, before hours of training find out.
+absl::Status CheckRunFolders(const std::string& run_dir) {
+  for (const char* const name : {"checkpoints", "samples", "logs", "state",
+                                 "tensorboard", "trace", "evaluation"}) {
+    const std::string path = absl::StrCat(run_dir, "/", name);
+    std::error_code error;
+    const auto status = std::filesystem::status(path, error);
+    if (std::filesystem::exists(status) &&
+        !std::filesystem::is_directory(status)) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "'", path, "' is no folder, and the run needs one of this name: ",
+          "move it away, or choose another --run_dir"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+// With --external the workers' machines may have a dataset that this one has
+// not.
+absl::Status CheckData(const DataConfig& data, bool external) {
+  const absl::Status checked = CheckDataset(data);
+  if (external && absl::IsNotFound(checked)) return absl::OkStatus();
+  return checked;
+}
+
+// What is in the dataset, when the run begins or does not know it yet.
+absl::Status KnowDataset(const std::string& run_dir, const DataConfig& data,
+                         bool begins) {
+  if (!begins && HasDatasetRecord(run_dir)) return absl::OkStatus();
+  const absl::Status recorded = RecordDataset(run_dir, data);
+  return absl::IsNotFound(recorded) ? absl::OkStatus() : recorded;
+}
+
+absl::Status CheckRounds(const FoundCheckpoint& newest,
+                         const RunConfig& config) {
+  if (newest.step <= config.rounds()) return absl::OkStatus();
+  return absl::FailedPreconditionError(absl::StrCat(
+      "rounds is ", config.rounds(), ", but ", newest.step,
+      " rounds are done (", newest.path, "): give at least that many, or ",
+      "choose another --run_dir"));
+}
+
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
+                                        const FoundCheckpoint& newest,
                                         const RunConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
-                          FindCheckpoint(run_dir));
   if (newest.path.empty()) return "";
+  GANDEM_RETURN_IF_ERROR(CheckRounds(newest, config));
   const std::string path = newest.path + "/config.textproto";
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
   RunConfig saved;
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, saved));
-  const RunConfig old_config = EffectiveConfig(saved);
+  RunConfig old_config = EffectiveConfig(saved);
+  DataConfig& old_data = *old_config.mutable_data();
+  MakePathsAbsolute(old_data);
+  GANDEM_RETURN_IF_ERROR(TakeMovedDataset(run_dir, config.data(), old_data));
   const std::vector<std::string> differences =
       ConfigDifferences(old_config, config);
   if (differences.empty()) return WorkersDifference(old_config, config);
@@ -151,22 +215,21 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
                           EvaluateCores(options));
   GANDEM_ASSIGN_OR_RETURN(const std::string recipe,
                           ReadFile(options.recipe, kMaxTextProtoBytes));
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
-                          ParseRunConfig(recipe, options.recipe, options.sets));
-  const RunConfig config = EffectiveConfig(given);
-  if (options.colocated && (config.generator().workers() > 1 ||
-                            config.discriminator().workers() > 1)) {
-    return absl::InvalidArgumentError(
-        "--colocated runs both roles in one process: leave it out, or set "
-        "generator.workers=1 and discriminator.workers=1");
-  }
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, LoadConfig(recipe, options));
+  GANDEM_RETURN_IF_ERROR(CheckData(config.data(), options.external));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
+  GANDEM_RETURN_IF_ERROR(CheckRunFolders(run_dir));
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
+  GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
+                          FindCheckpoint(run_dir));
   std::vector<std::string> notices = SetNotices(recipe, options);
-  GANDEM_ASSIGN_OR_RETURN(std::string resume, CheckResume(run_dir, config));
+  GANDEM_ASSIGN_OR_RETURN(std::string resume,
+                          CheckResume(run_dir, newest, config));
   if (!resume.empty()) notices.push_back(std::move(resume));
+  GANDEM_RETURN_IF_ERROR(
+      KnowDataset(run_dir, config.data(), /*begins=*/newest.path.empty()));
   Coordinator::Options coordinator =
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);

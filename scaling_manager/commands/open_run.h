@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What has to hold before a run folder may be trained in: it is writable,
-// nobody else uses it, and its checkpoints belong to the same config.
+// nobody else uses it, its checkpoints belong to the same config, and the
+// dataset can be read.
 //
 // Owner: `gandem train`. Thread safety: one thread.
 // Errors: each says what the user can do.
@@ -32,9 +33,11 @@ struct RunSetup {
 
 //   INVALID_ARGUMENT     the recipe, flags that do not fit each other, or a
 //                        folder whose path is not UTF-8.
+//   those of CheckDataset (run_dataset.h).
 //   ALREADY_EXISTS       another `gandem train` uses the folder.
 //   FAILED_PRECONDITION  its checkpoints are of another config; lists the
-//                        fields that differ.
+//                        fields that differ; or have more rounds. Or a file
+//                        is where the run needs a folder.
 //   DATA_LOSS            all its checkpoints are damaged.
 //   the file's error     the folder cannot be written.
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options);

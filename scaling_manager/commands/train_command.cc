@@ -13,9 +13,9 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
@@ -48,18 +48,6 @@ constexpr int kExitAtOnce = 128 + SIGINT;
 
 std::string LogPath(const std::string& run_dir) {
   return run_dir + "/logs/gandem.log";
-}
-
-// Those that whoever started us did not want ignored: nohup ignores SIGHUP, a
-// script that starts us in the background SIGINT.
-std::vector<int> SignalsToHear() {
-  std::vector<int> signals;
-  for (const int signal : kTrainSignals) {
-    struct sigaction action = {};
-    sigaction(signal, nullptr, &action);
-    if (action.sa_handler != SIG_IGN) signals.push_back(signal);
-  }
-  return signals;
 }
 
 class TrainCommand {
@@ -198,13 +186,15 @@ WorkerCores TrainCommand::PlaceWorkers() {
 
 absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
   if (options_.evaluate_every == 0) return absl::OkStatus();
-  GANDEM_ASSIGN_OR_RETURN(
-      TrainingWatcher watcher,
-      TrainingWatcher::Start({.binary_folder = binaries,
-                              .run_dir = setup_.run_dir,
-                              .every = options_.evaluate_every,
-                              .cores = setup_.evaluate_cores,
-                              .arguments = options_.evaluate_args}));
+  const TrainingWatcher::Options options = {
+      .binary_folder = binaries,
+      .run_dir = setup_.run_dir,
+      .every = options_.evaluate_every,
+      .cores = setup_.evaluate_cores,
+      .arguments = options_.evaluate_args};
+  GANDEM_RETURN_IF_ERROR(TrainingWatcher::CheckArguments(options));
+  GANDEM_ASSIGN_OR_RETURN(TrainingWatcher watcher,
+                          TrainingWatcher::Start(options));
   watcher_.emplace(std::move(watcher));
   return absl::OkStatus();
 }
@@ -217,7 +207,7 @@ bool TrainCommand::LetWatcherFinish() {
     if (!wishes_.stop_reason().empty()) return false;
     Say(watcher_->Poll());
     console_.Flush();
-    wishes_.Wait(absl::Now() + kLoopInterval);
+    wishes_.Wait(MonotonicNow() + kLoopInterval);
   }
   return true;
 }
@@ -238,7 +228,7 @@ void TrainCommand::ShowLogTail(const std::string& log_tail) {
 
 void TrainCommand::ShowMetricsError() {
   const absl::Status error = metrics_->TakeError();
-  const absl::Time now = absl::Now();
+  const absl::Time now = MonotonicNow();
   if (error.ok() || now - metrics_error_shown_ < kMetricsErrorInterval) return;
   metrics_error_shown_ = now;
   Say(absl::StrCat("metrics are missing: ", error.message()));
@@ -265,7 +255,7 @@ void TrainCommand::Turn() {
   if (watcher_.has_value()) Say(watcher_->Poll());
   ShowMetricsError();
   StatusReply status = coordinator_->Status();
-  const absl::Time now = absl::Now();
+  const absl::Time now = MonotonicNow();
   MendWhatIsGone(now);
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
   NoteWorkers(status);
@@ -311,8 +301,8 @@ bool TrainCommand::Gone() {
 }
 
 bool TrainCommand::WaitUntilGone(absl::Duration time) {
-  const absl::Time deadline = absl::Now() + time;
-  while (!Gone() && absl::Now() < deadline && !wishes_.at_once()) Turn();
+  const absl::Time deadline = MonotonicNow() + time;
+  while (!Gone() && MonotonicNow() < deadline && !wishes_.at_once()) Turn();
   return Gone();
 }
 
@@ -335,13 +325,13 @@ bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
 }
 
 absl::StatusOr<int> TrainCommand::Run() {
-  signals_.emplace(SignalsToHear(),
+  signals_.emplace(SignalsToHear(kTrainSignals),
                    [this](int signal) { wishes_.OnSignal(signal); });
   GANDEM_RETURN_IF_ERROR(Start());
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
   if (!coordinator_->outcome().has_value()) return kExitAtOnce;
   const RunOutcome outcome = *coordinator_->outcome();
-  console_.ShowProgress(progress_.View(coordinator_->Status()), absl::Now(),
+  console_.ShowProgress(progress_.View(coordinator_->Status()), MonotonicNow(),
                         /*at_once=*/true);
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;

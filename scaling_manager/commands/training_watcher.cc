@@ -8,6 +8,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
@@ -17,8 +20,47 @@ namespace {
 
 constexpr int kLowestPriority = 19;
 constexpr int64_t kMaxShown = 64 << 10;
+constexpr absl::Duration kCheckLimit = absl::Minutes(3);
+constexpr absl::Duration kCheckInterval = absl::Milliseconds(10);
+constexpr int kCheckLines = 10;
+
+void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
+  for (const auto part : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
+    arguments.emplace_back(part);
+  }
+}
 
 }  // namespace
+
+absl::Status TrainingWatcher::CheckArguments(const Options& options) {
+  if (options.arguments.empty()) return absl::OkStatus();
+  std::vector<std::string> arguments = {
+      options.binary_folder + "/evaluation_job", "evaluate", options.run_dir,
+      "--check_arguments"};
+  AppendParts(options.arguments, arguments);
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
+  const std::string log = options.run_dir + "/logs/evaluate_args.log";
+  auto child =
+      ChildProcess::Start({.arguments = std::move(arguments), .log_path = log});
+  GANDEM_RETURN_IF_ERROR(child);
+  std::optional<ProcessEnd> end;
+  for (absl::Duration waited; !end.has_value(); waited += kCheckInterval) {
+    end = child->Poll();
+    if (end.has_value()) break;
+    if (waited > kCheckLimit) {
+      return absl::DeadlineExceededError(
+          absl::StrCat("evaluation_job has not judged --evaluate_args within ",
+                       absl::FormatDuration(kCheckLimit)));
+    }
+    absl::SleepFor(kCheckInterval);
+  }
+  const std::string said = child->LogTail(kCheckLines);
+  GANDEM_RETURN_IF_ERROR(RemoveAll(log));
+  if (end->exit_code == kExitOk) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("--evaluate_args '", options.arguments,
+                   "' are refused: ", absl::StripSuffix(said, "\n")));
+}
 
 absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
   std::vector<std::string> arguments = {options.binary_folder + "/gandem",
@@ -27,10 +69,7 @@ absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
                                         "--every",
                                         absl::StrCat(options.every),
                                         "--"};
-  for (const auto part :
-       absl::StrSplit(options.arguments, ' ', absl::SkipEmpty())) {
-    arguments.emplace_back(part);
-  }
+  AppendParts(options.arguments, arguments);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
   const std::string log = options.run_dir + "/logs/watch-eval.log";
   std::error_code none;  // of a log that is not there yet

@@ -27,6 +27,13 @@ class TrainingWatcher {
     std::string arguments = {};   // of `gandem evaluate`, with spaces between
   };
 
+  // Lets evaluation_job say what it thinks of `arguments`, which takes seconds.
+  // Files that they name are not looked at. OK when there are none.
+  //   INVALID_ARGUMENT   it refuses them; with its words.
+  //   DEADLINE_EXCEEDED  it has not answered for minutes.
+  //   those of ChildProcess::Start.
+  static absl::Status CheckArguments(const Options& options);
+
   // Errors: those of ChildProcess::Start.
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 

@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "common/monotonic_time.h"
 
 namespace gandem {
 
@@ -34,7 +35,7 @@ class UserWishes {
   // Waits for a signal, at most until `deadline`.
   void Wait(absl::Time deadline) {
     absl::MutexLock lock(&mu_);
-    mu_.AwaitWithDeadline(absl::Condition(&news_), deadline);
+    AwaitUntil(&mu_, absl::Condition(&news_), deadline);
     news_ = false;
   }
   // Empty: go on.

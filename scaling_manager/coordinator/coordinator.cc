@@ -40,10 +40,12 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
 
 }  // namespace
 
-Coordinator::Coordinator(Options options, const RunCounters& counters)
+Coordinator::Coordinator(Options options, const RunCounters& counters,
+                         FolderProof proof)
     : options_(std::move(options)),
       config_crc32c_(TextCrc32c(options_.config_text)),
       earlier_incarnations_(counters.incarnation()),
+      proof_(std::move(proof)),
       pruner_({.run_dir = options_.run_dir,
                .keep_last = options_.keep_last,
                .keep_every = options_.keep_every}),
@@ -134,6 +136,10 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
     return absl::FailedPreconditionError(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
+  // It is asked for it when it joins, and somebody may have removed state/.
+  GANDEM_RETURN_IF_ERROR(
+      Annotate(MendFolderProof(options_.run_dir, proof_),
+               "the coordinator cannot write to the run folder"));
   RunCounters next = counters_;
   CountIncarnation(request, next);
   GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
@@ -154,6 +160,7 @@ RegisterReply Coordinator::Assignment(const Place& place) const {
   reply.set_first_round(first_round_);
   reply.set_committed_step(commits_.committed_step());
   reply.set_rollbacks(counters_.rollbacks());
+  reply.set_proof_file(proof_.file);
   if (members_.source() == Membership::Source::kCheckpoint) {
     reply.set_resume_from(resume_from_);
     return reply;
@@ -224,6 +231,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
     return reply;
   }
   GANDEM_RETURN_IF_ERROR(CheckJoin(members_, *place, request));
+  GANDEM_RETURN_IF_ERROR(CheckProof(*place, request, proof_, options_.run_dir));
   if (phase_ == Phase::kGathering) {
     GANDEM_RETURN_IF_ERROR(TakeJoin(members_, *place, request));
     place->displacer = 0;

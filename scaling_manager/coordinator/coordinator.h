@@ -41,6 +41,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_pruner.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
 #include "common/process/exit_code.h"
 #include "common/version.h"
@@ -132,7 +133,7 @@ class Coordinator {
     std::vector<std::string> notes = {};
   };
 
-  Coordinator(Options options, const RunCounters& counters);
+  Coordinator(Options options, const RunCounters& counters, FolderProof proof);
   absl::Status Open();
 
   // Writes `next` with the next epoch's number; nobody has joined it yet.
@@ -231,6 +232,7 @@ class Coordinator {
   const Options options_;
   const uint32_t config_crc32c_;
   const int64_t earlier_incarnations_;  // given by earlier coordinators
+  const FolderProof proof_;             // that workers see the run folder
 
   // Never held together with the state's.
   absl::Mutex disk_mu_;

@@ -33,8 +33,9 @@ absl::StatusOr<std::unique_ptr<Coordinator>> Coordinator::Create(
     Options options) {
   GANDEM_ASSIGN_OR_RETURN(const RunCounters counters,
                           ReadRunCounters(options.run_dir));
+  GANDEM_ASSIGN_OR_RETURN(FolderProof proof, WriteFolderProof(options.run_dir));
   std::unique_ptr<Coordinator> coordinator(
-      new Coordinator(std::move(options), counters));
+      new Coordinator(std::move(options), counters, std::move(proof)));
   GANDEM_RETURN_IF_ERROR(coordinator->Open());
   return coordinator;
 }

@@ -61,6 +61,16 @@ absl::Status CheckJoin(const Membership& members, const Place& place,
   return absl::OkStatus();
 }
 
+absl::Status CheckProof(const Place& place, const JoinRequest& request,
+                        const FolderProof& proof, const std::string& run_dir) {
+  if (request.proof() == proof.text) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      ToString(place.key), " on ", place.host, " does not see the run folder '",
+      run_dir, "' (its '", proof.file,
+      "' is another or none): share the folder with that host, or start the "
+      "worker with --run_dir and the name that the folder has there"));
+}
+
 absl::Status TakeJoin(Membership& members, Place& place,
                       const JoinRequest& request) {
   place.joined = true;

@@ -5,7 +5,10 @@
 // Owner: the coordinator calls these. Thread safety: one thread at a time.
 #pragma once
 
+#include <string>
+
 #include "absl/status/status.h"
+#include "common/checkpoint/folder_proof.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/coordinator/membership.h"
 
@@ -15,6 +18,11 @@ namespace gandem {
 // missing, or one that nobody uses is there.
 absl::Status CheckJoin(const Membership& members, const Place& place,
                        const JoinRequest& request);
+
+// INVALID_ARGUMENT: the worker does not see `run_dir`, so that none of its
+// files would ever be in a checkpoint.
+absl::Status CheckProof(const Place& place, const JoinRequest& request,
+                        const FolderProof& proof, const std::string& run_dir);
 
 // The worker is ready. Those that can no longer be reached by a worker on
 // another host are not any more: they learn it when they ask again.

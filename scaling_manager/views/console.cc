@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "common/process/log.h"
 
 namespace gandem {
@@ -66,7 +66,7 @@ Console::Console(int fd, bool is_terminal, std::string log_path)
 
 Console::~Console() {
   std::erase_if(pending_, [](const Pending& item) { return item.is_progress; });
-  const absl::Time deadline = absl::Now() + kLastWait;
+  const absl::Time deadline = MonotonicNow() + kLastWait;
   do {
     Flush();
   } while (!current_.empty() && WaitForReader(deadline));
@@ -92,7 +92,7 @@ int Console::Columns() const {
 
 bool Console::WaitForReader(absl::Time deadline) const {
   const int64_t milliseconds =
-      absl::ToInt64Milliseconds(deadline - absl::Now());
+      absl::ToInt64Milliseconds(deadline - MonotonicNow());
   return milliseconds > 0 &&
          IsReady(own_fd_ >= 0 ? own_fd_ : fd_, static_cast<int>(milliseconds));
 }

@@ -3,7 +3,8 @@
 // What any process that reaches the socket can say to a coordinator: a list of
 // calls, each a byte that says which, a byte for its size, and the request as
 // protobuf bytes. Between them time passes and workers die. A registration
-// without a release is one of this release.
+// without a release is one of this release, and who joins without a proof sees
+// the run folder.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -15,6 +16,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/check.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/files/file.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -65,8 +67,7 @@ class Caller {
       case 0:
         return Register(Parse<RegisterRequest>(bytes));
       case 1:
-        return CheckCode(
-            coordinator_->Join(Parse<JoinRequest>(bytes)).status());
+        return Join(Parse<JoinRequest>(bytes));
       case 2:
         return CheckCode(
             coordinator_->Heartbeat(Parse<HeartbeatRequest>(bytes)).status());
@@ -105,12 +106,20 @@ class Caller {
     if (!reply.ok() || request.continuing()) return;
     GANDEM_CHECK(reply->incarnation() > incarnation_);
     incarnation_ = reply->incarnation();
+    const auto proof = ReadFolderProof(reply->run_dir(), reply->proof_file());
+    GANDEM_CHECK_OK(proof.status());
+    proof_ = *proof;
+  }
+  void Join(JoinRequest request) {
+    if (request.proof().empty()) request.set_proof(proof_);
+    CheckCode(coordinator_->Join(request).status());
   }
 
   Coordinator* const coordinator_;
   testing::FakeClock* const clock_;
   int64_t run_epoch_ = 0;
   int64_t incarnation_ = 0;
+  std::string proof_;
 };
 
 }  // namespace

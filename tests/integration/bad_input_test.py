@@ -66,7 +66,7 @@ class BadConfigTest(harness.RunTest):
                                            "exchange.cache_rounds=2"])
 
     def test_missing_dataset(self):
-        self.refused("/nonexistent/images",
+        self.refused("data.idx_images", "/nonexistent/images",
                      sets=['data.idx_images="/nonexistent/images"'])
 
     def test_truncated_dataset(self):
@@ -74,8 +74,9 @@ class BadConfigTest(harness.RunTest):
         with gzip.open(path, "wb") as file:
             file.write(bytes([0, 0, 8, 3, 0, 0, 1, 0, 0, 0, 0, 28, 0, 0, 0,
                               28]) + bytes(1000))
-        self.refused(str(path), sets=[f'data.idx_images="{path}"',
-                                      'data.idx_labels=""'])
+        self.refused("data.idx_images", str(path),
+                     sets=[f'data.idx_images="{path}"',
+                           'data.idx_labels=""'])
 
     def test_absent_device(self):
         self.refused("cuda:0", "device", sets=['generator.device="cuda:0"'])
@@ -132,6 +133,57 @@ class BadConfigTest(harness.RunTest):
         for process in (discriminator, run):
             self.assertIn("generator 0 on elsewhere", process.text())
             self.assertIn("--listen HOST:PORT", process.text())
+
+
+    def worker_alone(self, *flags):
+        """A worker that nobody answers."""
+        worker = harness.Worker(
+            [harness.BIN / "generator_worker", "--control",
+             f"unix:{self.folder}/nobody", *flags],
+            self.folder / "worker.out", None)
+        self.addCleanup(worker.process.wait)
+        self.addCleanup(worker.process.kill)
+        return worker
+
+    def test_a_worker_says_what_it_waits_for_and_leaves_when_asked(self):
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(number):
+                worker = self.worker_alone()
+                said = "waiting for the coordinator at unix:"
+                harness.wait_for(
+                    lambda w=worker, n=worker.text().count(said):
+                        w.text().count(said) > n, "a word")
+                worker.process.send_signal(number)
+                self.assertEqual(worker.wait(), 75, worker.text())
+
+    def test_timeouts_that_are_none(self):
+        for text in ("nan", "-1", "0", "inf", "soon"):
+            with self.subTest(text):
+                worker = self.worker_alone(
+                    f"--register_timeout_seconds={text}")
+                self.assertEqual(worker.wait(), 2, worker.text())
+                self.assertIn(f"'{text}' is no number of seconds",
+                              worker.text())
+
+    def test_an_address_that_others_cannot_connect_to(self):
+        self.refused("0.0.0.0:7000", "give one of this host",
+                     flags=["--listen", "0.0.0.0:7000", "--insecure_network"])
+
+    def test_a_run_folder_that_hosts_do_not_share(self):
+        # What another disk has under the same name.
+        elsewhere = self.folder / "elsewhere"
+        (elsewhere / "state").mkdir(parents=True)
+        run = self.start("shared", flags=["--external"])
+        other = run.start_worker("generator")
+        harness.wait_for(lambda: "run epoch 1" in other.text(), "its place")
+        worker = run.start_worker("discriminator",
+                                  flags=["--run_dir", elsewhere])
+        self.assertEqual(worker.wait(), 2, worker.text())
+        self.assertEqual(run.wait(), 2, run.text())
+        self.assertEqual(other.wait(), 75, other.text())
+        for process in (worker, run):
+            self.assertIn(str(elsewhere), process.text())
+            self.assertIn("--run_dir", process.text())
 
 
 class BadStateTest(harness.RunTest):
@@ -277,6 +329,11 @@ class BadFleetTest(harness.RunTest):
                 / "discriminator-0.safetensors")
         run = self.start("nan", flags=["--external"],
                          sets=FLEET + ["rounds=40"])
+        # Or it would be refused: this is not the run folder.
+        run.control_address()
+        (elsewhere / "state").mkdir()
+        for proof in (run.dir / "state").glob("folder-*"):
+            shutil.copy(proof, elsewhere / "state")
         damaged = ("discriminator", 1)
         workers = self.start_workers(
             run, [place for place in PLACES if place != damaged])

@@ -294,6 +294,20 @@ class EvaluateTest(harness.RunTest):
         self.assertIn("/no/such/file",
                       (run.dir / "logs/watch-eval.log").read_text())
 
+    def test_wrong_arguments_of_an_evaluation_are_found_at_the_start(self):
+        for arguments, fault in [("--nmu 300", "--nmu"),
+                                 ("--metric fud", "none of fid, is, kid"),
+                                 ("--num 1", "num 1 is not in [2, ")]:
+            with self.subTest(arguments):
+                run = self.start(
+                    "refused", flags=["--evaluate_every", "20",
+                                      "--evaluate_args", arguments],
+                    env=self.env)
+                self.assertEqual(run.wait(), 2, run.text())
+                self.assertIn(f"--evaluate_args '{arguments}'", run.text())
+                self.assertIn(fault, run.text())
+                self.assertFalse((run.dir / "checkpoints").exists())
+
     def test_bad_input_is_explained(self):
         other = self.folder / "other.npz"
         done = subprocess.run(

@@ -4,6 +4,8 @@
 // without telling.
 #pragma once
 
+#include <chrono>
+
 #include "absl/functional/function_ref.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
@@ -13,9 +15,11 @@ namespace gandem::testing {
 // Polls until `condition` is true; false after a time that only a broken build
 // takes.
 inline bool Eventually(absl::FunctionRef<bool()> condition) {
-  const absl::Time deadline = absl::Now() + absl::Minutes(2);
+  using SteadyClock = std::chrono::steady_clock;
+  const SteadyClock::time_point deadline =
+      SteadyClock::now() + std::chrono::minutes(2);
   while (!condition()) {
-    if (absl::Now() > deadline) return false;
+    if (SteadyClock::now() > deadline) return false;
     absl::SleepFor(absl::Milliseconds(2));
   }
   return true;

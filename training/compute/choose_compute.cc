@@ -5,9 +5,9 @@
 #include <optional>
 
 #include "absl/strings/str_cat.h"
-#include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/config/role_name.h"
+#include "common/monotonic_time.h"
 #include "common/process/log.h"
 #include "common/status.h"
 #include "models/torch.h"
@@ -112,11 +112,11 @@ std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan) {
 
 absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
                                              const FastestOptions& options) {
-  const absl::Time deadline = absl::Now() + options.limit;
+  const absl::Time deadline = MonotonicNow() + options.limit;
   std::vector<Candidate> candidates;
   absl::Duration best = absl::InfiniteDuration();
   for (const ComputeChoice& choice : ComputeCandidates(plan)) {
-    if (!candidates.empty() && absl::Now() > deadline) break;
+    if (!candidates.empty() && MonotonicNow() > deadline) break;
     GANDEM_ASSIGN_OR_RETURN(const Compute compute, ComputeFrom(plan, choice));
     Candidate candidate{.choice = choice, .compute = compute};
     const absl::Status measured =
@@ -134,7 +134,7 @@ absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
   });
   std::vector<absl::Duration> sums(candidates.size());
   int turns = 0;
-  for (; turns < kFinalTurns && (turns == 0 || absl::Now() < deadline);
+  for (; turns < kFinalTurns && (turns == 0 || MonotonicNow() < deadline);
        ++turns) {
     for (size_t i = 0; i < candidates.size(); ++i) {
       GANDEM_ASSIGN_OR_RETURN(

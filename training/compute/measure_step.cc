@@ -13,7 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 #include "exchange/schedule.h"
 #include "models/registry/registry.h"
@@ -122,12 +122,12 @@ void DiscriminatorStep(Discriminator& network,
 }
 
 absl::Duration TimeOf(absl::FunctionRef<void()> step, const Compute& compute) {
-  const absl::Time begin = absl::Now();
+  const absl::Time begin = MonotonicNow();
   step();
   if (compute.device.is_cuda()) {
     torch::cuda::synchronize(compute.device.index());
   }
-  return absl::Now() - begin;
+  return MonotonicNow() - begin;
 }
 
 // A role's network with its inputs.

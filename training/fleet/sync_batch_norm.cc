@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "models/torch.h"
 #include "training/fleet/flat_tensors.h"
 #include "training/state/status_error.h"
@@ -26,7 +26,7 @@ constexpr absl::Duration kPoll = absl::Seconds(1);
 void WaitUntilDone(Collective& collective, Collective::Ticket ticket) {
   absl::Status done;
   do {
-    done = collective.Wait(ticket, absl::Now() + kPoll);
+    done = collective.Wait(ticket, MonotonicNow() + kPoll);
   } while (absl::IsDeadlineExceeded(done));
   if (!done.ok()) throw StatusError(std::move(done));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/check.h"
+#include "common/monotonic_time.h"
 
 namespace gandem {
 
@@ -11,12 +12,13 @@ RoundGate::Answer RoundGate::Start(int64_t round, absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   // A round that another role of this process has begun is not a new one.
   if (round <= started_) return Answer::kStart;
-  if (!mu_.AwaitWithDeadline(
-          absl::Condition(
-              +[](RoundGate* gate)
-                   ABSL_NO_THREAD_SAFETY_ANALYSIS { return gate->MayAnswer(); },
-              this),
-          deadline)) {
+  if (!AwaitUntil(&mu_,
+                  absl::Condition(
+                      +[](RoundGate* gate) ABSL_NO_THREAD_SAFETY_ANALYSIS {
+                        return gate->MayAnswer();
+                      },
+                      this),
+                  deadline)) {
     return Answer::kHold;
   }
   if (round > last_round_) return Answer::kPastEnd;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/roles/run_roles.h"
 
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "common/status.h"
 #include "training/state/catch_torch.h"
 
@@ -16,7 +16,7 @@ absl::StatusOr<AdvanceResult> AdvanceFar(TrainingRole& role,
   while (true) {
     if (options.interrupted) GANDEM_RETURN_IF_ERROR(options.interrupted());
     const absl::StatusOr<AdvanceResult> progress =
-        role.Advance(patience > absl::ZeroDuration() ? absl::Now() + patience
+        role.Advance(patience > absl::ZeroDuration() ? MonotonicNow() + patience
                                                      : absl::InfinitePast());
     GANDEM_RETURN_IF_ERROR(progress.status());
     if (*progress != AdvanceResult::kAdvanced) return progress;

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
 #include "common/trace/trace.h"
 
 namespace gandem {
@@ -31,11 +31,11 @@ CollectiveStats RoundTimer::stats() const {
 
 absl::Time RoundTimer::Begin(Wait wait) {
   if (wait == kSync) at_sync_ = stats();
-  return absl::Now();
+  return MonotonicNow();
 }
 
 void RoundTimer::End(Wait wait, absl::Time begin) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = MonotonicNow();
   waits_[wait] += now - begin;
   RecordSpan(kWaitNames[wait], begin, now);
   if (wait != kSync) return;
@@ -45,7 +45,7 @@ void RoundTimer::End(Wait wait, absl::Time begin) {
 }
 
 void RoundTimer::EndRound(RoundMetrics& metrics) {
-  const absl::Time now = absl::Now();
+  const absl::Time now = MonotonicNow();
   const CollectiveStats now_stats = stats();
   const CollectiveStats round = Difference(now_stats, at_start_);
   const CollectiveStats elsewhere = Difference(round, in_sync_);

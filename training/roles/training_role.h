@@ -16,10 +16,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "collective/collective.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/monotonic_time.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
@@ -146,7 +146,7 @@ class RoundTimer {
   CollectiveStats stats() const;
 
   const Collective* const fleet_;
-  absl::Time start_ = absl::Now();
+  absl::Time start_ = MonotonicNow();
   absl::Duration waits_[kNumWaits] = {};
   CollectiveStats at_start_;  // of the round
   CollectiveStats at_sync_;   // at the last Begin(kSync)

@@ -74,5 +74,16 @@ TEST(SignalsDeathTest, TakesOnlyBlockedSignals) {
   EXPECT_DEATH(SignalThread({SIGWINCH}, [](int) {}), "sigismember");
 }
 
+TEST(SignalsTest, IgnoredSignalsAreNotHeard) {
+  for (const int signal_number : {SIGUSR1, SIGUSR2}) {
+    ASSERT_NE(signal(signal_number, SIG_DFL), SIG_ERR);
+  }
+  EXPECT_EQ(SignalsToHear({SIGUSR1, SIGUSR2}),
+            (std::vector<int>{SIGUSR1, SIGUSR2}));
+  ASSERT_NE(signal(SIGUSR1, SIG_IGN), SIG_ERR);
+  EXPECT_EQ(SignalsToHear({SIGUSR1, SIGUSR2}), std::vector<int>{SIGUSR2});
+  ASSERT_NE(signal(SIGUSR1, SIG_DFL), SIG_ERR);
+}
+
 }  // namespace
 }  // namespace gandem

@@ -11,6 +11,7 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 TEST(AddressTest, ParsesAndPrints) {
@@ -77,7 +78,19 @@ TEST(AddressTest, OnlyThisHostMayConnect) {
                 StatusIs(absl::StatusCode::kFailedPrecondition,
                          HasSubstr("--insecure_network")))
         << text;
+  }
+  for (const char* text : {"10.0.0.1:1", "[::2]:1", "host:1"}) {
     EXPECT_OK(CheckListenAddress(*ParseAddress(text), true)) << text;
+  }
+}
+
+TEST(AddressTest, AnAddressThatOthersCannotConnectToIsRefused) {
+  for (const char* text : {"0.0.0.0:7000", "[::]:7000"}) {
+    EXPECT_THAT(CheckListenAddress(*ParseAddress(text), true),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(text), HasSubstr("give one of this "
+                                                          "host: "))))
+        << text;
   }
 }
 

@@ -16,6 +16,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/thread.h"
 #include "common/trace/trace_writer.h"
 #include "tests/testing/status_matchers.h"
@@ -29,8 +30,8 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
 void LetTimePass() {
-  const absl::Time end = absl::Now() + absl::Microseconds(50);
-  while (absl::Now() < end) {
+  const absl::Time end = MonotonicNow() + absl::Microseconds(50);
+  while (MonotonicNow() < end) {
   }
 }
 
@@ -60,7 +61,7 @@ class TraceTest : public ::testing::Test {
 };
 
 TEST_F(TraceTest, ASpanLiesWithinTheOneAroundIt) {
-  const absl::Time before = absl::Now();
+  const absl::Time before = MonotonicNow();
   {
     const auto writer = Start();
     {
@@ -88,7 +89,7 @@ TEST_F(TraceTest, ASpanLiesWithinTheOneAroundIt) {
   EXPECT_LE(begin("forward") + 50, end("forward"));
   EXPECT_LE(end("forward"), begin("backward"));
   EXPECT_LE(end("backward"), end("round"));
-  EXPECT_LE(end("round"), absl::ToUnixMicros(absl::Now()));
+  EXPECT_LE(end("round"), absl::ToUnixMicros(MonotonicNow()));
   EXPECT_EQ(spans["round"].at("args"), Json({{"round", 7}}));
   EXPECT_FALSE(spans["forward"].contains("args"));
   for (const auto& [name, span] : spans) {
@@ -103,10 +104,10 @@ TEST_F(TraceTest, ThreadsAndTheProcessHaveNames) {
     const auto writer = Start({.interval = absl::Minutes(1)});
     RecordInstant("run epoch", {"epoch", 3});
     Thread worker("collective", [] {
-      RecordSpan("all-reduce", absl::Now(), absl::Now(), {"bytes", 64});
+      RecordSpan("all-reduce", MonotonicNow(), MonotonicNow(), {"bytes", 64});
     });
     worker.Join();
-    RecordSpan("round", absl::Now(), absl::Now(), {},
+    RecordSpan("round", MonotonicNow(), MonotonicNow(), {},
                TraceTrack::kDiscriminatorRounds);
   }
   std::map<int64_t, std::string> threads;

@@ -25,6 +25,7 @@
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
@@ -114,6 +115,9 @@ class PlayedWorker {
     }
     const bool serves = RoleOf(play_.role) == DISCRIMINATOR;
     JoinRequest ready;
+    const auto proof = ReadFolderProof(start.run_dir(), start.proof_file());
+    if (!proof.ok()) return Fail(proof.status());
+    ready.set_proof(*proof);
     if (serves) ready.set_exchange_address("unix:/tmp/played");
     const auto joined = client_->Join(ready, absl::Now() + absl::Seconds(60));
     if (!joined.ok()) return Fail(joined.status());

@@ -23,11 +23,13 @@
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/process/child_process.h"
 #include "common/process/exit_code.h"
+#include "tests/pipeline/idx_files.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -49,7 +51,7 @@ using ::testing::StartsWith;
 constexpr char kRecipe[] = R"(
   name: "played"
   rounds: 40
-  data { idx_images: "/dev/null" }
+  data { idx_images: "$IMAGES" idx_labels: "" }
   generator { network { mlp { hidden: 8 } } batch_size: 4
               optimizer { adam {} } }
   discriminator { network { mlp { hidden: 8 } } batch_size: 4
@@ -61,7 +63,10 @@ constexpr char kRecipe[] = R"(
 class TrainCommandTest : public ::testing::Test {
  protected:
   TrainCommandTest() {
-    EXPECT_OK(WriteFile(recipe_, kRecipe));
+    const std::string images = gandem::testing::WritePlain(
+        folder_ / "images", gandem::testing::IdxBytes({1, 1, 2}, {0, 255}));
+    EXPECT_OK(WriteFile(recipe_,
+                        absl::StrReplaceAll(kRecipe, {{"$IMAGES", images}})));
     // Workers whose `gandem` was killed become our children.
     prctl(PR_SET_CHILD_SUBREAPER, 1);
   }
@@ -364,6 +369,8 @@ TEST_F(TrainCommandTest, ADifferentConfigIsRefusedAndAnExtensionIsNot) {
             kExitOk)
       << Output();
   EXPECT_EQ(NewestStep(), 60);
+  EXPECT_EQ(Train({"--set", "rounds=50"}), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("rounds is 50, but 60 rounds are done"));
 }
 
 TEST_F(TrainCommandTest, AnExtensionKeepsTheEndOfADecay) {

@@ -15,6 +15,7 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
 #include "common/crc32c.h"
@@ -156,17 +157,25 @@ class ControlServiceTest : public ::testing::Test {
     service_.reset();
     coordinator_.reset();
   }
+  // Of a worker that sees the run folder.
+  JoinRequest Ready(const RegisterReply& registered) const {
+    JoinRequest ready;
+    ready.set_proof(
+        ReadFolderProof(run_dir_.path(), registered.proof_file()).value_or(""));
+    return ready;
+  }
   // Both workers register and join, as two processes would.
   void StartRun(absl::Duration interval = absl::Milliseconds(5)) {
     const absl::Time deadline = absl::Now() + kLong;
-    ASSERT_OK(generator_->client().Register(deadline));
+    ASSERT_OK_AND_ASSIGN(const RegisterReply registered,
+                         generator_->client().Register(deadline));
     ASSERT_OK(discriminator_->client().Register(deadline));
+    JoinRequest ready = Ready(registered);
     absl::StatusOr<JoinReply> generator_joined;
     {
-      const Thread other("generator", [&] {
-        generator_joined = generator_->client().Join({}, deadline);
+      const Thread other("generator", [&, ready] {
+        generator_joined = generator_->client().Join(ready, deadline);
       });
-      JoinRequest ready;
       ready.set_exchange_address("unix:/tmp/x");
       ASSERT_OK(discriminator_->client().Join(ready, deadline));
     }
@@ -422,11 +431,13 @@ TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
 
 TEST_F(ControlServiceTest, CancelEndsAWaitingCall) {
   const absl::Time deadline = absl::Now() + kLong;
-  ASSERT_OK(generator_->client().Register(deadline));
+  ASSERT_OK_AND_ASSIGN(const RegisterReply registered,
+                       generator_->client().Register(deadline));
   absl::StatusOr<JoinReply> reply;
   {
-    const Thread waiting(
-        "waiting", [&] { reply = generator_->client().Join({}, deadline); });
+    const Thread waiting("waiting", [&] {
+      reply = generator_->client().Join(Ready(registered), deadline);
+    });
     generator_->client().Cancel();
   }
   EXPECT_THAT(reply, StatusIs(absl::StatusCode::kCancelled));

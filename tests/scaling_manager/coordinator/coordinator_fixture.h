@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/crc32c.h"
@@ -85,8 +86,21 @@ class CoordinatorFixture : public ::testing::Test {
         std::span(options_.config_text.data(), options_.config_text.size()))));
     return coordinator_->Register(request);
   }
+  // The proof of a worker that sees the run folder.
+  std::string Proof() const {
+    const std::string state = options_.run_dir + "/state";
+    const auto names = ListDirectory(state);
+    EXPECT_OK(names);
+    for (const std::string& name : *names) {
+      if (!absl::StartsWith(name, "folder-")) continue;
+      return ReadFile(absl::StrCat(state, "/", name)).value_or("");
+    }
+    ADD_FAILURE() << "there is no proof in " << state;
+    return "";
+  }
   absl::StatusOr<JoinReply> Join(const PlayedWorker& worker) {
     JoinRequest request;
+    request.set_proof(Proof());
     request.set_incarnation(worker.incarnation);
     request.set_run_epoch(worker.run_epoch);
     if (worker.key.role == DISCRIMINATOR) {

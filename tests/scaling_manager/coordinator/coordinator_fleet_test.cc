@@ -34,6 +34,7 @@ class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
   }
   JoinRequest Ready(const PlayedWorker& worker) const {
     JoinRequest request;
+    request.set_proof(Proof());
     request.set_incarnation(worker.incarnation);
     request.set_run_epoch(worker.run_epoch);
     if (worker.key.role == DISCRIMINATOR) {

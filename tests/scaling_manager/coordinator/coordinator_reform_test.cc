@@ -46,6 +46,7 @@ class CoordinatorReformTest : public gandem::testing::CoordinatorFixture {
   // As the worker with the others of its role: `in_fleet`, or alone.
   absl::StatusOr<JoinReply> Join(const PlayedWorker& worker, bool in_fleet) {
     JoinRequest request;
+    request.set_proof(Proof());
     request.set_incarnation(worker.incarnation);
     request.set_run_epoch(worker.run_epoch);
     const std::string name =
@@ -189,6 +190,7 @@ TEST_F(CoordinatorReformTest, TheRolesComputeAsBefore) {
     ASSERT_OK(Register(*worker));
   }
   JoinRequest request;
+  request.set_proof(Proof());
   request.set_incarnation(generator_.incarnation);
   request.set_run_epoch(generator_.run_epoch);
   request.set_fleet_local_address("unix:/g0");

@@ -152,6 +152,7 @@ TEST_F(CoordinatorTest, GeneratorsLearnHowTheDiscriminatorComputes) {
   ASSERT_OK(Register(generator_));
   ASSERT_OK(Register(discriminator_));
   JoinRequest request;
+  request.set_proof(Proof());
   request.set_incarnation(discriminator_.incarnation);
   request.set_run_epoch(discriminator_.run_epoch);
   request.set_exchange_address("unix:/tmp/exchange");
@@ -168,10 +169,35 @@ TEST_F(CoordinatorTest, JoinChecksTheExchangeAddress) {
   Launch(discriminator_);
   ASSERT_OK(Register(discriminator_));
   JoinRequest request;
+  request.set_proof(Proof());
   request.set_incarnation(discriminator_.incarnation);
   request.set_run_epoch(discriminator_.run_epoch);
   EXPECT_THAT(coordinator_->Join(request),
               StatusIs(absl::StatusCode::kInvalidArgument));
+}
+
+TEST_F(CoordinatorTest, AWorkerThatSeesAnotherFolderIsRefused) {
+  Open();
+  Launch(generator_);
+  ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
+  EXPECT_FALSE(registered.proof_file().empty());
+  JoinRequest request;
+  request.set_incarnation(generator_.incarnation);
+  request.set_run_epoch(generator_.run_epoch);
+  EXPECT_THAT(
+      coordinator_->Join(request),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr(run_dir_.path())));
+  request.set_proof(Proof());
+  EXPECT_OK(coordinator_->Join(request));
+}
+
+TEST_F(CoordinatorTest, TheProofOfTheFolderOutlivesState) {
+  Open();
+  ASSERT_OK(RemoveAll(run_dir_ / "state"));
+  Launch(generator_);
+  ASSERT_OK_AND_ASSIGN(const RegisterReply registered, Register(generator_));
+  EXPECT_TRUE(PathExists(run_dir_ / registered.proof_file()));
+  EXPECT_OK(Join(generator_));
 }
 
 class CoordinatorHostsTest : public CoordinatorTest {
@@ -187,6 +213,7 @@ class CoordinatorHostsTest : public CoordinatorTest {
   }
   absl::StatusOr<JoinReply> JoinWithAddress(const std::string& address) {
     JoinRequest request;
+    request.set_proof(Proof());
     request.set_incarnation(discriminator_.incarnation);
     request.set_run_epoch(discriminator_.run_epoch);
     request.set_exchange_address(address);

@@ -10,6 +10,7 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
@@ -52,6 +53,22 @@ TEST_F(JoiningTest, EachRoleTellsItsOwnAddresses) {
   EXPECT_THAT(
       CheckJoin(members_, discriminator, At(std::string(5000, 'a'), "")),
       StatusIs(kInvalidJoin, HasSubstr("too long")));
+}
+
+TEST_F(JoiningTest, AWorkerProvesThatItSeesTheRunFolder) {
+  const Place& generator = Register({GENERATOR, 0}, "there");
+  const FolderProof proof = {.file = "state/folder-1", .text = "secret"};
+  JoinRequest request;
+  const auto refused = StatusIs(
+      kInvalidJoin,
+      AllOf(HasSubstr("generator 0 on there does not see the run folder "
+                      "'/runs/a'"),
+            HasSubstr("--run_dir")));
+  EXPECT_THAT(CheckProof(generator, request, proof, "/runs/a"), refused);
+  request.set_proof("another");
+  EXPECT_THAT(CheckProof(generator, request, proof, "/runs/a"), refused);
+  request.set_proof("secret");
+  EXPECT_OK(CheckProof(generator, request, proof, "/runs/a"));
 }
 
 TEST_F(JoiningTest, ALaterWorkerOnAnotherHostMakesAnEarlierOneUnready) {

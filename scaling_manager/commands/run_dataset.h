@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dataset of a run, before its workers start: that it can be opened, and
+// whether one that was moved is the one that the run began with.
+//
+// Owner: `gandem train`. Thread safety: one thread.
+// Errors: name the field of the config (data.idx_images ...) and the file.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// How long a file system may take to open a file.
+inline constexpr absl::Duration kOpenDatasetLimit = absl::Seconds(10);
+
+// Workers have other working directories.
+void MakePathsAbsolute(DataConfig& data);
+
+// Opens and reads it as the workers do, and gives it up again.
+//   NOT_FOUND ...      the system's error.
+//   INVALID_ARGUMENT   a pipe or a device; or what OpenDataset says.
+//   DATA_LOSS          truncated or damaged.
+//   DEADLINE_EXCEEDED  its mount hangs.
+absl::Status CheckDataset(const DataConfig& data,
+                          absl::Duration limit = kOpenDatasetLimit);
+
+// "FIELD SHA-256" of each file, a line each: equal texts are equal datasets.
+absl::StatusOr<std::string> DatasetContents(const DataConfig& data);
+
+// Writes DatasetContents to run_dir/state/ for TakeMovedDataset.
+absl::Status RecordDataset(const std::string& run_dir, const DataConfig& data);
+bool HasDatasetRecord(const std::string& run_dir);
+
+// Where `data` names other files than `old` with the content that was recorded,
+// gives `old` their names: that is no difference.
+absl::Status TakeMovedDataset(const std::string& run_dir,
+                              const DataConfig& data, DataConfig& old);
+
+}  // namespace gandem

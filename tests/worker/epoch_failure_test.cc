@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/epoch_failure.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+TEST(EpochFailureTest, AFileThatIsGoneMayComeBack) {
+  for (const absl::Status& gone : {absl::NotFoundError("no images"),
+                                   absl::PermissionDeniedError("no images")}) {
+    EXPECT_THAT(JudgeFailure(gone, /*has_begun=*/true),
+                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no images")));
+    EXPECT_EQ(JudgeFailure(gone, /*has_begun=*/false), gone);
+  }
+}
+
+TEST(EpochFailureTest, WhatIsDamagedAtTheStartStaysSo) {
+  const absl::Status damaged = absl::DataLossError("truncated");
+  EXPECT_THAT(
+      JudgeFailure(damaged, /*has_begun=*/false),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("truncated")));
+  EXPECT_EQ(JudgeFailure(damaged, /*has_begun=*/true), damaged);
+}
+
+TEST(EpochFailureTest, OtherFailuresAreToldAsTheyAre) {
+  for (const bool has_begun : {false, true}) {
+    EXPECT_OK(JudgeFailure(absl::OkStatus(), has_begun));
+    EXPECT_THAT(JudgeFailure(absl::InternalError("bug"), has_begun),
+                StatusIs(absl::StatusCode::kInternal));
+  }
+}
+
+TEST(EpochFailureTest, OthersCutOffAndFallSilent) {
+  EXPECT_TRUE(MayBeTheirs(absl::UnavailableError("")));
+  EXPECT_TRUE(MayBeTheirs(absl::CancelledError("")));
+  EXPECT_TRUE(MayBeTheirs(absl::AbortedError("")));
+  EXPECT_FALSE(MayBeTheirs(absl::DataLossError("")));
+  EXPECT_FALSE(MayBeTheirs(absl::OkStatus()));
+}
+
+}  // namespace
+}  // namespace gandem

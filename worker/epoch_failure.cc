@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/epoch_failure.h"
+
+namespace gandem {
+
+bool MayBeTheirs(const absl::Status& failure) {
+  return absl::IsUnavailable(failure) || absl::IsCancelled(failure) ||
+         absl::IsAborted(failure);
+}
+
+absl::Status JudgeFailure(absl::Status failure, bool has_begun) {
+  const bool is_missing =
+      absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
+  // A file that could be read before: its mount may come back.
+  if (has_begun && is_missing) return absl::DataLossError(failure.message());
+  // It would be damaged again.
+  if (!has_begun && absl::IsDataLoss(failure)) {
+    return absl::FailedPreconditionError(failure.message());
+  }
+  return failure;
+}
+
+}  // namespace gandem

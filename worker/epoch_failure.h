@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a failure of a run epoch says: whose fault it may be, and whether the
+// next try may end in another way.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include "absl/status/status.h"
+
+namespace gandem {
+
+// As what waits for others may fail.
+bool MayBeTheirs(const absl::Status& failure);
+
+// How the failure of the round loop is told: what may be different at the next
+// try, and what the user must repair. `has_begun`: a round of the epoch was.
+absl::Status JudgeFailure(absl::Status failure, bool has_begun);
+
+}  // namespace gandem
