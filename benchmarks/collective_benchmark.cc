@@ -42,6 +42,7 @@
 #include "collective/ring_collective.h"
 #include "common/check.h"
 #include "common/rpc/socket_folder.h"
+#include "tests/testing/test_credentials.h"
 
 namespace gandem {
 namespace {
@@ -338,6 +339,7 @@ nlohmann::json MeasureAndReport(Job job) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
+  gandem::testing::UseTestCredentials();
   CLI::App app("All-reduce of collective/ against Gloo and a plain ring");
   gandem::Job job;
   job.bytes = {4 << 10, 64 << 10, 1 << 20, 16 << 20, 64 << 20, 256 << 20};

@@ -29,6 +29,7 @@
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_client.h"
 #include "exchange/rpc/exchange_server.h"
+#include "tests/testing/test_credentials.h"
 
 namespace gandem {
 namespace {
@@ -236,6 +237,7 @@ nlohmann::json Measure(int64_t batches, int64_t repetitions) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
+  gandem::testing::UseTestCredentials();
   CLI::App app("MB/s of the exchange against a plain socket");
   int64_t batches = 500;
   int64_t repetitions = 5;

@@ -8,7 +8,7 @@
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
 # Labels with a meaning: `long` (not in CI), `gpu` (may skip where none is),
-# `plain` (takes minutes with a sanitizer, and has nothing for it to find).
+# `plain` (not with sanitizers: takes minutes, or disturbs them).
 
 # All binaries together: what a user runs, without tests and benchmarks.
 add_custom_target(gandem_programs)

@@ -107,6 +107,10 @@ class Collective {
   // Zeros where nothing is measured: NCCL.
   virtual CollectiveStats stats() const { return {}; }
 
+  // The rank that holds a caller of Wait up just now; -1: none does, or it is
+  // not known.
+  virtual int waits_for() const { return -1; }
+
  private:
   // Never fails: what is wrong comes out of Wait.
   virtual Ticket Submit(const Operation& operation) = 0;

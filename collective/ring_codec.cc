@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/files/printable.h"
 #include "common/status.h"
 #include "common/wire_header.h"
 #include "proto/collective.pb.h"
@@ -182,7 +183,7 @@ absl::StatusOr<RingFrame> DecodeRingFrame(std::span<const SharedBytes> pieces,
       return Malformed(absl::StrCat("code ", header.code()));
     }
     frame.reason = absl::Status(static_cast<absl::StatusCode>(header.code()),
-                                header.message());
+                                Printable(header.message(), kMaxReasonBytes));
   }
   return frame;
 }

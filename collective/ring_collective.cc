@@ -8,7 +8,10 @@
 #include "collective/transport_collective.h"
 #include "common/faults.h"
 #include "common/monotonic_time.h"
+#include "common/process/log.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/listen_check.h"
 #include "common/status.h"
 #include "proto/collective.grpc.pb.h"
 
@@ -33,8 +36,8 @@ class Service final
 
  private:
   grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* Connect(
-      grpc::CallbackServerContext*) override {
-    return RingStreams::Serve(streams_);
+      grpc::CallbackServerContext* call) override {
+    return RingStreams::Serve(streams_, *call);
   }
 
   const std::shared_ptr<RingStreams> streams_;
@@ -54,11 +57,10 @@ class Listener : public RingListener {
         network_service_(streams_) {}
 
   absl::Status Listen(const Options& options) {
-    GANDEM_ASSIGN_OR_RETURN(
-        local_, Listen(options.local_address, false, local_service_));
-    GANDEM_ASSIGN_OR_RETURN(
-        network_, Listen(options.network_address, options.insecure_network,
-                         network_service_));
+    GANDEM_ASSIGN_OR_RETURN(local_,
+                            Listen(options.local_address, local_service_));
+    GANDEM_ASSIGN_OR_RETURN(network_,
+                            Listen(options.network_address, network_service_));
     if (local_ == nullptr && network_ == nullptr) {
       return absl::InvalidArgumentError(
           "ring: a rank needs a local_address or a network_address to listen "
@@ -82,12 +84,11 @@ class Listener : public RingListener {
 
  private:
   absl::StatusOr<std::unique_ptr<RpcServer>> Listen(const std::string& address,
-                                                    bool insecure_network,
                                                     Service& service) {
     if (address.empty()) return nullptr;
     return RpcServer::Start({.address = address,
-                             .insecure_network = insecure_network,
-                             .rpc = TheRpcOptions()},
+                             .rpc = TheRpcOptions(),
+                             .connections = streams_->connections()},
                             [&](grpc::ServerBuilder& builder) {
                               builder.RegisterService(&service);
                               builder.AddChannelArgument(
@@ -169,6 +170,9 @@ class RingTransport : public Transport {
   std::string waits_for() const override {
     return streams_->core().waits_for();
   }
+  int rank_waited_for() const override {
+    return streams_->core().rank_waited_for();
+  }
 
  private:
   const std::unique_ptr<Listener> listener_;
@@ -181,6 +185,20 @@ class RingTransport : public Transport {
 const std::string& AddressFor(const RingPeer& peer, const RingPeer& self) {
   const bool is_local = peer.host == self.host && !peer.local_address.empty();
   return is_local ? peer.local_address : peer.network_address;
+}
+
+// The peer listens before anybody is told where. If its unix socket cannot be
+// reached all the same (another mount namespace, another user), its network
+// address may be.
+absl::StatusOr<std::string> ReachableAddress(const RingPeer& peer,
+                                             const RingPeer& self) {
+  const std::string& first = AddressFor(peer, self);
+  GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(first));
+  if (!parsed.is_unix() || peer.network_address.empty()) return first;
+  const absl::Status answers = CheckUnixSocketAnswers(parsed);
+  if (answers.ok()) return first;
+  GANDEM_LOG_WARN("{}: using {}", answers, peer.network_address);
+  return peer.network_address;
 }
 
 }  // namespace
@@ -221,9 +239,10 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
                                      peer.host == self.host);
     channels.emplace_back();
     if (rank == options.rank) continue;
-    GANDEM_ASSIGN_OR_RETURN(
-        channels.back(),
-        CreateChannel(AddressFor(peer, self), TheRpcOptions()));
+    GANDEM_ASSIGN_OR_RETURN(const std::string address,
+                            ReachableAddress(peer, self));
+    GANDEM_ASSIGN_OR_RETURN(channels.back(),
+                            CreateChannel(address, TheRpcOptions()));
   }
   GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(runner, size));
   std::unique_ptr<Listener> own(static_cast<Listener*>(listener.release()));

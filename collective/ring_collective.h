@@ -34,7 +34,6 @@ class RingListener {
     std::string local_address = {};
     // "host:port", for ranks of other hosts; empty: none.
     std::string network_address = {};
-    bool insecure_network = false;  // see CheckListenAddress
   };
 
   //   INVALID_ARGUMENT  no address at all.
@@ -49,9 +48,10 @@ class RingListener {
 };
 
 struct RingPeer {
-  std::string host = {};             // ranks with the same text share a host
-  std::string local_address = {};    // for ranks of its host
-  std::string network_address = {};  // for all others, or if that is empty
+  std::string host = {};           // ranks with the same text share a host
+  std::string local_address = {};  // for ranks of its host
+  // For all others, or if that is empty or cannot be reached.
+  std::string network_address = {};
   int64_t incarnation = 0;
 };
 

@@ -370,6 +370,18 @@ bool RingCore::has_failed() const {
   return !failure_.ok();
 }
 
+int RingCore::rank_waited_for() const {
+  absl::MutexLock lock(&mu_);
+  if (receiving_from_ >= 0) return receiving_from_;
+  if (sending_to_ >= 0) return sending_to_;
+  for (int rank = 0; rank < size(); ++rank) {
+    if (rank != identity_.rank && peers_[rank].link < Link::kAccepted) {
+      return rank;
+    }
+  }
+  return -1;
+}
+
 std::string RingCore::waits_for() const {
   absl::MutexLock lock(&mu_);
   if (receiving_from_ >= 0) {

@@ -75,6 +75,7 @@ class RingCore {
   void Fail(absl::Status reason);
   bool has_failed() const;
   std::string waits_for() const;
+  int rank_waited_for() const;  // the first of them; -1: nobody
 
  private:
   // In the order of its life.

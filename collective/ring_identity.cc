@@ -18,18 +18,14 @@ absl::Status RingIdentity::CheckSender(const RingFrame& frame) const {
         absl::StrCat("membership epoch ", frame.membership_epoch, " of rank ",
                      frame.rank, " is over, this is ", membership_epoch));
   }
-  const int64_t incarnation = incarnations[frame.rank];
-  if (frame.membership_epoch == membership_epoch &&
-      frame.incarnation < incarnation) {
-    return absl::AbortedError(absl::StrCat("incarnation ", frame.incarnation,
-                                           " of rank ", frame.rank,
-                                           " was superseded by ", incarnation));
-  }
-  if (frame.membership_epoch > membership_epoch ||
-      frame.incarnation > incarnation) {
+  if (frame.membership_epoch > membership_epoch) {
     return absl::UnavailableError(absl::StrCat(
-        "rank ", rank, " is still in membership epoch ", membership_epoch,
-        ", with incarnation ", incarnation, " of rank ", frame.rank));
+        "rank ", rank, " is still in membership epoch ", membership_epoch));
+  }
+  // It does not say which one is: a stranger would know it then.
+  if (frame.incarnation != incarnations[frame.rank]) {
+    return absl::AbortedError(absl::StrCat("another process is rank ",
+                                           frame.rank, " of this membership"));
   }
   return absl::OkStatus();
 }

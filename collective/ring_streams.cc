@@ -2,12 +2,14 @@
 #include "collective/ring_streams.h"
 
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "common/process/failpoint.h"
 #include "common/rpc/frame_stream.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
 
@@ -36,12 +38,15 @@ using ServerReactor =
 using ClientReactor =
     grpc::ClientBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>;
 
-// A peer's stream to this rank: OPEN, then its chunks. It answers with one
+// A peer's stream to this rank: its chunks, once OPEN has been answered with
 // ACCEPT.
 class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
  public:
-  explicit IncomingStream(std::shared_ptr<RingStreams> streams)
-      : FrameStream(kMaxRingMessageBytes), streams_(std::move(streams)) {}
+  IncomingStream(std::shared_ptr<RingStreams> streams,
+                 const grpc::CallbackServerContext& call)
+      : FrameStream(kMaxRingMessageBytes, call),
+        streams_(std::move(streams)),
+        peer_(call.peer()) {}
 
   void Begin(std::shared_ptr<IncomingStream> self) {
     streams_->Add(self);
@@ -56,6 +61,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
       if (!admitted) return false;
       GANDEM_FAILPOINT("ring.admitted");
       from_ = frame.rank;
+      streams_->connections()->NoteKnown(peer_);
       accept_ = core.AcceptFrame(frame.rank);
       streams_->SetPeer(*from_, this);
       return true;
@@ -81,12 +87,15 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
     Finish(ToGrpcStatus(reason));
   }
   bool MayEndWhileWriting() const override { return false; }
+  // It may wait long to be admitted.
+  void OnCancel() override { NotePeerIsGone(); }
   void OnDone() override {
     streams_->Remove(this);
     Release();
   }
 
   const std::shared_ptr<RingStreams> streams_;
+  const std::string peer_;  // of the connection
   // In the strand only.
   std::optional<int> from_;  // since it was admitted
   std::optional<RingFrame> accept_;
@@ -105,6 +114,8 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   void Begin(std::shared_ptr<OutgoingStream> self) {
     // The peer's server may start later than this rank.
     context_.set_wait_for_ready(true);
+    GANDEM_FAILPOINT("ring.before_open");
+    SayOpening(RingCodec::Encode(streams_->core().OpenFrame(to_)), context_);
     stub_.PrepareBidiStreamingCall(&context_, "/gandem.Ring/Connect",
                                    grpc::StubOptions(), this);
     // Until End(): pokes start reads and writes from any thread.
@@ -126,10 +137,6 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   }
 
   std::optional<RingFrame> NextFrame() override {
-    if (!std::exchange(is_open_, true)) {
-      GANDEM_FAILPOINT("ring.before_open");
-      return streams_->core().OpenFrame(to_);
-    }
     std::optional<RingFrame> frame = streams_->core().NextFor(to_);
     if (frame.has_value() && frame->kind == RingFrameKind::kChunk) {
       GANDEM_FAILPOINT("ring.before_send");
@@ -155,13 +162,13 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   const int to_;
   grpc::GenericStub stub_;
   grpc::ClientContext context_;
-  bool is_open_ = false;  // in the strand only
   absl::Status failure_;  // ours; written before the call's hold is given up
 };
 
 grpc::ServerBidiReactor<grpc::ByteBuffer, grpc::ByteBuffer>* RingStreams::Serve(
-    const std::shared_ptr<RingStreams>& streams) {
-  auto stream = std::make_shared<IncomingStream>(streams);
+    const std::shared_ptr<RingStreams>& streams,
+    const grpc::CallbackServerContext& call) {
+  auto stream = std::make_shared<IncomingStream>(streams, call);
   IncomingStream* const reactor = stream.get();
   reactor->Begin(std::move(stream));
   return reactor;

@@ -41,6 +41,8 @@ class Transport {
 
   // On whom the thread waits just now, for error messages; may be empty.
   virtual std::string waits_for() const = 0;
+  // The first of them; -1: nobody.
+  virtual int rank_waited_for() const { return -1; }
 };
 
 }  // namespace gandem

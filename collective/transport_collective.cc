@@ -52,7 +52,9 @@ class TransportCollective : public Collective {
     if (!is_ready) {
       const TraceSpan span("collective wait");
       const absl::Time begin = MonotonicNow();
+      ++waiters_;
       is_ready = AwaitUntil(&mu_, absl::Condition(&ready), deadline);
+      --waiters_;
       waited_ += MonotonicNow() - begin;
     }
     if (!is_ready) return NotDone(ticket);
@@ -66,6 +68,11 @@ class TransportCollective : public Collective {
                                         : MonotonicNow() - busy_since_;
     return {
         .sent_bytes = sent_bytes_, .busy = busy_ + now_busy, .waited = waited_};
+  }
+
+  int waits_for() const override {
+    absl::MutexLock lock(&mu_);
+    return waiters_ > 0 ? transport_->rank_waited_for() : -1;
   }
 
   void Close(absl::Status reason) override {
@@ -160,6 +167,7 @@ class TransportCollective : public Collective {
   // When waiting_ became not empty; valid while it is.
   absl::Time busy_since_ ABSL_GUARDED_BY(mu_);
   absl::Duration waited_ ABSL_GUARDED_BY(mu_);
+  int waiters_ ABSL_GUARDED_BY(mu_) = 0;
   Thread thread_;  // last: it uses all of the above
 };
 

@@ -8,6 +8,6 @@
 int main(int argc, char** argv) {
   return gandem::WorkerMain(gandem::COLOCATED,
                             {.generator = gandem::MakeGeneratorRole,
-                             .discriminator = gandem::MakeDiscriminatorRole},
+                             .discriminator = gandem::DiscriminatorRoles()},
                             argc, argv);
 }

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
@@ -46,24 +45,6 @@ absl::Status DiscriminatorRole::RestoreMore(const TensorReader& state) {
   return feedback_->Restore(state);
 }
 
-std::string DiscriminatorRole::Position() const {
-  switch (phase_) {
-    case Phase::kGive:
-      return absl::StrCat("discriminator gives feedback up to round ",
-                          feedback_->last_round_due(), " before round ",
-                          round());
-    case Phase::kGate:
-    case Phase::kLeave:
-      return absl::StrCat("discriminator before round ", round());
-    case Phase::kTrain:
-      break;
-  }
-  const DiscriminatorOp& op = ops_[next_op_];
-  return absl::StrCat("discriminator in round ", round(), " step ", op.step,
-                      op.kind == Kind::kTake ? " wants image " : " at image ",
-                      op.range.first);
-}
-
 absl::StatusOr<AdvanceResult> DiscriminatorRole::Next(absl::Time deadline) {
   switch (phase_) {
     case Phase::kGive:
@@ -102,6 +83,7 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
 
 absl::StatusOr<AdvanceResult> DiscriminatorRole::Leave(absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
+  NoteWait(WorkerPosition::FINISH, GENERATOR);
   GANDEM_ASSIGN_OR_RETURN(const WaitEnd end,
                           exchange_->WaitForGenerators(deadline));
   return end == WaitEnd::kAsked ? AdvanceResult::kWaiting
@@ -142,9 +124,10 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
   const IndexRange slice = RankSlice(options_.schedule.discriminator_batch,
                                      options_.rank, options_.fleet_size);
   if (real_step_ != updates()) {
-    GANDEM_ASSIGN_OR_RETURN(real_, timer()->Timed(RoundTimer::kData, [&] {
-      return parts_.real_images(updates(), deadline);
-    }));
+    GANDEM_ASSIGN_OR_RETURN(
+        real_, timer()->Timed(RoundTimer::kData, {WorkerPosition::DATA}, [&] {
+          return parts_.real_images(updates(), deadline);
+        }));
     real_step_ = updates();
     objective_.BeginStep(updates(), real_.images_NCHW, slice.first);
   }
@@ -167,10 +150,14 @@ absl::StatusOr<WaitEnd> DiscriminatorRole::Take(const DiscriminatorOp& op,
   // below ends when somebody wants it.
   GANDEM_RETURN_IF_ERROR(feedback_->Offer(updates()));
   GANDEM_ASSIGN_OR_RETURN(
-      TakenImages taken, timer()->Timed(RoundTimer::kImages, [&] {
-        return exchange_->TakeImages(round(), op.range.first, op.range.count,
-                                     deadline);
-      }));
+      TakenImages taken,
+      timer()->Timed(
+          RoundTimer::kImages, {WorkerPosition::IMAGES, GENERATOR},
+          [this] { return exchange_->waits_for(); },
+          [&] {
+            return exchange_->TakeImages(round(), op.range.first,
+                                         op.range.count, deadline);
+          }));
   if (taken.end == WaitEnd::kAsked) return WaitEnd::kAsked;
   GANDEM_FAILPOINT("discriminator.after_take");
   for (const ImageBatch& piece : taken.pieces) {

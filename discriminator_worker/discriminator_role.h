@@ -13,7 +13,6 @@
 
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "discriminator_worker/discriminator_objective.h"
@@ -56,8 +55,6 @@ class DiscriminatorRole : public RoundRole {
   DiscriminatorRole(RoleOptions options, Parts parts,
                     DiscriminatorExchange* exchange, RoleServices services);
 
-  std::string Position() const override;
-
  private:
   enum class Phase { kGive, kGate, kTrain, kLeave };
 
@@ -97,11 +94,10 @@ class DiscriminatorRole : public RoundRole {
 };
 
 // Builds the discriminator's role of a run from its plan: network, optimizer,
-// real images, and the state of a checkpoint.
+// real images, and the state of a checkpoint. One factory for all run epochs of
+// a process: it keeps the dataset (kept_dataset.h).
 // Errors: what is wrong with the config, the dataset, the device or the
 // checkpoint; Torch exceptions.
-absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
-    const RunPlan& plan, const RoleSetup& setup,
-    DiscriminatorExchange* exchange);
+RoleFactory<DiscriminatorExchange> DiscriminatorRoles();
 
 }  // namespace gandem

@@ -44,9 +44,14 @@ class ImageGradientGiver : public FeedbackGiver {
   absl::Status AnswerNext(int64_t due_round, absl::Time deadline) {
     if (!request_.has_value()) {
       GANDEM_ASSIGN_OR_RETURN(
-          request_, parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-            return parts_.exchange->NextFeedbackRequest(due_round, deadline);
-          }));
+          request_,
+          parts_.timer->Timed(
+              RoundTimer::kFeedback, {WorkerPosition::IMAGES, GENERATOR},
+              [this] { return parts_.exchange->waits_for(); },
+              [&] {
+                return parts_.exchange->NextFeedbackRequest(due_round,
+                                                            deadline);
+              }));
     }
     GANDEM_RETURN_IF_ERROR(TakeRealImages(request_->round, deadline));
     return Answer(*std::exchange(request_, std::nullopt));
@@ -56,7 +61,8 @@ class ImageGradientGiver : public FeedbackGiver {
     if (!parts_.real_images) return absl::OkStatus();
     while (real_round_ < round) {
       GANDEM_ASSIGN_OR_RETURN(
-          real_, parts_.timer->Timed(RoundTimer::kData, [&] {
+          real_,
+          parts_.timer->Timed(RoundTimer::kData, {WorkerPosition::DATA}, [&] {
             return parts_.real_images(real_round_ + 1, deadline);
           }));
       ++real_round_;

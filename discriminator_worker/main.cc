@@ -6,6 +6,6 @@
 
 int main(int argc, char** argv) {
   return gandem::WorkerMain(gandem::DISCRIMINATOR,
-                            {.discriminator = gandem::MakeDiscriminatorRole},
+                            {.discriminator = gandem::DiscriminatorRoles()},
                             argc, argv);
 }

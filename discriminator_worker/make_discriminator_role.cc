@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <memory>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "discriminator_worker/discriminator_role.h"
+#include "discriminator_worker/kept_dataset.h"
 #include "models/torch.h"
 #include "pipeline/prefetcher.h"
-#include "pipeline/sources/open_dataset.h"
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
@@ -50,15 +51,14 @@ absl::StatusOr<RealImageSource> ReadRealImages(
 
 // Opens the dataset: for real images, and for what generated ones are made of.
 absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
-                      const Compute& compute, DiscriminatorRole::Parts& parts) {
+                      const Compute& compute, KeptDataset& kept,
+                      DiscriminatorRole::Parts& parts) {
   const DataPlan& data = plan.data;
-  std::shared_ptr<const Dataset> dataset;
+  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
+                          kept.Open(data));
   std::shared_ptr<const PairReader> pairs;
   if (data.has_pairs()) {
-    GANDEM_ASSIGN_OR_RETURN(dataset, OpenPairs(data.files));
     pairs = std::make_shared<const PairReader>(data, dataset, compute);
-  } else {
-    GANDEM_ASSIGN_OR_RETURN(dataset, OpenDataset(data.files));
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.condition, OpenConditions(data, std::move(pairs), compute.device));
@@ -87,11 +87,9 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
     const RunPlan& plan, const RoleSetup& setup,
-    DiscriminatorExchange* exchange) {
+    DiscriminatorExchange* exchange, KeptDataset& kept) {
   const RolePlan& role_plan = plan.discriminator;
   const NetworkPlan& network_plan = role_plan.network;
   const ComputeChoice choice =
@@ -116,13 +114,23 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
-  GANDEM_RETURN_IF_ERROR(OpenData(plan, setup, compute, parts));
+  GANDEM_RETURN_IF_ERROR(OpenData(plan, setup, compute, kept, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
                       plan.exchange.feedback_format),
       std::move(parts), exchange, ServicesOf(setup));
   GANDEM_RETURN_IF_ERROR(RestoreIfResumed(setup, "discriminator", *role));
   return role;
+}
+
+}  // namespace
+
+RoleFactory<DiscriminatorExchange> DiscriminatorRoles() {
+  return [kept = std::make_shared<KeptDataset>()](
+             const RunPlan& plan, const RoleSetup& setup,
+             DiscriminatorExchange* exchange) {
+    return MakeDiscriminatorRole(plan, setup, exchange, *kept);
+  };
 }
 
 }  // namespace gandem

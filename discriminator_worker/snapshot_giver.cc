@@ -35,9 +35,13 @@ class SnapshotGiver : public FeedbackGiver {
   absl::Status GiveAllDue(absl::Time deadline) override {
     while (!to_publish_.empty()) {
       GANDEM_FAILPOINT("discriminator.before_publish");
-      GANDEM_RETURN_IF_ERROR(parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-        return parts_.exchange->PublishCritic(to_publish_.front(), deadline);
-      }));
+      GANDEM_RETURN_IF_ERROR(parts_.timer->Timed(
+          RoundTimer::kFeedback, {WorkerPosition::RECEIPT, GENERATOR},
+          [this] { return parts_.exchange->waits_for(); },
+          [&] {
+            return parts_.exchange->PublishCritic(to_publish_.front(),
+                                                  deadline);
+          }));
       to_publish_.pop_front();
     }
     return absl::OkStatus();

@@ -35,6 +35,14 @@ class CriticSlot {
            });
   }
 
+  // The first rank that lacks the critic; -1: none.
+  int Lacking() const {
+    for (size_t rank = 0; rank < acknowledged_.size(); ++rank) {
+      if (acknowledged_[rank] < newest()) return static_cast<int>(rank);
+    }
+    return -1;
+  }
+
   // Only while MayPublish().
   //   INVALID_ARGUMENT  versions must ascend.
   absl::Status Publish(CriticState critic) {

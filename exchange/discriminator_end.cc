@@ -113,6 +113,12 @@ absl::StatusOr<TakenImages> DiscriminatorEnd::TakeImages(int64_t round,
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     taken = IsExact() ? cache_.Take(round, first, count)
                       : cache_.TakeNext(round, count);
+    if (taken.ok() && taken->empty()) {
+      waits_for_ = IsExact()
+                       ? MakerOf(options_.schedule, cache_.first_missing(),
+                                 options_.num_generators)
+                       : AnyGenerator();
+    }
     return !taken.ok() || !taken->empty() || IsAskedForFeedback();
   };
   GANDEM_RETURN_IF_ERROR(
@@ -141,6 +147,7 @@ absl::StatusOr<ImageBatch> DiscriminatorEnd::NextFeedbackRequest(
                                              ledger_.oldest_unfinished()));
     wanted_feedback_round_ = std::max(wanted_feedback_round_, last);
     request = feedback_.NextRequest(last);
+    waits_for_ = AnyGenerator();
     return request.has_value();
   };
   GANDEM_RETURN_IF_ERROR(
@@ -167,6 +174,7 @@ absl::Status DiscriminatorEnd::PublishCritic(CriticState critic,
                                              absl::Time deadline) {
   absl::Status published;
   const auto attempt = [&]() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+    waits_for_ = critic_.Lacking();
     if (!critic_.MayPublish()) return false;
     GANDEM_FAILPOINT("exchange.before_publish");
     const int64_t version = critic.version;
@@ -202,6 +210,11 @@ absl::StatusOr<WaitEnd> DiscriminatorEnd::WaitForGenerators(
     if (last_finish <= now) return WaitEnd::kDone;
     if (!waited.ok() && deadline <= now) return waited;
   }
+}
+
+int DiscriminatorEnd::waits_for() const {
+  absl::MutexLock lock(&mu_);
+  return waits_for_;
 }
 
 ExchangeStats DiscriminatorEnd::stats() const {

@@ -47,6 +47,7 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   absl::Status AnswerFeedback(FeedbackBatch answer) override;
   absl::Status PublishCritic(CriticState critic, absl::Time deadline) override;
   absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) override;
+  int waits_for() const override;
   ExchangeStats stats() const override;
   void Close(absl::Status reason) override;
 
@@ -104,6 +105,8 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   void Notify() ABSL_LOCKS_EXCLUDED(mu_);
 
   bool IsExact() const { return options_.schedule.IsExact(); }
+  // The only one, or -1.
+  int AnyGenerator() const { return options_.num_generators == 1 ? 0 : -1; }
 
   const ExchangeOptions options_;  // never changes after construction
 
@@ -118,6 +121,7 @@ class DiscriminatorEnd : public DiscriminatorExchange {
   // room, because the worker trains on nothing until it has answered them.
   int64_t wanted_feedback_round_ ABSL_GUARDED_BY(mu_) = -1;
   int64_t changes_ ABSL_GUARDED_BY(mu_) = 0;  // wakes WaitUntil
+  int waits_for_ ABSL_GUARDED_BY(mu_) = -1;   // of the last attempt
   absl::Status closed_ ABSL_GUARDED_BY(mu_);  // sticky
   std::function<void()> listener_ ABSL_GUARDED_BY(mu_);
 };

@@ -129,6 +129,10 @@ class GeneratorExchange {
   // Of either direction, since the beginning: each was sent again.
   virtual int64_t messages_damaged() const = 0;
 
+  // The discriminator rank for which the last call that returned
+  // DEADLINE_EXCEEDED waits.
+  virtual int waits_for() const { return 0; }
+
   virtual void Close(absl::Status reason) = 0;
 };
 
@@ -165,6 +169,10 @@ class DiscriminatorExchange {
   // Waits until every generator rank has called Finish(): then it has all that
   // it needs.
   virtual absl::StatusOr<WaitEnd> WaitForGenerators(absl::Time deadline) = 0;
+
+  // The generator rank for which the last call that returned DEADLINE_EXCEEDED
+  // waits; -1: any.
+  virtual int waits_for() const { return -1; }
 
   virtual ExchangeStats stats() const = 0;
   virtual void Close(absl::Status reason) = 0;

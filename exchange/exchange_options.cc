@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Of rounds, run epochs and incarnations: more than any run comes to.
+// Of rounds and run epochs: more than any run comes to.
 constexpr int64_t kMaxCount = int64_t{1} << 40;
 constexpr int64_t kMaxSide = int64_t{1} << 14;
 // Room for the protobuf header of a message; real ones take about 100 bytes.
@@ -158,7 +158,8 @@ absl::Status CheckExchangeOptions(const ExchangeOptions& options) {
   faults.CheckRange("max_message_bytes", options.max_message_bytes, 64 << 10,
                     std::numeric_limits<int32_t>::max());
   faults.CheckRange("run_epoch", options.run_epoch, 0, kMaxCount);
-  faults.CheckRange("incarnation", options.incarnation, 0, kMaxCount);
+  faults.CheckRange("incarnation", options.incarnation, 0,
+                    std::numeric_limits<int64_t>::max());
   faults.CheckRange("num_generators", options.num_generators, 1, 1 << 16);
   faults.CheckRange("num_discriminators", options.num_discriminators, 1,
                     1 << 16);

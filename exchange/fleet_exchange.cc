@@ -32,6 +32,7 @@ class FleetExchange : public GeneratorExchange {
     }
     for (; num_put_ < parts_.size(); ++num_put_) {
       const auto& [rank, range] = parts_[num_put_];
+      waits_for_ = rank;
       GANDEM_RETURN_IF_ERROR(
           ends_[rank]->PutImages(batch.Cut(range), deadline));
     }
@@ -52,6 +53,7 @@ class FleetExchange : public GeneratorExchange {
     Question& question = asked->second;
     while (question.answers.size() < question.parts.size()) {
       const RankedRange& part = question.parts[question.answers.size()];
+      waits_for_ = part.rank;
       GANDEM_ASSIGN_OR_RETURN(
           FeedbackBatch answer,
           ends_[part.rank]->TakeFeedback(round, part.range.first, deadline));
@@ -71,6 +73,7 @@ class FleetExchange : public GeneratorExchange {
                                          absl::Time deadline) override {
     const int source = CriticSource(options_.rank, options_.num_generators,
                                     options_.num_discriminators);
+    waits_for_ = source;
     return ends_[source]->TakeCritic(version, deadline);
   }
 
@@ -80,8 +83,11 @@ class FleetExchange : public GeneratorExchange {
     return sum;
   }
 
+  int waits_for() const override { return waits_for_; }
+
   absl::Status Finish(absl::Time deadline) override {
     for (; num_finished_ < ends_.size(); ++num_finished_) {
+      waits_for_ = static_cast<int>(num_finished_);
       GANDEM_RETURN_IF_ERROR(ends_[num_finished_]->Finish(deadline));
     }
     return absl::OkStatus();
@@ -134,6 +140,7 @@ class FleetExchange : public GeneratorExchange {
   size_t num_put_ = 0;
   std::map<std::pair<int64_t, int64_t>, Question> asked_;
   size_t num_finished_ = 0;
+  int waits_for_ = 0;
 };
 
 }  // namespace

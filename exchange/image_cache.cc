@@ -99,6 +99,7 @@ absl::StatusOr<std::vector<ImageBatch>> ImageCache::Take(int64_t round,
   }
   if (reached < end) {
     wanted_ = {round, {.first = first, .count = count}};
+    first_missing_ = reached;
     return std::vector<ImageBatch>();
   }
   if (begin->second.batch.first_index < first) {

@@ -62,6 +62,9 @@ class ImageCache {
   // BOUNDED: drops what is too old for a discriminator in `round`.
   void DropBefore(int64_t round);
 
+  // EXACT: the first image that the last Take lacked.
+  int64_t first_missing() const { return first_missing_; }
+
   const Stats& stats() const { return stats_; }
 
  private:
@@ -89,6 +92,7 @@ class ImageCache {
   // What the last Take or TakeNext lacked: a range, or anything.
   std::optional<std::pair<int64_t, IndexRange>> wanted_;
   bool wants_any_ = false;
+  int64_t first_missing_ = 0;
   Stats stats_;
 };
 

@@ -69,6 +69,13 @@ std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
   return SplitByOwner(range, JudgedPeriod(schedule), size);
 }
 
+int MakerOf(const Schedule& schedule, int64_t index, int size) {
+  const int64_t period = schedule.image_source == ImageSource::kFresh
+                             ? schedule.discriminator_batch
+                             : schedule.generator_batch;
+  return SplitByOwner({.first = index, .count = 1}, period, size).front().rank;
+}
+
 int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size) {
   const int64_t period = JudgedPeriod(schedule);
   return schedule.generator_batch / period *

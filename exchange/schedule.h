@@ -112,6 +112,8 @@ std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
 // generator's batch.
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
                                       IndexRange range, int size);
+// Which of `size` generator ranks makes image `index` of the TRAIN space.
+int MakerOf(const Schedule& schedule, int64_t index, int size);
 // Images of a generator round that `rank` judges.
 int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size);
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
@@ -33,27 +32,6 @@ RoundRole::StateParts GeneratorRole::State() const {
           {"optimizer.", parts_.optimizer->State()}};
 }
 
-std::string GeneratorRole::Position() const {
-  if (next_op_ == ops_.size()) {
-    return absl::StrCat("generator before round ", round());
-  }
-  const GeneratorOp& op = ops_[next_op_];
-  switch (op.kind) {
-    case Kind::kTakeCritic:
-      return absl::StrCat("generator in round ", round(), " wants critic ",
-                          op.critic_version);
-    case Kind::kTakeFeedback:
-      return absl::StrCat("generator in round ", round(),
-                          " wants feedback for image ", op.range.first);
-    case Kind::kSendImages:
-    case Kind::kSendForward:
-      return absl::StrCat("generator in round ", round(), " sends image ",
-                          op.range.first);
-    default:
-      return absl::StrCat("generator computes in round ", round());
-  }
-}
-
 absl::StatusOr<AdvanceResult> GeneratorRole::Next(absl::Time deadline) {
   if (finished_) return AdvanceResult::kFinished;
   if (next_op_ == ops_.size()) return BetweenRounds(deadline);
@@ -66,6 +44,7 @@ absl::StatusOr<AdvanceResult> GeneratorRole::BetweenRounds(
     absl::Time deadline) {
   GANDEM_ASSIGN_OR_RETURN(const bool begun, BeginRound(deadline));
   if (!begun) {
+    NoteWait(WorkerPosition::FINISH, DISCRIMINATOR);
     GANDEM_RETURN_IF_ERROR(exchange_->Finish(deadline));
     finished_ = true;
     return AdvanceResult::kFinished;
@@ -161,9 +140,10 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
                          .generator_version = round(),
                          .format = options_.sent_format,
                          .pixels = outgoing_};
-  GANDEM_RETURN_IF_ERROR(timer()->Timed(RoundTimer::kCache, [&] {
-    return exchange_->PutImages(batch, deadline);
-  }));
+  GANDEM_RETURN_IF_ERROR(timer()->Timed(
+      RoundTimer::kCache, {WorkerPosition::ROOM, DISCRIMINATOR},
+      [this] { return exchange_->waits_for(); },
+      [&] { return exchange_->PutImages(batch, deadline); }));
   outgoing_ = SharedBytes();
   GANDEM_FAILPOINT("generator.after_send");
   return absl::OkStatus();

@@ -57,8 +57,6 @@ class GeneratorRole : public RoundRole {
   GeneratorRole(RoleOptions options, Parts parts, GeneratorExchange* exchange,
                 RoleServices services);
 
-  std::string Position() const override;
-
  private:
   struct MicroBatch {
     IndexRange range;

@@ -18,11 +18,15 @@ class ImageGradientTaker : public FeedbackTaker {
 
   absl::Status Take(const GeneratorOp& op, int64_t round,
                     absl::Time deadline) override {
-    GANDEM_ASSIGN_OR_RETURN(const FeedbackBatch answer,
-                            parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-                              return parts_.exchange->TakeFeedback(
-                                  round, op.range.first, deadline);
-                            }));
+    GANDEM_ASSIGN_OR_RETURN(
+        const FeedbackBatch answer,
+        parts_.timer->Timed(
+            RoundTimer::kFeedback, {WorkerPosition::FEEDBACK, DISCRIMINATOR},
+            [this] { return parts_.exchange->waits_for(); },
+            [&] {
+              return parts_.exchange->TakeFeedback(round, op.range.first,
+                                                   deadline);
+            }));
     GANDEM_FAILPOINT("generator.after_take_feedback");
     if (answer.count != op.range.count ||
         (parts_.options.schedule.IsExact() &&

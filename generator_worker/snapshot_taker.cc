@@ -16,11 +16,14 @@ class SnapshotTaker : public FeedbackTaker {
 
   absl::Status Take(const GeneratorOp& op, int64_t,
                     absl::Time deadline) override {
-    GANDEM_ASSIGN_OR_RETURN(const CriticState taken,
-                            parts_.timer->Timed(RoundTimer::kFeedback, [&] {
-                              return parts_.exchange->TakeCritic(
-                                  op.critic_version, deadline);
-                            }));
+    GANDEM_ASSIGN_OR_RETURN(
+        const CriticState taken,
+        parts_.timer->Timed(
+            RoundTimer::kFeedback, {WorkerPosition::WEIGHTS, DISCRIMINATOR},
+            [this] { return parts_.exchange->waits_for(); },
+            [&] {
+              return parts_.exchange->TakeCritic(op.critic_version, deadline);
+            }));
     GANDEM_FAILPOINT("generator.after_take_critic");
     critic_version_ = taken.version;
     if (critic_version_ == loaded_version_) return absl::OkStatus();

@@ -30,7 +30,7 @@ packages=(
 )
 test_packages=(
   clang clang-format clang-tidy dpkg-dev libclang-rt-14-dev libbenchmark-dev
-  libgmock-dev libgtest-dev llvm procps python3-venv
+  iproute2 libgmock-dev libgtest-dev llvm procps python3-venv
 )
 
 # What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so

@@ -32,6 +32,11 @@ ShardReport ReportOf(int64_t completed_rounds,
   return report;
 }
 
+// A disk that is full, or read-only as one is whose mount was lost for a while.
+bool MayPass(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
+}
+
 CheckpointFile Describe(const std::string& name, int64_t size, uint32_t crc) {
   CheckpointFile file;
   file.set_name(name);
@@ -118,8 +123,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
   std::optional<absl::Time> give_up;
   while (true) {
     auto files = Write(job);
-    if (!absl::IsResourceExhausted(files.status()) ||
-        options_.is_last == nullptr ||
+    if (!MayPass(files.status()) || options_.is_last == nullptr ||
         !options_.is_last(job.completed_rounds)) {
       return files;
     }

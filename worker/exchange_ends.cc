@@ -18,7 +18,7 @@ ExchangeEnds::ExchangeEnds(Role role, const ExchangeOptions& options)
 ExchangeEnds::~ExchangeEnds() = default;
 
 absl::StatusOr<std::unique_ptr<ExchangeEnds>> ExchangeEnds::Create(
-    Role role, const ExchangeOptions& options, const ExchangeListen& listen) {
+    Role role, const ExchangeOptions& options, const std::string& listen) {
   std::unique_ptr<ExchangeEnds> ends(new ExchangeEnds(role, options));
   if (role == GENERATOR) return ends;
   GANDEM_ASSIGN_OR_RETURN(ends->discriminator_,
@@ -31,16 +31,14 @@ absl::StatusOr<std::unique_ptr<ExchangeEnds>> ExchangeEnds::Create(
     ends->generator_ = std::move(generator);
     return ends;
   }
-  std::string address = listen.address;
+  std::string address = listen;
   if (address.empty()) {
     GANDEM_ASSIGN_OR_RETURN(ends->folder_, SocketFolder::Create());
     address = ends->folder_->AddressOf("exchange");
   }
   GANDEM_ASSIGN_OR_RETURN(
       ends->server_,
-      ExchangeServer::Start({.address = address,
-                             .insecure_network = listen.insecure_network,
-                             .exchange = options},
+      ExchangeServer::Start({.address = address, .exchange = options},
                             ends->discriminator_.get()));
   return ends;
 }

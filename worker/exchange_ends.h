@@ -26,16 +26,12 @@ namespace gandem {
 
 class ExchangeServer;
 
-// Where a discriminator's exchange listens.
-struct ExchangeListen {
-  std::string address = {};       // empty: a unix socket of its own
-  bool insecure_network = false;  // see CheckListenAddress
-};
-
 class ExchangeEnds {
  public:
+  // `listen` is where a discriminator's exchange does; empty: at a unix socket
+  // of its own.
   static absl::StatusOr<std::unique_ptr<ExchangeEnds>> Create(
-      Role role, const ExchangeOptions& options, const ExchangeListen& listen);
+      Role role, const ExchangeOptions& options, const std::string& listen);
   ~ExchangeEnds();
 
   // Where generators find this discriminator; empty for other roles.

@@ -11,21 +11,23 @@ namespace gandem {
 int PositionOnHost(const JoinReply& joined, int rank) {
   int position = 0;
   for (int other = 0; other < rank; ++other) {
-    if (joined.fleet(other).host() == joined.fleet(rank).host()) ++position;
+    if (joined.fleet(other).host_identity() ==
+        joined.fleet(rank).host_identity()) {
+      ++position;
+    }
   }
   return position;
 }
 
 absl::StatusOr<std::unique_ptr<FleetLink>> FleetLink::Create(
-    int size, const FleetListen& listen) {
+    int size, const std::string& network_address) {
   std::unique_ptr<FleetLink> link(new FleetLink());
   if (size == 1) return link;
   GANDEM_ASSIGN_OR_RETURN(link->folder_, SocketFolder::Create());
   GANDEM_ASSIGN_OR_RETURN(
       link->listener_,
       RingListener::Start({.local_address = link->folder_->AddressOf("fleet"),
-                           .network_address = listen.network_address,
-                           .insecure_network = listen.insecure_network}));
+                           .network_address = network_address}));
   return link;
 }
 
@@ -51,7 +53,7 @@ absl::Status FleetLink::Connect(int rank, const JoinReply& joined,
   if (listener_ == nullptr) return absl::OkStatus();
   std::vector<RingPeer> peers;
   for (const FleetMember& member : joined.fleet()) {
-    peers.push_back({.host = member.host(),
+    peers.push_back({.host = member.host_identity(),
                      .local_address = member.local_address(),
                      .network_address = member.network_address(),
                      .incarnation = member.incarnation()});
@@ -87,6 +89,11 @@ FleetCollectives FleetLink::collectives() {
     fleet.device = device_;
   }
   return fleet;
+}
+
+int FleetLink::rank_waited_for() const {
+  absl::MutexLock lock(&mu_);
+  return ring_ == nullptr ? -1 : ring_->waits_for();
 }
 
 void FleetLink::Close(const absl::Status& reason) {

@@ -28,20 +28,15 @@
 
 namespace gandem {
 
-// Where a worker listens for the others of its role.
-struct FleetListen {
-  std::string network_address = {};  // empty: for workers on this host only
-  bool insecure_network = false;     // see CheckListenAddress
-};
-
 // Of the worker `rank` among those of its role on its host.
 int PositionOnHost(const JoinReply& joined, int rank);
 
 class FleetLink {
  public:
-  // Listens, in a fleet of several.
+  // Listens, in a fleet of several; at `network_address` for workers of other
+  // hosts, if it is not empty.
   static absl::StatusOr<std::unique_ptr<FleetLink>> Create(
-      int size, const FleetListen& listen);
+      int size, const std::string& network_address);
   ~FleetLink();
 
   // For the coordinator; empty in a fleet of one.
@@ -57,6 +52,10 @@ class FleetLink {
   // Null before Connect, and in a fleet of one.
   FleetCollectives collectives();
 
+  // Position of the worker whose part of a sum this one waits for just now; -1:
+  // it waits for none.
+  int rank_waited_for() const;
+
   // Fails all operations.
   void Close(const absl::Status& reason);
 
@@ -65,7 +64,7 @@ class FleetLink {
 
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<RingListener> listener_;  // until Connect
-  absl::Mutex mu_;
+  mutable absl::Mutex mu_;
   std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);
   c10::Device device_ ABSL_GUARDED_BY(mu_) = c10::kCPU;

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The rounds of an epoch, and how it ends; what comes before the first round is
+// in worker_epoch_start.cc.
 #include "worker/worker_epoch.h"
 
 #include <algorithm>
 #include <utility>
 #include <vector>
 
-#include "common/checkpoint/folder_proof.h"
 #include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
+#include "common/security/refusals.h"
 #include "common/status.h"
-#include "training/compute/choose_compute.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
@@ -21,8 +23,6 @@ namespace {
 
 // How long a failing worker tries to tell the coordinator why.
 constexpr absl::Duration kFailureReport = absl::Seconds(5);
-
-bool Has(Role role, Role wanted) { return role == wanted || role == COLOCATED; }
 
 }  // namespace
 
@@ -46,9 +46,10 @@ WorkerEpoch::WorkerEpoch(Options options, ControlClient* client,
       uses_nccl_(fleet_size_ > 1 && plan.role(options_.role).uses_nccl),
       held_(held),
       gate_(place_.first_round, plan.rounds),
+      waits_(place_.first_round),
       committed_step_(place_.saved_rounds) {
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    if (Has(options_.role, role)) completed_[role] = place_.first_round;
+    if (Plays(role)) completed_[role] = place_.first_round;
   }
 }
 
@@ -87,7 +88,9 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 }
 
 absl::Status WorkerEpoch::RunRoundLoop() {
+  StartHeartbeats();
   const absl::Status opened = JudgeFailure(OpenEnds(), /*has_begun=*/false);
+  GANDEM_RETURN_IF_ERROR(ended());
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
   // The coordinator refused this worker, and the others need not wait for it.
@@ -97,7 +100,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   GANDEM_RETURN_IF_ERROR(joined);
   EndIfOver(*joined);
   GANDEM_RETURN_IF_ERROR(ended());
-  StartHeartbeats();
+  heartbeats_->Wake();
   absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
   done = JudgeFailure(std::move(done), HasBegun());
   if (done.ok()) done = FlushCheckpoints();
@@ -128,20 +131,6 @@ void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {
              MonotonicNow() + patience);
 }
 
-absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
-                                          const RunPlan& plan) {
-  GANDEM_RETURN_IF_ERROR(
-      fleet_->Connect(place_.rank, joined, place_.run_epoch));
-  if (uses_nccl_) {
-    const at::Device device(plan.role(options_.role).network.device);
-    GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
-        {.device = device.index(), .interrupted = [this] { return ended(); }},
-        MonotonicNow() + plan.control.join_timeout));
-  }
-  return ends_->Connect({joined.discriminator_addresses().begin(),
-                         joined.discriminator_addresses().end()});
-}
-
 absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   const RunPlan plan = WithDevices(plan_, PositionOnHost(joined, place_.rank));
   GANDEM_RETURN_IF_ERROR(ConnectToOthers(joined, plan));
@@ -151,6 +140,7 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
   }
   RoleServices services = {.gate = &gate_, .checkpoints = writer_.get()};
   services.report = [this](const RoundMetrics& m) { ReportRound(m); };
+  services.waits = &waits_;
   const RoleSetup setup{.place = place_,
                         .resume_from = assignment_.resume_from(),
                         .run_dir = assignment_.run_dir(),
@@ -159,12 +149,15 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
                         .services = services,
                         .fleet = fleet_->collectives()};
   std::vector<std::unique_ptr<TrainingRole>> owned;
-  if (Has(options_.role, GENERATOR)) {
+  if (Plays(GENERATOR)) {
+    RoleSetup of_generator = setup;
+    // Two roles of one thread take turns; the other one's waits tell.
+    if (options_.role == COLOCATED) of_generator.services.waits = nullptr;
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
-        options_.roles.generator(plan, setup, ends_->generator()));
+        options_.roles.generator(plan, of_generator, ends_->generator()));
   }
-  if (Has(options_.role, DISCRIMINATOR)) {
+  if (Plays(DISCRIMINATOR)) {
     GANDEM_ASSIGN_OR_RETURN(
         owned.emplace_back(),
         options_.roles.discriminator(plan, setup, ends_->discriminator()));
@@ -214,98 +207,33 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
   }
 }
 
-absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
-  Enter(Phase::kJoining);
-  JoinRequest ready;
-  GANDEM_ASSIGN_OR_RETURN(
-      *ready.mutable_proof(),
-      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file()));
-  ready.set_exchange_address(ends_->address());
-  ready.set_fleet_local_address(fleet_->local_address());
-  ready.set_fleet_network_address(fleet_->network_address());
-  *ready.mutable_compute() =
-      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
-  absl::StatusOr<JoinReply> joined = client_->Join(
-      std::move(ready), MonotonicNow() + plan_.control.join_timeout);
+WorkerPosition WorkerEpoch::CurrentPosition() const {
+  WorkerPosition position = waits_.Position();
+  const FleetLink* fleet = nullptr;
+  {
+    absl::MutexLock lock(&mu_);
+    fleet = fleet_.get();
+  }
+  if (fleet == nullptr || (position.wait() != WorkerPosition::NOTHING &&
+                           position.wait() != WorkerPosition::GRADIENTS)) {
+    return position;
+  }
+  // Also in the middle of a pass (statistics of all ranks).
+  const int rank = fleet->rank_waited_for();
+  if (rank < 0) return position;
+  position.set_wait(WorkerPosition::GRADIENTS);
+  position.set_whom(options_.role);
+  position.set_rank(rank);
+  return position;
+}
+
+// The thread of the heartbeats.
+Heartbeats::WorkerState WorkerEpoch::CurrentState() {
+  const std::string notice = waits_.Notice();
+  if (!notice.empty()) GANDEM_LOG_INFO("{}", notice);
+  const WorkerPosition position = CurrentPosition();
   absl::MutexLock lock(&mu_);
-  if (phase_ == Phase::kJoinCancelled) {
-    return absl::CancelledError("stopped before the start");
-  }
-  phase_ = Phase::kJoined;
-  return joined;
-}
-
-absl::Status WorkerEpoch::ChooseComputes() {
-  const RunPlan plan = WithDevices(plan_, /*position=*/0);
-  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    // All ranks compute as the first one.
-    if (!Has(options_.role, role) || place_.rank > 0) continue;
-    if (assignment_.keep_state()) {
-      choices_[role] = assignment_.compute();
-      continue;
-    }
-    GANDEM_ASSIGN_OR_RETURN(
-        choices_[role],
-        ChooseCompute(plan.role(role).network, assignment_.resume_from()));
-  }
-  return absl::OkStatus();
-}
-
-absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // There are no heartbeats yet; without this the coordinator would learn of it
-  // by a timeout.
-  HeartbeatRequest request;
-  request.set_started_round(place_.first_round - 1);
-  request.set_completed_rounds(place_.first_round);
-  SetFailure(failure, request);
-  const auto told = client_->Heartbeat(request);
-  if (!told.ok()) {
-    GANDEM_LOG_WARN("the coordinator could not be told: {}", told.status());
-  } else if (told->epoch_superseded()) {
-    End(Phase::kSuperseded, failure);
-  }
-  return failure;
-}
-
-absl::Status WorkerEpoch::OpenEnds() {
-  if (uses_nccl_) GANDEM_RETURN_IF_ERROR(CheckNccl());
-  GANDEM_RETURN_IF_ERROR(ChooseComputes());
-  GANDEM_ASSIGN_OR_RETURN(fleet_,
-                          FleetLink::Create(fleet_size_, options_.fleet));
-  GANDEM_ASSIGN_OR_RETURN(
-      ends_, ExchangeEnds::Create(options_.role, ExchangeAt(plan_, place_),
-                                  options_.listen));
-  return absl::OkStatus();
-}
-
-void WorkerEpoch::StartHeartbeats() {
-  const bool writes_config = place_.rank == 0 && Has(options_.role, GENERATOR);
-  writer_ = std::make_unique<CheckpointWriter>(
-      CheckpointWriter::Options{
-          .run_dir = assignment_.run_dir(),
-          .run_epoch = place_.run_epoch,
-          .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
-          .config_text =
-              writes_config ? assignment_.config_text() : std::string(),
-          .is_last =
-              [this](int64_t rounds) { return gate_.MayEndAfter(rounds); },
-          .patience = plan_.control.grace},
-      [this](ShardReport report) { heartbeats_->AddShard(std::move(report)); });
-  heartbeats_ = std::make_unique<Heartbeats>(
-      client_,
-      Heartbeats::Options{
-          .interval = plan_.control.heartbeat,
-          .state = [this] { return CurrentState(); },
-          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
-          .on_end =
-              [this](const absl::Status& reason) {
-                End(Phase::kFailed, reason);
-              }});
-  Enter(Phase::kRunning);
-}
-
-Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
-  absl::MutexLock lock(&mu_);
+  const bool has_joined = phase_ >= Phase::kRunning;
   int64_t completed = plan_.rounds;
   for (const auto& [role, rounds] : completed_) {
     completed = std::min(completed, rounds);
@@ -313,14 +241,16 @@ Heartbeats::WorkerState WorkerEpoch::CurrentState() const {
   return {.started_round = gate_.started(),
           .completed_rounds = completed,
           .paused = gate_.paused(),
-          .stop_requested = stop_->load(),
-          .finished = phase_ == Phase::kFinished};
+          .stop_requested = has_joined && stop_->load(),
+          .finished = phase_ == Phase::kFinished,
+          .has_joined = has_joined,
+          .position = position};
 }
 
 void WorkerEpoch::OnReply(const HeartbeatReply& reply) {
   if (reply.pause() && !gate_.paused()) {
     gate_.Pause();
-    Wake();
+    WakeHeartbeats();
   }
   if (reply.has_cut() && !gate_.has_cut()) gate_.SetCut(reply.cut());
   {
@@ -342,6 +272,7 @@ void WorkerEpoch::EndIfOver(const Reply& reply) {
 void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   metrics.set_run_epoch(place_.run_epoch);
   metrics.set_rank(options_.rank);  // the role knows its position only
+  metrics.set_refused_connections(NumRefusals());
   {
     absl::MutexLock lock(&mu_);
     completed_[metrics.role()] = metrics.round() + 1;
@@ -354,12 +285,18 @@ void WorkerEpoch::ReportRound(RoundMetrics metrics) {
 }
 
 void WorkerEpoch::Wake() {
+  WakeHeartbeats();
+  absl::MutexLock lock(&mu_);
+  if (phase_ == Phase::kOpening || phase_ == Phase::kJoining) {
+    phase_ = Phase::kJoinCancelled;
+    client_->Cancel();
+  }
+}
+
+void WorkerEpoch::WakeHeartbeats() {
   absl::MutexLock lock(&mu_);
   if (phase_ == Phase::kRunning || phase_ == Phase::kFinished) {
     heartbeats_->Wake();
-  } else if (phase_ == Phase::kOpening || phase_ == Phase::kJoining) {
-    phase_ = Phase::kJoinCancelled;
-    client_->Cancel();
   }
 }
 
@@ -369,15 +306,19 @@ void WorkerEpoch::Enter(Phase phase) {
 }
 
 void WorkerEpoch::End(Phase how, absl::Status reason) {
+  FleetLink* fleet = nullptr;
+  ExchangeEnds* ends = nullptr;
   {
     absl::MutexLock lock(&mu_);
     if (HasEnded()) return;
     phase_ = how;
     ended_ = reason;
     if (writer_) writer_->Close(reason);  // here: it goes before the rest
+    fleet = fleet_.get();
+    ends = ends_.get();
   }
-  if (fleet_) fleet_->Close(reason);
-  if (ends_) ends_->Close(reason);
+  if (fleet != nullptr) fleet->Close(reason);
+  if (ends != nullptr) ends->Close(reason);
 }
 
 absl::Status WorkerEpoch::ended() const {

@@ -19,6 +19,8 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -26,6 +28,7 @@
 #include "absl/synchronization/mutex.h"
 #include "common/control/control_client.h"
 #include "common/control/heartbeats.h"
+#include "common/control/wait_board.h"
 #include "proto/control.pb.h"
 #include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
@@ -48,8 +51,9 @@ class WorkerEpoch {
     Role role = ROLE_UNKNOWN;
     int rank = 0;
     RoleFactories roles = {};
-    ExchangeListen listen = {};  // discriminator only
-    FleetListen fleet = {};
+    // Where to listen for other hosts; empty: for this one only.
+    std::string exchange_listen = {};  // discriminator only
+    std::string fleet_listen = {};
   };
 
   // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
@@ -69,11 +73,10 @@ class WorkerEpoch {
  private:
   // Only ever forward; of the last three, the ends, the first one stays.
   enum class Phase {
-    kOpening,        // no heartbeats yet: failures are told by hand
+    kOpening,        // gets ready; AUTO measures
     kJoining,        // waits for the others
     kJoinCancelled,  // Wake() has cut that short
-    kJoined,         // the heartbeats start
-    kRunning,        // they tell the rest
+    kRunning,        // all have joined
     kFinished,       // all is done; serves the others until it may leave
     kFailed,         // ended_ says why
     kLeaving,        // the run is over
@@ -89,6 +92,9 @@ class WorkerEpoch {
   void Hold(const TrainingRole& role, const absl::Status& done);
   // `plan` has this worker's device.
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
+  bool Plays(Role role) const {
+    return options_.role == role || options_.role == COLOCATED;
+  }
   bool HasBegun() const { return gate_.started() >= place_.first_round; }
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
@@ -102,8 +108,15 @@ class WorkerEpoch {
   absl::StatusOr<JoinReply> JoinOthers();
   // Says why the epoch cannot begin, and returns it.
   absl::Status TellFailure(absl::Status failure);
+  // As this run began, if it was for the same.
+  std::optional<ComputeChoice> ChosenBefore(
+      Role role, const std::string& measured_for) const;
   void StartHeartbeats();
-  Heartbeats::WorkerState CurrentState() const;
+  Heartbeats::WorkerState CurrentState();
+  // What this worker waits for, and for whom if the fleet knows.
+  WorkerPosition CurrentPosition() const;
+  // The next heartbeat comes at once.
+  void WakeHeartbeats();
   void OnReply(const HeartbeatReply& reply);
   template <typename Reply>
   void EndIfOver(const Reply& reply);
@@ -130,13 +143,15 @@ class WorkerEpoch {
   // The compute thread's.
   std::optional<HeldState>* const held_;
   std::map<Role, ComputeChoice> choices_;
+  std::vector<RoleCompute> chosen_;  // what AUTO has become, and for what
 
   RoundGate gate_;
-  // Set before other threads exist.
-  std::unique_ptr<FleetLink> fleet_;
-  std::unique_ptr<ExchangeEnds> ends_;
+  WaitBoard waits_;
 
   mutable absl::Mutex mu_;
+  // Set once, by the compute thread with mu_ held, which others need to read.
+  std::unique_ptr<FleetLink> fleet_;
+  std::unique_ptr<ExchangeEnds> ends_;
   // Rounds completed, by role; a colocated worker has two.
   std::map<Role, int64_t> completed_ ABSL_GUARDED_BY(mu_);
   // Of the newest complete checkpoint that this worker knows of.

@@ -22,12 +22,14 @@
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
 #include "common/monotonic_time.h"
+#include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
 #include "common/rpc/listen_check.h"
+#include "common/security/credentials.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "common/trace/trace_writer.h"
@@ -43,8 +45,11 @@ struct Flags {
   std::string control;
   int rank = 0;
   std::string run_dir;
-  ExchangeListen listen;
-  FleetListen fleet;
+  std::string token_file;
+  std::string certificates;  // empty: none
+  bool insecure_network = false;
+  std::string exchange_listen;
+  std::string fleet_listen;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
   std::string trace;  // empty: no timeline
@@ -70,16 +75,23 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
   app.add_option("--run_dir", flags.run_dir,
                  "Where this machine sees the run folder, if elsewhere than "
                  "the coordinator");
+  app.add_option("--token_file", flags.token_file,
+                 "The run's token [RUN_DIR/state/token, where --run_dir or the "
+                 "socket of --control tells the folder]");
+  CLI::Option* const certificates = app.add_option(
+      "--certificates", flags.certificates,
+      "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME: connections "
+      "with other hosts are encrypted, and show them (`gandem certificates`)");
+  app.add_flag("--insecure_network", flags.insecure_network,
+               "Connect with other hosts unencrypted")
+      ->excludes(certificates);
   if (role == DISCRIMINATOR) {
-    app.add_option("--listen", flags.listen.address,
+    app.add_option("--listen", flags.exchange_listen,
                    "HOST:PORT for the exchange; default: a unix socket, for "
                    "generators on this machine");
   }
   if (role != COLOCATED) {
-    app.add_flag("--insecure_network", flags.fleet.insecure_network,
-                 "Let these addresses be reached from other hosts, "
-                 "unencrypted");
-    app.add_option("--fleet_listen", flags.fleet.network_address,
+    app.add_option("--fleet_listen", flags.fleet_listen,
                    "HOST:PORT for the other workers of this role; default: a "
                    "unix socket, for those on this machine");
   }
@@ -118,8 +130,7 @@ class Worker {
           RunConfig config,
           ParseRunConfig(assignment.config_text(), "coordinator's config", {}));
       UseFleetSizes(assignment, config);
-      GANDEM_LOG_INFO("run epoch {}, incarnation {}, from round {}{}",
-                      assignment.run_epoch(), assignment.incarnation(),
+      GANDEM_LOG_INFO("run epoch {}, from round {}{}", assignment.run_epoch(),
                       assignment.first_round(), StartText(assignment));
       GANDEM_ASSIGN_OR_RETURN(
           const WorkerEpoch::Outcome outcome,
@@ -187,8 +198,8 @@ class Worker {
     WorkerEpoch epoch({.role = role_,
                        .rank = flags_.rank,
                        .roles = roles_,
-                       .listen = flags_.listen,
-                       .fleet = flags_.fleet},
+                       .exchange_listen = flags_.exchange_listen,
+                       .fleet_listen = flags_.fleet_listen},
                       client_.get(), assignment, plan, &stop_, &held_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
@@ -221,15 +232,29 @@ class Worker {
 // above all.
 absl::Status CheckListenFlags(const Flags& flags) {
   for (const auto& [name, address] :
-       {std::pair("--listen", flags.listen.address),
-        std::pair("--fleet_listen", flags.fleet.network_address)}) {
+       {std::pair("--listen", flags.exchange_listen),
+        std::pair("--fleet_listen", flags.fleet_listen)}) {
     if (address.empty()) continue;
-    const absl::Status can =
-        CheckCanListen(address, flags.fleet.insecure_network);
+    const absl::Status can = CheckCanListen(address, *ProcessCredentials());
     if (can.ok()) continue;
     return absl::FailedPreconditionError(
         absl::StrCat(name, ": ", std::string(can.message())));
   }
+  return absl::OkStatus();
+}
+
+absl::Status TakeCredentials(const Flags& flags) {
+  const std::string token_file =
+      FindTokenFile(flags.token_file, flags.run_dir, flags.control);
+  if (token_file.empty()) {
+    return absl::InvalidArgumentError(
+        "a worker shows the token of its run: pass --token_file with "
+        "RUN_DIR/state/token of the run");
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      Credentials credentials,
+      LoadCredentials(token_file, flags.certificates, flags.insecure_network));
+  SetProcessCredentials(std::move(credentials));
   return absl::OkStatus();
 }
 
@@ -261,6 +286,11 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
       absl::StrCat(RoleName(role), "-", flags.rank)));
   GANDEM_RETURN_IF_ERROR(InitLogging(
       {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  const absl::Status credentials = TakeCredentials(flags);
+  // Whatever is wrong with them now is the user's to repair.
+  if (!credentials.ok()) {
+    return absl::FailedPreconditionError(credentials.message());
+  }
   GANDEM_RETURN_IF_ERROR(CheckListenFlags(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
                           StartTrace(role, flags));
@@ -285,6 +315,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);
   IgnoreFileSizeSignal();
+  PrepareDescriptors();
   KeepFreedMemory();
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,
@@ -298,7 +329,6 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? kExitOk : kExitUsage;
   }
-  flags.listen.insecure_network = flags.fleet.insecure_network;
   // Memory may end anywhere, before there is a step that would catch it.
   const absl::StatusOr<ExitCode> code =
       CatchTorchOr([&]() -> absl::StatusOr<ExitCode> {

@@ -159,6 +159,10 @@ void CheckControl(const ControlConfig& control, Faults& faults) {
   faults.CheckRange("control.max_rollbacks", control.max_rollbacks(), 1, 1'000);
   faults.CheckRange("control.join_timeout_seconds",
                     control.join_timeout_seconds(), 1, kDay);
+  const double progress = control.progress_timeout_seconds();
+  if (progress != -1 && progress != 0) {  // not by itself; not at all
+    faults.CheckRange("control.progress_timeout_seconds", progress, 1, kDay);
+  }
   faults.CheckRange("control.metrics_every_rounds",
                     control.metrics_every_rounds(), 1, kMaxRounds);
 }

@@ -14,21 +14,18 @@
 #include "common/faults.h"
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
+#include "common/process/host_identity.h"
 #include "common/process/log.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/why_no_answer.h"
+#include "common/security/credentials.h"
 #include "common/status.h"
 #include "common/version.h"
 #include "proto/control.grpc.pb.h"
 
 namespace gandem {
 namespace {
-
-std::string HostName() {
-  char name[256] = {};
-  if (gethostname(name, sizeof(name) - 1) != 0) return "unknown";
-  return name;
-}
 
 // Nobody, or nobody in time: worth another try.
 bool IsSilence(const absl::Status& status) {
@@ -43,8 +40,19 @@ absl::Status FromCoordinator(const grpc::Status& status) {
   if (absl::IsFailedPrecondition(result)) {
     return absl::AbortedError(result.message());
   }
+  if (absl::IsUnauthenticated(result)) {
+    return absl::UnauthenticatedError(absl::StrCat(
+        "the coordinator refused the token of '",
+        ProcessCredentials()->token_file,
+        "': pass --token_file with RUN_DIR/state/token of this run"));
+  }
   if (absl::IsCancelled(result)) {
     return absl::UnavailableError("the call was cut off");
+  }
+  // Its memory is used up by what others send at this moment.
+  if (absl::IsResourceExhausted(result)) {
+    return absl::UnavailableError(absl::StrCat(
+        "the coordinator has no room for the call: ", result.message()));
   }
   return result;
 }
@@ -69,6 +77,10 @@ class WaitingNotice {
   const absl::Time start_ = MonotonicNow();
   absl::Time last_ = start_;
 };
+
+// How long to look for the reason when there is no connection, be it after the
+// deadline.
+constexpr absl::Duration kLookTime = absl::Milliseconds(1500);
 
 // A call waits for a connection until its deadline, and then says just that.
 std::string WhyNotYet(const absl::Status& status) {
@@ -157,7 +169,9 @@ RegisterRequest ControlClient::NewRegistration() const {
   RegisterRequest request;
   request.set_role(options_.role);
   request.set_rank(options_.rank);
-  request.set_host(HostName());
+  const HostIdentity host = ThisHost();
+  request.set_host(host.name);
+  request.set_host_identity(host.text);
   request.set_pid(getpid());
   request.set_binary_version(std::string(GandemVersion()));
   absl::MutexLock lock(&mu_);
@@ -207,7 +221,11 @@ absl::StatusOr<RegisterReply> ControlClient::Register(
     auto reply = TryRegister(request, deadline);
     if (reply.ok() || !IsSilence(reply.status())) return reply;
     last = reply.status();
-    notice.Say(WhyNotYet(last));
+    if (absl::IsDeadlineExceeded(last)) {
+      last = absl::DeadlineExceededError(WhyNoAnswer(
+          options_.address, *ProcessCredentials(), MonotonicNow() + kLookTime));
+    }
+    notice.Say(last.message());
   } while ((last = WaitToRetry(deadline, last)).ok());
   return last;
 }

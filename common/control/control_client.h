@@ -6,9 +6,9 @@
 //   client = ControlClient::Create(...)
 //   for each run epoch:
 //     reply = client->Register(deadline)   config, epoch, where to start
-//     ... load reply.resume_from, open the exchange ...
-//     joined = client->Join(ready, deadline)
 //     Heartbeats heartbeats(client, {...})   heartbeats.h
+//     ... open the exchange ...
+//     joined = client->Join(ready, deadline)
 //     ... rounds ...
 //
 // Owner: the worker's main; it outlives the Heartbeats.
@@ -17,6 +17,7 @@
 //   DEADLINE_EXCEEDED  nobody answered by the deadline.
 //   ABORTED            superseded by another process, or the run is over.
 //   CANCELLED          Cancel() was called.
+//   UNAUTHENTICATED    the token is of another run.
 //   the coordinator's  it refused what was sent, e.g. INVALID_ARGUMENT.
 // ExitCodeOf() of each is the worker's exit code.
 #pragma once

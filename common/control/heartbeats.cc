@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/control/limits.h"
 #include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
@@ -14,8 +15,6 @@
 namespace gandem {
 namespace {
 
-// Records in one heartbeat; a few hundred bytes each.
-constexpr size_t kMaxMetricsPerBeat = 256;
 // Reports kept for a coordinator that may ask again; older ones are settled or
 // of no use any more.
 constexpr size_t kMaxUnsettledShards = 8;
@@ -151,11 +150,12 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   // An earlier coordinator may have been stopping the run.
   request.set_stop_requested(state.stop_requested || pause_seen_);
   request.set_finished(state.finished);
+  *request.mutable_position() = state.position;
   size_t num_metrics = 0;
   bool is_last = false;
   {
     absl::MutexLock lock(&mu_);
-    num_metrics = std::min(metrics_.size(), kMaxMetricsPerBeat);
+    num_metrics = std::min<size_t>(metrics_.size(), kMaxMetricsPerHeartbeat);
     for (size_t i = 0; i < num_metrics; ++i) {
       *request.add_metrics() = metrics_[i];
     }
@@ -195,7 +195,9 @@ absl::Status Heartbeats::Recover(const absl::Status& error,
                                  const WorkerState& state) {
   absl::Status last = error;
   if (absl::IsNotFound(error)) {
-    const auto goes_on = client_->Continue(state.completed_rounds);
+    const absl::StatusOr<bool> goes_on =
+        state.has_joined ? client_->Continue(state.completed_rounds)
+                         : absl::StatusOr<bool>(false);
     if (goes_on.ok()) {
       last_answer_ = MonotonicNow();
       ResumeUnder(*goes_on);

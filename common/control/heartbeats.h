@@ -6,11 +6,11 @@
 // Metrics and shard reports travel along; reports are repeated, also to a new
 // coordinator, until their checkpoint is known to be settled.
 //
-// Owner: the worker, one per run epoch, from after Join to before the next
-// Register. Everything the callbacks use outlives it.
-// Thread safety: any thread calls; the thread calls the callbacks without a
-// lock held, and they must not wait.
-// Errors: the last one goes to on_end.
+// Owner: the worker, one per run epoch, from after Register to before the next
+// Register: what comes before Join may take long (AUTO measures). Everything
+// the callbacks use outlives it. Thread safety: any thread calls; the thread
+// calls the callbacks without a lock held, and they must not wait. Errors: the
+// last one goes to on_end.
 #pragma once
 
 #include <cstdint>
@@ -39,6 +39,9 @@ class Heartbeats {
     bool paused = false;
     bool stop_requested = false;
     bool finished = false;
+    // Only then there is something to continue under a new coordinator.
+    bool has_joined = true;
+    WorkerPosition position = {};
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
@@ -54,7 +57,7 @@ class Heartbeats {
     std::function<void(const absl::Status&)> on_end;  // required
   };
 
-  // `client` has joined and outlives this.
+  // `client` has registered and outlives this.
   Heartbeats(ControlClient* client, Options options);
   // What was not sent yet is lost.
   ~Heartbeats();

@@ -11,6 +11,7 @@
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 #include "proto/tensorboard.pb.h"
 
@@ -61,7 +62,7 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
         absl::StrFormat("%s/events.out.tfevents.%010d.%s.%d.%d", folder,
                         absl::ToUnixSeconds(now), HostName(), getpid(), number);
     const int fd =
-        open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+        OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST) continue;
     if (fd < 0) return FileError(errno, "create event file", path);
     auto writer = std::unique_ptr<EventWriter>(new EventWriter(path, fd));

@@ -53,6 +53,7 @@ class EventWriter {
                         absl::string_view png);
 
   const std::string& path() const { return path_; }
+  int64_t size() const { return size_; }  // bytes that were written
 
  private:
   EventWriter(std::string path, int fd) : path_(std::move(path)), fd_(fd) {}

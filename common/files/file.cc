@@ -14,9 +14,20 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file_writer.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {
+namespace {
+
+// There is one now, which there was not: try again.
+bool WantsDescriptor(const std::error_code& error) {
+  return (error == std::errc::too_many_files_open ||
+          error == std::errc::too_many_files_open_in_system) &&
+         GiveUpSpareDescriptor();
+}
+
+}  // namespace
 
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path) {
@@ -37,7 +48,7 @@ absl::Status FileError(int error_number, absl::string_view action,
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   std::string contents;
@@ -78,7 +89,7 @@ absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
 }
 
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   return ReadAt(fd, path, 0, static_cast<int64_t>(size));
@@ -87,7 +98,7 @@ absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
 absl::StatusOr<std::string> ReadFileTail(const std::string& path,
                                          int64_t max_bytes,
                                          int64_t first_byte) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   const int64_t size = lseek(fd, 0, SEEK_END);
@@ -99,7 +110,7 @@ absl::StatusOr<std::string> ReadFileTail(const std::string& path,
 absl::Status ReadPieces(
     const std::string& path,
     absl::FunctionRef<void(std::span<const std::byte>)> use) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   std::vector<std::byte> buffer(size_t{1} << 20);
@@ -145,7 +156,7 @@ std::string TemporaryName(const std::string& path) {
 }
 
 absl::Status FsyncDirectory(const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open folder", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
   if (fsync(fd) != 0) return FileError(errno, "cannot fsync folder", path);
@@ -167,6 +178,9 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
   std::error_code error;
   std::vector<std::string> names;
   std::filesystem::directory_iterator entry(path, error);
+  if (WantsDescriptor(error)) {
+    entry = std::filesystem::directory_iterator(path, error);
+  }
   for (; !error && entry != std::filesystem::directory_iterator();
        entry.increment(error)) {
     names.push_back(entry->path().filename().string());
@@ -185,7 +199,7 @@ absl::Status RemoveAll(const std::string& path) {
     std::filesystem::remove_all(path, error);
     if (!error) return absl::OkStatus();
     if (error != std::errc::no_such_file_or_directory &&
-        error != std::errc::directory_not_empty) {
+        error != std::errc::directory_not_empty && !WantsDescriptor(error)) {
       break;
     }
   }

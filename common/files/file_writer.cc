@@ -11,13 +11,13 @@
 #include "absl/strings/string_view.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {
 
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
-  const int fd =
-      open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   if (fd < 0) return FileError(errno, "cannot create", path);
   return FileWriter(path, fd);
 }

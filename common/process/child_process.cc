@@ -19,6 +19,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/process/signals.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -90,6 +91,9 @@ ProcessEnd EndOf(int wait_status) {
 // here, not a child that dies at once.
 absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   const std::string& binary = options.arguments.at(0);
+  if (FileSize(options.log_path) > kMaxLogBytes) {
+    GANDEM_RETURN_IF_ERROR(RotateFile(options.log_path, kOlderLogs));
+  }
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
   const int log_fd = open(options.log_path.c_str(),
                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
@@ -166,6 +170,12 @@ std::optional<ProcessEnd> ChildProcess::Poll() {
   }
   running_ = false;
   return EndOf(wait_status);
+}
+
+// On a full disk the log goes on growing, and the next call may find room.
+void ChildProcess::TrimLog(int64_t max_bytes) {
+  if (FileSize(log_path_) <= max_bytes) return;
+  if (RotateOpenFile(log_path_, kOlderLogs).ok()) log_start_ = 0;
 }
 
 std::string ChildProcess::LogTail(int max_lines) const {

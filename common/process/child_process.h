@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/files/rotation.h"
 
 namespace gandem {
 
@@ -29,7 +30,7 @@ class ChildProcess {
  public:
   struct Options {
     std::vector<std::string> arguments;  // required; [0] is the binary's path
-    std::string log_path;                // appended to; required
+    std::string log_path;                // appended to, or rotated; required
     std::vector<int> cores = {};         // empty: those of the parent
     int niceness = 0;                    // added to the parent's; 0 to 19
   };
@@ -52,6 +53,11 @@ class ChildProcess {
   // What this child has written last, at most `max_lines` lines.
   std::string LogTail(int max_lines) const;
   const std::string& log_path() const { return log_path_; }
+  // Bytes that the log had before this child.
+  int64_t log_start() const { return log_start_; }
+  // A log of more bytes becomes an older one (rotation.h); call it now and
+  // then.
+  void TrimLog(int64_t max_bytes = kMaxLogBytes);
 
  private:
   ChildProcess(pid_t pid, std::string log_path, off_t log_start);
@@ -59,7 +65,7 @@ class ChildProcess {
   pid_t pid_ = 0;
   bool running_ = true;
   std::string log_path_;
-  off_t log_start_ = 0;  // bytes in the log before this child
+  off_t log_start_ = 0;  // in the file of now
 };
 
 }  // namespace gandem

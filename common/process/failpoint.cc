@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <deque>
 #include <string>
 #include <utility>
 #include <vector>
@@ -41,6 +42,7 @@ constexpr absl::string_view kNames[] = {
     "control.joined",
     "control.registered",
     "control.shard_reported",
+    "coordinator.after_choice",
     "coordinator.after_epoch",
     "coordinator.after_join",
     "coordinator.after_register",
@@ -85,21 +87,21 @@ constexpr absl::string_view kNames[] = {
 };
 // clang-format on
 
-enum class Kind { kKill, kStop, kCut, kCorrupt };
+enum class Kind { kKill, kStop, kHang, kCut, kCorrupt };
 
 struct Armed {
   Kind kind = Kind::kKill;
-  std::string connections;  // to cut
-  std::string name;
+  std::string connections = {};  // to cut
+  std::string name = {};
   int64_t count = 0;
   bool repeats = false;  // at later passes too
-  std::string marker;
-  std::atomic<int64_t> passes{0};
+  std::string marker = {};
+  std::atomic<int64_t> passes = 0;
 };
 
-// Written only while disarmed.
-Armed& TheArmed() {
-  static Armed* const armed = new Armed;
+// Written only while disarmed. A deque, as its elements cannot move.
+std::deque<Armed>& AllArmed() {
+  static auto* const armed = new std::deque<Armed>;
   return *armed;
 }
 
@@ -120,6 +122,8 @@ absl::Status ParseKind(absl::string_view text, Armed& armed) {
     armed.kind = Kind::kKill;
   } else if (text == "stop") {
     armed.kind = Kind::kStop;
+  } else if (text == "hang") {
+    armed.kind = Kind::kHang;
   } else if (text == "cut") {
     armed.kind = Kind::kCut;
     armed.connections.clear();
@@ -131,20 +135,14 @@ absl::Status ParseKind(absl::string_view text, Armed& armed) {
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat(kFailpointVariable, ": '", text,
-                     "' is not one of kill, stop, cut, cut=SOCKET, corrupt"));
+                     "' is not one of kill, stop, hang, cut, cut=SOCKET, "
+                     "corrupt"));
   }
   return absl::OkStatus();
 }
 
-}  // namespace
-
-namespace internal {
-
-constinit std::atomic<bool> failpoint_armed{false};
-
-bool PassFailpoint(absl::string_view name) {
-  Armed& armed = TheArmed();
-  if (name != armed.name) return false;
+// True: what passes is to be damaged.
+bool Pass(Armed& armed) {
   const int64_t pass = armed.passes.fetch_add(1) + 1;
   if (pass < armed.count || (pass > armed.count && !armed.repeats)) {
     return false;
@@ -157,6 +155,8 @@ bool PassFailpoint(absl::string_view name) {
     case Kind::kStop:
       kill(getpid(), SIGSTOP);
       return false;
+    case Kind::kHang:
+      while (true) pause();
     case Kind::kCut:
       CutConnections(armed.connections);
       return false;
@@ -166,16 +166,8 @@ bool PassFailpoint(absl::string_view name) {
   return false;
 }
 
-}  // namespace internal
-
-absl::Status ArmFailpointFromEnvironment(absl::string_view process) {
-  const char* const text = std::getenv(kFailpointVariable);
-  return ArmFailpoint(text == nullptr ? "" : text, process);
-}
-
-absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
-  internal::failpoint_armed.store(false);
-  if (text.empty()) return absl::OkStatus();
+// Adds what `text` says to those that are armed, if it is of this process.
+absl::Status ArmOne(absl::string_view text, absl::string_view process) {
   const std::vector<std::string> parts =
       absl::StrSplit(text, absl::MaxSplits(':', 2));
   int64_t count = 0;
@@ -192,8 +184,6 @@ absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
   if (kind_and_point.second.empty()) {
     std::swap(kind_and_point.first, kind_and_point.second);
   }
-  Armed& armed = TheArmed();
-  GANDEM_RETURN_IF_ERROR(ParseKind(kind_and_point.first, armed));
   const std::pair<absl::string_view, absl::string_view> name_and_process =
       absl::StrSplit(kind_and_point.second, absl::MaxSplits('@', 1));
   const auto& [name, only_process] = name_and_process;
@@ -202,15 +192,48 @@ absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
         absl::StrCat(kFailpointVariable, ": '", name, "' is not one of ",
                      absl::StrJoin(kNames, ", ")));
   }
+  Armed& armed = AllArmed().emplace_back();
+  GANDEM_RETURN_IF_ERROR(ParseKind(kind_and_point.first, armed));
   if (!only_process.empty() && only_process != process) {
+    AllArmed().pop_back();
     return absl::OkStatus();
   }
   armed.name = std::string(name);
   armed.count = count;
   armed.repeats = repeats;
   armed.marker = parts.size() > 2 ? parts[2] : "";
-  armed.passes.store(0);
-  internal::failpoint_armed.store(true);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+namespace internal {
+
+constinit std::atomic<bool> failpoint_armed{false};
+
+bool PassFailpoint(absl::string_view name) {
+  bool is_damaged = false;
+  for (Armed& armed : AllArmed()) {
+    if (name == armed.name && Pass(armed)) is_damaged = true;
+  }
+  return is_damaged;
+}
+
+}  // namespace internal
+
+absl::Status ArmFailpointFromEnvironment(absl::string_view process) {
+  const char* const text = std::getenv(kFailpointVariable);
+  return ArmFailpoint(text == nullptr ? "" : text, process);
+}
+
+absl::Status ArmFailpoint(absl::string_view text, absl::string_view process) {
+  internal::failpoint_armed.store(false);
+  AllArmed().clear();
+  for (const absl::string_view one :
+       absl::StrSplit(text, ';', absl::SkipEmpty())) {
+    GANDEM_RETURN_IF_ERROR(ArmOne(one, process));
+  }
+  internal::failpoint_armed.store(!AllArmed().empty());
   return absl::OkStatus();
 }
 

@@ -11,12 +11,17 @@
 //   GANDEM_FAILPOINT="stop ring.before_send@generator-1:40:/tmp/happened"
 //     SIGSTOP, and in that process only: the test continues it. Processes are
 //     "gandem", "evaluation", and workers by role and rank.
+//   GANDEM_FAILPOINT="hang generator.before_update@generator-0:7:/tmp/happened"
+//     The thread never goes on; the others of the process do.
 //   GANDEM_FAILPOINT="cut=fleet ring.before_send:40"
 //     The process's connections whose names contain "fleet" break, and it goes
 //     on; "cut" breaks all (cut_connections.h).
 //   GANDEM_FAILPOINT="corrupt update.gradients@generator-0:7"
 //     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS asks; with
 //     "7+" from then on.
+//   GANDEM_FAILPOINT="kill ring.received:9:/tmp/a;cut
+//   ring.before_send:4:/tmp/b"
+//     Several, each with a count of its own.
 //
 // All names stand in one table in failpoint.cc; a test compares it with the
 // code.
@@ -40,7 +45,9 @@ inline constexpr char kFailpointVariable[] = "GANDEM_FAILPOINT";
 //                     not >= 1.
 absl::Status ArmFailpointFromEnvironment(absl::string_view process);
 
-// "[KIND ]NAME[@PROCESS]:N[+][:FILE]"; empty, or for another process: disarms.
+// "[KIND ]NAME[@PROCESS]:N[+][:FILE]", several with ';' between them, which no
+// FILE holds. Replaces what is armed; of those for other processes nothing is,
+// and of a text with a fault nothing either.
 absl::Status ArmFailpoint(absl::string_view text,
                           absl::string_view process = "");
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/process/log.h"
 
-#include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/sinks/rotating_file_sink.h>
 #include <spdlog/sinks/stdout_sinks.h>
 #include <spdlog/spdlog.h>
 
@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "common/files/printable.h"
 
 namespace gandem {
 namespace {
@@ -71,8 +72,10 @@ absl::Status InitLogging(const LogOptions& options) {
   }
   if (!options.file.empty()) {
     try {
-      sinks.push_back(std::make_shared<spdlog::sinks::basic_file_sink_mt>(
-          options.file, /*truncate=*/false));
+      // Names the older ones as RotatedName() does.
+      sinks.push_back(std::make_shared<spdlog::sinks::rotating_file_sink_mt>(
+          options.file, static_cast<size_t>(options.max_file_bytes),
+          kOlderLogs));
     } catch (const spdlog::spdlog_ex& error) {
       return absl::PermissionDeniedError(absl::StrCat(
           "cannot write the log '", options.file, "': ", error.what()));
@@ -92,8 +95,10 @@ bool LogEnabled(LogLevel level) {
 namespace internal {
 
 void LogLine(LogLevel level, absl::string_view line) {
+  // What others have said may be part of it.
+  const std::string text = PrintableText(line);
   Logger()->log(ToSpdlog(level),
-                spdlog::string_view_t(line.data(), line.size()));
+                spdlog::string_view_t(text.data(), text.size()));
 }
 
 }  // namespace internal

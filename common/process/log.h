@@ -17,6 +17,7 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
+#include "common/files/rotation.h"
 
 namespace gandem {
 
@@ -27,6 +28,7 @@ struct LogOptions {
   int rank = -1;               // -1: the role has no ranks
   std::string level = "info";  // debug, info, warn or error
   std::string file = {};       // also appended to this file; empty: none
+  int64_t max_file_bytes = kMaxLogBytes;  // then it is rotated (rotation.h)
   bool to_stderr = true;
 };
 

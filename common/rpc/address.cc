@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 
 #include <cstring>
-#include <vector>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
@@ -38,19 +37,6 @@ absl::StatusOr<Address> ParseUnix(absl::string_view text,
   return Address{.unix_path = std::string(path)};
 }
 
-// A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name is not,
-// whatever it resolves to.
-bool IsLoopback(const Address& address) {
-  if (address.is_unix() || address.host == "localhost") return true;
-  in_addr v4;
-  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
-    return ntohl(v4.s_addr) >> 24 == 127;
-  }
-  in6_addr v6;
-  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
-         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
-}
-
 // All addresses of this host, to a server; to a client none.
 bool IsWildcard(const Address& address) {
   if (address.is_unix()) return false;
@@ -61,25 +47,6 @@ bool IsWildcard(const Address& address) {
   in6_addr v6;
   return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
          std::memcmp(&v6, &in6addr_any, sizeof(v6)) == 0;
-}
-
-// Of this host, as others reach it; IPv4, because IPv6 has too many that do not
-// leave the link.
-std::vector<std::string> AddressesForOthers() {
-  std::vector<std::string> found;
-  ifaddrs* all = nullptr;
-  if (getifaddrs(&all) != 0) return found;
-  const absl::Cleanup free_all = [all] { freeifaddrs(all); };
-  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
-    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) {
-      continue;
-    }
-    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
-    char text[INET_ADDRSTRLEN] = {};
-    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
-    if (!IsLoopback({.host = text})) found.emplace_back(text);
-  }
-  return found;
 }
 
 absl::Status NoWildcard(const Address& address) {
@@ -134,14 +101,43 @@ std::string ToString(const Address& address) {
   return absl::StrCat(address.host, ":", address.port);
 }
 
-absl::Status CheckListenAddress(const Address& address, bool insecure_network) {
-  if (insecure_network && IsWildcard(address)) return NoWildcard(address);
-  if (insecure_network || IsLoopback(address)) return absl::OkStatus();
+std::vector<std::string> AddressesForOthers() {
+  std::vector<std::string> found;
+  ifaddrs* all = nullptr;
+  if (getifaddrs(&all) != 0) return found;
+  const absl::Cleanup free_all = [all] { freeifaddrs(all); };
+  for (const ifaddrs* one = all; one != nullptr; one = one->ifa_next) {
+    if (one->ifa_addr == nullptr || one->ifa_addr->sa_family != AF_INET) {
+      continue;
+    }
+    const auto* const v4 = reinterpret_cast<const sockaddr_in*>(one->ifa_addr);
+    char text[INET_ADDRSTRLEN] = {};
+    inet_ntop(AF_INET, &v4->sin_addr, text, sizeof(text));
+    if (!StaysOnThisHost({.host = text})) found.emplace_back(text);
+  }
+  return found;
+}
+
+bool StaysOnThisHost(const Address& address) {
+  if (address.is_unix() || address.host == "localhost") return true;
+  in_addr v4;
+  if (inet_pton(AF_INET, address.host.c_str(), &v4) == 1) {
+    return ntohl(v4.s_addr) >> 24 == 127;
+  }
+  in6_addr v6;
+  return inet_pton(AF_INET6, address.host.c_str(), &v6) == 1 &&
+         std::memcmp(&v6, &in6addr_loopback, sizeof(v6)) == 0;
+}
+
+absl::Status CheckListenAddress(const Address& address, bool network) {
+  if (network && IsWildcard(address)) return NoWildcard(address);
+  if (network || StaysOnThisHost(address)) return absl::OkStatus();
   return absl::FailedPreconditionError(absl::StrCat(
       "will not listen on ", ToString(address),
-      ": other hosts could connect without any check, and the traffic is not "
-      "encrypted; listen on 127.0.0.1, or pass --insecure_network in a network "
-      "that you trust"));
+      ": other hosts reach it, and the traffic would not be encrypted; pass "
+      "--certificates DIR (`gandem certificates` makes them), or "
+      "--insecure_network in a network that you trust, or listen on "
+      "127.0.0.1"));
 }
 
 }  // namespace gandem

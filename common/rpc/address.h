@@ -8,6 +8,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -30,11 +31,21 @@ inline constexpr size_t kMaxUnixPath = 107;
 absl::StatusOr<Address> ParseAddress(absl::string_view text);
 std::string ToString(const Address& address);
 
-// Traffic is not encrypted yet, so only this host may connect:
-//   FAILED_PRECONDITION  another address without `insecure_network`.
+// Of this host, as others reach it; IPv4, because IPv6 has too many that do not
+// leave the link.
+std::vector<std::string> AddressesForOthers();
+
+// A unix socket, "localhost", 127.0.0.0/8 or ::1. Another host name does not,
+// whatever it resolves to. What leaves the host is encrypted, or the network
+// is said to be trusted.
+bool StaysOnThisHost(const Address& address);
+
+// Whether a server may listen there. `network` says that other hosts may
+// connect, because there are certificates or their network is trusted.
+//   FAILED_PRECONDITION  an address that they reach, without that.
 //   INVALID_ARGUMENT     0.0.0.0 or [::]: peers are told the address, and
 //   cannot
 //                        connect to this one; names those that they can.
-absl::Status CheckListenAddress(const Address& address, bool insecure_network);
+absl::Status CheckListenAddress(const Address& address, bool network);
 
 }  // namespace gandem

@@ -4,6 +4,7 @@
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/resource_quota.h>
 
 #include <algorithm>
 #include <limits>
@@ -15,13 +16,21 @@
 #include "common/faults.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
+#include "common/rpc/channel_guard.h"
 #include "common/rpc/listen_check.h"
+#include "common/rpc/server_guard.h"
+#include "common/security/refusals.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
 
 constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
+// Of a TCP connection: until it speaks HTTP/2, and without a call.
+constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
+constexpr absl::Duration kMaxIdle = absl::Minutes(2);
+// Of a server that has a thread for each call.
+constexpr int kMaxThreads = 16;
 
 absl::Status Check(const RpcOptions& options) {
   Faults faults("rpc");
@@ -30,6 +39,16 @@ absl::Status Check(const RpcOptions& options) {
   faults.CheckRange("keepalive_timeout", options.keepalive_timeout,
                     absl::Seconds(1), absl::Hours(1));
   return faults.ToStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Credentials>> CredentialsOf(
+    const RpcOptions& options) {
+  std::shared_ptr<const Credentials> credentials =
+      options.credentials != nullptr ? options.credentials
+                                     : ProcessCredentials();
+  if (credentials != nullptr && !credentials->token.empty()) return credentials;
+  return absl::InternalError(
+      "SetProcessCredentials() comes before channels and servers");
 }
 
 // gRPC only logs why it cannot listen; ask the system again.
@@ -65,6 +84,12 @@ void LogOfGrpc(gpr_log_func_args* line) {
     GANDEM_LOG_ERROR("grpc: {}:{}: {}", line->file, line->line, line->message);
   } else {
     GANDEM_LOG_DEBUG("grpc: {}", line->message);
+  }
+  // Nothing but this line tells of a connection that ends before it can show a
+  // certificate: of somebody who does not speak TLS.
+  if (line->severity == GPR_LOG_SEVERITY_ERROR &&
+      absl::EndsWith(line->file, "ssl_transport_security.cc")) {
+    NoteRefusal(absl::StrCat("TLS: ", FromOutside(line->message)));
   }
 }
 
@@ -105,6 +130,19 @@ int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
 }
 
+// On a network anybody may connect.
+void LimitStrangers(int64_t memory_bytes, grpc::ServerBuilder& builder) {
+  builder.AddChannelArgument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS,
+                             Milliseconds(kHandshakeTimeout));
+  builder.AddChannelArgument(GRPC_ARG_MAX_CONNECTION_IDLE_MS,
+                             Milliseconds(kMaxIdle));
+  if (memory_bytes == 0) return;
+  grpc::ResourceQuota quota("gandem");
+  quota.Resize(static_cast<size_t>(memory_bytes));
+  quota.SetMaxThreads(kMaxThreads);
+  builder.SetResourceQuota(quota);
+}
+
 }  // namespace
 
 std::chrono::system_clock::time_point ToGrpcDeadline(absl::Time deadline) {
@@ -119,6 +157,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(Check(options));
+  GANDEM_ASSIGN_OR_RETURN(auto credentials, CredentialsOf(options));
+  GANDEM_RETURN_IF_ERROR(CheckConnectAddress(parsed, *credentials));
   StartGrpc();
   const int max_bytes = static_cast<int>(options.max_message_bytes);
   grpc::ChannelArguments arguments;
@@ -138,16 +178,17 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
     arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   }
-  return grpc::CreateCustomChannel(
-      ToGrpcTarget(parsed), grpc::InsecureChannelCredentials(), arguments);
+  return GuardedChannel(ToGrpcTarget(parsed), parsed, arguments,
+                        std::move(credentials));
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     const Options& options,
     absl::FunctionRef<void(grpc::ServerBuilder&)> add_services) {
   GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.address));
-  GANDEM_RETURN_IF_ERROR(CheckListenAddress(address, options.insecure_network));
   GANDEM_RETURN_IF_ERROR(Check(options.rpc));
+  GANDEM_ASSIGN_OR_RETURN(auto credentials, CredentialsOf(options.rpc));
+  GANDEM_RETURN_IF_ERROR(CheckMayListen(address, *credentials));
   if (address.is_unix()) {
     GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
   }
@@ -169,23 +210,47 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
                                Milliseconds(options.rpc.keepalive_timeout));
   }
-  int port = 0;
-  builder.AddListeningPort(ToGrpcTarget(address),
-                           grpc::InsecureServerCredentials(), &port);
+  const std::shared_ptr<grpc::ServerCredentials> guard =
+      GuardedServerCredentials(address, std::move(credentials));
+  std::unique_ptr<TcpListener> listener;
+  std::unique_ptr<TcpListener::Acceptor> acceptor;
+  if (address.is_unix()) {
+    builder.AddListeningPort(ToGrpcTarget(address), guard);
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(listener, TcpListener::Listen(address));
+    address.port = listener->port();
+    LimitStrangers(options.memory_bytes, builder);
+    acceptor = builder.experimental().AddExternalConnectionAcceptor(
+        grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
+        guard);
+  }
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
-  if (server == nullptr) return WhyNoServer(address);
-  if (!address.is_unix()) address.port = port;
-  return std::unique_ptr<RpcServer>(
-      new RpcServer(std::move(address), std::move(server)));
+  if (server == nullptr) {
+    listener.reset();
+    return WhyNoServer(address);
+  }
+  std::unique_ptr<RpcServer> result(new RpcServer(
+      std::move(address), std::move(server), std::move(listener)));
+  if (acceptor != nullptr) {
+    GANDEM_RETURN_IF_ERROR(result->listener_->Accept(
+        std::move(acceptor), options.connections != nullptr
+                                 ? options.connections
+                                 : std::make_shared<ConnectionTable>()));
+  }
+  return result;
 }
 
-RpcServer::RpcServer(Address address, std::unique_ptr<grpc::Server> server)
-    : address_(std::move(address)), server_(std::move(server)) {}
+RpcServer::RpcServer(Address address, std::unique_ptr<grpc::Server> server,
+                     std::unique_ptr<TcpListener> listener)
+    : address_(std::move(address)),
+      server_(std::move(server)),
+      listener_(std::move(listener)) {}
 
 RpcServer::~RpcServer() { Shutdown(absl::InfinitePast()); }
 
 void RpcServer::Shutdown(absl::Time deadline) {
+  listener_.reset();
   server_->Shutdown(ToGrpcDeadline(deadline));
   server_->Wait();
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // gRPC channels and servers with our limits: message sizes from the config, no
-// HTTP proxy, quick reconnects, one server per port.
+// HTTP proxy, quick reconnects, one server per port. All calls show the token
+// of the run, and servers refuse those that do not before they read a message
+// (server_guard.h), whatever services they offer.
 //
 // Owner: the caller. Thread safety: channels from any thread; a server is
 // started and stopped by one thread.
@@ -18,6 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/rpc/address.h"
+#include "common/rpc/connection_table.h"
+#include "common/rpc/tcp_listener.h"
+#include "common/security/credentials.h"
 
 namespace gandem {
 
@@ -32,10 +37,14 @@ struct RpcOptions {
   // least the heartbeat timeout, because only that declares a worker dead. A
   // unix socket needs no such guess.
   absl::Duration keepalive_timeout = absl::Minutes(2);  // 1 s to 1 h
+  // Null: those of the process.
+  std::shared_ptr<const Credentials> credentials = nullptr;
 };
 
 // Connects on first use, and again after a loss.
-//   INVALID_ARGUMENT  a bad address or option.
+//   INVALID_ARGUMENT     a bad address or option.
+//   FAILED_PRECONDITION  see CheckConnectAddress.
+//   INTERNAL             the process has set no credentials.
 absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
     absl::string_view address, const RpcOptions& options);
 
@@ -43,14 +52,21 @@ class RpcServer {
  public:
   struct Options {
     std::string address;
-    bool insecure_network = false;  // see CheckListenAddress
     RpcOptions rpc = {};
+    // On TCP: what gRPC may hold of messages that are arriving. Above that it
+    // ends calls, strangers' and others' alike; 0: no limit.
+    int64_t memory_bytes = 0;
+    // On TCP: where to tell whose connection is known. Null: a table of the
+    // server's own, where all are strangers.
+    std::shared_ptr<ConnectionTable> connections = nullptr;
   };
 
   // `add_services` registers what the server offers; the services must outlive
   // it.
   //   INVALID_ARGUMENT     a bad address or option.
-  //   FAILED_PRECONDITION  an address that other hosts reach.
+  //   FAILED_PRECONDITION  an address that other hosts reach, without
+  //                        certificates for it (CheckListenAddress).
+  //   INTERNAL             the process has set no credentials.
   //   ALREADY_EXISTS       the port or socket is in use.
   //   the system's error   any other reason why it cannot listen.
   static absl::StatusOr<std::unique_ptr<RpcServer>> Start(
@@ -69,10 +85,12 @@ class RpcServer {
   void Shutdown(absl::Time deadline);
 
  private:
-  RpcServer(Address address, std::unique_ptr<grpc::Server> server);
+  RpcServer(Address address, std::unique_ptr<grpc::Server> server,
+            std::unique_ptr<TcpListener> listener);
 
   const Address address_;
   const std::unique_ptr<grpc::Server> server_;
+  std::unique_ptr<TcpListener> listener_;  // of TCP; ends first
 };
 
 }  // namespace gandem

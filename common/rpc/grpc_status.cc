@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/types/optional.h"
 #include "common/check.h"
+#include "common/files/printable.h"
 
 namespace gandem {
 namespace {
@@ -28,8 +29,9 @@ grpc::Status ToGrpcStatus(const absl::Status& status) {
 
 absl::Status FromGrpcStatus(const grpc::Status& status) {
   if (status.ok()) return absl::OkStatus();
+  // Whoever sent it.
   absl::Status result(static_cast<absl::StatusCode>(status.error_code()),
-                      status.error_message());
+                      PrintableText(status.error_message()));
   // A stranger's details are kept only when they are ours.
   ErrorDetail detail;
   if (!status.error_details().empty() &&

@@ -3,11 +3,15 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 #include <utility>
+#include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "common/check.h"
 #include "common/files/file.h"
@@ -22,13 +26,40 @@ namespace {
 // For the last event and the bracket.
 constexpr int64_t kReservedBytes = 1024;
 
-// A worker that was started again leaves the earlier timelines alone.
-std::string NewPath(const std::string& folder, const std::string& name) {
-  std::string path = absl::StrCat(folder, "/", name, ".json");
-  for (int number = 2; PathExists(path); ++number) {
-    path = absl::StrCat(folder, "/", name, ".", number, ".json");
+std::string FileName(const std::string& name, int number) {
+  return number == 1 ? name + ".json"
+                     : absl::StrCat(name, ".", number, ".json");
+}
+
+// 3 of "generator-0.3.json", 0 of a file of another name.
+int NumberOf(const std::string& file, const std::string& name) {
+  absl::string_view middle = file;
+  int number = 1;
+  if (!absl::ConsumePrefix(&middle, name) ||
+      !absl::ConsumeSuffix(&middle, ".json")) {
+    return 0;
   }
-  return path;
+  if (middle.empty()) return number;
+  return absl::ConsumePrefix(&middle, ".") && absl::SimpleAtoi(middle, &number)
+             ? number
+             : 0;
+}
+
+// A worker that was started again leaves the last timelines alone.
+absl::StatusOr<std::string> NewPath(const std::string& folder,
+                                    const std::string& name) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          ListDirectory(folder));
+  int newest = 0;
+  for (const std::string& file : files) {
+    newest = std::max(newest, NumberOf(file, name));
+  }
+  for (const std::string& file : files) {
+    const int number = NumberOf(file, name);
+    if (number == 0 || number > newest + 1 - kKeptTraces) continue;
+    GANDEM_RETURN_IF_ERROR(RemoveAll(absl::StrCat(folder, "/", file)));
+  }
+  return absl::StrCat(folder, "/", FileName(name, newest + 1));
 }
 
 std::string ThreadName(const TraceEvent& event) {
@@ -48,7 +79,8 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> TraceWriter::Start(
     Options options) {
   GANDEM_CHECK(!IsTracing());
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.folder));
-  std::string path = NewPath(options.folder, options.name);
+  GANDEM_ASSIGN_OR_RETURN(std::string path,
+                          NewPath(options.folder, options.name));
   GANDEM_ASSIGN_OR_RETURN(FileWriter file, FileWriter::Create(path));
   internal::TheTraceBuffer().Open(options.max_buffered);
   internal::is_tracing = true;

@@ -29,13 +29,16 @@ namespace gandem {
 
 // The size at which a file ends: some 100,000 rounds.
 inline constexpr int64_t kMaxTraceBytes = int64_t{256} << 20;
+// Files of one name that stay: those of the last starts.
+inline constexpr int kKeptTraces = 8;
 
 class TraceWriter {
  public:
   struct Options {
     std::string folder = {};  // required; is created if need be
     // The file and the process are called so: "generator-0". Where there is
-    // such a file already, this one is generator-0.2.json, and so on.
+    // such a file already, this one is generator-0.2.json, and so on; of more
+    // than kKeptTraces the oldest go.
     std::string name = {};
     // The process's number in the file; no other of the run has it.
     int64_t process = 0;

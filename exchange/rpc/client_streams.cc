@@ -9,6 +9,7 @@
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -133,6 +134,7 @@ bool ClientCore::WaitForFailure(absl::Time deadline) const {
 
 void ClientStream::Begin(grpc::GenericStub& stub,
                          std::shared_ptr<ClientStream> self) {
+  SayOpening(ExchangeCodec::Encode(Signed(Opening())), context_);
   stub.PrepareBidiStreamingCall(&context_,
                                 absl::StrCat("/gandem.Exchange/", method_),
                                 grpc::StubOptions(), this);
@@ -151,25 +153,24 @@ absl::StatusOr<bool> ClientStream::Receive(const Frame& frame) {
   const FrameSender& sender = frame.sender;
   if (sender != server_) {
     return absl::FailedPreconditionError(absl::StrCat(
-        "a frame of run epoch ", sender.run_epoch, ", incarnation ",
-        sender.incarnation, ", rank ", sender.rank,
-        " from a discriminator of run epoch ", server_.run_epoch,
-        ", incarnation ", server_.incarnation, ", rank ", server_.rank));
+        "a frame of ",
+        sender.incarnation == server_.incarnation ? "" : "another process, ",
+        "run epoch ", sender.run_epoch, ", rank ", sender.rank,
+        " from a discriminator of run epoch ", server_.run_epoch, ", rank ",
+        server_.rank));
   }
   core_->NoteProgress();
   return Handle(frame.body);
 }
 
 std::optional<Frame> ClientStream::NextFrame() {
-  std::optional<FrameBody> body;
-  if (!opened_) {
-    body = Opening();
-    opened_ = true;
-  } else {
-    body = Next();
-  }
+  std::optional<FrameBody> body = Next();
   if (!body.has_value()) return std::nullopt;
-  return Frame{.sender = SenderOf(core_->options()), .body = *std::move(body)};
+  return Signed(*std::move(body));
+}
+
+Frame ClientStream::Signed(FrameBody body) const {
+  return {.sender = SenderOf(core_->options()), .body = std::move(body)};
 }
 
 void ClientStream::End(const absl::Status& reason) {

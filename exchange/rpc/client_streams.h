@@ -102,7 +102,7 @@ class ClientStream
         core_(std::move(core)),
         server_(server) {}
 
-  // Starts the call; it ends with core.StreamEnded().
+  // Starts the call, which ends with core.StreamEnded().
   void Begin(grpc::GenericStub& stub, std::shared_ptr<ClientStream> self);
   void Cancel();
 
@@ -116,6 +116,7 @@ class ClientStream
  private:
   absl::StatusOr<bool> Receive(const Frame& frame) override;
   std::optional<Frame> NextFrame() override;
+  Frame Signed(FrameBody body) const;
   void End(const absl::Status& reason) override;
   bool MayEndWhileWriting() const override { return true; }
   void OnDone(const grpc::Status& status) override;
@@ -124,7 +125,6 @@ class ClientStream
   const std::shared_ptr<ClientCore> core_;
   const FrameSender server_;
   grpc::ClientContext context_;
-  bool opened_ = false;   // in the strand only
   absl::Status failure_;  // ours; written before the call's hold is given up
 };
 

@@ -16,6 +16,7 @@
 #include "common/process/thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "common/status.h"
 #include "exchange/rpc/client_streams.h"
 #include "proto/exchange.grpc.pb.h"
@@ -152,9 +153,9 @@ class ExchangeClient : public GeneratorExchange {
     GANDEM_ASSIGN_OR_RETURN(const FrameSender server, Greet());
     GANDEM_FAILPOINT("exchange.greeted");
     if (server_.has_value() && server.incarnation != server_->incarnation) {
-      return Superseded(absl::StrCat(
-          "incarnation ", server_->incarnation, " was replaced by ",
-          server.incarnation, ", which does not know this run's images"));
+      return Superseded(
+          "the process was replaced by another one, which does not know this "
+          "run's images");
     }
     server_ = server;
     if (lost) GANDEM_LOG_INFO("exchange with {} goes on", address_);
@@ -182,15 +183,7 @@ class ExchangeClient : public GeneratorExchange {
     request.set_incarnation(options.incarnation);
     request.set_rank(options.rank);
     HelloReply reply;
-    grpc::ClientContext context;
-    context.set_wait_for_ready(true);
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
-    SetHello(&context);
-    // Close() may have come before.
-    if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
-    const grpc::Status status = stub_->Hello(&context, request, &reply);
-    SetHello(nullptr);
-    GANDEM_RETURN_IF_ERROR(FromGrpcStatus(status));
+    GANDEM_RETURN_IF_ERROR(SayHello(request, reply));
     if (reply.run_epoch() != options.run_epoch) {
       return Superseded(absl::StrCat("the discriminator is in run epoch ",
                                      reply.run_epoch(), ", this is ",
@@ -199,6 +192,24 @@ class ExchangeClient : public GeneratorExchange {
     return FrameSender{.run_epoch = reply.run_epoch(),
                        .incarnation = reply.incarnation(),
                        .rank = reply.rank()};
+  }
+
+  absl::Status SayHello(const HelloRequest& request, HelloReply& reply) {
+    grpc::ClientContext context;
+    context.set_wait_for_ready(true);
+    context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
+    SayOpening(request.SerializeAsString(), context);
+    SetHello(&context);
+    // Close() may have come before.
+    if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
+    const auto call = stub_->Hello(&context);
+    const bool is_answered = call->Read(&reply);
+    const absl::Status status = FromGrpcStatus(call->Finish());
+    SetHello(nullptr);
+    if (status.ok() && !is_answered) {
+      return absl::UnavailableError("the discriminator has not answered");
+    }
+    return status;
   }
 
   void SetHello(grpc::ClientContext* context) ABSL_LOCKS_EXCLUDED(mu_) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "common/status.h"
 #include "exchange/rpc/server_streams.h"
 #include "proto/exchange.grpc.pb.h"
@@ -20,6 +21,38 @@ using RawStreams = Exchange::WithRawCallbackMethod_PutImages<
     Exchange::WithRawCallbackMethod_Feedback<
         Exchange::WithRawCallbackMethod_FetchCritic<Base>>>;
 
+// What a generator says of itself.
+absl::StatusOr<HelloRequest> HearHello(
+    const grpc::CallbackServerContext& call) {
+  GANDEM_ASSIGN_OR_RETURN(const grpc::ByteBuffer opening, HearOpening(call));
+  grpc::Slice bytes;
+  HelloRequest request;
+  if (!opening.DumpToSingleSlice(&bytes).ok() ||
+      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+    return absl::InvalidArgumentError(
+        "the opening of Hello is no HelloRequest");
+  }
+  return request;
+}
+
+// Answers at once, and reads nothing.
+class HelloReactor : public grpc::ServerBidiReactor<HelloRequest, HelloReply> {
+ public:
+  HelloReactor(const absl::Status& greeted, HelloReply reply)
+      : reply_(std::move(reply)) {
+    if (greeted.ok()) {
+      StartWriteAndFinish(&reply_, grpc::WriteOptions(), grpc::Status::OK);
+    } else {
+      Finish(ToGrpcStatus(greeted));
+    }
+  }
+
+ private:
+  void OnDone() override { delete this; }
+
+  const HelloReply reply_;
+};
+
 }  // namespace
 
 class ExchangeServer::Service final
@@ -29,24 +62,31 @@ class ExchangeServer::Service final
       : context_(std::make_shared<ServerContext>(options, end)) {}
 
   const std::shared_ptr<ServerContext>& context() const { return context_; }
+  const std::shared_ptr<ConnectionTable>& connections() const {
+    return connections_;
+  }
 
  private:
-  grpc::ServerUnaryReactor* Hello(grpc::CallbackServerContext* call,
-                                  const HelloRequest* request,
-                                  HelloReply* reply) override {
-    grpc::ServerUnaryReactor* const reactor = call->DefaultReactor();
-    const absl::Status greeted =
-        context_->peers().Greet({.run_epoch = request->run_epoch(),
-                                 .incarnation = request->incarnation(),
-                                 .rank = request->rank()},
-                                request->config_hash());
+  grpc::ServerBidiReactor<HelloRequest, HelloReply>* Hello(
+      grpc::CallbackServerContext* call) override {
     const ExchangeOptions& options = context_->options();
-    reply->set_run_epoch(options.run_epoch);
-    reply->set_incarnation(options.incarnation);
-    reply->set_rank(options.rank);
-    reply->set_fleet_size(1);
-    reactor->Finish(ToGrpcStatus(greeted));
-    return reactor;
+    HelloReply reply;
+    reply.set_run_epoch(options.run_epoch);
+    reply.set_incarnation(options.incarnation);
+    reply.set_rank(options.rank);
+    reply.set_fleet_size(1);
+    return new HelloReactor(Greet(*call), std::move(reply));
+  }
+
+  absl::Status Greet(const grpc::CallbackServerContext& call) {
+    GANDEM_ASSIGN_OR_RETURN(const HelloRequest request, HearHello(call));
+    GANDEM_RETURN_IF_ERROR(
+        context_->peers().Greet({.run_epoch = request.run_epoch(),
+                                 .incarnation = request.incarnation(),
+                                 .rank = request.rank()},
+                                request.config_hash()));
+    connections_->NoteKnown(call.peer());
+    return absl::OkStatus();
   }
 
   ServerReactor* PutImages(grpc::CallbackServerContext* call) override {
@@ -60,7 +100,18 @@ class ExchangeServer::Service final
   }
 
   const std::shared_ptr<ServerContext> context_;
+  const std::shared_ptr<ConnectionTable> connections_ =
+      std::make_shared<ConnectionTable>();
 };
+
+// What is on its way at once: of each generator a message that arrives, two
+// that wait and the one that is handled.
+int64_t MemoryFor(const ExchangeOptions& options) {
+  constexpr int64_t kForStrangers = int64_t{64} << 20;
+  constexpr int64_t kMessages = 4;
+  return kForStrangers +
+         kMessages * options.num_generators * options.max_message_bytes;
+}
 
 ExchangeServer::ExchangeServer(DiscriminatorEnd* end,
                                std::unique_ptr<Service> service)
@@ -76,8 +127,9 @@ absl::StatusOr<std::unique_ptr<ExchangeServer>> ExchangeServer::Start(
       result->server_,
       RpcServer::Start(
           {.address = options.address,
-           .insecure_network = options.insecure_network,
-           .rpc = {.max_message_bytes = options.exchange.max_message_bytes}},
+           .rpc = {.max_message_bytes = options.exchange.max_message_bytes},
+           .memory_bytes = MemoryFor(options.exchange),
+           .connections = service->connections()},
           [service](grpc::ServerBuilder& builder) {
             builder.RegisterService(service);
             builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,

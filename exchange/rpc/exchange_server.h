@@ -20,8 +20,7 @@ namespace gandem {
 class ExchangeServer {
  public:
   struct Options {
-    std::string address;            // "unix:/path" or "host:port"
-    bool insecure_network = false;  // see CheckListenAddress
+    std::string address;  // "unix:/path" or "host:port"
     ExchangeOptions exchange = {};
   };
 

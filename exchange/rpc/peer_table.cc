@@ -1,12 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "exchange/rpc/peer_table.h"
 
+#include <algorithm>
+#include <utility>
+
 #include "absl/strings/str_cat.h"
+#include "common/process/log.h"
 #include "common/rpc/grpc_status.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
+
+// Of a rank in a run epoch; there is one as a rule.
+constexpr size_t kMaxProcesses = 64;
 
 absl::Status Refuse(absl::string_view reason, absl::string_view message) {
   ErrorDetail detail;
@@ -14,10 +21,16 @@ absl::Status Refuse(absl::string_view reason, absl::string_view message) {
   return WithErrorDetail(absl::FailedPreconditionError(message), detail);
 }
 
+absl::Status Superseded(const FrameSender& peer) {
+  return Refuse("superseded",
+                absl::StrCat("this process of generator ", peer.rank,
+                             " is not the one that greeted last"));
+}
+
 }  // namespace
 
 PeerTable::PeerTable(const ExchangeOptions& options)
-    : options_(options), incarnations_(options.num_generators, -1) {}
+    : options_(options), incarnations_(options.num_generators) {}
 
 absl::Status PeerTable::CheckRunEpoch(const Peer& peer) const {
   if (peer.run_epoch > options_.run_epoch) {
@@ -34,28 +47,36 @@ absl::Status PeerTable::CheckRunEpoch(const Peer& peer) const {
 
 absl::Status PeerTable::Greet(const Peer& peer, uint64_t config_hash) {
   GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
+  absl::MutexLock lock(&mu_);
   if (config_hash != options_.config_hash) {
-    return Refuse(
-        "wrong_config",
-        absl::StrCat("the generator runs another configuration (hash ",
-                     absl::Hex(config_hash), " instead of ",
-                     absl::Hex(options_.config_hash), ")"));
+    // Once: anybody can bring it about as often as they like.
+    if (!std::exchange(has_told_of_config_, true)) {
+      GANDEM_LOG_WARN(
+          "a generator runs another configuration (hash {:x} instead of {:x})",
+          config_hash, options_.config_hash);
+    }
+    return Refuse("wrong_config",
+                  "the generator runs another configuration; the "
+                  "discriminator's log has the hash of both");
   }
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
   if (peer.incarnation < 0) {
     return absl::InvalidArgumentError(
         absl::StrCat("generator ", peer.rank, " says that it is incarnation ",
-                     peer.incarnation, ", and they count from 0"));
+                     peer.incarnation, ", and none is negative"));
   }
-  absl::MutexLock lock(&mu_);
-  int64_t& incarnation = incarnations_[peer.rank];
-  if (peer.incarnation < incarnation) {
-    return Refuse(
-        "superseded",
-        absl::StrCat("incarnation ", peer.incarnation, " of generator ",
-                     peer.rank, " was superseded by ", incarnation));
+  std::vector<int64_t>& greeted = incarnations_[peer.rank];
+  if (!greeted.empty() && greeted.back() == peer.incarnation) {
+    return absl::OkStatus();
   }
-  incarnation = peer.incarnation;
+  if (std::ranges::count(greeted, peer.incarnation) > 0) {
+    return Superseded(peer);
+  }
+  if (greeted.size() >= kMaxProcesses) {
+    return absl::ResourceExhaustedError(absl::StrCat(
+        "generator ", peer.rank, " has had ", kMaxProcesses, " processes"));
+  }
+  greeted.push_back(peer.incarnation);
   return absl::OkStatus();
 }
 
@@ -63,14 +84,13 @@ absl::Status PeerTable::Check(const Peer& peer) const {
   GANDEM_RETURN_IF_ERROR(CheckRunEpoch(peer));
   GANDEM_RETURN_IF_ERROR(CheckGeneratorRank(options_, peer.rank));
   absl::MutexLock lock(&mu_);
-  if (peer.incarnation >= 0 && peer.incarnation == incarnations_[peer.rank]) {
-    return absl::OkStatus();
+  const std::vector<int64_t>& greeted = incarnations_[peer.rank];
+  if (greeted.empty()) {
+    return Refuse("no_hello",
+                  absl::StrCat("generator ", peer.rank, " has not greeted"));
   }
-  return Refuse(
-      peer.incarnation < incarnations_[peer.rank] ? "superseded" : "no_hello",
-      absl::StrCat("incarnation ", peer.incarnation, " of generator ",
-                   peer.rank, " is not the one that greeted, which is ",
-                   incarnations_[peer.rank]));
+  if (peer.incarnation == greeted.back()) return absl::OkStatus();
+  return Superseded(peer);
 }
 
 }  // namespace gandem

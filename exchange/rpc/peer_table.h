@@ -2,11 +2,13 @@
 //
 // Which generators are connected: the checks of config, run epoch and
 // incarnation that every call and every frame has to pass (design.md section
-// 8). A Hello with a higher incarnation supersedes the rank's earlier process.
+// 8). A Hello of another incarnation supersedes the rank's earlier process,
+// which cannot come back. A refusal does not say what would be accepted.
 //
 // Owner: ExchangeServer. Thread safety: any thread.
 // Errors:
 //   INVALID_ARGUMENT     there is no such rank; a negative incarnation.
+//   RESOURCE_EXHAUSTED   the rank has had more processes than any run.
 //   FAILED_PRECONDITION  another config, an old run epoch, a superseded
 //                        incarnation, or no Hello yet; ErrorDetail says which.
 //   UNAVAILABLE          a newer run epoch: this server is about to go.
@@ -39,7 +41,9 @@ class PeerTable {
   const ExchangeOptions options_;  // never changes after construction
 
   mutable absl::Mutex mu_;
-  std::vector<int64_t> incarnations_ ABSL_GUARDED_BY(mu_);  // by rank; -1: none
+  // By rank: those that have greeted, in their order. The last one speaks.
+  std::vector<std::vector<int64_t>> incarnations_ ABSL_GUARDED_BY(mu_);
+  bool has_told_of_config_ ABSL_GUARDED_BY(mu_) = false;
 };
 
 }  // namespace gandem

@@ -20,7 +20,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
  public:
   ServerStream(StreamKind kind, std::shared_ptr<ServerContext> context,
                grpc::CallbackServerContext* call)
-      : FrameStream(context->options().max_message_bytes),
+      : FrameStream(context->options().max_message_bytes, *call),
         context_(std::move(context)),
         kind_(kind),
         call_(call) {}
@@ -53,7 +53,8 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     const OpenFrame* const open = std::get_if<OpenFrame>(&frame.body);
     if (!rank_.has_value()) {
       if (open == nullptr) {
-        return absl::InvalidArgumentError("a stream begins with an OPEN frame");
+        return absl::InvalidArgumentError(
+            "a stream's metadata has to hold an OPEN frame");
       }
       rank_ = frame.sender.rank;
       context_->Replace(kind_, *rank_, this);
@@ -91,6 +92,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
     Finish(ToGrpcStatus(reason));
   }
   bool MayEndWhileWriting() const override { return false; }
+  void OnCancel() override { NotePeerIsGone(); }
   void OnDone() override {
     context_->Remove(this);
     {

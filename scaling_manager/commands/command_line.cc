@@ -62,6 +62,11 @@ constexpr char kWatchExamples[] =
     "  gandem watch-eval runs/a\n"
     "  gandem watch-eval runs/a --every 1000 -- --metric fid,kid --num 10000\n";
 
+constexpr char kCertificatesExamples[] =
+    "Examples:\n"
+    "  gandem certificates certs --host alpha,10.0.0.1 --host beta,10.0.0.2\n"
+    "  gandem certificates certs --revoke beta\n";
+
 constexpr char kExplainExamples[] =
     "Examples:\n"
     "  gandem explain                  lists all fields of a recipe\n"
@@ -97,6 +102,7 @@ struct Parser {
     AddStatus();
     AddReport();
     AddWatch();
+    AddCertificates();
     // ParseCommandLine hands their arguments on.
     for (const auto& [name, description] : kEvaluationCommands) {
       app.add_subcommand(name, description);
@@ -134,9 +140,14 @@ struct Parser {
     train_command->add_option(
         "--listen", train.listen,
         "HOST:PORT for workers to connect to, in place of a unix socket");
-    train_command->add_flag(
-        "--insecure_network", train.insecure_network,
-        "Let --listen be reached from other hosts, unencrypted");
+    CLI::Option* const certificates = train_command->add_option(
+        "--certificates", train.certificates,
+        "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME: other "
+        "hosts connect to --listen encrypted and show theirs");
+    train_command
+        ->add_flag("--insecure_network", train.insecure_network,
+                   "Let --listen be reached from other hosts, unencrypted")
+        ->excludes(certificates);
     train_command->add_flag(
         "--trace", train.trace,
         absl::StrCat("Write a timeline of each worker to RUN_DIR/trace, for "
@@ -181,7 +192,35 @@ struct Parser {
     status_command->footer("Example:\n  gandem status runs/a\n");
     status_command->add_option("RUN_DIR", status.run_dir, "Folder of the run")
         ->required();
+    status_command->add_option(
+        "--certificates", status.certificates,
+        "This host's, where those of `gandem train` cannot be read");
     status_command->add_flag("--json", status.json, "Print JSON");
+  }
+
+  void AddCertificates() {
+    certificates_command = app.add_subcommand(
+        "certificates",
+        "Make the certificates that hosts of a run show each other");
+    certificates_command->footer(kCertificatesExamples);
+    certificates_command
+        ->add_option("DIR", certificates.folder, "Folder for them")
+        ->required();
+    CLI::Option* const host =
+        certificates_command
+            ->add_option("--host", certificates.hosts,
+                         "A host by all names and addresses that others use, "
+                         "as in alpha,10.0.0.1; again for each [this one]")
+            ->take_all()
+            ->allow_extra_args(false);
+    certificates_command
+        ->add_option("--days", certificates.days, "Valid for so long")
+        ->check(CLI::Range(1, 3650))
+        ->capture_default_str();
+    certificates_command
+        ->add_option("--revoke", certificates.revoke,
+                     "Refuse the certificate of this NAME from now on")
+        ->excludes(host);
   }
 
   void AddReport() {
@@ -201,12 +240,14 @@ struct Parser {
   CLI::App* status_command = nullptr;
   CLI::App* report_command = nullptr;
   CLI::App* watch_command = nullptr;
+  CLI::App* certificates_command = nullptr;
   CLI::App* explain_command = nullptr;
   TrainOptions train;
   std::string bind_cores = "auto";
   StatusOptions status;
   ReportOptions report;
   WatchOptions watch;
+  CertificatesOptions certificates;
   ExplainOptions explain;
 };
 
@@ -261,6 +302,7 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
   if (parser.status_command->parsed()) return parser.status;
   if (parser.report_command->parsed()) return parser.report;
   if (parser.watch_command->parsed()) return parser.watch;
+  if (parser.certificates_command->parsed()) return parser.certificates;
   return parser.explain;
 }
 

@@ -20,7 +20,8 @@ struct TrainOptions {
   std::vector<std::string> sets;  // "path.to.field=value"
   bool colocated = false;
   bool external = false;
-  std::string listen;  // empty: a unix socket
+  std::string listen;        // empty: a unix socket
+  std::string certificates;  // empty: none
   bool insecure_network = false;
   bool bind_cores = true;  // each worker to its own
   bool trace = false;
@@ -31,6 +32,7 @@ struct TrainOptions {
 
 struct StatusOptions {
   std::string run_dir;
+  std::string certificates;  // empty: those that `gandem train` was given
   bool json = false;
 };
 
@@ -52,6 +54,14 @@ struct EvaluationOptions {
   std::vector<std::string> arguments;  // the command is the first
 };
 
+struct CertificatesOptions {
+  std::string folder = {};
+  // Each "NAME,ADDRESS..."; empty: this host.
+  std::vector<std::string> hosts = {};
+  int64_t days = 397;
+  std::string revoke = {};  // the name of a certificate; empty: make some
+};
+
 struct ExplainOptions {
   std::string field;  // empty: list all
 };
@@ -61,9 +71,9 @@ struct NoCommand {
   int exit_code = 0;
 };
 
-using Command =
-    std::variant<NoCommand, TrainOptions, StatusOptions, ReportOptions,
-                 WatchOptions, EvaluationOptions, ExplainOptions>;
+using Command = std::variant<NoCommand, TrainOptions, StatusOptions,
+                             ReportOptions, WatchOptions, EvaluationOptions,
+                             CertificatesOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

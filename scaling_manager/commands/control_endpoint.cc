@@ -62,11 +62,8 @@ absl::StatusOr<std::string> ControlEndpoint::ChooseAddress() {
 }
 
 absl::Status ControlEndpoint::Listen(const std::string& address) {
-  GANDEM_ASSIGN_OR_RETURN(
-      auto server,
-      StartControlServer(
-          {.address = address, .insecure_network = options_.insecure_network},
-          service_));
+  GANDEM_ASSIGN_OR_RETURN(auto server,
+                          StartControlServer({.address = address}, service_));
   servers_.push_back(std::move(server));
   return absl::OkStatus();
 }

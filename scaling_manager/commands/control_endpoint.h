@@ -29,7 +29,6 @@ class ControlEndpoint {
     std::string run_dir;      // required
     std::string listen = {};  // HOST:PORT; empty: a unix socket
     bool external = false;    // whose path stays the same for the next start
-    bool insecure_network = false;
   };
 
   // `service` outlives this. Errors: those of RpcServer::Start, of a folder

@@ -20,12 +20,14 @@
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
+#include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
 #include "common/status.h"
 #include "pipeline/formats/idx_reader.h"
+#include "scaling_manager/commands/certificates_command.h"
 #include "scaling_manager/commands/command_line.h"
 #include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/train_command.h"
@@ -57,8 +59,8 @@ int Run(const TrainOptions& options) {
 }
 
 int Run(const StatusOptions& options) {
-  const auto status =
-      GetRunStatus(options.run_dir, MonotonicNow() + kStatusTimeout);
+  const auto status = GetRunStatus(options.run_dir, options.certificates,
+                                   MonotonicNow() + kStatusTimeout);
   if (!status.ok()) return End(status.status());
   std::cout << (options.json ? RunStatusJson(*status) + "\n"
                              : RunStatusText(options.run_dir, *status));
@@ -113,6 +115,10 @@ int Run(const WatchOptions& options) {
   return End(RunWatch(options, stdout), "gandem watch-eval");
 }
 
+int Run(const CertificatesOptions& options) {
+  return End(RunCertificates(options, std::cout), "gandem certificates");
+}
+
 int Run(const EvaluationOptions& options) {
   const auto folder = BinaryFolder();
   if (!folder.ok()) return End(folder.status());
@@ -145,6 +151,7 @@ int Run(const ExplainOptions& options) {
 int main(int argc, char** argv) {
   gandem::OpenStandardStreams();
   gandem::IgnoreFileSizeSignal();
+  gandem::PrepareDescriptors();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);
   const gandem::Command command =

@@ -30,6 +30,9 @@ absl::Status CheckFlags(const TrainOptions& options) {
   if (options.insecure_network && options.listen.empty()) {
     faults.Add("--insecure_network needs --listen HOST:PORT");
   }
+  if (!options.certificates.empty() && options.listen.empty()) {
+    faults.Add("--certificates needs --listen HOST:PORT");
+  }
   if (options.evaluate_every == 0 &&
       (!options.evaluate_cores.empty() || !options.evaluate_args.empty())) {
     faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
@@ -180,6 +183,12 @@ std::map<WorkerKey, int> ThreadsOf(const RunConfig& config, bool colocated) {
   return threads;
 }
 
+// Nothing: from the run's own round times.
+std::optional<absl::Duration> ProgressTimeout(const ControlConfig& control) {
+  const double seconds = control.progress_timeout_seconds();
+  return seconds < 0 ? std::nullopt : std::optional(absl::Seconds(seconds));
+}
+
 Coordinator::Options CoordinatorOptions(const std::string& run_dir,
                                         const RunConfig& config,
                                         const TrainOptions& options) {
@@ -197,6 +206,7 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
+      .progress_timeout = ProgressTimeout(control),
       .restart_budget = control.restart_budget(),
       .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
                            ? control.max_rollbacks()

@@ -4,14 +4,18 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <map>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/config/run_config.h"
+#include "common/control/worker_position.h"
 #include "common/files/file.h"
+#include "common/files/rotation.h"
 #include "common/status.h"
 #include "scaling_manager/commands/control_endpoint.h"
+#include "scaling_manager/commands/run_credentials.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
@@ -25,27 +29,39 @@ namespace gandem {
 namespace {
 
 absl::StatusOr<StatusReply> AskCoordinator(const std::string& run_dir,
+                                           const std::string& certificates,
                                            absl::Time deadline) {
   GANDEM_ASSIGN_OR_RETURN(const std::string address,
                           ReadControlAddress(run_dir));
-  absl::StatusOr<StatusReply> reply = QueryStatus(address, deadline);
+  GANDEM_ASSIGN_OR_RETURN(auto credentials,
+                          CredentialsOfRun(run_dir, certificates));
+  absl::StatusOr<StatusReply> reply =
+      QueryStatus(address, std::move(credentials), deadline);
   if (!reply.ok()) return Annotate(reply.status(), address);
   return reply;
+}
+
+// The last lines; a file that has just begun goes on from the one before it.
+std::string NewestMetrics(const std::string& run_dir) {
+  constexpr int64_t kTailBytes = 64 << 10;
+  const std::string path = run_dir + "/metrics.jsonl";
+  std::string text = ReadFileTail(path, kTailBytes).value_or("");
+  const int64_t missing = kTailBytes - static_cast<int64_t>(text.size());
+  if (missing == 0) return text;
+  return ReadFileTail(RotatedName(path, 1), missing).value_or("") + text;
 }
 
 // The newest record of each worker, and what the last rounds say of fleets and
 // of the speed.
 void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
                    StatusReply& reply) {
-  constexpr int64_t kTailBytes = 64 << 10;
-  const auto text = ReadFileTail(run_dir + "/metrics.jsonl", kTailBytes);
-  if (!text.ok()) return;
+  const std::string text = NewestMetrics(run_dir);
   std::map<WorkerKey, RoundMetrics> newest;
   FleetSpeeds fleets;
   LeadingRanks leading;
   int64_t rounds = 0;
   double seconds = 0;
-  for (const absl::string_view line : absl::StrSplit(*text, '\n')) {
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     // The first line of the tail may be cut.
     const std::optional<RoundMetrics> metrics = ParseMetrics(line);
     if (!metrics.has_value()) continue;
@@ -98,6 +114,12 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
   return reply;
 }
 
+void AddRefusals(int64_t count, std::string& text) {
+  if (count == 0) return;
+  absl::StrAppend(&text, "  ", count,
+                  " connections or calls refused, see its log");
+}
+
 std::string WorkerText(const WorkerStatus& worker) {
   std::string text =
       absl::StrFormat("  %-15s %-8s", ToString({worker.role(), worker.rank()}),
@@ -115,15 +137,21 @@ std::string WorkerText(const WorkerStatus& worker) {
     absl::StrAppend(&text, "  ", worker.last().messages_damaged(),
                     " damaged messages, sent again");
   }
+  if (worker.position().wait() != WorkerPosition::NOTHING &&
+      worker.position().seconds() > kLongWaitSeconds) {
+    absl::StrAppend(&text, "  ", PositionText(worker.position()));
+  }
+  AddRefusals(worker.last().refused_connections(), text);
   return text;
 }
 
 }  // namespace
 
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
+                                         const std::string& certificates,
                                          absl::Time deadline) {
   if (!RunLock::IsTaken(run_dir)) return ReadFiles(run_dir);
-  const auto reply = AskCoordinator(run_dir, deadline);
+  const auto reply = AskCoordinator(run_dir, certificates, deadline);
   if (reply.ok()) return reply;
   GANDEM_ASSIGN_OR_RETURN(StatusReply files, ReadFiles(run_dir));
   if (files.state() != StatusReply::FINISHED) {
@@ -149,7 +177,9 @@ std::string RunStatusText(const std::string& run_dir,
   std::string text =
       absl::StrCat(status.run_name(), " in ", run_dir, "\n  ",
                    ProgressLine(view), "\n  ", checkpoint, ", run epoch ",
-                   status.run_epoch(), ", ", status.restarts(), " restarts\n");
+                   status.run_epoch(), ", ", status.restarts(), " restarts");
+  AddRefusals(status.refused_connections(), text);
+  text += "\n";
   for (const WorkerStatus& worker : status.workers()) {
     absl::StrAppend(&text, WorkerText(worker), "\n");
   }

@@ -18,9 +18,11 @@ namespace gandem {
 // Asks the running `gandem train` until `deadline`, then the files; where there
 // is one that does not answer, the state is UNREACHABLE (or FINISHED, by its
 // files) and the detail says why.
+// `certificates`: see CredentialsOfRun.
 //   NOT_FOUND  the folder holds no run.
 //   DATA_LOSS  its checkpoints are all damaged.
 absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
+                                         const std::string& certificates,
                                          absl::Time deadline);
 
 // For people, several lines.

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
@@ -21,9 +22,11 @@
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
+#include "common/security/refusals.h"
 #include "common/status.h"
 #include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/open_run.h"
+#include "scaling_manager/commands/run_credentials.h"
 #include "scaling_manager/commands/training_watcher.h"
 #include "scaling_manager/commands/user_wishes.h"
 #include "scaling_manager/coordinator/control_service.h"
@@ -133,6 +136,8 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
 
 absl::Status TrainCommand::Start() {
   Say(setup_.notices);
+  GANDEM_RETURN_IF_ERROR(TakeRunCredentials(
+      setup_.run_dir, options_.certificates, options_.insecure_network));
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
@@ -144,18 +149,20 @@ absl::Status TrainCommand::Start() {
       ControlService::Observer{
           .on_metrics = [this](const auto& request) { OnMetrics(request); },
           .complete_status =
-              [this](StatusReply& reply) { progress_.Complete(reply); }});
-  GANDEM_ASSIGN_OR_RETURN(
-      endpoint_,
-      ControlEndpoint::Open({.run_dir = setup_.run_dir,
-                             .listen = options_.listen,
-                             .external = options_.external,
-                             .insecure_network = options_.insecure_network},
-                            &*service_));
+              [this](StatusReply& reply) {
+                progress_.Complete(reply);
+                reply.set_refused_connections(NumRefusals());
+              }});
+  GANDEM_ASSIGN_OR_RETURN(endpoint_,
+                          ControlEndpoint::Open({.run_dir = setup_.run_dir,
+                                                 .listen = options_.listen,
+                                                 .external = options_.external},
+                                                &*service_));
   if (!options_.external) {
     launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
                                         .run_dir = setup_.run_dir,
                                         .control_address = endpoint_->address(),
+                                        .credential_flags = CredentialFlags(),
                                         .trace_folder = TraceFolder(),
                                         .cores = PlaceWorkers()},
                       coordinator_.get());
@@ -166,8 +173,8 @@ absl::Status TrainCommand::Start() {
   for (const WorkerStatus& worker : status.workers()) {
     Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
                      " --control ", endpoint_->address(), " --rank ",
-                     worker.rank(), options_.trace ? " --trace " : "",
-                     TraceFolder()));
+                     worker.rank(), " ", absl::StrJoin(CredentialFlags(), " "),
+                     options_.trace ? " --trace " : "", TraceFolder()));
   }
   return absl::OkStatus();
 }
@@ -273,8 +280,10 @@ void TrainCommand::MendWhatIsGone(absl::Time now) {
   const absl::Status lock = setup_.lock.Mend();
   // Somebody who is about to be refused holds it for a moment.
   const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
-  const absl::StatusOr<bool> mended = endpoint_->Mend();
-  if (mended.ok() && *mended) {
+  const absl::StatusOr<bool> token = MendToken(setup_.run_dir);
+  const absl::StatusOr<bool> mended =
+      token.ok() ? endpoint_->Mend() : token.status();
+  if (mended.ok() && (*mended || *token)) {
     Say(absl::StrCat("somebody has removed the socket or ", setup_.run_dir,
                      "/state: listening at ", endpoint_->address(), " again"));
   }

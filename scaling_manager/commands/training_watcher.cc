@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/training_watcher.h"
 
-#include <filesystem>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -72,16 +70,14 @@ absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
   AppendParts(options.arguments, arguments);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
   const std::string log = options.run_dir + "/logs/watch-eval.log";
-  std::error_code none;  // of a log that is not there yet
-  const auto size = std::filesystem::file_size(log, none);
   auto child = ChildProcess::Start(
       {.arguments = std::move(arguments),
        .log_path = log,
        .cores = options.cores,
        .niceness = options.cores.empty() ? kLowestPriority : 0});
   GANDEM_RETURN_IF_ERROR(child);
-  return TrainingWatcher(*std::move(child),
-                         none ? 0 : static_cast<int64_t>(size));
+  const int64_t start = child->log_start();
+  return TrainingWatcher(*std::move(child), start);
 }
 
 std::vector<std::string> TrainingWatcher::Poll() {

@@ -3,34 +3,45 @@
 
 #include <utility>
 
+#include "common/monotonic_time.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/why_no_answer.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
 
+// Of messages that are arriving, from all who connect over a network.
+constexpr int64_t kMemoryBytes = int64_t{32} << 20;
+// On a connection. A worker has two at most, `gandem status` one.
+constexpr int kMaxCallsPerConnection = 8;
+constexpr absl::Duration kLookForReason = absl::Milliseconds(1500);
+
+}  // namespace
+
 template <typename Reply>
-grpc::Status Answer(absl::StatusOr<Reply> result, Reply* reply) {
+grpc::Status ControlService::Answer(const grpc::ServerContext& context,
+                                    absl::StatusOr<Reply> result,
+                                    Reply* reply) {
   if (!result.ok()) return ToGrpcStatus(result.status());
+  connections_->NoteKnown(context.peer());
   *reply = *std::move(result);
   return grpc::Status::OK;
 }
 
-}  // namespace
-
-grpc::Status ControlService::Register(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::Register(grpc::ServerContext* context,
                                       const RegisterRequest* request,
                                       RegisterReply* reply) {
-  return Answer(coordinator_->Register(*request), reply);
+  return Answer(*context, coordinator_->Register(*request), reply);
 }
 
-grpc::Status ControlService::Join(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::Join(grpc::ServerContext* context,
                                   const JoinRequest* request,
                                   JoinReply* reply) {
-  return Answer(coordinator_->Join(*request), reply);
+  return Answer(*context, coordinator_->Join(*request), reply);
 }
 
-grpc::Status ControlService::Heartbeat(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::Heartbeat(grpc::ServerContext* context,
                                        const HeartbeatRequest* request,
                                        HeartbeatReply* reply) {
   auto result = coordinator_->Heartbeat(*request);
@@ -38,13 +49,13 @@ grpc::Status ControlService::Heartbeat(grpc::ServerContext* /*context*/,
       !request->metrics().empty() && observer_.on_metrics) {
     observer_.on_metrics(*request);
   }
-  return Answer(std::move(result), reply);
+  return Answer(*context, std::move(result), reply);
 }
 
-grpc::Status ControlService::ReportShard(grpc::ServerContext* /*context*/,
+grpc::Status ControlService::ReportShard(grpc::ServerContext* context,
                                          const ShardReport* request,
                                          ShardReply* reply) {
-  return Answer(coordinator_->ReportShard(*request), reply);
+  return Answer(*context, coordinator_->ReportShard(*request), reply);
 }
 
 grpc::Status ControlService::Status(grpc::ServerContext* /*context*/,
@@ -56,23 +67,35 @@ grpc::Status ControlService::Status(grpc::ServerContext* /*context*/,
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
-    const RpcServer::Options& options, ControlService* service) {
+    RpcServer::Options options, ControlService* service) {
+  options.memory_bytes = kMemoryBytes;
+  options.connections = service->connections();
   return RpcServer::Start(options, [service](grpc::ServerBuilder& builder) {
+    builder.SetMaxReceiveMessageSize(kMaxControlRequestBytes);
+    builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,
+                               kMaxCallsPerConnection);
     builder.RegisterService(service);
   });
 }
 
-absl::StatusOr<StatusReply> QueryStatus(absl::string_view address,
-                                        absl::Time deadline) {
+absl::StatusOr<StatusReply> QueryStatus(
+    absl::string_view address, std::shared_ptr<const Credentials> credentials,
+    absl::Time deadline) {
+  if (credentials == nullptr) credentials = ProcessCredentials();
   GANDEM_ASSIGN_OR_RETURN(const auto channel,
-                          CreateChannel(address, RpcOptions()));
+                          CreateChannel(address, {.credentials = credentials}));
   grpc::ClientContext context;
   context.set_deadline(ToGrpcDeadline(deadline));
   StatusReply reply;
   const grpc::Status status =
       Control::NewStub(channel)->Status(&context, StatusRequest(), &reply);
-  if (!status.ok()) return FromGrpcStatus(status);
-  return reply;
+  if (status.ok()) return reply;
+  const absl::Status failed = FromGrpcStatus(status);
+  if (!absl::IsUnavailable(failed) && !absl::IsDeadlineExceeded(failed)) {
+    return failed;
+  }
+  return Annotate(failed, WhyNoAnswer(address, *credentials,
+                                      MonotonicNow() + kLookForReason));
 }
 
 }  // namespace gandem

@@ -34,6 +34,11 @@ class ControlService final : public Control::Service {
   ControlService(Coordinator* coordinator, Observer observer)
       : coordinator_(coordinator), observer_(std::move(observer)) {}
 
+  // Of its servers: who has said something that the coordinator accepted.
+  const std::shared_ptr<ConnectionTable>& connections() const {
+    return connections_;
+  }
+
   grpc::Status Register(grpc::ServerContext* context,
                         const RegisterRequest* request,
                         RegisterReply* reply) override;
@@ -50,17 +55,29 @@ class ControlService final : public Control::Service {
                       StatusReply* reply) override;
 
  private:
+  // Of a worker's call.
+  template <typename Reply>
+  grpc::Status Answer(const grpc::ServerContext& context,
+                      absl::StatusOr<Reply> result, Reply* reply);
+
   Coordinator* const coordinator_;
   const Observer observer_;
+  const std::shared_ptr<ConnectionTable> connections_ =
+      std::make_shared<ConnectionTable>();
 };
+
+// Of a request. The largest is a heartbeat with all the metrics that one may
+// bring.
+inline constexpr int kMaxControlRequestBytes = 128 << 10;
 
 // `service` outlives the server. Errors: those of RpcServer::Start.
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
-    const RpcServer::Options& options, ControlService* service);
+    RpcServer::Options options, ControlService* service);
 
-// How far a run is. From any thread.
+// How far a run is. From any thread. Null `credentials`: those of the process.
 //   UNAVAILABLE, DEADLINE_EXCEEDED  nobody answers at `address`.
-absl::StatusOr<StatusReply> QueryStatus(absl::string_view address,
-                                        absl::Time deadline);
+absl::StatusOr<StatusReply> QueryStatus(
+    absl::string_view address, std::shared_ptr<const Credentials> credentials,
+    absl::Time deadline);
 
 }  // namespace gandem

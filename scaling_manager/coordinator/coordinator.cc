@@ -11,31 +11,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/control/worker_position.h"
 #include "common/crc32c.h"
-#include "common/faults.h"
+#include "common/files/printable.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/joining.h"
+#include "scaling_manager/coordinator/request_checks.h"
 #include "scaling_manager/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxHostBytes = 255;
 // The others wait for a worker as long as it may take to join.
 constexpr absl::Duration kLongestRestartWait = absl::Seconds(60);
 
 void AppendName(std::string* text, const Place& place) {
   absl::StrAppend(text, ToString(place.key));
-}
-
-absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
-  Faults faults("heartbeat");
-  faults.CheckRange("started_round", request.started_round(), -1, rounds - 1);
-  // started_round may be any number here.
-  faults.CheckRange("completed_rounds", request.completed_rounds(), 0,
-                    std::min(request.started_round(), rounds - 1) + 1);
-  return faults.ToStatus();
 }
 
 }  // namespace
@@ -44,7 +36,6 @@ Coordinator::Coordinator(Options options, const RunCounters& counters,
                          FolderProof proof)
     : options_(std::move(options)),
       config_crc32c_(TextCrc32c(options_.config_text)),
-      earlier_incarnations_(counters.incarnation()),
       proof_(std::move(proof)),
       pruner_({.run_dir = options_.run_dir,
                .keep_last = options_.keep_last,
@@ -57,8 +48,10 @@ Coordinator::Coordinator(Options options, const RunCounters& counters,
                  .grace = options_.grace}),
       restarts_({.run_name = options_.run_name,
                  .restarts = options_.restart_budget,
-                 .longest_wait = std::min(kLongestRestartWait,
-                                          options_.join_timeout / 2)}) {
+                 .longest_wait =
+                     std::min(kLongestRestartWait, options_.join_timeout / 2)}),
+      watch_(
+          {.rounds = options_.rounds, .timeout = options_.progress_timeout}) {
   if (options_.evaluate_every > 0) {
     snapshots_.emplace(options_.run_dir, options_.evaluate_every,
                        options_.rounds);
@@ -73,13 +66,16 @@ absl::StatusOr<Place*> Coordinator::Speaker(int64_t incarnation) {
 
 absl::Status Coordinator::CheckCaller(const Place& place,
                                       const RegisterRequest& request) {
+  // Who has shown nothing is told nothing; the operator is.
   if (request.binary_version() != options_.binary_version) {
-    absl::Status refused = absl::InvalidArgumentError(absl::StrCat(
+    AddRefusal(absl::StrCat(
         ToString(place.key), " on ", request.host(), " is of gandem '",
-        request.binary_version(), "', this run of '", options_.binary_version,
-        "': start workers of the same release"));
-    AddEvent(std::string(refused.message()));
-    return refused;
+        Printable(request.binary_version(), kMaxVersion), "', this run of '",
+        options_.binary_version, "': start workers of the same release"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("this run is of another release of gandem than ",
+                     ToString(place.key), ": start workers of the same ",
+                     "release; the output of `gandem train` names both"));
   }
   if (phase_ == Phase::kOver) {
     return absl::FailedPreconditionError(
@@ -91,9 +87,12 @@ absl::Status Coordinator::CheckCaller(const Place& place,
                      ToString(place.key), " is not running"));
   }
   if (!options_.external && place.pid != request.pid()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        "this run starts its own workers (", ToString(place.key),
-        " is process ", place.pid, "); use --external to start them by hand"));
+    AddRefusal(absl::StrCat("process ", request.pid(), " on ", request.host(),
+                            " wants to be ", ToString(place.key),
+                            ", which is process ", place.pid));
+    return absl::FailedPreconditionError(
+        "this run starts its own workers; use --external to start them by "
+        "hand");
   }
   if (commits_.is_busy()) {
     return absl::UnavailableError("a checkpoint is being committed");
@@ -105,7 +104,8 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
     const RegisterRequest& request) {
   absl::MutexLock lock(&mu_);
   Place* const place = members_.Find({request.role(), request.rank()});
-  if (place == nullptr || request.host().size() > kMaxHostBytes) {
+  GANDEM_RETURN_IF_ERROR(CheckRegistration(request));
+  if (place == nullptr) {
     return absl::InvalidArgumentError(absl::StrCat(
         "this run has no ", ToString({request.role(), request.rank()}),
         "; it has ", absl::StrJoin(members_.places(), ", ", AppendName)));
@@ -114,8 +114,8 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   if (request.continuing()) return ContinueWorker(*place, request);
   GANDEM_RETURN_IF_ERROR(members_.CheckFence(
       *place, request.previous_incarnation(), options_.elastic));
-  const bool is_other_process =
-      place->reported_pid != request.pid() || place->host != request.host();
+  const bool is_other_process = place->reported_pid != request.pid() ||
+                                place->host_identity != HostIdentityOf(request);
   if (place->incarnation != 0 && is_other_process) {
     place->displacer = request.pid();
     AddEvent(absl::StrCat(ToString(place->key), ": process ", request.pid(),
@@ -141,12 +141,13 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
       Annotate(MendFolderProof(options_.run_dir, proof_),
                "the coordinator cannot write to the run folder"));
   RunCounters next = counters_;
-  CountIncarnation(request, next);
+  const int64_t incarnation = RandomIncarnation();
+  CountIncarnation(request, incarnation, next);
   GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
                                   "the coordinator cannot write its counters"));
   GANDEM_FAILPOINT("coordinator.after_register");
   counters_ = next;
-  members_.Admit(*place, request, next.incarnation(), first_round_,
+  members_.Admit(*place, request, incarnation, first_round_,
                  options_.clock->Now());
   return Assignment(*place);
 }
@@ -161,6 +162,7 @@ RegisterReply Coordinator::Assignment(const Place& place) const {
   reply.set_committed_step(commits_.committed_step());
   reply.set_rollbacks(counters_.rollbacks());
   reply.set_proof_file(proof_.file);
+  *reply.mutable_chosen() = counters_.computes();
   if (members_.source() == Membership::Source::kCheckpoint) {
     reply.set_resume_from(resume_from_);
     return reply;
@@ -180,16 +182,14 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   if (request.run_epoch() == epoch && place.incarnation == incarnation &&
       place.epoch == epoch && place.joined) {
     // The reply to the first try was lost.
-  } else if (incarnation < place.newest) {
-    return absl::FailedPreconditionError(
-        absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
-                     " was superseded"));
+  } else if (place.newest != 0 && incarnation != place.newest) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "the incarnation of ", ToString(place.key), " was superseded"));
   } else if (phase_ != Phase::kRejoining) {
     return refused;
   } else if (request.run_epoch() != epoch ||
              request.config_crc32c() != config_crc32c_ || incarnation <= 0 ||
-             incarnation > earlier_incarnations_ || request.round() < 0 ||
-             request.round() > options_.rounds) {
+             request.round() < 0 || request.round() > options_.rounds) {
     BeginEpoch(absl::StrCat(ToString(place.key),
                             " is in another epoch or has another config"));
     return refused;
@@ -198,12 +198,14 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   place.epoch = epoch;
   place.joined = true;
   place.host = request.host();
+  place.host_identity = HostIdentityOf(request);
   place.reported_pid = request.pid();
   place.progress.set_completed_rounds(request.round());
   place.progress.set_started_round(request.round() - 1);
   place.last_seen = options_.clock->Now();
   if (phase_ == Phase::kRejoining && members_.AllJoined()) {
     phase_ = Phase::kRunning;
+    watch_.BeginEpoch(options_.clock->Now());
     AddEvent(
         absl::StrCat("all workers are back and go on in run epoch ", epoch));
     if (!stopping_.reason().empty()) Stop(stopping_.reason());
@@ -233,6 +235,7 @@ absl::StatusOr<JoinReply> Coordinator::Join(const JoinRequest& request) {
   GANDEM_RETURN_IF_ERROR(CheckJoin(members_, *place, request));
   GANDEM_RETURN_IF_ERROR(CheckProof(*place, request, proof_, options_.run_dir));
   if (phase_ == Phase::kGathering) {
+    GANDEM_RETURN_IF_ERROR(KeepChoices(request));
     GANDEM_RETURN_IF_ERROR(TakeJoin(members_, *place, request));
     place->displacer = 0;
     if (members_.AllJoined()) BeginRounds();
@@ -250,6 +253,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   absl::MutexLock lock(&mu_);
   GANDEM_ASSIGN_OR_RETURN(Place* const place, Speaker(request.incarnation()));
   GANDEM_RETURN_IF_ERROR(CheckHeartbeat(request, options_.rounds));
+  GANDEM_RETURN_IF_ERROR(CheckMetrics(request, place->key));
   if (request.stop_requested() && stopping_.reason().empty()) {
     Stop(absl::StrCat(ToString(place->key), " was asked to stop"));
   }
@@ -259,7 +263,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     return reply;
   }
   if (!request.failure().empty()) {
-    TakeDeath(*place, {.why = request.failure(),
+    TakeDeath(*place, {.why = Printable(request.failure(), kMaxFailure),
                        .exit_code = request.failure_exit_code(),
                        .kill_after = absl::Seconds(5)});
     reply.set_leave(true);
@@ -275,6 +279,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     }
     Advance();
   }
+  NotePosition(*place, request);
   reply.set_committed_step(commits_.committed_step());
   reply.set_pause(phase_ == Phase::kStopping);
   if (stopping_.cut().has_value()) {
@@ -299,7 +304,8 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
         return reply;
       }
       const int index = static_cast<int>(place - members_.places().data());
-      const absl::StatusOr<bool> is_new = commits_.Add(index, report);
+      const absl::StatusOr<bool> is_new =
+          commits_.Add(index, WithPrintableError(report));
       if (!is_new.ok()) {
         // Without it there would be no checkpoint, and nobody would know why.
         AddEvent(absl::StrCat(ToString(place->key), "'s ",
@@ -323,11 +329,13 @@ WorkerStatus Coordinator::Describe(const Place& place) const {
   status.set_rank(place.key.rank);
   status.set_host(place.host);
   status.set_pid(place.pid != 0 ? place.pid : place.reported_pid);
-  status.set_incarnation(place.incarnation);
   *status.mutable_last() = place.last_metrics;
   if (place.incarnation != 0) {
     status.set_silent_seconds(
         absl::ToDoubleSeconds(options_.clock->Now() - place.last_seen));
+    if (place.progress.has_position()) {
+      *status.mutable_position() = PositionOf(place);
+    }
   }
   if (place.incarnation == 0 && place.pid == 0) {
     status.set_state(WorkerStatus::ABSENT);

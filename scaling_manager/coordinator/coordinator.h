@@ -38,6 +38,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_pruner.h"
@@ -50,6 +51,7 @@
 #include "scaling_manager/coordinator/checkpoint_commits.h"
 #include "scaling_manager/coordinator/evaluation_snapshots.h"
 #include "scaling_manager/coordinator/membership.h"
+#include "scaling_manager/coordinator/progress_watch.h"
 #include "scaling_manager/coordinator/restart_budget.h"
 #include "scaling_manager/coordinator/stopping.h"
 #include "scaling_manager/coordinator/worker_key.h"
@@ -77,6 +79,8 @@ class Coordinator {
     absl::Duration heartbeat_timeout = absl::Seconds(60);
     absl::Duration join_timeout = absl::Seconds(120);
     absl::Duration grace = absl::Seconds(30);
+    // See ProgressWatch::Options.
+    std::optional<absl::Duration> progress_timeout = absl::ZeroDuration();
     int restart_budget = 5;
     int max_rollbacks = 0;  // of a run that diverges; 0: it ends
     int64_t keep_last = 2;
@@ -189,6 +193,9 @@ class Coordinator {
   // Whether the caller may have the place.
   absl::Status CheckCaller(const Place& place, const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What AUTO has become is on disk before a round depends on it.
+  absl::Status KeepChoices(const JoinRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // What a worker that was admitted is told.
   RegisterReply Assignment(const Place& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -222,17 +229,25 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(RunOutcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckSilence(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The run stands still: whoever holds it up is as good as dead.
+  void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NotePosition(Place& place, const HeartbeatRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Up to now.
+  WorkerPosition PositionOf(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckJoins(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckTimes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddEvent(std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     events_.push_back(std::move(event));
   }
+  // Of what any caller can bring about as often as it likes: one a second.
+  void AddRefusal(absl::string_view event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
 
   // Never changes after construction.
   const Options options_;
   const uint32_t config_crc32c_;
-  const int64_t earlier_incarnations_;  // given by earlier coordinators
-  const FolderProof proof_;             // that workers see the run folder
+  const FolderProof proof_;  // that workers see the run folder
 
   // Never held together with the state's.
   absl::Mutex disk_mu_;
@@ -255,9 +270,12 @@ class Coordinator {
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
+  ProgressWatch watch_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);
+  absl::Time last_refusal_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  int64_t untold_refusals_ ABSL_GUARDED_BY(mu_) = 0;
 };
 
 }  // namespace gandem

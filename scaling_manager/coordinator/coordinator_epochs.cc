@@ -22,7 +22,10 @@ namespace {
 // suspended, a slow disk): the workers' silence says nothing then.
 constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
 constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
+constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
 constexpr absl::Duration kShownWait = absl::Milliseconds(100);
+// Join timeouts in which AUTO may measure.
+constexpr int kMeasuringJoins = 10;
 constexpr char kNewcomerAdvice[] =
     ", after it had taken the place of a worker that was well: start that one "
     "again";
@@ -275,6 +278,19 @@ void Coordinator::Advance() {
   if (outcome.has_value()) End(*std::move(outcome));
 }
 
+void Coordinator::AddRefusal(absl::string_view event) {
+  const absl::Time now = options_.clock->Now();
+  if (now - last_refusal_ < kRefusalInterval) {
+    ++untold_refusals_;
+    return;
+  }
+  last_refusal_ = now;
+  const int64_t untold = std::exchange(untold_refusals_, 0);
+  AddEvent(absl::StrCat(
+      "refused: ", event,
+      untold == 0 ? "" : absl::StrCat(" (and ", untold, " more before)")));
+}
+
 void Coordinator::EndWithoutEpoch(const absl::Status& why) {
   End({StatusReply::FAILED, ExitCodeOf(why),
        absl::StrCat("cannot start a run epoch: ", why.message())});
@@ -300,14 +316,18 @@ std::vector<std::string> Coordinator::Tick() {
       place.waiting_since += gap;
     }
     phase_since_ += gap;
+    watch_.Skip(now);
   } else if (phase_ != Phase::kOver && !commits_.is_busy()) {
     CheckTimes(now);
+  } else {
+    watch_.Skip(now);
   }
   return std::exchange(events_, {});
 }
 
 void Coordinator::CheckTimes(absl::Time now) {
   CheckSilence(now);
+  if (phase_ == Phase::kRunning) CheckProgress(now);
   if (phase_ == Phase::kGathering || phase_ == Phase::kRunning) {
     CheckJoins(now);
   }
@@ -339,6 +359,17 @@ void Coordinator::CheckSilence(absl::Time now) {
 }
 
 void Coordinator::CheckJoins(absl::Time now) {
+  // AUTO has to do whole steps of a network that may be slow.
+  bool measures = false;
+  for (const Place& place : members_.places()) {
+    measures = measures ||
+               (members_.IsInEpoch(place) && !place.joined &&
+                place.progress.position().wait() == WorkerPosition::MEASURE);
+  }
+  if (measures &&
+      now - phase_since_ < kMeasuringJoins * options_.join_timeout) {
+    for (Place& place : members_.places()) place.waiting_since = now;
+  }
   std::vector<Place*> late;
   for (Place& place : members_.places()) {
     // Others are awaited while they are being started.

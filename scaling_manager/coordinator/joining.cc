@@ -4,18 +4,45 @@
 #include <algorithm>
 #include <string>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kMaxAddressBytes = 4096;
+constexpr size_t kMaxDigestBytes = 128;
+
+bool IsRoleOf(const Place& place, Role role) {
+  return role == GENERATOR || role == DISCRIMINATOR
+             ? place.key.role == role || place.key.role == COLOCATED
+             : false;
+}
+
+absl::Status CheckChoices(const Place& place, const JoinRequest& request) {
+  for (const RoleCompute& chosen : request.chosen()) {
+    const ComputeChoice& choice = chosen.choice();
+    const std::string& digest = chosen.measured_for();
+    if (!IsRoleOf(place, chosen.role()) ||
+        !RoleConfig::Precision_IsValid(choice.precision()) ||
+        choice.precision() == RoleConfig::AUTO ||
+        !MemoryLayout_IsValid(choice.layout()) || choice.layout() == AUTO ||
+        digest.size() > kMaxDigestBytes ||
+        !std::ranges::all_of(digest, absl::ascii_isxdigit)) {
+      return absl::InvalidArgumentError(
+          "what AUTO has become is no precision and layout of this role");
+    }
+  }
+  return absl::OkStatus();
+}
 
 // A unix socket serves its own host only.
 absl::Status CheckReach(const Membership& members, const Place& place) {
   for (const Place& other : members.places()) {  // generators first
-    if (other.host == place.host || !members.IsInEpoch(other)) continue;
+    if (other.host_identity == place.host_identity || !members.IsInEpoch(other))
+      continue;
     std::string advice;
     if (other.key.role == GENERATOR &&
         absl::StartsWith(place.exchange_address, "unix:")) {
@@ -39,6 +66,7 @@ absl::Status CheckReach(const Membership& members, const Place& place) {
 
 absl::Status CheckJoin(const Membership& members, const Place& place,
                        const JoinRequest& request) {
+  GANDEM_RETURN_IF_ERROR(CheckChoices(place, request));
   const bool serves = place.key.role == DISCRIMINATOR;
   for (const std::string* address :
        {&request.exchange_address(), &request.fleet_local_address(),
@@ -77,6 +105,7 @@ absl::Status TakeJoin(Membership& members, Place& place,
   place.exchange_address = request.exchange_address();
   place.compute = request.compute();
   place.member.set_host(place.host);
+  place.member.set_host_identity(place.host_identity);
   place.member.set_incarnation(place.incarnation);
   place.member.set_local_address(request.fleet_local_address());
   place.member.set_network_address(request.fleet_network_address());
@@ -84,6 +113,21 @@ absl::Status TakeJoin(Membership& members, Place& place,
     other.joined = other.joined && CheckReach(members, other).ok();
   }
   return CheckReach(members, place);
+}
+
+bool CountChoices(const JoinRequest& request, RunCounters& counters) {
+  bool is_new = false;
+  for (const RoleCompute& chosen : request.chosen()) {
+    const auto found = std::ranges::find(*counters.mutable_computes(),
+                                         chosen.role(), &RoleCompute::role);
+    RoleCompute& kept = found == counters.mutable_computes()->end()
+                            ? *counters.add_computes()
+                            : *found;
+    const std::string before = kept.SerializeAsString();
+    kept = chosen;
+    is_new = is_new || kept.SerializeAsString() != before;
+  }
+  return is_new;
 }
 
 void AddOthers(const Membership& members, const Place& place,

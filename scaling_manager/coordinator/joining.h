@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "common/checkpoint/folder_proof.h"
+#include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
 #include "scaling_manager/coordinator/membership.h"
 
@@ -29,6 +30,10 @@ absl::Status CheckProof(const Place& place, const JoinRequest& request,
 //   INVALID_ARGUMENT  this one cannot be reached, and is not ready.
 absl::Status TakeJoin(Membership& members, Place& place,
                       const JoinRequest& request);
+
+// What AUTO has become in a role, by its newest word, stands in `counters`.
+// False: it did before.
+bool CountChoices(const JoinRequest& request, RunCounters& counters);
 
 // Where the discriminators are, and the others of the worker's fleet.
 void AddOthers(const Membership& members, const Place& place, JoinReply& reply);

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/coordinator/membership.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "common/check.h"
 
 namespace gandem {
 
-void CountIncarnation(const RegisterRequest& request, RunCounters& counters) {
+const std::string& HostIdentityOf(const RegisterRequest& request) {
+  return request.host_identity().empty() ? request.host()
+                                         : request.host_identity();
+}
+
+int64_t RandomIncarnation() {
+  uint64_t bits = 0;
+  do {
+    GANDEM_CHECK(getentropy(&bits, sizeof(bits)) == 0);
+    bits >>= 1;  // so that it is positive
+  } while (bits == 0);
+  return static_cast<int64_t>(bits);
+}
+
+void CountIncarnation(const RegisterRequest& request, int64_t incarnation,
+                      RunCounters& counters) {
   counters.set_incarnation(counters.incarnation() + 1);
   const auto found =
       std::ranges::find_if(*counters.mutable_places(), [&](const auto& place) {
@@ -19,14 +37,13 @@ void CountIncarnation(const RegisterRequest& request, RunCounters& counters) {
                                 : *found;
   place.set_role(request.role());
   place.set_rank(request.rank());
-  place.set_incarnation(counters.incarnation());
+  place.set_incarnation(incarnation);
   place.set_registered_from(request.previous_incarnation());
 }
 
 Membership::Membership(std::vector<WorkerKey> workers,
                        const RunCounters& earlier)
-    : earlier_incarnations_(earlier.incarnation()),
-      run_epoch_(earlier.run_epoch()) {
+    : has_earlier_(earlier.incarnation() > 0), run_epoch_(earlier.run_epoch()) {
   std::sort(workers.begin(), workers.end());
   for (const WorkerKey key : workers) places_.emplace_back().key = key;
   for (const PlaceIncarnation& known : earlier.places()) {
@@ -53,16 +70,16 @@ absl::StatusOr<Place*> Membership::Speaker(int64_t incarnation) {
   const auto found =
       std::ranges::find(places_, incarnation, &Place::incarnation);
   if (found != places_.end()) return &*found;
-  const bool is_newest = earlier_newest_.empty() ||
-                         std::ranges::count(earlier_newest_, incarnation) > 0;
-  if (incarnation <= earlier_incarnations_ && is_newest) {
-    return absl::NotFoundError(absl::StrCat("incarnation ", incarnation,
-                                            " is of an earlier coordinator"));
+  const bool may_be_newest =
+      earlier_newest_.empty()
+          ? has_earlier_
+          : std::ranges::count(earlier_newest_, incarnation) > 0;
+  if (may_be_newest) {
+    return absl::NotFoundError("the incarnation is of an earlier coordinator");
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "incarnation ", incarnation,
-      " was superseded or declared dead: another process has registered with "
-      "its role and rank, or it was silent for too long"));
+  return absl::FailedPreconditionError(
+      "the incarnation was superseded or declared dead: another process has "
+      "registered with its role and rank, or it was silent for too long");
 }
 
 absl::Status Membership::CheckFence(const Place& place, int64_t incarnation,
@@ -72,10 +89,11 @@ absl::Status Membership::CheckFence(const Place& place, int64_t incarnation,
     return absl::OkStatus();
   }
   // Whether an earlier coordinator had declared it dead is not known here.
-  const bool may_be_dead = keeps_state && incarnation > earlier_incarnations_;
-  if (incarnation >= place.newest && !may_be_dead) return absl::OkStatus();
+  const bool may_be_dead = keeps_state && place.newest_is_ours;
+  const bool is_newest = place.newest == 0 || incarnation == place.newest;
+  if (is_newest && !may_be_dead) return absl::OkStatus();
   return absl::FailedPreconditionError(
-      absl::StrCat("incarnation ", incarnation, " of ", ToString(place.key),
+      absl::StrCat("the incarnation of ", ToString(place.key),
                    " was superseded or declared dead"));
 }
 
@@ -96,11 +114,13 @@ void Membership::Admit(Place& place, const RegisterRequest& request,
                        absl::Time now) {
   place.registered_from = request.previous_incarnation();
   place.incarnation = place.newest = incarnation;
+  place.newest_is_ours = true;
   place.epoch = run_epoch_;
   place.joined = false;
   place.exchange_address.clear();
   place.member.Clear();
   place.host = request.host();
+  place.host_identity = HostIdentityOf(request);
   place.reported_pid = request.pid();
   place.progress.Clear();
   place.progress.set_started_round(first_round - 1);
@@ -134,6 +154,14 @@ absl::StatusOr<int64_t> Membership::Seal() {
   }
   source_ = Source::kMemory;
   return *first_round;
+}
+
+std::optional<int> Membership::RankAt(Role role, int position) const {
+  for (const Place& place : places_) {  // in the order of ranks
+    if (!place.is_member || place.key.role != role) continue;
+    if (position-- == 0) return place.key.rank;
+  }
+  return std::nullopt;
 }
 
 int Membership::NumMembers(std::optional<Role> role) const {

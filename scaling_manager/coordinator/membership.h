@@ -35,13 +35,16 @@ struct Place {
   // The worker's own. incarnation 0: nobody may speak for this place.
   int64_t incarnation = 0;
   // The last that was given to a process of this place, by any coordinator; 0:
-  // none is known. Older ones are refused.
+  // none is known. All others are refused: incarnations are random, the order
+  // is that in which they were given.
   int64_t newest = 0;
+  bool newest_is_ours = false;  // this coordinator has given it
   int64_t registered_from = 0;  // that its process had before; 0: none
   int64_t epoch = 0;            // that it registered for
   bool joined = false;
   bool told_to_leave = false;
-  std::string host = {};
+  std::string host = {};           // its name
+  std::string host_identity = {};  // see HostIdentityOf
   int64_t reported_pid = 0;
   // The process that took the place from another one and has not joined yet; 0:
   // none.
@@ -61,8 +64,15 @@ struct Place {
   int64_t held_rounds = 0;
 };
 
-// The next incarnation goes to who registers.
-void CountIncarnation(const RegisterRequest& request, RunCounters& counters);
+// Two workers of one identity reach each other's unix sockets.
+const std::string& HostIdentityOf(const RegisterRequest& request);
+
+// A positive number that nobody can guess: who names it is who was given it.
+int64_t RandomIncarnation();
+
+// It goes to who registers.
+void CountIncarnation(const RegisterRequest& request, int64_t incarnation,
+                      RunCounters& counters);
 
 class Membership {
  public:
@@ -73,8 +83,9 @@ class Membership {
     kMemoryIsOpen,  // they come back, and none has been told its position yet
   };
 
-  // Nobody is there. Incarnations up to that of `earlier` were given by earlier
-  // coordinators, whose epoch this is; it knows the newest of each place.
+  // Nobody is there. `earlier` counts the incarnations that earlier
+  // coordinators have given, whose epoch this is, and knows the newest of each
+  // place.
   Membership(std::vector<WorkerKey> workers, const RunCounters& earlier);
 
   // Sorted by role and rank.
@@ -109,13 +120,15 @@ class Membership {
   //   NOT_FOUND    no member of a role holds its state.
   absl::StatusOr<int64_t> Seal();
 
+  // The rank of the member at `position` of its fleet, if there is one.
+  std::optional<int> RankAt(Role role, int position) const;
   // Members of the role, or all.
   int NumMembers(std::optional<Role> role = std::nullopt) const;
   bool AllJoined() const;
 
  private:
   std::vector<Place> places_;
-  const int64_t earlier_incarnations_;
+  const bool has_earlier_;  // incarnations, of earlier coordinators
   // The newest of the places that the run had under earlier coordinators. Empty
   // when that of a place is not known.
   std::vector<int64_t> earlier_newest_;

@@ -41,13 +41,10 @@ absl::StatusOr<RunCounters> ReadRunCounters(const std::string& run_dir) {
         absl::StrCat(path, ": a counter is negative"));
   }
   for (const PlaceIncarnation& place : counters.places()) {
-    if (!status.ok() || (place.incarnation() > 0 &&
-                         place.incarnation() <= counters.incarnation())) {
-      continue;
-    }
+    if (!status.ok() || place.incarnation() > 0) continue;
     status = absl::InvalidArgumentError(
         absl::StrCat(path, ": a place has incarnation ", place.incarnation(),
-                     ", which is not in [1, ", counters.incarnation(), "]"));
+                     ", which is not positive"));
   }
   if (status.ok()) return counters;
   return absl::DataLossError(absl::StrCat(

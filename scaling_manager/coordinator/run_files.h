@@ -18,9 +18,9 @@
 
 namespace gandem {
 
-// The run epoch and incarnation, and who has which, in counters.textproto. A
-// number is on disk before anybody hears of it, so that no later process can
-// give it out again, or take an old one for the newest of its place.
+// The run epoch, and who has which incarnation, in counters.textproto. A number
+// is on disk before anybody hears of it, so that no later process can give an
+// epoch out again, or take an old incarnation for the newest of its place.
 // Zeros when there is no file.
 //   DATA_LOSS  the file is no counters.
 absl::StatusOr<RunCounters> ReadRunCounters(const std::string& run_dir);

@@ -13,6 +13,7 @@
 #include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr size_t kLauncherTailLines = 15;
 constexpr int kWithBacktraceLines = 150;
+constexpr absl::Duration kTrimInterval = absl::Minutes(1);
 
 // The end of a log for people: LibTorch's exceptions bring 30 frames along,
 // which would leave no room for what they say.
@@ -65,6 +67,8 @@ absl::Status Launcher::Start(WorkerKey key) {
   std::vector<std::string> arguments = {
       absl::StrCat(options_.binary_folder, "/", WorkerBinary(key.role)),
       "--control", options_.control_address, "--rank", absl::StrCat(key.rank)};
+  arguments.insert(arguments.end(), options_.credential_flags.begin(),
+                   options_.credential_flags.end());
   if (!options_.trace_folder.empty()) {
     arguments.insert(arguments.end(), {"--trace", options_.trace_folder});
   }
@@ -116,7 +120,15 @@ std::vector<Launcher::Failure> Launcher::Poll() {
     coordinator_->WorkerExited(key, ExitCodeOf(status),
                                std::string(status.message()));
   }
+  TrimLogs();
   return failures;
+}
+
+void Launcher::TrimLogs() {
+  const absl::Time now = MonotonicNow();
+  if (now < next_trim_) return;
+  next_trim_ = now + kTrimInterval;
+  for (auto& [key, child] : children_) child.TrimLog();
 }
 
 void Launcher::SignalAll(int signal) {

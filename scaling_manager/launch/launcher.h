@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
 #include "common/process/child_process.h"
 #include "scaling_manager/coordinator/coordinator.h"
 #include "scaling_manager/launch/core_plan.h"
@@ -23,11 +24,12 @@ namespace gandem {
 class Launcher {
  public:
   struct Options {
-    std::string binary_folder;      // required: where the workers' binaries are
-    std::string run_dir;            // required
-    std::string control_address;    // required: of the Control service
-    std::string trace_folder = {};  // empty: no timelines
-    WorkerCores cores = {};         // workers that are not in it run anywhere
+    std::string binary_folder;    // required: where the workers' binaries are
+    std::string run_dir;          // required
+    std::string control_address;  // required: of the Control service
+    std::vector<std::string> credential_flags = {};  // see CredentialFlags
+    std::string trace_folder = {};                   // empty: no timelines
+    WorkerCores cores = {};  // workers that are not in it run anywhere
   };
   // The end of a worker that was not asked to leave, or that failed.
   struct Failure {
@@ -53,12 +55,14 @@ class Launcher {
 
  private:
   absl::Status Start(WorkerKey key);
+  void TrimLogs();
 
   const Options options_;
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
   std::set<WorkerKey> killed_;  // by us
   bool signalled_ = false;      // by SignalAll()
+  absl::Time next_trim_ = absl::InfinitePast();
 };
 
 // The binary of a role: "generator_worker" ...

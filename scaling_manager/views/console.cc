@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/files/printable.h"
 #include "common/monotonic_time.h"
 #include "common/process/log.h"
 
@@ -156,7 +157,8 @@ void Console::Add(Pending pending) {
 }
 
 void Console::PrintLine(absl::string_view line) {
-  Add({.text = std::string(line), .is_progress = false});
+  // A worker's log, or what somebody has sent, may be part of it.
+  Add({.text = PrintableText(line), .is_progress = false});
 }
 
 void Console::ShowProgress(const ProgressView& view, absl::Time now,

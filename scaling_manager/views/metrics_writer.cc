@@ -15,6 +15,7 @@
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
+#include "common/files/rotation.h"
 #include "common/round_times.h"
 #include "common/status.h"
 
@@ -84,11 +85,11 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
-    const std::string& run_dir) {
+    const std::string& run_dir, Limits limits) {
   const std::string path = run_dir + "/metrics.jsonl";
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError(errno, "cannot open", path);
-  std::unique_ptr<MetricsWriter> writer(new MetricsWriter(run_dir, fd));
+  std::unique_ptr<MetricsWriter> writer(new MetricsWriter(run_dir, limits, fd));
   GANDEM_ASSIGN_OR_RETURN(writer->size_, WholeLines(fd, path));
   if (ftruncate(fd, writer->size_) != 0) {
     return FileError(errno, "cannot write", path);
@@ -151,11 +152,7 @@ void MetricsWriter::Run() {
 
 absl::Status MetricsWriter::Write(const Item& item) {
   if (const Epoch* const epoch = std::get_if<Epoch>(&item)) {
-    auto events = EventWriter::Open(run_dir_ + "/tensorboard",
-                                    epoch->first_round, absl::Now());
-    GANDEM_RETURN_IF_ERROR(events);
-    events_ = *std::move(events);
-    return absl::OkStatus();
+    return BeginEvents(epoch->first_round);
   }
   const RoundMetrics& metrics = std::get<RoundMetrics>(item);
   const absl::Status line = WriteLine(metrics);
@@ -163,21 +160,47 @@ absl::Status MetricsWriter::Write(const Item& item) {
   return line.ok() ? events : line;
 }
 
+absl::Status MetricsWriter::BeginEvents(std::optional<int64_t> first_round) {
+  const std::string folder = run_dir_ + "/tensorboard";
+  auto events = EventWriter::Open(folder, first_round, absl::Now());
+  GANDEM_RETURN_IF_ERROR(events);
+  events_ = *std::move(events);
+  return RemoveOldest(folder, "events.",
+                      limits_.file_bytes * limits_.older_files);
+}
+
+// After a failure the file goes on growing, under whichever name it has, and
+// the next record tries again.
+absl::Status MetricsWriter::BeginFileIfFull() {
+  if (size_ < limits_.file_bytes) return absl::OkStatus();
+  const std::string path = MetricsPath();
+  GANDEM_RETURN_IF_ERROR(RotateFile(path, limits_.older_files));
+  const int fd =
+      open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
+  if (fd < 0) return FileError(errno, "cannot open", path);
+  close(std::exchange(fd_, fd));
+  size_ = 0;
+  return absl::OkStatus();
+}
+
 absl::Status MetricsWriter::WriteLine(const RoundMetrics& metrics) {
   const std::string line = ProtoJson(metrics) + "\n";
   const ssize_t written = pwrite(fd_, line.data(), line.size(), size_);
   if (written == static_cast<ssize_t>(line.size())) {
     size_ += written;
-    return absl::OkStatus();
+    return BeginFileIfFull();
   }
   int error = written < 0 ? errno : ENOSPC;
   // Half a line would spoil the next one.
   if (ftruncate(fd_, size_) != 0) error = errno;
-  return FileError(error, "cannot write", run_dir_ + "/metrics.jsonl");
+  return FileError(error, "cannot write", MetricsPath());
 }
 
 absl::Status MetricsWriter::WriteEvents(const RoundMetrics& metrics) {
   if (events_ == nullptr || !leading_.Leads(metrics)) return absl::OkStatus();
+  if (events_->size() >= limits_.file_bytes) {
+    GANDEM_RETURN_IF_ERROR(BeginEvents(std::nullopt));
+  }
   const absl::Time time =
       absl::UnixEpoch() + absl::Seconds(metrics.unix_seconds());
   GANDEM_RETURN_IF_ERROR(

@@ -2,7 +2,9 @@
 //
 // Writes what the workers report to run_dir/metrics.jsonl (one RoundMetrics a
 // line) and run_dir/tensorboard/ (scalars by role, grids of samples), on a
-// thread of its own: a slow disk holds up nobody.
+// thread of its own: a slow disk holds up nobody. Both are bounded: the file
+// that is full becomes metrics.1.jsonl and so on (common/files/rotation.h), and
+// of the events the oldest files go.
 //
 // Owner: `gandem train`. Thread safety: any thread.
 // Errors: what cannot be written is dropped and counted; TakeError() tells the
@@ -13,6 +15,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <variant>
@@ -31,9 +34,18 @@ namespace gandem {
 
 class MetricsWriter {
  public:
+  struct Limits {
+    int64_t file_bytes = int64_t{64} << 20;  // then another file begins
+    int older_files = 15;  // of full ones, before the one that is written
+  };
+
   // Appends to what the run has; a line that a crash cut off is taken away.
   static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
-      const std::string& run_dir);
+      const std::string& run_dir, Limits limits);
+  static absl::StatusOr<std::unique_ptr<MetricsWriter>> Open(
+      const std::string& run_dir) {
+    return Open(run_dir, Limits());
+  }
   // Writes what is queued.
   ~MetricsWriter();
 
@@ -55,16 +67,25 @@ class MetricsWriter {
 
   static constexpr size_t kMaxQueued = 1 << 14;
 
-  MetricsWriter(std::string run_dir, int fd)
-      : run_dir_(std::move(run_dir)), fd_(fd), queue_(kMaxQueued) {}
+  MetricsWriter(std::string run_dir, Limits limits, int fd)
+      : run_dir_(std::move(run_dir)),
+        limits_(limits),
+        queue_(kMaxQueued),
+        fd_(fd) {}
   void Run();
   absl::Status Write(const Item& item);
   absl::Status WriteLine(const RoundMetrics& metrics);
+  // Another file begins once this one is full.
+  absl::Status BeginFileIfFull();
   absl::Status WriteEvents(const RoundMetrics& metrics);
+  absl::Status BeginEvents(std::optional<int64_t> first_round);
   void Enqueue(Item item);
 
-  const std::string run_dir_;  // never changes after construction
-  const int fd_;
+  std::string MetricsPath() const { return run_dir_ + "/metrics.jsonl"; }
+
+  // Never change after construction.
+  const std::string run_dir_;
+  const Limits limits_;
   BoundedQueue<Item> queue_;
   absl::Mutex mu_;
   using Source = std::pair<int, int>;  // role, rank
@@ -72,6 +93,7 @@ class MetricsWriter {
   std::map<Source, std::pair<int64_t, int64_t>> newest_ ABSL_GUARDED_BY(mu_);
   absl::Status error_ ABSL_GUARDED_BY(mu_);
   // Only the thread uses these.
+  int fd_;
   off_t size_ = 0;  // whole lines
   std::unique_ptr<EventWriter> events_;
   LeadingRanks leading_;

@@ -99,6 +99,8 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
     }
     const std::string path = absl::StrCat(run_dir, "/", name);
     std::ifstream file(path);
+    // The oldest may just have been removed (metrics_writer.h).
+    if (!file && errno == ENOENT) continue;
     if (!file) return FileError(errno, "cannot open", path);
     std::string line;
     while (std::getline(file, line)) history.AddLine(line);

@@ -14,7 +14,9 @@
 
 #include "absl/time/clock.h"
 #include "collective/transport_collective.h"
+#include "common/process/thread.h"
 #include "tests/collective/collective_contract.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"
 
@@ -110,6 +112,20 @@ TEST(CollectiveTest, ARankThatIsLateIsNamedAndWaitedFor) {
                              HasSubstr("waiting for a chunk of rank 1")));
   EXPECT_OK(WaitLong(*fleet[1], fleet[1]->Barrier()));
   EXPECT_OK(WaitLong(*fleet[0], ticket));
+}
+
+TEST(CollectiveTest, WhoHoldsACallerUpIsKnownToOthers) {
+  const Fleet fleet = MakeInProcessFleet(2, {});
+  const auto ticket = fleet[0]->Barrier();
+  EXPECT_EQ(fleet[0]->waits_for(), -1);  // nobody is held up
+  {
+    const Thread caller("caller",
+                        [&] { EXPECT_OK(WaitLong(*fleet[0], ticket)); });
+    EXPECT_TRUE(gandem::testing::Eventually(
+        [&] { return fleet[0]->waits_for() == 1; }));
+    EXPECT_OK(WaitLong(*fleet[1], fleet[1]->Barrier()));
+  }
+  EXPECT_EQ(fleet[0]->waits_for(), -1);
 }
 
 TEST(CollectiveTest, WaitForOneIsWaitForAllBefore) {

@@ -16,7 +16,9 @@
 #include "absl/synchronization/barrier.h"
 #include "absl/time/clock.h"
 #include "collective/ring_codec.h"
+#include "common/rpc/channel_guard.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "tests/collective/collective_contract.h"
 #include "tests/collective/ring_testing.h"
 #include "tests/testing/socket_proxy.h"
@@ -94,6 +96,20 @@ TEST(RingTest, LeavingTakesNothingAway) {
       fleet[rank].reset();
     });
   }
+}
+
+// Of another mount namespace, say; the ranks' hosts are the same otherwise.
+TEST(RingTest, ASocketThatCannotBeReachedIsReplacedByTheNetwork) {
+  const TempDir dir;
+  const RingFleetOptions options = {.hosts = {"a", "a"}};
+  RingAddresses addresses = Listen(2, dir, options);
+  addresses.peers[1].local_address = absl::StrCat("unix:", dir / "nobody");
+  Fleet fleet;
+  fleet.push_back(Join(addresses, 0, options));
+  fleet.push_back(Join(addresses, 1, options));
+  RunRanks(fleet, [&](int, Collective& collective) {
+    EXPECT_OK(WaitLong(collective, collective.Barrier()));
+  });
 }
 
 TEST(RingTest, AMissingRankIsNamedAndMayComeLater) {
@@ -178,7 +194,7 @@ TEST(RingTest, ASupersededProcessIsRefused) {
   EXPECT_THAT(
       WaitLong(*zombie, zombie->Barrier()),
       AnyOf(StatusIs(absl::StatusCode::kAborted,
-                     HasSubstr("incarnation 100 of rank 0 was superseded")),
+                     HasSubstr("another process is rank 0")),
             StatusIs(absl::StatusCode::kUnavailable, "rank 1 is lost")));
 }
 
@@ -233,12 +249,15 @@ TEST(RingTest, OptionsAreChecked) {
 
 // --- A peer that does not follow the rules ---
 
-// Speaks gRPC in the name of a rank. Every wait ends after half a minute.
+// Speaks gRPC in the name of a rank, with the run's token. Every wait ends
+// after half a minute.
 class Stranger {
  public:
-  explicit Stranger(const std::string& address)
-      : stub_(
-            grpc::CreateChannel(address, grpc::InsecureChannelCredentials())) {
+  // `opening`: see common/rpc/opening.h.
+  Stranger(const std::string& address, const std::string& opening)
+      : stub_(GuardedChannel(address, *ParseAddress(address), {},
+                             ProcessCredentials())) {
+    if (!opening.empty()) SayOpening(opening, context_);
     context_.set_deadline(std::chrono::system_clock::now() +
                           std::chrono::seconds(30));
     stream_ = stub_.PrepareCall(&context_, "/gandem.Ring/Connect", &queue_);
@@ -317,13 +336,14 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
   old.incarnation = 1;
   const std::string chunk = EncodeRingHead(ChunkOfRankOne(2));
   const std::pair<std::string, absl::StatusCode> strangers[] = {
+      {"", absl::StatusCode::kInvalidArgument},
       {"GET / HTTP/1.1", absl::StatusCode::kDataLoss},
       {chunk, absl::StatusCode::kInvalidArgument},
       {EncodeRingHead(old), absl::StatusCode::kAborted},
       {EncodeRingHead(OpenOfRankOne()), absl::StatusCode::kAlreadyExists}};
-  for (const auto& [message, code] : strangers) {
-    Stranger stranger(address);
-    stranger.Write(message);
+  for (const auto& [opening, code] : strangers) {
+    Stranger stranger(address, opening);
+    stranger.Write(EncodeRingHead(OpenOfRankOne()));  // nobody reads it
     EXPECT_FALSE(stranger.Read());
     EXPECT_THAT(stranger.Finish(), StatusIs(code));
   }
@@ -351,8 +371,8 @@ TEST(RingStrangerTest, BadMessagesOfAPeerEndTheMembership) {
     RingAddresses addresses = Listen(2, dir, {});
     const auto ring = Join(addresses, 0, {});
     const auto ticket = ring->Barrier();
-    Stranger stranger(addresses.peers[0].local_address);
-    stranger.Write(EncodeRingHead(OpenOfRankOne()));
+    Stranger stranger(addresses.peers[0].local_address,
+                      EncodeRingHead(OpenOfRankOne()));
     EXPECT_TRUE(stranger.Read());  // ACCEPT
     for (const std::string& message : messages) stranger.Write(message);
     EXPECT_FALSE(stranger.Read());

@@ -75,9 +75,9 @@ TEST_F(RingCoreTest, OnlyThePeersOfThisMembershipAreAdmitted) {
       {[](RingFrame& open) { open.membership_epoch = 6; },
        absl::StatusCode::kUnavailable, "still in membership epoch 5"},
       {[](RingFrame& open) { open.incarnation = 10; },
-       absl::StatusCode::kAborted, "superseded by 11"},
+       absl::StatusCode::kAborted, "another process is rank 1"},
       {[](RingFrame& open) { open.incarnation = 12; },
-       absl::StatusCode::kUnavailable, "with incarnation 11 of rank 1"},
+       absl::StatusCode::kAborted, "another process is rank 1"},
   };
   for (const auto& each : kCases) {
     RingFrame open = OpenOf(1);
@@ -310,6 +310,7 @@ TEST_F(RingCoreTest, ConnectingIsTriedAgainUnlessItIsRefused) {
   core_.OutgoingEnded(2, absl::UnavailableError("nobody listens"));
   EXPECT_THAT(core_.waits_for(),
               HasSubstr("rank 2 to connect (nobody listens)"));
+  EXPECT_EQ(core_.rank_waited_for(), 1);
   ASSERT_OK_AND_ASSIGN(const bool connected,
                        core_.WaitForPeers(absl::InfinitePast()));
   EXPECT_FALSE(connected);

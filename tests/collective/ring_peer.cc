@@ -12,12 +12,14 @@
 #include "absl/time/clock.h"
 #include "collective/ring_collective.h"
 #include "common/check.h"
+#include "tests/testing/test_credentials.h"
 
 int main(int argc, char** argv) {
   int rank = -1;
   int size = 0;
   GANDEM_CHECK(argc == 4 && absl::SimpleAtoi(argv[1], &rank) &&
                absl::SimpleAtoi(argv[3], &size));
+  gandem::testing::UseTestCredentials();
   gandem::RingOptions options = {.rank = rank};
   for (int i = 0; i < size; ++i) {
     options.peers.push_back(

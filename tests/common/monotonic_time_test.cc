@@ -68,7 +68,7 @@ class MonotonicTimeTest : public ::testing::Test {
   // processor's cycles between.
   static void SetWallClock(int64_t ahead) {
     seconds_ahead = ahead;
-    const auto is_set = [ahead] {
+    const auto is_set = [] {
       const absl::Time wall =
           absl::FromChrono(std::chrono::system_clock::now());
       const absl::Duration off = absl::Now() - wall;

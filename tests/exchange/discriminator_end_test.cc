@@ -139,6 +139,20 @@ TEST(DiscriminatorEndTest, PublishingWaitsForEveryRank) {
   EXPECT_OK(end->PublishCritic(Critic(2), Soon()));
 }
 
+TEST(DiscriminatorEndTest, TheGeneratorThatItWaitsForIsKnown) {
+  const auto end =
+      *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));
+  EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
+  EXPECT_EQ(end->waits_for(), 0);
+  EXPECT_TRUE(*end->OfferImages(0, Images(0, 0, 4)));
+  EXPECT_THAT(end->TakeImages(0, 0, 8, kPast), StatusIs(kDeadline));
+  EXPECT_EQ(end->waits_for(), 1);
+  ASSERT_OK(end->PublishCritic(Critic(0), kPast));
+  end->AcknowledgeCritic(1, 0);
+  EXPECT_THAT(end->PublishCritic(Critic(1), kPast), StatusIs(kDeadline));
+  EXPECT_EQ(end->waits_for(), 0);
+}
+
 TEST(DiscriminatorEndTest, EveryRankHasToFinish) {
   const auto end =
       *DiscriminatorEnd::Create(TwoGenerators(FeedbackMode::kSnapshot));

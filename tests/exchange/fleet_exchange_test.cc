@@ -101,6 +101,7 @@ TEST_F(FleetExchangeTest, FeedbackIsPutTogetherAgain) {
   answer(0);
   EXPECT_THAT(fleet_->TakeFeedback(0, 1, kNow).status(),
               StatusIs(absl::StatusCode::kDeadlineExceeded));
+  EXPECT_EQ(fleet_->waits_for(), 1);
   answer(1);
   ASSERT_OK_AND_ASSIGN(const FeedbackBatch whole,
                        fleet_->TakeFeedback(0, 1, kNow));

@@ -189,6 +189,29 @@ TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
 }
 
+// As the generators' own operations say.
+TEST(ScheduleTest, EachImageHasAMaker) {
+  for (const auto source : {ImageSource::kReused, ImageSource::kFresh}) {
+    const Schedule schedule = {.discriminator_steps_per_round = 2,
+                               .image_source = source,
+                               .generator_batch = 14,
+                               .discriminator_batch = 7};
+    for (int rank = 0; rank < 3; ++rank) {
+      int64_t images = 0;
+      for (const GeneratorOp& op : GeneratorRound(schedule, 5, rank, 3)) {
+        const bool sends = source == ImageSource::kFresh
+                               ? op.kind == GeneratorOp::Kind::kSendImages
+                               : op.kind == GeneratorOp::Kind::kSendForward;
+        if (!sends) continue;
+        for (int64_t i = op.range.first; i < op.range.end(); ++i, ++images) {
+          EXPECT_EQ(MakerOf(schedule, i, 3), rank) << i;
+        }
+      }
+      EXPECT_GT(images, 0);
+    }
+  }
+}
+
 TEST(ScheduleTest, EachGeneratorTakesItsCriticsFromOneDiscriminator) {
   const auto sources = [](int generators, int discriminators) {
     std::vector<int> result;

@@ -4,7 +4,8 @@
 // calls, each a byte that says which, a byte for its size, and the request as
 // protobuf bytes. Between them time passes and workers die. A registration
 // without a release is one of this release, and who joins without a proof sees
-// the run folder.
+// the run folder. Incarnations are random: n stands for the n-th that was
+// given.
 #include <stdlib.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include <memory>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/string_view.h"
 #include "common/check.h"
@@ -67,13 +69,13 @@ class Caller {
       case 0:
         return Register(Parse<RegisterRequest>(bytes));
       case 1:
-        return Join(Parse<JoinRequest>(bytes));
+        return Join(Signed<JoinRequest>(bytes));
       case 2:
         return CheckCode(
-            coordinator_->Heartbeat(Parse<HeartbeatRequest>(bytes)).status());
+            coordinator_->Heartbeat(Signed<HeartbeatRequest>(bytes)).status());
       case 3:
         return CheckCode(
-            coordinator_->ReportShard(Parse<ShardReport>(bytes)).status());
+            coordinator_->ReportShard(Signed<ShardReport>(bytes)).status());
       case 4:
         clock_->Advance(absl::Seconds(bytes.size()));
         (void)coordinator_->Tick();
@@ -96,7 +98,19 @@ class Caller {
   }
 
  private:
+  int64_t Meant(int64_t number) const {
+    const bool is_given = number >= 1 && number <= std::ssize(given_);
+    return is_given ? given_[static_cast<size_t>(number - 1)] : number;
+  }
+  template <typename Request>
+  Request Signed(absl::string_view bytes) const {
+    auto request = Parse<Request>(bytes);
+    request.set_incarnation(Meant(request.incarnation()));
+    return request;
+  }
+
   void Register(RegisterRequest request) {
+    request.set_previous_incarnation(Meant(request.previous_incarnation()));
     if (request.binary_version().empty()) {
       request.set_binary_version(std::string(GandemVersion()));
     }
@@ -104,8 +118,9 @@ class Caller {
     CheckCode(reply.status());
     // No number is given out twice; who goes on keeps its own.
     if (!reply.ok() || request.continuing()) return;
-    GANDEM_CHECK(reply->incarnation() > incarnation_);
-    incarnation_ = reply->incarnation();
+    GANDEM_CHECK(reply->incarnation() > 0);
+    GANDEM_CHECK(std::ranges::count(given_, reply->incarnation()) == 0);
+    given_.push_back(reply->incarnation());
     const auto proof = ReadFolderProof(reply->run_dir(), reply->proof_file());
     GANDEM_CHECK_OK(proof.status());
     proof_ = *proof;
@@ -118,7 +133,7 @@ class Caller {
   Coordinator* const coordinator_;
   testing::FakeClock* const clock_;
   int64_t run_epoch_ = 0;
-  int64_t incarnation_ = 0;
+  std::vector<int64_t> given_;  // incarnations
   std::string proof_;
 };
 

@@ -38,6 +38,11 @@ void CheckCode(const absl::Status& status) {
                absl::IsUnavailable(status));
 }
 
+// A rank may have had too many processes.
+void CheckGreeting(const absl::Status& status) {
+  if (!absl::IsResourceExhausted(status)) CheckCode(status);
+}
+
 class Server {
  public:
   void Hello(absl::string_view bytes) {
@@ -49,7 +54,7 @@ class Server {
                               .incarnation = request.incarnation(),
                               .rank = request.rank()};
     const absl::Status greeted = peers_.Greet(peer, request.config_hash());
-    CheckCode(greeted);
+    CheckGreeting(greeted);
     GANDEM_CHECK(!greeted.ok() || request.config_hash() == kConfigHash);
     // Who was welcome may speak.
     if (greeted.ok()) GANDEM_CHECK_OK(peers_.Check(peer));

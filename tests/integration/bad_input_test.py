@@ -137,9 +137,12 @@ class BadConfigTest(harness.RunTest):
 
     def worker_alone(self, *flags):
         """A worker that nobody answers."""
+        token = self.folder / "token"
+        token.write_text("0" * 64)
+        token.chmod(0o600)
         worker = harness.Worker(
             [harness.BIN / "generator_worker", "--control",
-             f"unix:{self.folder}/nobody", *flags],
+             f"unix:{self.folder}/nobody", "--token_file", token, *flags],
             self.folder / "worker.out", None)
         self.addCleanup(worker.process.wait)
         self.addCleanup(worker.process.kill)

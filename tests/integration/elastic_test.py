@@ -2,7 +2,6 @@
 """BOUNDED: fleets go on without a worker that dies, and with it again."""
 
 import os
-import pathlib
 import signal
 import unittest
 
@@ -20,22 +19,7 @@ def workers(generators, discriminators):
             f"discriminator.workers={discriminators}"]
 
 
-def rank_of(pid):
-    arguments = pathlib.Path("/proc", str(pid), "cmdline").read_bytes()
-    words = arguments.decode().split("\0")
-    return int(words[words.index("--rank") + 1])
-
-
 class ElasticTest(harness.RunTest):
-    def processes(self, run):
-        """Pids by (role, rank)."""
-        found = {}
-        for pid in harness.family(run.token):
-            name = harness.command_of(pid)
-            if name.endswith("_worker"):
-                found[name.removesuffix("_worker"), rank_of(pid)] = pid
-        return found
-
     def wait_for_round(self, run, role, rounds, epoch=1):
         harness.wait_for(
             lambda: any(r.get("round", 0) >= rounds and r["run_epoch"] >= epoch
@@ -44,7 +28,7 @@ class ElasticTest(harness.RunTest):
 
     def lose_and_get_back(self, run, role, rank, size):
         """Kills one worker; the others go on without it, then with it."""
-        before = self.processes(run)
+        before = run.processes()
         self.assertEqual(len(before), sum(size.values()), before)
         # One role may have completed a round of it before the other.
         epoch = max(r["run_epoch"] for each in size
@@ -59,7 +43,7 @@ class ElasticTest(harness.RunTest):
             lambda: f"{role} {rank} is back; its fleet goes on with {whole} of "
                     f"{whole} workers" in run.text(), "it to be back")
         # All of it happened in the processes that were there.
-        after = self.processes(run)
+        after = run.processes()
         self.assertNotEqual(after.pop((role, rank)), before.pop((role, rank)))
         self.assertEqual(after, before)
         harness.wait_for(
@@ -129,7 +113,7 @@ class ElasticTest(harness.RunTest):
         run = self.start("lost", sets=SETS + workers(2, 1) + [
             "rounds=200000", "checkpoint.every_rounds=20"])
         harness.wait_for(lambda: "checkpoint of" in run.text(), "a checkpoint")
-        os.kill(self.processes(run)["discriminator", 0], signal.SIGKILL)
+        os.kill(run.processes()["discriminator", 0], signal.SIGKILL)
         harness.wait_for(lambda: "resuming after round" in run.text(),
                          "a start from the checkpoint")
         self.wait_for_round(run, "generator", 40, epoch=2)

@@ -84,12 +84,17 @@ def wait_for(condition, what, seconds=DEADLINE):
     raise AssertionError(f"waited {seconds} s for {what}")
 
 
+def pass_time(seconds):
+    """Where how long something lasts is the fault to be tested."""
+    end = time.monotonic() + seconds
+    wait_for(lambda: time.monotonic() >= end, "the end of a silence")
+
+
 def stop_for(pid, seconds):
-    """SIGSTOP for so long: how long it is silent is the fault to be tested."""
+    """SIGSTOP for so long."""
     os.kill(pid, signal.SIGSTOP)
     try:
-        end = time.monotonic() + seconds
-        wait_for(lambda: time.monotonic() >= end, "the end of a silence")
+        pass_time(seconds)
     finally:
         os.kill(pid, signal.SIGCONT)
 
@@ -129,26 +134,32 @@ class Worker:
 
 
 class Run:
-    """One `gandem train` and its run folder."""
+    """One `gandem train` and its run folder. What it prints goes into a file, or
+    into the descriptor `out`; text() is its log then."""
 
     numbers = itertools.count()
 
-    def __init__(self, run_dir, recipe=SMOKE, sets=(), flags=(), env=None):
+    def __init__(self, run_dir, recipe=SMOKE, sets=(), flags=(), env=None,
+                 out=None):
         self.dir = pathlib.Path(run_dir)
         self.output = self.dir.with_suffix(".out")
+        self.printed = self.output if out is None \
+            else self.dir / "logs" / "gandem.log"
         self.token = f"{os.getpid()}-{next(Run.numbers)}"
         command = [BIN / "gandem", "train", recipe, "--run_dir", self.dir]
         for assignment in sets:
             command += ["--set", assignment]
-        with open(self.output, "ab") as out:
+        with open(self.output, "ab") as file:
             self.process = subprocess.Popen(
                 [str(part) for part in [*command, *flags]],
-                stdin=subprocess.DEVNULL, stdout=out, stderr=out,
+                stdin=subprocess.DEVNULL, stdout=file if out is None else out,
+                stderr=file,
                 env={**os.environ, **(env or {}), TOKEN: self.token})
         self.by_hand = []
 
     def text(self):
-        return self.output.read_text(errors="replace")
+        return self.printed.read_text(errors="replace") \
+            if self.printed.exists() else ""
 
     def worker(self, name):
         """Waits for a worker process by the name of its binary."""
@@ -158,6 +169,20 @@ class Run:
                     return pid
             return None
         return wait_for(find, name)
+
+    def processes(self):
+        """Pids of its living workers by (role, rank)."""
+        found = {}
+        for pid in family(self.token):
+            name = command_of(pid)
+            if not name.endswith("_worker"):
+                continue
+            with contextlib.suppress(OSError, ValueError):  # gone since
+                words = pathlib.Path("/proc", str(pid), "cmdline") \
+                    .read_bytes().decode().split("\0")
+                rank = int(words[words.index("--rank") + 1])
+                found[name.removesuffix("_worker"), rank] = pid
+        return found
 
     def control_address(self):
         """Waits until workers can register."""
@@ -169,7 +194,8 @@ class Run:
         """With --external: what its user would start, as arguments of the
         command `under` if there is one."""
         command = [*under, BIN / f"{role}_worker", "--control",
-                   self.control_address(), "--rank", rank, *flags]
+                   self.control_address(), "--rank", rank, "--token_file",
+                   self.dir / "state" / "token", *flags]
         worker = Worker(command, self.dir.with_suffix(f".{role}-{rank}"), env)
         self.by_hand.append(worker)
         return worker

@@ -39,6 +39,33 @@ class PrecisionTest(harness.RunTest):
             self.assertIn("as in the checkpoint", log)
             self.assertEqual(log.count("the fastest of"), 1)
 
+    def test_a_death_before_the_first_checkpoint_keeps_it(self):
+        sets = AUTO + ["rounds=20", "checkpoint.every_rounds=1000"]
+        marker = self.folder / "generator.killed"
+        run = self.start("killed", sets=sets, env={
+            "GANDEM_FAILPOINT":
+                f"kill generator.before_update@generator-0:4:{marker}"})
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertTrue(marker.exists(), "the point was not passed")
+        for role in ("generator", "discriminator"):
+            log = (run.dir / "logs" / f"{role}-0.log").read_text()
+            self.assertEqual(log.count("the fastest of"), 1, log)
+            self.assertEqual(log.count("as this run began"), 1, log)
+
+        # The whole family, with kill -9.
+        whole = self.start("whole", sets=sets, env={
+            "GANDEM_FAILPOINT":
+                f"stop generator.before_update@generator-0:4:{marker}-2"})
+        harness.wait_for((self.folder / "generator.killed-2").exists, "round 4")
+        whole.kill()
+        whole.wait()
+        self.assertFalse(list((whole.dir / "checkpoints").glob("step-*")))
+        again = self.train("whole", sets=sets)
+        for role in ("generator", "discriminator"):
+            log = (again.dir / "logs" / f"{role}-0.log").read_text()
+            self.assertEqual(log.count("the fastest of"), 1, log)
+            self.assertEqual(log.count("as this run began"), 1, log)
+
     def test_two_processes_equal_one_in_bfloat16(self):
         sets = ["generator.precision=BFLOAT16",
                 "discriminator.precision=BFLOAT16", "rounds=12"]

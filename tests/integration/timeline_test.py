@@ -217,7 +217,7 @@ class TimelineTest(harness.RunTest):
                          "the commands")
         for role in ("generator", "discriminator"):
             run.start_worker(role, flags=["--trace", self.folder / role])
-            self.assertIn(f"--rank 0 --trace {run.dir}/trace", run.text())
+            self.assertIn(f"--trace {run.dir}/trace", run.text())
         self.assertEqual(run.wait(), 0, run.text()[-4000:])
         for worker in run.by_hand:
             self.assertEqual(worker.wait(), 0, worker.text())

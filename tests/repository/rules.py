@@ -39,7 +39,7 @@ LAYERS["benchmarks"] = ANYTHING
 # The rooms of a folder, from the bottom up: each may include those before it,
 # those that share its line excepted. "" is the folder's own files.
 ROOMS = {
-    "common": [("",), ("files",), ("process",), ("checkpoint", "config"),
+    "common": [("",), ("files",), ("process",), ("checkpoint", "config", "security"),
                ("trace", "rpc"), ("control",)],
     "models": [("",), ("layers",), ("families",), ("registry",)],
     "exchange": [("",), ("rpc",)],

@@ -58,6 +58,8 @@ expect 1 "run scripts/bootstrap.sh" "$scripts/build.sh"
 expect 2 "usage:" "$scripts/test.sh" --no-such-option
 expect 2 "usage:" "$scripts/check_sanitizers.sh"
 expect 2 "usage:" "$scripts/chaos.sh" --no-such-option
+expect 2 "usage:" "$scripts/soak.sh" --no-such-option
+expect 2 "are no time" "$scripts/soak.sh" -1
 
 echo "$failures failures"
 ((failures == 0))

@@ -124,6 +124,10 @@ class InProcessTransport : public Transport {
     absl::MutexLock lock(&mu_);
     return from_ < 0 ? "" : absl::StrCat("a chunk of rank ", from_);
   }
+  int rank_waited_for() const override {
+    absl::MutexLock lock(&mu_);
+    return from_;
+  }
 
  private:
   const std::shared_ptr<Wires> wires_;

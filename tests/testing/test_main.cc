@@ -2,13 +2,16 @@
 //
 // The main() of our test programs. --tests_of=PATH runs only the tests that the
 // source file PATH defines: one program can hold many files (gandem_tests in
-// cmake/GandemTarget.cmake), and each stays a test of its own in ctest.
+// cmake/GandemTarget.cmake), and each stays a test of its own in ctest. The
+// process has the credentials of a run.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <string>
 #include <string_view>
+
+#include "tests/testing/test_credentials.h"
 
 namespace {
 
@@ -40,6 +43,7 @@ std::string FilterFor(std::string_view path) {
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
+  gandem::testing::UseTestCredentials();
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (!argument.starts_with(kFlag)) continue;

@@ -25,10 +25,6 @@ constexpr int64_t kProbeShare = 8;
 constexpr double kFinal = 1.5;
 constexpr int kFinalTurns = 8;
 
-bool IsAuto(const NetworkPlan& plan) {
-  return plan.precision == RoleConfig::AUTO || plan.layout == AUTO;
-}
-
 struct Candidate {
   ComputeChoice choice;
   Compute compute;
@@ -87,6 +83,10 @@ absl::StatusOr<std::optional<ComputeChoice>> ReadChoice(
 }
 
 }  // namespace
+
+bool IsAuto(const NetworkPlan& plan) {
+  return plan.precision == RoleConfig::AUTO || plan.layout == AUTO;
+}
 
 std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan) {
   std::vector<RoleConfig::Precision> precisions = {plan.precision};
@@ -152,8 +152,9 @@ absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
   return fastest.choice;
 }
 
-absl::StatusOr<ComputeChoice> ChooseCompute(const NetworkPlan& plan,
-                                            const std::string& resume_from) {
+absl::StatusOr<ComputeChoice> ChooseCompute(
+    const NetworkPlan& plan, const std::string& resume_from,
+    const std::optional<ComputeChoice>& made_before) {
   if (!IsAuto(plan)) return Resolve(plan, {});
   if (!resume_from.empty()) {
     GANDEM_ASSIGN_OR_RETURN(const std::optional<ComputeChoice> kept,
@@ -162,6 +163,10 @@ absl::StatusOr<ComputeChoice> ChooseCompute(const NetworkPlan& plan,
       GANDEM_LOG_INFO("AUTO: {}, as in the checkpoint", ToString(*kept));
       return Resolve(plan, *kept);
     }
+  }
+  if (made_before.has_value()) {
+    GANDEM_LOG_INFO("AUTO: {}, as this run began", ToString(*made_before));
+    return Resolve(plan, *made_before);
   }
   return FastestCompute(plan);
 }

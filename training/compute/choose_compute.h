@@ -9,6 +9,7 @@
 // that this machine cannot do are left out.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -36,12 +37,16 @@ struct FastestOptions {
 absl::StatusOr<ComputeChoice> FastestCompute(
     const NetworkPlan& plan, const FastestOptions& options = {});
 
+bool IsAuto(const NetworkPlan& plan);
+
 // The choice of a role's first worker, and so of all, that starts from the
-// checkpoint in this folder (empty: a new run). Measures where AUTO is asked
-// for and the checkpoint does not say.
+// checkpoint in this folder (empty: a new run). Where AUTO is asked for and the
+// checkpoint does not say, it is `made_before`, in this run and for the same
+// (measured_for.h); only without that it measures.
 //   DATA_LOSS  the checkpoint's choice is none.
-absl::StatusOr<ComputeChoice> ChooseCompute(const NetworkPlan& plan,
-                                            const std::string& resume_from);
+absl::StatusOr<ComputeChoice> ChooseCompute(
+    const NetworkPlan& plan, const std::string& resume_from,
+    const std::optional<ComputeChoice>& made_before = std::nullopt);
 
 // The configured precision and layout, `choice` where they are AUTO.
 ComputeChoice Resolve(const NetworkPlan& plan, const ComputeChoice& choice);

@@ -25,14 +25,19 @@ RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
       round_(options_.first_round),
       updates_(round_ * steps_per_round),
       saved_rounds_(options_.saved_rounds),
-      timer_(services_.fleet) {}
+      timer_(services_.fleet, services_.waits) {}
 
 absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
   const Tf32Scope tf32(options_.compute);
   absl::StatusOr<AdvanceResult> done = Next(deadline);
   if (absl::IsDeadlineExceeded(done.status())) return AdvanceResult::kWaiting;
+  if (services_.waits != nullptr) services_.waits->End();
   return done;
+}
+
+void RoundRole::NoteWait(WorkerPosition::Wait what, Role whom) const {
+  if (services_.waits != nullptr) services_.waits->Begin(what, whom);
 }
 
 RoleState RoundRole::Capture() const {
@@ -76,12 +81,14 @@ absl::Status RoundRole::SaveIfDue() {
         "round ", round_ - 1, ": ", infinite->name, " is not finite after it"));
   }
   saved_rounds_ = round_;
+  NoteWait(WorkerPosition::CHECKPOINT);
   return services_.checkpoints->Save(
       round_, ShardName(RoleName(role_), options_.rank), std::move(tensors));
 }
 
 absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(SaveIfDue());
+  NoteWait(WorkerPosition::GATE);
   switch (services_.gate->Start(round_, deadline)) {
     case RoundGate::Answer::kHold:
       return absl::DeadlineExceededError("the gate holds the next round");
@@ -120,8 +127,9 @@ absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
   GradientSynchronizer* const synchronizer = trained_.synchronizer;
   if (!is_updated_) {
     if (synchronizer != nullptr) {
-      GANDEM_RETURN_IF_ERROR(timer_.Timed(
-          RoundTimer::kSync, [&] { return synchronizer->Reduce(deadline); }));
+      GANDEM_RETURN_IF_ERROR(
+          timer_.Timed(RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},
+                       [&] { return synchronizer->Reduce(deadline); }));
     }
     const TraceSpan span("update");
     before();
@@ -136,9 +144,9 @@ absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
     is_updated_ = true;
   }
   if (synchronizer != nullptr) {
-    GANDEM_RETURN_IF_ERROR(timer_.Timed(RoundTimer::kSync, [&] {
-      return synchronizer->AfterUpdate(updates_ + 1, deadline);
-    }));
+    GANDEM_RETURN_IF_ERROR(timer_.Timed(
+        RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},
+        [&] { return synchronizer->AfterUpdate(updates_ + 1, deadline); }));
   }
   is_updated_ = false;
   ++updates_;
@@ -162,6 +170,7 @@ void RoundRole::EndRound(RoundMetrics metrics) {
   timer_.EndRound(metrics);
   if (services_.report) services_.report(metrics);
   ++round_;
+  if (services_.waits != nullptr) services_.waits->EndRound(round_);
 }
 
 }  // namespace gandem

@@ -81,6 +81,8 @@ class RoundRole : public TrainingRole {
   //   OUT_OF_RANGE       the loss or a gradient is not finite.
   absl::Status Update(double loss, absl::FunctionRef<void()> before,
                       absl::Time deadline);
+  // Until the next wait, or until Advance is done.
+  void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
   // Ends and reports the round; `metrics` has what only this role knows.
   void EndRound(RoundMetrics metrics);
   //   OUT_OF_RANGE  a number of the state is not finite; nothing is saved.

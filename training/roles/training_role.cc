@@ -22,14 +22,15 @@ CollectiveStats Difference(const CollectiveStats& a, const CollectiveStats& b) {
 
 }  // namespace
 
-RoundTimer::RoundTimer(const Collective* fleet)
-    : fleet_(fleet), at_start_(stats()) {}
+RoundTimer::RoundTimer(const Collective* fleet, WaitBoard* board)
+    : fleet_(fleet), board_(board), at_start_(stats()) {}
 
 CollectiveStats RoundTimer::stats() const {
   return fleet_ == nullptr ? CollectiveStats() : fleet_->stats();
 }
 
-absl::Time RoundTimer::Begin(Wait wait) {
+absl::Time RoundTimer::Begin(Wait wait, Awaited awaited) {
+  if (board_ != nullptr) board_->Begin(awaited.what, awaited.whom);
   if (wait == kSync) at_sync_ = stats();
   return MonotonicNow();
 }

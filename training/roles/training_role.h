@@ -13,13 +13,16 @@
 #include <functional>
 #include <limits>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "collective/collective.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/control/wait_board.h"
 #include "common/monotonic_time.h"
+#include "common/status.h"
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "proto/metrics.pb.h"
@@ -57,8 +60,6 @@ class TrainingRole {
   virtual RoleState Capture() const = 0;
   // Replaces all state; before the first Advance.
   virtual absl::Status Restore(const TensorReader& state) = 0;
-  // What it waits for, for error messages: "critic 12 for round 6".
-  virtual std::string Position() const = 0;
 };
 
 // When state is saved, and who takes it. A role calls it at round ends.
@@ -81,6 +82,7 @@ struct RoleServices {
   std::function<void(const RoundMetrics&)> report = {};
   // Of the role, for its measurements; null: this is its only worker.
   const Collective* fleet = nullptr;
+  WaitBoard* waits = nullptr;  // null: nobody wants to know
 };
 
 // Rounds at which the state is saved.
@@ -124,28 +126,48 @@ struct RoleOptions {
 class RoundTimer {
  public:
   enum Wait { kImages, kFeedback, kData, kCache, kSync, kNumWaits };
+  // What a wait is for, and of which role's workers; ROLE_UNKNOWN: of none.
+  struct Awaited {
+    WorkerPosition::Wait what = WorkerPosition::NOTHING;
+    Role whom = ROLE_UNKNOWN;
+  };
 
-  // `fleet` outlives this; null: there is none.
-  explicit RoundTimer(const Collective* fleet = nullptr);
+  // `fleet` and `board` outlive this; null: there is none.
+  explicit RoundTimer(const Collective* fleet = nullptr,
+                      WaitBoard* board = nullptr);
 
-  // Runs `call` and books its time.
-  template <typename Call>
-  auto Timed(Wait wait, Call&& call) {
-    const absl::Time begin = Begin(wait);
+  // Runs `call`, which returns a Status or StatusOr, and books its time. When
+  // it has to be called again (DEADLINE_EXCEEDED), `rank` says for which worker
+  // it waits.
+  template <typename Rank, typename Call>
+  auto Timed(Wait wait, Awaited awaited, Rank&& rank, Call&& call) {
+    const absl::Time begin = Begin(wait, awaited);
     auto result = call();
     End(wait, begin);
+    if (board_ == nullptr) return result;
+    if (absl::IsDeadlineExceeded(internal::StatusOf(result))) {
+      board_->NameRank(rank());
+    } else {
+      board_->End();
+    }
     return result;
+  }
+  template <typename Call>
+  auto Timed(Wait wait, Awaited awaited, Call&& call) {
+    return Timed(
+        wait, awaited, [] { return -1; }, std::forward<Call>(call));
   }
   // Fills what is about time and communication from `metrics`' role and round;
   // the next round begins.
   void EndRound(RoundMetrics& metrics);
 
  private:
-  absl::Time Begin(Wait wait);
+  absl::Time Begin(Wait wait, Awaited awaited);
   void End(Wait wait, absl::Time begin);
   CollectiveStats stats() const;
 
   const Collective* const fleet_;
+  WaitBoard* const board_;
   absl::Time start_ = MonotonicNow();
   absl::Duration waits_[kNumWaits] = {};
   CollectiveStats at_start_;  // of the round

@@ -5,7 +5,9 @@
 
 #include <exception>
 #include <new>
+#include <system_error>
 
+#include "absl/strings/str_cat.h"
 #include "common/process/log.h"
 #include "models/torch.h"
 #include "training/state/status_error.h"
@@ -17,6 +19,19 @@ namespace {
 // would hide what the command says itself.
 void LogWithFrames(const c10::Error& error) {
   if (isatty(STDERR_FILENO) == 0) GANDEM_LOG_ERROR("{}", error.what());
+}
+
+// Mostly of a thread that cannot be started, which says no more than "Resource
+// temporarily unavailable".
+absl::Status FromSystemError(const std::system_error& error) {
+  if (error.code() != std::errc::resource_unavailable_try_again &&
+      error.code() != std::errc::not_enough_memory) {
+    return absl::InternalError(error.what());
+  }
+  return absl::ResourceExhaustedError(
+      absl::StrCat("the system gives no more memory or threads (", error.what(),
+                   "): look at `ulimit -v`, `ulimit -u` and the limits of the ",
+                   "container, or let the role have fewer threads"));
 }
 
 }  // namespace
@@ -31,6 +46,8 @@ absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body) {
     return absl::ResourceExhaustedError(error.what_without_backtrace());
   } catch (const std::bad_alloc&) {
     return absl::ResourceExhaustedError("out of memory");
+  } catch (const std::system_error& error) {
+    return FromSystemError(error);
   } catch (const c10::Error& error) {
     LogWithFrames(error);
     return absl::InternalError(error.what_without_backtrace());

@@ -14,7 +14,7 @@ namespace gandem {
 
 // Calls `body` and returns its status, or that of what it throws:
 //   its own             of a StatusError (status_error.h).
-//   RESOURCE_EXHAUSTED  out of memory on the device or the host.
+//   RESOURCE_EXHAUSTED  out of memory on the device or the host, or of threads.
 //   INTERNAL            anything else; the first line is kept, the whole text
 //                       is logged once, but not to a terminal.
 absl::Status CatchTorch(absl::FunctionRef<absl::Status()> body);

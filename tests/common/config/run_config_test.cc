@@ -245,6 +245,10 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"control.restart_budget=-1", "control.restart_budget -1"},
       {"control.join_timeout_seconds=0", "control.join_timeout_seconds 0"},
       {"control.metrics_every_rounds=0", "control.metrics_every_rounds 0"},
+      {"control.progress_timeout_seconds=0.5",
+       "control.progress_timeout_seconds 0.5"},
+      {"control.progress_timeout_seconds=-2",
+       "control.progress_timeout_seconds -2"},
   };
   for (const auto& expected : kCases) {
     EXPECT_THAT(With({expected.set}), Fault(expected.fault)) << expected.set;
@@ -259,6 +263,9 @@ TEST(RunConfigTest, LimitsThemselvesAreLegal) {
            {"exchange.max_message_bytes=2147483647"},
            {"schedule.lag=0"},
            {"schedule.lag=64"},
+           {"control.progress_timeout_seconds=0"},
+           {"control.progress_timeout_seconds=-1"},
+           {"control.progress_timeout_seconds=1"},
            {"schedule.lag=3", "exchange.cache_rounds=3"},
            {"schedule.consistency=BOUNDED", "schedule.max_samples_per_image=9"},
            {"schedule.discriminator_steps_per_round=2",

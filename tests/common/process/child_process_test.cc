@@ -71,6 +71,30 @@ TEST_F(ChildProcessTest, OutputGoesToTheLog) {
   EXPECT_EQ(child.LogTail(20), "one\ntwo\nthree\n");
 }
 
+TEST_F(ChildProcessTest, ALogThatIsTooLongBecomesAnOlderOne) {
+  ASSERT_OK(WriteFile(log_, "of an earlier process\n"));
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"print=one"}));
+  EXPECT_EQ(child.log_start(), 22);
+  WaitForEnd(child);
+  child.TrimLog(26);
+  EXPECT_EQ(FileSize(log_), 26);
+  child.TrimLog(25);
+  EXPECT_EQ(FileSize(log_), 0);
+  EXPECT_EQ(ReadFile(RotatedName(log_, 1)).value(),
+            "of an earlier process\none\n");
+  // What comes then is this child's.
+  ASSERT_OK(WriteFile(log_, "two\n"));
+  EXPECT_EQ(child.LogTail(20), "two\n");
+}
+
+TEST_F(ChildProcessTest, ALogThatIsTooLongAtTheStartBecomesAnOlderOne) {
+  ASSERT_OK(WriteFile(log_, std::string(kMaxLogBytes + 1, 'x')));
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"print=one"}));
+  WaitForEnd(child);
+  EXPECT_EQ(ReadFile(log_).value(), "one\n");
+  EXPECT_EQ(FileSize(RotatedName(log_, 1)), kMaxLogBytes + 1);
+}
+
 TEST_F(ChildProcessTest, ALongLogIsCutAtALine) {
   std::vector<std::string> arguments;
   for (int i = 0; i < 300; ++i) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -72,6 +73,20 @@ TEST(FailpointDeathTest, TheMarkerFileAllowsOneKill) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "");
 }
 
+// The thread is still there when the process is ended from outside.
+TEST(FailpointDeathTest, HangsForEver) {
+  const auto run = [] {
+    (void)ArmFailpoint("hang checkpoint.before_rename:2");
+    Pass(1);
+    itimerval soon = {};
+    soon.it_value.tv_usec = 50'000;
+    setitimer(ITIMER_REAL, &soon, nullptr);
+    Pass(1);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(), KilledBySignal(SIGALRM), "");
+}
+
 TEST(FailpointDeathTest, HappensInTheNamedProcessOnly) {
   const auto run = [](const char* process) {
     (void)ArmFailpoint("kill checkpoint.before_rename@generator-1:1", process);
@@ -124,6 +139,38 @@ TEST(FailpointTest, CutsConnections) {
   ASSERT_OK(ArmFailpoint(""));
   close(client);
   close(listener);
+}
+
+TEST(FailpointDeathTest, SeveralHaveCountsOfTheirOwn) {
+  const TempDir dir;
+  const auto pass_after_rename = [] {
+    GANDEM_FAILPOINT("checkpoint.after_rename");
+  };
+  const std::string text =
+      absl::StrCat("kill checkpoint.before_rename@gandem:2:", dir / "first",
+                   ";checkpoint.after_rename@evaluation:1",
+                   ";kill checkpoint.after_rename@gandem:3:", dir / "second");
+  const auto run = [&](int before, int after) {
+    (void)ArmFailpoint(text, "gandem");
+    for (int i = 0; i < after; ++i) pass_after_rename();
+    Pass(before);
+    std::_Exit(0);
+  };
+  EXPECT_EXIT(run(1, 2), ::testing::ExitedWithCode(0), "");
+  EXPECT_EXIT(run(0, 3), KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(PathExists(dir / "second"));
+  EXPECT_FALSE(PathExists(dir / "first"));
+  EXPECT_EXIT(run(2, 3), KilledBySignal(SIGKILL), "");
+  EXPECT_TRUE(PathExists(dir / "first"));
+  EXPECT_EXIT(run(2, 3), ::testing::ExitedWithCode(0), "");
+}
+
+TEST(FailpointTest, SeveralWithAFaultAreRefusedAndDoNothing) {
+  EXPECT_THAT(ArmFailpoint("checkpoint.before_rename:1;checkpoint.prune:0"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'checkpoint.prune:0'")));
+  Pass(1);
+  ASSERT_OK(ArmFailpoint(""));
 }
 
 TEST(FailpointDeathTest, ReadsTheEnvironment) {

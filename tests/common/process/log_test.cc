@@ -46,6 +46,30 @@ TEST(LogTest, LevelsBelowTheChosenOneCostNothing) {
   EXPECT_THAT(*ReadFile(dir / "log"), HasSubstr(" E 100%d: 1\n"));
 }
 
+TEST(LogTest, AFileThatIsLongBecomesAnOlderOne) {
+  const TempDir dir;
+  const auto start = [&dir] {
+    return InitLogging({.role = "gandem",
+                        .file = dir / "gandem.log",
+                        .max_file_bytes = 1000,
+                        .to_stderr = false});
+  };
+  ASSERT_OK(start());
+  for (int i = 0; i < 100; ++i) GANDEM_LOG_INFO("line {} of a long log", i);
+  for (int number = 0; number <= kOlderLogs; ++number) {
+    const std::string path = number == 0
+                                 ? dir / "gandem.log"
+                                 : RotatedName(dir / "gandem.log", number);
+    EXPECT_GT(FileSize(path), 0) << path;
+    EXPECT_LE(FileSize(path), 1000) << path;
+  }
+  EXPECT_FALSE(PathExists(RotatedName(dir / "gandem.log", kOlderLogs + 1)));
+  EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
+  // A restart goes on in the same file.
+  ASSERT_OK(start());
+  EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
+}
+
 TEST(LogTest, RefusesUnknownLevelsAndUnwritableFiles) {
   EXPECT_THAT(InitLogging({.level = "loud"}),
               StatusIs(absl::StatusCode::kInvalidArgument,

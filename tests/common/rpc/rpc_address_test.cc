@@ -76,7 +76,8 @@ TEST(AddressTest, OnlyThisHostMayConnect) {
                            "host:1", "127.0.0.1.example.org:1"}) {
     EXPECT_THAT(CheckListenAddress(*ParseAddress(text), false),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("--insecure_network")))
+                         AllOf(HasSubstr("--certificates DIR"),
+                               HasSubstr("--insecure_network"))))
         << text;
   }
   for (const char* text : {"10.0.0.1:1", "[::2]:1", "host:1"}) {

@@ -180,22 +180,23 @@ TEST(ChannelTest, TellsBeforeWhetherItCouldListen) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   for (const std::string& address :
        {folder->AddressOf("control"), std::string("127.0.0.1:0")}) {
-    EXPECT_OK(CheckCanListen(address, /*insecure_network=*/false));
+    EXPECT_OK(CheckCanListen(address, {}));
     ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, address));
-    EXPECT_THAT(CheckCanListen(server->address(), /*insecure_network=*/false),
+    EXPECT_THAT(CheckCanListen(server->address(), {}),
                 StatusIs(absl::StatusCode::kAlreadyExists,
                          AllOf(HasSubstr(server->address()),
                                HasSubstr("another process does"))));
     EXPECT_OK(Ask(server->address()));
   }
-  EXPECT_THAT(CheckCanListen("0.0.0.0:0", /*insecure_network=*/false),
+  const Credentials trusting = {.insecure_network = true};
+  EXPECT_THAT(CheckCanListen("0.0.0.0:0", {}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(CheckCanListen("0.0.0.0:0", /*insecure_network=*/true),
+  EXPECT_THAT(CheckCanListen("0.0.0.0:0", trusting),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(CheckCanListen("nonsense", /*insecure_network=*/true),
+  EXPECT_THAT(CheckCanListen("nonsense", trusting),
               StatusIs(absl::StatusCode::kInvalidArgument));
   // No address of this machine (RFC 5737).
-  EXPECT_FALSE(CheckCanListen("192.0.2.1:0", /*insecure_network=*/true).ok());
+  EXPECT_FALSE(CheckCanListen("192.0.2.1:0", trusting).ok());
 }
 
 TEST(ChannelTest, EveryOptionIsChecked) {

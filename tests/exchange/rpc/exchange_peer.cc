@@ -14,6 +14,7 @@
 #include "exchange/rpc/exchange_client.h"
 #include "exchange/rpc/exchange_server.h"
 #include "tests/exchange/round_driver.h"
+#include "tests/testing/test_credentials.h"
 
 namespace gandem::testing {
 namespace {
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   using namespace gandem::testing;
   int64_t last_round = 0;
   if (argc != 4 || !absl::SimpleAtoi(argv[3], &last_round)) return 2;
+  UseTestCredentials();
   absl::Status status = gandem::ArmFailpointFromEnvironment(argv[1]);
   if (status.ok()) {
     status = std::string(argv[1]) == "generator"

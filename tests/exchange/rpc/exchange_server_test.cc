@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "common/rpc/opening.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_client.h"
@@ -54,8 +55,12 @@ class ExchangeServiceTest : public ::testing::Test {
     request.set_config_hash(config_hash);
     HelloReply reply;
     grpc::ClientContext context;
-    const grpc::Status status =
-        Exchange::NewStub(channel_)->Hello(&context, request, &reply);
+    SayOpening(request.SerializeAsString(), context);
+    const auto stub = Exchange::NewStub(channel_);
+    const auto call = stub->Hello(&context);
+    const bool is_answered = call->Read(&reply);
+    const grpc::Status status = call->Finish();
+    EXPECT_EQ(is_answered, status.ok());
     if (!status.ok()) return FromGrpcStatus(status);
     return reply;
   }
@@ -69,12 +74,10 @@ class ExchangeServiceTest : public ::testing::Test {
     return Signed({.body = OpenFrame{.version = -1}}, rank);
   }
 
-  // A stream of generator 0 after its OPEN frame.
+  // A stream that generator 0 has opened.
   std::unique_ptr<RawStream> OpenStream(const std::string& name) {
     EXPECT_OK(Hello(3, 8, 0));
-    auto stream = std::make_unique<RawStream>(channel_, name);
-    EXPECT_TRUE(stream->Write(Open()));
-    return stream;
+    return std::make_unique<RawStream>(channel_, name, Open());
   }
 
   // How a stream ends after this message.
@@ -138,17 +141,24 @@ TEST_F(ExchangeServiceTest, ANewerProcessSupersedesItsPredecessor) {
 
 TEST_F(ExchangeServiceTest, StreamsNeedHelloAndOpen) {
   {
-    RawStream stream(channel_, "PutImages");
-    stream.Write(Open());
+    RawStream stream(channel_, "PutImages", Open());
     const absl::Status status = stream.Read().status();
     EXPECT_THAT(status, StatusIs(kPrecondition));
     EXPECT_EQ(ReasonOf(status), "no_hello");
   }
   ASSERT_OK(Hello(3, 8, 0));
   for (const char* name : {"PutImages", "Feedback", "FetchCritic"}) {
-    RawStream stream(channel_, name);
-    stream.Write(Signed({.body = Images(0, 0, 4)}));
-    EXPECT_THAT(stream.Read(), StatusIs(kInvalid, HasSubstr("OPEN"))) << name;
+    const Frame images = Signed({.body = Images(0, 0, 4)});
+    RawStream unopened(channel_, name);
+    unopened.Write(Open());
+    unopened.Write(images);
+    EXPECT_THAT(unopened.Read(), StatusIs(kInvalid, HasSubstr("who calls")))
+        << name;
+    RawStream wrong(channel_, name, images);
+    EXPECT_THAT(wrong.Read(), StatusIs(kInvalid, HasSubstr("OPEN"))) << name;
+    const grpc::Slice garbage(std::string(100, '\xff'));
+    RawStream hostile(channel_, name, grpc::ByteBuffer(&garbage, 1));
+    EXPECT_THAT(hostile.Read(), StatusIs(absl::StatusCode::kDataLoss)) << name;
   }
   ExpectNothingArrived();
 }
@@ -237,8 +247,8 @@ TEST_F(ExchangeServiceTest, WrongKindsOfFramesAreRefused) {
   // A critic that was never sent.
   EXPECT_THAT(EndAfter("FetchCritic", ack), StatusIs(kInvalid));
   ASSERT_OK(Hello(3, 8, 0));
-  RawStream stream(channel_, "FetchCritic");
-  stream.Write(Signed({.body = OpenFrame{.version = 3}}));
+  RawStream stream(channel_, "FetchCritic",
+                   Signed({.body = OpenFrame{.version = 3}}));
   EXPECT_THAT(stream.Read(),
               StatusIs(kInvalid, HasSubstr("version 3 was never published")));
 }
@@ -294,8 +304,7 @@ TEST_F(ExchangeServiceTest, AStreamThatWaitsForRoomCanBeReplaced) {
 TEST_F(ExchangeServiceTest, CriticsGoToEachRankOnce) {
   ASSERT_OK(Hello(3, 8, 1));
   const auto first = OpenStream("FetchCritic");
-  RawStream second(channel_, "FetchCritic");
-  ASSERT_TRUE(second.Write(Open(/*rank=*/1)));
+  RawStream second(channel_, "FetchCritic", Open(/*rank=*/1));
   ASSERT_OK(discriminator_->PublishCritic(gandem::testing::Critic(0), Soon()));
   const Frame ack = Signed({.body = AckFrame{.version = 0}});
   ASSERT_OK(first->Read());

@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -11,17 +13,54 @@ namespace {
 
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr uint64_t kHash = 7;
 
 TEST(PeerTableTest, KnowsWhoHasGreeted) {
   PeerTable peers({.config_hash = kHash, .run_epoch = 2});
   const FrameSender peer = {.run_epoch = 2, .incarnation = 3, .rank = 0};
-  EXPECT_THAT(peers.Check(peer),
-              StatusIs(absl::StatusCode::kFailedPrecondition,
-                       HasSubstr("is not the one that greeted")));
+  EXPECT_THAT(peers.Check(peer), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                          HasSubstr("has not greeted")));
   EXPECT_OK(peers.Greet(peer, kHash));
   EXPECT_OK(peers.Check(peer));
+}
+
+// Incarnations are random: the order is that of the Hellos.
+TEST(PeerTableTest, WhoWasSupersededCannotComeBack) {
+  PeerTable peers({.config_hash = kHash});
+  const FrameSender old = {.incarnation = 900};
+  const FrameSender newer = {.incarnation = 3};
+  ASSERT_OK(peers.Greet(old, kHash));
+  ASSERT_OK(peers.Greet(newer, kHash));
+  ASSERT_OK(peers.Greet(newer, kHash));
+  constexpr auto kRefused = absl::StatusCode::kFailedPrecondition;
+  EXPECT_THAT(peers.Greet(old, kHash), StatusIs(kRefused));
+  EXPECT_THAT(peers.Check(old), StatusIs(kRefused));
+  EXPECT_OK(peers.Check(newer));
+}
+
+// A stranger could use what it is told.
+TEST(PeerTableTest, ARefusalDoesNotSayWhatIsRight) {
+  PeerTable peers({.config_hash = 0xabcdef});
+  const absl::Status wrong_config = peers.Greet({.incarnation = 1}, 1);
+  EXPECT_THAT(std::string(wrong_config.message()), Not(HasSubstr("abcdef")));
+  ASSERT_OK(peers.Greet({.incarnation = 77123}, 0xabcdef));
+  EXPECT_THAT(std::string(peers.Check({.incarnation = 1}).message()),
+              Not(HasSubstr("77123")));
+}
+
+TEST(PeerTableTest, ProcessesOfARankAreLimited) {
+  PeerTable peers({.config_hash = kHash});
+  absl::Status last;
+  int64_t greeted = 0;
+  while (greeted < 1000 &&
+         (last = peers.Greet({.incarnation = greeted}, kHash)).ok()) {
+    ++greeted;
+  }
+  EXPECT_EQ(greeted, 64);
+  EXPECT_THAT(last, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_OK(peers.Greet({.incarnation = greeted - 1}, kHash));
 }
 
 // No incarnation is negative, but the place of who has not come yet is.
@@ -31,10 +70,10 @@ TEST(PeerTableTest, NobodyPassesWithoutAHello) {
     const FrameSender peer = {.incarnation = incarnation};
     EXPECT_THAT(peers.Check(peer),
                 StatusIs(absl::StatusCode::kFailedPrecondition,
-                         HasSubstr("is not the one that greeted")));
+                         HasSubstr("has not greeted")));
     EXPECT_THAT(peers.Greet(peer, kHash),
                 StatusIs(absl::StatusCode::kInvalidArgument,
-                         HasSubstr("they count from 0")));
+                         HasSubstr("none is negative")));
   }
 }
 

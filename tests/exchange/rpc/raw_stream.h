@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stranger that speaks gRPC: streams of any bytes to an ExchangeServer, for
-// tests. Every wait ends after 30 s.
+// A peer that speaks gRPC and has the run's token, but sends what it likes:
+// streams of any bytes to an ExchangeServer, for tests. Every wait ends after
+// 30 s.
 //
 // Owner: the test. Thread safety: one thread.
 #pragma once
@@ -10,11 +11,14 @@
 #include <grpcpp/grpcpp.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "common/rpc/channel_guard.h"
 #include "common/rpc/grpc_status.h"
+#include "common/rpc/opening.h"
 #include "exchange/rpc/exchange_codec.h"
 #include "exchange/wire_codec.h"
 #include "proto/exchange.grpc.pb.h"
@@ -25,22 +29,28 @@ inline std::shared_ptr<grpc::Channel> RawChannel(const std::string& address) {
   grpc::ChannelArguments arguments;
   arguments.SetMaxSendMessageSize(-1);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
-  return grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(),
-                                   arguments);
+  return GuardedChannel(address, *ParseAddress(address), arguments,
+                        ProcessCredentials());
 }
 
 class RawStream {
  public:
-  // `name` of the stream: "PutImages", "Feedback" or "FetchCritic".
+  // `name` of the call: "PutImages", "Feedback", "FetchCritic" or "Hello".
+  // `opening`: see common/rpc/opening.h.
   RawStream(const std::shared_ptr<grpc::Channel>& channel,
-            const std::string& name)
+            const std::string& name,
+            const std::optional<grpc::ByteBuffer>& opening = std::nullopt)
       : stub_(channel) {
+    if (opening.has_value()) SayOpening(*opening, context_);
     context_.set_deadline(std::chrono::system_clock::now() +
                           std::chrono::seconds(30));
     stream_ = stub_.PrepareCall(&context_, "/gandem.Exchange/" + name, &queue_);
     stream_->StartCall(this);
     Wait();
   }
+  RawStream(const std::shared_ptr<grpc::Channel>& channel,
+            const std::string& name, const Frame& opening)
+      : RawStream(channel, name, ExchangeCodec::Encode(opening)) {}
   ~RawStream() {
     if (!finished_) {
       context_.TryCancel();

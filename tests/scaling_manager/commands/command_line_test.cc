@@ -39,14 +39,17 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
       ElementsAre(
           "gandem -h,--help", "gandem --version", "train -h,--help",
           "train RECIPE", "train --run_dir", "train --set", "train --colocated",
-          "train --external", "train --listen", "train --insecure_network",
-          "train --trace", "train --bind_cores", "train --evaluate_every",
-          "train --evaluate_cores", "train --evaluate_args", "status -h,--help",
-          "status RUN_DIR", "status --json", "report -h,--help",
+          "train --external", "train --listen", "train --certificates",
+          "train --insecure_network", "train --trace", "train --bind_cores",
+          "train --evaluate_every", "train --evaluate_cores",
+          "train --evaluate_args", "status -h,--help", "status RUN_DIR",
+          "status --certificates", "status --json", "report -h,--help",
           "report RUN_DIR", "report --json", "watch-eval -h,--help",
           "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
-          "sample -h,--help", "evaluate -h,--help", "train-features -h,--help",
-          "models -h,--help", "explain -h,--help", "explain FIELD"));
+          "certificates -h,--help", "certificates DIR", "certificates --host",
+          "certificates --days", "certificates --revoke", "sample -h,--help",
+          "evaluate -h,--help", "train-features -h,--help", "models -h,--help",
+          "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Train) {
@@ -96,6 +99,39 @@ TEST_F(CommandLineTest, WatchHandsArgumentsBehindTwoDashesOn) {
   EXPECT_EQ(ExitCode(Parse({"watch-eval", "runs/a", "--every", "0"})),
             kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("'0' is not a whole number from 1 on"));
+}
+
+TEST_F(CommandLineTest, Certificates) {
+  const Command made = Parse({"certificates", "certs", "--host", "a,10.0.0.1",
+                              "--host", "b", "--days", "30"});
+  const auto& options = std::get<CertificatesOptions>(made);
+  EXPECT_EQ(options.folder, "certs");
+  EXPECT_THAT(options.hosts, ElementsAre("a,10.0.0.1", "b"));
+  EXPECT_EQ(options.days, 30);
+  EXPECT_THAT(options.revoke, IsEmpty());
+  const auto revoked = std::get<CertificatesOptions>(
+      Parse({"certificates", "certs", "--revoke", "b"}));
+  EXPECT_EQ(revoked.revoke, "b");
+  EXPECT_EQ(revoked.days, 397);
+  for (const char* const days : {"0", "-1", "3651", "soon"}) {
+    EXPECT_EQ(ExitCode(Parse({"certificates", "certs", "--days", days})),
+              kExitUsage)
+        << days;
+  }
+  EXPECT_EQ(ExitCode(Parse(
+                {"certificates", "certs", "--host", "a", "--revoke", "b"})),
+            kExitUsage);
+}
+
+TEST_F(CommandLineTest, ANetworkIsEncryptedOrTrusted) {
+  const Command command =
+      Parse({"train", "a.textproto", "--run_dir", "r", "--listen", "a:1",
+             "--certificates", "certs/a"});
+  EXPECT_EQ(std::get<TrainOptions>(command).certificates, "certs/a");
+  EXPECT_EQ(
+      ExitCode(Parse({"train", "a.textproto", "--run_dir", "r", "--listen",
+                      "a:1", "--certificates", "certs", "--insecure_network"})),
+      kExitUsage);
 }
 
 TEST_F(CommandLineTest, TrainWithEvaluation) {

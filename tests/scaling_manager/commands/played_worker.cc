@@ -33,6 +33,7 @@
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"
+#include "common/security/credentials.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -47,6 +48,8 @@ struct Play {
   std::string role;  // "generator"
   std::string control;
   int rank = 0;
+  std::string token_file;
+  std::string certificates;
 };
 
 Play ParseArguments(int argc, char** argv) {
@@ -59,6 +62,8 @@ Play ParseArguments(int argc, char** argv) {
     const std::string value = argv[i + 1];
     if (flag == "--control") play.control = value;
     if (flag == "--rank") play.rank = std::atoi(value.c_str());
+    if (flag == "--token_file") play.token_file = value;
+    if (flag == "--certificates") play.certificates = value;
   }
   return play;
 }
@@ -72,6 +77,11 @@ Role RoleOf(const std::string& name) {
 class PlayedWorker {
  public:
   explicit PlayedWorker(Play play) : play_(std::move(play)) {
+    auto credentials = LoadCredentials(
+        FindTokenFile(play_.token_file, /*run_dir=*/"", play_.control),
+        play_.certificates, /*insecure_network=*/false);
+    GANDEM_CHECK_OK(credentials.status());
+    SetProcessCredentials(*std::move(credentials));
     auto client = ControlClient::Create(
         {.address = play_.control, .role = RoleOf(play_.role)});
     GANDEM_CHECK_OK(client.status());
@@ -201,17 +211,28 @@ class PlayedWorker {
       absl::MutexLock lock(&mu_);
       progress_.completed_rounds = round + 1;
     }
+    const Role own = RoleOf(play_.role);
+    for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+      if (own == role || own == COLOCATED) {
+        TellOfRound(role, round, start, heartbeats);
+      }
+    }
+    const int64_t every = config.checkpoint().every_rounds();
+    if (every > 0 && (round + 1) % every == 0) {
+      WriteShard(round + 1, start, heartbeats);
+    }
+  }
+
+  void TellOfRound(Role role, int64_t round, const RegisterReply& start,
+                   Heartbeats& heartbeats) const {
     RoundMetrics metrics;
-    metrics.set_role(RoleOf(play_.role));
+    metrics.set_role(role);
+    metrics.set_rank(play_.rank);
     metrics.set_run_epoch(start.run_epoch());
     metrics.set_round(round);
     metrics.set_loss(1.0 / static_cast<double>(round + 1));
     metrics.set_round_seconds(0.5);  // told, not taken
     heartbeats.AddMetrics(metrics);
-    const int64_t every = config.checkpoint().every_rounds();
-    if (every > 0 && (round + 1) % every == 0) {
-      WriteShard(round + 1, start, heartbeats);
-    }
   }
 
   absl::Status WriteFileOfShard(const std::string& folder,

@@ -27,12 +27,14 @@
 #include "absl/strings/str_split.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
+#include "common/files/rotation.h"
 #include "common/process/child_process.h"
 #include "common/process/exit_code.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
 
 namespace gandem {
 namespace {
@@ -186,6 +188,17 @@ TEST_F(TrainCommandTest, ARunFromStartToEnd) {
   // Nothing to do any more.
   EXPECT_EQ(Train(), kExitOk);
   EXPECT_EQ(Metrics("generator").size(), 1);
+}
+
+TEST_F(TrainCommandTest, StatusReadsOnInTheOlderMetrics) {
+  EXPECT_EQ(Train(), kExitOk) << Output();
+  const std::string path = run_dir_ + "/metrics.jsonl";
+  ASSERT_OK(RotateFile(path, 1));
+  ASSERT_OK(WriteFile(path, ""));
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status.at("images_per_second"), 8);
+  ASSERT_EQ(status.at("workers").size(), 2);
+  EXPECT_EQ(status.at("workers")[0].at("last").at("round"), "39");
 }
 
 TEST_F(TrainCommandTest, Colocated) {
@@ -404,6 +417,27 @@ TEST_F(TrainCommandTest, BadInputIsNamed) {
   ChildProcess no_run = Start({"status", folder_ / "nothing"});
   EXPECT_EQ(WaitForEnd(no_run), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("holds no run"));
+}
+
+TEST_F(TrainCommandTest, WorkersAndStatusAreGivenTheCertificates) {
+  const std::string certs = folder_ / "certs";
+  gandem::testing::MakeAuthority(certs);
+  gandem::testing::MakeCertificate(certs, {gandem::testing::kHostOfOthers});
+  const std::string listen = absl::StrCat(gandem::testing::kHostOfOthers, ":0");
+  EXPECT_EQ(Train({"--listen", listen}), kExitUsage);
+  EXPECT_THAT(Output(), AllOf(HasSubstr("--certificates DIR"),
+                              HasSubstr("--insecure_network")));
+  EXPECT_EQ(Train({"--certificates", certs}), kExitUsage);
+  EXPECT_THAT(Output(), HasSubstr("--certificates needs --listen"));
+
+  ChildProcess child = StartTrain(
+      {"--set", "rounds=100000", "--listen", listen, "--certificates", certs});
+  WaitForStep(10);
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status["state"], "RUNNING");
+  EXPECT_EQ(status["refused_connections"], "0");
+  child.Signal(SIGTERM);
+  EXPECT_EQ(WaitForEnd(child), kExitResumable) << Output();
 }
 
 TEST_F(TrainCommandTest, AFolderThatIsNotUtf8IsRefusedByName) {

@@ -20,8 +20,11 @@
 #include "common/control/heartbeats.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
 #include "common/version.h"
+#include "scaling_manager/coordinator/run_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -344,7 +347,7 @@ TEST_F(ControlServiceTest, AWorkerOfAnotherReleaseLeaves) {
   StartCoordinator("another");
   const auto refused = generator_->client().Register(absl::Now() + kLong);
   EXPECT_THAT(refused, StatusIs(absl::StatusCode::kInvalidArgument,
-                                HasSubstr("this run of 'another'")));
+                                HasSubstr("of the same release")));
   EXPECT_EQ(ExitCodeOf(refused.status()), kExitUsage);
 }
 
@@ -429,6 +432,26 @@ TEST_F(ControlServiceTest, JoiningUnderANewCoordinatorStartsOver) {
   EXPECT_TRUE(reply.epoch_superseded());
 }
 
+// AUTO may take long before a worker is ready.
+TEST_F(ControlServiceTest, HeartbeatsMayComeBeforeAWorkerHasJoined) {
+  ASSERT_OK(generator_->client().Register(absl::Now() + kLong));
+  generator_->StartHeartbeats();
+  Heartbeats::WorkerState state = {.has_joined = false};
+  state.position.set_wait(WorkerPosition::MEASURE);
+  generator_->Set(state);
+  EXPECT_TRUE(generator_->Sees([this](const auto& reply) {
+    return !reply.epoch_superseded() &&
+           coordinator_->Status().workers(0).position().wait() ==
+               WorkerPosition::MEASURE;
+  }));
+  EXPECT_EQ(coordinator_->Status().workers(0).state(), WorkerStatus::STARTING);
+  // There is nothing that it could continue.
+  StopCoordinator();
+  StartCoordinator();
+  EXPECT_TRUE(generator_->Sees(
+      [](const auto& reply) { return reply.epoch_superseded(); }));
+}
+
 TEST_F(ControlServiceTest, CancelEndsAWaitingCall) {
   const absl::Time deadline = absl::Now() + kLong;
   ASSERT_OK_AND_ASSIGN(const RegisterReply registered,
@@ -455,8 +478,25 @@ TEST_F(ControlServiceTest, ACancelledClientMakesNoCall) {
   EXPECT_THAT(generator_->client().Heartbeat({}), is_cancelled);
   EXPECT_THAT(generator_->client().ReportShard({}), is_cancelled);
   EXPECT_THAT(generator_->client().Continue(0), is_cancelled);
-  EXPECT_EQ(coordinator_->Status().workers(0).incarnation(),
-            before.incarnation());
+  ASSERT_OK_AND_ASSIGN(const RunCounters counters,
+                       ReadRunCounters(run_dir_.path()));
+  EXPECT_EQ(counters.incarnation(), 1);  // registrations
+  EXPECT_EQ(counters.places(0).incarnation(), before.incarnation());
+}
+
+// They would fill the coordinator's memory and its output.
+TEST_F(ControlServiceTest, ARequestHasALargestSize) {
+  StartRun();
+  HeartbeatRequest request;
+  for (int i = 0; i < 200'000; ++i) request.add_metrics()->set_round(1);
+  ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel(address_, {}));
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kLong));
+  HeartbeatReply reply;
+  EXPECT_THAT(FromGrpcStatus(Control::NewStub(channel)->Heartbeat(
+                  &context, request, &reply)),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(MetricRounds(), ::testing::IsEmpty());
 }
 
 TEST_F(ControlServiceTest, HeartbeatsEndWithACancelledClient) {

@@ -59,6 +59,38 @@ class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
   PlayedWorker second_ = {.key = {GENERATOR, 1}};
 };
 
+// Cloned machines have one name.
+TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
+  Open();
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    RegisterRequest request = Registration(*worker);
+    request.set_host_identity(worker == &second_ ? "here/2/7" : "here/1/7");
+    ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
+                         coordinator_->Register(request));
+    worker->incarnation = reply.incarnation();
+    worker->run_epoch = reply.run_epoch();
+  }
+  EXPECT_THAT(coordinator_->Join(Ready(generator_)),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("generator 0 on here serves a unix "
+                                       "socket, which generator 1 on here "
+                                       "cannot reach"),
+                             HasSubstr("--fleet_listen"))));
+  for (PlayedWorker* worker : {&generator_, &second_}) {
+    JoinRequest ready = Ready(*worker);
+    ready.set_fleet_network_address("10.0.0.1:7000");
+    ASSERT_OK(coordinator_->Join(ready));
+  }
+  ASSERT_OK(coordinator_->Join(Ready(discriminator_)));
+  JoinRequest ready = Ready(generator_);
+  ready.set_fleet_network_address("10.0.0.1:7000");
+  ASSERT_OK_AND_ASSIGN(const JoinReply reply, coordinator_->Join(ready));
+  ASSERT_TRUE(reply.all_joined());
+  EXPECT_EQ(reply.fleet(0).host(), "here");
+  EXPECT_EQ(reply.fleet(0).host_identity(), "here/1/7");
+  EXPECT_EQ(reply.fleet(1).host_identity(), "here/2/7");
+}
+
 TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
   Open();
   for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {

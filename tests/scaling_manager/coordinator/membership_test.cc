@@ -48,14 +48,30 @@ TEST_F(MembershipTest, PlacesAreSortedByRoleAndRank) {
   EXPECT_EQ(members_.Find({DISCRIMINATOR, 1}), nullptr);
 }
 
+TEST_F(MembershipTest, PositionsCountThoseThatTakePart) {
+  EXPECT_EQ(members_.RankAt(GENERATOR, 0), 0);
+  EXPECT_EQ(members_.RankAt(GENERATOR, 1), 1);
+  EXPECT_EQ(members_.RankAt(GENERATOR, 2), std::nullopt);
+  EXPECT_EQ(members_.RankAt(GENERATOR, -1), std::nullopt);
+  At(kGenerator0).is_member = false;
+  EXPECT_EQ(members_.RankAt(GENERATOR, 0), 1);
+  EXPECT_EQ(members_.RankAt(COLOCATED, 0), std::nullopt);
+}
+
 TEST_F(MembershipTest, OnlyTheNewestIncarnationSpeaks) {
   Admit(kGenerator0, 11);
   ASSERT_OK_AND_ASSIGN(Place* const place, members_.Speaker(11));
   EXPECT_EQ(place->key, kGenerator0);
   EXPECT_EQ(place->progress.completed_rounds(), 4);
-  Admit(kGenerator0, 12, 11);
-  EXPECT_THAT(members_.Speaker(11), StatusIs(kFenced));
-  EXPECT_THAT(members_.Speaker(10), StatusIs(absl::StatusCode::kNotFound));
+  Admit(kGenerator0, 3, 11);  // what is newer need not be larger
+  EXPECT_OK(members_.Speaker(3));
+  // It may be that of an earlier coordinator, which knew no places: whoever
+  // registers with it learns more.
+  EXPECT_THAT(members_.Speaker(11), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(members_.CheckFence(At(kGenerator0), 12, false),
+              StatusIs(kFenced));
+  Membership first({kGenerator0, kDiscriminator0}, RunCounters());
+  EXPECT_THAT(first.Speaker(11), StatusIs(kFenced));
   EXPECT_THAT(members_.Speaker(0),
               StatusIs(absl::StatusCode::kInvalidArgument));
 }
@@ -93,12 +109,12 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   request.set_role(GENERATOR);
   request.set_rank(1);
   request.set_previous_incarnation(7);
-  CountIncarnation(request, counters);
+  CountIncarnation(request, 11, counters);
   request.set_previous_incarnation(11);
-  CountIncarnation(request, counters);
+  CountIncarnation(request, 5, counters);
   EXPECT_EQ(counters.incarnation(), 12);
   ASSERT_EQ(counters.places_size(), 1);
-  EXPECT_EQ(counters.places(0).incarnation(), 12);
+  EXPECT_EQ(counters.places(0).incarnation(), 5);
   // Another place is not known: it may be anybody.
   Membership some({kGenerator1, kDiscriminator0}, counters);
   EXPECT_THAT(some.Speaker(9), StatusIs(absl::StatusCode::kNotFound));
@@ -106,19 +122,30 @@ TEST_F(MembershipTest, KnowsTheNewestOfEarlierCoordinators) {
   request.set_role(DISCRIMINATOR);
   request.set_rank(0);
   request.set_previous_incarnation(0);
-  CountIncarnation(request, counters);
+  CountIncarnation(request, 2, counters);
   Membership all({kGenerator1, kDiscriminator0}, counters);
-  EXPECT_THAT(all.Speaker(12), StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_THAT(all.Speaker(13), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(all.Speaker(5), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(all.Speaker(2), StatusIs(absl::StatusCode::kNotFound));
   EXPECT_THAT(all.Speaker(9), StatusIs(kFenced));
   const Place& place = *all.Find(kGenerator1);
-  EXPECT_OK(all.CheckFence(place, 12, /*keeps_state=*/true));
+  EXPECT_OK(all.CheckFence(place, 5, /*keeps_state=*/true));
   EXPECT_OK(all.CheckFence(place, 11, /*keeps_state=*/true));
   EXPECT_THAT(all.CheckFence(place, 7, /*keeps_state=*/true),
               StatusIs(kFenced));
   // The run has one worker less than it had.
   Membership fewer({kGenerator1}, counters);
-  EXPECT_THAT(fewer.Speaker(13), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(fewer.Speaker(2), StatusIs(absl::StatusCode::kNotFound));
+}
+
+TEST_F(MembershipTest, IncarnationsCannotBeGuessed) {
+  int64_t all_bits = 0;
+  for (int i = 0; i < 200; ++i) {
+    const int64_t incarnation = RandomIncarnation();
+    ASSERT_GT(incarnation, 0);
+    all_bits |= incarnation;
+  }
+  EXPECT_EQ(all_bits, INT64_MAX);
+  EXPECT_NE(RandomIncarnation(), RandomIncarnation());
 }
 
 TEST_F(MembershipTest, AnEpochEndsTheOneBefore) {

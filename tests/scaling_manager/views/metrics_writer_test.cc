@@ -13,6 +13,8 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
+#include "common/files/rotation.h"
+#include "scaling_manager/views/round_history.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -112,6 +114,60 @@ TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {
   }
   EXPECT_THAT(Lines(),
               ::testing::ElementsAre(std::pair(1, 5), std::pair(2, 4)));
+}
+
+TEST_F(MetricsWriterTest, AFullFileBecomesAnOlderOne) {
+  const MetricsWriter::Limits limits = {.file_bytes = 4096, .older_files = 2};
+  constexpr int64_t kRounds = 200;
+  for (const int64_t epoch : {1, 2}) {  // the second one goes on
+    ASSERT_OK_AND_ASSIGN(auto writer,
+                         MetricsWriter::Open(run_dir_.path(), limits));
+    writer->BeginEpoch(0);
+    for (int64_t round = 0; round < kRounds; ++round) {
+      writer->Add(MetricsOf(GENERATOR, epoch, round));
+    }
+  }
+  const std::string path = run_dir_ / "metrics.jsonl";
+  EXPECT_LT(FileSize(path), 4096);
+  for (const int number : {1, 2}) {
+    // One line more than fits.
+    EXPECT_GE(FileSize(RotatedName(path, number)), 4096);
+    EXPECT_LT(FileSize(RotatedName(path, number)), 2 * 4096);
+  }
+  EXPECT_FALSE(PathExists(RotatedName(path, 3)));
+  int64_t events = 0;
+  ASSERT_OK_AND_ASSIGN(const auto names,
+                       ListDirectory(run_dir_ / "tensorboard"));
+  EXPECT_GE(names.size(), 2);
+  for (const std::string& name : names) {
+    events += FileSize(run_dir_ / "tensorboard/" + name);
+  }
+  EXPECT_LT(events, 4 * 4096);
+  // Nothing is missing between the files, and all are read as one.
+  ASSERT_OK_AND_ASSIGN(const RoundHistory history,
+                       RoundHistory::Read(run_dir_.path()));
+  const auto& rounds = history.rounds().at({GENERATOR, 0});
+  EXPECT_EQ(rounds.rbegin()->first, kRounds - 1);
+  EXPECT_EQ(static_cast<int64_t>(rounds.size()),
+            rounds.rbegin()->first - rounds.begin()->first + 1);
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST_F(MetricsWriterTest, AFileThatCannotBeginLosesNothing) {
+  const MetricsWriter::Limits limits = {.file_bytes = 1, .older_files = 1};
+  // In the way of the older file.
+  ASSERT_OK(CreateDirectories(run_dir_ / "metrics.1.jsonl/full"));
+  {
+    ASSERT_OK_AND_ASSIGN(auto writer,
+                         MetricsWriter::Open(run_dir_.path(), limits));
+    writer->Add(MetricsOf(GENERATOR, 1, 0));
+    writer->Add(MetricsOf(GENERATOR, 1, 1));
+    absl::Status error;
+    while ((error = writer->TakeError()).ok()) {
+    }
+    EXPECT_THAT(std::string(error.message()), HasSubstr("metrics.jsonl"));
+  }
+  EXPECT_THAT(Lines(), SizeIs(2));
 }
 
 TEST_F(MetricsWriterTest, GoesOnAfterALineThatACrashCutOff) {

@@ -13,6 +13,7 @@
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/training/runs/pair.h"
+#include "training/compute/measured_for.h"
 #include "training/plan/run_plan.h"
 #include "training/state/module_state.h"
 
@@ -146,6 +147,36 @@ TEST_F(ChooseComputeTest, AResumeKeepsTheChoice) {
       EXPECT_EQ(choice.layout(), layout);
     }
   }
+}
+
+// No measurement either; a checkpoint knows better.
+TEST_F(ChooseComputeTest, WhatTheRunBeganWithStays) {
+  const NetworkPlan plan = ChosenPlan(config_, DISCRIMINATOR);
+  const ComputeChoice before = Choice(RoleConfig::TF32, CHANNELS_LAST);
+  ASSERT_OK_AND_ASSIGN(ComputeChoice choice, ChooseCompute(plan, "", before));
+  EXPECT_EQ(ToString(choice), "TF32 CHANNELS_LAST");
+  WriteCheckpoint("discriminator-0.safetensors", {RoleConfig::BFLOAT16, NCHW});
+  ASSERT_OK_AND_ASSIGN(choice, ChooseCompute(plan, checkpoint_.path(), before));
+  EXPECT_EQ(ToString(choice), "BFLOAT16 NCHW");
+}
+
+TEST_F(ChooseComputeTest, AMeasurementHoldsForTheSameOnly) {
+  const NetworkPlan plan = ChosenPlan(config_, GENERATOR);
+  const std::string same = MeasuredFor(plan);
+  EXPECT_EQ(same.size(), 64u);
+  EXPECT_EQ(MeasuredFor(plan), same);
+  NetworkPlan other = plan;
+  other.seed = 99;  // its first numbers take no time
+  EXPECT_EQ(MeasuredFor(other), same);
+  other.batch_size *= 2;
+  EXPECT_NE(MeasuredFor(other), same);
+  other = plan;
+  other.precision = RoleConfig::FLOAT32;
+  EXPECT_NE(MeasuredFor(other), same);
+  other = plan;
+  other.threads += 1;
+  EXPECT_NE(MeasuredFor(other), same);
+  EXPECT_NE(MeasuredFor(ChosenPlan(config_, DISCRIMINATOR)), same);
 }
 
 TEST_F(ChooseComputeTest, RefusesADamagedChoice) {

@@ -31,7 +31,8 @@ void ExpectNoGap(const RoundMetrics& before, const RoundMetrics& after) {
 
 TEST(RoundTimerTest, WaitsBelongToTheRoundThatTheyAreIn) {
   RoundTimer timer;
-  timer.Timed(RoundTimer::kData, [] { return LetTimePass(), 0; });
+  (void)timer.Timed(RoundTimer::kData, {WorkerPosition::DATA},
+                    [] { return LetTimePass(), absl::OkStatus(); });
   RoundMetrics first;
   timer.EndRound(first);
   LetTimePass();
@@ -69,15 +70,17 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
   fleet.now.busy += absl::Seconds(0.2);
   fleet.now.waited += absl::Seconds(0.2);
   // 0.3 s in the synchronizer, of which it waits 0.1 and unpacks 0.2.
-  timer.Timed(RoundTimer::kSync, [&] {
+  constexpr RoundTimer::Awaited kGradients = {WorkerPosition::GRADIENTS,
+                                              GENERATOR};
+  (void)timer.Timed(RoundTimer::kSync, kGradients, [&] {
     fleet.now.busy += absl::Seconds(0.3);
     fleet.now.waited += absl::Seconds(0.1);
     fleet.now.sent_bytes += 70;
-    return 0;
+    return absl::OkStatus();
   });
-  timer.Timed(RoundTimer::kSync, [&] {
+  (void)timer.Timed(RoundTimer::kSync, kGradients, [&] {
     fleet.now.busy += absl::Seconds(0.1);
-    return LetTimePass(), 0;
+    return LetTimePass(), absl::OkStatus();
   });
   RoundMetrics metrics;
   timer.EndRound(metrics);
@@ -96,12 +99,32 @@ TEST(RoundTimerTest, CommunicationIsExposedWhereSomebodyWaitsForIt) {
 
 TEST(RoundTimerTest, TheOnlyWorkerCommunicatesNothing) {
   RoundTimer timer;
-  timer.Timed(RoundTimer::kData, [] { return 0; });
+  (void)timer.Timed(RoundTimer::kData, {WorkerPosition::DATA},
+                    [] { return absl::OkStatus(); });
   RoundMetrics metrics;
   timer.EndRound(metrics);
   EXPECT_EQ(metrics.hidden_sync_seconds(), 0);
   EXPECT_EQ(metrics.wait_sync_seconds(), 0);
   EXPECT_EQ(metrics.sync_bytes(), 0);
+}
+
+TEST(RoundTimerTest, AWaitStandsOnTheBoardUntilItIsOver) {
+  WaitBoard board(/*first_round=*/0);
+  RoundTimer timer(nullptr, &board);
+  absl::Status result = absl::DeadlineExceededError("not yet");
+  const auto wait = [&] {
+    return timer.Timed(
+        RoundTimer::kFeedback, {WorkerPosition::WEIGHTS, DISCRIMINATOR},
+        [] { return 3; }, [&] { return result; });
+  };
+  EXPECT_TRUE(absl::IsDeadlineExceeded(wait()));
+  EXPECT_EQ(board.Position().wait(), WorkerPosition::WEIGHTS);
+  EXPECT_EQ(board.Position().whom(), DISCRIMINATOR);
+  EXPECT_EQ(board.Position().rank(), 3);
+  result = absl::OkStatus();
+  EXPECT_OK(wait());
+  EXPECT_EQ(board.Position().wait(), WorkerPosition::NOTHING);
+  EXPECT_EQ(board.Position().whom(), ROLE_UNKNOWN);
 }
 
 // Checkpoints, the gate and reporting itself are between the rounds.

@@ -55,7 +55,7 @@ absl::Status RunColocated(const RunPlan& plan, const RoleSetup& setup) {
                           MakeGeneratorRole(plan, setup, ends->generator()));
   GANDEM_ASSIGN_OR_RETURN(
       const auto discriminator,
-      MakeDiscriminatorRole(plan, setup, ends->discriminator()));
+      DiscriminatorRoles()(plan, setup, ends->discriminator()));
   TrainingRole* const roles[] = {generator.get(), discriminator.get()};
   return RunRoles(roles, {});
 }
@@ -151,7 +151,7 @@ class DecoupledRun {
         const std::unique_ptr<TrainingRole> role,
         worker.generator != nullptr
             ? MakeGeneratorRole(plan_, setup, worker.generator.get())
-            : MakeDiscriminatorRole(plan_, setup, worker.discriminator.get()));
+            : DiscriminatorRoles()(plan_, setup, worker.discriminator.get()));
     TrainingRole* const roles[] = {role.get()};
     return RunRoles(roles, {.poll = options_.poll});
   }

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the compute thread of a worker waits for, or that it computes: it writes
+// that down where a wait begins and ends, and the thread of the heartbeats,
+// which comes by several times a second anyway, tells it to the coordinator and
+// says in the log what lasts. So a compute thread that never comes back is seen
+// too, and a wait costs two short locks.
+//
+// Owner: the worker's run epoch; outlives its role.
+// Thread safety: the compute thread calls Begin to EndRound; the rest from any
+// thread.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+#include "common/clock.h"
+#include "proto/control.pb.h"
+
+namespace gandem {
+
+class WaitBoard {
+ public:
+  // It computes, before round `first_round`.
+  explicit WaitBoard(int64_t first_round, Clock* clock = Clock::Real());
+
+  // A wait begins, for `whom`'s workers (ROLE_UNKNOWN: for no worker), or goes
+  // on: the same again is one wait until End.
+  void Begin(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN);
+  // The wait goes on, for the worker at this position in its fleet; -1: any.
+  void NameRank(int rank);
+  // What was waited for is there, or an operation of a round is done: the next
+  // one is computed from now on.
+  void End();
+  // `next_round` follows.
+  void EndRound(int64_t next_round);
+
+  WorkerPosition Position() const;
+  // What the log should say; mostly empty. A wait is named when it has lasted
+  // for 5 s, and for twice the last round, then whenever it has become twice as
+  // long, and once more when it is over. Computing is no wait: it is named
+  // after 60 s and ten times the last round.
+  std::string Notice();
+
+ private:
+  WorkerPosition PositionAt(absl::Time now) const
+      ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  void Change(WorkerPosition::Wait what, Role whom)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::Duration Patience() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+
+  Clock* const clock_;
+  mutable absl::Mutex mu_;
+  WorkerPosition now_ ABSL_GUARDED_BY(mu_);  // but for its seconds
+  absl::Time since_ ABSL_GUARDED_BY(mu_);
+  absl::Time round_since_ ABSL_GUARDED_BY(mu_);
+  absl::Duration last_round_ ABSL_GUARDED_BY(mu_);
+  // Of what is now: the log has said it, and says it again from then on.
+  bool is_said_ ABSL_GUARDED_BY(mu_) = false;
+  absl::Time say_again_ ABSL_GUARDED_BY(mu_);
+  std::string over_ ABSL_GUARDED_BY(mu_);  // what was said is; not said yet
+};
+
+}  // namespace gandem

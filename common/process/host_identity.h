@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which host a process is on, as far as sockets go: two processes reach each
+// other's unix sockets, and 127.0.0.1, only if they are on one kernel and in
+// one network namespace. The host's name does not say so: images of virtual
+// machines and containers share theirs.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+namespace gandem {
+
+struct HostIdentity {
+  std::string name = {};  // for people; "unknown" if the system does not say
+  // Equal for processes of one host only: the name, what the kernel drew when
+  // it started, and its number of the network namespace.
+  std::string text = {};
+};
+
+HostIdentity ThisHost();
+
+}  // namespace gandem

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first words of a call, in its metadata: who calls. gRPC takes a message
+// into memory as a whole, up to 4 GiB of it, before it looks at its size or
+// hands it out; metadata has at most 8 KiB. So a server that hears its callers
+// there and reads nothing before it knows them keeps nothing of strangers.
+//
+// Owner: the calls' metadata. Thread safety: as the calls.
+// Errors: INVALID_ARGUMENT for a call without an opening, or with a wrong one.
+#pragma once
+
+#include <grpcpp/grpcpp.h>
+
+#include <cstddef>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+inline constexpr size_t kMaxOpeningBytes = 4096;
+
+// Before the call starts. At most kMaxOpeningBytes.
+void SayOpening(const grpc::ByteBuffer& opening, grpc::ClientContext& call);
+void SayOpening(absl::string_view opening, grpc::ClientContext& call);
+
+absl::StatusOr<grpc::ByteBuffer> HearOpening(
+    const grpc::CallbackServerContext& call);
+
+}  // namespace gandem

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Why nobody answers at an address, as far as a look at it tells. gRPC tries
+// again for as long as it takes and says nothing, and some of the reasons are
+// somebody's mistake: one side has certificates, the other has not.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+#include "common/security/credentials.h"
+
+namespace gandem {
+
+// Connects, and listens for a moment; at most until `deadline`, a time of
+// MonotonicNow(). One line without a full stop.
+std::string WhyNoAnswer(absl::string_view address,
+                        const Credentials& credentials, absl::Time deadline);
+
+}  // namespace gandem

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/security/refusals.h"
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/monotonic_time.h"
+#include "common/process/log.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
+constexpr size_t kMaxFromOutside = 100;
+
+Refusals& OfThisProcess() {
+  static Refusals* const refusals = new Refusals;  // never destroyed
+  return *refusals;
+}
+
+}  // namespace
+
+std::optional<std::string> Refusals::Add(absl::string_view what,
+                                         absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  ++count_;
+  if (now - last_line_ < kRefusalInterval) {
+    ++left_out_;
+    return std::nullopt;
+  }
+  last_line_ = now;
+  std::string line(what);
+  if (left_out_ > 0) {
+    absl::StrAppend(&line, " (and ", left_out_,
+                    " other refusals since the last line)");
+  }
+  left_out_ = 0;
+  return line;
+}
+
+int64_t Refusals::count() const {
+  absl::MutexLock lock(&mu_);
+  return count_;
+}
+
+void NoteRefusal(absl::string_view what) {
+  const std::optional<std::string> line =
+      OfThisProcess().Add(what, MonotonicNow());
+  if (line.has_value()) GANDEM_LOG_WARN("{}", *line);
+}
+
+int64_t NumRefusals() { return OfThisProcess().count(); }
+
+std::string FromOutside(absl::string_view text) {
+  std::string shown = absl::CHexEscape(text.substr(0, kMaxFromOutside));
+  if (text.size() > kMaxFromOutside) absl::StrAppend(&shown, "...");
+  return shown;
+}
+
+}  // namespace gandem

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What this process has refused to talk to: counted, and logged in at most one
+// line a second, because whoever is refused may try again as fast as it likes.
+//
+// Owner: the process. Thread safety: any thread.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+class Refusals {
+ public:
+  // Returns what to log now, if anything: `what`, and how many were left out
+  // since the last line. `now` is MonotonicNow()'s.
+  std::optional<std::string> Add(absl::string_view what, absl::Time now);
+  int64_t count() const;
+
+ private:
+  mutable absl::Mutex mu_;
+  int64_t count_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t left_out_ ABSL_GUARDED_BY(mu_) = 0;
+  absl::Time last_line_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+};
+
+// Those of this process.
+void NoteRefusal(absl::string_view what);
+int64_t NumRefusals();
+
+// Text of a stranger for a log or a terminal: without control characters, and
+// not long.
+std::string FromOutside(absl::string_view text);
+
+}  // namespace gandem

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The token of a run: 32 random bytes, as 64 hexadecimal digits, in
+// RUN_DIR/state/token. Whoever can read that file may take part in the run:
+// every call between its processes carries the token.
+//
+// Owner: `gandem train` makes it, once for all restarts. Thread safety: any
+// thread.
+// Errors: those of private_file.h, and
+//   DATA_LOSS  the file holds no token; says what to do.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+std::string TokenPath(const std::string& run_dir);
+
+// Of the system's random numbers.
+std::string NewToken();
+
+absl::StatusOr<std::string> ReadToken(const std::string& path);
+
+// That of the file, which is made if there is none; of several that do so at
+// once all return the same.
+absl::StatusOr<std::string> ReadOrCreateToken(const std::string& path);
+
+// Puts the token of a running training back where somebody has removed it.
+absl::Status RestoreToken(const std::string& path, absl::string_view token);
+
+// Takes the same time whatever `given` is, its length excepted.
+bool IsToken(absl::string_view token, absl::string_view given);
+
+}  // namespace gandem

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The dataset of a worker, kept from one run epoch to the next: opening it
+// anew would take most of the time until a run goes on after a death.
+//
+// Owner: the program. Thread safety: one thread; the dataset's see dataset.h.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pipeline/dataset.h"
+#include "training/inputs/data_plan.h"
+
+namespace gandem {
+
+class KeptDataset {
+ public:
+  // The one that was opened last if the plan asks for the same, else another.
+  // Errors: those of pipeline/sources/open_dataset.h.
+  absl::StatusOr<std::shared_ptr<const Dataset>> Open(const DataPlan& plan);
+
+ private:
+  std::string config_;  // that it is of
+  std::shared_ptr<const Dataset> dataset_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/coordinator/request_checks.h"
+
+#include <algorithm>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/control/limits.h"
+#include "common/control/worker_position.h"
+#include "common/faults.h"
+#include "common/files/printable.h"
+
+namespace gandem {
+namespace {
+
+constexpr size_t kMaxHost = 255;
+constexpr size_t kMaxHostIdentity = 512;
+constexpr size_t kMaxFileName = 255;
+
+bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
+  const bool has_role =
+      worker.role == COLOCATED
+          ? metrics.role() == GENERATOR || metrics.role() == DISCRIMINATOR
+          : metrics.role() == worker.role;
+  return has_role && metrics.rank() == worker.rank;
+}
+
+}  // namespace
+
+absl::Status CheckRegistration(const RegisterRequest& request) {
+  Faults faults("registration");
+  const std::string host = Printable(request.host(), kMaxHost);
+  if (host != request.host()) {
+    faults.Add(absl::StrCat("'", host, "' is no name of a host"));
+  }
+  const std::string& identity = request.host_identity();
+  if (identity != Printable(identity, kMaxHostIdentity)) {
+    faults.Add("host_identity is no identity of a host");
+  }
+  return faults.ToStatus();
+}
+
+absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
+  Faults faults("heartbeat");
+  faults.CheckRange("started_round", request.started_round(), -1, rounds - 1);
+  // started_round may be any number here.
+  faults.CheckRange("completed_rounds", request.completed_rounds(), 0,
+                    std::min(request.started_round(), rounds - 1) + 1);
+  CheckPosition(request.position(), rounds, faults);
+  return faults.ToStatus();
+}
+
+absl::Status CheckMetrics(const HeartbeatRequest& request, WorkerKey worker) {
+  Faults faults("metrics");
+  if (!faults.CheckRange("number of records", request.metrics_size(), 0,
+                         kMaxMetricsPerHeartbeat)) {
+    return faults.ToStatus();
+  }
+  for (const RoundMetrics& metrics : request.metrics()) {
+    const std::string& grid = metrics.sample_grid();
+    if (!IsOf(metrics, worker)) {
+      faults.Add("they are of another worker");
+    }
+    if (grid != Printable(grid, kMaxFileName)) {
+      faults.Add("sample_grid is no name of a file");
+    }
+    faults.CheckRange("run_epoch", metrics.run_epoch(), 0, request.run_epoch());
+    if (!faults.empty()) break;  // one record is enough
+  }
+  return faults.ToStatus();
+}
+
+ShardReport WithPrintableError(ShardReport report) {
+  *report.mutable_error() = Printable(report.error(), kMaxFailure);
+  return report;
+}
+
+}  // namespace gandem

@@ -1,0 +1,11 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Trains for an hour with two workers of each role while a process is killed
+# every minute, and judges whether memory, file descriptors, threads and disk
+# stay as they are.
+#   scripts/soak.sh [MINUTES] [--seed N]      default: 60 minutes, seed 1
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+export GANDEM_SOURCE_DIR=$source_dir GANDEM_BIN_DIR=$build_dir/bin
+exec python3 -B "$source_dir/tests/integration/soak.py" "$@"

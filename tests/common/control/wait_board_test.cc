@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/control/wait_board.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/testing/fake_clock.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+class WaitBoardTest : public ::testing::Test {
+ protected:
+  void LetPass(double seconds) { clock_.Advance(absl::Seconds(seconds)); }
+  // A round of `seconds`, all of which it computes.
+  void DoRound(double seconds, int64_t next_round) {
+    LetPass(seconds);
+    board_.EndRound(next_round);
+  }
+  void WaitForFeedback() {
+    board_.Begin(WorkerPosition::FEEDBACK, DISCRIMINATOR);
+    board_.NameRank(1);
+  }
+
+  testing::FakeClock clock_;
+  WaitBoard board_{/*first_round=*/3, &clock_};
+};
+
+TEST_F(WaitBoardTest, SaysWhatIsGoingOnAndSinceWhen) {
+  LetPass(2);
+  WorkerPosition position = board_.Position();
+  EXPECT_EQ(position.wait(), WorkerPosition::NOTHING);
+  EXPECT_EQ(position.round(), 3);
+  EXPECT_EQ(position.seconds(), 2);
+  WaitForFeedback();
+  LetPass(4);
+  position = board_.Position();
+  EXPECT_EQ(position.wait(), WorkerPosition::FEEDBACK);
+  EXPECT_EQ(position.whom(), DISCRIMINATOR);
+  EXPECT_EQ(position.rank(), 1);
+  EXPECT_EQ(position.seconds(), 4);
+  board_.End();
+  LetPass(1);
+  position = board_.Position();
+  EXPECT_EQ(position.wait(), WorkerPosition::NOTHING);
+  EXPECT_EQ(position.whom(), ROLE_UNKNOWN);
+  EXPECT_EQ(position.rank(), -1);
+  EXPECT_EQ(position.seconds(), 1);
+  board_.EndRound(4);
+  EXPECT_EQ(board_.Position().round(), 4);
+}
+
+// A wait has deadlines, after which it begins again.
+TEST_F(WaitBoardTest, AWaitThatGoesOnIsOneWait) {
+  for (int i = 0; i < 4; ++i) {
+    WaitForFeedback();
+    LetPass(1);
+  }
+  EXPECT_EQ(board_.Position().seconds(), 4);
+  board_.Begin(WorkerPosition::IMAGES, GENERATOR);
+  EXPECT_EQ(board_.Position().seconds(), 0);
+  EXPECT_EQ(board_.Position().rank(), -1);
+}
+
+TEST_F(WaitBoardTest, LongWaitsAreNamedAtGrowingIntervals) {
+  WaitForFeedback();
+  LetPass(4.9);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(0.1);
+  EXPECT_EQ(board_.Notice(),
+            "waits for feedback of discriminator 1 since 5 s, in round 3");
+  LetPass(4.9);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(0.1);
+  EXPECT_THAT(board_.Notice(), HasSubstr("since 10 s"));
+  LetPass(9.9);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(0.1);
+  EXPECT_THAT(board_.Notice(), HasSubstr("since 20 s"));
+}
+
+TEST_F(WaitBoardTest, TheEndOfANamedWaitIsSaidOnce) {
+  WaitForFeedback();
+  LetPass(7);
+  EXPECT_THAT(board_.Notice(), HasSubstr("since 7 s"));
+  LetPass(1);
+  board_.End();
+  EXPECT_THAT(board_.Notice(),
+              AllOf(HasSubstr("goes on"), HasSubstr("took 8 s"),
+                    HasSubstr("waits for feedback of discriminator 1")));
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  WaitForFeedback();
+  LetPass(1);
+  board_.End();
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+}
+
+// What every round takes is not worth a line each time.
+TEST_F(WaitBoardTest, SlowRoundsAreWaitedForInSilence) {
+  DoRound(10, 4);
+  WaitForFeedback();
+  LetPass(19);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(1);
+  EXPECT_THAT(board_.Notice(), HasSubstr("since 20 s, in round 4"));
+}
+
+TEST_F(WaitBoardTest, AnOperationMayTakeLonger) {
+  LetPass(59);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(1);
+  EXPECT_EQ(board_.Notice(), "computes since 60 s, in round 3");
+  board_.EndRound(4);  // of 60 s
+  EXPECT_THAT(board_.Notice(), HasSubstr("\"computes\" took 60 s"));
+  LetPass(599);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(1);
+  EXPECT_THAT(board_.Notice(), HasSubstr("computes since 600 s"));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,359 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may talk to a server: holders of the run's token, and on addresses that
+// other hosts reach only with a certificate of the run. All connections are
+// real ones.
+#include <gmock/gmock.h>
+#include <grpcpp/grpcpp.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/rpc/channel.h"
+#include "common/rpc/grpc_status.h"
+#include "common/rpc/listen_check.h"
+#include "common/rpc/socket_folder.h"
+#include "common/rpc/why_no_answer.h"
+#include "common/security/certificate_authority.h"
+#include "common/security/refusals.h"
+#include "proto/control.grpc.pb.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+#include "tests/testing/test_certificates.h"
+#include "tests/testing/test_credentials.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::kHostOfOthers;
+using ::gandem::testing::LoadedCertificates;
+using ::gandem::testing::MakeAuthority;
+using ::gandem::testing::MakeCertificate;
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::gandem::testing::TestToken;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+constexpr absl::Duration kBound = absl::Seconds(60);
+
+class AnsweringControl : public Control::Service {
+ public:
+  grpc::Status Status(grpc::ServerContext* context, const StatusRequest*,
+                      StatusReply* reply) override {
+    for (const auto& [key, value] : context->client_metadata()) {
+      sees_token_ |=
+          absl::StrContains({value.data(), value.size()}, TestToken());
+    }
+    reply->set_run_name("run");
+    return grpc::Status::OK;
+  }
+  grpc::Status Heartbeat(grpc::ServerContext*, const HeartbeatRequest*,
+                         HeartbeatReply*) override {
+    return grpc::Status::OK;
+  }
+  bool sees_token_ = false;
+};
+
+std::shared_ptr<const Credentials> With(Credentials credentials) {
+  return std::make_shared<const Credentials>(std::move(credentials));
+}
+
+// A call that fails at once when there is no connection.
+absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
+                  const std::string& token = "", size_t bytes = 0) {
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kBound));
+  if (!token.empty()) context.AddMetadata("gandem-token", token);
+  if (bytes == 0) {
+    StatusReply reply;
+    return FromGrpcStatus(
+        Control::NewStub(channel)->Status(&context, StatusRequest(), &reply));
+  }
+  HeartbeatRequest request;
+  request.set_failure(std::string(bytes, 'x'));
+  HeartbeatReply reply;
+  return FromGrpcStatus(
+      Control::NewStub(channel)->Heartbeat(&context, request, &reply));
+}
+
+// Somebody who uses gRPC, but not our channels.
+std::shared_ptr<grpc::Channel> Stranger(
+    const std::string& address,
+    std::shared_ptr<grpc::ChannelCredentials> credentials =
+        grpc::InsecureChannelCredentials()) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+class CredentialsOfCallsTest : public ::testing::Test {
+ protected:
+  absl::StatusOr<std::unique_ptr<RpcServer>> Serve(
+      const std::string& address,
+      std::shared_ptr<const Credentials> credentials = nullptr) {
+    return RpcServer::Start(
+        {.address = address,
+         .rpc = {.max_message_bytes = 64 << 10, .credentials = credentials}},
+        [this](grpc::ServerBuilder& builder) {
+          builder.RegisterService(&service_);
+        });
+  }
+  absl::Status Ask(const std::string& address,
+                   std::shared_ptr<const Credentials> credentials = nullptr) {
+    const auto channel = CreateChannel(address, {.credentials = credentials});
+    return channel.ok() ? Call(*channel) : channel.status();
+  }
+
+  AnsweringControl service_;
+  const std::unique_ptr<SocketFolder> sockets_ = *SocketFolder::Create();
+};
+
+TEST_F(CredentialsOfCallsTest, OnlyTheTokenOfTheRunIsTaken) {
+  for (const std::string& address :
+       {sockets_->AddressOf("control"), std::string("127.0.0.1:0")}) {
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(address));
+    EXPECT_OK(Ask(server->address()));
+    EXPECT_FALSE(service_.sees_token_) << "handlers need not see it";
+    const int64_t before = NumRefusals();
+    const auto refused =
+        StatusIs(absl::StatusCode::kUnauthenticated, HasSubstr("--token_file"));
+    EXPECT_THAT(Ask(server->address(), With({.token = std::string(64, 'b')})),
+                refused);
+    const auto stranger = Stranger(server->address());
+    EXPECT_THAT(Call(stranger), refused);
+    for (const std::string& wrong :
+         {std::string("a"), std::string(63, 'a'), std::string(65, 'a'),
+          TestToken() + " " + TestToken()}) {
+      EXPECT_THAT(Call(stranger, wrong), refused);
+    }
+    EXPECT_EQ(NumRefusals() - before, 6);
+    EXPECT_OK(Call(stranger, TestToken()));
+    EXPECT_OK(Ask(server->address()));
+  }
+}
+
+// A message that is too long is an error of its own, once it is read.
+TEST_F(CredentialsOfCallsTest, NothingIsReadBeforeTheToken) {
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
+  const auto stranger = Stranger(server->address());
+  EXPECT_THAT(Call(stranger, TestToken(), 1 << 20),
+              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(Call(stranger, "", 1 << 20),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+}
+
+TEST_F(CredentialsOfCallsTest, AProcessWithoutATokenNeitherServesNorCalls) {
+  const auto none = With({});
+  EXPECT_THAT(Serve("127.0.0.1:0", none),
+              StatusIs(absl::StatusCode::kInternal));
+  EXPECT_THAT(CreateChannel("127.0.0.1:1", {.credentials = none}),
+              StatusIs(absl::StatusCode::kInternal));
+}
+
+TEST_F(CredentialsOfCallsTest, TheTokenDoesNotLeaveTheHostUnencrypted) {
+  const auto plain = With({.token = TestToken()});
+  EXPECT_THAT(
+      CreateChannel("10.0.0.1:7000", {.credentials = plain}),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("10.0.0.1:7000"), HasSubstr("--certificates"),
+                     HasSubstr("--insecure_network"))));
+  EXPECT_OK(CreateChannel(
+      "10.0.0.1:7000",
+      {.credentials = With({.token = TestToken(), .insecure_network = true})}));
+  EXPECT_OK(CreateChannel("127.0.0.1:7000", {.credentials = plain}));
+}
+
+// Trusting the network spares the certificates, not the token.
+TEST_F(CredentialsOfCallsTest, AnInsecureNetworkStillNeedsTheToken) {
+  const auto trusting = With({.token = TestToken(), .insecure_network = true});
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       Serve(absl::StrCat(kHostOfOthers, ":0"), trusting));
+  EXPECT_OK(Ask(server->address(), trusting));
+  EXPECT_THAT(Call(Stranger(server->address())),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+}
+
+class TlsTest : public CredentialsOfCallsTest {
+ protected:
+  TlsTest() {
+    MakeAuthority(folder_);
+    MakeCertificate(folder_, {"server", kHostOfOthers});
+    MakeCertificate(folder_, {"client"});
+  }
+
+  std::shared_ptr<const Credentials> Of(const std::string& name) {
+    return With({.token = TestToken(),
+                 .certificates = LoadedCertificates(folder_, name)});
+  }
+  void StartServer() {
+    auto server = Serve(absl::StrCat(kHostOfOthers, ":0"), Of("server"));
+    ASSERT_OK(server);
+    server_ = *std::move(server);
+    address_ = server_->address();
+  }
+  std::string Pem(const std::string& folder, const std::string& file) {
+    return ReadFile(absl::StrCat(folder, "/", file)).value_or("");
+  }
+  // As another program would connect that trusts the run's authority; with the
+  // pair `name` of `folder`, if any. It even knows the token.
+  absl::Status AskByHand(const std::string& folder, const std::string& name) {
+    grpc::SslCredentialsOptions options;
+    options.pem_root_certs = Pem(folder_, "ca.crt");
+    if (!name.empty()) {
+      options.pem_private_key = Pem(folder, name + ".key");
+      options.pem_cert_chain = Pem(folder, name + ".crt");
+    }
+    return Call(Stranger(address_, grpc::SslCredentials(options)), TestToken());
+  }
+  // One more connection is refused and counted.
+  void ExpectRefused(const std::string& folder, const std::string& name) {
+    const int64_t before = NumRefusals();
+    EXPECT_FALSE(AskByHand(folder, name).ok()) << name;
+    EXPECT_GT(NumRefusals(), before) << name;
+  }
+
+  const TempDir dir_;
+  const std::string folder_ = dir_ / "certs";
+  std::unique_ptr<RpcServer> server_;
+  std::string address_;
+};
+
+TEST_F(TlsTest, HoldersOfACertificateTalk) {
+  StartServer();
+  EXPECT_OK(Ask(address_, Of("client")));
+  EXPECT_OK(Ask(address_, Of("server")));
+  EXPECT_OK(AskByHand(folder_, "client"));
+}
+
+TEST_F(TlsTest, ACertificateDoesNotReplaceTheToken) {
+  StartServer();
+  EXPECT_THAT(Ask(address_, With({.token = std::string(64, 'b'),
+                                  .certificates =
+                                      LoadedCertificates(folder_, "client")})),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+}
+
+TEST_F(TlsTest, ClientsWithoutAGoodCertificateAreRefused) {
+  const std::string other = dir_ / "other";
+  MakeAuthority(other);
+  MakeCertificate(other, {"client"});
+  const absl::Time now = absl::Now();
+  MakeCertificate(folder_, {"old"},
+                  {now - absl::Hours(48), now - absl::Hours(24)});
+  MakeCertificate(folder_, {"new"},
+                  {now + absl::Hours(24), now + absl::Hours(48)});
+  StartServer();
+  ExpectRefused(folder_, "");
+  ExpectRefused(other, "client");
+  ExpectRefused(folder_, "old");
+  ExpectRefused(folder_, "new");
+  EXPECT_OK(AskByHand(folder_, "client"));
+  ASSERT_OK(RevokeCertificate(folder_, "client"));
+  ExpectRefused(folder_, "client");
+  EXPECT_OK(AskByHand(folder_, "server"));
+}
+
+TEST_F(TlsTest, ServersWithoutAGoodCertificateAreRefused) {
+  const auto client = Of("client");
+  StartServer();
+  EXPECT_OK(Ask(address_, client));
+  const int64_t before = NumRefusals();
+  ASSERT_OK(RevokeCertificate(folder_, "server"));
+  EXPECT_THAT(Ask(address_, client),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("certificate of server: it is revoked")));
+  EXPECT_GT(NumRefusals(), before);
+  ASSERT_OK(RemoveAll(RevokedPath(folder_)));
+  EXPECT_OK(Ask(address_, client));
+
+  const std::string other = dir_ / "other";
+  MakeAuthority(other);
+  MakeCertificate(other, {"client"});
+  EXPECT_THAT(
+      Ask(address_,
+          With({.token = TestToken(),
+                .certificates = LoadedCertificates(other, "client")})),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("another authority")));
+}
+
+// Another host of the run in the place of the one that was asked for.
+TEST_F(TlsTest, AServerMustBeTheHostThatWasAskedFor) {
+  StartServer();
+  MakeCertificate(folder_, {"beta"});
+  EXPECT_THAT(Serve(absl::StrCat(kHostOfOthers, ":0"), Of("beta")),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("not for LOCALHOST but for beta"),
+                             HasSubstr("--host LOCALHOST"))));
+  EXPECT_THAT(CheckCanListen(absl::StrCat(kHostOfOthers, ":0"), *Of("beta")),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+  grpc::SslServerCredentialsOptions options;
+  options.pem_key_cert_pairs.push_back(
+      {Pem(folder_, "beta.key"), Pem(folder_, "beta.crt")});
+  grpc::ServerBuilder builder;
+  int port = 0;
+  builder.AddListeningPort("localhost:0", grpc::SslServerCredentials(options),
+                           &port);
+  builder.RegisterService(&service_);
+  const auto server = builder.BuildAndStart();
+  ASSERT_NE(server, nullptr);
+  EXPECT_THAT(Ask(absl::StrCat(kHostOfOthers, ":", port), Of("client")),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       HasSubstr("it is not for LOCALHOST but for beta")));
+  server->Shutdown();
+}
+
+// Loopback and unix sockets cost nothing, with certificates, too.
+TEST_F(TlsTest, NothingIsEncryptedWithinTheHost) {
+  for (const std::string& address :
+       {sockets_->AddressOf("control"), std::string("127.0.0.1:0")}) {
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(address, Of("client")));
+    EXPECT_OK(Ask(server->address(), With({.token = TestToken()})));
+    EXPECT_OK(Ask(server->address(), Of("client")));
+  }
+}
+
+TEST_F(TlsTest, OneSideWithoutCertificatesIsToldSo) {
+  StartServer();
+  const auto plain = With({.token = TestToken(), .insecure_network = true});
+  const absl::Time soon = MonotonicNow() + kBound;
+  const int64_t before = NumRefusals();
+  EXPECT_THAT(Ask(address_, plain), StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_GT(NumRefusals(), before) << "of a connection without TLS";
+  EXPECT_THAT(WhyNoAnswer(address_, *plain, soon),
+              HasSubstr("pass --certificates DIR"));
+  EXPECT_THAT(WhyNoAnswer(address_, *Of("client"), soon),
+              HasSubstr("refuses the other's certificate"));
+
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       Serve(absl::StrCat(kHostOfOthers, ":0"), plain));
+  EXPECT_THAT(Ask(server->address(), Of("client")),
+              StatusIs(absl::StatusCode::kUnavailable));
+  EXPECT_THAT(WhyNoAnswer(server->address(), *Of("client"), soon),
+              HasSubstr("does not speak TLS"));
+  EXPECT_THAT(WhyNoAnswer(sockets_->AddressOf("x"), *plain, soon),
+              HasSubstr("nobody answers"));
+}
+
+TEST_F(TlsTest, WhereNobodyListensItSaysSo) {
+  std::string address;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
+    address = server->address();
+  }
+  EXPECT_THAT(WhyNoAnswer(address, {}, MonotonicNow() + kBound),
+              AllOf(HasSubstr("nobody answers"), HasSubstr("refused")));
+  EXPECT_THAT(WhyNoAnswer("nonsense", {}, MonotonicNow() + kBound),
+              Not(HasSubstr("nobody answers")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What must be true of a run when it is over, whatever has happened to it."""
+
+import os
+import pathlib
+import subprocess
+
+import harness
+
+
+def check(condition, what, run):
+    if not condition:
+        logs = "".join(f"\n--- {log.name}\n" + log.read_text()[-1500:]
+                       for log in sorted(run.dir.glob("logs/*-*.log")))
+        raise AssertionError(f"{what}\n{run.text()[-4000:]}{logs}")
+
+
+def all_rounds(run, setup):
+    """Both roles have reported the last one, and it is in a checkpoint."""
+    for role in ("generator", "discriminator"):
+        rounds = {record.get("round", 0) for record in run.records(role)}
+        check(setup.rounds - 1 in rounds, f"no last round of the {role}", run)
+    name, _ = run.final_state()
+    check(name == f"step-{setup.rounds:09}", f"{name} is the newest checkpoint",
+          run)
+
+
+def readable_checkpoints(run, command, folder):
+    """`gandem` reads each: a run of as many rounds is complete. `command`
+    starts the run, without its folder."""
+    for path in sorted((run.dir / "checkpoints").glob("step-*[0-9]")):
+        rounds = int(path.name.removeprefix("step-"))
+        reader = folder / f"reader-{rounds}"
+        (reader / "checkpoints").mkdir(parents=True)
+        (reader / "checkpoints" / path.name).symlink_to(path)
+        done = subprocess.run(
+            [*command, "--run_dir", str(reader), "--set", f"rounds={rounds}"],
+            capture_output=True, text=True, timeout=harness.DEADLINE,
+            check=False)
+        check(done.returncode == 0
+              and f"resuming after round {rounds} of" in done.stdout,
+              f"{path.name} cannot be read:\n{done.stdout}{done.stderr}", run)
+
+
+def no_new_epoch(run):
+    check("new run epoch" not in run.text(), "a new run epoch", run)
+
+
+def shared_memory():
+    """Names of what there is."""
+    folder = pathlib.Path("/dev/shm")
+    return set(os.listdir(folder)) if folder.is_dir() else set()
+
+
+def nothing_left(run, setup, tmp, shared_before):
+    """No socket and no shared memory; harness.Run.wait() looks for processes."""
+    check(not shared_memory() - shared_before, "shared memory is left", run)
+    # What is left of a worker that was killed is removed by whoever takes its
+    # place; a BOUNDED run may end before that.
+    if setup.is_exact:
+        left = sorted(path.name for path in tmp.iterdir())
+        check(not left, f"left in TMPDIR: {left}", run)

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Mounts, networks and memory limits of the test's own, where the system allows
+them. All of it goes with the processes that use it."""
+
+import contextlib
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+
+import harness
+
+_INSIDE = "GANDEM_CHAOS_SANDBOX"  # the namespaces that this process has
+_CGROUPS = pathlib.Path("/sys/fs/cgroup")
+
+
+class Unavailable(Exception):
+    """This machine cannot play the fault; the text says why."""
+
+
+def _unshare(*what):
+    """A command that runs its arguments in new namespaces."""
+    command = ["unshare", *what]
+    if os.geteuid() != 0:
+        command += ["--user", "--map-root-user"]
+    return command
+
+
+def _works(command):
+    with contextlib.suppress(OSError):
+        return subprocess.run(command, capture_output=True, check=False,
+                              timeout=harness.DEADLINE).returncode == 0
+    return False
+
+
+def enter():
+    """Starts this program again in namespaces of its own; call it first. Does
+    nothing where there are none: what needs them says so when it is played."""
+    if _INSIDE in os.environ:
+        return
+    wanted = ["--mount", "--ipc"]
+    if shutil.which("ip"):
+        wanted.append("--net")
+    for namespaces in (wanted, ["--mount"]):
+        command = _unshare(*namespaces)
+        if _works([*command, "true"]):
+            os.environ[_INSIDE] = " ".join(namespaces)
+            os.execvp(command[0], [*command, sys.executable,
+                                   *sys.orig_argv[1:]])
+    os.environ[_INSIDE] = ""
+
+
+def set_up():
+    """In the sandbox, before anything is started."""
+    if has("--net"):
+        run("ip", "link", "set", "lo", "up")
+        pathlib.Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    if has("--mount"):
+        run("mount", "-t", "tmpfs", "none", "/dev/shm")
+
+
+def has(namespace):
+    return namespace in os.environ.get(_INSIDE, "").split()
+
+
+def need(namespace):
+    if not has(namespace):
+        raise Unavailable(f"`unshare {namespace}` is not permitted"
+                          + (" or `ip` is missing (Debian's iproute2)"
+                             if namespace == "--net" else ""))
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], text=True,
+                          capture_output=True, check=False,
+                          timeout=harness.DEADLINE)
+    if done.returncode != 0:
+        raise AssertionError(f"{' '.join(map(str, command))}: {done.stderr}")
+
+
+class Disk:
+    """A file system of its own in a folder."""
+
+    SIZE = 32 << 20  # some run folders
+
+    def __init__(self, folder):
+        need("--mount")
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+        run("mount", "-t", "tmpfs", "-o", f"size={self.SIZE}", "none", folder)
+
+    def fill(self):
+        """To the last byte."""
+        with open(self.folder / "filler", "wb", buffering=0) as filler:
+            with contextlib.suppress(OSError):
+                while True:
+                    filler.write(bytes(4096))
+
+    def make_room(self):
+        (self.folder / "filler").unlink()
+
+    def remount(self, how):
+        """ "ro" or "rw". Files that are written to right now are in the way."""
+        def tried():
+            return _works(["mount", "-o", f"remount,{how}", str(self.folder)])
+        harness.wait_for(tried, f"the disk to be {how}")
+
+    def close(self):
+        # The kernel lets go of it with its last process.
+        run("umount", "--lazy", self.folder)
+
+
+class MemoryLimit:
+    """A control group whose processes get no further memory."""
+
+    def __init__(self, name):
+        memory = _CGROUPS / "memory"
+        is_first = memory.is_dir()
+        self.folder = (memory if is_first else _CGROUPS) / name
+        limit = "memory.limit_in_bytes" if is_first else "memory.max"
+        try:
+            self.folder.mkdir()
+            (self.folder / limit).write_text("65536")
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+            raise Unavailable(f"no control group for memory: {error}") from None
+
+    def add(self, pid):
+        (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def close(self):
+        def removed():
+            with contextlib.suppress(OSError):
+                self.folder.rmdir()
+            return not self.folder.exists()
+        harness.wait_for(removed, f"{self.folder} to be empty")
+
+
+class Host:
+    """A host name, a network and a /tmp of its own, for one worker."""
+
+    def __init__(self, network, number, name, tmp):
+        self.address = f"{network}.{number}.2"
+        gateway = f"{network}.{number}.1"
+        # Ends when this program does: then its input ends.
+        self.holder = subprocess.Popen(
+            [*_unshare("--net", "--uts", "--mount"), "cat"],
+            stdin=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        harness.wait_for(
+            lambda: harness.command_of(self.holder.pid) == "cat", "a network")
+        self.under = ["nsenter", "--target", self.holder.pid, "--net", "--uts",
+                      "--mount", "--"]
+        veth = f"v{network.replace('.', '-')}-{number}"
+        run("ip", "link", "add", veth, "type", "veth", "peer", "name", "eth0",
+            "netns", self.holder.pid)
+        run("ip", "address", "add", f"{gateway}/24", "dev", veth)
+        run("ip", "link", "set", veth, "up")
+        self.run("ip", "link", "set", "lo", "up")
+        self.run("ip", "address", "add", f"{self.address}/24", "dev", "eth0")
+        self.run("ip", "link", "set", "eth0", "up")
+        self.run("ip", "route", "add", "default", "via", gateway)
+        self.run("mount", "-t", "tmpfs", "none", tmp)
+        if name:
+            self.run("hostname", name)
+
+    def run(self, *command):
+        run(*self.under, *command)
+
+    def lose(self, address):
+        """No packet of this host comes to that one any more."""
+        self.run("ip", "route", "add", "blackhole", f"{address}/32")
+
+    def find(self, address):
+        self.run("ip", "route", "del", "blackhole", f"{address}/32")
+
+    def close(self):
+        self.holder.send_signal(signal.SIGKILL)
+        self.holder.wait()
+        self.holder.stdin.close()

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Shapes of runs: "[G+D/]MODE-LAG", two workers of each role if it does not say.
+
+MODE is snapshot or gradient (schedule.feedback), bounded (snapshots, BOUNDED),
+tcp (snapshots; workers started by hand, TCP) or net (the same, and every worker
+has a network of its own: sandbox.py).
+"""
+
+import collections
+import re
+
+import harness
+
+SILENCE = 4  # seconds until a silent worker is declared dead
+PATIENCE = 120  # the same, where nobody is dead or silent for long
+ROUNDS = 24
+BOUNDED_ROUNDS = 240  # a worker has time to die and to come back
+# Networks on both sides of the size above which sums travel around the ring.
+RECIPE = harness.SMOKE.read_text().replace(
+    "discriminator {\n  network { mlp { hidden: 32 hidden: 32 } }",
+    "discriminator {\n  network { mlp { hidden: 160 hidden: 160 } }")
+MODES = ("snapshot", "gradient", "bounded", "tcp", "net")
+
+
+class Setup(collections.namedtuple(
+        "Setup", "generators discriminators mode lag")):
+    @classmethod
+    def parse(cls, text):
+        match = re.fullmatch(r"(?:(\d)\+(\d)/)?(\w+)-(\d)", text)
+        if not match or match[3] not in MODES:
+            raise ValueError(f"'{text}' is no [G+D/]MODE-LAG with a MODE of "
+                             + ", ".join(MODES))
+        return cls(int(match[1] or 2), int(match[2] or 2), match[3],
+                   int(match[4]))
+
+    def __str__(self):
+        shape = f"{self.generators}+{self.discriminators}/"
+        return f"{'' if shape == '2+2/' else shape}{self.mode}-{self.lag}"
+
+    @property
+    def is_exact(self):
+        return self.mode != "bounded"
+
+    @property
+    def is_by_hand(self):
+        """Its workers are started by whoever plays, not by `gandem`."""
+        return self.mode in ("tcp", "net")
+
+    @property
+    def shape(self):
+        """For summaries: "2+2 EXACT"."""
+        return (f"{self.generators}+{self.discriminators} "
+                f"{'EXACT' if self.is_exact else 'BOUNDED'}")
+
+    @property
+    def rounds(self):
+        return ROUNDS if self.is_exact else BOUNDED_ROUNDS
+
+    def size(self, role):
+        return {"generator": self.generators,
+                "discriminator": self.discriminators}[role]
+
+    def workers(self):
+        return [f"{role}-{rank}" for role in ("generator", "discriminator")
+                for rank in range(self.size(role))]
+
+    def sets(self):
+        """What it is, as arguments of --set."""
+        feedback = "IMAGE_GRADIENT" if self.mode == "gradient" else "SNAPSHOT"
+        sets = [f"rounds={self.rounds}",
+                f"checkpoint.every_rounds={self.rounds // 4}",
+                "samples.every_rounds=0",
+                f"generator.workers={self.generators}",
+                f"discriminator.workers={self.discriminators}",
+                "generator.sync.divergence_check_interval=6",
+                "discriminator.sync.divergence_check_interval=6",
+                f"control.heartbeat_timeout_seconds={SILENCE}",
+                "control.heartbeat_seconds=0.1", "control.restart_budget=20",
+                f"schedule.feedback={feedback}", f"schedule.lag={self.lag}"]
+        if not self.is_exact:
+            sets += ["schedule.consistency=BOUNDED",
+                     "schedule.max_samples_per_image=2"]
+        return sets

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Plays cases beside each other and sums up how they ended."""
+
+import collections
+import concurrent.futures
+import pathlib
+import shutil
+import time
+import traceback
+
+from chaos.checks import check
+from chaos.play import Play
+from chaos.sandbox import Unavailable
+
+
+class Result(collections.namedtuple(
+        "Result", "case seconds happened problem skipped")):
+    """How a case ended: `problem` is empty if it went well, `skipped` if the
+    machine could play it."""
+
+    @property
+    def word(self):
+        return "FAILED" if self.problem else \
+            "skipped" if self.skipped else "ok"
+
+
+class Stage:
+    """Runs without a fault are made once for each setup."""
+
+    def __init__(self, folder, jobs=2):
+        self.folder = pathlib.Path(folder)
+        self.jobs = jobs
+
+    def play(self, cases, report):
+        """Calls report(result) in some order; returns all in that of `cases`."""
+        with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
+            undisturbed = {
+                case.setup._replace(mode=_bits_of(case.setup)): None
+                for case in cases if case.setup.is_exact}
+            undisturbed = dict(zip(undisturbed,
+                                   pool.map(self._undisturbed, undisturbed)))
+            playing = [
+                pool.submit(self._one, number, case, undisturbed.get(
+                    case.setup._replace(mode=_bits_of(case.setup))))
+                for number, case in enumerate(cases)]
+            for done in concurrent.futures.as_completed(playing):
+                report(done.result())
+            return [done.result() for done in playing]
+
+    def _undisturbed(self, setup):
+        play = Play(self.folder / str(setup).replace("/", "-"), setup)
+        try:
+            return play.run().final_state()
+        finally:
+            play.close()
+
+    def _one(self, number, case, expected):
+        start = time.monotonic()
+        folder = self.folder / str(number)
+        problem, skipped, happened = "", "", 0
+        try:
+            play = Play(folder, case.setup, case.faults)
+            try:
+                run = play.run()
+                if expected is not None:
+                    check(run.final_state() == expected, "other bits", run)
+            finally:
+                happened = play.happened()
+                play.close()
+        except Unavailable as reason:
+            skipped = str(reason)
+        except AssertionError as error:
+            problem = str(error) or "an assertion failed"
+        except Exception:  # a broken test is a failed one
+            problem = traceback.format_exc()
+        if not problem:
+            shutil.rmtree(folder)
+        return Result(case, time.monotonic() - start, happened, problem,
+                      skipped)
+
+
+def _bits_of(setup):
+    """How the workers talk changes no bit."""
+    return "gradient" if setup.mode == "gradient" else "snapshot"
+
+
+def _table(results, row_of, column_of):
+    """Markdown: faults that ended well, of all that happened; skipped runs do
+    not count."""
+    counts = {}
+    for result in results:
+        for fault in result.case.faults[:None if not result.skipped else 0]:
+            key = row_of(result.case, fault), column_of(result.case, fault)
+            good, all_of_it = counts.get(key, (0, 0))
+            counts[key] = (good + (not result.problem), all_of_it + 1)
+    rows = list(dict.fromkeys(row for row, _ in counts))
+    columns = list(dict.fromkeys(column for _, column in counts))
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1)
+             + "|"]
+    for row in rows:
+        cells = ["{} of {}".format(*counts[row, column])
+                 if (row, column) in counts else "" for column in columns]
+        lines.append(f"| {row} | " + " | ".join(cells) + " |")
+    return "\n".join(lines)
+
+
+def summary(results, seconds):
+    """Markdown."""
+    played = [result for result in results if not result.skipped]
+    failed = [result for result in played if result.problem]
+    happened = sum(result.happened for result in played)
+    text = (f"{happened} faults in {len(played)} runs in {seconds:.0f} s; "
+            f"{len(failed)} runs failed")
+    skipped = collections.Counter(
+        result.skipped for result in results if result.skipped)
+    for reason, number in skipped.items():
+        text += f"; {number} skipped: {reason}"
+    kinds = _table(results, lambda _, fault: fault.family,
+                   lambda case, _: case.setup.shape)
+    places = _table(results, lambda _, fault: fault.family,
+                    lambda _, fault: fault.place)
+    return f"{text}.\n\n{kinds}\n\n{places}"

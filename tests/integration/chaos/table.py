@@ -1,0 +1,392 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What may happen: a table of faults, a few of them for every build, and draws.
+
+A line is one run: how it is set up (setups.py), then one fault or several,
+joined by " + ": what happens, at which pass of which point in which process
+(common/process/failpoint.h).
+
+  kill    SIGKILL. A killed `gandem` is started again.
+  stop    SIGSTOP, for longer than the heartbeat timeout. A worker is killed by
+          `gandem`; `gandem` itself is continued, and nobody is dead.
+  zombie  The same to a worker that was started by hand: another one takes its
+          place, then it is continued, and has to leave with exit code 75.
+  pause   SIGSTOP, for less than the timeout: nothing has happened.
+  hang    The thread never goes on, and the process says that it lives: `gandem`
+          has to find out who holds the run up.
+  cut=... Connections break: between the workers of a role (fleet), between
+          the roles (exchange), with `gandem` (control), or all. In a setup of
+          tcp the last two are TCP's.
+  corrupt A bit of a message is wrong: of the exchange it is sent again, of the
+          workers of a role it ends the run epoch.
+
+These come from outside, while the process stands at the point:
+
+  duplicate    The command of this worker is started a second time.
+  disk=full    So is the run folder's disk, until a checkpoint was given up.
+  disk=readonly  The same for a disk that is mounted so.
+  disk=slow    Each fsync takes a third of a second.
+  clock=S      The wall clock of all processes steps by so many seconds.
+  memory=...   The worker gets no more: by a cgroup, or by a limit of its own.
+  partition=P:S  It and P do not reach each other for so many seconds. P is a
+          worker or gandem.
+  unread=...   Nobody reads what `gandem` prints into a pipe or a pty.
+  hosts=equal  All hosts have one name, and none reaches the others' sockets.
+"""
+
+import collections
+import random
+import re
+
+from chaos.setups import Setup
+
+FAULTS = """
+snapshot-1 kill ring.before_open@generator-1:1
+snapshot-1 kill ring.admitted@discriminator-0:1
+snapshot-1 kill ring.accepted@discriminator-1:1
+snapshot-1 kill ring.before_send@generator-0:13
+snapshot-1 kill ring.before_send@discriminator-1:31
+snapshot-1 kill ring.received@generator-1:16
+snapshot-1 kill ring.received@discriminator-0:43
+snapshot-1 kill collective.half_way@generator-0:17
+snapshot-1 kill collective.half_way@discriminator-1:20
+snapshot-1 stop ring.before_open@discriminator-0:1
+snapshot-1 stop ring.before_send@generator-1:15
+snapshot-1 stop ring.received@discriminator-1:27
+snapshot-1 stop collective.half_way@discriminator-0:11
+snapshot-1 zombie ring.before_send@generator-0:14
+snapshot-1 zombie ring.received@discriminator-0:35
+snapshot-1 zombie collective.half_way@discriminator-1:9
+snapshot-1 pause ring.before_send@discriminator-0:20
+snapshot-1 pause collective.half_way@generator-0:12
+snapshot-1 cut=fleet ring.before_open@generator-0:1
+snapshot-1 cut=fleet ring.admitted@generator-1:1
+snapshot-1 cut=fleet ring.accepted@discriminator-0:1
+snapshot-1 cut=fleet ring.before_send@generator-1:17
+snapshot-1 cut=fleet ring.received@discriminator-0:35
+snapshot-1 cut=fleet collective.half_way@generator-0:18
+snapshot-1 cut=fleet collective.half_way@discriminator-1:10
+snapshot-1 cut ring.before_send@discriminator-1:30
+snapshot-1 corrupt ring.encode_frame@generator-1:17
+snapshot-1 corrupt ring.encode_frame@discriminator-0:31
+gradient-1 kill collective.half_way@generator-1:14
+gradient-1 cut=fleet ring.received@generator-0:12
+
+snapshot-1 kill exchange.greeted@generator-0:2
+snapshot-1 kill exchange.send_images@generator-1:9
+snapshot-1 kill exchange.images_received@discriminator-0:10
+snapshot-1 kill exchange.images_acknowledged@generator-0:11
+snapshot-1 kill exchange.before_publish@discriminator-1:8
+snapshot-1 kill exchange.send_critic@discriminator-0:9
+snapshot-1 kill exchange.critic_received@generator-1:12
+snapshot-1 kill exchange.critic_acknowledged@discriminator-1:14
+snapshot-1 kill exchange.send_finish@generator-0:1
+snapshot-1 kill exchange.finish_answered@generator-1:1
+snapshot-1 stop exchange.greeted@generator-1:1
+snapshot-1 stop exchange.images_received@discriminator-1:9
+snapshot-1 stop exchange.critic_received@generator-0:15
+snapshot-1 zombie exchange.send_images@generator-1:10
+snapshot-1 zombie exchange.send_critic@discriminator-0:12
+snapshot-1 pause exchange.images_received@discriminator-1:16
+snapshot-1 cut=exchange exchange.greeted@generator-0:1
+snapshot-1 cut=exchange exchange.send_images@generator-1:19
+snapshot-1 cut=exchange exchange.images_received@discriminator-1:14
+snapshot-1 cut=exchange exchange.images_acknowledged@generator-1:7
+snapshot-1 cut=exchange exchange.after_publish@discriminator-0:10
+snapshot-1 cut=exchange exchange.send_critic@discriminator-0:8
+snapshot-1 cut=exchange exchange.critic_received@generator-0:13
+snapshot-1 cut=exchange exchange.critic_acknowledged@discriminator-0:10
+snapshot-1 cut=exchange exchange.send_finish@generator-0:1
+snapshot-1 cut=exchange exchange.finish_answered@generator-0:2
+snapshot-1 cut exchange.send_images@generator-0:14
+snapshot-1 corrupt exchange.encode_frame@generator-0:19
+snapshot-1 corrupt exchange.encode_frame@discriminator-1:12
+tcp-1 cut=tcp exchange.send_critic@discriminator-0:9
+tcp-1 cut=tcp exchange.critic_received@generator-1:12
+gradient-1 kill exchange.before_answer@discriminator-0:9
+gradient-1 kill exchange.after_answer@discriminator-1:12
+gradient-1 kill exchange.feedback_received@generator-1:11
+gradient-1 kill exchange.answer_acknowledged@discriminator-1:8
+gradient-1 stop exchange.send_answer@discriminator-1:12
+gradient-1 zombie exchange.feedback_received@generator-1:14
+gradient-1 corrupt exchange.encode_frame@discriminator-0:15
+gradient-1 corrupt ring.encode_frame@generator-0:12
+gradient-1 cut=exchange exchange.send_answer@discriminator-0:11
+gradient-1 cut=exchange exchange.feedback_received@generator-0:10
+gradient-1 cut=exchange exchange.answer_acknowledged@discriminator-1:13
+
+snapshot-0 kill generator.before_update@generator-1:9
+snapshot-0 stop discriminator.before_update@discriminator-1:10
+snapshot-0 cut=exchange exchange.images_received@discriminator-0:9
+snapshot-1 kill discriminator.after_take@discriminator-1:15
+snapshot-1 kill generator.after_take_critic@generator-0:10
+snapshot-1 kill discriminator.before_publish@discriminator-0:12
+snapshot-1 stop generator.after_update@generator-0:14
+gradient-1 kill discriminator.before_answer@discriminator-1:14
+gradient-1 kill generator.after_take_feedback@generator-0:13
+gradient-2 kill discriminator.after_update@discriminator-0:13
+gradient-2 kill generator.before_send@generator-1:11
+gradient-2 zombie generator.after_send@generator-0:10
+gradient-2 cut=exchange exchange.send_answer@discriminator-1:9
+
+snapshot-1 kill checkpoint.before_shard@generator-0:2
+snapshot-1 kill checkpoint.after_shard@discriminator-0:3
+snapshot-1 kill checkpoint.before_manifest@gandem:2
+snapshot-1 kill checkpoint.before_rename@gandem:3
+snapshot-1 kill checkpoint.after_rename@gandem:4
+snapshot-1 kill checkpoint.prune@gandem:1
+snapshot-1 stop checkpoint.before_shard@discriminator-0:2
+snapshot-1 stop checkpoint.before_rename@gandem:2
+snapshot-1 zombie checkpoint.before_shard@generator-0:2
+snapshot-1 cut=control checkpoint.after_shard@generator-0:2
+snapshot-1 cut=control checkpoint.before_rename@gandem:2
+
+snapshot-1 kill control.before_register@generator-1:1
+snapshot-1 kill control.joined@discriminator-0:1
+snapshot-1 kill control.shard_reported@generator-0:3
+snapshot-1 kill control.heartbeat_answered@discriminator-1:1
+snapshot-1 kill coordinator.after_epoch@gandem:1
+snapshot-1 kill coordinator.after_register@gandem:3
+snapshot-1 kill coordinator.after_shard@gandem:3
+snapshot-1 stop control.registered@generator-0:1
+snapshot-1 stop coordinator.after_join@gandem:1
+snapshot-1 zombie control.before_join@discriminator-1:1
+snapshot-1 cut=control control.registered@discriminator-0:1
+snapshot-1 cut=control control.joined@discriminator-1:1
+snapshot-1 cut=control control.before_heartbeat@generator-0:1
+snapshot-1 cut=control control.before_shard_report@generator-0:2
+snapshot-1 cut=control coordinator.after_register@gandem:4
+
+snapshot-1 kill collective.half_way@discriminator-1:20 + kill ring.before_open@discriminator-0:2
+snapshot-1 kill collective.half_way@generator-0:11 + kill ring.admitted@generator-1:2
+snapshot-1 kill generator.before_update@generator-0:9 + kill control.before_join@generator-0:1
+snapshot-1 kill discriminator.before_update@discriminator-0:9 + kill control.joined@discriminator-1:2
+snapshot-1 kill generator.after_update@generator-1:13 + kill coordinator.after_register@gandem:5
+snapshot-1 kill exchange.images_received@discriminator-1:9 + stop ring.accepted@discriminator-0:2
+snapshot-1 kill checkpoint.before_rename@gandem:2 + kill coordinator.after_epoch@gandem:1
+snapshot-1 kill checkpoint.after_rename@gandem:2 + kill control.registered@generator-0:2
+gradient-1 kill discriminator.before_answer@discriminator-1:8 + kill exchange.greeted@generator-0:2
+gradient-1 cut=fleet ring.received@generator-0:12 + kill ring.before_open@generator-1:2
+1+1/snapshot-1 kill generator.after_take_critic@generator-0:10 + kill exchange.greeted@generator-0:1
+1+1/snapshot-1 kill discriminator.before_publish@discriminator-0:9 + kill control.joined@generator-0:2
+1+3/gradient-1 kill discriminator.after_update@discriminator-2:9 + kill ring.accepted@discriminator-0:2
+1+3/snapshot-1 kill generator.after_update@generator-0:11 + stop control.joined@discriminator-1:2
+bounded-2 kill discriminator.after_update@discriminator-1:30 + kill ring.before_open@discriminator-0:2
+bounded-2 kill generator.after_update@generator-0:25 + kill ring.before_open@generator-1:2
+bounded-2 kill collective.half_way@generator-1:40 + kill control.before_join@generator-1:1
+bounded-2 kill ring.received@discriminator-0:50 + kill checkpoint.before_rename@gandem:1
+1+3/bounded-2 kill discriminator.after_update@discriminator-0:20 + kill ring.admitted@discriminator-1:2
+
+1+1/snapshot-1 stop generator.before_update@generator-0:8
+1+1/snapshot-1 stop discriminator.after_take@discriminator-0:12
+1+1/snapshot-1 stop coordinator.after_shard@gandem:2
+1+3/snapshot-1 stop generator.after_send@generator-0:9
+1+3/snapshot-1 stop collective.half_way@discriminator-2:9
+1+3/gradient-1 stop coordinator.after_join@gandem:1
+1+3/gradient-1 zombie collective.half_way@discriminator-2:7
+bounded-2 stop generator.after_update@generator-1:20
+bounded-2 stop discriminator.after_update@discriminator-0:20
+bounded-2 stop checkpoint.before_manifest@gandem:2
+1+3/bounded-2 stop discriminator.after_update@discriminator-1:15
+
+snapshot-1 hang generator.before_update@generator-0:9
+snapshot-1 hang discriminator.after_take@discriminator-1:12
+gradient-1 hang discriminator.before_answer@discriminator-1:8
+1+1/gradient-1 hang generator.after_take_feedback@generator-0:9
+1+1/snapshot-1 hang discriminator.before_update@discriminator-0:8
+1+3/snapshot-1 hang discriminator.before_update@discriminator-2:8
+bounded-2 hang discriminator.before_update@discriminator-1:20
+
+snapshot-1 duplicate generator.after_update@generator-1:9
+snapshot-1 duplicate discriminator.before_update@discriminator-0:10
+tcp-1 duplicate generator.before_update@generator-0:8
+tcp-1 duplicate discriminator.before_update@discriminator-1:9
+tcp-1 duplicate exchange.send_critic@discriminator-0:7
+1+1/gradient-1 duplicate generator.after_send@generator-0:7
+
+snapshot-1 disk=full checkpoint.before_shard@generator-0:2
+snapshot-1 disk=full checkpoint.before_manifest@gandem:2
+1+1/snapshot-1 disk=full checkpoint.before_shard@discriminator-0:3
+1+3/gradient-1 disk=full checkpoint.before_shard@discriminator-0:1
+bounded-2 disk=full checkpoint.before_shard@discriminator-0:2
+snapshot-1 disk=readonly checkpoint.before_shard@discriminator-0:2
+1+1/snapshot-1 disk=readonly checkpoint.before_shard@generator-0:2
+snapshot-1 disk=slow checkpoint.before_shard@generator-0:1
+1+1/gradient-1 disk=slow checkpoint.before_shard@discriminator-0:1
+bounded-2 disk=slow checkpoint.before_shard@generator-0:1
+
+snapshot-1 clock=86400 generator.before_update@generator-1:9
+snapshot-1 clock=-86400 discriminator.before_update@discriminator-0:9
+1+1/snapshot-1 clock=3600 coordinator.after_register@gandem:2
+1+1/gradient-1 clock=-3600 checkpoint.before_rename@gandem:1
+1+3/snapshot-1 clock=-3600 collective.half_way@discriminator-1:9
+bounded-2 clock=86400 checkpoint.before_manifest@gandem:1
+
+snapshot-1 memory=cgroup generator.before_update@generator-0:9
+snapshot-1 memory=cgroup discriminator.after_take@discriminator-1:9
+1+1/snapshot-1 memory=cgroup discriminator.before_update@discriminator-0:9
+bounded-2 memory=cgroup generator.after_update@generator-1:20
+snapshot-1 memory=limit control.joined@discriminator-0:1
+1+1/snapshot-1 memory=limit control.joined@generator-0:1
+
+net-1 partition=generator-1:2 ring.before_send@generator-0:14
+net-1 partition=discriminator-1:2 ring.received@discriminator-0:31
+net-1 partition=discriminator-0:2 exchange.send_images@generator-1:9
+net-1 partition=generator-1:2 exchange.send_critic@discriminator-0:8
+net-1 partition=gandem:2 generator.before_update@generator-0:9
+net-1 partition=gandem:2 checkpoint.before_shard@discriminator-0:2
+net-1 partition=discriminator-1:8 exchange.send_images@generator-0:9
+net-1 hosts=equal generator.before_update@generator-0:2
+1+1/net-1 hosts=equal generator.before_update@generator-0:2
+1+3/net-1 partition=discriminator-2:2 collective.half_way@discriminator-1:9
+
+snapshot-1 unread=pipe generator.before_update@generator-0:2
+snapshot-1 unread=pty generator.before_update@generator-0:2
+1+1/gradient-1 unread=pipe discriminator.before_update@discriminator-0:2
+bounded-2 unread=pty discriminator.before_update@discriminator-0:2
+snapshot-1 unread=pipe checkpoint.before_rename@gandem:2
+"""
+
+# What costs no state: of a worker's death nobody may speak.
+HARMLESS = ("pause", "cut=exchange", "cut=control", "cut=tcp", "disk", "clock",
+            "unread", "hosts")
+
+# What every build is tested with: all kinds, all places, all shapes.
+THIRTY = """
+snapshot-1 kill collective.half_way@discriminator-1:20
+snapshot-1 cut=fleet ring.received@discriminator-0:35
+snapshot-1 zombie ring.before_send@generator-0:14
+snapshot-1 kill exchange.send_images@generator-1:9
+snapshot-1 cut=exchange exchange.send_critic@discriminator-0:8
+tcp-1 cut=tcp exchange.critic_received@generator-1:12
+gradient-1 stop exchange.send_answer@discriminator-1:12
+gradient-1 corrupt exchange.encode_frame@discriminator-0:15
+snapshot-1 pause collective.half_way@generator-0:12
+snapshot-1 kill checkpoint.before_rename@gandem:3
+snapshot-1 cut=control control.joined@discriminator-1:1
+snapshot-1 kill collective.half_way@discriminator-1:20 + kill ring.before_open@discriminator-0:2
+1+1/snapshot-1 kill discriminator.before_publish@discriminator-0:9 + kill control.joined@generator-0:2
+1+3/gradient-1 kill discriminator.after_update@discriminator-2:9 + kill ring.accepted@discriminator-0:2
+bounded-2 kill generator.after_update@generator-0:25 + kill ring.before_open@generator-1:2
+1+3/bounded-2 stop discriminator.after_update@discriminator-1:15
+snapshot-1 duplicate generator.after_update@generator-1:9
+tcp-1 duplicate discriminator.before_update@discriminator-1:9
+snapshot-1 disk=full checkpoint.before_shard@generator-0:2
+1+1/snapshot-1 disk=readonly checkpoint.before_shard@generator-0:2
+1+1/gradient-1 disk=slow checkpoint.before_shard@discriminator-0:1
+1+1/snapshot-1 clock=3600 coordinator.after_register@gandem:2
+1+1/gradient-1 clock=-3600 checkpoint.before_rename@gandem:1
+1+1/snapshot-1 memory=cgroup discriminator.before_update@discriminator-0:9
+net-1 partition=discriminator-1:2 ring.received@discriminator-0:31
+1+1/net-1 hosts=equal generator.before_update@generator-0:2
+1+1/gradient-1 unread=pipe discriminator.before_update@discriminator-0:2
+bounded-2 unread=pty discriminator.before_update@discriminator-0:2
+1+3/snapshot-1 stop generator.after_send@generator-0:9
+1+1/snapshot-1 hang discriminator.before_update@discriminator-0:8
+"""
+
+# Which of the faults are drawn: those that several at a time can happen of.
+DRAWN = ("kill", "stop", "pause", "cut=fleet", "cut=exchange", "cut=control",
+         "cut", "corrupt")
+DRAWN_SETUPS = ("1+1/snapshot-1", "1+3/snapshot-1", "snapshot-1",
+                "1+1/gradient-1", "1+3/gradient-1", "gradient-1",
+                "1+1/bounded-2", "bounded-2", "1+3/bounded-2")
+# Points that a process passes once in a run epoch, and points that it may not
+# pass at all if others die: not drawn.
+ONCE = ("ring.before_open", "ring.admitted", "ring.accepted",
+        "exchange.greeted", "control.before_register", "control.registered",
+        "control.before_join", "control.joined", "coordinator.after_epoch",
+        "coordinator.after_join")
+NOT_DRAWN = ("exchange.send_finish", "exchange.finish_answered",
+             "checkpoint.prune", "exchange.encode_frame")
+MOST_PASSES = 6  # of a drawn fault: as many as a run epoch has that starts late
+
+
+class Fault(collections.namedtuple("Fault", "kind point process count")):
+    def __str__(self):
+        return f"{self.kind} {self.point}@{self.process}:{self.count}"
+
+    @property
+    def family(self):
+        """For summaries: "cut" of "cut=fleet"."""
+        return self.kind.split("=")[0]
+
+    @property
+    def value(self):
+        return self.kind.partition("=")[2]
+
+    @property
+    def is_harmless(self):
+        return (self.kind in HARMLESS or self.family in HARMLESS
+                or (self.kind == "stop" and self.process == "gandem"))
+
+    @property
+    def place(self):
+        """Where it happens, for summaries."""
+        return {"ring": "ring", "collective": "ring", "exchange": "exchange",
+                "generator": "update", "discriminator": "update",
+                "checkpoint": "checkpoint"}.get(self.point.split(".")[0],
+                                                "join and control")
+
+
+class Case(collections.namedtuple("Case", "setup faults")):
+    """One run: a Setup and what happens to it, at least one Fault."""
+
+    def __str__(self):
+        return f"{self.setup} {' + '.join(map(str, self.faults))}"
+
+
+def parse_case(line):
+    setup, _, faults = line.partition(" ")
+    found = []
+    for text in faults.split(" + "):
+        match = re.fullmatch(r"(\S+) ([\w.]+)@([\w-]+):(\d+)", text)
+        if not match:
+            raise ValueError(f"'{text}' is no KIND POINT@PROCESS:COUNT")
+        found.append(Fault(*match.groups()))
+    return Case(Setup.parse(setup), tuple(found))
+
+
+def parse(text):
+    return [parse_case(line) for line in text.strip().splitlines() if line]
+
+
+def draw(seed, runs, most_faults):
+    """So many cases of one to `most_faults` faults, shapes in turn."""
+    source = random.Random(seed)
+    known = sorted({(fault.kind, fault.point, fault.process.split("-")[0],
+                     case.setup.mode)
+                    for case in parse(FAULTS) for fault in case.faults
+                    if fault.kind in DRAWN and fault.point not in NOT_DRAWN})
+    cases = []
+    while len(cases) < runs:
+        setup = Setup.parse(DRAWN_SETUPS[len(cases) % len(DRAWN_SETUPS)])
+        possible = [entry for entry in known if _is_possible(entry, setup)]
+        number = 1 + len(cases) // len(DRAWN_SETUPS) % most_faults
+        cases.append(Case(setup, tuple(
+            _draw_fault(source, setup, entry)
+            for entry in source.sample(possible, number))))
+    return cases
+
+
+def _is_possible(entry, setup):
+    kind, point, role, mode = entry
+    if (mode == "gradient") != (setup.mode == "gradient"):
+        return False
+    is_of_fleet = point.startswith(("ring.", "collective.")) \
+        or kind == "cut=fleet"
+    return not is_of_fleet or (role != "gandem" and setup.size(role) > 1)
+
+
+def _draw_fault(source, setup, entry):
+    kind, point, role, _ = entry
+    process = role
+    if role != "gandem":
+        # Which worker of a role serves which of the other is up to them.
+        may_be_any = not point.startswith(("exchange.", "checkpoint."))
+        rank = source.randrange(setup.size(role)) if may_be_any else 0
+        process = f"{role}-{rank}"
+    count = 1 if point in ONCE or role == "gandem" \
+        else source.randint(1, MOST_PASSES)
+    if point.startswith(("checkpoint.", "control.")):
+        count = 1
+    return Fault(kind, point, process, str(count))

@@ -1,0 +1,225 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A long run in which a process dies every minute: nothing grows.
+
+Memory, file descriptors and threads are those of each process from its second minute
+on; the slope is that of all processes of a kind together, each
+around its own mean. scripts/soak.sh is an hour of it, soak_test.py ten minutes.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import random
+import shutil
+import signal
+import statistics
+import sys
+import tempfile
+import time
+
+import harness
+
+WARM_UP = 60  # seconds of each process that do not count
+BETWEEN_SAMPLES = 2  # seconds
+GANDEM_DIES = 0.1  # of all deaths; its memory is to have time to grow
+KEEP_LAST = 3
+SETS = ["rounds=1000000000", "generator.workers=2", "discriminator.workers=2",
+        "checkpoint.every_rounds=500", f"checkpoint.keep_last={KEEP_LAST}",
+        "samples.every_rounds=0", "control.restart_budget=100000",
+        "control.metrics_every_rounds=10"]
+
+# What may grow in a minute, of one process.
+MOST_GROWTH = {"memory (KiB)": 256, "file descriptors": 0.5, "threads": 0.5}
+# What parts of the run folder may have at any time, in MiB
+# (docs/running.md, "What a run folder holds").
+MOST_MIB = {"checkpoints": 32, "state": 1, "logs": 5 * 4 * 16,
+            "metrics": 16 * 64, "tensorboard": 17 * 64}
+
+Sample = collections.namedtuple("Sample", "seconds pid values")
+
+
+def look_at(pid):
+    """None: it is gone."""
+    folder = pathlib.Path("/proc", str(pid))
+    try:
+        status = dict(line.split(":", 1) for line in
+                      (folder / "status").read_text().splitlines())
+        return {"memory (KiB)": int(status["VmRSS"].split()[0]),
+                "file descriptors": len(os.listdir(folder / "fd")),
+                "threads": int(status["Threads"])}
+    except (OSError, KeyError):
+        return None
+
+
+def size_of(path):
+    """Bytes of a file or of all that is in a folder; files may go meanwhile."""
+    total = 0
+    for folder, _, names in os.walk(path):
+        for name in names:
+            try:
+                total += os.lstat(os.path.join(folder, name)).st_size
+            except OSError:
+                pass
+    return total
+
+
+def disk(run_dir):
+    """Bytes by part of the run folder."""
+    sizes = {part: size_of(run_dir / part)
+             for part in MOST_MIB if part != "metrics"}
+    sizes["metrics"] = sum(path.stat().st_size
+                           for path in run_dir.glob("metrics*.jsonl"))
+    return sizes
+
+
+def slope(samples, value):
+    """Growth per minute within processes: least squares, each process around
+    its own mean."""
+    by_pid = collections.defaultdict(list)
+    for sample in samples:
+        by_pid[sample.pid].append((sample.seconds / 60, sample.values[value]))
+    together = apart = 0.0
+    for points in by_pid.values():
+        x_mean = statistics.fmean(x for x, _ in points)
+        y_mean = statistics.fmean(y for _, y in points)
+        together += sum((x - x_mean) * (y - y_mean) for x, y in points)
+        apart += sum((x - x_mean) ** 2 for x, _ in points)
+    return together / apart if apart else 0.0
+
+
+class Soak:
+    def __init__(self, run_dir, minutes, seed, seconds_between_deaths=60):
+        self.dir = run_dir
+        self.seconds = 60 * minutes
+        self.between = seconds_between_deaths
+        self.random = random.Random(seed)
+        self.samples = collections.defaultdict(list)  # by kind of process
+        self.most = collections.Counter()  # bytes by part of the run folder
+        self.deaths = collections.Counter()
+        self.first_seen = {}
+
+    def play(self):
+        self.run = harness.Run(self.dir, sets=SETS)
+        try:
+            self._wait_for_rounds()
+            self._play_until(time.monotonic() + self.seconds)
+            self._wait_for_rounds()
+            self.run.process.send_signal(signal.SIGTERM)
+            code = self.run.wait()
+            if code != 75:
+                raise AssertionError(
+                    f"exit code {code}:\n{self.run.text()[-4000:]}")
+        finally:
+            self.run.kill()
+
+    def _wait_for_rounds(self):
+        """Until all workers are there and new rounds are done."""
+        before = disk(self.dir)["metrics"]
+        harness.wait_for(lambda: len(self.run.processes()) == 4
+                         and disk(self.dir)["metrics"] > before, "new rounds")
+
+    def _play_until(self, end):
+        start = time.monotonic()
+        next_death = start + self.between
+        while time.monotonic() < end:
+            self._sample(time.monotonic() - start)
+            if time.monotonic() >= next_death:
+                next_death += self.between
+                self._kill_somebody()
+            due = time.monotonic() + BETWEEN_SAMPLES
+            harness.wait_for(lambda due=due: time.monotonic() >= due,
+                             "the next sample")
+
+    def _sample(self, seconds):
+        if self.run.process.poll() is not None:
+            raise AssertionError(f"gandem left with "
+                                 f"{self.run.process.returncode}:\n"
+                                 + self.run.text()[-4000:])
+        pids = {"gandem": self.run.process.pid}
+        for (role, rank), pid in self.run.processes().items():
+            pids[f"{role}-{rank}"] = pid
+        for name, pid in pids.items():
+            since = self.first_seen.setdefault(pid, seconds)
+            values = look_at(pid)
+            if values is not None and seconds - since >= WARM_UP:
+                self.samples[name.split("-")[0]].append(
+                    Sample(seconds, pid, values))
+        for part, size in disk(self.dir).items():
+            self.most[part] = max(self.most[part], size)
+
+    def _kill_somebody(self):
+        if self.random.random() < GANDEM_DIES:
+            self.deaths["gandem"] += 1
+            self.run.process.kill()
+            self.run.wait()
+            self.run = harness.Run(self.dir, sets=SETS)
+            self._wait_for_rounds()
+            return
+        key = (self.random.choice(["generator", "discriminator"]),
+               self.random.randrange(2))
+        harness.wait_for(lambda: key in self.run.processes(), f"{key}")
+        self.deaths[key[0]] += 1
+        os.kill(self.run.processes()[key], signal.SIGKILL)
+
+    def judge(self):
+        """Markdown, and what is not flat."""
+        faults = []
+        lines = ["| | at the end, largest | grows in a minute | may |",
+                 "|---|---|---|---|"]
+        for name, samples in sorted(self.samples.items()):
+            last = samples[-1].seconds
+            for value, most in MOST_GROWTH.items():
+                growth = slope(samples, value)
+                largest = max(s.values[value] for s in samples
+                              if last - s.seconds <= 60)
+                lines.append(f"| {name}: {value} | {largest} | {growth:.2f} | "
+                             f"{most} |")
+                if growth > most:
+                    faults.append(f"{name}: {value} grow by {growth:.2f} a "
+                                  f"minute, and may by {most}")
+        for part, most in MOST_MIB.items():
+            mib = self.most[part] / (1 << 20)
+            lines.append(f"| run folder: {part} (MiB) | {mib:.1f} | | at most "
+                         f"{most} |")
+            if mib > most:
+                faults.append(f"{part}: {mib:.1f} MiB, and may have {most}")
+        for missing in {"gandem", "generator", "discriminator"} - set(
+                self.samples):
+            faults.append(f"{missing}: no process lived for {WARM_UP} s")
+        deaths = ", ".join(f"{number} of {name}"
+                           for name, number in sorted(self.deaths.items()))
+        return (f"{self.seconds / 60:.0f} minutes, deaths: {deaths}.\n\n"
+                + "\n".join(lines), faults)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        prog="soak.sh", description="A long run in which a process dies every "
+        "minute; judges whether memory, file descriptors, threads and disk stay "
+        "as they are.")
+    parser.add_argument("minutes", nargs="?", type=float, default=60,
+                        help="how long (default: 60)")
+    parser.add_argument("--seed", type=int, default=1,
+                        help="who dies (default: 1)")
+    options = parser.parse_args()
+    if options.minutes <= 0:
+        parser.error(f"{options.minutes} minutes are no time")
+    if not (harness.BIN / "gandem").exists():
+        sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-soak-"))
+    soak = Soak(folder / "run", options.minutes, options.seed)
+    soak.play()
+    text, faults = soak.judge()
+    print(text)
+    for fault in faults:
+        print(f"NOT FLAT: {fault}")
+    if faults:
+        print(f"its run is in {folder}")
+        return 1
+    shutil.rmtree(folder)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A worker whose heartbeats come but whose rounds do not: it is named and
+started again, and the end is the same bit for bit."""
+
+import unittest
+
+import harness
+
+# Long enough for a busy machine: a run that goes on is never taken for stuck.
+SETS = ["rounds=30", "checkpoint.every_rounds=5", "samples.every_rounds=0",
+        "control.progress_timeout_seconds=10"]
+
+
+class WatchdogTest(harness.RunTest):
+    def hang(self, point, sets, count=12):
+        marker = self.folder / (point + ".hung")
+        run = self.start(point.replace(".", "-").replace("@", "-"), sets=sets,
+                         env={"GANDEM_FAILPOINT":
+                              f"hang {point}:{count}:{marker}"})
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertTrue(marker.exists(), "the point was not passed")
+        return run
+
+    def check(self, run, suspect, others):
+        """Who was stuck and what the others waited for; they say so, too."""
+        log = (run.dir / "logs" / "gandem.log").read_text()
+        self.assertIn(f"{suspect} is taken for stuck: no worker has finished a "
+                      "round for ", log)
+        self.assertEqual(log.count("new run epoch: "), 1, log)
+        self.assertIn(f"{suspect} computes since ", log)
+        for other, wait in others.items():
+            self.assertIn(f"{other} waits for {wait} of {suspect} since ", log)
+            name = other.replace(" ", "-")
+            said = (run.dir / "logs" / f"{name}.log").read_text()
+            self.assertIn(f"waits for {wait} of {suspect} since ", said)
+
+    def test_a_worker_that_hangs_is_restarted(self):
+        reference = self.train("reference", sets=SETS)
+        run = self.hang("discriminator.before_update@discriminator-0", SETS)
+        self.check(run, "discriminator 0", {"generator 0": "weights"})
+        self.assert_same_state(run, reference)
+        run = self.hang("generator.before_update@generator-0", SETS)
+        self.check(run, "generator 0", {"discriminator 0": "images"})
+        self.assert_same_state(run, reference)
+
+    def test_the_end_of_a_chain_is_found(self):
+        sets = SETS + ["generator.workers=2", "discriminator.workers=2",
+                       "schedule.feedback=IMAGE_GRADIENT"]
+        reference = self.train("reference-fleet", sets=sets)
+        run = self.hang("discriminator.before_answer@discriminator-1", sets)
+        log = (run.dir / "logs" / "gandem.log").read_text()
+        self.assertIn("discriminator 1 is taken for stuck", log)
+        self.assertEqual(log.count("new run epoch: "), 1, log)
+        self.assert_same_state(run, reference)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/run_status.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gandem {
+namespace {
+
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+TEST(RunStatusTextTest, ShowsWaitsThatLast) {
+  StatusReply status;
+  status.set_state(StatusReply::RUNNING);
+  WorkerStatus& worker = *status.add_workers();
+  worker.set_role(GENERATOR);
+  worker.set_state(WorkerStatus::RUNNING);
+  WorkerPosition& position = *worker.mutable_position();
+  position.set_wait(WorkerPosition::FEEDBACK);
+  position.set_whom(DISCRIMINATOR);
+  position.set_rank(1);
+  position.set_seconds(4);
+  EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("waits for")));
+  position.set_seconds(58);
+  EXPECT_THAT(RunStatusText("runs/a", status),
+              HasSubstr("  waits for feedback of discriminator 1 since 58 s"));
+  // However long a step takes.
+  position.set_wait(WorkerPosition::NOTHING);
+  EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("since 58 s")));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What comes before the first round of an epoch; the rounds are in
+// worker_epoch.cc.
+#include <string>
+#include <utility>
+
+#include "common/checkpoint/folder_proof.h"
+#include "common/monotonic_time.h"
+#include "common/status.h"
+#include "training/compute/choose_compute.h"
+#include "training/compute/measured_for.h"
+#include "worker/worker_epoch.h"
+
+namespace gandem {
+namespace {
+
+// How long a worker that cannot begin tries to tell the coordinator why.
+constexpr absl::Duration kOpeningReport = absl::Seconds(5);
+// The coordinator knows who is late, and lets others measure for longer; this
+// is for one that is gone.
+constexpr int kMeasuringJoins = 12;
+
+}  // namespace
+
+absl::Status WorkerEpoch::OpenEnds() {
+  if (uses_nccl_) GANDEM_RETURN_IF_ERROR(CheckNccl());
+  GANDEM_RETURN_IF_ERROR(ChooseComputes());
+  GANDEM_ASSIGN_OR_RETURN(
+      auto fleet, FleetLink::Create(fleet_size_, options_.fleet_listen));
+  GANDEM_ASSIGN_OR_RETURN(
+      auto ends, ExchangeEnds::Create(options_.role, ExchangeAt(plan_, place_),
+                                      options_.exchange_listen));
+  absl::MutexLock lock(&mu_);
+  fleet_ = std::move(fleet);
+  ends_ = std::move(ends);
+  return absl::OkStatus();
+}
+
+absl::Status WorkerEpoch::ChooseComputes() {
+  const RunPlan plan = WithDevices(plan_, /*position=*/0);
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    // All ranks compute as the first one.
+    if (!Plays(role) || place_.rank > 0) continue;
+    if (assignment_.keep_state()) {
+      choices_[role] = assignment_.compute();
+      continue;
+    }
+    const NetworkPlan& network = plan.role(role).network;
+    const std::string measured_for =
+        IsAuto(network) ? MeasuredFor(network) : "";
+    if (IsAuto(network)) waits_.Begin(WorkerPosition::MEASURE);
+    GANDEM_ASSIGN_OR_RETURN(choices_[role],
+                            ChooseCompute(network, assignment_.resume_from(),
+                                          ChosenBefore(role, measured_for)));
+    waits_.End();
+    if (measured_for.empty()) continue;
+    RoleCompute& chosen = chosen_.emplace_back();
+    chosen.set_role(role);
+    *chosen.mutable_choice() = choices_[role];
+    chosen.set_measured_for(measured_for);
+  }
+  return absl::OkStatus();
+}
+
+std::optional<ComputeChoice> WorkerEpoch::ChosenBefore(
+    Role role, const std::string& measured_for) const {
+  for (const RoleCompute& chosen : assignment_.chosen()) {
+    if (chosen.role() == role && chosen.measured_for() == measured_for) {
+      return chosen.choice();
+    }
+  }
+  return std::nullopt;
+}
+
+absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
+  Enter(Phase::kJoining);
+  JoinRequest ready;
+  GANDEM_ASSIGN_OR_RETURN(
+      *ready.mutable_proof(),
+      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file()));
+  ready.set_exchange_address(ends_->address());
+  ready.set_fleet_local_address(fleet_->local_address());
+  ready.set_fleet_network_address(fleet_->network_address());
+  *ready.mutable_compute() =
+      choices_[options_.role == COLOCATED ? DISCRIMINATOR : options_.role];
+  ready.mutable_chosen()->Assign(chosen_.begin(), chosen_.end());
+  const bool may_measure =
+      IsAuto(plan_.generator.network) || IsAuto(plan_.discriminator.network);
+  absl::StatusOr<JoinReply> joined =
+      client_->Join(std::move(ready),
+                    MonotonicNow() + plan_.control.join_timeout *
+                                         (may_measure ? kMeasuringJoins : 1));
+  absl::MutexLock lock(&mu_);
+  if (phase_ == Phase::kJoinCancelled) {
+    return absl::CancelledError("stopped before the start");
+  }
+  if (HasEnded()) return ended_;
+  if (joined.ok()) phase_ = Phase::kRunning;
+  return joined;
+}
+
+absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
+                                          const RunPlan& plan) {
+  GANDEM_RETURN_IF_ERROR(
+      fleet_->Connect(place_.rank, joined, place_.run_epoch));
+  if (uses_nccl_) {
+    const at::Device device(plan.role(options_.role).network.device);
+    GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
+        {.device = device.index(), .interrupted = [this] { return ended(); }},
+        MonotonicNow() + plan.control.join_timeout));
+  }
+  return ends_->Connect({joined.discriminator_addresses().begin(),
+                         joined.discriminator_addresses().end()});
+}
+
+void WorkerEpoch::StartHeartbeats() {
+  const bool writes_config = place_.rank == 0 && Plays(GENERATOR);
+  writer_ = std::make_unique<CheckpointWriter>(
+      CheckpointWriter::Options{
+          .run_dir = assignment_.run_dir(),
+          .run_epoch = place_.run_epoch,
+          .files_per_checkpoint = options_.role == COLOCATED ? 2 : 1,
+          .config_text =
+              writes_config ? assignment_.config_text() : std::string(),
+          .is_last =
+              [this](int64_t rounds) { return gate_.MayEndAfter(rounds); },
+          .patience = plan_.control.grace},
+      [this](ShardReport report) { heartbeats_->AddShard(std::move(report)); });
+  heartbeats_ = std::make_unique<Heartbeats>(
+      client_,
+      Heartbeats::Options{
+          .interval = plan_.control.heartbeat,
+          .state = [this] { return CurrentState(); },
+          .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
+          .on_end =
+              [this](const absl::Status& reason) {
+                End(Phase::kFailed, reason);
+              }});
+}
+
+absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
+  // Without this the coordinator would learn of it by a timeout.
+  heartbeats_->ReportFailure(failure, MonotonicNow() + kOpeningReport);
+  return failure;
+}
+
+}  // namespace gandem
