@@ -12,7 +12,7 @@ set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
     "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
 option(GANDEM_FUZZ "Build the fuzz targets (clang only)" OFF)
-# Fifteen targets: below four minutes of one core. More for a night's search.
+# Fifteen targets: eight minutes of two cores. More for a night's search.
 set(GANDEM_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzz target")
 set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
     "Python with the packages tensorboard and safetensors, for the tests")

@@ -61,6 +61,11 @@ WorkerEpoch::~WorkerEpoch() {
 
 absl::StatusOr<WorkerEpoch::Outcome> WorkerEpoch::Run() {
   absl::Status done = RunRoundLoop();
+  if (held_->has_value()) {
+    for (RoundMetrics& metrics : heartbeats_->TakeMetrics()) {
+      (*held_)->metrics.push_back(std::move(metrics));
+    }
+  }
   absl::MutexLock lock(&mu_);
   switch (phase_) {
     case Phase::kSuperseded:
@@ -182,6 +187,11 @@ absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
       std::vector<NamedTensor> newest,
       TakeNewestState(*held_, fleet_->collectives().host, waiting));
   GANDEM_RETURN_IF_ERROR(role.Restore(TensorReader(std::move(newest))));
+  if (held_->has_value()) {
+    for (RoundMetrics& metrics : (*held_)->metrics) {
+      heartbeats_->AddMetrics(std::move(metrics));
+    }
+  }
   held_->reset();
   return absl::OkStatus();
 }

@@ -54,8 +54,16 @@ void Heartbeats::AddMetrics(RoundMetrics metrics) {
     ++metrics_dropped_;
     return;
   }
-  metrics.set_records_dropped(std::exchange(metrics_dropped_, 0));
+  metrics.set_records_dropped(metrics.records_dropped() +
+                              std::exchange(metrics_dropped_, 0));
   metrics_.push_back(std::move(metrics));
+}
+
+std::vector<RoundMetrics> Heartbeats::TakeMetrics() {
+  absl::MutexLock lock(&mu_);
+  std::vector<RoundMetrics> taken(metrics_.begin(), metrics_.end());
+  metrics_.clear();
+  return taken;
 }
 
 void Heartbeats::AddShard(ShardReport report) {
@@ -176,7 +184,14 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   GANDEM_RETURN_IF_ERROR(reply);
   {
     absl::MutexLock lock(&mu_);
-    metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
+    // Of an epoch that is over they were not taken; and somebody may have
+    // taken them meanwhile.
+    if (!reply->epoch_superseded()) {
+      num_metrics = std::min(num_metrics, metrics_.size());
+      metrics_.erase(metrics_.begin(), metrics_.begin() + num_metrics);
+    } else {
+      wake_ = false;
+    }
     while (!unsettled_shards_.empty() &&
            unsettled_shards_.front().step() <= reply->committed_step()) {
       unsettled_shards_.pop_front();

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -64,6 +65,9 @@ class Heartbeats {
 
   // Never waits; drops the record when the queue is full.
   void AddMetrics(RoundMetrics metrics);
+  // Those that have not arrived, and are not sent any more: for the run epoch
+  // that follows, if its rounds go on from this one's.
+  std::vector<RoundMetrics> TakeMetrics();
   // This worker's files of one checkpoint, or the error that prevented them.
   // They are reported before any later `finished` or `paused`.
   void AddShard(ShardReport report);

@@ -94,6 +94,8 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
 SocketFolder::~SocketFolder() {
   RemoveAll(path_).IgnoreError();
   if (lock_ >= 0) close(lock_);
+  // Processes of the same run may have been killed meanwhile.
+  RemoveAbandoned(ParentOf(path_));
 }
 
 absl::Status SocketFolder::Mend() {

@@ -6,8 +6,8 @@
 // connect: its mode is 0700.
 //
 // A process that is killed leaves its folder behind, but not the lock on the
-// file `.lock` in it: whoever creates the next folder there removes those of
-// the same user whose lock is free.
+// file `.lock` in it: whoever creates the next folder there, or gives up one,
+// removes those of the same user whose lock is free.
 //
 // Owner: the process that listens; the folder goes with the object.
 // Thread safety: one thread.

@@ -105,6 +105,15 @@ TEST_F(SocketFolderTest, TheNextOneRemovesWhatAKilledProcessLeft) {
   EXPECT_TRUE(PathExists(living->path() + "/.lock"));
 }
 
+TEST_F(SocketFolderTest, TheLastOneRemovesWhatWasKilledMeanwhile) {
+  std::string abandoned;
+  {
+    ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+    abandoned = AbandonedFolder("gandem-aaaaaa");
+  }
+  EXPECT_FALSE(PathExists(abandoned));
+}
+
 TEST_F(SocketFolderTest, WhatMayBeSomebodyElsesStays) {
   const std::string other_name = AbandonedFolder("gandem-recordings");
   const std::string shared = AbandonedFolder("gandem-shared", 0755);

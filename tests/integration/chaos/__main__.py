@@ -4,6 +4,7 @@
 import argparse
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -73,17 +74,8 @@ def play(cases, folder, jobs):
     return results, time.monotonic() - start
 
 
-def main():
-    options = parse_options()
-    if not (harness.BIN / "gandem").exists():
-        sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
-    cases = chosen_cases(options)
-    if options.list:
-        print("\n".join(map(str, cases)))
-        return 0
-    sandbox.enter()
-    sandbox.set_up()
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-chaos-"))
+def play_all(options, cases, folder):
+    """Plays and tells the results; the exit code."""
     texts, failed = [], []
     if cases:
         results, seconds = play(cases, folder, options.jobs)
@@ -103,6 +95,25 @@ def main():
         return 1
     shutil.rmtree(folder)
     return 0
+
+
+def main():
+    options = parse_options()
+    if not (harness.BIN / "gandem").exists():
+        sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
+    cases = chosen_cases(options)
+    if options.list:
+        print("\n".join(map(str, cases)))
+        return 0
+    sandbox.enter()
+    sandbox.set_up()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-chaos-"))
+    try:
+        return play_all(options, cases, folder)
+    except KeyboardInterrupt:
+        shutil.rmtree(folder, ignore_errors=True)
+        return 128 + signal.SIGINT
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 
 import collections
 import concurrent.futures
+import contextlib
 import pathlib
 import shutil
 import time
@@ -30,43 +31,66 @@ class Stage:
     def __init__(self, folder, jobs=2):
         self.folder = pathlib.Path(folder)
         self.jobs = jobs
+        self.is_interrupted = False
+        self.plays = set()  # that are on
 
     def play(self, cases, report):
-        """Calls report(result) in some order; returns all in that of `cases`."""
+        """Calls report(result) in some order; returns all in that of `cases`.
+        An exception (Ctrl-C) ends all runs at once."""
         with concurrent.futures.ThreadPoolExecutor(self.jobs) as pool:
-            undisturbed = {
-                case.setup._replace(mode=_bits_of(case.setup)): None
-                for case in cases if case.setup.is_exact}
-            undisturbed = dict(zip(undisturbed,
-                                   pool.map(self._undisturbed, undisturbed)))
-            playing = [
-                pool.submit(self._one, number, case, undisturbed.get(
-                    case.setup._replace(mode=_bits_of(case.setup))))
-                for number, case in enumerate(cases)]
-            for done in concurrent.futures.as_completed(playing):
-                report(done.result())
-            return [done.result() for done in playing]
+            try:
+                return self._play(pool, cases, report)
+            except BaseException:
+                self.is_interrupted = True
+                pool.shutdown(wait=False, cancel_futures=True)
+                for play in list(self.plays):
+                    play.close()
+                raise
+
+    def _play(self, pool, cases, report):
+        undisturbed = {
+            case.setup._replace(mode=_bits_of(case.setup)): None
+            for case in cases if case.setup.is_exact}
+        undisturbed = dict(zip(undisturbed,
+                               pool.map(self._undisturbed, undisturbed)))
+        playing = [
+            pool.submit(self._one, number, case, undisturbed.get(
+                case.setup._replace(mode=_bits_of(case.setup))))
+            for number, case in enumerate(cases)]
+        for done in concurrent.futures.as_completed(playing):
+            report(done.result())
+        return [done.result() for done in playing]
+
+    @contextlib.contextmanager
+    def _on(self, *arguments):
+        """A Play of these, while it is on."""
+        play = Play(*arguments)
+        self.plays.add(play)
+        try:
+            if self.is_interrupted:
+                raise AssertionError("interrupted")
+            yield play
+        finally:
+            self.plays.discard(play)
+            play.close()
 
     def _undisturbed(self, setup):
-        play = Play(self.folder / str(setup).replace("/", "-"), setup)
-        try:
+        with self._on(self.folder / str(setup).replace("/", "-"),
+                      setup) as play:
             return play.run().final_state()
-        finally:
-            play.close()
 
     def _one(self, number, case, expected):
         start = time.monotonic()
         folder = self.folder / str(number)
         problem, skipped, happened = "", "", 0
         try:
-            play = Play(folder, case.setup, case.faults)
-            try:
-                run = play.run()
-                if expected is not None:
-                    check(run.final_state() == expected, "other bits", run)
-            finally:
-                happened = play.happened()
-                play.close()
+            with self._on(folder, case.setup, case.faults) as play:
+                try:
+                    run = play.run()
+                    if expected is not None:
+                        check(run.final_state() == expected, "other bits", run)
+                finally:
+                    happened = play.happened()
         except Unavailable as reason:
             skipped = str(reason)
         except AssertionError as error:

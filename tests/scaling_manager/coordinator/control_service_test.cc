@@ -370,12 +370,18 @@ TEST_F(ControlServiceTest, AFailureOfAnOldEpochIsAnsweredBeforeItReturns) {
   ASSERT_TRUE(generator_->Sees([](const HeartbeatReply&) { return true; }));
   Worker fresh(address_, DISCRIMINATOR);
   ASSERT_OK(fresh.client().Register(absl::Now() + kLong));
+  generator_->heartbeats().AddMetrics(MetricsOf(4));
   // The generator hears of it by the answer to its failure.
   generator_->heartbeats().ReportFailure(absl::AbortedError("refused"),
                                          absl::Now() + kLong);
   EXPECT_TRUE(generator_->HasSeen(
       [](const HeartbeatReply& reply) { return reply.epoch_superseded(); }));
   EXPECT_FALSE(coordinator_->outcome().has_value());
+  // What was not taken is there for the next epoch.
+  EXPECT_THAT(MetricRounds(), ::testing::IsEmpty());
+  const std::vector<RoundMetrics> rest = generator_->heartbeats().TakeMetrics();
+  ASSERT_EQ(rest.size(), 1);
+  EXPECT_EQ(rest[0].round(), 4);
 }
 
 TEST_F(ControlServiceTest, AFailureUnderANewCoordinatorIsSettled) {
