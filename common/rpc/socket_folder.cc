@@ -60,7 +60,7 @@ bool IsPrivate(const std::string& folder) {
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
-void RemoveAbandoned(const std::string& parent) {
+void RemoveAbandonedOf(const std::string& parent) {
   const auto names = ListDirectory(parent);
   if (!names.ok()) return;
   int removals = 0;
@@ -82,7 +82,7 @@ void RemoveAbandoned(const std::string& parent) {
 
 absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
   const std::string parent = Parent();
-  RemoveAbandoned(parent);
+  RemoveAbandonedOf(parent);
   std::string path = absl::StrCat(parent, "/", kPrefix, kSuffix);
   if (mkdtemp(path.data()) == nullptr) {
     return FileError(errno, "cannot make a folder for sockets", path);
@@ -91,11 +91,13 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
   return std::unique_ptr<SocketFolder>(new SocketFolder(std::move(path), lock));
 }
 
+void SocketFolder::RemoveAbandoned() { RemoveAbandonedOf(Parent()); }
+
 SocketFolder::~SocketFolder() {
   RemoveAll(path_).IgnoreError();
   if (lock_ >= 0) close(lock_);
   // Processes of the same run may have been killed meanwhile.
-  RemoveAbandoned(ParentOf(path_));
+  RemoveAbandonedOf(ParentOf(path_));
 }
 
 absl::Status SocketFolder::Mend() {

@@ -27,6 +27,8 @@ class SocketFolder {
  public:
   // The system's error when no folder can be made.
   static absl::StatusOr<std::unique_ptr<SocketFolder>> Create();
+  // What Create() removes, for a process that makes no folder of its own.
+  static void RemoveAbandoned();
   SocketFolder(const SocketFolder&) = delete;
   SocketFolder& operator=(const SocketFolder&) = delete;
   ~SocketFolder();

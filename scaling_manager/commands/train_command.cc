@@ -22,6 +22,7 @@
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
+#include "common/rpc/socket_folder.h"
 #include "common/security/refusals.h"
 #include "common/status.h"
 #include "scaling_manager/commands/control_endpoint.h"
@@ -344,6 +345,8 @@ absl::StatusOr<int> TrainCommand::Run() {
                         /*at_once=*/true);
   Say(coordinator_->Tick());
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
+  // A `gandem train` that was killed may have left nothing but its sockets.
+  if (endpoint_ == nullptr) SocketFolder::RemoveAbandoned();
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
     Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",

@@ -16,8 +16,10 @@ def check(condition, what, run):
 
 
 def all_rounds(run, setup):
-    """Both roles have reported the last one, and it is in a checkpoint."""
-    for role in ("generator", "discriminator"):
+    """Both roles have reported the last one, and it is in a checkpoint. On a
+    disk that takes nothing records are lost, which is said."""
+    has_records = "metrics are missing: " not in run.text()
+    for role in ("generator", "discriminator") if has_records else ():
         rounds = {record.get("round", 0) for record in run.records(role)}
         check(setup.rounds - 1 in rounds, f"no last round of the {role}", run)
     name, _ = run.final_state()

@@ -48,7 +48,8 @@ def measure(folder, mode, workers, role):
     try:
         harness.wait_for(lambda: "checkpoint of" in run.text(), "a checkpoint")
         before = _epoch(run)
-        pid = run.processes()[role, workers - 1]
+        pid = harness.wait_for(
+            lambda: run.processes().get((role, workers - 1)), "the worker")
         killed = time.time()
         os.kill(pid, signal.SIGKILL)
         without = None
