@@ -50,7 +50,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
 
   void Begin(std::shared_ptr<IncomingStream> self) {
     streams_->Add(self);
-    Open(std::move(self));
+    Open(self);
   }
 
  private:
@@ -121,7 +121,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
     // Until End(): pokes start reads and writes from any thread.
     AddHold();
     StartCall();
-    Open(std::move(self));
+    Open(self);
   }
 
   void Cancel() {

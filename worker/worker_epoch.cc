@@ -111,10 +111,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);
-    if (ended().ok()) {
-      heartbeats_->ReportFailure(done, MonotonicNow() + kFailureReport);
-    }
-    return done;
+    return ended().ok() ? TellFailure(done) : done;
   }
   Enter(Phase::kFinished);
   heartbeats_->Wake();
@@ -122,6 +119,12 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &WorkerEpoch::HasEnded));
   return ended_;
+}
+
+absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
+  // Without this the coordinator would learn of it by a timeout.
+  heartbeats_->ReportFailure(failure, MonotonicNow() + kFailureReport);
+  return failure;
 }
 
 void WorkerEpoch::WaitForVerdict(const absl::Status& failure) {

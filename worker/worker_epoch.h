@@ -106,7 +106,7 @@ class WorkerEpoch {
   absl::Status OpenEnds();
   // Waits for the others.
   absl::StatusOr<JoinReply> JoinOthers();
-  // Says why the epoch cannot begin, and returns it.
+  // Tells the coordinator, and returns it.
   absl::Status TellFailure(absl::Status failure);
   // As this run began, if it was for the same.
   std::optional<ComputeChoice> ChosenBefore(

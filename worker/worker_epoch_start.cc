@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/checkpoint/folder_proof.h"
+#include "common/control/limits.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
@@ -15,11 +16,8 @@
 namespace gandem {
 namespace {
 
-// How long a worker that cannot begin tries to tell the coordinator why.
-constexpr absl::Duration kOpeningReport = absl::Seconds(5);
-// The coordinator knows who is late, and lets others measure for longer; this
-// is for one that is gone.
-constexpr int kMeasuringJoins = 12;
+// The coordinator knows who is late; this is for one that is gone.
+constexpr int kPatientJoins = kMeasuringJoins + 2;
 
 }  // namespace
 
@@ -87,10 +85,9 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   ready.mutable_chosen()->Assign(chosen_.begin(), chosen_.end());
   const bool may_measure =
       IsAuto(plan_.generator.network) || IsAuto(plan_.discriminator.network);
-  absl::StatusOr<JoinReply> joined =
-      client_->Join(std::move(ready),
-                    MonotonicNow() + plan_.control.join_timeout *
-                                         (may_measure ? kMeasuringJoins : 1));
+  absl::StatusOr<JoinReply> joined = client_->Join(
+      std::move(ready), MonotonicNow() + plan_.control.join_timeout *
+                                             (may_measure ? kPatientJoins : 1));
   absl::MutexLock lock(&mu_);
   if (phase_ == Phase::kJoinCancelled) {
     return absl::CancelledError("stopped before the start");
@@ -137,12 +134,6 @@ void WorkerEpoch::StartHeartbeats() {
               [this](const absl::Status& reason) {
                 End(Phase::kFailed, reason);
               }});
-}
-
-absl::Status WorkerEpoch::TellFailure(absl::Status failure) {
-  // Without this the coordinator would learn of it by a timeout.
-  heartbeats_->ReportFailure(failure, MonotonicNow() + kOpeningReport);
-  return failure;
 }
 
 }  // namespace gandem

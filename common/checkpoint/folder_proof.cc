@@ -2,12 +2,12 @@
 #include "common/checkpoint/folder_proof.h"
 
 #include <cstdint>
-#include <random>
 #include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/random_text.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -16,15 +16,7 @@ namespace {
 constexpr char kProofFolder[] = "state";
 constexpr char kProofPrefix[] = "folder-";
 constexpr int64_t kMaxProofBytes = 1024;
-
-std::string RandomText() {
-  std::random_device random;
-  std::string text;
-  for (int i = 0; i < 4; ++i) {
-    absl::StrAppend(&text, absl::Hex(uint32_t{random()}, absl::kZeroPad8));
-  }
-  return text;
-}
+constexpr size_t kRandomBytes = 16;
 
 }  // namespace
 
@@ -37,9 +29,9 @@ absl::StatusOr<FolderProof> WriteFolderProof(const std::string& run_dir) {
     if (!absl::StartsWith(name, kProofPrefix)) continue;
     GANDEM_RETURN_IF_ERROR(RemoveAll(absl::StrCat(folder, "/", name)));
   }
-  FolderProof proof = {
-      .file = absl::StrCat(kProofFolder, "/", kProofPrefix, RandomText()),
-      .text = RandomText()};
+  FolderProof proof = {.file = absl::StrCat(kProofFolder, "/", kProofPrefix,
+                                            RandomText(kRandomBytes)),
+                       .text = RandomText(kRandomBytes)};
   GANDEM_RETURN_IF_ERROR(
       WriteFileDurably(absl::StrCat(run_dir, "/", proof.file), proof.text));
   return proof;

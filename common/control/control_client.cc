@@ -78,10 +78,6 @@ class WaitingNotice {
   absl::Time last_ = start_;
 };
 
-// How long to look for the reason when there is no connection, be it after the
-// deadline.
-constexpr absl::Duration kLookTime = absl::Milliseconds(1500);
-
 // A call waits for a connection until its deadline, and then says just that.
 std::string WhyNotYet(const absl::Status& status) {
   return absl::IsDeadlineExceeded(status) ? "nobody answers"
@@ -222,8 +218,9 @@ absl::StatusOr<RegisterReply> ControlClient::Register(
     if (reply.ok() || !IsSilence(reply.status())) return reply;
     last = reply.status();
     if (absl::IsDeadlineExceeded(last)) {
-      last = absl::DeadlineExceededError(WhyNoAnswer(
-          options_.address, *ProcessCredentials(), MonotonicNow() + kLookTime));
+      last = absl::DeadlineExceededError(
+          WhyNoAnswer(options_.address, *ProcessCredentials(),
+                      MonotonicNow() + kLookForReason));
     }
     notice.Say(last.message());
   } while ((last = WaitToRetry(deadline, last)).ok());

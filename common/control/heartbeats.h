@@ -8,9 +8,10 @@
 //
 // Owner: the worker, one per run epoch, from after Register to before the next
 // Register: what comes before Join may take long (AUTO measures). Everything
-// the callbacks use outlives it. Thread safety: any thread calls; the thread
-// calls the callbacks without a lock held, and they must not wait. Errors: the
-// last one goes to on_end.
+// the callbacks use outlives it.
+// Thread safety: any thread calls; the thread calls the callbacks without a
+// lock held, and they must not wait.
+// Errors: the last one goes to on_end.
 #pragma once
 
 #include <cstdint>

@@ -5,6 +5,10 @@
 
 namespace gandem {
 
+// AUTO has to do whole steps of a network that may be slow: join timeouts in
+// which it may measure.
+inline constexpr int kMeasuringJoins = 10;
+
 // A few hundred bytes each.
 inline constexpr int kMaxMetricsPerHeartbeat = 256;
 

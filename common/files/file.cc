@@ -46,6 +46,13 @@ absl::Status FileError(int error_number, absl::string_view action,
   return absl::ErrnoToStatus(error_number, what);
 }
 
+std::string AbsoluteName(const std::string& path) {
+  if (path.empty()) return path;
+  std::error_code error;  // of a working folder that is gone
+  const auto absolute = std::filesystem::absolute(path, error);
+  return error ? path : absolute.lexically_normal().string();
+}
+
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes) {
   const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);

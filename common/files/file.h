@@ -26,6 +26,9 @@ namespace gandem {
 absl::Status FileError(int error_number, absl::string_view action,
                        absl::string_view path);
 
+// The path from the root, without a look at the disk; empty stays empty.
+std::string AbsoluteName(const std::string& path);
+
 // The whole file. INVALID_ARGUMENT when it has more than `max_bytes`.
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes = INT64_MAX);

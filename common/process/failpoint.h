@@ -19,8 +19,7 @@
 //   GANDEM_FAILPOINT="corrupt update.gradients@generator-0:7"
 //     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS asks; with
 //     "7+" from then on.
-//   GANDEM_FAILPOINT="kill ring.received:9:/tmp/a;cut
-//   ring.before_send:4:/tmp/b"
+//   GANDEM_FAILPOINT="kill ring.received:9;cut ring.before_send:4:/tmp/cut"
 //     Several, each with a count of its own.
 //
 // All names stand in one table in failpoint.cc; a test compares it with the

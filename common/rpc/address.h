@@ -44,8 +44,7 @@ bool StaysOnThisHost(const Address& address);
 // connect, because there are certificates or their network is trusted.
 //   FAILED_PRECONDITION  an address that they reach, without that.
 //   INVALID_ARGUMENT     0.0.0.0 or [::]: peers are told the address, and
-//   cannot
-//                        connect to this one; names those that they can.
+//                        cannot connect to this one; names those that they can.
 absl::Status CheckListenAddress(const Address& address, bool network);
 
 }  // namespace gandem

@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/rpc/server_guard.h"
+#include "common/rpc/tls_options.h"
 #include "common/security/refusals.h"
 
 namespace gandem {
@@ -19,7 +20,6 @@ namespace {
 
 using ::grpc::experimental::ClientInterceptorFactoryInterface;
 using ::grpc::experimental::InterceptionHookPoints;
-using ::grpc::experimental::TlsCustomVerificationCheckRequest;
 
 // Adds the token to the metadata of one call. gRPC has call credentials for
 // this, but not on plain connections.
@@ -54,54 +54,22 @@ class ShowTokenFactory : public ClientInterceptorFactoryInterface {
   const std::shared_ptr<const Credentials> credentials_;
 };
 
-class ServerVerifier : public grpc::experimental::ExternalCertificateVerifier {
- public:
-  ServerVerifier(Address address,
-                 std::shared_ptr<const Certificates> certificates)
-      : address_(std::move(address)), certificates_(std::move(certificates)) {}
-
-  bool Verify(TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)> /*callback*/,
-              grpc::Status* status) override {
-    const grpc::string_ref shown = request->peer_cert();
-    const absl::Status good = certificates_->CheckServer(
-        {shown.data(), shown.size()}, address_.host, absl::Now());
-    if (!good.ok()) {
-      NoteRefusal(absl::StrCat("refused the server at ", ToString(address_),
-                               ": ", good.message()));
-      *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                             std::string(good.message()));
-    }
-    return true;  // done at once
-  }
-  void Cancel(TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  const Address address_;
-  const std::shared_ptr<const Certificates> certificates_;
-};
-
-// As in server_guard.cc: OpenSSL proves that the server holds the key, the rest
-// is ServerVerifier's.
 std::shared_ptr<grpc::ChannelCredentials> TlsChannel(
     const Address& address,
     const std::shared_ptr<const Certificates>& certificates) {
-  using grpc::experimental::ExternalCertificateVerifier;
-  using grpc::experimental::StaticDataCertificateProvider;
+  const auto check = [address, certificates](absl::string_view shown) {
+    absl::Status good =
+        certificates->CheckServer(shown, address.host, absl::Now());
+    if (!good.ok()) {
+      NoteRefusal(absl::StrCat("refused the server at ", ToString(address),
+                               ": ", good.message()));
+    }
+    return good;
+  };
   grpc::experimental::TlsChannelCredentialsOptions options;
-  options.set_certificate_provider(
-      std::make_shared<StaticDataCertificateProvider>(
-          certificates->authority_pem(),
-          std::vector<grpc::experimental::IdentityKeyCertPair>{
-              {.private_key = certificates->key_pem(),
-               .certificate_chain = certificates->certificate_pem()}}));
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
+  UseCertificates(*certificates, check, options);
   options.set_verify_server_certs(false);
   options.set_check_call_host(false);
-  options.set_certificate_verifier(
-      ExternalCertificateVerifier::Create<ServerVerifier>(address,
-                                                          certificates));
   return grpc::experimental::TlsCredentials(options);
 }
 

@@ -23,6 +23,7 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <atomic>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -61,8 +62,12 @@ class FrameStream : public Reactor {
   FrameStream(const FrameStream&) = delete;
   FrameStream& operator=(const FrameStream&) = delete;
 
-  // Something that Receive or NextFrame looks at has changed.
-  void Poke() { strand_.Poke(); }
+  // Something that Receive or NextFrame looks at has changed. Before Open
+  // nothing happens: gRPC does not know the call yet, and Open looks at
+  // everything.
+  void Poke() {
+    if (open_.load()) strand_.Poke();
+  }
 
   // Ends the stream with `reason`; the first one counts.
   void Stop(absl::Status reason) {
@@ -74,9 +79,11 @@ class FrameStream : public Reactor {
   }
 
  protected:
-  // From now on the stream owns itself.
-  void Open(std::shared_ptr<void> self) {
-    self_ = std::move(self);
+  // From now on the stream owns itself. `self` outlives the poke, which may
+  // end the call: another thread is in OnDone then.
+  void Open(const std::shared_ptr<void>& self) {
+    self_ = self;
+    open_.store(true);
     Poke();
   }
   // The call was cancelled. While nothing is read, nothing else would tell.
@@ -211,6 +218,7 @@ class FrameStream : public Reactor {
 
   const int64_t max_message_bytes_;
   std::shared_ptr<void> self_;
+  std::atomic<bool> open_ = false;
 
   // In the strand only.
   bool reading_ = false;

@@ -11,13 +11,12 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "common/rpc/tls_options.h"
 #include "common/security/refusals.h"
 #include "common/security/token.h"
 
 namespace gandem {
 namespace {
-
-using ::grpc::experimental::TlsCustomVerificationCheckRequest;
 
 constexpr char kRefused[] =
     "the token of the run is missing or wrong; pass --token_file with "
@@ -101,55 +100,23 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const core_;
 };
 
-// gRPC asks it at the end of every handshake.
-class ClientVerifier : public grpc::experimental::ExternalCertificateVerifier {
- public:
-  ClientVerifier(const Address& address,
-                 std::shared_ptr<const Certificates> certificates)
-      : address_(ToString(address)), certificates_(std::move(certificates)) {}
-
-  bool Verify(TlsCustomVerificationCheckRequest* request,
-              std::function<void(grpc::Status)> /*callback*/,
-              grpc::Status* status) override {
-    const grpc::string_ref shown = request->peer_cert();
-    const absl::Status good =
-        certificates_->CheckClient({shown.data(), shown.size()}, absl::Now());
-    if (!good.ok()) {
-      NoteRefusal(
-          absl::StrCat(address_, ": refused a connection: ", good.message()));
-      *status = grpc::Status(grpc::StatusCode::UNAUTHENTICATED,
-                             "certificate refused");
-    }
-    return true;  // done at once
-  }
-  void Cancel(TlsCustomVerificationCheckRequest*) override {}
-
- private:
-  const std::string address_;
-  const std::shared_ptr<const Certificates> certificates_;
-};
-
-// OpenSSL proves that the client holds the key of the certificate that it
-// shows; the rest is ClientVerifier's, which can say, log and count why. That
-// includes a client without any.
+// A client without any certificate is PeerCheck's, too.
 grpc_server_credentials* TlsCredentials(
     const Address& address,
     const std::shared_ptr<const Certificates>& certificates) {
-  using grpc::experimental::ExternalCertificateVerifier;
-  using grpc::experimental::StaticDataCertificateProvider;
+  const auto check = [address = ToString(address),
+                      certificates](absl::string_view shown) {
+    const absl::Status good = certificates->CheckClient(shown, absl::Now());
+    if (good.ok()) return good;
+    NoteRefusal(
+        absl::StrCat(address, ": refused a connection: ", good.message()));
+    return absl::UnauthenticatedError("certificate refused");
+  };
   grpc::experimental::TlsServerCredentialsOptions options(
-      std::make_shared<StaticDataCertificateProvider>(
-          certificates->authority_pem(),
-          std::vector<grpc::experimental::IdentityKeyCertPair>{
-              {.private_key = certificates->key_pem(),
-               .certificate_chain = certificates->certificate_pem()}}));
-  options.watch_root_certs();
-  options.watch_identity_key_cert_pairs();
+      /*certificate_provider=*/nullptr);
+  UseCertificates(*certificates, check, options);
   options.set_cert_request_type(
       GRPC_SSL_REQUEST_CLIENT_CERTIFICATE_BUT_DONT_VERIFY);
-  options.set_certificate_verifier(
-      ExternalCertificateVerifier::Create<ClientVerifier>(address,
-                                                          certificates));
   return grpc_tls_server_credentials_create(options.c_credentials_options());
 }
 

@@ -60,7 +60,10 @@ bool IsPrivate(const std::string& folder) {
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
-void RemoveAbandonedOf(const std::string& parent) {
+}  // namespace
+
+void SocketFolder::RemoveAbandoned() {
+  const std::string parent = Parent();
   const auto names = ListDirectory(parent);
   if (!names.ok()) return;
   int removals = 0;
@@ -78,12 +81,9 @@ void RemoveAbandonedOf(const std::string& parent) {
   }
 }
 
-}  // namespace
-
 absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
-  const std::string parent = Parent();
-  RemoveAbandonedOf(parent);
-  std::string path = absl::StrCat(parent, "/", kPrefix, kSuffix);
+  RemoveAbandoned();
+  std::string path = absl::StrCat(Parent(), "/", kPrefix, kSuffix);
   if (mkdtemp(path.data()) == nullptr) {
     return FileError(errno, "cannot make a folder for sockets", path);
   }
@@ -91,13 +91,11 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
   return std::unique_ptr<SocketFolder>(new SocketFolder(std::move(path), lock));
 }
 
-void SocketFolder::RemoveAbandoned() { RemoveAbandonedOf(Parent()); }
-
 SocketFolder::~SocketFolder() {
   RemoveAll(path_).IgnoreError();
   if (lock_ >= 0) close(lock_);
   // Processes of the same run may have been killed meanwhile.
-  RemoveAbandonedOf(ParentOf(path_));
+  RemoveAbandoned();
 }
 
 absl::Status SocketFolder::Mend() {

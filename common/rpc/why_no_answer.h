@@ -15,6 +15,9 @@
 
 namespace gandem {
 
+// Long enough for a host that is there, be it after the deadline of the call.
+inline constexpr absl::Duration kLookForReason = absl::Milliseconds(1500);
+
 // Connects, and listens for a moment; at most until `deadline`, a time of
 // MonotonicNow(). One line without a full stop.
 std::string WhyNoAnswer(absl::string_view address,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/security/refusals.h"
 
+#include <utility>
+
 #include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "common/monotonic_time.h"
@@ -19,21 +21,26 @@ Refusals& OfThisProcess() {
 
 }  // namespace
 
-std::optional<std::string> Refusals::Add(absl::string_view what,
-                                         absl::Time now) {
-  absl::MutexLock lock(&mu_);
-  ++count_;
+std::optional<int64_t> RefusalPace::Pass(absl::Time now) {
   if (now - last_line_ < kRefusalInterval) {
     ++left_out_;
     return std::nullopt;
   }
   last_line_ = now;
+  return std::exchange(left_out_, 0);
+}
+
+std::optional<std::string> Refusals::Add(absl::string_view what,
+                                         absl::Time now) {
+  absl::MutexLock lock(&mu_);
+  ++count_;
+  const std::optional<int64_t> left_out = pace_.Pass(now);
+  if (!left_out.has_value()) return std::nullopt;
   std::string line(what);
-  if (left_out_ > 0) {
-    absl::StrAppend(&line, " (and ", left_out_,
+  if (*left_out > 0) {
+    absl::StrAppend(&line, " (and ", *left_out,
                     " other refusals since the last line)");
   }
-  left_out_ = 0;
   return line;
 }
 

@@ -3,7 +3,8 @@
 // What this process has refused to talk to: counted, and logged in at most one
 // line a second, because whoever is refused may try again as fast as it likes.
 //
-// Owner: the process. Thread safety: any thread.
+// Owner: the process. Thread safety: any thread, but for RefusalPace: one at a
+// time.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,18 @@
 
 namespace gandem {
 
+// A line a second.
+class RefusalPace {
+ public:
+  // How many were left out since the last line; nothing: this one is left out,
+  // too. `now` is MonotonicNow()'s.
+  std::optional<int64_t> Pass(absl::Time now);
+
+ private:
+  int64_t left_out_ = 0;
+  absl::Time last_line_ = absl::InfinitePast();
+};
+
 class Refusals {
  public:
   // Returns what to log now, if anything: `what`, and how many were left out
@@ -27,8 +40,7 @@ class Refusals {
  private:
   mutable absl::Mutex mu_;
   int64_t count_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t left_out_ ABSL_GUARDED_BY(mu_) = 0;
-  absl::Time last_line_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
+  RefusalPace pace_ ABSL_GUARDED_BY(mu_);
 };
 
 // Those of this process.

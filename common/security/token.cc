@@ -2,15 +2,13 @@
 #include "common/security/token.h"
 
 #include <openssl/crypto.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
-#include "common/check.h"
+#include "common/random_text.h"
 #include "common/security/private_file.h"
 #include "common/status.h"
 
@@ -34,11 +32,7 @@ std::string TokenPath(const std::string& run_dir) {
   return run_dir + "/state/token";
 }
 
-std::string NewToken() {
-  std::string bytes(kTokenBytes, '\0');
-  GANDEM_CHECK(getentropy(bytes.data(), bytes.size()) == 0);
-  return absl::BytesToHexString(bytes);
-}
+std::string NewToken() { return RandomText(kTokenBytes); }
 
 absl::StatusOr<std::string> ReadToken(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,

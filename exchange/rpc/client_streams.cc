@@ -141,7 +141,7 @@ void ClientStream::Begin(grpc::GenericStub& stub,
   // Until End(): pokes start reads and writes from any thread.
   AddHold();
   StartCall();
-  Open(std::move(self));
+  Open(self);
 }
 
 void ClientStream::Cancel() {

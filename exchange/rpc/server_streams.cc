@@ -27,7 +27,7 @@ class ServerStream : public FrameStream<ServerReactor, ExchangeCodec> {
 
   void Begin(std::shared_ptr<ServerStream> self) {
     context_->Add(self);
-    Open(std::move(self));
+    Open(self);
   }
 
   // A newer stream took over; the peer of this one may be gone, and a write to

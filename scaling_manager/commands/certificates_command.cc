@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/certificates_command.h"
 
-#include <unistd.h>
-
 #include <string>
 #include <vector>
 
@@ -10,6 +8,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
+#include "common/process/host_identity.h"
 #include "common/rpc/address.h"
 #include "common/security/certificate_authority.h"
 #include "common/status.h"
@@ -25,10 +24,8 @@ constexpr absl::Duration kAuthorityTime = absl::Hours(24 * 3650);
 using Hosts = std::vector<std::string>;
 
 // This machine, under its name and its addresses.
-Hosts ThisHost() {
-  char name[256] = {};
-  Hosts hosts;
-  if (gethostname(name, sizeof(name) - 1) == 0) hosts.emplace_back(name);
+Hosts HostsOfThisMachine() {
+  Hosts hosts = {ThisHost().name};
   for (std::string& address : AddressesForOthers()) {
     hosts.push_back(std::move(address));
   }
@@ -58,7 +55,7 @@ absl::Status RunCertificates(const CertificatesOptions& options,
   for (const std::string& host : options.hosts) {
     all.push_back(absl::StrSplit(host, ','));
   }
-  if (all.empty()) all.push_back(ThisHost());
+  if (all.empty()) all.push_back(HostsOfThisMachine());
   const absl::Time from = absl::Now() - kClockDifference;
   GANDEM_ASSIGN_OR_RETURN(
       const bool is_new,

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/run_credentials.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -22,17 +20,11 @@ std::string NotePath(const std::string& run_dir) {
   return run_dir + "/state/control.certificates";
 }
 
-std::string AbsolutePathOf(const std::string& path) {
-  std::error_code error;
-  const auto absolute = std::filesystem::absolute(path, error);
-  return error ? path : absolute.lexically_normal().string();
-}
-
 absl::Status NoteCertificates(const std::string& run_dir,
                               const Certificates* certificates) {
   if (certificates == nullptr) return RemoveAll(NotePath(run_dir));
   return WriteFileDurably(NotePath(run_dir),
-                          AbsolutePathOf(certificates->path()) + "\n");
+                          AbsoluteName(certificates->path()) + "\n");
 }
 
 }  // namespace
@@ -56,7 +48,7 @@ std::vector<std::string> CredentialFlags() {
   if (credentials->certificates != nullptr) {
     flags.insert(
         flags.end(),
-        {"--certificates", AbsolutePathOf(credentials->certificates->path())});
+        {"--certificates", AbsoluteName(credentials->certificates->path())});
   } else if (credentials->insecure_network) {
     flags.emplace_back("--insecure_network");
   }

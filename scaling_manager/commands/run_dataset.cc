@@ -2,7 +2,6 @@
 #include "scaling_manager/commands/run_dataset.h"
 
 #include <array>
-#include <filesystem>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -26,11 +25,6 @@ std::array<DataFile, 3> FilesOf(const DataConfig& data) {
   return {DataFile{"data.idx_images", data.idx_images()},
           DataFile{"data.idx_labels", data.idx_labels()},
           DataFile{"data.idx_inputs", data.idx_inputs()}};
-}
-
-std::string AbsoluteName(const std::string& path) {
-  if (path.empty()) return path;
-  return std::filesystem::absolute(path).lexically_normal().string();
 }
 
 std::string RecordPath(const std::string& run_dir) {

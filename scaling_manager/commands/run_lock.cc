@@ -12,6 +12,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
+#include "common/process/host_identity.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -84,11 +85,9 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
     }
     return InUse(run_dir, HolderOf(path), command, advice);
   }
-  char host[256] = {};
-  gethostname(host, sizeof(host) - 1);
   // For people only.
   const std::string holder =
-      absl::StrCat("process ", getpid(), " on ", host, "\n");
+      absl::StrCat("process ", getpid(), " on ", ThisHost().name, "\n");
   if (ftruncate(fd, 0) != 0 || pwrite(fd, holder.data(), holder.size(), 0) !=
                                    static_cast<ssize_t>(holder.size())) {
     return FileError(errno, "cannot write", path);

@@ -10,6 +10,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
 
@@ -41,11 +42,10 @@ absl::Status TrainingWatcher::CheckArguments(const Options& options) {
   auto child =
       ChildProcess::Start({.arguments = std::move(arguments), .log_path = log});
   GANDEM_RETURN_IF_ERROR(child);
+  const absl::Time deadline = MonotonicNow() + kCheckLimit;
   std::optional<ProcessEnd> end;
-  for (absl::Duration waited; !end.has_value(); waited += kCheckInterval) {
-    end = child->Poll();
-    if (end.has_value()) break;
-    if (waited > kCheckLimit) {
+  while (!(end = child->Poll()).has_value()) {
+    if (MonotonicNow() > deadline) {
       return absl::DeadlineExceededError(
           absl::StrCat("evaluation_job has not judged --evaluate_args within ",
                        absl::FormatDuration(kCheckLimit)));

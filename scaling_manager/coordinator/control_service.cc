@@ -15,7 +15,6 @@ namespace {
 constexpr int64_t kMemoryBytes = int64_t{32} << 20;
 // On a connection. A worker has two at most, `gandem status` one.
 constexpr int kMaxCallsPerConnection = 8;
-constexpr absl::Duration kLookForReason = absl::Milliseconds(1500);
 
 }  // namespace
 

@@ -45,6 +45,7 @@
 #include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
 #include "common/process/exit_code.h"
+#include "common/security/refusals.h"
 #include "common/version.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
@@ -274,8 +275,7 @@ class Coordinator {
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);
-  absl::Time last_refusal_ ABSL_GUARDED_BY(mu_) = absl::InfinitePast();
-  int64_t untold_refusals_ ABSL_GUARDED_BY(mu_) = 0;
+  RefusalPace refusals_ ABSL_GUARDED_BY(mu_);
 };
 
 }  // namespace gandem

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/control/limits.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -22,10 +23,7 @@ namespace {
 // suspended, a slow disk): the workers' silence says nothing then.
 constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
 constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
-constexpr absl::Duration kRefusalInterval = absl::Seconds(1);
 constexpr absl::Duration kShownWait = absl::Milliseconds(100);
-// Join timeouts in which AUTO may measure.
-constexpr int kMeasuringJoins = 10;
 constexpr char kNewcomerAdvice[] =
     ", after it had taken the place of a worker that was well: start that one "
     "again";
@@ -279,16 +277,11 @@ void Coordinator::Advance() {
 }
 
 void Coordinator::AddRefusal(absl::string_view event) {
-  const absl::Time now = options_.clock->Now();
-  if (now - last_refusal_ < kRefusalInterval) {
-    ++untold_refusals_;
-    return;
-  }
-  last_refusal_ = now;
-  const int64_t untold = std::exchange(untold_refusals_, 0);
+  const std::optional<int64_t> untold = refusals_.Pass(options_.clock->Now());
+  if (!untold.has_value()) return;
   AddEvent(absl::StrCat(
       "refused: ", event,
-      untold == 0 ? "" : absl::StrCat(" (and ", untold, " more before)")));
+      *untold == 0 ? "" : absl::StrCat(" (and ", *untold, " more before)")));
 }
 
 void Coordinator::EndWithoutEpoch(const absl::Status& why) {
@@ -359,7 +352,6 @@ void Coordinator::CheckSilence(absl::Time now) {
 }
 
 void Coordinator::CheckJoins(absl::Time now) {
-  // AUTO has to do whole steps of a network that may be slow.
   bool measures = false;
   for (const Place& place : members_.places()) {
     measures = measures ||

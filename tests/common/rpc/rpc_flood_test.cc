@@ -18,6 +18,7 @@
 #include "common/rpc/grpc_status.h"
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/eventually.h"
+#include "tests/testing/large_message.h"
 #include "tests/testing/memory.h"
 #include "tests/testing/status_matchers.h"
 
@@ -26,9 +27,10 @@ namespace {
 
 using gandem::testing::Eventually;
 using gandem::testing::GrowthWhile;
+using gandem::testing::LargeMessage;
 
 constexpr int kCallers = 16;
-constexpr size_t kMessageBytes = size_t{256} << 20;
+constexpr size_t kMessageMiB = 256;
 
 class AnyControl : public Control::Service {
  public:
@@ -37,15 +39,6 @@ class AnyControl : public Control::Service {
     return grpc::Status::OK;
   }
 };
-
-// Of so many bytes, which are all the same ones.
-grpc::ByteBuffer LargeRequest() {
-  static const std::string piece(size_t{1} << 20, 'x');
-  const grpc::Slice slice(piece.data(), piece.size(),
-                          grpc::Slice::STATIC_SLICE);
-  const std::vector<grpc::Slice> slices(kMessageBytes / piece.size(), slice);
-  return grpc::ByteBuffer(slices.data(), slices.size());
-}
 
 grpc::ChannelArguments OwnConnection() {
   grpc::ChannelArguments arguments;
@@ -71,7 +64,7 @@ absl::Status SendLargeRequest(const std::shared_ptr<grpc::Channel>& channel) {
                        std::chrono::seconds(30));
   grpc::CompletionQueue queue;
   const auto call = stub.PrepareUnaryCall(&context, "/gandem.Control/Heartbeat",
-                                          LargeRequest(), &queue);
+                                          LargeMessage(kMessageMiB), &queue);
   call->StartCall();
   grpc::ByteBuffer reply;
   grpc::Status status;

@@ -17,6 +17,7 @@
 #include "exchange/rpc/exchange_server.h"
 #include "tests/exchange/exchange_testing.h"
 #include "tests/exchange/rpc/raw_stream.h"
+#include "tests/testing/large_message.h"
 #include "tests/testing/memory.h"
 #include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
@@ -26,22 +27,15 @@ namespace {
 
 using gandem::testing::GrowthWhile;
 using gandem::testing::Images;
+using gandem::testing::LargeMessage;
 using gandem::testing::RawStream;
 
 constexpr int kStreams = 64;
-constexpr size_t kMessageBytes = size_t{64} << 20;
+constexpr size_t kMessageMiB = 64;
+constexpr int64_t kMessageBytes = kMessageMiB << 20;
 // The buffers that gRPC reads into, of 64 connections, come to 20 to 50 MiB.
 // What is sent is 4 GiB.
 constexpr int64_t kMostGrowth = int64_t{128} << 20;
-
-// Of so many bytes, which are all the same ones.
-grpc::ByteBuffer LargeMessage() {
-  static const std::string piece(size_t{1} << 20, 'x');
-  const grpc::Slice slice(piece.data(), piece.size(),
-                          grpc::Slice::STATIC_SLICE);
-  const std::vector<grpc::Slice> slices(kMessageBytes / piece.size(), slice);
-  return grpc::ByteBuffer(slices.data(), slices.size());
-}
 
 // Whether every call of theirs is refused.
 bool Flood(const std::string& address, const Frame& opening) {
@@ -55,7 +49,7 @@ bool Flood(const std::string& address, const Frame& opening) {
       const auto stream =
           i % 8 < 4 ? std::make_unique<RawStream>(channel, name)
                     : std::make_unique<RawStream>(channel, name, opening);
-      stream->Write(LargeMessage());
+      stream->Write(LargeMessage(kMessageMiB));
       if (!stream->Read().ok()) ++refused;
     });
   }
