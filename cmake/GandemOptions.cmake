@@ -12,12 +12,14 @@ set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
     "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
 option(GANDEM_FUZZ "Build the fuzz targets (clang only)" OFF)
-# Fifteen targets: eight minutes of two cores. More for a night's search.
+# Twenty-six targets: thirteen minutes of two cores. More for a night's search.
 set(GANDEM_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzz target")
 set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
     "Python with the packages tensorboard and safetensors, for the tests")
 set(GANDEM_LIBTORCH "" CACHE PATH
     "Folder of LibTorch (has lib/libtorch_cpu.so); scripts/bootstrap.sh sets it")
+set(GANDEM_ARROW "" CACHE PATH
+    "Folder pyarrow/ of its wheel (has libarrow.so.*); scripts/bootstrap.sh sets it")
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)

@@ -47,6 +47,11 @@ enum class Purpose : uint32_t {
   kPenaltyPoint = 18,
   kStandingStatistics = 20,
   kRollback = 21,
+  // Crop and mirror of a real image.
+  kDataTransform = 22,
+  // data.order SHARDS: of its units, and within windows of images.
+  kUnitOrder = 23,
+  kWindowOrder = 24,
 };
 
 // Where the draws of a batch stand, whatever the seed: those of its row n are

@@ -6,6 +6,8 @@
 // Thread safety: values.
 #pragma once
 
+#include <algorithm>
+
 #include "proto/metrics.pb.h"
 
 namespace gandem {
@@ -20,9 +22,22 @@ struct RoundTimes {
   double sync = 0;  // exposed communication of the fleet
   // Communication that went on while the worker did something else.
   double hidden_sync = 0;
+  // Parts of `data`: for stored images, for decoding, for what comes after it.
+  double data_fetch = 0;
+  double data_decode = 0;
+  double data_transform = 0;
 
   double compute() const {
     return round - (images + feedback + data + cache + sync);
+  }
+  // What most of `data` was for: "fetch", "decode", "transform"; "" for nothing
+  // that is known.
+  const char* data_stage() const {
+    const double most = std::max({data_fetch, data_decode, data_transform});
+    return most <= 0             ? ""
+           : most == data_fetch  ? "fetch"
+           : most == data_decode ? "decode"
+                                 : "transform";
   }
   // The hidden part of all communication; 0 if there was none.
   double overlap() const {
@@ -37,6 +52,9 @@ struct RoundTimes {
     cache += other.cache;
     sync += other.sync;
     hidden_sync += other.hidden_sync;
+    data_fetch += other.data_fetch;
+    data_decode += other.data_decode;
+    data_transform += other.data_transform;
     return *this;
   }
 };
@@ -48,7 +66,10 @@ inline RoundTimes TimesOf(const RoundMetrics& metrics) {
           .data = metrics.wait_data_seconds(),
           .cache = metrics.wait_cache_seconds(),
           .sync = metrics.wait_sync_seconds(),
-          .hidden_sync = metrics.hidden_sync_seconds()};
+          .hidden_sync = metrics.hidden_sync_seconds(),
+          .data_fetch = metrics.data().fetch_stall_seconds(),
+          .data_decode = metrics.data().decode_stall_seconds(),
+          .data_transform = metrics.data().transform_stall_seconds()};
 }
 
 }  // namespace gandem

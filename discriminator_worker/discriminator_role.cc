@@ -226,6 +226,7 @@ RoundMetrics DiscriminatorRole::Measured() const {
   metrics.set_cache_capacity(stats.cache_capacity);
   metrics.set_images_dropped(stats.images_dropped);
   metrics.set_images_replayed(stats.images_replayed);
+  if (parts_.data_metrics) *metrics.mutable_data() = parts_.data_metrics();
   return metrics;
 }
 

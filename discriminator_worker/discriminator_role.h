@@ -11,6 +11,7 @@
 // Errors: Status of the exchange or of a check; Torch exceptions.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <vector>
@@ -49,6 +50,8 @@ class DiscriminatorRole : public RoundRole {
     ConditionSource condition = NoCondition;  // of generated images
     // By generator round; only losses that compare with them when they judge.
     RealImageSource judging_images = {};
+    // Of reading ahead, since the last call; null: nothing is read ahead.
+    std::function<DataMetrics()> data_metrics = {};
   };
 
   // `exchange` outlives the role.

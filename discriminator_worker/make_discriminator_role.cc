@@ -1,13 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <iterator>
 #include <memory>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "common/process/cores.h"
 #include "common/status.h"
+#include "common/trace/trace.h"
+#include "discriminator_worker/data_meter.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/kept_dataset.h"
 #include "models/torch.h"
-#include "pipeline/prefetcher.h"
+#include "pipeline/feed/prefetcher.h"
+#include "pipeline/unreadable.h"
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
@@ -16,24 +23,28 @@
 namespace gandem {
 namespace {
 
+constexpr int64_t kMaxDecodeThreads = 256;
+
 // Real images, read ahead in the keyed order of the run, with what belongs to
 // them: labels, or the other half of a pair.
-absl::StatusOr<RealImageSource> ReadRealImages(
-    const DataPlan& plan, std::shared_ptr<const Dataset> dataset,
-    const Prefetcher::Options& reading, const Compute& compute) {
-  GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Prefetcher> prefetcher,
-                          Prefetcher::Create(dataset, reading));
-  const int64_t count = reading.num_images;
-  const TensorFormat format{.channels = dataset->shape().channels,
-                            .height = dataset->shape().height,
-                            .width = dataset->shape().width};
+RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
+                               const ImageShape& stored,
+                               std::shared_ptr<Prefetcher> prefetcher,
+                               const Compute& compute) {
+  const TensorFormat format{.channels = stored.channels,
+                            .height = stored.height,
+                            .width = stored.width};
   const bool has_classes = plan.shape.num_classes > 0;
   const bool has_pairs = plan.has_pairs();
   const int64_t channels = plan.shape.image.channels;
   return RealImageSource(
       [=](int64_t step, absl::Time deadline) -> absl::StatusOr<RealImages> {
-        GANDEM_ASSIGN_OR_RETURN(const RealBatch batch,
-                                prefetcher->Next(deadline));
+        absl::StatusOr<RealBatch> read = prefetcher->Next(deadline);
+        // It will be unreadable in the next run epoch, too.
+        if (IsUnreadable(read.status())) {
+          return absl::InvalidArgumentError(read.status().message());
+        }
+        GANDEM_ASSIGN_OR_RETURN(const RealBatch batch, std::move(read));
         if (batch.step != step) {
           return absl::InternalError(absl::StrCat(
               "real images of step ", batch.step, ", wanted ", step));
@@ -49,6 +60,21 @@ absl::StatusOr<RealImageSource> ReadRealImages(
       });
 }
 
+// For threads that decode: `gandem train` gives a worker more cores than it has
+// compute threads where there are some left.
+int FreeCores(const Compute& compute) {
+  const int64_t cores = std::ssize(AllowedCores());
+  return static_cast<int>(
+      std::clamp<int64_t>(cores - compute.threads, 1, kMaxDecodeThreads));
+}
+
+// Of the rank's reader `number`, from 1; empty: nobody asked for traces.
+std::string PipelineTracePath(const RoleSetup& setup, size_t number) {
+  if (!IsTracing() || setup.run_dir.empty()) return "";
+  return absl::StrCat(setup.run_dir, "/trace/pipeline-", setup.place.rank,
+                      number > 1 ? "-judging" : "", ".txt");
+}
+
 // Opens the dataset: for real images, and for what generated ones are made of.
 absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                       const Compute& compute, KeptDataset& kept,
@@ -62,17 +88,31 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   }
   GANDEM_ASSIGN_OR_RETURN(
       parts.condition, OpenConditions(data, std::move(pairs), compute.device));
-  const auto read_from = [&](int64_t first_step, int64_t batch_size) {
+  // The other half is for blocks of remote files.
+  const int64_t memory_bytes =
+      data.files.memory_bytes() / (plan.judges_with_real_images ? 4 : 2);
+  std::vector<std::shared_ptr<Prefetcher>> prefetchers;
+  const auto read_from =
+      [&](int64_t first_step,
+          int64_t batch_size) -> absl::StatusOr<RealImageSource> {
     const IndexRange slice =
         RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
-    return ReadRealImages(data, dataset,
-                          {.seed = data.seed,
-                           .first_step = first_step,
-                           .batch_size = batch_size,
-                           .first_image = slice.first,
-                           .num_images = slice.count,
-                           .depth = data.files.prefetch_batches()},
-                          compute);
+    GANDEM_ASSIGN_OR_RETURN(
+        prefetchers.emplace_back(),
+        Prefetcher::Create(dataset, {.seed = data.seed,
+                                     .first_step = first_step,
+                                     .batch_size = batch_size,
+                                     .first_image = slice.first,
+                                     .num_images = slice.count,
+                                     .depth = data.files.prefetch_batches(),
+                                     .memory_bytes = memory_bytes,
+                                     .max_workers = FreeCores(compute),
+                                     .trace_path = PipelineTracePath(
+                                         setup, prefetchers.size()),
+                                     .cores = std::ssize(AllowedCores()),
+                                     .trainer_cores = compute.threads}));
+    return ReadRealImages(data, slice.count, dataset->shape(),
+                          prefetchers.back(), compute);
   };
   const int64_t first_round = setup.place.first_round;
   const Schedule& schedule = plan.schedule();
@@ -80,10 +120,13 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
       parts.real_images,
       read_from(first_round * schedule.discriminator_steps_per_round,
                 schedule.discriminator_batch));
-  if (!plan.judges_with_real_images) return absl::OkStatus();
-  // In the same order; with REUSED images also the same in each round.
-  GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
-                          read_from(first_round, schedule.generator_batch));
+  if (plan.judges_with_real_images) {
+    // In the same order; with REUSED images also the same in each round.
+    GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
+                            read_from(first_round, schedule.generator_batch));
+  }
+  parts.data_metrics = [meter = std::make_shared<DataMeter>(
+                            std::move(prefetchers))] { return meter->Take(); };
   return absl::OkStatus();
 }
 

@@ -1,32 +1,48 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which real image comes when (design.md section 5): sample j of discriminator
-// step u is number n = u * B_D + j, that is place n mod size in the keyed
-// permutation of epoch n div size. Nothing is dropped or repeated in an epoch,
-// whatever the batch size.
+// step u is number n = u * B_D + j, that is place n mod size in the order of
+// epoch n div size. Nothing is dropped or repeated in an epoch, whatever the
+// batch size. All are permutations of keyed_permutation.h:
 //
-// The permutation is a Feistel network of eight rounds on the b bits that hold
-// size - 1: the high b / 2 bits are the left half, the others the right one.
-// Even rounds xor the right half, odd ones the left, with the low bits of the
-// first word of PhiloxStream(seed, kDataOrder, epoch, round << 32 | other
-// half). A result outside [0, size) is fed back in until one is inside ("cycle
-// walking": Black and Rogaway 2002, section 3), on average less than once. So a
-// place needs no table and no other place.
+//   GLOBAL  place p of epoch e is image kDataOrder[e](p).
+//   SHARDS  the units of the dataset (shards, row groups) are put one after the
+//           other, unit kUnitOrder[e](k) in place k. This row is cut into
+//           `window` images each, the last one being shorter. Place p, which
+//           is place i of window w, is image kWindowOrder[e * windows + w](i)
+//           of its window in the row. So images that are stored together are
+//           needed together, at most two windows apart.
 //
-// Owner: values; copy freely.
-// Thread safety: pure functions.
+// Owner: values; copies share what they know of an epoch.
+// Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "pipeline/keyed_permutation.h"
 
 namespace gandem {
 
+// How the images of a dataset lie together, and whether that counts.
+struct ImageUnits {
+  int64_t size = 0;  // images, at least 1
+  // The first image of each unit: from 0 on, rising, below `size`.
+  std::vector<int64_t> firsts = {0};
+  int64_t window = 0;  // images; 0: the order is GLOBAL
+};
+
 class DataOrder {
  public:
-  // `seed` is that of the run; `size` >= 1 is the number of images.
-  DataOrder(uint64_t seed, int64_t size);
+  // `seed` is that of the run.
+  DataOrder(uint64_t seed, ImageUnits units);
+  // GLOBAL, of `size` >= 1 images.
+  DataOrder(uint64_t seed, int64_t size)
+      : DataOrder(seed, ImageUnits{.size = size}) {}
 
-  // The image at `place` of [0, size) in epoch `epoch` >= 0.
+  // The image at `place` of [0, size) in epoch `epoch` >= 0. SHARDS: the first
+  // call in an epoch takes a moment for each unit.
   int64_t Permute(int64_t epoch, int64_t place) const;
 
   // The image that is number `number` >= 0 of the run.
@@ -35,12 +51,11 @@ class DataOrder {
   }
 
  private:
-  uint64_t Scramble(uint64_t epoch, uint64_t value) const;
+  class UnitOrder;
 
-  uint64_t seed_;
   int64_t size_;
-  int left_bits_;
-  int right_bits_;
+  KeyedPermutation global_;
+  std::shared_ptr<UnitOrder> units_;  // null: GLOBAL
 };
 
 }  // namespace gandem

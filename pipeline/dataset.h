@@ -1,36 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Real images by index. Sources (sources/) implement it, transforms
-// (transforms.h) wrap another Dataset; data_order.h decides which index comes
-// when, prefetcher.h reads ahead:
+// Real images by index, all of one shape, as networks see them: an ImageStore
+// (image_store.h) that was fitted (fitted_images.h), or pairs of two
+// (transforms.h). data_order.h decides which index comes when, prefetcher.h
+// reads ahead:
 //
-//   auto images = *OpenSource(SourceUse::kTrain, {.path = images_path});
-//   auto padded = *PadTo(std::move(images), 32);
-//   std::vector<float> pixels(padded->shape().NumValues());
-//   absl::StatusOr<int64_t> label = padded->Read(7, pixels);
+//   auto source = *OpenSource(path);
+//   auto images = *FittedImages::Create(std::move(source), {.size = 32});
+//   std::vector<float> pixels(images->shape().NumValues());
+//   absl::StatusOr<int64_t> label = images->Read(7, pixels);
 //
 // Owner: whoever holds it; a transform owns what it wraps.
 // Thread safety: immutable after construction; Read from any thread.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "absl/status/statusor.h"
 #include "common/image_shape.h"
+#include "common/status.h"
+#include "pipeline/data_order.h"
 
 namespace gandem {
 
 inline constexpr int64_t kNoLabel = -1;
+inline constexpr int64_t kMaxLabel = (1 << 20) - 1;
 
-// What a source is opened from.
-struct SourceSpec {
-  std::string path;
-  // The rest is for sources that a run trains on.
-  std::string labels_path = {};  // empty: no labels
-  int64_t max_images = 0;        // 0: all, else the first at most that many
-  int64_t num_classes = 0;       // that labels are of; 0: any label
+// What is drawn for an image each time that it is seen (a place to crop, a
+// mirror) is a function of the run's seed and of the number of the sample in
+// the run (design.md section 5).
+struct SampleKey {
+  uint64_t seed = 0;
+  int64_t number = 0;  // >= 0
+};
+
+// What a sample is made of, as it is stored. Empty where all is in memory.
+struct StoredSample {
+  std::string image = {};
+  std::string input = {};  // of a pair: what is to be translated
 };
 
 class Dataset {
@@ -40,18 +51,46 @@ class Dataset {
   // Images; at least 1.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
+  // What DataOrder asks of the order that they come in.
+  virtual ImageUnits Units() const { return {.size = size()}; }
 
-  // Writes image `index` of [0, size()) to `out`, which has
-  // shape().NumValues() elements: CHW, values in [-1, 1]. Returns its label, or
-  // kNoLabel.
-  //   DATA_LOSS         this image cannot be read or decoded.
+  // Waits for disks and networks, and computes nothing; `index` is of [0,
+  // size()).
+  //   DATA_LOSS  the file ends before, or is damaged.
+  virtual absl::StatusOr<StoredSample> Fetch(int64_t /*index*/) const {
+    return StoredSample();
+  }
+
+  // Computes, and waits for nothing: writes the image that `stored` =
+  // Fetch(index) holds to `out`, which has shape().NumValues() elements: CHW,
+  // values in [-1, 1]. With `key` as a sample of a run, with what is drawn for
+  // it; else as images are shown and judged. Returns its label, or kNoLabel.
+  //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is not as the others are.
-  virtual absl::StatusOr<int64_t> Read(int64_t index,
-                                       std::span<float> out) const = 0;
+  virtual absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+                                         std::optional<SampleKey> key,
+                                         std::span<float> out) const = 0;
+
+  // Both, one after the other.
+  absl::StatusOr<int64_t> Read(int64_t index, std::span<float> out) const {
+    return FetchAndFinish(index, std::nullopt, out);
+  }
+  absl::StatusOr<int64_t> ReadSample(int64_t index, SampleKey key,
+                                     std::span<float> out) const {
+    return FetchAndFinish(index, key, out);
+  }
 
   // SHA-256 in hex of what the images are made of: the files as they are
   // stored, before any transform. Reads all of them.
   virtual absl::StatusOr<std::string> ContentHash() const = 0;
+
+ private:
+  absl::StatusOr<int64_t> FetchAndFinish(int64_t index,
+                                         std::optional<SampleKey> key,
+                                         std::span<float> out) const {
+    GANDEM_ASSIGN_OR_RETURN(StoredSample stored, Fetch(index));
+    return Finish(index, std::move(stored), key, out);
+  }
 };
 
 }  // namespace gandem

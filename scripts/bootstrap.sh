@@ -1,8 +1,8 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # Installs what gandem needs on a bare Debian 12, and nothing when it is there:
-# Debian packages (as root, or with sudo) and LibTorch in the cache folder
-# (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). The tree itself stays untouched.
+# Debian packages (as root, or with sudo), LibTorch and Apache Arrow in the cache
+# folder (${XDG_CACHE_HOME:-$HOME/.cache}/gandem). The tree itself stays untouched.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
@@ -21,12 +21,14 @@ EOF
 }
 
 torch_version=2.11.0
+arrow_version=26.0.1
 
 packages=(
   ca-certificates ccache cmake g++ lld ninja-build pkg-config python3
   python3-pip protobuf-compiler protobuf-compiler-grpc libabsl-dev libcli11-dev
-  libgrpc++-dev libhwloc-dev libisal-dev libpng-dev libprotobuf-dev
-  libspdlog-dev libssl-dev nlohmann-json3-dev zlib1g-dev dataset-fashion-mnist
+  libcurl4-openssl-dev libgrpc++-dev libhwloc-dev libisal-dev libjpeg62-turbo-dev libpng-dev
+  libprotobuf-dev libspdlog-dev libssl-dev libwebp-dev nlohmann-json3-dev
+  zlib1g-dev dataset-fashion-mnist
 )
 test_packages=(
   clang clang-format clang-tidy dpkg-dev libclang-rt-14-dev libbenchmark-dev
@@ -151,6 +153,28 @@ use_libtorch() {  # use_libtorch DIR
   say "LibTorch $torch_version: $dir"
 }
 
+# Its C++ libraries and headers, which the wheel of its Python package holds.
+install_arrow() {
+  local target=$cache_dir/arrow-$arrow_version tmp=$cache_dir/tmp.arrow
+  if [[ -d $target ]]; then
+    say "Apache Arrow $arrow_version: is in $target"
+  else
+    need_free_gb 1 "Apache Arrow"
+    rm -rf "$tmp"
+    mkdir -p "$tmp/pip"
+    TMPDIR=$tmp/pip \
+      step "Apache Arrow $arrow_version: downloading to $target" \
+      "$python" -m pip install "${pip_options[@]}" --no-deps --no-compile \
+      --target "$tmp/site" "pyarrow==$arrow_version" || die_of_download "pip"
+    loads "$(echo "$tmp"/site/pyarrow/libparquet.so.*)" ||
+      die "libparquet lacks the libraries above"
+    sync -f "$tmp/site"
+    mv "$tmp/site" "$target"
+    rm -rf "$tmp"
+  fi
+  ln -sfnT "$target/pyarrow" "$cache_dir/arrow"
+}
+
 # Python packages of others, which read the files that we write.
 install_test_python() {
   local target=$cache_dir/python-${test_python[*]} tmp=$cache_dir/tmp.python
@@ -225,6 +249,7 @@ case $libtorch in
     ;;
   *) use_libtorch "$libtorch" ;;
 esac
+install_arrow
 if ((with_tests)); then
   install_test_python
   "$source_dir/scripts/build_tsan_abseil.sh"

@@ -141,7 +141,7 @@ void CheckPairs(const RunConfig& config, Faults& faults) {
 void CheckPairedLoss(const RunConfig& config, Faults& faults) {
   const double l1 = config.paired_loss().l1();
   faults.CheckRange("paired_loss.l1", l1, 0.0, kMaxWeight);
-  if (l1 != 0 && config.data().idx_inputs().empty()) {
+  if (l1 != 0 && !HasPairs(config.data())) {
     faults.Add(absl::StrCat("paired_loss.l1 ", l1,
                             " compares a translated image with what it should "
                             "be: set data.idx_inputs, or paired_loss.l1=0"));

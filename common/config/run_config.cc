@@ -94,6 +94,17 @@ void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
       rounds);
 }
 
+// Says what is read. What depends on the images of a `source` was found out
+// where they are (pipeline/sources/open_dataset.h).
+void ResolveImages(DataConfig& data) {
+  if (!data.source().empty()) {
+    data.set_idx_images("");
+    data.set_idx_labels("");
+  } else if (data.channels() == 0) {
+    data.set_channels(1);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
@@ -130,6 +141,7 @@ RunConfig EffectiveConfig(const RunConfig& config) {
     effective.mutable_exchange()->set_cache_rounds(effective.schedule().lag() +
                                                    1);
   }
+  ResolveImages(*effective.mutable_data());
   return effective;
 }
 
@@ -141,12 +153,23 @@ std::string EffectiveConfigText(const RunConfig& config) {
   return text;
 }
 
+bool HasPairs(const DataConfig& data) {
+  return !data.idx_inputs().empty() || !data.inputs().empty() ||
+         data.side_by_side() != DataConfig::NO_PAIRS;
+}
+
+const std::string& ImagesPath(const DataConfig& data) {
+  return data.source().empty() ? data.idx_images() : data.source();
+}
+
 DataShape DataShapeOf(const DataConfig& data) {
-  // IDX images have one channel.
-  return {.image = {.channels = 1,
-                    .height = data.image_size(),
-                    .width = data.image_size()},
-          .num_classes = data.num_classes()};
+  // Where nobody has looked yet: IDX images are gray, others mostly are not.
+  const int64_t unknown = data.source().empty() ? 1 : 3;
+  return {
+      .image = {.channels = data.channels() == 0 ? unknown : data.channels(),
+                .height = data.image_size(),
+                .width = data.image_size()},
+      .num_classes = data.num_classes()};
 }
 
 int64_t StepBatch(const RoleConfig& role) {

@@ -46,6 +46,12 @@ RunConfig EffectiveConfig(const RunConfig& config);
 // again it is the same config, to the last bit of every number.
 std::string EffectiveConfigText(const RunConfig& config);
 
+// Are images translated?
+bool HasPairs(const DataConfig& data);
+
+// Where the images are: data.source, or else data.idx_images.
+const std::string& ImagesPath(const DataConfig& data);
+
 // Of the images as the networks see them.
 DataShape DataShapeOf(const DataConfig& data);
 

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <limits>
 #include <string>
+#include <utility>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
@@ -41,16 +42,75 @@ bool IsDevice(absl::string_view device) {
          device == absl::StrCat(index);
 }
 
+// That the images are named once.
+void CheckSource(const DataConfig& data, Faults& faults) {
+  const bool has_source = !data.source().empty();
+  if (!has_source && data.idx_images().empty()) {
+    faults.Add("data.idx_images is empty, and data.source, too");
+  }
+  const std::pair<absl::string_view, bool> others[] = {
+      {"idx_images", data.has_idx_images() && !data.idx_images().empty()},
+      {"idx_labels", data.has_idx_labels() && !data.idx_labels().empty()},
+      {"idx_inputs", !data.idx_inputs().empty()}};
+  for (const auto& [name, is_set] : others) {
+    if (!has_source || !is_set) continue;
+    faults.Add(absl::StrCat("data.source and data.", name,
+                            " are both set: leave one of them out"));
+  }
+  const bool side_by_side = data.side_by_side() != DataConfig::NO_PAIRS;
+  if (!has_source && (side_by_side || !data.inputs().empty())) {
+    faults.Add(absl::StrCat(
+        side_by_side ? "data.side_by_side" : "data.inputs",
+        " goes with data.source: set it, or take data.idx_inputs"));
+  }
+  if (side_by_side && !data.inputs().empty()) {
+    faults.Add(
+        "data.inputs and data.side_by_side are both set: pairs are either two "
+        "sources or two halves of an image");
+  }
+}
+
+// Which images, and in which order.
+void CheckChoice(const DataConfig& data, Faults& faults) {
+  CheckNoControlCharacters("data.exclude", data.exclude(), faults);
+  if (!data.exclude().empty() && data.source().empty()) {
+    faults.Add("data.exclude goes with data.source: set it, or leave it out");
+  }
+  const std::string& hash = data.exclude_sha256();
+  if (!hash.empty() && (hash.size() != 64 || data.exclude().empty())) {
+    faults.Add(
+        "data.exclude_sha256 is not the SHA-256 of data.exclude, 64 "
+        "hexadecimal digits: leave it out, `gandem train` writes it");
+  }
+  faults.CheckFraction("data.max_excluded", data.max_excluded());
+  faults.CheckRange("data.shuffle_window", data.shuffle_window(), 1,
+                    int64_t{1} << 32);
+}
+
 void CheckData(const DataConfig& data, Faults& faults) {
-  if (data.idx_images().empty()) faults.Add("data.idx_images is empty");
+  CheckSource(data, faults);
+  CheckChoice(data, faults);
   CheckNoControlCharacters("data.idx_images", data.idx_images(), faults);
   CheckNoControlCharacters("data.idx_labels", data.idx_labels(), faults);
   CheckNoControlCharacters("data.idx_inputs", data.idx_inputs(), faults);
+  CheckNoControlCharacters("data.source", data.source(), faults);
+  CheckNoControlCharacters("data.inputs", data.inputs(), faults);
+  CheckNoControlCharacters("data.cache_dir", data.cache_dir(), faults);
+  faults.CheckRange("data.cache_bytes", data.cache_bytes(), int64_t{1} << 20,
+                    int64_t{1} << 50);
+  if (data.channels() != 0 && data.channels() != 1 && data.channels() != 3) {
+    faults.Add(absl::StrCat("data.channels ", data.channels(),
+                            " is none of 1 (gray), 3 (RGB) and 0 (as the "
+                            "images are)"));
+  }
   faults.CheckRange("data.prefetch_batches", data.prefetch_batches(), 1, 1024);
+  faults.CheckRange("data.memory_bytes", data.memory_bytes(), 1 << 20,
+                    int64_t{1} << 50);
   faults.CheckRange("data.max_images", data.max_images(), 0,
                     std::numeric_limits<int64_t>::max());
   faults.CheckRange("data.num_classes", data.num_classes(), 0, kMaxClasses);
-  if (data.num_classes() > 0 && data.idx_labels().empty()) {
+  if (data.num_classes() > 0 && data.source().empty() &&
+      data.idx_labels().empty()) {
     faults.Add(absl::StrCat("data.num_classes ", data.num_classes(),
                             " needs the labels of the images: set "
                             "data.idx_labels, or data.num_classes=0 for "
@@ -103,7 +163,8 @@ void CheckRole(const std::string& name, const RoleConfig& role,
 
 // Who translates images, and which.
 void CheckTranslation(const RunConfig& config, Faults& faults) {
-  const bool has_inputs = !config.data().idx_inputs().empty();
+  const bool has_inputs = HasPairs(config.data());
+  const int64_t channels = DataShapeOf(config.data()).image.channels;
   const auto check = [&](const std::string& path, const NetworkConfig& network,
                          bool generates) {
     const auto* const family = FamilyFieldOf(network);
@@ -113,19 +174,25 @@ void CheckTranslation(const RunConfig& config, Faults& faults) {
     if (translates && !has_inputs) {
       faults.Add(absl::StrCat(name,
                               " translates images: set data.idx_inputs to a "
-                              "file of them, or choose another network"));
+                              "file of them (or data.source with data.inputs "
+                              "or data.side_by_side), or choose another "
+                              "network"));
     }
     if (generates && !translates && has_inputs) {
-      faults.Add(absl::StrCat("data.idx_inputs are to be translated, and ",
-                              name,
-                              " does not do that: use pix2pix, or set "
-                              "data.idx_inputs=\"\""));
+      const absl::string_view field =
+          !config.data().idx_inputs().empty() ? "idx_inputs"
+          : !config.data().inputs().empty()   ? "inputs"
+                                              : "side_by_side";
+      faults.Add(
+          absl::StrCat("data.", field, " are to be translated, and ", name,
+                       " does not do that: use pix2pix, or set data.", field,
+                       "=", field == "side_by_side" ? "NO_PAIRS" : "\"\""));
     }
-    // IDX images have one channel.
-    if (network.pix2pix().input_channels() > 1) {
-      faults.Add(absl::StrCat(name, ".input_channels ",
-                              network.pix2pix().input_channels(),
-                              " is not the 1 channel of data.idx_inputs"));
+    // Inputs get the channels of the images.
+    const int64_t inputs = network.pix2pix().input_channels();
+    if (inputs > 0 && inputs != channels) {
+      faults.Add(absl::StrCat(name, ".input_channels ", inputs, " is not the ",
+                              channels, " of data.channels"));
     }
   };
   check("generator.network", config.generator().network(), true);

@@ -34,6 +34,9 @@ class FileWriter {
   absl::Status Append(std::span<const std::byte> bytes);
   absl::Status Append(absl::string_view text);
 
+  // So far.
+  const FileSummary& written() const { return written_; }
+
   // Makes the contents survive a crash; the caller syncs the folder.
   absl::Status Sync();
 

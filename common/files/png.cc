@@ -4,9 +4,12 @@
 #include <png.h>
 
 #include <cmath>
+#include <csetjmp>
+#include <cstring>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "common/check.h"
 #include "common/files/file.h"
 #include "common/status.h"
@@ -16,6 +19,61 @@ namespace {
 
 constexpr int64_t kGap = 2;
 constexpr uint8_t kGapValue = 255;
+
+// Where libpng is in the bytes, and what it said.
+struct PngReading {
+  const char* next = nullptr;
+  size_t left = 0;
+  char message[96] = "";
+};
+
+void TakePngBytes(png_structp png, png_bytep out, size_t size) {
+  auto* const reading = static_cast<PngReading*>(png_get_io_ptr(png));
+  if (size > reading->left) png_error(png, "it ends too early");
+  std::memcpy(out, reading->next, size);
+  reading->next += size;
+  reading->left -= size;
+}
+
+[[noreturn]] void EndPngWithError(png_structp png, png_const_charp message) {
+  auto* const reading = static_cast<PngReading*>(png_get_error_ptr(png));
+  absl::SNPrintF(reading->message, sizeof(reading->message), "%s", message);
+  png_longjmp(png, 1);
+}
+
+void IgnorePngWarning(png_structp, png_const_charp) {}
+
+// This and the next one return false after an error, by way of longjmp: they
+// own nothing.
+bool BeginPng(png_structp png, png_infop info) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  png_read_info(png, info);
+  const int type = png_get_color_type(png, info);
+  if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
+  if (type == PNG_COLOR_TYPE_GRAY) png_set_expand_gray_1_2_4_to_8(png);
+  // Of a chunk tRNS; what the pixels themselves have stays.
+  if ((type & PNG_COLOR_MASK_ALPHA) == 0) png_set_strip_alpha(png);
+  png_set_strip_16(png);
+  png_set_interlace_handling(png);
+  png_read_update_info(png, info);
+  return true;
+}
+
+bool ReadPngRows(png_structp png, png_infop info, uint8_t* pixels,
+                 int64_t row_bytes) {
+  if (setjmp(png_jmpbuf(png)) != 0) return false;
+  const bool interlaced =
+      png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
+  const int passes = interlaced ? PNG_INTERLACE_ADAM7_PASSES : 1;
+  const int64_t height = png_get_image_height(png, info);
+  for (int pass = 0; pass < passes; ++pass) {
+    for (int64_t y = 0; y < height; ++y) {
+      png_read_row(png, pixels + y * row_bytes, nullptr);
+    }
+  }
+  png_read_end(png, nullptr);
+  return true;
+}
 
 }  // namespace
 
@@ -55,8 +113,8 @@ PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
   return grid;
 }
 
-// Here and below: libpng's simplified interface, which reports errors without
-// longjmp.
+// libpng's simplified interface, which reports errors without longjmp. It has
+// no way of reading a file without its gamma: hence DecodePng's own.
 absl::StatusOr<std::string> EncodePng(const PixelImage& image) {
   GANDEM_CHECK(image.channels == 1 || image.channels == 3);
   GANDEM_CHECK(static_cast<int64_t>(image.pixels.size()) ==
@@ -85,17 +143,23 @@ absl::Status WritePng(const std::string& path, const PixelImage& image) {
 }
 
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
-  png_image png = {};
-  png.version = PNG_IMAGE_VERSION;
-  const absl::Cleanup free_png = [&png] { png_image_free(&png); };
-  if (!png_image_begin_read_from_memory(&png, bytes.data(), bytes.size())) {
-    return absl::DataLossError(absl::StrCat("not a PNG: ", png.message));
+  PngReading reading = {.next = bytes.data(), .left = bytes.size()};
+  png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading,
+                                           EndPngWithError, IgnorePngWarning);
+  if (png == nullptr) return absl::ResourceExhaustedError("out of memory");
+  png_infop info = png_create_info_struct(png);
+  const absl::Cleanup free_png = [&png, &info] {
+    png_destroy_read_struct(&png, &info, nullptr);
+  };
+  if (info == nullptr) return absl::ResourceExhaustedError("out of memory");
+  png_set_read_fn(png, &reading, TakePngBytes);
+  if (!BeginPng(png, info)) {
+    return absl::DataLossError(absl::StrCat("not a PNG: ", reading.message));
   }
-  const bool color = (png.format & PNG_FORMAT_FLAG_COLOR) != 0;
-  png.format = color ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  PixelImage image = {.channels = color ? 3 : 1,
-                      .height = static_cast<int64_t>(png.height),
-                      .width = static_cast<int64_t>(png.width)};
+  const int64_t stored = png_get_channels(png, info);
+  PixelImage image = {.channels = stored,
+                      .height = png_get_image_height(png, info),
+                      .width = png_get_image_width(png, info)};
   // Before anything is allocated on the word of the header.
   if (image.height * image.width * image.channels >
       kMaxPngExpansion * static_cast<int64_t>(bytes.size())) {
@@ -103,13 +167,30 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
                                             " bytes cannot hold ", image.height,
                                             " x ", image.width, " pixels"));
   }
-  image.pixels.resize(PNG_IMAGE_SIZE(png));
-  const png_color black = {0, 0, 0};
-  if (!png_image_finish_read(&png, &black, image.pixels.data(),
-                             /*row_stride=*/0, /*colormap=*/nullptr)) {
-    return absl::DataLossError(absl::StrCat("damaged PNG: ", png.message));
+  const int64_t row_bytes = image.width * stored;
+  image.pixels.resize(static_cast<size_t>(image.height * row_bytes));
+  if (!ReadPngRows(png, info, image.pixels.data(), row_bytes)) {
+    return absl::DataLossError(absl::StrCat("damaged PNG: ", reading.message));
   }
+  PutOnBlack(image);
   return image;
+}
+
+void PutOnBlack(PixelImage& image) {
+  if (image.channels != 2 && image.channels != 4) return;
+  const int64_t colors = image.channels - 1;
+  const uint8_t* from = image.pixels.data();
+  uint8_t* to = image.pixels.data();
+  for (int64_t i = 0; i < image.height * image.width; ++i) {
+    const int alpha = from[colors];
+    // Rounded to the nearest.
+    for (int64_t c = 0; c < colors; ++c) {
+      *to++ = static_cast<uint8_t>((*from++ * alpha + 127) / 255);
+    }
+    ++from;
+  }
+  image.channels = colors;
+  image.pixels.resize(static_cast<size_t>(image.height * image.width * colors));
 }
 
 }  // namespace gandem

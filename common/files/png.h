@@ -46,8 +46,14 @@ absl::Status WritePng(const std::string& path, const PixelImage& image);
 // 1032 (zlib's FAQ), and a bit of it may be a pixel of three.
 inline constexpr int64_t kMaxPngExpansion = int64_t{1032} * 8 * 3;
 
-// 16-bit, palette and alpha (on black) are converted; RGB when there is any
-// color.
+// The stored values as 8 bits, RGB unless the file is gray: of 16 bits the high
+// byte, of a palette its colors, alpha as PutOnBlack. What says how to show
+// them (gAMA, iCCP, sRGB) and the chunk tRNS are ignored, as by Pillow's
+// convert("RGB").
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes);
+
+// Images of 2 or 4 channels, the last being alpha, lose it: a value v becomes
+// v * alpha / 255, rounded. Others stay.
+void PutOnBlack(PixelImage& image);
 
 }  // namespace gandem

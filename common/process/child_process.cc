@@ -32,8 +32,8 @@ constexpr int64_t kMaxTailBytes = 16 << 10;
 struct Startup {
   char* const* arguments;
   pid_t parent;
-  int null_fd;
-  int log_fd;
+  int input_fd;
+  int log_fd;  // -1: it writes where we do
   int error_fd;
   const cpu_set_t* cores;  // null: as they are
   int niceness;
@@ -50,9 +50,9 @@ struct Startup {
   (void)!nice(start.niceness);
   if ((start.cores == nullptr ||
        sched_setaffinity(0, sizeof(*start.cores), start.cores) == 0) &&
-      dup2(start.null_fd, STDIN_FILENO) >= 0 &&
-      dup2(start.log_fd, STDOUT_FILENO) >= 0 &&
-      dup2(start.log_fd, STDERR_FILENO) >= 0) {
+      dup2(start.input_fd, STDIN_FILENO) >= 0 &&
+      (start.log_fd < 0 || (dup2(start.log_fd, STDOUT_FILENO) >= 0 &&
+                            dup2(start.log_fd, STDERR_FILENO) >= 0))) {
     // Descriptors that some library opened without O_CLOEXEC.
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
     execv(start.arguments[0], start.arguments);
@@ -91,12 +91,15 @@ ProcessEnd EndOf(int wait_status) {
 // here, not a child that dies at once.
 absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   const std::string& binary = options.arguments.at(0);
-  if (FileSize(options.log_path) > kMaxLogBytes) {
+  const bool logs = !options.log_path.empty();
+  if (logs && FileSize(options.log_path) > kMaxLogBytes) {
     GANDEM_RETURN_IF_ERROR(RotateFile(options.log_path, kOlderLogs));
   }
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const int log_fd = open(options.log_path.c_str(),
-                          O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644);
+  const int log_fd = logs
+                         ? open(options.log_path.c_str(),
+                                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+                         : -1;
   const int log_errno = errno;
   std::array<int, 2> pipe_fds = {-1, -1};
   const int pipe_result = pipe2(pipe_fds.data(), O_CLOEXEC);
@@ -106,12 +109,14 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
       if (fd >= 0) close(fd);
     }
   };
-  if (log_fd < 0) return FileError(log_errno, "cannot open", options.log_path);
+  if (logs && log_fd < 0) {
+    return FileError(log_errno, "cannot open", options.log_path);
+  }
   if (null_fd < 0 || pipe_result != 0) {
     return FileError(pipe_errno, "cannot prepare the start of", binary);
   }
   struct stat log_stat = {};
-  fstat(log_fd, &log_stat);
+  if (logs) fstat(log_fd, &log_stat);
 
   std::vector<char*> arguments;
   for (const std::string& argument : options.arguments) {
@@ -127,7 +132,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   if (pid == 0) {
     RunChild({.arguments = arguments.data(),
               .parent = parent,
-              .null_fd = null_fd,
+              .input_fd = options.input_fd < 0 ? null_fd : options.input_fd,
               .log_fd = log_fd,
               .error_fd = pipe_fds[1],
               .cores = options.cores.empty() ? nullptr : &cores,

@@ -2,7 +2,8 @@
 //
 // A child process that cannot outlive us: the kernel kills it when the thread
 // that started it ends, however that happens. It has a session of its own, so
-// the terminal's Ctrl-C does not reach it, and writes into a log file.
+// the terminal's Ctrl-C does not reach it, and writes into a log file or where
+// we write.
 //
 // Owner: whoever needs its work. Start it from a thread that lives as long as
 // it may.
@@ -30,9 +31,11 @@ class ChildProcess {
  public:
   struct Options {
     std::vector<std::string> arguments;  // required; [0] is the binary's path
-    std::string log_path;                // appended to, or rotated; required
-    std::vector<int> cores = {};         // empty: those of the parent
-    int niceness = 0;                    // added to the parent's; 0 to 19
+    // Appended to, or rotated; empty: it writes where we do.
+    std::string log_path = {};
+    int input_fd = -1;            // its standard input; -1: /dev/null
+    std::vector<int> cores = {};  // empty: those of the parent
+    int niceness = 0;             // added to the parent's; 0 to 19
   };
 
   //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed, or the

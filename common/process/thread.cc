@@ -2,6 +2,8 @@
 #include "common/process/thread.h"
 
 #include <pthread.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <string>
 #include <utility>
@@ -23,6 +25,13 @@ Thread& Thread::operator=(Thread&& other) {
 
 void Thread::Join() {
   if (thread_.joinable()) thread_.join();
+}
+
+void LowerPriority() {
+  // Five steps are a third of the weight. That it is refused is no reason to
+  // stop.
+  const auto self = static_cast<id_t>(gettid());
+  (void)setpriority(PRIO_PROCESS, self, getpriority(PRIO_PROCESS, self) + 5);
 }
 
 }  // namespace gandem

@@ -5,6 +5,13 @@
 #include <unistd.h>
 
 #include <array>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/base/const_init.h"
+#include "absl/strings/ascii.h"
+#include "absl/synchronization/mutex.h"
 
 namespace gandem {
 namespace {
@@ -40,6 +47,22 @@ TraceBuffer& TheTraceBuffer() {
 }
 
 }  // namespace internal
+
+const char* TraceName(absl::string_view text) {
+  constexpr size_t kMaxNames = 4096;
+  static absl::Mutex mu(absl::kConstInit);
+  static std::set<std::string>* const names = new std::set<std::string>;
+  std::string name;
+  for (const char c : text) {
+    if (absl::ascii_isprint(c) && c != '"' && c != '\\') name.push_back(c);
+  }
+  absl::MutexLock lock(&mu);
+  // A node of a set stays where it is.
+  const auto found = names->find(name);
+  if (found != names->end()) return found->c_str();
+  if (names->size() >= kMaxNames) return "other";
+  return names->insert(std::move(name)).first->c_str();
+}
 
 void RecordSpan(const char* name, absl::Time begin, absl::Time end,
                 TraceArgument argument, TraceTrack track) {

@@ -8,7 +8,7 @@
 //   }
 //
 // Nothing is recorded unless a TraceWriter exists, at the cost of one relaxed
-// load. All names are literals that need no escaping in JSON.
+// load. All names are literals that need no escaping in JSON, or of TraceName.
 //
 // Owner: the process. Thread safety: any thread.
 // Errors: none; what does not fit is dropped and counted (trace_buffer.h).
@@ -17,6 +17,7 @@
 #include <atomic>
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/trace/trace_buffer.h"
@@ -46,6 +47,10 @@ TraceBuffer& TheTraceBuffer();
 inline bool IsTracing() {
   return internal::is_tracing.load(std::memory_order_relaxed);
 }
+
+// A name for a text that is made at run time; what would need escaping is left
+// out. It lives forever, so there are at most 4096: further ones are "other".
+const char* TraceName(absl::string_view text);
 
 void RecordSpan(const char* name, absl::Time begin, absl::Time end,
                 TraceArgument argument = {},

@@ -15,6 +15,7 @@
 #include "evaluation/images/generated_images.h"
 #include "evaluation/images/load_generator.h"
 #include "pipeline/formats/npz.h"
+#include "pipeline/remote/url.h"
 #include "pipeline/sources/named_dataset.h"
 
 namespace gandem {
@@ -107,7 +108,7 @@ absl::StatusOr<Subject> SubjectOfCheckpoint(const SubjectRequest& request,
 
 absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
                                        const std::string& source) {
-  if (!PathExists(source)) {
+  if (!IsUrl(source) && !PathExists(source)) {
     return absl::NotFoundError(
         absl::StrCat("'", source, "': no such file or folder"));
   }
@@ -133,7 +134,7 @@ bool HoldsStatistics(const std::string& path) {
   if (absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".pkl")) {
     return true;
   }
-  if (!LooksLikeNpz(path)) return false;
+  if (!LooksLikeZip(path)) return false;
   const auto reader = NpzReader::Open(path);
   return reader.ok() && (reader->Has("mu") || reader->Has("raw_mean"));
 }
@@ -176,11 +177,11 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
         subject.images.generated().checkpoint() + kConfigName;
     GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset, FindDataset(config));
     *reference.images.emplace().mutable_dataset() = dataset.data;
-    reference.name = dataset.data.idx_images();
+    reference.name = ImagesPath(dataset.data);
     return reference;
   }
   reference.name = text;
-  if (!PathExists(text)) {
+  if (!IsUrl(text) && !PathExists(text)) {
     return absl::NotFoundError(
         absl::StrCat("--reference '", text, "': no such file or folder"));
   }

@@ -10,13 +10,14 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
-#include "common/files/file.h"
+#include "common/config/run_config.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "models/torch.h"
 #include "pipeline/dataset.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
+#include "pipeline/stored_images.h"
 
 namespace gandem {
 namespace {
@@ -30,6 +31,21 @@ std::string SplitOf(absl::string_view path) {
     return "test";
   }
   return absl::StrContains(name, "val") ? "validation" : "";
+}
+
+// "pad to 32 x 32", "resize to 32 x 32 (crop center, kernel bicubic)"
+std::string FitText(const DataConfig& config) {
+  const std::string text =
+      absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())), " to ",
+                   config.image_size(), " x ", config.image_size());
+  // As images are judged, a random crop is one in the middle.
+  const bool all = config.crop() == DataConfig::NONE;
+  if (config.fit() == PAD || (all && config.resize() == DataConfig::AREA)) {
+    return text;
+  }
+  return absl::StrCat(
+      text, " (crop ", all ? "none" : "center", ", kernel ",
+      absl::AsciiStrToLower(DataConfig::Kernel_Name(config.resize())), ")");
 }
 
 class DatasetImages : public ImageSet {
@@ -63,11 +79,9 @@ class DatasetImages : public ImageSet {
     if (!fitted_.has_value()) return card;
     const DataConfig& config = *fitted_;
     card.set_kind("dataset");
-    card.set_split(SplitOf(config.idx_images()));
+    card.set_split(SplitOf(ImagesPath(config)));
     card.set_quantization(kQuantization);
-    card.set_fit(absl::StrCat(absl::AsciiStrToLower(Fit_Name(config.fit())),
-                              " to ", config.image_size(), " x ",
-                              config.image_size()));
+    card.set_fit(FitText(config));
     Sha256 hash;
     hash.Update(absl::StrCat("dataset ", content, " ", card.fit(), " ",
                              config.max_images()));
@@ -100,17 +114,20 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<const Dataset> dataset,
                           OpenDataset(config));
-  return std::make_unique<DatasetImages>(std::move(dataset), config);
+  DataConfig resolved = config;
+  if (!config.source().empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(config));
+    GANDEM_RETURN_IF_ERROR(ResolveData(*source, resolved));
+  }
+  return std::make_unique<DatasetImages>(std::move(dataset),
+                                         std::move(resolved));
 }
 
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
     const std::string& path) {
-  if (!PathExists(path)) {
-    return absl::NotFoundError(
-        absl::StrCat("'", path, "': no such file or folder"));
-  }
+  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ImageStore> source, OpenSource(path));
   GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                          OpenSource(SourceUse::kEvaluate, {.path = path}));
+                          AsStored(std::move(source)));
   return std::make_unique<DatasetImages>(std::move(dataset), std::nullopt);
 }
 

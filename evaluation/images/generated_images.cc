@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "evaluation/images/load_generator.h"
 #include "models/torch.h"
+#include "pipeline/sources/open_dataset.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {
@@ -98,8 +99,7 @@ class GeneratedImages : public ImageSet {
                              num_classes(), " classes"));
     }
     if (generator_.pairs) {
-      GANDEM_ASSIGN_OR_RETURN(const std::string inputs,
-                              Sha256OfFile(data.idx_inputs()));
+      GANDEM_ASSIGN_OR_RETURN(const std::string inputs, HashOfInputs(data));
       generator.set_inputs(inputs);
     }
     Sha256 hash;

@@ -198,7 +198,7 @@ absl::StatusOr<Moments> ReadNpz(const std::string& path) {
 }
 
 absl::StatusOr<FeatureStatistics> ReadEither(const std::string& path) {
-  if (!LooksLikeNpz(path)) return ReadOurs(path);
+  if (!LooksLikeZip(path)) return ReadOurs(path);
   GANDEM_ASSIGN_OR_RETURN(Moments moments, ReadNpz(path));
   return FeatureStatistics{.moments = std::move(moments)};
 }
@@ -222,7 +222,7 @@ absl::StatusOr<FeatureStatistics> ReadStatistics(const std::string& path) {
   if (!PathExists(path)) {
     return absl::NotFoundError(absl::StrCat(path, ": no such file"));
   }
-  if (!LooksLikeNpz(path) && !LooksLikeSafetensors(path)) {
+  if (!LooksLikeZip(path) && !LooksLikeSafetensors(path)) {
     return absl::InvalidArgumentError(absl::StrCat(
         path,
         ": neither .npz nor safetensors. A pickle is not read, since reading "

@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/formats/idx_reader.h"
 
-#include <zlib.h>
-
 #include <algorithm>
-#include <cerrno>
 #include <iterator>
 #include <limits>
-#include <memory>
 #include <span>
 #include <utility>
 
@@ -15,70 +11,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "common/files/file.h"
 #include "common/status.h"
+#include "pipeline/formats/gzip_file.h"
 
 namespace gandem {
 namespace {
 
 constexpr int kUnsignedByte = 0x08;
-constexpr unsigned kBufferBytes = 1 << 20;
 constexpr int64_t kChunkBytes = int64_t{64} << 20;
-
-// A plain or gzip-compressed file; zlib tells them apart.
-class GzipFile {
- public:
-  static absl::StatusOr<GzipFile> Open(const std::string& path) {
-    errno = ENOMEM;  // what zlib fails of where it leaves errno alone
-    Handle handle(gzopen(path.c_str(), "rb"));
-    if (handle == nullptr) return FileError(errno, "open IDX file", path);
-    gzbuffer(handle.get(), kBufferBytes);
-    return GzipFile(path, std::move(handle));
-  }
-
-  // Returns how many bytes it read: fewer than asked for only at the end.
-  absl::StatusOr<int64_t> Read(std::span<uint8_t> out) {
-    int64_t done = 0;
-    while (done < static_cast<int64_t>(out.size())) {
-      const int64_t wanted = std::min<int64_t>(out.size() - done, 1 << 30);
-      errno = 0;
-      const int got = gzread(handle_.get(), out.data() + done,
-                             static_cast<unsigned>(wanted));
-      if (got < 0) return ReadError();
-      if (got == 0) break;
-      done += got;
-    }
-    // A compressed file that ends early is reported only here.
-    int code = Z_OK;
-    gzerror(handle_.get(), &code);
-    if (code != Z_OK) return ReadError();
-    return done;
-  }
-
- private:
-  struct Closer {
-    void operator()(gzFile file) const { gzclose_r(file); }
-  };
-  using Handle = std::unique_ptr<gzFile_s, Closer>;
-
-  GzipFile(std::string path, Handle handle)
-      : path_(std::move(path)), handle_(std::move(handle)) {}
-
-  absl::Status ReadError() const {
-    const int error = errno;
-    int code = Z_OK;
-    const char* text = gzerror(handle_.get(), &code);
-    if (code == Z_ERRNO) {
-      return FileError(error, "read IDX file", path_);
-    }
-    return absl::DataLossError(
-        absl::StrCat(path_, ": the compressed data are truncated or damaged (",
-                     text, "); get a fresh copy of the file"));
-  }
-
-  std::string path_;
-  Handle handle_;
-};
 
 absl::Status Truncated(const std::string& path, absl::string_view what,
                        int64_t expected, int64_t found) {
@@ -120,9 +60,9 @@ absl::Status CheckMagic(const std::string& path, std::span<const uint8_t> magic,
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::vector<int64_t>> ReadShape(const std::string& path,
-                                               int num_dimensions,
+absl::StatusOr<std::vector<int64_t>> ReadShape(int num_dimensions,
                                                GzipFile& file) {
+  const std::string& path = file.name();
   std::vector<uint8_t> header(4 + 4 * num_dimensions);
   GANDEM_ASSIGN_OR_RETURN(const int64_t found, file.Read(header));
   if (found >= 4) {
@@ -150,16 +90,18 @@ absl::StatusOr<std::vector<int64_t>> ReadShape(const std::string& path,
 
 }  // namespace
 
-absl::StatusOr<std::vector<int64_t>> ReadIdxShape(const std::string& path,
-                                                  int num_dimensions) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));
-  return ReadShape(path, num_dimensions, file);
+absl::StatusOr<std::vector<int64_t>> ReadIdxShape(
+    const std::string& path_or_url, int num_dimensions) {
+  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path_or_url));
+  return ReadShape(num_dimensions, file);
 }
 
-absl::StatusOr<IdxArray> ReadIdx(const std::string& path, int num_dimensions) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path));
+absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
+                                 int num_dimensions) {
+  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path_or_url));
+  const std::string& path = file.name();
   IdxArray array;
-  GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(path, num_dimensions, file));
+  GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(num_dimensions, file));
   int64_t total = 1;
   for (const int64_t length : array.shape) total *= length;
 

@@ -8,7 +8,7 @@
 // Owner: values; copy or move freely.
 // Thread safety: pure functions of the file's content.
 // Errors: each names the file and what was expected.
-//   those of common/files/file.h  it cannot be opened or read.
+//   those of pipeline/remote/open_file.h  it cannot be opened or read.
 //   DATA_LOSS               it is truncated, or its compressed data damaged.
 //   INVALID_ARGUMENT        it is not an IDX file of the wanted kind, or
 //                           something follows the last value.
@@ -29,10 +29,11 @@ struct IdxArray {
 
 // `num_dimensions` is what the caller can use: 3 for images (count, height,
 // width), 1 for labels. Nothing is allocated on the word of the header alone.
-absl::StatusOr<IdxArray> ReadIdx(const std::string& path, int num_dimensions);
+absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
+                                 int num_dimensions);
 
 // The shape alone: reads the header.
-absl::StatusOr<std::vector<int64_t>> ReadIdxShape(const std::string& path,
-                                                  int num_dimensions);
+absl::StatusOr<std::vector<int64_t>> ReadIdxShape(
+    const std::string& path_or_url, int num_dimensions);
 
 }  // namespace gandem

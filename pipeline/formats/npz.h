@@ -5,8 +5,8 @@
 // write, and we read what numpy.savez and numpy.savez_compressed write.
 //
 // Owner: the caller. Thread safety: one thread per object.
-// Errors: those of common/files/file.h; DATA_LOSS for a file that is not
-// exactly as the formats say, whoever made it.
+// Errors: those of pipeline/remote/open_file.h; DATA_LOSS for a file that is
+// not exactly as the formats say, whoever made it.
 #pragma once
 
 #include <cstddef>
@@ -21,31 +21,16 @@
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file_writer.h"
+#include "pipeline/formats/zip_reader.h"
 
 namespace gandem {
-
-// Whether the file begins as a zip archive does; false if it cannot be read.
-bool LooksLikeNpz(const std::string& path);
-
-// A row of the archive's table of contents.
-struct NpzMember {
-  std::string name;
-  uint16_t method = 0;  // of compression
-  uint32_t crc32 = 0;
-  uint64_t compressed_bytes = 0;
-  uint64_t bytes = 0;
-  uint64_t header_offset = 0;
-};
 
 class NpzReader {
  public:
   // Reads the table of contents.
-  static absl::StatusOr<NpzReader> Open(const std::string& path,
+  static absl::StatusOr<NpzReader> Open(const std::string& path_or_url,
                                         int64_t max_array_bytes = int64_t{16}
                                                                   << 30);
-  NpzReader(NpzReader&& other) noexcept;
-  NpzReader& operator=(NpzReader&&) = delete;
-  ~NpzReader();
 
   // Of all members, sorted, without ".npy".
   std::vector<std::string> names() const;
@@ -60,16 +45,12 @@ class NpzReader {
   absl::StatusOr<NamedTensor> Read(const std::string& name) const;
 
  private:
-  NpzReader(std::string path, int fd, int64_t max_array_bytes);
-
-  absl::Status ReadDirectory();
-  absl::StatusOr<std::string> Unpack(const NpzMember& member) const;
+  NpzReader(std::string path, ZipReader zip, int64_t max_array_bytes);
 
   std::string path_;
-  int fd_;  // -1: moved from
+  ZipReader zip_;
   int64_t max_array_bytes_;
-  int64_t file_bytes_ = 0;
-  std::map<std::string, NpzMember> members_;
+  std::map<std::string, size_t> members_;  // places in zip_.members()
 };
 
 // Arrays one after the other, none held in memory, uncompressed. The file is
@@ -101,7 +82,7 @@ class NpzWriter {
   FileWriter file_;
   uint64_t position_ = 0;
   uint64_t missing_bytes_ = 0;  // of the array that was begun
-  std::vector<NpzMember> members_;
+  std::vector<ZipMember> members_;
 };
 
 }  // namespace gandem

@@ -1,263 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-#include <zlib.h>
-
-#include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <limits>
 #include <utility>
 
-#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
-#include "common/files/file.h"
 #include "common/status.h"
 #include "pipeline/formats/npy_format.h"
 #include "pipeline/formats/npz.h"
-#include "pipeline/formats/zip_format.h"
+#include "pipeline/remote/open_file.h"
 
 namespace gandem {
-namespace {
 
-// In bytes: fixed parts of the records.
-constexpr size_t kLocalBytes = 30;
-constexpr size_t kCentralBytes = 46;
-constexpr size_t kEndBytes = 22;
-constexpr size_t kLocator64Bytes = 20;
-constexpr size_t kMaxComment = 65535;
-constexpr uint16_t kEncryptedFlag = 1;  // bit 0
-constexpr int kDeflated = 8;
-constexpr int64_t kMaxDirectoryBytes = 64 << 20;
-// Deflate cannot shrink by more (zlib's FAQ): more is a lie about the size.
-constexpr int64_t kMaxDeflateRatio = 1032;
+NpzReader::NpzReader(std::string path, ZipReader zip, int64_t max_array_bytes)
+    : path_(std::move(path)),
+      zip_(std::move(zip)),
+      max_array_bytes_(max_array_bytes) {}
 
-absl::Status CorruptNpz(absl::string_view what) {
-  return absl::DataLossError(absl::StrCat("not an .npz file: ", what));
-}
-
-// Little-endian numbers in order. Reading past the end gives 0 and !ok().
-class Parser {
- public:
-  explicit Parser(absl::string_view bytes) : rest_(bytes) {}
-
-  template <typename T>
-  T Take() {
-    T value = 0;
-    const absl::string_view bytes = TakeBytes(sizeof(T));
-    if (ok_) std::memcpy(&value, bytes.data(), sizeof(T));
-    return value;
-  }
-  absl::string_view TakeBytes(size_t size) {
-    if (size > rest_.size()) {
-      ok_ = false;
-      rest_ = {};
-    }
-    const absl::string_view bytes = rest_.substr(0, size);
-    rest_.remove_prefix(bytes.size());
-    return bytes;
-  }
-  bool ok() const { return ok_; }
-  bool at_end() const { return rest_.empty(); }
-
- private:
-  absl::string_view rest_;
-  bool ok_ = true;
-};
-
-// Of an archive that has them.
-absl::StatusOr<std::string> ReadRange(int fd, int64_t offset, int64_t size) {
-  GANDEM_ASSIGN_OR_RETURN(std::string bytes,
-                          ReadAt(fd, "the archive", offset, size));
-  if (std::ssize(bytes) < size) return CorruptNpz("it ends too early");
-  return bytes;
-}
-
-struct Directory {
-  uint64_t offset = 0;
-  uint64_t bytes = 0;
-  uint64_t members = 0;
-};
-
-// From the record at the archive's end, of which `tail` are the last bytes.
-absl::StatusOr<Directory> FindDirectory(int fd, absl::string_view tail) {
-  const std::string signature = zip::Pack(zip::kEndSignature);
-  const size_t end = tail.rfind(signature);
-  if (end == absl::string_view::npos || tail.size() - end < kEndBytes) {
-    return CorruptNpz("it has no end record; was it written completely?");
-  }
-  Parser record(tail.substr(end + 4));
-  record.TakeBytes(6);  // numbers of disks, members on this one
-  Directory directory;
-  directory.members = record.Take<uint16_t>();
-  directory.bytes = record.Take<uint32_t>();
-  directory.offset = record.Take<uint32_t>();
-  if (end < kLocator64Bytes) return directory;
-  Parser locator(tail.substr(end - kLocator64Bytes));
-  if (locator.Take<uint32_t>() != zip::kLocator64Signature) return directory;
-  locator.TakeBytes(4);
-  const uint64_t offset = locator.Take<uint64_t>();
-  if (offset >
-      uint64_t{std::numeric_limits<int64_t>::max()} - zip::kEnd64Bytes) {
-    return CorruptNpz("its 64-bit end record lies outside");
-  }
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      ReadRange(fd, static_cast<int64_t>(offset), zip::kEnd64Bytes));
-  Parser record64(bytes);
-  if (record64.Take<uint32_t>() != zip::kEnd64Signature) {
-    return CorruptNpz("it has no 64-bit end record where it should be");
-  }
-  record64.TakeBytes(28);  // sizes, versions, disks, members on this one
-  directory.members = record64.Take<uint64_t>();
-  directory.bytes = record64.Take<uint64_t>();
-  directory.offset = record64.Take<uint64_t>();
-  return directory;
-}
-
-// Replaces each value that is in the 64-bit extra field.
-absl::Status TakeExtra64(absl::string_view extra, NpzMember& member) {
-  Parser fields(extra);
-  while (!fields.at_end()) {
-    const auto id = fields.Take<uint16_t>();
-    Parser field(fields.TakeBytes(fields.Take<uint16_t>()));
-    if (id != zip::kExtra64) continue;
-    for (uint64_t* value :
-         {&member.bytes, &member.compressed_bytes, &member.header_offset}) {
-      if (*value == zip::kIn64) *value = field.Take<uint64_t>();
-    }
-    if (!field.ok()) return CorruptNpz("a 64-bit extra field is too short");
-  }
-  if (!fields.ok()) return CorruptNpz("an extra field is too long");
-  return absl::OkStatus();
-}
-
-absl::StatusOr<NpzMember> TakeMember(Parser& records) {
-  const auto signature = records.Take<uint32_t>();
-  records.TakeBytes(4);  // versions
-  const auto flags = records.Take<uint16_t>();
-  NpzMember member;
-  member.method = records.Take<uint16_t>();
-  records.TakeBytes(4);  // time
-  member.crc32 = records.Take<uint32_t>();
-  member.compressed_bytes = records.Take<uint32_t>();
-  member.bytes = records.Take<uint32_t>();
-  const auto name_bytes = records.Take<uint16_t>();
-  const auto extra_bytes = records.Take<uint16_t>();
-  const auto comment_bytes = records.Take<uint16_t>();
-  records.TakeBytes(8);  // disk, attributes
-  member.header_offset = records.Take<uint32_t>();
-  member.name = std::string(records.TakeBytes(name_bytes));
-  const absl::string_view extra = records.TakeBytes(extra_bytes);
-  records.TakeBytes(comment_bytes);
-  if (!records.ok() || signature != zip::kCentralSignature) {
-    return CorruptNpz("its table of contents is damaged");
-  }
-  if ((flags & kEncryptedFlag) != 0) {
-    return CorruptNpz(absl::StrCat("'", member.name, "' is encrypted"));
-  }
-  GANDEM_RETURN_IF_ERROR(TakeExtra64(extra, member));
-  return member;
-}
-
-absl::StatusOr<std::string> Inflate(absl::string_view compressed,
-                                    int64_t bytes) {
-  std::string out(static_cast<size_t>(bytes), '\0');
-  z_stream stream = {};
-  // Negative: deflate without zlib's own header, as in a zip archive.
-  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
-    return absl::ResourceExhaustedError("out of memory");
-  }
-  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // zlib counts in 32 bits.
-  constexpr size_t kPiece = size_t{1} << 30;
-  absl::string_view in = compressed;
-  size_t written = 0;
-  int result = Z_OK;
-  while (result == Z_OK) {
-    const size_t in_size = std::min(in.size(), kPiece);
-    const size_t out_size = std::min(out.size() - written, kPiece);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
-    stream.avail_in = static_cast<uInt>(in_size);
-    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
-    stream.avail_out = static_cast<uInt>(out_size);
-    result = inflate(&stream, Z_NO_FLUSH);
-    in.remove_prefix(in_size - stream.avail_in);
-    written += out_size - stream.avail_out;
-  }
-  if (result != Z_STREAM_END || written != out.size() || !in.empty()) {
-    return CorruptNpz("compressed data is damaged");
-  }
-  return out;
-}
-
-}  // namespace
-
-bool LooksLikeNpz(const std::string& path) {
-  const auto prefix = ReadPrefix(path, sizeof(zip::kEndSignature));
-  return prefix.ok() && (*prefix == zip::Pack(zip::kLocalSignature) ||
-                         *prefix == zip::Pack(zip::kEndSignature));
-}
-
-NpzReader::NpzReader(std::string path, int fd, int64_t max_array_bytes)
-    : path_(std::move(path)), fd_(fd), max_array_bytes_(max_array_bytes) {}
-
-NpzReader::NpzReader(NpzReader&& other) noexcept
-    : path_(std::move(other.path_)),
-      fd_(std::exchange(other.fd_, -1)),
-      max_array_bytes_(other.max_array_bytes_),
-      file_bytes_(other.file_bytes_),
-      members_(std::move(other.members_)) {}
-
-NpzReader::~NpzReader() {
-  if (fd_ >= 0) close(fd_);
-}
-
-absl::StatusOr<NpzReader> NpzReader::Open(const std::string& path,
+absl::StatusOr<NpzReader> NpzReader::Open(const std::string& path_or_url,
                                           int64_t max_array_bytes) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
-  NpzReader reader(path, fd, max_array_bytes);
-  struct stat info;
-  if (fstat(fd, &info) != 0) return FileError(errno, "cannot read", path);
-  reader.file_bytes_ = info.st_size;
-  const absl::Status status = reader.ReadDirectory();
-  if (!status.ok()) return Annotate(status, path);
+  GANDEM_ASSIGN_OR_RETURN(auto file, OpenFile(path_or_url));
+  const std::string path = file->name();
+  GANDEM_ASSIGN_OR_RETURN(ZipReader zip, ZipReader::Open(std::move(file)));
+  NpzReader reader(path, std::move(zip), max_array_bytes);
+  for (size_t i = 0; i < reader.zip_.members().size(); ++i) {
+    const std::string name(
+        absl::StripSuffix(reader.zip_.members()[i].name, ".npy"));
+    if (!reader.members_.emplace(name, i).second) {
+      return absl::DataLossError(absl::StrCat(path, ": not an .npz file: '",
+                                              name, "' is there twice"));
+    }
+  }
   return reader;
-}
-
-absl::Status NpzReader::ReadDirectory() {
-  const int64_t tail_bytes =
-      std::min<int64_t>(file_bytes_, kEndBytes + kLocator64Bytes + kMaxComment);
-  GANDEM_ASSIGN_OR_RETURN(const std::string tail,
-                          ReadRange(fd_, file_bytes_ - tail_bytes, tail_bytes));
-  GANDEM_ASSIGN_OR_RETURN(const Directory directory, FindDirectory(fd_, tail));
-  const auto file_bytes = static_cast<uint64_t>(file_bytes_);
-  if (directory.bytes > std::min<uint64_t>(file_bytes, kMaxDirectoryBytes) ||
-      directory.offset > file_bytes - directory.bytes ||
-      directory.members > directory.bytes / kCentralBytes) {
-    return CorruptNpz("its table of contents lies outside");
-  }
-  GANDEM_ASSIGN_OR_RETURN(const std::string bytes,
-                          ReadRange(fd_, static_cast<int64_t>(directory.offset),
-                                    static_cast<int64_t>(directory.bytes)));
-  Parser records(bytes);
-  for (uint64_t i = 0; i < directory.members; ++i) {
-    GANDEM_ASSIGN_OR_RETURN(const NpzMember member, TakeMember(records));
-    if (member.compressed_bytes > file_bytes ||
-        member.header_offset > file_bytes - member.compressed_bytes ||
-        member.bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
-      return CorruptNpz(absl::StrCat("'", member.name, "' lies outside"));
-    }
-    const std::string name(absl::StripSuffix(member.name, ".npy"));
-    if (!members_.emplace(name, member).second) {
-      return CorruptNpz(absl::StrCat("'", name, "' is there twice"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 std::vector<std::string> NpzReader::names() const {
@@ -270,48 +43,6 @@ bool NpzReader::Has(const std::string& name) const {
   return members_.contains(name);
 }
 
-absl::StatusOr<std::string> NpzReader::Unpack(const NpzMember& member) const {
-  // ReadDirectory has checked that they fit.
-  const auto num_bytes = static_cast<int64_t>(member.bytes);
-  const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
-  const auto offset = static_cast<int64_t>(member.header_offset);
-  if (num_bytes > max_array_bytes_) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "it has ", num_bytes, " bytes, more than ", max_array_bytes_));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const std::string header,
-                          ReadRange(fd_, offset, kLocalBytes));
-  Parser parser(header);
-  if (parser.Take<uint32_t>() != zip::kLocalSignature) {
-    return CorruptNpz("its header is damaged");
-  }
-  parser.TakeBytes(22);  // what the table of contents says too
-  const int64_t begin = offset + static_cast<int64_t>(kLocalBytes) +
-                        parser.Take<uint16_t>() + parser.Take<uint16_t>();
-  if (begin > file_bytes_ - compressed_bytes) {
-    return CorruptNpz("it lies outside");
-  }
-  if (member.method == zip::kStored && num_bytes != compressed_bytes) {
-    return CorruptNpz("its sizes contradict each other");
-  }
-  if (member.method != zip::kStored &&
-      num_bytes / kMaxDeflateRatio > compressed_bytes) {
-    return CorruptNpz("it cannot have as many bytes as it says");
-  }
-  GANDEM_ASSIGN_OR_RETURN(std::string bytes,
-                          ReadRange(fd_, begin, compressed_bytes));
-  if (member.method == kDeflated) {
-    GANDEM_ASSIGN_OR_RETURN(bytes, Inflate(bytes, num_bytes));
-  } else if (member.method != zip::kStored) {
-    return CorruptNpz(absl::StrCat("compression method ", member.method,
-                                   " is not known; write it with numpy.savez"));
-  }
-  if (zip::Crc32(0, bytes) != member.crc32) {
-    return CorruptNpz("its checksum does not fit its bytes");
-  }
-  return bytes;
-}
-
 absl::StatusOr<NamedTensor> NpzReader::Read(const std::string& name) const {
   const auto found = members_.find(name);
   if (found == members_.end()) {
@@ -320,7 +51,8 @@ absl::StatusOr<NamedTensor> NpzReader::Read(const std::string& name) const {
                                             absl::StrJoin(names(), ", ")));
   }
   const std::string where = absl::StrCat(path_, ": array '", name, "'");
-  absl::StatusOr<std::string> bytes = Unpack(found->second);
+  absl::StatusOr<std::string> bytes =
+      zip_.Read(zip_.members()[found->second], max_array_bytes_);
   if (!bytes.ok()) return Annotate(bytes.status(), where);
   absl::StatusOr<NamedTensor> tensor = ParseNpy(*std::move(bytes));
   if (!tensor.ok()) return Annotate(tensor.status(), where);

@@ -34,14 +34,14 @@ absl::Status NpzWriter::Write(absl::string_view bytes) {
 absl::Status NpzWriter::Begin(const std::string& name, DType dtype,
                               std::span<const int64_t> shape) {
   if (name.empty() || absl::StrContains(name, '/') || name.size() > 1000 ||
-      std::ranges::find(members_, name, &NpzMember::name) != members_.end()) {
+      std::ranges::find(members_, name, &ZipMember::name) != members_.end()) {
     return absl::InvalidArgumentError(
         absl::StrCat("an array of an .npz file cannot have the name '", name,
                      "', or has it already"));
   }
   GANDEM_ASSIGN_OR_RETURN(const NpyHeader header, MakeNpyHeader(dtype, shape));
   GANDEM_RETURN_IF_ERROR(EndMember());
-  NpzMember member = {.name = name,
+  ZipMember member = {.name = name,
                       .bytes = header.text.size() + header.data_bytes,
                       .header_offset = position_};
   const std::string file_name = name + ".npy";
@@ -85,7 +85,7 @@ absl::Status NpzWriter::EndMember() {
         "array '", members_.back().name, "' lacks ", missing_bytes_, " bytes"));
   }
   if (members_.empty()) return absl::OkStatus();
-  const NpzMember& member = members_.back();
+  const ZipMember& member = members_.back();
   return Write(zip::Pack(zip::kDescriptorSignature, member.crc32, member.bytes,
                          member.bytes));
 }
@@ -93,7 +93,7 @@ absl::Status NpzWriter::EndMember() {
 absl::Status NpzWriter::Finish() {
   GANDEM_RETURN_IF_ERROR(EndMember());
   const uint64_t begin = position_;
-  for (const NpzMember& member : members_) {
+  for (const ZipMember& member : members_) {
     const std::string name = member.name + ".npy";
     const std::string extra =
         Extra64(member.bytes, member.bytes, member.header_offset);

@@ -2,11 +2,11 @@
 //
 // Tar archives of many small files (POSIX ustar), written one file after the
 // other and read by offset. GNU tar and Python's tarfile read what we write; we
-// read what they write, long names left unresolved (their order is what
-// counts).
+// read what they write, with GNU's and pax's long names and large sizes. Names
+// are only names: nothing is written where they point to.
 //
-// Owner: the caller. Thread safety: one thread per object.
-// Errors: those of common/files/file.h.
+// Owner: the caller. Thread safety: one thread per object; functions are pure.
+// Errors: those of common/files/file.h and pipeline/random_access_file.h.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +17,12 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/files/file_writer.h"
+#include "pipeline/random_access_file.h"
 
 namespace gandem {
+
+// A file begins with a header of one block, and fills the last of its blocks.
+inline constexpr int64_t kTarBlockBytes = 512;
 
 struct TarMember {
   std::string name;
@@ -26,14 +30,9 @@ struct TarMember {
   int64_t size = 0;
 };
 
-// Regular files in their order.
+// Regular files in their order; links are left out.
 //   DATA_LOSS  damaged, cut off, or no tar archive at all.
-absl::StatusOr<std::vector<TarMember>> ListTar(const std::string& path);
-
-// The member's bytes.
-//   DATA_LOSS  the archive has become shorter.
-absl::StatusOr<std::string> ReadTarMember(const std::string& path,
-                                          const TarMember& member);
+absl::StatusOr<std::vector<TarMember>> ListTar(const RandomAccessFile& file);
 
 class TarWriter {
  public:
@@ -41,6 +40,9 @@ class TarWriter {
 
   // `name` has 1 to 100 bytes.
   absl::Status Add(absl::string_view name, absl::string_view contents);
+
+  // All that was written so far: the header of the next file begins there.
+  const FileSummary& written() const { return file_.written(); }
 
   // Makes the archive complete and survive a crash (the caller syncs the
   // folder). Nothing may be called after it.

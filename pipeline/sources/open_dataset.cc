@@ -1,73 +1,360 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/sources/open_dataset.h"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "absl/strings/string_view.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/files/sha256.h"
 #include "common/status.h"
-#include "pipeline/sources/idx_dataset.h"
+#include "pipeline/fitted_images.h"
+#include "pipeline/formats/exclude_list.h"
+#include "pipeline/formats/idx_reader.h"
+#include "pipeline/remote/remote_store.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/half_images.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/left_out_images.h"
+#include "pipeline/sources/memory_images.h"
+#include "pipeline/sources/parquet_images.h"
 #include "pipeline/transforms.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
 namespace {
 
-// `field` of the config names the images.
-absl::StatusOr<std::unique_ptr<Dataset>> OpenFitted(const DataConfig& config,
-                                                    absl::string_view field,
-                                                    const std::string& images,
-                                                    const std::string& labels) {
-  // Read twice, so that what is wrong with them has their field's name.
-  if (!labels.empty()) {
-    const auto read = ReadIdxLabels(labels, config.num_classes());
-    GANDEM_RETURN_IF_ERROR(Annotate(read.status(), "data.idx_labels"));
+using Source = std::unique_ptr<ImageStore>;
+
+// Of a list of images to leave out.
+constexpr int64_t kMaxExcludeBytes = 64 << 20;
+
+absl::string_view ImagesField(const DataConfig& config) {
+  return config.source().empty() ? "data.idx_images" : "data.source";
+}
+
+// Those of all images, max_images or not.
+absl::Status CheckLabels(const std::vector<int64_t>& labels,
+                         const DataConfig& config) {
+  const int64_t num_classes = config.num_classes();
+  if (num_classes == 0) return absl::OkStatus();
+  const std::string where =
+      ShownUrl(config.source().empty() && !config.idx_labels().empty()
+                   ? config.idx_labels()
+                   : ImagesPath(config));
+  for (size_t i = 0; i < labels.size(); ++i) {
+    const int64_t label = labels[i];
+    if (label == kNoLabel) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, " has no labels, and data.num_classes is ", num_classes,
+          ": set it to 0 for networks that are not told them"));
+    }
+    if (label >= num_classes) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          where, ": image ", i, " has label ", label, ", data.num_classes is ",
+          num_classes, ": set it to the number of classes of the file"));
+    }
   }
-  absl::StatusOr<std::unique_ptr<Dataset>> dataset =
-      OpenSource(SourceUse::kTrain, {.path = images,
-                                     .labels_path = labels,
-                                     .max_images = config.max_images(),
-                                     .num_classes = config.num_classes()});
-  if (!dataset.ok()) return Annotate(dataset.status(), field);
-  return config.fit() == PAD
-             ? PadTo(*std::move(dataset), config.image_size())
-             : ResizeTo(*std::move(dataset), config.image_size());
+  return absl::OkStatus();
+}
+
+std::vector<int64_t> LabelsOf(const ImageStore& source) {
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < source.size(); ++i) {
+    labels.push_back(source.LabelOf(i));
+  }
+  return labels;
+}
+
+// What is kept of files that are read in pieces.
+void UseCaches(const DataConfig& config) {
+  ProcessRemoteStore().SetCaches({.block_bytes = config.memory_bytes() / 2,
+                                  .disk_folder = config.cache_dir(),
+                                  .disk_bytes = config.cache_bytes()});
+  SetRowGroupMemory(config.memory_bytes() / 4);
+}
+
+absl::StatusOr<std::vector<std::string>> ReadExcludeList(
+    const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(config.exclude(), kMaxExcludeBytes));
+  Sha256 hash;
+  hash.Update(text);
+  const std::string sha256 = hash.Finish();
+  if (!config.exclude_sha256().empty() && sha256 != config.exclude_sha256()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "'", config.exclude(),
+        "' is not the list that the run began with: ", "its SHA-256 is ",
+        sha256, ", data.exclude_sha256 is ", config.exclude_sha256(),
+        "; put that list back, or begin another run with the new one (another ",
+        "--run_dir)"));
+  }
+  auto keys = ParseExcludeList(text);
+  if (!keys.ok()) return Annotate(keys.status(), config.exclude());
+  return keys;
+}
+
+// "'a', 'b', 'c' and 4 others"
+std::string SomeOf(const std::vector<std::string>& keys) {
+  constexpr size_t kSome = 3;
+  const size_t some = std::min(kSome, keys.size());
+  std::string text = absl::StrCat(
+      "'", absl::StrJoin(keys.begin(), keys.begin() + some, "', '"), "'");
+  if (some < keys.size()) {
+    absl::StrAppend(&text, " and ", keys.size() - some, " others");
+  }
+  return text;
+}
+
+// The places of data.source's images that data.exclude names.
+absl::StatusOr<std::vector<int64_t>> LeftOutOf(const ImageStore& source,
+                                               const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> keys,
+                          ReadExcludeList(config));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> places,
+                          FindImages(source, keys));
+  const auto share =
+      static_cast<double>(places.size()) / static_cast<double>(source.size());
+  if (share > config.max_excluded()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        places.size(), " of ", source.size(), " images are left out (",
+        SomeOf(keys), "), more than the share of ", config.max_excluded(),
+        ": look at them, and if that is right set data.max_excluded to ",
+        absl::StrFormat("%.3g", share * 1.01)));
+  }
+  return places;
+}
+
+absl::StatusOr<Source> WithoutExcluded(Source source,
+                                       const DataConfig& config) {
+  if (config.exclude().empty()) return source;
+  auto left_out = LeftOutOf(*source, config);
+  if (!left_out.ok()) return Annotate(left_out.status(), "data.exclude");
+  return left_out->empty() ? std::move(source)
+                           : LeaveOut(std::move(source), *left_out);
+}
+
+absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
+  absl::StatusOr<Source> source = OpenSource(config.source());
+  if (!source.ok()) return Annotate(source.status(), "data.source");
+  return source;
+}
+
+absl::StatusOr<Source> OpenStored(const DataConfig& config) {
+  UseCaches(config);
+  if (!config.source().empty()) {
+    GANDEM_ASSIGN_OR_RETURN(Source source, OpenWhole(config));
+    return WithoutExcluded(std::move(source), config);
+  }
+  if (!config.idx_labels().empty()) {
+    // Read twice, so that what is wrong with them has their field's name.
+    const auto labels = ReadIdx(config.idx_labels(), /*num_dimensions=*/1);
+    GANDEM_RETURN_IF_ERROR(Annotate(labels.status(), "data.idx_labels"));
+  }
+  absl::StatusOr<Source> source =
+      OpenIdx(config.idx_images(), config.idx_labels());
+  if (!source.ok()) return Annotate(source.status(), "data.idx_images");
+  return source;
+}
+
+// `inputs`: those that are to be translated.
+Source HalfFor(const DataConfig& config, Source source, bool inputs) {
+  if (config.side_by_side() == DataConfig::NO_PAIRS) return source;
+  const bool left = (config.side_by_side() == DataConfig::INPUT_LEFT) == inputs;
+  return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
+}
+
+absl::StatusOr<Source> OpenInputs(const DataConfig& config) {
+  UseCaches(config);
+  if (config.side_by_side() != DataConfig::NO_PAIRS) {
+    GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
+    return HalfFor(config, std::move(source), /*inputs=*/true);
+  }
+  const bool idx = config.inputs().empty();
+  absl::StatusOr<Source> source =
+      idx ? OpenIdx(config.idx_inputs(), "") : OpenSource(config.inputs());
+  if (!source.ok()) {
+    return Annotate(source.status(), idx ? "data.idx_inputs" : "data.inputs");
+  }
+  if (config.exclude().empty()) return source;
+  // Those that belong to images that are left out are, too.
+  GANDEM_ASSIGN_OR_RETURN(const Source images, OpenWhole(config));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> left_out,
+                          LeftOutOf(*images, config));
+  // Else they are no pairs, which JoinPairs says.
+  if (left_out.empty() || (*source)->size() != images->size()) return source;
+  return LeaveOut(*std::move(source), left_out);
+}
+
+std::optional<ResizeKernel> KernelOf(DataConfig::Kernel kernel) {
+  switch (kernel) {
+    case DataConfig::BICUBIC:
+      return ResizeKernel::kBicubic;
+    case DataConfig::LANCZOS:
+      return ResizeKernel::kLanczos;
+    case DataConfig::BILINEAR:
+      return ResizeKernel::kBilinear;
+    case DataConfig::BOX:
+      return ResizeKernel::kBox;
+    case DataConfig::AREA:
+      break;
+  }
+  return std::nullopt;
+}
+
+CropPlace CropOf(DataConfig::Crop crop) {
+  switch (crop) {
+    case DataConfig::CENTER:
+      return CropPlace::kCenter;
+    case DataConfig::RANDOM:
+      return CropPlace::kRandom;
+    case DataConfig::NONE:
+      break;
+  }
+  return CropPlace::kAll;
+}
+
+// As in ImageUnits; `config` is resolved.
+int64_t WindowOf(const DataConfig& config) {
+  return config.order() == DataConfig::SHARDS ? config.shuffle_window() : 0;
+}
+
+// `config` is resolved.
+Fitting FittingOf(const DataConfig& config) {
+  return {.size = config.image_size(),
+          .channels = DataShapeOf(config).image.channels,
+          .pad = config.fit() == PAD,
+          .crop = CropOf(config.crop()),
+          .kernel = KernelOf(config.resize()),
+          .flip = config.horizontal_flip(),
+          .max_images = config.max_images(),
+          .shuffle_window = WindowOf(config),
+          .if_unreadable = AdviceOnUnreadable(config)};
+}
+
+struct OpenedImages {
+  std::unique_ptr<Dataset> dataset;
+  Fitting fitting;
+};
+
+absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(Source source, OpenImages(config));
+  GANDEM_RETURN_IF_ERROR(CheckLabels(LabelsOf(*source), config));
+  DataConfig resolved = config;
+  const absl::Status looked = ResolveData(*source, resolved);
+  if (!looked.ok()) return Annotate(looked, ImagesField(config));
+  OpenedImages images = {.dataset = nullptr, .fitting = FittingOf(resolved)};
+  GANDEM_ASSIGN_OR_RETURN(
+      images.dataset, FittedImages::Create(std::move(source), images.fitting));
+  return images;
 }
 
 }  // namespace
 
-absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
-    const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                          OpenFitted(config, "data.idx_images",
-                                     config.idx_images(), config.idx_labels()));
-  return std::shared_ptr<const Dataset>(std::move(dataset));
+std::string AdviceOnUnreadable(const DataConfig& config) {
+  if (config.source().empty()) return "";
+  return absl::StrCat(
+      "repair or remove it; or leave it out: `gandem dataset verify '",
+      ShownUrl(config.source()),
+      "' --exclude bad.txt` lists all such images, and ",
+      "`gandem train` leaves them out of a new run by --set "
+      "data.exclude=bad.txt");
 }
 
-absl::StatusOr<std::vector<uint8_t>> ReadDatasetLabels(
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
     const DataConfig& config) {
-  if (config.idx_labels().empty()) return std::vector<uint8_t>();
-  GANDEM_ASSIGN_OR_RETURN(
-      std::vector<uint8_t> labels,
-      ReadIdxLabels(config.idx_labels(), config.num_classes()));
+  GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
+  return HalfFor(config, std::move(source), /*inputs=*/false);
+}
+
+void ResolveOrder(DataConfig& config) {
+  if (config.has_order()) return;
+  config.set_order(absl::StrContains(config.source(), "://")
+                       ? DataConfig::SHARDS
+                       : DataConfig::GLOBAL);
+}
+
+absl::Status ResolveData(const ImageStore& source, DataConfig& config) {
+  if (config.source().empty()) return absl::OkStatus();
+  if (config.channels() == 0) {
+    const absl::StatusOr<int64_t> channels = ChannelsOf(source);
+    if (!channels.ok()) {
+      return WithAdvice(channels.status(), AdviceOnUnreadable(config));
+    }
+    config.set_channels(*channels);
+  }
+  if (!config.has_fit()) {
+    const std::optional<ImageShape> shape = source.common_shape();
+    const int64_t side =
+        shape.has_value() ? std::max(shape->height, shape->width) : 0;
+    const bool pads = source.kind() == kIdxKind &&
+                      side <= config.image_size() &&
+                      2 * side > config.image_size();
+    config.set_fit(pads ? PAD : RESIZE);
+  }
+  ResolveOrder(config);
+  if (!config.has_crop()) config.set_crop(DataConfig::CENTER);
+  if (!config.has_resize()) config.set_resize(DataConfig::BICUBIC);
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
+    const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(OpenedImages images, OpenFitted(config));
+  return std::shared_ptr<const Dataset>(std::move(images.dataset));
+}
+
+absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config) {
+  std::vector<int64_t> labels;
+  Source source;
+  if (!config.source().empty()) {
+    GANDEM_ASSIGN_OR_RETURN(source, OpenStored(config));
+    labels = LabelsOf(*source);
+  } else if (!config.idx_labels().empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const IdxArray read,
+                            ReadIdx(config.idx_labels(), /*num_dimensions=*/1));
+    labels.assign(read.values.begin(), read.values.end());
+  }
+  if (labels.empty()) return DatasetLabels();
+  GANDEM_RETURN_IF_ERROR(CheckLabels(labels, config));
+  if (labels.front() == kNoLabel) return DatasetLabels();
   const auto limit = static_cast<size_t>(config.max_images());
   if (limit > 0 && limit < labels.size()) labels.resize(limit);
-  return labels;
+  DataConfig resolved = config;
+  ResolveOrder(resolved);
+  ImageUnits units = {.size = std::ssize(labels), .window = WindowOf(resolved)};
+  if (source != nullptr) units = UnitsOf(*source, units.size, units.window);
+  return DatasetLabels{.labels = std::move(labels), .units = std::move(units)};
+}
+
+absl::StatusOr<std::string> HashOfInputs(const DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(const Source inputs, OpenInputs(config));
+  return inputs->ContentHash();
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config) {
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> images,
-                          OpenFitted(config, "data.idx_images",
-                                     config.idx_images(), config.idx_labels()));
+  GANDEM_ASSIGN_OR_RETURN(OpenedImages images, OpenFitted(config));
+  GANDEM_ASSIGN_OR_RETURN(Source source, OpenInputs(config));
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<Dataset> inputs,
-      OpenFitted(config, "data.idx_inputs", config.idx_inputs(), ""));
+      FittedImages::Create(std::move(source), images.fitting));
   absl::StatusOr<std::unique_ptr<Dataset>> pairs =
-      JoinPairs(std::move(images), std::move(inputs));
+      JoinPairs(std::move(images.dataset), std::move(inputs));
   if (!pairs.ok()) {
-    return Annotate(pairs.status(), "data.idx_images and data.idx_inputs");
+    return Annotate(
+        pairs.status(),
+        absl::StrCat(ImagesField(config), " and data.",
+                     config.inputs().empty() ? "idx_inputs" : "inputs"));
   }
   return std::shared_ptr<const Dataset>(*std::move(pairs));
 }

@@ -1,33 +1,67 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dataset that a config asks for: reader, max_images and transform.
+// The dataset that a config asks for: source, fitting, pairs.
 //
 // Owner: the caller shares it. Thread safety: see dataset.h.
-// Errors: those of OpenSource, PadTo, ResizeTo and JoinPairs, with the name of
-// the field whose file is at fault.
+// Errors: those of OpenSource, FittedImages and JoinPairs, with the name of the
+// field whose file is at fault, and
+//   INVALID_ARGUMENT  labels that data.num_classes has no room for, or none.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
 #include "pipeline/dataset.h"
+#include "pipeline/image_store.h"
 
 namespace gandem {
 
 class DataConfig;
 
+// The images as they are stored: of data.source or data.idx_images, without
+// those that data.exclude names; where they are pairs side by side, those that
+// are made.
+//   FAILED_PRECONDITION  the list is not that of data.exclude_sha256.
+//   INVALID_ARGUMENT     it names what is not there, or more than
+//                        data.max_excluded of the images.
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
+    const DataConfig& config);
+
+// Writes down what `source`, which is data.source's, decides where the config
+// does not: channels, fit, crop, resize, order. IDX images between half of
+// image_size and all of it are padded (MNIST's to 32), all others are cropped
+// in the middle and resized.
+absl::Status ResolveData(const ImageStore& source, DataConfig& config);
+
+// What to do about an image that cannot be read (WithAdvice of
+// pipeline/image_store.h); "" where there is no data.source.
+std::string AdviceOnUnreadable(const DataConfig& config);
+
+// What of it needs no look at the images: data.order, which is SHARDS where
+// data.source is an address (has ://), else GLOBAL.
+void ResolveOrder(DataConfig& config);
+
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config);
 
-// The labels of its images; empty: it has none.
-absl::StatusOr<std::vector<uint8_t>> ReadDatasetLabels(
-    const DataConfig& config);
+struct DatasetLabels {
+  std::vector<int64_t> labels = {};  // empty: it has none
+  ImageUnits units = {};             // as Dataset::Units
+};
 
-// With idx_inputs: each image followed by the one that it is made of, as
+// The labels of its images.
+absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config);
+
+// Where images are translated: each followed by the one that it is made of, as
 // further channels.
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config);
+
+// SHA-256 in hex of what is to be translated: of the file data.idx_inputs, or
+// of the images that stand for it (ImageStore::ContentHash).
+absl::StatusOr<std::string> HashOfInputs(const DataConfig& config);
 
 }  // namespace gandem

@@ -41,6 +41,7 @@ constexpr char kTrainExamples[] =
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/b \\\n"
     "      --set rounds=200 --set schedule.lag=0\n"
+    "  gandem train recipes/dcgan_64.textproto --run_dir runs/p --data photos\n"
     "  gandem train recipes/mlp_smoke.textproto --run_dir runs/c --colocated\n"
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/d \\\n"
     "      --evaluate_every 1000 --evaluate_args \"--num 10000\"\n";
@@ -66,6 +67,21 @@ constexpr char kCertificatesExamples[] =
     "Examples:\n"
     "  gandem certificates certs --host alpha,10.0.0.1 --host beta,10.0.0.2\n"
     "  gandem certificates certs --revoke beta\n";
+
+constexpr char kSimulateExamples[] =
+    "docs/prefetch.md says what a trace is, and what the table says.\n"
+    "\n"
+    "Example:\n"
+    "  gandem simulate pipeline link.trace --memory_bytes 134217728\n";
+
+constexpr char kDatasetExamples[] =
+    "docs/data.md says what SOURCE may be.\n"
+    "\n"
+    "Examples:\n"
+    "  gandem dataset show photos --recipe recipes/dcgan_64.textproto\n"
+    "  gandem dataset verify 'shards/train-{000000..000009}.tar'\n"
+    "  gandem dataset verify photos --exclude bad.txt\n"
+    "  gandem dataset pack photos -o packed --resize 64 --exclude bad.txt\n";
 
 constexpr char kExplainExamples[] =
     "Examples:\n"
@@ -103,6 +119,8 @@ struct Parser {
     AddReport();
     AddWatch();
     AddCertificates();
+    AddDataset();
+    AddSimulate();
     // ParseCommandLine hands their arguments on.
     for (const auto& [name, description] : kEvaluationCommands) {
       app.add_subcommand(name, description);
@@ -127,6 +145,11 @@ struct Parser {
                      "Folder of the run: checkpoints, samples, metrics, logs. "
                      "A run that it has goes on")
         ->required();
+    train_command->add_option(
+        "--data", train.data,
+        "Images in place of the recipe's: a folder, a zip, tar shards, "
+        "Parquet, "
+        "CIFAR, IDX, npz; here, http://, https:// or s3:// (docs/data.md)");
     train_command
         ->add_option("--set", train.sets,
                      "Changes a field of the recipe: path.to.field=value")
@@ -186,6 +209,81 @@ struct Parser {
                             "Judge what there is, do not wait for more");
   }
 
+  void AddDataset() {
+    dataset_command = app.add_subcommand(
+        "dataset", "Show what a source of images is, read or pack all of it");
+    dataset_command->footer(kDatasetExamples);
+    dataset_command->require_subcommand(1);
+    CLI::App* const show = dataset_command->add_subcommand(
+        "show",
+        "Count, classes, sizes, colors, and 64 images as training sees them");
+    verify_command = dataset_command->add_subcommand(
+        "verify", "Read every image and name each that cannot be read");
+    pack_command = dataset_command->add_subcommand(
+        "pack", "Write the images into tar shards with an index");
+    for (CLI::App* const command : {show, verify_command, pack_command}) {
+      command->add_option("SOURCE", dataset.source, "Images of any kind")
+          ->required();
+      command->add_option("--exclude", dataset.exclude,
+                          command == verify_command
+                              ? "Write those that cannot be read into this "
+                                "list, for data.exclude"
+                              : "List of images to leave out");
+    }
+    AddPack();
+    show->add_option("--recipe", dataset.recipe,
+                     "Recipe that says how training sees them");
+    show->add_option("--image_size", dataset.image_size,
+                     "Height and width without a recipe")
+        ->check(CLI::Range(1, 4096))
+        ->capture_default_str();
+    show->add_option("-o,--output", dataset.output, "PNG of 64 images")
+        ->capture_default_str();
+  }
+
+  void AddPack() {
+    pack_command
+        ->add_option("-o,--output", dataset.output,
+                     "Folder for the shards, new or of this command before: "
+                     "it goes on then")
+        ->required();
+    pack_command
+        ->add_option("--shard_bytes", dataset.shard_bytes,
+                     "Bytes of images in a shard, at most")
+        ->check(AtLeastOne())
+        ->capture_default_str();
+    CLI::Option* const resize =
+        pack_command
+            ->add_option("--resize", dataset.resize,
+                         "Height and width of all images, as PNG, by Pillow's "
+                         "bicubic kernel [as they are]")
+            ->check(CLI::Range(1, 4096));
+    pack_command
+        ->add_option("--crop", dataset.crop,
+                     "What of them is resized. CENTER: the largest square in "
+                     "the middle; NONE: all, stretched")
+        ->check(CLI::IsMember({"CENTER", "NONE"}))
+        ->needs(resize)
+        ->capture_default_str();
+  }
+
+  void AddSimulate() {
+    simulate_command = app.add_subcommand(
+        "simulate", "Play settings against what a run went through");
+    simulate_command->footer(kSimulateExamples);
+    simulate_command->require_subcommand(1);
+    CLI::App* const pipeline = simulate_command->add_subcommand(
+        "pipeline", "What a trainer loses by waiting for images");
+    pipeline->footer(kSimulateExamples);
+    pipeline->add_option("TRACE", simulate.trace, "Pipeline trace")->required();
+    pipeline
+        ->add_option("--memory_bytes", simulate.memory_bytes,
+                     "For all samples that wait: half of data.memory_bytes")
+        ->check(AtLeastOne())
+        ->capture_default_str();
+    pipeline->add_flag("--json", simulate.json, "Print JSON");
+  }
+
   void AddStatus() {
     status_command =
         app.add_subcommand("status", "Show how far a run is, live or not");
@@ -241,6 +339,10 @@ struct Parser {
   CLI::App* report_command = nullptr;
   CLI::App* watch_command = nullptr;
   CLI::App* certificates_command = nullptr;
+  CLI::App* dataset_command = nullptr;
+  CLI::App* verify_command = nullptr;
+  CLI::App* pack_command = nullptr;
+  CLI::App* simulate_command = nullptr;
   CLI::App* explain_command = nullptr;
   TrainOptions train;
   std::string bind_cores = "auto";
@@ -248,6 +350,8 @@ struct Parser {
   ReportOptions report;
   WatchOptions watch;
   CertificatesOptions certificates;
+  DatasetOptions dataset;
+  SimulateOptions simulate;
   ExplainOptions explain;
 };
 
@@ -303,6 +407,15 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
   if (parser.report_command->parsed()) return parser.report;
   if (parser.watch_command->parsed()) return parser.watch;
   if (parser.certificates_command->parsed()) return parser.certificates;
+  if (parser.dataset_command->parsed()) {
+    if (parser.verify_command->parsed()) {
+      parser.dataset.action = DatasetAction::kVerify;
+    } else if (parser.pack_command->parsed()) {
+      parser.dataset.action = DatasetAction::kPack;
+    }
+    return parser.dataset;
+  }
+  if (parser.simulate_command->parsed()) return parser.simulate;
   return parser.explain;
 }
 
@@ -317,6 +430,9 @@ std::vector<std::string> AllFlags() {
   add(parser.app, "gandem ");
   for (const CLI::App* const command : parser.app.get_subcommands({})) {
     add(*command, command->get_name() + " ");
+    for (const CLI::App* const part : command->get_subcommands({})) {
+      add(*part, absl::StrCat(command->get_name(), " ", part->get_name(), " "));
+    }
   }
   return flags;
 }

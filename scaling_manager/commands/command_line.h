@@ -17,6 +17,8 @@ namespace gandem {
 struct TrainOptions {
   std::string recipe;
   std::string run_dir;
+  std::string
+      data;  // of any kind, in place of the recipe's; empty: the recipe's
   std::vector<std::string> sets;  // "path.to.field=value"
   bool colocated = false;
   bool external = false;
@@ -62,6 +64,31 @@ struct CertificatesOptions {
   std::string revoke = {};  // the name of a certificate; empty: make some
 };
 
+enum class DatasetAction { kShow, kVerify, kPack };
+
+// `gandem dataset show SOURCE`, `verify SOURCE` and `pack SOURCE`.
+struct DatasetOptions {
+  DatasetAction action = DatasetAction::kShow;
+  std::string source;
+  // A list of images to leave out, which verify writes; empty: none.
+  std::string exclude;
+  // Of show.
+  std::string recipe;       // whose data section says what training sees
+  int64_t image_size = 64;  // where there is no recipe
+  std::string output = "dataset.png";  // of pack: a folder
+  // Of pack.
+  int64_t shard_bytes = int64_t{1} << 28;
+  int64_t resize = 0;           // 0: images are copied as they are stored
+  std::string crop = "CENTER";  // or NONE
+};
+
+// `gandem simulate pipeline TRACE`.
+struct SimulateOptions {
+  std::string trace;
+  int64_t memory_bytes = int64_t{256} << 20;  // of samples that wait
+  bool json = false;
+};
+
 struct ExplainOptions {
   std::string field;  // empty: list all
 };
@@ -71,9 +98,10 @@ struct NoCommand {
   int exit_code = 0;
 };
 
-using Command = std::variant<NoCommand, TrainOptions, StatusOptions,
-                             ReportOptions, WatchOptions, EvaluationOptions,
-                             CertificatesOptions, ExplainOptions>;
+using Command =
+    std::variant<NoCommand, TrainOptions, StatusOptions, ReportOptions,
+                 WatchOptions, EvaluationOptions, CertificatesOptions,
+                 DatasetOptions, SimulateOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

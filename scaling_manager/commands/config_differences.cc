@@ -23,7 +23,13 @@ constexpr absl::string_view kMayDiffer[] = {
     "checkpoint",
     "samples",
     "control",
+    "data.cache_bytes",
+    "data.cache_dir",
+    "data.memory_bytes",
     "data.prefetch_batches",
+    // data.exclude_sha256 says which images, these how they are found.
+    "data.exclude",
+    "data.max_excluded",
     "generator.workers",
     "discriminator.workers",
     "exchange.cache_bytes",

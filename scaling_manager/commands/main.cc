@@ -27,9 +27,13 @@
 #include "common/process/standard_streams.h"
 #include "common/status.h"
 #include "pipeline/formats/idx_reader.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/open_dataset.h"
 #include "scaling_manager/commands/certificates_command.h"
 #include "scaling_manager/commands/command_line.h"
+#include "scaling_manager/commands/dataset_command.h"
 #include "scaling_manager/commands/run_status.h"
+#include "scaling_manager/commands/simulate_command.h"
 #include "scaling_manager/commands/train_command.h"
 #include "scaling_manager/commands/watch_command.h"
 #include "scaling_manager/coordinator/run_files.h"
@@ -69,9 +73,18 @@ int Run(const StatusOptions& options) {
 
 // 0 where the dataset is not on this machine.
 int64_t DatasetImages(const DataConfig& data) {
-  const auto shape = ReadIdxShape(data.idx_images(), /*num_dimensions=*/3);
-  if (!shape.ok()) return 0;
-  const int64_t images = shape->front();
+  int64_t images = 0;
+  if (data.source().empty()) {
+    const auto shape = ReadIdxShape(data.idx_images(), /*num_dimensions=*/3);
+    if (!shape.ok()) return 0;
+    images = shape->front();
+  } else {
+    // A report waits for no network.
+    if (IsUrl(data.source())) return 0;
+    const auto source = OpenImages(data);
+    if (!source.ok()) return 0;
+    images = (*source)->size();
+  }
   return data.max_images() > 0 ? std::min(images, data.max_images()) : images;
 }
 
@@ -131,6 +144,25 @@ int Run(const EvaluationOptions& options) {
   pointers.push_back(nullptr);
   execv(binary.c_str(), pointers.data());
   return End(FileError(errno, "cannot execute", binary));
+}
+
+int Run(const DatasetOptions& options) {
+  if (options.action == DatasetAction::kShow) {
+    return End(ShowDataset(options, std::cout, std::cerr),
+               "gandem dataset show");
+  }
+  if (options.action == DatasetAction::kPack) {
+    BlockSignals({SIGINT, SIGTERM});
+    return End(PackDataset(options, std::cout, std::cerr),
+               "gandem dataset pack");
+  }
+  const auto exit_code = VerifyDataset(options, std::cout, std::cerr);
+  return exit_code.ok() ? *exit_code
+                        : End(exit_code.status(), "gandem dataset verify");
+}
+
+int Run(const SimulateOptions& options) {
+  return End(SimulatePipeline(options, std::cout), "gandem simulate pipeline");
 }
 
 int Run(const ExplainOptions& options) {

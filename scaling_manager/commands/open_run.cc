@@ -18,6 +18,8 @@
 #include "common/files/utf8.h"
 #include "common/process/cores.h"
 #include "common/status.h"
+#include "pipeline/interruptible_reads.h"
+#include "pipeline/sources/image_sources.h"
 #include "scaling_manager/commands/config_differences.h"
 #include "scaling_manager/commands/run_dataset.h"
 #include "scaling_manager/coordinator/run_files.h"
@@ -78,11 +80,72 @@ absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
   return cores;
 }
 
-// The effective one.
-absl::StatusOr<RunConfig> LoadConfig(const std::string& recipe,
-                                     const TrainOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig given,
-                          ParseRunConfig(recipe, options.recipe, options.sets));
+// What --data sets: the source alone names images then. A recipe that tells its
+// networks classes gets as many as the labels are.
+absl::StatusOr<std::vector<std::string>> DataSets(const std::string& recipe,
+                                                  const TrainOptions& options) {
+  std::vector<std::string> sets;
+  if (options.data.empty()) return sets;
+  for (const char* const field : {"idx_images", "idx_labels", "idx_inputs"}) {
+    sets.push_back(absl::StrCat("data.", field, "=\"\""));
+  }
+  sets.push_back(absl::StrCat("data.source=\"",
+                              absl::Utf8SafeCEscape(options.data), "\""));
+  RunConfig config;
+  ParseTextProto(recipe, options.recipe, config).IgnoreError();  // said later
+  if (config.data().num_classes() == 0) return sets;
+  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(options.data), "--data"));
+  const auto source = OpenSource(options.data);
+  if (!source.ok()) return Annotate(source.status(), "--data");
+  const int64_t num_classes = NumClasses(**source);
+  if (num_classes > 0) {
+    sets.push_back(absl::StrCat("data.num_classes=", num_classes));
+  }
+  return sets;
+}
+
+absl::StatusOr<RunConfig> ParseWithSets(const std::string& recipe,
+                                        const TrainOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets,
+                          DataSets(recipe, options));
+  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
+  return ParseRunConfig(recipe, options.recipe, sets);
+}
+
+// With --external the workers' machines may have a dataset that this one has
+// not: then all that is looked up in it must be given.
+absl::Status CheckUnseen(const DataConfig& data) {
+  if (!data.exclude().empty() && data.exclude_sha256().empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "data.exclude '", data.exclude(), "' is not on this machine: set ",
+        "data.exclude_sha256 to its SHA-256 (`sha256sum`)"));
+  }
+  if (data.channels() != 0 && data.has_fit() && data.has_crop() &&
+      data.has_resize()) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "data.source '", data.source(),
+      "' is not on this machine: set data.channels, data.fit, data.crop and ",
+      "data.resize, which are looked up in it otherwise"));
+}
+
+struct LoadedConfig {
+  RunConfig config;  // the effective one
+  std::string data;  // a line on a data.source; empty: there is none
+};
+
+absl::StatusOr<LoadedConfig> LoadConfig(const std::string& recipe,
+                                        const TrainOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseWithSets(recipe, options));
+  absl::StatusOr<std::string> data = LookAtSource(*given.mutable_data());
+  if (options.external && absl::IsNotFound(data.status())) {
+    GANDEM_RETURN_IF_ERROR(CheckUnseen(given.data()));
+    data = "";
+  }
+  GANDEM_RETURN_IF_ERROR(data);
+  // Networks may not be for the channels that were found.
+  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(given), options.recipe));
   RunConfig config = EffectiveConfig(given);
   if (options.colocated && (config.generator().workers() > 1 ||
                             config.discriminator().workers() > 1)) {
@@ -91,7 +154,7 @@ absl::StatusOr<RunConfig> LoadConfig(const std::string& recipe,
         "generator.workers=1 and discriminator.workers=1");
   }
   MakePathsAbsolute(*config.mutable_data());
-  return config;
+  return LoadedConfig{.config = std::move(config), .data = *std::move(data)};
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
@@ -216,16 +279,16 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .evaluate_every = options.evaluate_every};
 }
 
-}  // namespace
-
-absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+absl::StatusOr<RunSetup> Prepare(const TrainOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckFlags(options));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
                           EvaluateCores(options));
   GANDEM_ASSIGN_OR_RETURN(const std::string recipe,
                           ReadFile(options.recipe, kMaxTextProtoBytes));
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, LoadConfig(recipe, options));
+  GANDEM_ASSIGN_OR_RETURN(const LoadedConfig loaded,
+                          LoadConfig(recipe, options));
+  const RunConfig& config = loaded.config;
   GANDEM_RETURN_IF_ERROR(CheckData(config.data(), options.external));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
@@ -235,6 +298,7 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(run_dir));
   std::vector<std::string> notices = SetNotices(recipe, options);
+  if (!loaded.data.empty()) notices.insert(notices.begin(), loaded.data);
   GANDEM_ASSIGN_OR_RETURN(std::string resume,
                           CheckResume(run_dir, newest, config));
   if (!resume.empty()) notices.push_back(std::move(resume));
@@ -256,6 +320,15 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
                   .images_per_round = StepBatch(config.generator()),
                   .evaluate_cores = std::move(evaluate_cores),
                   .notices = std::move(notices)};
+}
+
+}  // namespace
+
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+  const InterruptibleReads reads;
+  absl::StatusOr<RunSetup> setup = Prepare(options);
+  GANDEM_RETURN_IF_ERROR(reads.Explain(setup.status()));
+  return setup;
 }
 
 }  // namespace gandem

@@ -1,30 +1,81 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/run_dataset.h"
 
-#include <array>
+#include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/string_view.h"
+#include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/files/text_proto.h"
 #include "common/process/file_probe.h"
 #include "common/status.h"
+#include "pipeline/remote/open_file.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/file_tree.h"
+#include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
 
 namespace gandem {
 namespace {
 
-struct DataFile {
-  absl::string_view field;
-  std::string path;  // empty: there is none
+// A path of the dataset.
+struct DataPath {
+  const char* field;
+  const std::string& (DataConfig::*get)() const;
+  std::string* (DataConfig::*mutable_path)();
+  bool is_source;  // of any kind, not an IDX file
 };
 
-std::array<DataFile, 3> FilesOf(const DataConfig& data) {
-  return {DataFile{"data.idx_images", data.idx_images()},
-          DataFile{"data.idx_labels", data.idx_labels()},
-          DataFile{"data.idx_inputs", data.idx_inputs()}};
+constexpr DataPath kDataPaths[] = {
+    {"data.idx_images", &DataConfig::idx_images,
+     &DataConfig::mutable_idx_images, false},
+    {"data.idx_labels", &DataConfig::idx_labels,
+     &DataConfig::mutable_idx_labels, false},
+    {"data.idx_inputs", &DataConfig::idx_inputs,
+     &DataConfig::mutable_idx_inputs, false},
+    {"data.source", &DataConfig::source, &DataConfig::mutable_source, true},
+    {"data.inputs", &DataConfig::inputs, &DataConfig::mutable_inputs, true},
+    {"data.exclude", &DataConfig::exclude, &DataConfig::mutable_exclude, false},
+};
+
+// A URL stays as it is.
+std::string AbsoluteOrUrl(const std::string& path) {
+  return IsUrl(path) ? path : AbsoluteName(path);
+}
+
+absl::Status ProbePaths(const DataConfig& data, absl::Duration limit) {
+  for (const DataPath& path : kDataPaths) {
+    const std::string& name = (data.*path.get)();
+    if (name.empty()) continue;
+    GANDEM_RETURN_IF_ERROR(Annotate(path.is_source || IsUrl(name)
+                                        ? ProbeSource(name, limit)
+                                        : ProbeFile(name, limit),
+                                    path.field));
+  }
+  return absl::OkStatus();
+}
+
+// Of files their SHA-256, of other sources their fingerprint.
+absl::StatusOr<std::string> ContentsOf(const std::string& name,
+                                       bool is_source) {
+  if (!is_source) return HashOfFile(name);
+  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenSource(name));
+  return source->Fingerprint();
+}
+
+// Writes down which list it is, if the config does not say it.
+absl::Status KnowExcludeList(DataConfig& data, absl::Duration limit) {
+  if (data.exclude().empty() || !data.exclude_sha256().empty()) {
+    return absl::OkStatus();
+  }
+  absl::Status probed = ProbeFile(data.exclude(), limit);
+  if (!probed.ok()) return Annotate(probed, "data.exclude");
+  GANDEM_ASSIGN_OR_RETURN(*data.mutable_exclude_sha256(),
+                          Sha256OfFile(data.exclude()));
+  return absl::OkStatus();
 }
 
 std::string RecordPath(const std::string& run_dir) {
@@ -32,34 +83,59 @@ std::string RecordPath(const std::string& run_dir) {
 }
 
 bool SameNames(const DataConfig& a, const DataConfig& b) {
-  return a.idx_images() == b.idx_images() && a.idx_labels() == b.idx_labels() &&
-         a.idx_inputs() == b.idx_inputs();
+  return std::ranges::all_of(kDataPaths, [&](const DataPath& path) {
+    return (a.*path.get)() == (b.*path.get)();
+  });
 }
 
 }  // namespace
 
+absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          ExpandShards(path));
+  // The others of many shards are beside the first.
+  return IsUrl(path) ? ProbeUrl(files.front())
+                     : ProbeFile(files.front(), limit);
+}
+
 void MakePathsAbsolute(DataConfig& data) {
-  data.set_idx_images(AbsoluteName(data.idx_images()));
-  data.set_idx_labels(AbsoluteName(data.idx_labels()));
-  data.set_idx_inputs(AbsoluteName(data.idx_inputs()));
+  for (const DataPath& path : kDataPaths) {
+    const std::string absolute = AbsoluteOrUrl((data.*path.get)());
+    *(data.*path.mutable_path)() = absolute;
+  }
+  data.set_cache_dir(AbsoluteOrUrl(data.cache_dir()));
+}
+
+absl::StatusOr<std::string> LookAtSource(DataConfig& data,
+                                         absl::Duration limit) {
+  if (data.source().empty()) return "";
+  ResolveOrder(data);
+  GANDEM_RETURN_IF_ERROR(KnowExcludeList(data, limit));
+  GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
+  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
+  absl::Status looked = ResolveData(*source, data);
+  if (!looked.ok()) return Annotate(looked, "data.source");
+  absl::StatusOr<std::string> text = DescribeSource(*source, data.source());
+  if (!text.ok()) {
+    return Annotate(WithAdvice(text.status(), AdviceOnUnreadable(data)),
+                    "data.source");
+  }
+  return absl::StrCat("data: ", *text);
 }
 
 absl::Status CheckDataset(const DataConfig& data, absl::Duration limit) {
-  for (const DataFile& file : FilesOf(data)) {
-    if (file.path.empty()) continue;
-    GANDEM_RETURN_IF_ERROR(Annotate(ProbeFile(file.path, limit), file.field));
-  }
-  return data.idx_inputs().empty() ? OpenDataset(data).status()
-                                   : OpenPairs(data).status();
+  GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
+  return HasPairs(data) ? OpenPairs(data).status() : OpenDataset(data).status();
 }
 
 absl::StatusOr<std::string> DatasetContents(const DataConfig& data) {
   std::string contents;
-  for (const DataFile& file : FilesOf(data)) {
-    if (file.path.empty()) continue;
-    const absl::StatusOr<std::string> hash = Sha256OfFile(file.path);
-    if (!hash.ok()) return Annotate(hash.status(), file.field);
-    absl::StrAppend(&contents, file.field, " ", *hash, "\n");
+  for (const DataPath& path : kDataPaths) {
+    const std::string& name = (data.*path.get)();
+    if (name.empty()) continue;
+    const absl::StatusOr<std::string> hash = ContentsOf(name, path.is_source);
+    if (!hash.ok()) return Annotate(hash.status(), path.field);
+    absl::StrAppend(&contents, path.field, " ", *hash, "\n");
   }
   return contents;
 }
@@ -86,9 +162,9 @@ absl::Status TakeMovedDataset(const std::string& run_dir,
   if (absl::IsNotFound(contents.status())) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(contents);
   if (*contents != recorded) return absl::OkStatus();
-  old.set_idx_images(data.idx_images());
-  old.set_idx_labels(data.idx_labels());
-  old.set_idx_inputs(data.idx_inputs());
+  for (const DataPath& path : kDataPaths) {
+    *(old.*path.mutable_path)() = (data.*path.get)();
+  }
   return absl::OkStatus();
 }
 

@@ -19,8 +19,21 @@ namespace gandem {
 // How long a file system may take to open a file.
 inline constexpr absl::Duration kOpenDatasetLimit = absl::Seconds(10);
 
-// Workers have other working directories.
+// Whether a source can be opened at all, before anybody tries who would wait
+// for ever. Errors of ProbeFile; of a URL those of ProbeUrl, whose deadlines
+// are its own.
+absl::Status ProbeSource(const std::string& path,
+                         absl::Duration limit = kOpenDatasetLimit);
+
+// Workers have other working directories. URLs stay as they are.
 void MakePathsAbsolute(DataConfig& data);
+
+// Where the config names a data.source: writes into `data` what depends on its
+// images (ResolveData of pipeline/sources/open_dataset.h) and the SHA-256 of
+// data.exclude, and returns a line that says what it is; else "". Errors are
+// those of CheckDataset.
+absl::StatusOr<std::string> LookAtSource(
+    DataConfig& data, absl::Duration limit = kOpenDatasetLimit);
 
 // Opens and reads it as the workers do, and gives it up again.
 //   NOT_FOUND ...      the system's error.
@@ -30,7 +43,8 @@ void MakePathsAbsolute(DataConfig& data);
 absl::Status CheckDataset(const DataConfig& data,
                           absl::Duration limit = kOpenDatasetLimit);
 
-// "FIELD SHA-256" of each file, a line each: equal texts are equal datasets.
+// "FIELD SHA-256" of each file or source (ImageStore::Fingerprint), a line
+// each: equal texts are equal datasets.
 absl::StatusOr<std::string> DatasetContents(const DataConfig& data);
 
 // Writes DatasetContents to run_dir/state/ for TakeMovedDataset.

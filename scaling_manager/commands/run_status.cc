@@ -20,6 +20,7 @@
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/coordinator/state_name.h"
+#include "scaling_manager/views/data_speeds.h"
 #include "scaling_manager/views/fleet_speeds.h"
 #include "scaling_manager/views/leading_ranks.h"
 #include "scaling_manager/views/progress.h"
@@ -58,6 +59,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
   const std::string text = NewestMetrics(run_dir);
   std::map<WorkerKey, RoundMetrics> newest;
   FleetSpeeds fleets;
+  DataSpeeds data;
   LeadingRanks leading;
   int64_t rounds = 0;
   double seconds = 0;
@@ -67,6 +69,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
     if (!metrics.has_value()) continue;
     newest[{metrics->role(), metrics->rank()}] = *metrics;
     fleets.Add(*metrics);
+    data.Add(*metrics);
     if (metrics->role() != GENERATOR || !leading.Leads(*metrics)) continue;
     ++rounds;
     seconds += metrics->round_seconds();
@@ -85,6 +88,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
   for (FleetStatus& fleet : fleets.Fleets()) {
     *reply.add_fleets() = std::move(fleet);
   }
+  data.Complete(reply);
 }
 
 absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
@@ -183,7 +187,7 @@ std::string RunStatusText(const std::string& run_dir,
   for (const WorkerStatus& worker : status.workers()) {
     absl::StrAppend(&text, WorkerText(worker), "\n");
   }
-  absl::StrAppend(&text, FleetTable(status));
+  absl::StrAppend(&text, FleetTable(status), DataLine(status));
   if (!status.detail().empty()) {
     absl::StrAppend(&text, "  ", status.detail(), "\n");
   }

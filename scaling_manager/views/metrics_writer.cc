@@ -41,6 +41,33 @@ absl::StatusOr<off_t> WholeLines(int fd, const std::string& path) {
   return 0;
 }
 
+// Of real images that are read ahead.
+void AddDataScalars(const DataMetrics& data,
+                    std::vector<EventWriter::Scalar>& scalars) {
+  const auto add = [&](absl::string_view name, double value) {
+    scalars.push_back({absl::StrCat("data/", name), value});
+  };
+  if (data.seconds() <= 0) return;
+  const auto rate = [&data](int64_t count) {
+    return static_cast<double>(count) / data.seconds();
+  };
+  const double stall = data.fetch_stall_seconds() +
+                       data.decode_stall_seconds() +
+                       data.transform_stall_seconds();
+  add("images_per_second", rate(data.images()));
+  add("stall_share", stall / data.seconds());
+  add("waiting_images", static_cast<double>(data.waiting_images()));
+  add("images_ahead", static_cast<double>(data.images_ahead()));
+  add("workers", data.workers());
+  if (data.fetches() == 0) return;
+  add("fetches", data.fetches());
+  add("stored_megabytes_per_second", 1e-6 * rate(data.stored_bytes()));
+  if (data.requests() == 0) return;
+  add("remote_megabytes_per_second", 1e-6 * rate(data.remote_bytes()));
+  add("retries", static_cast<double>(data.retries()));
+  add("hedges", static_cast<double>(data.hedges()));
+}
+
 std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   const std::string role = RoleName(m.role());
   std::vector<EventWriter::Scalar> scalars;
@@ -78,6 +105,7 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
       add("cache_fill", static_cast<double>(m.cache_images()) /
                             static_cast<double>(m.cache_capacity()));
     }
+    AddDataScalars(m.data(), scalars);
   }
   return scalars;
 }

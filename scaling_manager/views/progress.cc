@@ -72,6 +72,9 @@ std::vector<std::string> Fields(const ProgressView& view) {
                                      view.discriminator.loss()));
     fields.push_back(absl::StrFormat("lag %d", view.generator.lag()));
   }
+  if (status.data().wait_share() > kShownDataWait) {
+    fields.push_back(DataWaitText(status.data()));
+  }
   for (const FleetStatus& fleet : status.fleets()) {
     fields.push_back(FleetText(fleet));
   }
@@ -102,6 +105,7 @@ std::string Waiting(const StatusReply& status) {
 void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
   fleets_.Add(metrics);
+  data_.Add(metrics);
   if (!leading_.Leads(metrics)) return;
   first_loss_.try_emplace(metrics.role(), metrics.loss());
   if (metrics.role() == GENERATOR) generator_ = metrics;
@@ -145,6 +149,7 @@ void ProgressTracker::Complete(StatusReply& status) const {
   for (FleetStatus& fleet : fleets_.Fleets()) {
     *status.add_fleets() = std::move(fleet);
   }
+  data_.Complete(status);
 }
 
 ProgressView ProgressTracker::View(StatusReply status) const {
@@ -222,6 +227,9 @@ std::string ProgressLine(const ProgressView& view) {
     fields.push_back(absl::StrFormat("cache %d/%d",
                                      discriminator.cache_images(),
                                      discriminator.cache_capacity()));
+  }
+  if (status.data().wait_share() > kShownDataWait) {
+    fields.push_back(DataWaitText(status.data()));
   }
   for (const FleetStatus& fleet : status.fleets()) {
     fields.push_back(FleetText(fleet));

@@ -19,6 +19,7 @@
 #include "absl/time/time.h"
 #include "proto/control.pb.h"
 #include "proto/metrics.pb.h"
+#include "scaling_manager/views/data_speeds.h"
 #include "scaling_manager/views/fleet_speeds.h"
 #include "scaling_manager/views/leading_ranks.h"
 
@@ -40,7 +41,8 @@ class ProgressTracker {
   void AddMetrics(const RoundMetrics& metrics);
   // Measures the speed; call it a few times a second.
   void Observe(absl::Time now, int64_t run_epoch, int64_t completed_rounds);
-  // Fills images_per_second and eta_seconds (0: not known yet), and fleets.
+  // Fills images_per_second and eta_seconds (0: not known yet), fleets and
+  // data.
   void Complete(StatusReply& status) const;
   ProgressView View(StatusReply status) const;
   // Why a run whose rounds are done may be worth nothing: losses that are far
@@ -57,6 +59,7 @@ class ProgressTracker {
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
   std::map<Role, double> first_loss_ ABSL_GUARDED_BY(mu_);  // of this start
   FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
+  DataSpeeds data_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   // (time, completed rounds), oldest first; the last few seconds.
   std::deque<std::pair<absl::Time, int64_t>> seen_ ABSL_GUARDED_BY(mu_);

@@ -6,6 +6,7 @@
 #include <fstream>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <span>
 #include <vector>
 
 #include "absl/strings/match.h"
@@ -22,6 +23,20 @@ Role RoleFrom(const std::string& name) {
   return name == "generator"       ? GENERATOR
          : name == "discriminator" ? DISCRIMINATOR
                                    : ROLE_UNKNOWN;
+}
+
+void ReadData(const Json& json, DataMetrics& data) {
+  data.set_seconds(json.value("seconds", 0.0));
+  data.set_images(json.value("images", int64_t{0}));
+  data.set_fetch_stall_seconds(json.value("fetch_stall_seconds", 0.0));
+  data.set_decode_stall_seconds(json.value("decode_stall_seconds", 0.0));
+  data.set_transform_stall_seconds(json.value("transform_stall_seconds", 0.0));
+  data.set_stored_bytes(json.value("stored_bytes", int64_t{0}));
+  data.set_retries(json.value("retries", int64_t{0}));
+  data.set_waiting_images(json.value("waiting_images", int64_t{0}));
+  data.set_fetches(json.value("fetches", 0));
+  data.set_workers(json.value("workers", 0));
+  data.set_images_ahead(json.value("images_ahead", int64_t{0}));
 }
 
 RoundMetrics MetricsFrom(const Json& json) {
@@ -46,17 +61,29 @@ RoundMetrics MetricsFrom(const Json& json) {
   metrics.set_wait_cache_seconds(json.value("wait_cache_seconds", 0.0));
   metrics.set_wait_sync_seconds(json.value("wait_sync_seconds", 0.0));
   metrics.set_hidden_sync_seconds(json.value("hidden_sync_seconds", 0.0));
+  const auto data = json.find("data");
+  if (data != json.end()) ReadData(*data, *metrics.mutable_data());
   return metrics;
 }
 
 // A number that is none of an integer's has no meaning as one.
-bool HasIntegers(const Json& json) {
-  constexpr const char* kIntegers[] = {
-      "rank", "run_epoch", "round", "lag", "workers", "images", "sync_bytes"};
-  return std::ranges::all_of(kIntegers, [&json](const char* key) {
+bool HasIntegers(const Json& json, std::span<const char* const> keys) {
+  return std::ranges::all_of(keys, [&json](const char* key) {
     const auto found = json.find(key);
     return found == json.end() || found->is_number_integer();
   });
+}
+
+bool HasIntegers(const Json& json) {
+  constexpr const char* kOfRounds[] = {
+      "rank", "run_epoch", "round", "lag", "workers", "images", "sync_bytes"};
+  constexpr const char* kOfData[] = {
+      "images",  "stored_bytes", "retries",     "waiting_images",
+      "fetches", "workers",      "images_ahead"};
+  const auto data = json.find("data");
+  return HasIntegers(json, kOfRounds) &&
+         (data == json.end() ||
+          (data->is_object() && HasIntegers(*data, kOfData)));
 }
 
 }  // namespace

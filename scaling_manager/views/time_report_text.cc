@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/config/role_name.h"
+#include "scaling_manager/views/data_speeds.h"
 
 namespace gandem {
 namespace {
@@ -169,6 +170,27 @@ std::string Stragglers(const TimeReport& report) {
   return text;
 }
 
+// Where data holds the run up, and what is to be gained.
+std::string DataBottleneck(const TimeReport& report) {
+  const TimeRow& row = report.roles[1].row;
+  const double share =
+      row.times.round > 0 ? row.times.data / row.times.round : 0;
+  if (share <= kShownDataWait) return "";
+  const std::string stage = row.times.data_stage();
+  const std::string most =
+      stage == "fetch"    ? ", most of it for disks and networks (fetch)"
+      : stage == "decode" ? ", most of it for images to be decoded (decode)"
+      : stage == "transform"
+          ? ", most of it for images to be cropped and resized (transform)"
+          : "";
+  return absl::StrFormat(
+      "data: the discriminator waits for real images in %.1f%% of its time%s; "
+      "if they\nwere there it would train on up to %.1f images/s instead of "
+      "%.1f\n",
+      100 * share, most, row.images_per_second / (1 - std::min(share, 0.999)),
+      row.images_per_second);
+}
+
 OrderedJson OrNull(double value) {
   return value > 0 ? OrderedJson(value) : OrderedJson();
 }
@@ -191,6 +213,10 @@ OrderedJson ToJson(const TimeRow& row) {
       {"wait_feedback_percent", percent(times.feedback)},
       {"wait_data_percent", percent(times.data)},
       {"wait_cache_percent", percent(times.cache)},
+      {"wait_data_parts_percent",
+       {{"fetch", percent(times.data_fetch)},
+        {"decode", percent(times.data_decode)},
+        {"transform", percent(times.data_transform)}}},
       {"median_round_seconds", row.median_round_seconds},
       {"p95_round_seconds", row.p95_round_seconds},
       {"sync_bytes_per_round", row.sync_bytes_per_round}};
@@ -244,7 +270,7 @@ std::string TimeReportText(const TimeReport& report) {
   return absl::StrCat(report.name, " in ", report.run_dir, ": rounds ",
                       report.first_round, " to ", report.last_round,
                       Notes(report), "\n\n", Aligned(lines), "\n",
-                      Stragglers(report), kLegend);
+                      Stragglers(report), DataBottleneck(report), kLegend);
 }
 
 std::string ScalingText(std::span<const TimeReport> reports) {

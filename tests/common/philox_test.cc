@@ -69,6 +69,10 @@ TEST(PhiloxTest, PurposesAreFrozen) {
        {0xefd8fe38, 0xf2def1e7, 0x2bb73a8d, 0x97dcf927}},
       {Purpose::kStandingStatistics,
        {0x3178c92d, 0x1faf0b3a, 0x480a12e2, 0x7b1a645d}},
+      {Purpose::kDataTransform,
+       {0x13b64855, 0x02ea2814, 0xa4847b25, 0x7a394302}},
+      {Purpose::kUnitOrder, {0x9a067704, 0x05c5a45c, 0xb731088a, 0xb1d2fd64}},
+      {Purpose::kWindowOrder, {0x3ec41d31, 0x0da168b4, 0xddc840cb, 0xa20481cc}},
   };
   for (const auto& frozen : kFrozen) {
     EXPECT_THAT(

@@ -34,15 +34,13 @@ std::string Repair(absl::string_view input) {
 }
 
 // The contents of all members, each of which lies inside the archive.
-std::vector<std::string> ReadMembers(const std::string& path,
-                                     const std::vector<TarMember>& members,
-                                     size_t file_bytes) {
+std::vector<std::string> ReadMembers(const RandomAccessFile& file,
+                                     const std::vector<TarMember>& members) {
   std::vector<std::string> contents;
   for (const TarMember& member : members) {
     GANDEM_CHECK(member.offset >= 0 && member.size >= 0);
-    GANDEM_CHECK(member.offset + member.size <=
-                 static_cast<int64_t>(file_bytes));
-    auto bytes = ReadTarMember(path, member);
+    GANDEM_CHECK(member.offset + member.size <= file.size());
+    auto bytes = file.Read(member.offset, member.size);
     GANDEM_CHECK_OK(bytes.status());
     GANDEM_CHECK(static_cast<int64_t>(bytes->size()) == member.size);
     contents.push_back(*std::move(bytes));
@@ -55,29 +53,34 @@ std::vector<std::string> ReadMembers(const std::string& path,
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
-  const InputFile input(Repair(TextOf(data, size)));
-  const auto members = ListTar(input.path());
+  const auto input = FileInMemory("input", Repair(TextOf(data, size)));
+  const auto members = ListTar(*input);
   if (!members.ok()) {
     GANDEM_CHECK(absl::IsDataLoss(members.status()));
     return 0;
   }
-  const auto contents = ReadMembers(input.path(), *members, size);
+  const auto contents = ReadMembers(*input, *members);
   // What was read can be written, and is read again in the same way.
   const InputFile output;
   auto writer = TarWriter::Create(output.path());
   GANDEM_CHECK_OK(writer.status());
   std::vector<std::string> names;
   for (size_t i = 0; i < contents.size(); ++i) {
-    names.push_back(members->at(i).name.empty() ? "-" : members->at(i).name);
+    // What is written has at most 100 bytes of a name.
+    const std::string name = members->at(i).name.substr(0, 100);
+    names.push_back(name.empty() ? "-" : name);
     GANDEM_CHECK_OK(writer->Add(names.back(), contents[i]));
   }
   GANDEM_CHECK_OK(writer->Finish());
-  const auto again = ListTar(output.path());
+  const auto written = OpenLocalFile(output.path());
+  GANDEM_CHECK_OK(written.status());
+  const auto again = ListTar(**written);
   GANDEM_CHECK_OK(again.status());
   GANDEM_CHECK(again->size() == contents.size());
   for (size_t i = 0; i < contents.size(); ++i) {
     GANDEM_CHECK(again->at(i).name == names[i]);
-    const auto bytes = ReadTarMember(output.path(), again->at(i));
+    const TarMember& member = again->at(i);
+    const auto bytes = (*written)->Read(member.offset, member.size);
     GANDEM_CHECK_OK(bytes.status());
     GANDEM_CHECK(*bytes == contents[i]);
   }

@@ -81,7 +81,7 @@ class TimelineTest(harness.RunTest):
         if role == "discriminator":
             self.assertEqual(len(timeline.of("C", "images in the cache")),
                              ROUNDS)
-            self.assertIn("prefetch", lanes)
+            self.assertIn("decode", lanes)
         self.assertIn("checkpoint", lanes)
         for spans in lanes.values():
             self.check_nesting(spans)

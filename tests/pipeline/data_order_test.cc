@@ -4,9 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
+#include <numeric>
+#include <set>
 #include <vector>
+
+#include "common/process/thread.h"
 
 namespace gandem {
 namespace {
@@ -126,6 +132,165 @@ TEST(DataOrderTest, NeighborsArePulledApart) {
         std::abs(order.Permute(0, place) - order.Permute(0, place + 1)) == 1;
   }
   EXPECT_LE(kept, 12);
+}
+
+// --- SHARDS ---
+
+// Unit k begins at firsts[k].
+std::vector<int64_t> FirstsOf(const std::vector<int64_t>& sizes) {
+  std::vector<int64_t> firsts;
+  int64_t first = 0;
+  for (const int64_t size : sizes) {
+    firsts.push_back(first);
+    first += size;
+  }
+  return firsts;
+}
+
+ImageUnits UnitsOf(const std::vector<int64_t>& sizes, int64_t window) {
+  return {.size = std::accumulate(sizes.begin(), sizes.end(), int64_t{0}),
+          .firsts = FirstsOf(sizes),
+          .window = window};
+}
+
+// The header's description, with lists.
+std::vector<int64_t> ShardsByLists(uint64_t seed, const ImageUnits& units,
+                                   int64_t epoch) {
+  const int64_t num_units = std::ssize(units.firsts);
+  const KeyedPermutation of_units(seed, Purpose::kUnitOrder, num_units);
+  std::vector<int64_t> row;
+  for (int64_t k = 0; k < num_units; ++k) {
+    const int64_t unit = of_units.At(epoch, k);
+    const int64_t end =
+        unit + 1 == num_units ? units.size : units.firsts[unit + 1];
+    for (int64_t i = units.firsts[unit]; i < end; ++i) row.push_back(i);
+  }
+  const int64_t windows = (units.size + units.window - 1) / units.window;
+  std::vector<int64_t> images;
+  for (int64_t w = 0; w < windows; ++w) {
+    const int64_t first = w * units.window;
+    const int64_t count = std::min(units.window, units.size - first);
+    const KeyedPermutation within(seed, Purpose::kWindowOrder, count);
+    for (int64_t i = 0; i < count; ++i) {
+      images.push_back(row[first + within.At(epoch * windows + w, i)]);
+    }
+  }
+  return images;
+}
+
+// All ways to cut up to 7 images into units, and all windows.
+TEST(ShardOrderTest, IsWhatTheHeaderSays) {
+  for (int64_t size = 1; size <= 7; ++size) {
+    for (int64_t cuts = 0; cuts < 1 << (size - 1); ++cuts) {
+      std::vector<int64_t> sizes = {1};
+      for (int64_t i = 1; i < size; ++i) {
+        if ((cuts >> (i - 1) & 1) != 0) sizes.push_back(0);
+        ++sizes.back();
+      }
+      for (int64_t window = 1; window <= size + 1; ++window) {
+        const ImageUnits units = UnitsOf(sizes, window);
+        const DataOrder order(3, units);
+        for (const int64_t epoch : {0, 1, 1000000}) {
+          const std::vector<int64_t> images = Epoch(order, size, epoch);
+          ASSERT_TRUE(IsPermutation(images));
+          ASSERT_EQ(images, ShardsByLists(3, units, epoch))
+              << "size " << size << ", cuts " << cuts << ", window " << window;
+        }
+      }
+    }
+  }
+}
+
+TEST(ShardOrderTest, EveryEpochIsAPermutation) {
+  for (const auto& sizes : {std::vector<int64_t>{1000},
+                            {1, 998, 1},
+                            {100, 200, 300, 399},
+                            {7, 7, 7, 7, 7, 7}}) {
+    for (const int64_t window : {1, 64, 100, 128, 5000}) {
+      const ImageUnits units = UnitsOf(sizes, window);
+      const DataOrder order(1, units);
+      for (const int64_t epoch : {0, 1, 7}) {
+        const std::vector<int64_t> images = Epoch(order, units.size, epoch);
+        EXPECT_TRUE(IsPermutation(images)) << window;
+        EXPECT_EQ(images, ShardsByLists(1, units, epoch));
+      }
+    }
+  }
+}
+
+// From tests/oracles/data_order.py; as with GLOBAL a change breaks old runs.
+TEST(ShardOrderTest, FrozenValues) {
+  const DataOrder order(1, UnitsOf({4, 1, 7, 3}, 6));
+  EXPECT_THAT(Epoch(order, 15, 0),
+              ElementsAre(1, 2, 0, 4, 5, 3, 11, 10, 6, 9, 8, 7, 13, 12, 14));
+  EXPECT_THAT(Epoch(order, 15, 5),
+              ElementsAre(13, 12, 5, 6, 14, 7, 1, 11, 8, 0, 9, 10, 3, 2, 4));
+}
+
+// What is needed at a time is in few units.
+TEST(ShardOrderTest, AWindowHasFewUnits) {
+  const ImageUnits units = UnitsOf(std::vector<int64_t>(50, 100), 200);
+  const DataOrder order(1, units);
+  const std::vector<int64_t> images = Epoch(order, units.size, 3);
+  for (int64_t first = 0; first < units.size; first += units.window) {
+    std::set<int64_t> seen;
+    for (int64_t i = first; i < first + units.window; ++i) {
+      seen.insert(images[i] / 100);
+    }
+    EXPECT_EQ(seen.size(), 2u);
+  }
+  EXPECT_NE(images, Epoch(order, units.size, 4));
+}
+
+// With a window that has all images, each comes everywhere: 8 x 8 cells, 8000
+// epochs; 5 standard deviations around 1000.
+TEST(ShardOrderTest, EveryImageComesEverywhere) {
+  std::vector<std::vector<int>> count(8, std::vector<int>(8));
+  const DataOrder order(5, UnitsOf({3, 1, 4}, 8));
+  for (int64_t epoch = 0; epoch < 8000; ++epoch) {
+    for (int64_t place = 0; place < 8; ++place) {
+      ++count[place][order.Permute(epoch, place)];
+    }
+  }
+  for (const auto& row : count) {
+    for (const int times : row) EXPECT_NEAR(times, 1000, 5 * std::sqrt(1000.0));
+  }
+}
+
+// All orders of four units, all equally often: 24000 epochs.
+TEST(ShardOrderTest, AllOrdersOfUnitsOccurAboutEquallyOften) {
+  std::map<std::vector<int64_t>, int> count;
+  const DataOrder order(1, UnitsOf({1, 1, 1, 1}, 1));
+  for (int64_t epoch = 0; epoch < 24000; ++epoch) {
+    ++count[Epoch(order, 4, epoch)];
+  }
+  EXPECT_EQ(count.size(), 24u);
+  for (const auto& [images, times] : count) {
+    EXPECT_NEAR(times, 1000, 5 * std::sqrt(1000.0));
+  }
+}
+
+// Copies share what they know of an epoch; so do threads.
+TEST(ShardOrderTest, IsTheSameForAnyNumberOfThreads) {
+  const ImageUnits units = UnitsOf({30, 1, 40, 29}, 16);
+  const DataOrder order(2, units);
+  std::vector<std::vector<int64_t>> seen(4);
+  {
+    std::vector<Thread> threads;
+    for (int t = 0; t < 4; ++t) {
+      threads.emplace_back("order", [&, t, copy = order] {
+        for (int64_t number = 0; number < 600; ++number) {
+          seen[t].push_back(copy.ImageOfSample((number * 7 + t * 150) % 600));
+        }
+      });
+    }
+  }
+  for (int t = 0; t < 4; ++t) {
+    for (int64_t number = 0; number < 600; ++number) {
+      const int64_t n = (number * 7 + t * 150) % 600;
+      EXPECT_EQ(seen[t][number], ShardsByLists(2, units, n / 100)[n % 100]);
+    }
+  }
 }
 
 }  // namespace

@@ -263,6 +263,9 @@ class ProtobufTest(unittest.TestCase):
         two = self.ONE + "\tlibprotobuf.so.23 => /torch/libprotobuf.so.23 (0x2)"
         self.assertEqual(len(list(rules.protobuf_faults("a", two))), 1)
         self.assertEqual(len(list(rules.protobuf_faults("a", ""))), 1)
+        worker = "bin/data_worker"
+        self.assertEqual(list(rules.protobuf_faults(worker, "")), [])
+        self.assertEqual(len(list(rules.protobuf_faults(worker, self.ONE))), 1)
 
     def test_missing_library(self):
         listing = self.ONE + "\tlibc10.so => not found\n"

@@ -68,12 +68,11 @@ absl::StatusOr<ConditionSource> OpenLabels(const DataPlan& plan,
   if (num_classes == 0 || draw == DataConfig::UNIFORM) {
     return KeyedLabels(seed, num_classes, device);
   }
-  GANDEM_ASSIGN_OR_RETURN(std::vector<uint8_t> read,
-                          ReadDatasetLabels(plan.files));
+  GANDEM_ASSIGN_OR_RETURN(DatasetLabels read, ReadDatasetLabels(plan.files));
   const auto labels =
-      std::make_shared<const std::vector<uint8_t>>(std::move(read));
+      std::make_shared<const std::vector<int64_t>>(std::move(read.labels));
   const auto size = static_cast<int64_t>(labels->size());
-  const DataPlaces places(plan, size);
+  const DataPlaces places(plan, read.units);
   const bool as_real = draw == DataConfig::AS_REAL_BATCH;
   return LabelsBy(
       [=](Purpose noise, int64_t step, int64_t index) -> int64_t {

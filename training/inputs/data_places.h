@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
 #include "common/check.h"
 #include "common/philox.h"
@@ -24,22 +25,30 @@ namespace gandem {
 
 class DataPlaces {
  public:
-  // `size` >= 1 is the number of images.
-  DataPlaces(const DataPlan& plan, int64_t size)
-      : order_(plan.seed, size),
-        size_(size),
+  // `units` are those of the run's dataset.
+  DataPlaces(const DataPlan& plan, const ImageUnits& units)
+      : order_(plan.seed, units),
+        size_(units.size),
         generator_batch_(plan.generator_batch),
         discriminator_batch_(plan.discriminator_batch) {}
 
   int64_t ImageOf(Purpose noise, int64_t step, int64_t index) const {
+    const std::optional<int64_t> number = NumberOf(noise, step, index);
+    return number.has_value() ? order_.ImageOfSample(*number) : index % size_;
+  }
+
+  // Of the sample in the run, which says what is drawn for the real image;
+  // nullopt for kSample, which is none.
+  std::optional<int64_t> NumberOf(Purpose noise, int64_t step,
+                                  int64_t index) const {
     switch (noise) {
       case Purpose::kGeneratorNoise:
-        return order_.ImageOfSample(step * generator_batch_ + index);
+        return step * generator_batch_ + index;
       case Purpose::kDiscriminatorNoise:
-        return order_.ImageOfSample(step * discriminator_batch_ + index);
+        return step * discriminator_batch_ + index;
       default:
         GANDEM_CHECK(noise == Purpose::kSample);
-        return index % size_;
+        return std::nullopt;
     }
   }
 

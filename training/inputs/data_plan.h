@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "common/config/data_shape.h"
+#include "common/config/run_config.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -21,7 +22,7 @@ struct DataPlan {
   int64_t discriminator_batch = 1;
 
   // Are images translated?
-  bool has_pairs() const { return !files.idx_inputs().empty(); }
+  bool has_pairs() const { return HasPairs(files); }
 };
 
 }  // namespace gandem

@@ -23,7 +23,8 @@ PairReader::PairReader(const DataPlan& plan,
                        std::shared_ptr<const Dataset> pairs,
                        const Compute& compute)
     : pairs_(std::move(pairs)),
-      places_(plan, pairs_->size()),
+      places_(plan, pairs_->Units()),
+      seed_(plan.seed),
       channels_(plan.shape.image.channels),
       compute_(compute) {}
 
@@ -35,8 +36,14 @@ absl::StatusOr<RealImages> PairReader::Read(Purpose noise, int64_t step,
   float* values = joined_NCHW.mutable_data_ptr<float>();
   const auto size = static_cast<size_t>(shape.NumValues());
   for (int64_t i = range.first; i < range.end(); ++i, values += size) {
+    const int64_t image = places_.ImageOf(noise, step, i);
+    const auto number = places_.NumberOf(noise, step, i);
+    // With what is drawn for the real image, so that they fit each other.
     GANDEM_RETURN_IF_ERROR(
-        pairs_->Read(places_.ImageOf(noise, step, i), {values, size}).status());
+        number.has_value()
+            ? pairs_->ReadSample(image, {.seed = seed_, .number = *number},
+                                 {values, size})
+            : pairs_->Read(image, {values, size}));
   }
   return SplitPairs(joined_NCHW, channels_, compute_);
 }

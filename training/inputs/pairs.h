@@ -43,6 +43,7 @@ class PairReader {
  private:
   const std::shared_ptr<const Dataset> pairs_;
   const DataPlaces places_;
+  const uint64_t seed_;     // of what is drawn for an image
   const int64_t channels_;  // of an image
   const Compute compute_;
 };

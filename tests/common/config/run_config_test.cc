@@ -98,10 +98,32 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"data.idx_images=", "data.idx_images is empty"},
       {"data.idx_images=\"a\\000b\"", "data.idx_images has a control"},
       {"data.idx_labels=\"a\\000b\"", "data.idx_labels has a control"},
+      {"data.source=\"a\\000b\"", "data.source has a control"},
+      {"data.inputs=\"a\\000b\"", "data.inputs has a control"},
+      {"data.channels=2", "data.channels 2 is none of 1 (gray), 3 (RGB)"},
+      {"data={source: 'a' idx_images: 'b'}",
+       "data.source and data.idx_images are both set"},
+      {"data={source: 'a' idx_labels: 'b'}",
+       "data.source and data.idx_labels are both set"},
+      {"data={source: 'a' idx_inputs: 'b'}",
+       "data.source and data.idx_inputs are both set"},
+      {"data.inputs=a", "data.inputs goes with data.source"},
+      {"data.exclude=a", "data.exclude goes with data.source"},
+      {"data.exclude=\"a\\000b\"", "data.exclude has a control"},
+      {"data.exclude_sha256=00", "data.exclude_sha256 is not the SHA-256"},
+      {"data.max_excluded=1", "data.max_excluded 1 is not in [0, 1)"},
+      {"data.shuffle_window=0", "data.shuffle_window 0"},
+      {"data.side_by_side=INPUT_LEFT",
+       "data.side_by_side goes with data.source"},
+      {"data={source: 'a' inputs: 'b' side_by_side: INPUT_LEFT}",
+       "pairs are either two sources or two halves"},
+      {"data={source: 'a' inputs: 'b'}",
+       "data.inputs are to be translated, and generator.network.mlp does not"},
       {"data.idx_inputs=\"a\\000b\"", "data.idx_inputs has a control"},
       {"data.image_size=0", "data.image_size 0"},
       {"data.image_size=4097", "data.image_size 4097"},
       {"data.prefetch_batches=0", "data.prefetch_batches 0"},
+      {"data.memory_bytes=1000", "data.memory_bytes 1000"},
       {"data.max_images=-1", "data.max_images -1"},
       {"data.num_classes=-1", "data.num_classes -1"},
       {"data={num_classes: 10 idx_labels: ''}",
@@ -213,7 +235,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
        "discriminator.network.pix2pix translates images"},
       {"data.idx_inputs=edges", "generator.network.mlp does not do that"},
       {"generator.network.pix2pix={input_channels: 3}",
-       "pix2pix.input_channels 3 is not the 1 channel"},
+       "pix2pix.input_channels 3 is not the 1 of data.channels"},
       {"paired_loss.l1=1", "set data.idx_inputs, or paired_loss.l1=0"},
       {"generator.optimizer.adam.learning_rate=0", "adam.learning_rate 0"},
       {"generator.optimizer.adam.learning_rate=-1", "adam.learning_rate -1"},
@@ -538,6 +560,23 @@ TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   EXPECT_TRUE(
       MessageDifferencer::Equals(EffectiveConfig(effective), effective));
   EXPECT_OK(ValidateRunConfig(effective));
+}
+
+TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
+  ASSERT_OK_AND_ASSIGN(const RunConfig source, With({"data.source=photos"}));
+  const RunConfig effective = EffectiveConfig(source);
+  EXPECT_EQ(effective.data().source(), "photos");
+  EXPECT_EQ(effective.data().idx_images(), "");
+  EXPECT_EQ(effective.data().idx_labels(), "");
+  EXPECT_OK(ValidateRunConfig(effective));
+  EXPECT_EQ(ImagesPath(effective.data()), "photos");
+  // Nobody has looked at them yet.
+  EXPECT_EQ(effective.data().channels(), 0);
+  EXPECT_EQ(DataShapeOf(effective.data()).image.channels, 3);
+  ASSERT_OK_AND_ASSIGN(const RunConfig idx, With({}));
+  EXPECT_EQ(EffectiveConfig(idx).data().channels(), 1);
+  EXPECT_EQ(ImagesPath(idx.data()), idx.data().idx_images());
+  EXPECT_FALSE(HasPairs(idx.data()));
 }
 
 TEST(RunConfigTest, EffectiveConfigFixesTheEndOfADecay) {

@@ -20,6 +20,7 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   metrics.set_round(7);
   metrics.set_loss(0.5);
   metrics.set_sample_grid("samples/7.png");
+  metrics.mutable_data();  // a message is written where there is one
   const Json json = Json::parse(ProtoJson(metrics));
   EXPECT_EQ(json.size(), RoundMetrics::descriptor()->field_count());
   EXPECT_EQ(json.at("role"), "generator");

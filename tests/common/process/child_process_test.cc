@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/process/child_process.h"
 
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
@@ -106,6 +107,20 @@ TEST_F(ChildProcessTest, ALongLogIsCutAtALine) {
   EXPECT_EQ(child.LogTail(3).size(), 2 * 201 + 5);
   EXPECT_LE(child.LogTail(1000).size(), 16 << 10);
   EXPECT_THAT(child.LogTail(1000), EndsWith("\nlast\n"));
+}
+
+TEST_F(ChildProcessTest, ReadsWhatItIsGivenAndWritesWhereWeDo) {
+  ASSERT_OK(WriteFile(folder_ / "input", "what it is given\n"));
+  const int input = open((folder_ / "input").c_str(), O_RDONLY | O_CLOEXEC);
+  ASSERT_GE(input, 0);
+  ::testing::internal::CaptureStdout();
+  auto child =
+      ChildProcess::Start({.arguments = {"/bin/cat"}, .input_fd = input});
+  if (child.ok()) WaitForEnd(*child);
+  EXPECT_EQ(::testing::internal::GetCapturedStdout(), "what it is given\n");
+  close(input);
+  ASSERT_OK(child.status());
+  EXPECT_EQ(child->LogTail(3), "");
 }
 
 TEST_F(ChildProcessTest, NamesABinaryThatIsNotThere) {

@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <memory>
 #include <string>
 #include <utility>
@@ -34,6 +36,17 @@ TEST(ThreadTest, NamesItselfForTheOperatingSystem) {
     name = buffer;
   }).Join();
   EXPECT_EQ(name, "a name longer t");
+}
+
+TEST(ThreadTest, APriorityIsThatOfAThreadOnly) {
+  const int before = getpriority(PRIO_PROCESS, 0);
+  int lowered = before;
+  Thread("low", [&lowered] {
+    LowerPriority();
+    lowered = getpriority(PRIO_PROCESS, 0);
+  }).Join();
+  EXPECT_EQ(lowered, std::min(before + 5, 19));
+  EXPECT_EQ(getpriority(PRIO_PROCESS, 0), before);
 }
 
 TEST(ThreadTest, AssignmentJoinsTheThreadItReplaces) {

@@ -227,5 +227,15 @@ TEST_F(TraceTest, AFolderThatCannotBeIsSaid) {
   EXPECT_FALSE(IsTracing());
 }
 
+TEST(TraceNameTest, IsTheSameForTheSameTextAndNeedsNoEscaping) {
+  const std::string text = "2 \"workers\"\\\n";
+  const char* const name = TraceName(text);
+  EXPECT_STREQ(name, "2 workers");
+  EXPECT_EQ(TraceName("2 workers"), name);
+  for (int i = 0; i < 5000; ++i) TraceName(absl::StrCat("name ", i));
+  EXPECT_STREQ(TraceName("one more"), "other");
+  EXPECT_EQ(TraceName(text), name);
+}
+
 }  // namespace
 }  // namespace gandem

@@ -25,7 +25,6 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
-using ::testing::StartsWith;
 
 constexpr int64_t kSize = 16;
 
@@ -189,7 +188,8 @@ TEST_F(TrainFeaturesTest, TheCommandReportsOnce) {
   ::testing::internal::CaptureStdout();
   EXPECT_EQ(RunTrainFeatures(flags), 0);
   const std::string first = ::testing::internal::GetCapturedStdout();
-  EXPECT_THAT(first, AllOf(StartsWith(dir_ / "cache/classifier-"),
+  // Lines of progress come before it on a slow machine.
+  EXPECT_THAT(first, AllOf(HasSubstr(dir_ / "cache/classifier-"),
                            HasSubstr("of 128 test images are right")));
   EXPECT_THAT(first, ::testing::Not(HasSubstr("it was there")));
   ::testing::internal::CaptureStdout();

@@ -51,7 +51,7 @@ void ExpectNpzEqual(const NamedTensor& a, const NamedTensor& b) {
 TEST(NpzTest, RoundTrip) {
   const TempDir dir;
   Write(dir / "f.npz", SomeArrays());
-  EXPECT_TRUE(LooksLikeNpz(dir / "f.npz"));
+  EXPECT_TRUE(LooksLikeZip(dir / "f.npz"));
   ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / "f.npz"));
   EXPECT_THAT(reader.names(), ElementsAre("count", "images", "mu", "none"));
   for (const NamedTensor& array : SomeArrays()) {
@@ -127,7 +127,7 @@ TEST(NpzTest, ReaderSaysWhatIsMissing) {
   const TempDir dir;
   EXPECT_THAT(NpzReader::Open(dir / "f.npz"),
               StatusIs(absl::StatusCode::kNotFound));
-  EXPECT_FALSE(LooksLikeNpz(dir / "f.npz"));
+  EXPECT_FALSE(LooksLikeZip(dir / "f.npz"));
   Write(dir / "f.npz", SomeArrays());
   ASSERT_OK_AND_ASSIGN(const NpzReader reader, NpzReader::Open(dir / "f.npz"));
   EXPECT_THAT(reader.Read("sigma"),

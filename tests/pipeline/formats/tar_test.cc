@@ -27,6 +27,16 @@ class TarTest : public ::testing::Test {
     ASSERT_OK(writer.Add(std::string(100, 'n'), "three"));
     ASSERT_OK(writer.Finish());
   }
+  absl::StatusOr<std::vector<TarMember>> List() {
+    const auto file = OpenLocalFile(path_);
+    if (!file.ok()) return file.status();
+    return ListTar(**file);
+  }
+  absl::StatusOr<std::string> Contents(const TarMember& member) {
+    const auto file = OpenLocalFile(path_);
+    if (!file.ok()) return file.status();
+    return (*file)->Read(member.offset, member.size);
+  }
   int Run(const std::string& command) {
     return std::system(
         absl::StrCat("cd ", dir_.path(), " && ", command).c_str());
@@ -38,13 +48,13 @@ class TarTest : public ::testing::Test {
 
 TEST_F(TarTest, ReadsWhatItWrote) {
   Write(path_);
-  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, ListTar(path_));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
   ASSERT_THAT(members, SizeIs(3));
   EXPECT_EQ(members[0].name, "a.png");
   EXPECT_EQ(members[2].name, std::string(100, 'n'));
-  EXPECT_EQ(*ReadTarMember(path_, members[0]), std::string(512, 'a'));
-  EXPECT_EQ(*ReadTarMember(path_, members[1]), "");
-  EXPECT_EQ(*ReadTarMember(path_, members[2]), "three");
+  EXPECT_EQ(*Contents(members[0]), std::string(512, 'a'));
+  EXPECT_EQ(*Contents(members[1]), "");
+  EXPECT_EQ(*Contents(members[2]), "three");
 }
 
 TEST_F(TarTest, TheSameFilesMakeTheSameArchive) {
@@ -69,11 +79,34 @@ TEST_F(TarTest, ReadsThatOfGnuTar) {
     ASSERT_EQ(Run(absl::StrCat("tar --format ", format,
                                " --sort=name -cf x.tar folder")),
               0);
-    ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, ListTar(path_));
+    ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
     ASSERT_THAT(members, SizeIs(2)) << format;
     EXPECT_EQ(members[0].name, "folder/b");
-    EXPECT_EQ(*ReadTarMember(path_, members[1]), "long");
+    EXPECT_EQ(members[1].name, "folder/" + name) << format;
+    EXPECT_EQ(*Contents(members[1]), "long");
   }
+}
+
+// Both have the file's name of 90 bytes in a folder of 60.
+TEST_F(TarTest, NamesInTwoParts) {
+  const std::string folder(60, 'f');
+  const std::string name = std::string(90, 'n') + ".png";
+  ASSERT_OK(CreateDirectories(dir_ / folder));
+  ASSERT_OK(WriteFile(dir_ / (folder + "/" + name), "parts"));
+  ASSERT_EQ(Run(absl::StrCat("tar --format ustar -cf x.tar ", folder)), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
+  ASSERT_THAT(members, SizeIs(1));
+  EXPECT_EQ(members[0].name, folder + "/" + name);
+  EXPECT_EQ(*Contents(members[0]), "parts");
+}
+
+// Nothing is read where a link points to.
+TEST_F(TarTest, LinksAreLeftOut) {
+  ASSERT_OK(WriteFile(dir_ / "a", "file"));
+  ASSERT_EQ(Run("ln -s /etc/passwd b && ln a c && tar -cf x.tar a b c"), 0);
+  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
+  ASSERT_THAT(members, SizeIs(1));
+  EXPECT_EQ(members[0].name, "a");
 }
 
 TEST_F(TarTest, DamageIsFound) {
@@ -81,7 +114,7 @@ TEST_F(TarTest, DamageIsFound) {
   const std::string good = *ReadFile(path_);
   const auto expect_damaged = [&](const std::string& bytes) {
     ASSERT_OK(WriteFile(path_, bytes));
-    EXPECT_THAT(ListTar(path_),
+    EXPECT_THAT(List(),
                 StatusIs(absl::StatusCode::kDataLoss, HasSubstr("x.tar")));
   };
   expect_damaged("");
@@ -97,10 +130,9 @@ TEST_F(TarTest, DamageIsFound) {
 
 TEST_F(TarTest, AnArchiveThatGotShorter) {
   Write(path_);
-  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, ListTar(path_));
+  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
   ASSERT_OK(WriteFile(path_, ReadFile(path_)->substr(0, 600)));
-  EXPECT_THAT(ReadTarMember(path_, members[0]),
-              StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_THAT(Contents(members[0]), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 }  // namespace

@@ -3,41 +3,49 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_format.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/files/sha256.h"
+#include "common/value_of_byte.h"
+#include "pipeline/byte_values.h"
+#include "pipeline/fitted_images.h"
 #include "pipeline/formats/npz.h"
 #include "pipeline/formats/tar.h"
-#include "pipeline/sources/byte_values.h"
+#include "pipeline/stored_images.h"
+#include "tests/pipeline/cifar_files.h"
 #include "tests/pipeline/idx_files.h"
+#include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::CifarPickle;
+using ::gandem::testing::CifarPlanes;
 using ::gandem::testing::IdxBytes;
+using ::gandem::testing::NamedBytes;
+using ::gandem::testing::NoiseImage;
+using ::gandem::testing::PngBytes;
 using ::gandem::testing::StatusIs;
+using ::gandem::testing::WriteGzip;
 using ::gandem::testing::WritePlain;
+using ::gandem::testing::WriteTar;
+using ::gandem::testing::WriteTree;
+using ::gandem::testing::WriteZip;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
-
-// PNG of one gray or color kind with these bytes in its IHDR.
-std::string PngOfKind(char depth, char color_type) {
-  std::string png =
-      *EncodePng({.channels = 3, .height = 1, .width = 1, .pixels = {1, 2, 3}});
-  png[24] = depth;
-  png[25] = color_type;
-  return png;
-}
 
 class ImageSourcesTest : public ::testing::Test {
  protected:
@@ -52,7 +60,9 @@ class ImageSourcesTest : public ::testing::Test {
     ASSERT_OK(writer.Finish());
   }
   absl::StatusOr<std::unique_ptr<Dataset>> Open(const std::string& name) {
-    return OpenSource(SourceUse::kEvaluate, {.path = dir_ / name});
+    auto source = OpenSource(dir_ / name);
+    if (!source.ok()) return source.status();
+    return AsStored(*std::move(source));
   }
   // The bytes of an image, channel by channel.
   static std::vector<int> Bytes(const Dataset& data, int64_t index) {
@@ -113,37 +123,51 @@ TEST_F(ImageSourcesTest, SubfoldersAndTheOrderOfNames) {
   for (int64_t i = 0; i < 4; ++i) EXPECT_EQ(Bytes(*data, i)[0], i);
 }
 
-TEST_F(ImageSourcesTest, OtherKindsOfPngAreNamed) {
-  const std::pair<std::string, std::string> cases[] = {
-      {PngOfKind(16, 2), "16 bits, RGB;"},
-      {PngOfKind(8, 6), "8 bits, RGB with alpha"},
-      {PngOfKind(8, 4), "gray with alpha"},
-      {PngOfKind(8, 3), "palette"},
-      {PngOfKind(1, 0), "1 bits, gray"}};
-  for (const auto& [png, what] : cases) {
-    ASSERT_OK(WriteFile(dir_ / "a.png", png));
+TEST_F(ImageSourcesTest, MetricsAreNotOfConvertedImages) {
+  const auto goldens = gandem::testing::ImageGoldens();
+  const std::pair<const char*, const char*> cases[] = {
+      {"png_rgb_16", "PNG, RGB, 16 bits;"},  {"png_rgba", "PNG, RGBA;"},
+      {"png_gray_alpha", "gray with alpha"}, {"png_palette", "palette"},
+      {"png_gray_1", "gray, 1 bits"},        {"jpeg_cmyk", "JPEG, CMYK"}};
+  for (const auto& [name, what] : cases) {
+    const SharedBytes& bytes = goldens.at(absl::StrCat("file.", name)).bytes;
+    ASSERT_OK(
+        WriteFile(dir_ / "a.png",
+                  absl::string_view(reinterpret_cast<const char*>(bytes.data()),
+                                    bytes.size())));
     EXPECT_THAT(Open(""), StatusIs(absl::StatusCode::kInvalidArgument,
                                    AllOf(HasSubstr("a.png"), HasSubstr(what),
                                          HasSubstr("8-bit RGB"))));
   }
-  ASSERT_OK(WriteFile(dir_ / "a.png", "BM"));
+  ASSERT_OK(WriteFile(dir_ / "a.png", "xx"));
   EXPECT_THAT(Open(""),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("a.png")));
 }
 
 TEST_F(ImageSourcesTest, OtherFormatsAndNothingAtAll) {
   ASSERT_OK(CreateDirectories(dir_ / "images"));
-  EXPECT_THAT(Open("images"), StatusIs(absl::StatusCode::kInvalidArgument,
-                                       HasSubstr("holds no PNG files")));
-  ASSERT_OK(WriteFile(dir_ / "images/b.JPG", "x"));
   EXPECT_THAT(Open("images"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("b.JPG"), HasSubstr("8-bit PNG"))));
+                       AllOf(HasSubstr("images' holds no images"),
+                             HasSubstr("it is empty"))));
+  ASSERT_OK(WriteFile(dir_ / "images/readme.txt", "x"));
+  EXPECT_THAT(Open("images"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       HasSubstr("such as 'readme.txt'")));
+  ASSERT_OK(WriteFile(dir_ / "images/b.GIF", "x"));
+  EXPECT_THAT(Open("images"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                       AllOf(HasSubstr("b.GIF"),
+                                             HasSubstr("PNG, JPEG or WebP"))));
   ASSERT_OK(WriteFile(dir_ / "text", "x"));
   EXPECT_THAT(Open("text"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       EndsWith("text': expected a folder of PNG files, a .tar "
-                                "of them, or an .npz")));
+                       AllOf(HasSubstr("text' is a file of another kind"),
+                             HasSubstr("a folder of images, an .npz"))));
+  WriteGray("one.png", 1);
+  EXPECT_THAT(Open("one.png"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("one image: name its folder")));
+  EXPECT_THAT(Open("none"), StatusIs(absl::StatusCode::kNotFound,
+                                     HasSubstr("no such file or folder")));
 }
 
 TEST_F(ImageSourcesTest, AnImageOfAnotherSize) {
@@ -171,19 +195,304 @@ TEST_F(ImageSourcesTest, ArraysThatAreNoImages) {
                                  "U8 [N, height, width, 1 or 3]")));
 }
 
-TEST_F(ImageSourcesTest, ARunTrainsOnIdxFilesAlone) {
-  const std::string idx =
-      WritePlain(dir_ / "idx", IdxBytes({1, 1, 2}, {0, 255}));
-  ASSERT_OK_AND_ASSIGN(const auto data,
-                       OpenSource(SourceUse::kTrain, {.path = idx}));
-  EXPECT_THAT(Bytes(*data, 0), ElementsAre(0, 255));
-  EXPECT_EQ(*data->ContentHash(), *Sha256OfFile(idx));
-  WriteGray("a.png", 1);
-  EXPECT_THAT(OpenSource(SourceUse::kTrain, {.path = dir_ / "a.png"}),
+// The same images, however they are stored: what a run trains on is the same
+// bits in the same order.
+class SameImagesTest : public ImageSourcesTest {
+ protected:
+  static constexpr int kSame = 10;
+
+  SameImagesTest() {
+    for (int i = 0; i < kSame; ++i) {
+      images_.push_back(NoiseImage(3, 32, 32, static_cast<uint32_t>(i)));
+      labels_.push_back(7 * i % 10);
+    }
+  }
+  // As dataset_tool names them.
+  NamedBytes Files() const {
+    NamedBytes files;
+    for (int i = 0; i < kSame; ++i) {
+      files.emplace_back(absl::StrCat("00000/img0000000", i, ".png"),
+                         PngBytes(images_[i]));
+    }
+    return files;
+  }
+  std::string DatasetJson() const {
+    std::string json = "{\"labels\": [";
+    for (int i = 0; i < kSame; ++i) {
+      absl::StrAppend(&json, i == 0 ? "" : ", ", "[\"00000/img0000000", i,
+                      ".png\", ", labels_[i], "]");
+    }
+    return json + "]}";
+  }
+  std::string Batch(int first, int count) const {
+    std::string batch;
+    for (int i = first; i < first + count; ++i) {
+      batch.push_back(static_cast<char>(labels_[i]));
+      batch += CifarPlanes(images_[i]);
+    }
+    return batch;
+  }
+  std::string Pickle(int first, int count) const {
+    std::string pixels;
+    std::vector<int64_t> labels;
+    for (int i = first; i < first + count; ++i) {
+      pixels += CifarPlanes(images_[i]);
+      labels.push_back(labels_[i]);
+    }
+    return CifarPickle(pixels, labels);
+  }
+  void ExpectTheSame(const std::string& path) {
+    SCOPED_TRACE(path);
+    ASSERT_OK_AND_ASSIGN(const auto source, OpenSource(path));
+    ASSERT_EQ(source->size(), kSame);
+    EXPECT_EQ(*ChannelsOf(*source), 3);
+    for (int i = 0; i < kSame; ++i) {
+      ASSERT_OK_AND_ASSIGN(const DecodedImage image, source->Read(i));
+      EXPECT_TRUE(image.pixels == images_[i]) << i;
+      EXPECT_EQ(source->LabelOf(i), labels_[i]);
+    }
+    EXPECT_EQ(source->Fingerprint()->size(), 64u);
+  }
+
+  std::vector<PixelImage> images_;
+  std::vector<int64_t> labels_;
+};
+
+TEST_F(SameImagesTest, InFolderZipTarAndShards) {
+  NamedBytes files = Files();
+  files.emplace_back("dataset.json", DatasetJson());
+  WriteTree(dir_ / "folder", files);
+  ExpectTheSame(dir_ / "folder");
+  // In an archive the order is that of names, whatever it is there.
+  std::ranges::reverse(files);
+  WriteZip(dir_ / "a.zip", files);
+  ExpectTheSame(dir_ / "a.zip");
+  WriteTar(dir_ / "a.tar", files);
+  ExpectTheSame(dir_ / "a.tar");
+  const auto folder = *OpenSource(dir_ / "folder");
+  for (const char* const archive : {"a.zip", "a.tar"}) {
+    const auto source = *OpenSource(dir_ / archive);
+    EXPECT_EQ(*source->ContentHash(), *folder->ContentHash());
+    EXPECT_EQ(*source->Fingerprint(), *folder->Fingerprint());
+  }
+}
+
+// WebDataset: a key and its files, in several shards that use the same keys.
+TEST_F(SameImagesTest, InWebDatasetShards) {
+  for (int shard = 0; shard < 2; ++shard) {
+    NamedBytes files;
+    for (int i = 0; i < kSame / 2; ++i) {
+      const int image = shard * kSame / 2 + i;
+      files.emplace_back(absl::StrCat("00", i, ".cls"),
+                         absl::StrCat(labels_[image], "\n"));
+      files.emplace_back(absl::StrCat("00", i, ".png"),
+                         PngBytes(images_[image]));
+      files.emplace_back(absl::StrCat("00", i, ".txt"), "a caption");
+    }
+    WriteTar(dir_ / absl::StrCat("data-00000", shard, ".tar"), files);
+  }
+  ExpectTheSame(dir_ / "data-{000000..000001}.tar");
+  EXPECT_THAT(
+      OpenSource(dir_ / "data-{000000..000002}.tar"),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("data-000002.tar")));
+  EXPECT_THAT(OpenSource(dir_ / "data-{2..1}.tar"),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a.png: not an IDX file")));
-  EXPECT_THAT(OpenSource(SourceUse::kTrain, {.path = dir_ / "none"}),
-              StatusIs(absl::StatusCode::kNotFound));
+                       HasSubstr("name-{000000..000009}.tar")));
+}
+
+// More than a process may have open at a time.
+TEST_F(SameImagesTest, InVeryManyShards) {
+  constexpr int kShards = 300;
+  WriteTar(dir_ / "s-0000.tar", {{"a.png", PngBytes(NoiseImage(1, 1, 1, 0))}});
+  const std::string shard = *ReadFile(dir_ / "s-0000.tar");
+  for (int i = 1; i < kShards; ++i) {
+    ASSERT_OK(WriteFile(dir_ / absl::StrFormat("s-%04d.tar", i), shard));
+  }
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit few = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  const auto source = OpenSource(dir_ / "s-{0000..0299}.tar");
+  EXPECT_OK(source);
+  if (source.ok()) {
+    EXPECT_EQ((*source)->size(), kShards);
+    EXPECT_EQ((*source)->kind(), "300 tar shards of images");
+    EXPECT_OK((*source)->Read(0));
+    EXPECT_OK((*source)->Read(kShards - 1));
+  }
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &before), 0);
+}
+
+TEST_F(SameImagesTest, InCifarsFiles) {
+  NamedBytes binary;
+  NamedBytes python;
+  for (int i = 0; i < 5; ++i) {
+    binary.emplace_back(
+        absl::StrCat("cifar-10-batches-bin/data_batch_", i + 1, ".bin"),
+        Batch(2 * i, 2));
+    python.emplace_back(absl::StrCat("cifar-10-batches-py/data_batch_", i + 1),
+                        Pickle(2 * i, 2));
+  }
+  WriteTree(dir_ / "bin", binary);
+  ExpectTheSame(dir_ / "bin/cifar-10-batches-bin");
+  ExpectTheSame(dir_ / "bin");
+  WriteTree(dir_ / "py", python);
+  ExpectTheSame(dir_ / "py/cifar-10-batches-py");
+  for (const auto& [name, files] :
+       {std::pair("b.tar.gz", binary), std::pair("p.tgz", python)}) {
+    WriteTar(dir_ / "cifar.tar", files);
+    WriteGzip(dir_ / name, *ReadFile(dir_ / "cifar.tar"));
+    ExpectTheSame(dir_ / name);
+  }
+  const auto source = *OpenSource(dir_ / "bin");
+  EXPECT_EQ(source->class_names()[9], "truck");
+  EXPECT_EQ(*DescribeSource(*source, "x"),
+            "10 images, 32 x 32, RGB, 10 classes: CIFAR-10, binary version x");
+}
+
+TEST_F(SameImagesTest, InFiveKindsTheStreamIsTheSame) {
+  NamedBytes files = Files();
+  files.emplace_back("dataset.json", DatasetJson());
+  WriteTree(dir_ / "folder", files);
+  WriteZip(dir_ / "a.zip", files);
+  WriteTar(dir_ / "a.tar", files);
+  NamedBytes cifar;
+  for (int i = 0; i < 5; ++i) {
+    cifar.emplace_back(absl::StrCat("data_batch_", i + 1, ".bin"),
+                       Batch(2 * i, 2));
+  }
+  WriteTree(dir_ / "bin", cifar);
+  std::vector<float> first;
+  for (const char* const name : {"folder", "a.zip", "a.tar", "bin"}) {
+    const auto data = *FittedImages::Create(*OpenSource(dir_ / name),
+                                            {.size = 24,
+                                             .channels = 3,
+                                             .crop = CropPlace::kRandom,
+                                             .kernel = ResizeKernel::kBicubic,
+                                             .flip = true});
+    std::vector<float> stream;
+    for (int64_t number = 0; number < 2 * kSame; ++number) {
+      std::vector<float> values(data->shape().NumValues());
+      stream.push_back(static_cast<float>(*data->ReadSample(
+          number % kSame, {.seed = 1, .number = number}, values)));
+      stream.insert(stream.end(), values.begin(), values.end());
+    }
+    if (first.empty()) first = stream;
+    EXPECT_TRUE(stream == first) << name;
+  }
+}
+
+TEST_F(SameImagesTest, CifarsFilesThatAreNotAsTheyShouldBe) {
+  WriteTree(dir_ / "cut", {{"data_batch_1.bin", Batch(0, 1).substr(1)}});
+  EXPECT_THAT(OpenSource(dir_ / "cut"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("data_batch_1.bin"),
+                             HasSubstr("records of 3073"))));
+  WriteTree(dir_ / "few", {{"data_batch_1.bin", Batch(0, 1)}});
+  EXPECT_THAT(
+      OpenSource(dir_ / "few"),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("data_batch_2.bin")));
+  WriteTree(dir_ / "bad", {{"data_batch_1", "\x80\x02}."}});
+  EXPECT_THAT(OpenSource(dir_ / "bad"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("data_batch_1"),
+                             HasSubstr("it has no 'data'"))));
+  WriteTar(dir_ / "other.tar", {{"a.png", PngBytes(images_[0])}});
+  WriteGzip(dir_ / "other.tar.gz", *ReadFile(dir_ / "other.tar"));
+  EXPECT_THAT(OpenSource(dir_ / "other.tar.gz"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("unpack it and name the folder")));
+}
+
+TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
+  const std::string png = PngBytes(images_[0]);
+  WriteTree(dir_ / "classes",
+            {{"b/1.png", png}, {"b/2.png", png}, {"a/9.png", png}});
+  const auto classes = *OpenSource(dir_ / "classes");
+  EXPECT_THAT(classes->class_names(), ElementsAre("a", "b"));
+  EXPECT_EQ(classes->LabelOf(0), 0);
+  EXPECT_EQ(classes->LabelOf(2), 1);
+  EXPECT_EQ(NumClasses(*classes), 2);
+  // One more folder around all of them.
+  WriteTree(dir_ / "around", {{"all/b/1.png", png}, {"all/a/9.png", png}});
+  EXPECT_EQ(NumClasses(**OpenSource(dir_ / "around")), 2);
+  // An image outside of the folders: no classes.
+  WriteTree(dir_ / "classes", {{"0.png", png}});
+  EXPECT_EQ((*OpenSource(dir_ / "classes"))->LabelOf(0), kNoLabel);
+
+  WriteTree(dir_ / "csv",
+            {{"x/1.png", png},
+             {"2.png", png},
+             {"labels.csv", "file,label\nx/1.png,cat\n2.png,\"a dog\"\n"}});
+  const auto csv = *OpenSource(dir_ / "csv");
+  EXPECT_THAT(csv->class_names(), ElementsAre("a dog", "cat"));
+  EXPECT_EQ(csv->LabelOf(0), 0);
+  EXPECT_EQ(csv->LabelOf(1), 1);
+  WriteTree(dir_ / "csv", {{"3.png", png}});
+  EXPECT_THAT(OpenSource(dir_ / "csv"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("labels.csv has no label for '3.png'")));
+  WriteTree(dir_ / "cls", {{"1.png", png}, {"1.cls", "3"}, {"2.png", png}});
+  EXPECT_THAT(OpenSource(dir_ / "cls"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("2.png has no file .cls beside it")));
+  WriteTree(dir_ / "cls", {{"2.cls", "dog"}});
+  EXPECT_THAT(OpenSource(dir_ / "cls"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("2.cls"), HasSubstr("whole number"))));
+}
+
+TEST_F(SameImagesTest, LinksDoNotLeadOutOfAFolder) {
+  const std::string png = PngBytes(images_[0]);
+  WriteTree(dir_ / "in", {{"1.png", png}, {".hidden/2.png", "x"}});
+  std::filesystem::create_symlink("1.png", std::string(dir_ / "in/2.png"));
+  EXPECT_EQ((*OpenSource(dir_ / "in"))->size(), 2);
+  WriteTree(dir_ / "out", {{"3.png", png}});
+  std::filesystem::create_symlink(std::string(dir_ / "out/3.png"),
+                                  std::string(dir_ / "in/3.png"));
+  EXPECT_THAT(OpenSource(dir_ / "in"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("in/3.png"), HasSubstr("out/3.png"),
+                             HasSubstr("outside of the folder"))));
+}
+
+TEST_F(SameImagesTest, AnUnreadableImageIsNamed) {
+  WriteZip(dir_ / "a.zip", {{"1.png", PngBytes(images_[0])}, {"2.png", "x"}});
+  const auto zip = *OpenSource(dir_ / "a.zip");
+  EXPECT_OK(zip->Read(0));
+  EXPECT_THAT(zip->Read(1), StatusIs(absl::StatusCode::kDataLoss,
+                                     HasSubstr("a.zip:2.png: ")));
+}
+
+TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
+  ASSERT_OK(CreateDirectories(dir_ / "mnist"));
+  const std::string images = WritePlain(dir_ / "mnist/train-images-idx3-ubyte",
+                                        IdxBytes({2, 1, 2}, {0, 255, 1, 2}));
+  for (const std::string& path : {images, std::string(dir_ / "mnist")}) {
+    const auto alone = *OpenSource(path);
+    EXPECT_EQ(alone->LabelOf(1), kNoLabel);
+  }
+  WritePlain(dir_ / "mnist/train-labels-idx1-ubyte", IdxBytes({2}, {3, 4}));
+  for (const std::string& path : {images, std::string(dir_ / "mnist")}) {
+    const auto source = *OpenSource(path);
+    EXPECT_EQ(source->LabelOf(1), 4);
+    EXPECT_EQ(*source->ContentHash(), *Sha256OfFile(images));
+    EXPECT_EQ(*ChannelsOf(*source), 1);
+    EXPECT_EQ(*DescribeSource(*source, "P"),
+              "2 images, 1 x 2, gray, 5 classes: IDX files P");
+  }
+  WritePlain(dir_ / "mnist/train-labels-idx1-ubyte", IdxBytes({3}, {3, 4, 5}));
+  EXPECT_THAT(OpenSource(images),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the 2 images"), HasSubstr("found 3"))));
+}
+
+TEST_F(ImageSourcesTest, ADescriptionOfWhatDiffers) {
+  WriteTree(dir_ / "odd", {{"1.png", PngBytes(NoiseImage(1, 3, 5, 1))},
+                           {"2.png", PngBytes(NoiseImage(3, 4, 5, 1))}});
+  EXPECT_EQ(*DescribeSource(**OpenSource(dir_ / "odd"), "P"),
+            "2 images, 3 to 4 x 5, RGB and gray, no labels: a folder of images "
+            "P");
 }
 
 }  // namespace

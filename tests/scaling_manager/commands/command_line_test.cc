@@ -38,18 +38,73 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
       flags,
       ElementsAre(
           "gandem -h,--help", "gandem --version", "train -h,--help",
-          "train RECIPE", "train --run_dir", "train --set", "train --colocated",
-          "train --external", "train --listen", "train --certificates",
-          "train --insecure_network", "train --trace", "train --bind_cores",
-          "train --evaluate_every", "train --evaluate_cores",
-          "train --evaluate_args", "status -h,--help", "status RUN_DIR",
-          "status --certificates", "status --json", "report -h,--help",
-          "report RUN_DIR", "report --json", "watch-eval -h,--help",
-          "watch-eval RUN_DIR", "watch-eval --every", "watch-eval --once",
-          "certificates -h,--help", "certificates DIR", "certificates --host",
-          "certificates --days", "certificates --revoke", "sample -h,--help",
-          "evaluate -h,--help", "train-features -h,--help", "models -h,--help",
-          "explain -h,--help", "explain FIELD"));
+          "train RECIPE", "train --run_dir", "train --data", "train --set",
+          "train --colocated", "train --external", "train --listen",
+          "train --certificates", "train --insecure_network", "train --trace",
+          "train --bind_cores", "train --evaluate_every",
+          "train --evaluate_cores", "train --evaluate_args", "status -h,--help",
+          "status RUN_DIR", "status --certificates", "status --json",
+          "report -h,--help", "report RUN_DIR", "report --json",
+          "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
+          "watch-eval --once", "certificates -h,--help", "certificates DIR",
+          "certificates --host", "certificates --days", "certificates --revoke",
+          "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
+          "dataset show --exclude", "dataset show --recipe",
+          "dataset show --image_size", "dataset show -o,--output",
+          "dataset verify -h,--help", "dataset verify SOURCE",
+          "dataset verify --exclude", "dataset pack -h,--help",
+          "dataset pack SOURCE", "dataset pack --exclude",
+          "dataset pack -o,--output", "dataset pack --shard_bytes",
+          "dataset pack --resize", "dataset pack --crop", "simulate -h,--help",
+          "simulate pipeline -h,--help", "simulate pipeline TRACE",
+          "simulate pipeline --memory_bytes", "simulate pipeline --json",
+          "sample -h,--help", "evaluate -h,--help", "train-features -h,--help",
+          "models -h,--help", "explain -h,--help", "explain FIELD"));
+}
+
+TEST_F(CommandLineTest, Simulate) {
+  const auto options = std::get<SimulateOptions>(
+      Parse({"simulate", "pipeline", "a.trace", "--memory_bytes", "1000"}));
+  EXPECT_EQ(options.trace, "a.trace");
+  EXPECT_EQ(options.memory_bytes, 1000);
+  EXPECT_FALSE(options.json);
+  EXPECT_EQ(ExitCode(Parse({"simulate"})), kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"simulate", "pipeline"})), kExitUsage);
+  EXPECT_EQ(
+      ExitCode(Parse({"simulate", "pipeline", "a", "--memory_bytes", "0"})),
+      kExitUsage);
+}
+
+TEST_F(CommandLineTest, Dataset) {
+  const auto show = std::get<DatasetOptions>(
+      Parse({"dataset", "show", "photos", "--recipe", "r", "-o", "a.png"}));
+  EXPECT_EQ(show.action, DatasetAction::kShow);
+  EXPECT_EQ(show.source, "photos");
+  EXPECT_EQ(show.recipe, "r");
+  EXPECT_EQ(show.output, "a.png");
+  const auto verify =
+      std::get<DatasetOptions>(Parse({"dataset", "verify", "x.zip"}));
+  EXPECT_EQ(verify.action, DatasetAction::kVerify);
+  EXPECT_EQ(verify.source, "x.zip");
+  const auto pack = std::get<DatasetOptions>(
+      Parse({"dataset", "pack", "x.zip", "-o", "packed", "--resize", "64",
+             "--crop", "NONE", "--shard_bytes", "1000", "--exclude", "l"}));
+  EXPECT_EQ(pack.action, DatasetAction::kPack);
+  EXPECT_EQ(pack.source, "x.zip");
+  EXPECT_EQ(pack.output, "packed");
+  EXPECT_EQ(pack.resize, 64);
+  EXPECT_EQ(pack.crop, "NONE");
+  EXPECT_EQ(pack.shard_bytes, 1000);
+  EXPECT_EQ(pack.exclude, "l");
+  EXPECT_EQ(ExitCode(Parse({"dataset", "pack", "x.zip"})), kExitUsage);
+  EXPECT_EQ(ExitCode(Parse(
+                {"dataset", "pack", "x.zip", "-o", "p", "--crop", "NONE"})),
+            kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"dataset"})), kExitUsage);
+  EXPECT_EQ(ExitCode(Parse({"dataset", "verify"})), kExitUsage);
+  const auto train = std::get<TrainOptions>(
+      Parse({"train", "a", "--run_dir", "r", "--data", "photos"}));
+  EXPECT_EQ(train.data, "photos");
 }
 
 TEST_F(CommandLineTest, Train) {

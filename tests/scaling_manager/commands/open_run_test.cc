@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <signal.h>
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -13,7 +14,10 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/files/sha256.h"
+#include "common/process/signals.h"
 #include "tests/pipeline/idx_files.h"
+#include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -21,9 +25,13 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::IdxBytes;
+using ::gandem::testing::NamedBytes;
+using ::gandem::testing::NoiseImage;
+using ::gandem::testing::PngBytes;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::gandem::testing::WritePlain;
+using ::gandem::testing::WriteTree;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
@@ -36,6 +44,7 @@ constexpr char kOpenRunRecipe[] = R"(
 class OpenRunTest : public ::testing::Test {
  protected:
   OpenRunTest() {
+    BlockSignals({SIGINT, SIGTERM});  // as main() does for `train`
     options_.recipe = dir_ / "recipe.textproto";
     options_.run_dir = dir_ / "run";
     EXPECT_OK(WriteFile(options_.recipe, kOpenRunRecipe));
@@ -106,6 +115,123 @@ TEST_F(OpenRunTest, WorkersGetAbsolutePaths) {
   EXPECT_THAT(setup.coordinator.config_text,
               AllOf(HasSubstr(absl::StrCat("idx_images: \"", absolute, "\"")),
                     HasSubstr("idx_labels: \"\"")));
+}
+
+TEST_F(OpenRunTest, DataTakesThePlaceOfTheRecipesImages) {
+  WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 9, 8, 1))},
+                              {"b/2.png", PngBytes(NoiseImage(3, 8, 8, 2))}});
+  options_.data = dir_ / "photos";
+  options_.sets = {"data.image_size=8"};
+  ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
+  EXPECT_THAT(setup.notices.front(),
+              HasSubstr("data: 2 images, 8 to 9 x 8, RGB, 2 classes: a folder "
+                        "of images "));
+  // What was found is written down.
+  EXPECT_THAT(setup.coordinator.config_text,
+              AllOf(HasSubstr("idx_images: \"\""), HasSubstr("channels: 3"),
+                    HasSubstr("fit: RESIZE"), HasSubstr("crop: CENTER"),
+                    HasSubstr("resize: BICUBIC"), HasSubstr("num_classes: 0"),
+                    HasSubstr(absl::StrCat("source: \"",
+                                           std::string(dir_ / "photos")))));
+}
+
+// A recipe that tells its networks classes gets as many as there are.
+TEST_F(OpenRunTest, DataSaysTheNumberOfClasses) {
+  WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
+                              {"b/2.png", PngBytes(NoiseImage(1, 8, 8, 2))}});
+  ASSERT_OK(WriteFile(
+      options_.recipe,
+      absl::StrCat(kOpenRunRecipe, "data { num_classes: 10 image_size: 8 }")));
+  options_.data = dir_ / "photos";
+  options_.sets = {};
+  ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
+  EXPECT_THAT(setup.coordinator.config_text,
+              AllOf(HasSubstr("num_classes: 2"), HasSubstr("channels: 1")));
+}
+
+TEST_F(OpenRunTest, DataThatCannotBeTrainedOnIsSaidAtOnce) {
+  options_.sets = {};
+  options_.data = dir_ / "none";
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kNotFound,
+                                  AllOf(HasSubstr("data.source: "),
+                                        HasSubstr(options_.data))));
+  WriteTree(dir_ / "broken", {{"1.png", "x"}});
+  options_.data = dir_ / "broken";
+  EXPECT_THAT(Prepare(),
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("1.png")));
+  EXPECT_FALSE(PathExists(options_.run_dir)) << "nothing was begun";
+  // Elsewhere it may be there, but nobody can look.
+  options_.data = dir_ / "none";
+  options_.external = true;
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("set data.channels, data.fit")));
+  options_.sets = {"data.channels=3", "data.fit=RESIZE", "data.crop=CENTER",
+                   "data.resize=BICUBIC"};
+  EXPECT_OK(Prepare());
+}
+
+// A list of images to leave out belongs to the run, wherever it lies.
+TEST_F(OpenRunTest, TheListOfImagesToLeaveOutStays) {
+  WriteTree(dir_ / "photos", {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
+                              {"2.png", PngBytes(NoiseImage(1, 8, 8, 2))},
+                              {"3.png", ""}});
+  options_.data = dir_ / "photos";
+  options_.sets = {"data.image_size=8"};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kDataLoss,
+                                  AllOf(HasSubstr("3.png: it has no bytes"),
+                                        HasSubstr("gandem dataset verify"))));
+  const std::string list = dir_ / "bad.txt";
+  ASSERT_OK(WriteFile(list, "3.png\n"));
+  options_.sets = {"data.image_size=8", "data.exclude=" + list};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("data.max_excluded")));
+  options_.sets.push_back("data.max_excluded=0.5");
+  {  // it holds the run
+    ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
+    EXPECT_THAT(setup.notices.front(), HasSubstr("2 images (1 left out)"));
+    EXPECT_THAT(setup.coordinator.config_text,
+                AllOf(HasSubstr(absl::StrCat("exclude: \"", list, "\"")),
+                      HasSubstr(absl::StrCat("exclude_sha256: \"",
+                                             *Sha256OfFile(list), "\""))));
+  }
+  TrainFor(10);
+  EXPECT_OK(Prepare());
+  const std::string moved = dir_ / "moved.txt";
+  std::filesystem::rename(list, moved);
+  options_.sets[1] = "data.exclude=" + moved;
+  EXPECT_OK(Prepare());
+  ASSERT_OK(WriteFile(moved, "2.png\n3.png\n"));
+  options_.sets[2] = "data.max_excluded=0.9";
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  AllOf(HasSubstr("data.exclude_sha256: "),
+                                        HasSubstr("another --run_dir"))));
+}
+
+TEST_F(OpenRunTest, AListThatIsElsewhere) {
+  options_.data = dir_ / "none";
+  options_.external = true;
+  options_.sets = {"data.channels=3",      "data.fit=RESIZE",
+                   "data.crop=CENTER",     "data.resize=BICUBIC",
+                   "data.exclude=bad.txt", "data.image_size=8"};
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("set data.exclude_sha256")));
+  options_.sets.push_back("data.exclude_sha256=" + std::string(64, '0'));
+  EXPECT_OK(Prepare());
+}
+
+TEST_F(OpenRunTest, ASourceThatMovedIsTheSame) {
+  const NamedBytes files = {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))}};
+  WriteTree(dir_ / "here", files);
+  options_.sets = {"data.image_size=8"};
+  options_.data = dir_ / "here";
+  TrainFor(10);
+  EXPECT_OK(Prepare());
+  WriteTree(dir_ / "there", files);
+  options_.data = dir_ / "there";
+  EXPECT_OK(Prepare());
+  WriteTree(dir_ / "there", {{"1.png", PngBytes(NoiseImage(1, 8, 8, 2))}});
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                  HasSubstr("data.source: ")));
 }
 
 TEST_F(OpenRunTest, ADatasetThatMovedIsTheSame) {

@@ -76,6 +76,33 @@ TEST(ProgressLineTest, ShowsBothLagsAndTheCache) {
             "56m12s");
 }
 
+TEST(DataDisplayTest, WaitsForDataAreShownFromFivePercentOn) {
+  ProgressView view = RunningView();
+  view.status.mutable_data()->set_wait_share(0.31);
+  view.status.mutable_data()->set_stage("fetch");
+  EXPECT_THAT(ProgressBar(view, 160),
+              HasSubstr(" lag 1 waits for data 31%: fetch cache 50%"));
+  EXPECT_THAT(ProgressLine(view),
+              HasSubstr("| cache 64/128 | waits for data 31%: fetch | ETA"));
+  view.status.mutable_data()->set_wait_share(0.049);
+  EXPECT_THAT(ProgressBar(view, 160), Not(HasSubstr("data")));
+  EXPECT_THAT(ProgressLine(view), Not(HasSubstr("data")));
+}
+
+TEST(DataDisplayTest, TheTrackerHasThemFromTheRecords) {
+  ProgressTracker tracker(/*images_per_round=*/64);
+  RoundMetrics metrics;
+  metrics.set_role(DISCRIMINATOR);
+  metrics.set_run_epoch(1);
+  metrics.set_round_seconds(1);
+  metrics.set_wait_data_seconds(0.5);
+  metrics.mutable_data()->set_decode_stall_seconds(0.5);
+  tracker.AddMetrics(metrics);
+  const ProgressView view = tracker.View(StatusReply());
+  EXPECT_EQ(view.status.data().wait_share(), 0.5);
+  EXPECT_EQ(view.status.data().stage(), "decode");
+}
+
 ProgressView FleetView() {
   ProgressView view = RunningView();
   FleetStatus* const generators = view.status.add_fleets();

@@ -38,6 +38,9 @@ TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
   metrics.set_hidden_sync_seconds(0.75);
   metrics.set_sync_bytes(4096);
   metrics.set_workers(3);
+  metrics.mutable_data()->set_fetch_stall_seconds(0.015625);
+  metrics.mutable_data()->set_decode_stall_seconds(0.03125);
+  metrics.mutable_data()->set_transform_stall_seconds(0.0078125);
   RoundHistory history;
   history.AddLine(ProtoJson(metrics));
   const RoundRecord& record = history.rounds().at({DISCRIMINATOR, 1}).at(30);
@@ -53,6 +56,10 @@ TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
   EXPECT_EQ(record.times.cache, expected.cache);
   EXPECT_EQ(record.times.sync, expected.sync);
   EXPECT_EQ(record.times.hidden_sync, expected.hidden_sync);
+  EXPECT_EQ(record.times.data_fetch, 0.015625);
+  EXPECT_EQ(record.times.data_decode, 0.03125);
+  EXPECT_EQ(record.times.data_transform, 0.0078125);
+  EXPECT_STREQ(record.times.data_stage(), "decode");
   EXPECT_EQ(record.times.compute(),
             1.5 - 0.125 - 0.25 - 0.0625 - 0.03125 - 0.5);
   EXPECT_EQ(record.times.overlap(), 0.6);
@@ -69,6 +76,32 @@ TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
   ASSERT_EQ(history.rounds().size(), 1);
   ASSERT_EQ(history.rounds().at({GENERATOR, 0}).size(), 1);
   EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
+}
+
+TEST(RoundHistoryTest, WhatIsShownOfReadingAheadIsRead) {
+  RoundMetrics metrics = Metrics(DISCRIMINATOR, 0, 1, 0);
+  DataMetrics& data = *metrics.mutable_data();
+  data.set_seconds(2);
+  data.set_images(64);
+  data.set_stored_bytes(1000);
+  data.set_retries(3);
+  data.set_waiting_images(5);
+  data.set_fetches(6);
+  data.set_workers(7);
+  data.set_images_ahead(8);
+  const auto read = ParseMetrics(ProtoJson(metrics));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(ProtoJson(read->data()), ProtoJson(data));
+  EXPECT_FALSE(ParseMetrics(R"({"role":"generator","round":1})")->has_data());
+  for (const char* const text :
+       {"1", "[]", R"({"images":1.5})", R"({"seconds":"a"})"}) {
+    EXPECT_FALSE(
+        ParseMetrics(
+            absl::StrCat(R"({"role":"discriminator","round":1,"data":)", text,
+                         "}"))
+            .has_value())
+        << text;
+  }
 }
 
 // Converted to an integer, such numbers are undefined.

@@ -59,7 +59,11 @@ class TimeReportTest : public ::testing::Test {
         {"wait_data_seconds", times.data},
         {"wait_cache_seconds", times.cache},
         {"wait_sync_seconds", times.sync},
-        {"hidden_sync_seconds", times.hidden_sync}};
+        {"hidden_sync_seconds", times.hidden_sync},
+        {"data",
+         {{"fetch_stall_seconds", times.data_fetch},
+          {"decode_stall_seconds", times.data_decode},
+          {"transform_stall_seconds", times.data_transform}}}};
     history_.AddLine(json.dump());
   }
   // The same times for all workers of both roles.
@@ -295,6 +299,29 @@ TEST_F(TimeReportTest, TextIsAligned) {
   EXPECT_THAT(lines[5], HasSubstr("discriminator"));
   EXPECT_THAT(lines[5], HasSubstr("125.0 s"));
   EXPECT_THAT(lines[6], HasSubstr("  rank 0"));
+}
+
+TEST_F(TimeReportTest, SaysWhenDataIsTheBottleneckAndWhatIsToBeGained) {
+  AddRounds(1, 0, 50,
+            {.round = 1, .data = 0.4, .data_fetch = 0.3, .data_decode = 0.1});
+  const TimeReport report = Report();
+  EXPECT_THAT(
+      TimeReportText(report),
+      HasSubstr("data: the discriminator waits for real images in 40.0% of its "
+                "time, most of it for disks and networks (fetch); if they\n"
+                "were there it would train on up to 40.0 images/s instead of "
+                "24.0\n"));
+  const Json json = Json::parse(TimeReportsJson({&report, 1}));
+  const Json& parts =
+      json.at("runs").at(0).at("roles").at(1).at("wait_data_parts_percent");
+  EXPECT_NEAR(parts.at("fetch"), 30, 1e-9);
+  EXPECT_NEAR(parts.at("decode"), 10, 1e-9);
+  EXPECT_NEAR(parts.at("transform"), 0, 1e-9);
+}
+
+TEST_F(TimeReportTest, ShortWaitsForDataAreNoBottleneck) {
+  AddRounds(1, 0, 50, {.round = 1, .data = 0.049, .data_fetch = 0.049});
+  EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("data: ")));
 }
 
 TEST_F(TimeReportTest, RunsBesideEachOther) {

@@ -133,6 +133,19 @@ TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInTheirPlaces) {
   }
 }
 
+// data.order is that of the real images here, too.
+TEST_F(OpenLabelsTest, ThoseOfTheRealImagesInAnotherOrder) {
+  plan_.files.set_order(DataConfig::SHARDS);
+  plan_.files.set_shuffle_window(16);
+  const DataOrder order(kSeed, ImageUnits{.size = kImages, .window = 16});
+  const at::Tensor labels_N =
+      Labels(DataConfig::AS_REAL_BATCH, Purpose::kGeneratorNoise, 0,
+             {.first = 0, .count = kImages});
+  for (int64_t i = 0; i < kImages; ++i) {
+    EXPECT_EQ(labels_N[i].item<int64_t>(), labels_[order.ImageOfSample(i)]);
+  }
+}
+
 TEST(ConditionsTest, NarrowTakesAPartOfWhatIsThere) {
   const at::Tensor images = torch::arange(12).view({4, 1, 1, 3});
   const Condition part =
@@ -222,8 +235,9 @@ class ConditionsNumbers : public Dataset {
   ImageShape shape() const override {
     return {.channels = 2, .height = 2, .width = 2};
   }
-  absl::StatusOr<int64_t> Read(int64_t index,
-                               std::span<float> out) const override {
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+                                 std::optional<SampleKey> /*key*/,
+                                 std::span<float> out) const override {
     std::ranges::fill(out, static_cast<float>(index) / 64);
     return kNoLabel;
   }

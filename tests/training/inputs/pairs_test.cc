@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "models/torch.h"
-#include "pipeline/prefetcher.h"
+#include "pipeline/feed/prefetcher.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
@@ -28,8 +28,9 @@ class PairsNumbers : public Dataset {
   ImageShape shape() const override {
     return {.channels = 3, .height = 2, .width = 1};
   }
-  absl::StatusOr<int64_t> Read(int64_t index,
-                               std::span<float> out) const override {
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+                                 std::optional<SampleKey> /*key*/,
+                                 std::span<float> out) const override {
     std::ranges::fill(out.first(2), static_cast<float>(index));
     std::ranges::fill(out.subspan(2), -static_cast<float>(index));
     return kNoLabel;
@@ -39,7 +40,9 @@ class PairsNumbers : public Dataset {
 
 class Unreadable : public PairsNumbers {
  public:
-  absl::StatusOr<int64_t> Read(int64_t, std::span<float>) const override {
+  absl::StatusOr<int64_t> Finish(int64_t, StoredSample /*stored*/,
+                                 std::optional<SampleKey> /*key*/,
+                                 std::span<float>) const override {
     return absl::DataLossError("bad pixel");
   }
 };
@@ -60,6 +63,39 @@ std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
   const at::Tensor first_N = images_NCHW.flatten(1).select(1, 0).contiguous();
   const float* values = first_N.const_data_ptr<float>();
   return {values, values + first_N.numel()};
+}
+
+// Shows the number of the sample as which it is read.
+class SampledNumbers : public PairsNumbers {
+ public:
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+                                 std::optional<SampleKey> key,
+                                 std::span<float> out) const override {
+    if (!key.has_value()) return PairsNumbers::Finish(index, {}, key, out);
+    EXPECT_EQ(key->seed, 11u);
+    std::ranges::fill(out, static_cast<float>(key->number));
+    return kNoLabel;
+  }
+};
+
+// What is drawn for a real image is drawn for the pair of the generated one in
+// its place.
+TEST(PairReaderTest, ReadsPairsAsTheSamplesOfTheRun) {
+  const PairReader reader(PairsPlan(), std::make_shared<SampledNumbers>(),
+                          Compute{});
+  const auto numbers = [&](Purpose noise, int64_t step) {
+    const auto pairs = reader.Read(noise, step, {.first = 1, .count = 2});
+    EXPECT_OK(pairs);
+    return NumbersOf(pairs->images_NCHW);
+  };
+  const float round = 3 * kPairsSteps * kPairsBatch;
+  EXPECT_EQ(numbers(Purpose::kGeneratorNoise, 3),
+            (std::vector<float>{round + 1, round + 2}));
+  const float step = 3 * kPairsBatch;
+  EXPECT_EQ(numbers(Purpose::kDiscriminatorNoise, 3),
+            (std::vector<float>{step + 1, step + 2}));
+  // Images of the dataset as they are.
+  EXPECT_EQ(numbers(Purpose::kSample, 0), (std::vector<float>{1, 2}));
 }
 
 class PlacesTest : public ::testing::TestWithParam<int64_t> {};

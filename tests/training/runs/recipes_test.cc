@@ -65,6 +65,9 @@ RunConfig Reduced(RunConfig config) {
   if (!config.data().idx_inputs().empty()) {
     config.mutable_data()->set_idx_inputs(config.data().idx_images());
   }
+  if (!config.data().source().empty()) {
+    config.mutable_data()->set_source(config.data().idx_images());
+  }
   config.mutable_data()->set_image_size(
       std::min(config.data().image_size(), kLargestImage));
   const ScheduleConfig& schedule = config.schedule();

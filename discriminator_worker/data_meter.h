@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the metrics of a round say of reading ahead: the figures of the
+// prefetchers and of the process's readers, since the last round.
+//
+// Owner: a discriminator's role. Its end logs how many images were odd.
+// Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "pipeline/feed/prefetcher.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+class DataMeter {
+ public:
+  explicit DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers);
+  DataMeter(const DataMeter&) = delete;
+  DataMeter& operator=(const DataMeter&) = delete;
+  ~DataMeter();
+
+  // Since the last call.
+  DataMetrics Take();
+
+ private:
+  // Of the process, since its start.
+  struct Totals {
+    int64_t bytes = 0;
+    int64_t requests = 0;
+    int64_t retries = 0;
+    int64_t hedges = 0;
+    int64_t decode_ns = 0;
+    int64_t transform_ns = 0;
+  };
+  static Totals Now();
+
+  const std::vector<std::shared_ptr<Prefetcher>> prefetchers_;
+  const std::map<std::string, int64_t> odd_before_;
+  Totals last_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An image of 8-bit values, and what it was before it became that.
+//
+// Owner: values; copy or move freely. Thread safety: pure functions.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/files/png.h"
+#include "common/image_shape.h"
+
+namespace gandem {
+
+// How an image is stored. The texts are constants of the program.
+struct ImageKind {
+  absl::string_view format = "";  // "JPEG"
+  absl::string_view color = "";   // "gray", "RGB", "palette", "RGBA" ...
+  int bits = 8;                   // of a value
+
+  // Stored as the 8-bit values that were decoded: nothing was converted.
+  bool exact() const {
+    return bits == 8 && (color == "gray" || color == "RGB");
+  }
+
+  bool operator==(const ImageKind&) const = default;
+};
+
+// "JPEG, RGB" or "PNG, gray, 16 bits".
+inline std::string KindText(const ImageKind& kind) {
+  std::string text = absl::StrCat(kind.format, ", ", kind.color);
+  if (kind.bits != 8) absl::StrAppend(&text, ", ", kind.bits, " bits");
+  return text;
+}
+
+struct DecodedImage {
+  PixelImage pixels;  // gray or RGB
+  ImageKind kind = {};
+};
+
+inline ImageShape ShapeOf(const PixelImage& image) {
+  return {
+      .channels = image.channels, .height = image.height, .width = image.width};
+}
+
+// "28 x 28 gray"
+inline std::string ShapeText(const ImageShape& shape) {
+  return absl::StrCat(shape.height, " x ", shape.width,
+                      shape.channels == 1 ? " gray" : " RGB");
+}
+
+}  // namespace gandem

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Buffers of one size for finished samples. One that nobody has any more is
+// kept for the next batch: the pages of a new one of 50 MB cost as much time as
+// decoding into it.
+//
+// Owner: a sample board; buffers may outlive it.
+// Thread safety: buffers may be given up in any thread, else none.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <new>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+
+namespace gandem {
+
+class PixelBuffers {
+ public:
+  explicit PixelBuffers(int64_t num_values)
+      : num_values_(static_cast<size_t>(num_values)) {}
+
+  // Aligned to 64 bytes; its values are anything.
+  std::shared_ptr<float> Take() {
+    Buffer buffer = spare_->Take();
+    if (buffer == nullptr) {
+      buffer.reset(static_cast<float*>(operator new[](
+          num_values_ * sizeof(float), kAlignment)));
+    }
+    return {buffer.release(),
+            [spare = spare_](float* values) { spare->Keep(Buffer(values)); }};
+  }
+
+ private:
+  static constexpr std::align_val_t kAlignment{64};
+  struct Delete {
+    void operator()(float* values) const {
+      operator delete[](values, kAlignment);
+    }
+  };
+  using Buffer = std::unique_ptr<float, Delete>;
+
+  class Spare {
+   public:
+    Buffer Take() {
+      absl::MutexLock lock(&mu_);
+      return std::move(buffer_);
+    }
+    void Keep(Buffer buffer) {
+      absl::MutexLock lock(&mu_);
+      if (buffer_ == nullptr) buffer_ = std::move(buffer);
+    }
+
+   private:
+    absl::Mutex mu_;
+    Buffer buffer_ ABSL_GUARDED_BY(mu_);
+  };
+
+  const size_t num_values_;
+  const std::shared_ptr<Spare> spare_ = std::make_shared<Spare>();
+};
+
+}  // namespace gandem

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A batch of CIFAR-10 or CIFAR-100 in the "python version": a pickle of a dict
+// with a numpy array of bytes and lists of labels. Of pickle (PEP 307, PEP
+// 3154, PEP 574) only what such files need is read; names of functions are
+// compared, never looked up, so nothing is ever called.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+struct CifarBatch {
+  std::string pixels;           // rows of 3,072 bytes: 1,024 red, green, blue
+  std::vector<int64_t> labels;  // `labels`, or else `fine_labels`; as many
+};
+
+// Memory is at most a fixed multiple of the pickle's bytes.
+//   INVALID_ARGUMENT  a pickle of something else; says what is missing.
+//   DATA_LOSS         truncated, or no pickle.
+absl::StatusOr<CifarBatch> ParseCifarPickle(absl::string_view pickle);
+
+}  // namespace gandem

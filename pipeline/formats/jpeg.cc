@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/formats/jpeg.h"
+
+#include <algorithm>
+#include <csetjmp>
+#include <cstdio>
+#include <string>
+#include <utility>
+
+// After <cstdio>, which it needs.
+#include <jerror.h>
+#include <jpeglib.h>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+
+namespace gandem {
+namespace {
+
+// A block of 64 values takes a bit or more of the file, and a value of chroma
+// may stand for 16 pixels.
+constexpr int64_t kMaxJpegExpansion = 8 * 64 * 16;
+
+// libjpeg's error manager, from which it comes back by longjmp.
+struct JpegErrors {
+  jpeg_error_mgr manager = {};  // first: libjpeg gives a pointer to it
+  std::jmp_buf back = {};
+  char message[JMSG_LENGTH_MAX] = "";
+};
+
+[[noreturn]] void EndJpegWithError(j_common_ptr jpeg) {
+  auto* const errors = reinterpret_cast<JpegErrors*>(jpeg->err);
+  errors->manager.format_message(jpeg, errors->message);
+  std::longjmp(errors->back, 1);
+}
+
+// Of warnings, those that mean that pixels are missing are errors: libjpeg
+// would paint them gray.
+void JudgeJpegMessage(j_common_ptr jpeg, int level) {
+  if (level >= 0) return;  // no warning
+  const int code = jpeg->err->msg_code;
+  if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) EndJpegWithError(jpeg);
+}
+
+// These three return false after an error, by way of longjmp: they own nothing.
+bool BeginJpeg(jpeg_decompress_struct* jpeg, JpegErrors* errors,
+               absl::string_view bytes) {
+  if (setjmp(errors->back) != 0) return false;
+  jpeg_create_decompress(jpeg);
+  jpeg_mem_src(jpeg, reinterpret_cast<const unsigned char*>(bytes.data()),
+               bytes.size());
+  jpeg_save_markers(jpeg, JPEG_APP0 + 1, 0xffff);
+  jpeg_read_header(jpeg, TRUE);
+  return true;
+}
+
+bool StartJpeg(jpeg_decompress_struct* jpeg, JpegErrors* errors) {
+  if (setjmp(errors->back) != 0) return false;
+  switch (jpeg->jpeg_color_space) {
+    case JCS_GRAYSCALE:
+      jpeg->out_color_space = JCS_GRAYSCALE;
+      break;
+    case JCS_CMYK:
+    case JCS_YCCK:
+      jpeg->out_color_space = JCS_CMYK;
+      break;
+    default:
+      jpeg->out_color_space = JCS_RGB;
+  }
+  jpeg->dct_method = JDCT_ISLOW;
+  jpeg->do_fancy_upsampling = TRUE;
+  jpeg_start_decompress(jpeg);
+  return true;
+}
+
+bool ReadJpegRows(jpeg_decompress_struct* jpeg, JpegErrors* errors,
+                  uint8_t* pixels) {
+  if (setjmp(errors->back) != 0) return false;
+  const size_t row_bytes =
+      size_t{jpeg->output_width} * static_cast<size_t>(jpeg->output_components);
+  while (jpeg->output_scanline < jpeg->output_height) {
+    JSAMPROW row = pixels + jpeg->output_scanline * row_bytes;
+    jpeg_read_scanlines(jpeg, &row, 1);
+  }
+  jpeg_finish_decompress(jpeg);
+  return true;
+}
+
+// a * b / 255, rounded.
+int TimesPart(int a, int b) {
+  const int product = a * b + 128;
+  return ((product >> 8) + product) >> 8;
+}
+
+// Of Adobe's kind: 255 is no ink.
+void CmykToRgb(PixelImage& image) {
+  const uint8_t* from = image.pixels.data();
+  uint8_t* to = image.pixels.data();
+  for (int64_t i = 0; i < image.height * image.width; ++i, from += 4) {
+    const int light = from[3];
+    for (int c = 0; c < 3; ++c) {
+      const int ink = 255 - from[c];
+      *to++ = static_cast<uint8_t>(
+          std::clamp(light - TimesPart(ink, light), 0, 255));
+    }
+  }
+  image.channels = 3;
+  image.pixels.resize(static_cast<size_t>(image.height * image.width * 3));
+}
+
+absl::Status BadJpeg(const JpegErrors& errors) {
+  return absl::DataLossError(absl::StrCat("damaged JPEG: ", errors.message));
+}
+
+absl::Status CheckJpegSize(const jpeg_decompress_struct& jpeg,
+                           size_t file_bytes, int64_t max_pixels) {
+  const int64_t pixels = int64_t{jpeg.image_height} * jpeg.image_width;
+  const std::string size =
+      absl::StrCat(jpeg.image_height, " x ", jpeg.image_width, " pixels");
+  if (pixels > max_pixels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("a JPEG of ", size, ", more than ", max_pixels));
+  }
+  if (pixels > kMaxJpegExpansion * static_cast<int64_t>(file_bytes)) {
+    return absl::DataLossError(absl::StrCat("damaged JPEG: ", file_bytes,
+                                            " bytes cannot hold ", size));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+absl::StatusOr<DecodedImage> DecodeJpeg(absl::string_view bytes,
+                                        int64_t max_pixels) {
+  JpegErrors errors;
+  jpeg_decompress_struct jpeg = {};
+  jpeg.err = jpeg_std_error(&errors.manager);
+  errors.manager.error_exit = EndJpegWithError;
+  errors.manager.emit_message = JudgeJpegMessage;
+  const absl::Cleanup free_jpeg = [&jpeg] { jpeg_destroy_decompress(&jpeg); };
+  if (!BeginJpeg(&jpeg, &errors, bytes)) return BadJpeg(errors);
+  const absl::Status size = CheckJpegSize(jpeg, bytes.size(), max_pixels);
+  if (!size.ok()) return size;
+  int orientation = 1;
+  for (const auto* marker = jpeg.marker_list; marker != nullptr;
+       marker = marker->next) {
+    const int found = ExifOrientation(absl::string_view(
+        reinterpret_cast<const char*>(marker->data), marker->data_length));
+    if (orientation == 1) orientation = found;
+  }
+  if (!StartJpeg(&jpeg, &errors)) return BadJpeg(errors);
+  DecodedImage image = {.pixels = {.channels = jpeg.output_components,
+                                   .height = jpeg.output_height,
+                                   .width = jpeg.output_width},
+                        .kind = {.format = "JPEG", .color = "RGB"}};
+  image.pixels.pixels.resize(static_cast<size_t>(
+      image.pixels.channels * image.pixels.height * image.pixels.width));
+  if (!ReadJpegRows(&jpeg, &errors, image.pixels.pixels.data())) {
+    return BadJpeg(errors);
+  }
+  if (image.pixels.channels == 1) image.kind.color = "gray";
+  if (image.pixels.channels == 4) {
+    image.kind.color = "CMYK";
+    CmykToRgb(image.pixels);
+  }
+  image.pixels = Upright(std::move(image.pixels), orientation);
+  return image;
+}
+
+}  // namespace gandem

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/formats/zip_reader.h"
+
+#include <zlib.h>
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <limits>
+#include <set>
+#include <utility>
+
+#include "absl/cleanup/cleanup.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/status.h"
+#include "pipeline/formats/zip_format.h"
+#include "pipeline/remote/open_file.h"
+
+namespace gandem {
+namespace {
+
+// In bytes: fixed parts of the records.
+constexpr size_t kLocalBytes = 30;
+constexpr size_t kCentralBytes = 46;
+constexpr size_t kEndBytes = 22;
+constexpr size_t kLocator64Bytes = 20;
+constexpr size_t kMaxComment = 65535;
+constexpr uint16_t kEncryptedFlag = 1;  // bit 0
+constexpr int kDeflated = 8;
+constexpr int64_t kMaxDirectoryBytes = int64_t{1} << 30;
+// Deflate cannot shrink by more (zlib's FAQ): more is a lie about the size.
+constexpr int64_t kMaxDeflateRatio = 1032;
+
+absl::Status CorruptZip(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("damaged zip archive: ", what));
+}
+
+// Little-endian numbers in order. Reading past the end gives 0 and !ok().
+class Parser {
+ public:
+  explicit Parser(absl::string_view bytes) : rest_(bytes) {}
+
+  template <typename T>
+  T Take() {
+    T value = 0;
+    const absl::string_view bytes = TakeBytes(sizeof(T));
+    if (ok_) std::memcpy(&value, bytes.data(), sizeof(T));
+    return value;
+  }
+  absl::string_view TakeBytes(size_t size) {
+    if (size > rest_.size()) {
+      ok_ = false;
+      rest_ = {};
+    }
+    const absl::string_view bytes = rest_.substr(0, size);
+    rest_.remove_prefix(bytes.size());
+    return bytes;
+  }
+  bool ok() const { return ok_; }
+  bool at_end() const { return rest_.empty(); }
+
+ private:
+  absl::string_view rest_;
+  bool ok_ = true;
+};
+
+struct Directory {
+  uint64_t offset = 0;
+  uint64_t bytes = 0;
+  uint64_t members = 0;
+};
+
+// From the record at the archive's end, of which `tail` are the last bytes.
+absl::StatusOr<Directory> FindDirectory(const RandomAccessFile& file,
+                                        absl::string_view tail) {
+  const std::string signature = zip::Pack(zip::kEndSignature);
+  const size_t end = tail.rfind(signature);
+  if (end == absl::string_view::npos || tail.size() - end < kEndBytes) {
+    return CorruptZip("it has no end record; was it written completely?");
+  }
+  Parser record(tail.substr(end + 4));
+  record.TakeBytes(6);  // numbers of disks, members on this one
+  Directory directory;
+  directory.members = record.Take<uint16_t>();
+  directory.bytes = record.Take<uint32_t>();
+  directory.offset = record.Take<uint32_t>();
+  if (end < kLocator64Bytes) return directory;
+  Parser locator(tail.substr(end - kLocator64Bytes));
+  if (locator.Take<uint32_t>() != zip::kLocator64Signature) return directory;
+  locator.TakeBytes(4);
+  const uint64_t offset = locator.Take<uint64_t>();
+  if (offset >
+      uint64_t{std::numeric_limits<int64_t>::max()} - zip::kEnd64Bytes) {
+    return CorruptZip("its 64-bit end record lies outside");
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::string bytes,
+      file.Read(static_cast<int64_t>(offset), zip::kEnd64Bytes));
+  Parser record64(bytes);
+  if (record64.Take<uint32_t>() != zip::kEnd64Signature) {
+    return CorruptZip("it has no 64-bit end record where it should be");
+  }
+  record64.TakeBytes(28);  // sizes, versions, disks, members on this one
+  directory.members = record64.Take<uint64_t>();
+  directory.bytes = record64.Take<uint64_t>();
+  directory.offset = record64.Take<uint64_t>();
+  return directory;
+}
+
+// Replaces each value that is in the 64-bit extra field.
+absl::Status TakeExtra64(absl::string_view extra, ZipMember& member) {
+  Parser fields(extra);
+  while (!fields.at_end()) {
+    const auto id = fields.Take<uint16_t>();
+    Parser field(fields.TakeBytes(fields.Take<uint16_t>()));
+    if (id != zip::kExtra64) continue;
+    for (uint64_t* value :
+         {&member.bytes, &member.compressed_bytes, &member.header_offset}) {
+      if (*value == zip::kIn64) *value = field.Take<uint64_t>();
+    }
+    if (!field.ok()) return CorruptZip("a 64-bit extra field is too short");
+  }
+  if (!fields.ok()) return CorruptZip("an extra field is too long");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ZipMember> TakeMember(Parser& records) {
+  const auto signature = records.Take<uint32_t>();
+  records.TakeBytes(4);  // versions
+  const auto flags = records.Take<uint16_t>();
+  ZipMember member;
+  member.method = records.Take<uint16_t>();
+  records.TakeBytes(4);  // time
+  member.crc32 = records.Take<uint32_t>();
+  member.compressed_bytes = records.Take<uint32_t>();
+  member.bytes = records.Take<uint32_t>();
+  const auto name_bytes = records.Take<uint16_t>();
+  const auto extra_bytes = records.Take<uint16_t>();
+  const auto comment_bytes = records.Take<uint16_t>();
+  records.TakeBytes(8);  // disk, attributes
+  member.header_offset = records.Take<uint32_t>();
+  member.name = std::string(records.TakeBytes(name_bytes));
+  const absl::string_view extra = records.TakeBytes(extra_bytes);
+  records.TakeBytes(comment_bytes);
+  if (!records.ok() || signature != zip::kCentralSignature) {
+    return CorruptZip("its table of contents is damaged");
+  }
+  if ((flags & kEncryptedFlag) != 0) {
+    return CorruptZip(absl::StrCat("'", member.name, "' is encrypted"));
+  }
+  GANDEM_RETURN_IF_ERROR(TakeExtra64(extra, member));
+  return member;
+}
+
+absl::StatusOr<std::string> Inflate(absl::string_view compressed,
+                                    int64_t bytes) {
+  std::string out(static_cast<size_t>(bytes), '\0');
+  z_stream stream = {};
+  // Negative: deflate without zlib's own header, as in a zip archive.
+  if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
+    return absl::ResourceExhaustedError("out of memory");
+  }
+  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
+  // zlib counts in 32 bits.
+  constexpr size_t kPiece = size_t{1} << 30;
+  absl::string_view in = compressed;
+  size_t written = 0;
+  int result = Z_OK;
+  while (result == Z_OK) {
+    const size_t in_size = std::min(in.size(), kPiece);
+    const size_t out_size = std::min(out.size() - written, kPiece);
+    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
+    stream.avail_in = static_cast<uInt>(in_size);
+    stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
+    stream.avail_out = static_cast<uInt>(out_size);
+    result = inflate(&stream, Z_NO_FLUSH);
+    in.remove_prefix(in_size - stream.avail_in);
+    written += out_size - stream.avail_out;
+  }
+  if (result != Z_STREAM_END || written != out.size() || !in.empty()) {
+    return CorruptZip("compressed data is damaged");
+  }
+  return out;
+}
+
+}  // namespace
+
+bool LooksLikeZip(const std::string& path_or_url) {
+  const auto prefix = ReadFileStart(path_or_url, sizeof(zip::kEndSignature));
+  return prefix.ok() && (*prefix == zip::Pack(zip::kLocalSignature) ||
+                         *prefix == zip::Pack(zip::kEndSignature));
+}
+
+absl::StatusOr<ZipReader> ZipReader::Open(
+    std::shared_ptr<const RandomAccessFile> file) {
+  const std::string name = file->name();
+  ZipReader reader(std::move(file));
+  const absl::Status status = reader.ReadDirectory();
+  if (!status.ok()) return Annotate(status, name);
+  return reader;
+}
+
+absl::Status ZipReader::ReadDirectory() {
+  const int64_t size = file_->size();
+  const int64_t tail_bytes =
+      std::min<int64_t>(size, kEndBytes + kLocator64Bytes + kMaxComment);
+  GANDEM_ASSIGN_OR_RETURN(const std::string tail,
+                          file_->Read(size - tail_bytes, tail_bytes));
+  GANDEM_ASSIGN_OR_RETURN(const Directory directory,
+                          FindDirectory(*file_, tail));
+  const auto file_bytes = static_cast<uint64_t>(size);
+  if (directory.bytes > std::min<uint64_t>(file_bytes, kMaxDirectoryBytes) ||
+      directory.offset > file_bytes - directory.bytes ||
+      directory.members > directory.bytes / kCentralBytes) {
+    return CorruptZip("its table of contents lies outside");
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string bytes,
+                          file_->Read(static_cast<int64_t>(directory.offset),
+                                      static_cast<int64_t>(directory.bytes)));
+  Parser records(bytes);
+  std::set<absl::string_view> names;
+  for (uint64_t i = 0; i < directory.members; ++i) {
+    GANDEM_ASSIGN_OR_RETURN(ZipMember member, TakeMember(records));
+    if (member.compressed_bytes > file_bytes ||
+        member.header_offset > file_bytes - member.compressed_bytes ||
+        member.bytes > uint64_t{std::numeric_limits<int64_t>::max()}) {
+      return CorruptZip(absl::StrCat("'", member.name, "' lies outside"));
+    }
+    members_.push_back(std::move(member));
+  }
+  for (const ZipMember& member : members_) {
+    if (!names.insert(member.name).second) {
+      return CorruptZip(absl::StrCat("'", member.name, "' is there twice"));
+    }
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
+                                            int64_t max_bytes) const {
+  // ReadDirectory has checked that they fit.
+  const auto num_bytes = static_cast<int64_t>(member.bytes);
+  const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
+  const auto offset = static_cast<int64_t>(member.header_offset);
+  if (num_bytes > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", num_bytes, " bytes, more than ", max_bytes));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string header,
+                          file_->Read(offset, kLocalBytes));
+  Parser parser(header);
+  if (parser.Take<uint32_t>() != zip::kLocalSignature) {
+    return CorruptZip("its header is damaged");
+  }
+  parser.TakeBytes(22);  // what the table of contents says too
+  const int64_t name_bytes = parser.Take<uint16_t>();
+  const int64_t extra_bytes = parser.Take<uint16_t>();
+  const int64_t begin =
+      offset + static_cast<int64_t>(kLocalBytes) + name_bytes + extra_bytes;
+  if (begin > file_->size() - compressed_bytes) {
+    return CorruptZip("it lies outside");
+  }
+  if (member.method == zip::kStored && num_bytes != compressed_bytes) {
+    return CorruptZip("its sizes contradict each other");
+  }
+  if (member.method != zip::kStored &&
+      num_bytes / kMaxDeflateRatio > compressed_bytes) {
+    return CorruptZip("it cannot have as many bytes as it says");
+  }
+  GANDEM_ASSIGN_OR_RETURN(std::string bytes,
+                          file_->Read(begin, compressed_bytes));
+  if (member.method == kDeflated) {
+    GANDEM_ASSIGN_OR_RETURN(bytes, Inflate(bytes, num_bytes));
+  } else if (member.method != zip::kStored) {
+    return CorruptZip(
+        absl::StrCat("compression method ", member.method,
+                     " is not known: write it again, stored or deflated"));
+  }
+  if (zip::Crc32(0, bytes) != member.crc32) {
+    return CorruptZip("its checksum does not fit its bytes");
+  }
+  return bytes;
+}
+
+}  // namespace gandem

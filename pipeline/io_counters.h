@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What reading remote files has cost this process so far: for metrics and
+// `gandem status`.
+//
+// Owner: the process. Thread safety: atomic each; read at any time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+namespace gandem {
+
+struct IoCounters {
+  std::atomic<int64_t> requests = 0;  // of remote files, retries included
+  std::atomic<int64_t> bytes = 0;     // that arrived
+  std::atomic<int64_t> retries = 0;
+  std::atomic<int64_t> hedges = 0;      // second requests for slow ones
+  std::atomic<int64_t> cache_hits = 0;  // blocks that lay in data.cache_dir
+  std::atomic<int64_t> cache_misses = 0;
+};
+
+inline IoCounters& ProcessIoCounters() {
+  static IoCounters counters;
+  return counters;
+}
+
+}  // namespace gandem

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What gandem and data_worker say to each other over a socketpair, as bytes:
+//
+//   gandem        kOpen     shard, first = its size
+//                 kRead     shard, first = its size, second = row group
+//                 kBytes    the answer to kReadAt; the bytes follow
+//                 kNoBytes  they could not be read
+//   data_worker   kReadAt   shard, first = offset, second = size
+//                 kOpened   an OpenedShard, in a file in memory
+//                 kImages   the images of a row group, in a file in memory
+//                 kFailed   first = code of a Status; its text follows
+//
+// data_worker reads files that anybody made, so what it answers is not trusted:
+// whatever is decoded here was checked.
+//
+// Owner: values. Thread safety: pure functions.
+// Errors: DATA_LOSS, of bytes that no data_worker of ours writes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+enum class FrameKind : uint32_t {
+  kOpen = 1,
+  kRead = 2,
+  kBytes = 3,
+  kNoBytes = 4,
+  kReadAt = 5,
+  kOpened = 6,
+  kImages = 7,
+  kFailed = 8,
+};
+
+struct DataFrame {
+  FrameKind kind = FrameKind::kOpen;
+  int64_t shard = 0;
+  int64_t first = 0;
+  int64_t second = 0;
+  int64_t payload_bytes = 0;  // that follow, or of the file in memory
+};
+
+inline constexpr size_t kDataFrameBytes = 40;
+// Of kOpened and kImages, and of what kReadAt asks for at a time.
+inline constexpr int64_t kMaxPayloadBytes = int64_t{1} << 30;
+inline constexpr int64_t kMaxFailureBytes = 4096;
+inline constexpr int64_t kMaxRowsOfShard = int64_t{1} << 26;
+
+std::string EncodeDataFrame(const DataFrame& frame);
+// `bytes` has kDataFrameBytes. No number is negative, and the payload is not
+// larger than its kind may have.
+absl::StatusOr<DataFrame> DecodeDataFrame(absl::string_view bytes);
+
+struct RowGroupSize {
+  int64_t rows = 0;
+  int64_t bytes = 0;  // of its images in the file, as the file says
+};
+
+// What is known of a shard before any of its images is read.
+struct OpenedShard {
+  std::string image_column = {};
+  std::string label_column = {};  // "": there is none
+  std::vector<std::string> class_names = {};
+  std::vector<RowGroupSize> row_groups = {};
+  std::vector<int64_t> labels = {};     // of each row, or none
+  std::vector<std::string> paths = {};  // of each row, or none
+
+  int64_t rows() const;
+};
+
+std::string EncodeOpenedShard(const OpenedShard& shard);
+absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes);
+
+// What precedes the images of a row group, which follow one after the other.
+std::string EncodeImageIndex(const std::vector<int64_t>& sizes);
+// The images of a row group that should have `rows`; they lie in `bytes`.
+absl::StatusOr<std::vector<absl::string_view>> DecodeImages(
+    absl::string_view bytes, int64_t rows);
+
+}  // namespace gandem

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Blocks of remote files in memory: the ones that were used last, up to a
+// number of bytes, blocks that are being fetched included. Threads that want
+// the same block wait for one fetch of it.
+//
+// Owner: a RemoteStore. Thread safety: any thread.
+#pragma once
+
+#include <cstdint>
+#include <list>
+#include <map>
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+class BlockCache {
+ public:
+  // What names a block: its file and version, and its number.
+  using Key = std::pair<std::string, int64_t>;
+  using Block = std::shared_ptr<const std::string>;
+  using Fetch = absl::FunctionRef<absl::StatusOr<std::string>()>;
+
+  explicit BlockCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
+
+  // Changes how many bytes it may hold by `change`.
+  void Resize(int64_t change);
+
+  // The block of `bytes` bytes; where it is not here, `fetch` brings it, called
+  // without a lock. Its failure is that of all who wait for it, unless it was
+  // only stopped (CANCELLED): then another one of them fetches. When fetches
+  // fill the cache, waits until one has ended.
+  //   CANCELLED          stopped by read_stop.h.
+  //   DEADLINE_EXCEEDED  other threads fetched until then.
+  absl::StatusOr<Block> Get(const Key& key, int64_t bytes, absl::Time deadline,
+                            Fetch fetch);
+
+  // Takes room from blocks for what somebody else holds; false: there is not
+  // enough.
+  bool Reserve(int64_t bytes);
+  void Release(int64_t bytes) { Resize(bytes); }
+
+  int64_t held_bytes() const;
+
+ private:
+  struct Entry {
+    int64_t bytes = 0;
+    bool done = false;
+    absl::Status failure = absl::OkStatus();
+    Block block = {};
+    std::list<Key>::iterator used = {};  // in used_, where it is done
+  };
+  using Entries = std::map<Key, std::shared_ptr<Entry>>;
+
+  void Drop(int64_t room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<Block> FetchEntry(const Key& key,
+                                   const std::shared_ptr<Entry>& entry,
+                                   absl::Time deadline, Fetch fetch);
+  bool HasRoom(int64_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    return fetching_bytes_ == 0 || fetching_bytes_ + bytes <= max_bytes_;
+  }
+
+  mutable absl::Mutex mu_;
+  int64_t max_bytes_ ABSL_GUARDED_BY(mu_);
+  int64_t fetching_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t done_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  Entries entries_ ABSL_GUARDED_BY(mu_);
+  std::list<Key> used_ ABSL_GUARDED_BY(mu_);  // the last one in front
+};
+
+}  // namespace gandem

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Files by name, on this machine or behind a network: what readers of formats
+// and sources open.
+//
+// Thread safety: any thread.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "pipeline/random_access_file.h"
+
+namespace gandem {
+
+// Errors of OpenLocalFile or, for a URL, of remote_file.h.
+absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFile(
+    const std::string& path_or_url);
+
+// The same for one of many files: a local one is opened for each Read only
+// (OpenLocalFileOnDemand).
+absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenFileOnDemand(
+    const std::string& path_or_url);
+
+// Whether a file is there. NOT_FOUND is false, and so is a URL that may not be
+// read: S3 says so of what is not there to who may not list the bucket. Other
+// failures are errors.
+absl::StatusOr<bool> FileExists(const std::string& path_or_url);
+
+// The first bytes: `size`, or fewer where the file is shorter.
+absl::StatusOr<std::string> ReadFileStart(const std::string& path_or_url,
+                                          int64_t size);
+
+// SHA-256 in hex of the whole file.
+absl::StatusOr<std::string> HashOfFile(const std::string& path_or_url);
+
+// Whether a file or, where the name ends in '/', a list of S3 can be read at
+// all.
+absl::Status ProbeUrl(const std::string& url);
+
+}  // namespace gandem

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What S3 answers in XML: lists of objects (ListObjectsV2), and errors. Only
+// the elements that matter are looked for, wherever they stand; nothing is
+// fetched or expanded but XML's five named entities and characters by number.
+//
+// Owner: values. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+struct S3Object {
+  std::string key = {};
+  int64_t bytes = 0;
+  std::string etag = {};  // with its quotes
+};
+
+struct S3Page {
+  std::vector<S3Object> objects = {};
+  // Where the next page begins; empty: this was the last one.
+  std::string continuation = {};
+};
+
+//   DATA_LOSS  no such list, an object without key or size, or a page that says
+//              that there are more without saying where.
+absl::StatusOr<S3Page> ParseS3Page(absl::string_view xml);
+
+// The Code of an error, such as ExpiredToken; empty: it is no such answer.
+std::string S3ErrorCode(absl::string_view xml);
+
+}  // namespace gandem

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <array>
+#include <iterator>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/status.h"
+#include "pipeline/formats/gzip_file.h"
+#include "pipeline/formats/idx_reader.h"
+#include "pipeline/remote/open_file.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/memory_images.h"
+
+namespace gandem {
+namespace {
+
+constexpr char kImagesPart[] = "images-idx3";
+constexpr char kLabelsPart[] = "labels-idx1";
+constexpr char kTrainImages[] = "/train-images-idx3-ubyte";
+
+// `path`, or the same with .gz; empty when there is neither, as behind a
+// network, where a folder cannot be told from a file.
+std::string PlainOrGzipIdx(const std::string& path) {
+  for (const std::string& candidate : {path, path + ".gz"}) {
+    if (PathExists(candidate)) return candidate;
+  }
+  return "";
+}
+
+// Empty: there are none. What signs a URL with a query is for one file only.
+absl::StatusOr<std::string> LabelsBeside(const std::string& images) {
+  if (NamePart(images).size() < images.size()) return "";
+  const size_t slash = images.rfind('/') + 1;
+  const size_t part = images.find(kImagesPart, slash);
+  if (part == std::string::npos) return "";
+  std::string labels = images;
+  labels.replace(part, sizeof(kImagesPart) - 1, kLabelsPart);
+  GANDEM_ASSIGN_OR_RETURN(const bool beside, FileExists(labels));
+  if (beside) return labels;
+  const std::string other = absl::EndsWith(labels, ".gz")
+                                ? labels.substr(0, labels.size() - 3)
+                                : labels + ".gz";
+  GANDEM_ASSIGN_OR_RETURN(const bool other_beside, FileExists(other));
+  return other_beside ? other : "";
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
+    const std::string& images_path, const std::string& labels_path) {
+  GANDEM_ASSIGN_OR_RETURN(IdxArray images,
+                          ReadIdx(images_path, /*num_dimensions=*/3));
+  std::vector<uint8_t> labels;
+  if (!labels_path.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(IdxArray read,
+                            ReadIdx(labels_path, /*num_dimensions=*/1));
+    labels = std::move(read.values);
+    if (std::ssize(labels) != images.shape[0]) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          ShownUrl(labels_path), ": expected one label for each of the ",
+          images.shape[0], " images of ", ShownUrl(images_path), ", found ",
+          labels.size()));
+    }
+  }
+  return ImagesInMemory({.kind = kIdxKind,
+                         .path = ShownUrl(images_path),
+                         .shape = {.channels = 1,
+                                   .height = images.shape[1],
+                                   .width = images.shape[2]},
+                         .pixels = std::move(images.values),
+                         .labels = std::move(labels),
+                         .format = "IDX",
+                         .file = images_path});
+}
+
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
+    const std::string& path) {
+  const std::string in_folder = PlainOrGzipIdx(path + kTrainImages);
+  const std::string images = in_folder.empty() ? path : in_folder;
+  GANDEM_ASSIGN_OR_RETURN(const std::string labels, LabelsBeside(images));
+  return OpenIdx(images, labels);
+}
+
+bool LooksLikeIdx(const std::string& path) {
+  if (!PlainOrGzipIdx(path + kTrainImages).empty()) return true;
+  absl::StatusOr<GzipFile> file = GzipFile::Open(path);
+  if (!file.ok()) return false;
+  std::array<uint8_t, 4> magic = {};
+  const auto found = file->Read(magic);
+  // Two zeros, the type "unsigned byte", the number of dimensions.
+  return found.ok() && *found == 4 && magic[0] == 0 && magic[1] == 0 &&
+         magic[2] == 8 && magic[3] <= 4;
+}
+
+}  // namespace gandem

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writes the images of any source into tar shards with an index
+// (pipeline/formats/tar_index.h), as WebDataset and we read them:
+//
+//   shard-000000.tar   000000000.jpg, 000000000.cls, 000000001.png ...
+//   pack.json          of what it is made, and whether it is complete
+//
+// Names are the places of the images, or StyleGAN's (00000/img00000000.png)
+// where all images of the source are called like that. The bytes depend on the
+// source and the options alone, not on threads or interruptions.
+//
+// Thread safety: pure functions, but for files; several threads read images.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "pipeline/image_store.h"
+
+namespace gandem {
+
+struct PackOptions {
+  std::string folder;                      // created if it is not there
+  int64_t shard_bytes = int64_t{1} << 28;  // of images, one at least in each
+  // Height and width that images get, as PNG, with Pillow's bicubic kernel; 0:
+  // they are copied as they are stored.
+  int64_t resize = 0;
+  bool crop = true;  // resize: the largest square in the middle, else all
+  int num_threads = 1;
+};
+
+struct PackedImages {
+  int64_t images = 0;
+  int64_t shards = 0;
+  int64_t kept_shards = 0;  // that were there, and whole
+};
+
+// Shards that are there, of the same source and options, stay if their
+// checksums are right; the first other one and all behind it are written.
+// `progress` is told how many images are done; what it returns, if it is not
+// OK, ends the work.
+//   FAILED_PRECONDITION  the folder holds something else.
+//   DATA_LOSS ...        an image cannot be read; names it.
+//   RESOURCE_EXHAUSTED   the disk is full.
+absl::StatusOr<PackedImages> PackImages(
+    const ImageStore& source, const PackOptions& options,
+    const std::function<absl::Status(int64_t done)>& progress);
+
+// Whether PackImages wrote a pack.json there.
+bool IsPackedFolder(const std::string& path);
+
+// The shards of such a folder, as OpenTarTree takes them.
+//   FAILED_PRECONDITION  it is not complete.
+//   DATA_LOSS            its pack.json is damaged.
+absl::StatusOr<std::string> ShardsOfFolder(const std::string& path);
+
+}  // namespace gandem

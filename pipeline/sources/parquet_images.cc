@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sources/parquet_images.h"
+
+#include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "common/check.h"
+#include "common/files/printable.h"
+#include "common/files/sha256.h"
+#include "common/process/thread.h"
+#include "common/status.h"
+#include "pipeline/dataset.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/parquet/row_group_cache.h"
+#include "pipeline/remote/open_file.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/parquet_files.h"
+
+namespace gandem {
+namespace {
+
+// More are opened for each read.
+constexpr size_t kMostOpenParquets = 256;
+constexpr size_t kMaxShownPathBytes = 200;
+// Of a fingerprint: few row groups, each of which is read as a whole.
+constexpr int64_t kFingerprintGroups = 8;
+constexpr int64_t kFingerprintRows = kFingerprintImages / kFingerprintGroups;
+
+// A quarter of what data.memory_bytes is by default.
+std::atomic<int64_t> row_group_memory = int64_t{128} << 20;
+
+// Images [first, first + rows) of the data set.
+struct RowGroupPlace {
+  size_t shard = 0;
+  int64_t number = 0;  // in the shard
+  int64_t first = 0;
+  int64_t rows = 0;
+};
+
+// What is known of all images before any is read.
+struct ParquetIndex {
+  std::vector<ShardFile> shards = {};
+  std::vector<RowGroupPlace> groups = {};  // without those of no rows
+  std::vector<int64_t> shard_firsts = {};  // the first image of each shard
+  int64_t size = 0;
+  std::vector<int64_t> labels = {};  // of each image, or none
+  std::vector<std::string> class_names = {};
+  std::vector<std::string> paths = {};  // of each image, or none
+};
+
+class ParquetImages : public ImageStore {
+ public:
+  ParquetImages(std::string kind, ParquetIndex index,
+                std::unique_ptr<DataWorkerPool> workers, int64_t cache_bytes)
+      : kind_(std::move(kind)),
+        index_(std::move(index)),
+        workers_(std::move(workers)),
+        cache_(cache_bytes) {}
+
+  std::string kind() const override { return kind_; }
+  int64_t size() const override { return index_.size; }
+  std::optional<ImageShape> common_shape() const override {
+    return std::nullopt;
+  }
+  std::string NameOf(int64_t index) const override {
+    const size_t shard = index_.groups[GroupOf(index)].shard;
+    const std::string row =
+        absl::StrCat(index_.shards[shard].file->name(), ": row ",
+                     index - index_.shard_firsts[shard]);
+    if (index_.paths.empty() || index_.paths[index].empty()) return row;
+    return absl::StrCat(
+        row, " (", Printable(index_.paths[index], kMaxShownPathBytes), ")");
+  }
+  int64_t LabelOf(int64_t index) const override {
+    return index_.labels.empty() ? kNoLabel : index_.labels[index];
+  }
+  const std::vector<std::string>& class_names() const override {
+    return index_.class_names;
+  }
+  std::vector<int64_t> Units() const override {
+    std::vector<int64_t> firsts;
+    for (const RowGroupPlace& group : index_.groups) {
+      firsts.push_back(group.first);
+    }
+    return firsts;
+  }
+  std::string KeyOf(int64_t index) const override {
+    const size_t shard = index_.groups[GroupOf(index)].shard;
+    const std::filesystem::path path(index_.shards[shard].file->name());
+    return absl::StrCat(path.filename().string(), ": row ",
+                        index - index_.shard_firsts[shard]);
+  }
+
+  absl::StatusOr<std::string> Fetch(int64_t index) const override {
+    GANDEM_CHECK(index >= 0 && index < size());
+    const size_t number = GroupOf(index);
+    const RowGroupPlace& group = index_.groups[number];
+    GANDEM_ASSIGN_OR_RETURN(const RowGroupCache::Images images,
+                            cache_.Get(static_cast<int64_t>(number), [&] {
+                              return workers_->Read(index_.shards[group.shard],
+                                                    group.number, group.rows);
+                            }));
+    return std::string(images->image(index - group.first));
+  }
+  absl::StatusOr<DecodedImage> Decode(int64_t index,
+                                      absl::string_view stored) const override {
+    absl::StatusOr<DecodedImage> image = DecodeImage(stored);
+    if (!image.ok()) return Annotate(image.status(), NameOf(index));
+    return image;
+  }
+
+  // The same as of these files in a folder or an archive.
+  absl::StatusOr<std::string> ContentHash() const override {
+    Sha256 hash;
+    for (int64_t i = 0; i < size(); ++i) {
+      GANDEM_RETURN_IF_ERROR(HashImage(i, hash));
+    }
+    return hash.Finish();
+  }
+
+  // Sizes of images are in the row groups, those of row groups in the index.
+  absl::StatusOr<std::string> Fingerprint() const override {
+    Sha256 hash;
+    for (const ShardFile& shard : index_.shards) {
+      const std::filesystem::path path(shard.file->name());
+      hash.Update(absl::StrCat(path.filename().string(), " ",
+                               shard.file->size(), "\n"));
+    }
+    for (int64_t i = 0; i < size(); ++i) {
+      hash.Update(absl::StrCat(index_.paths.empty() ? "" : index_.paths[i], " ",
+                               LabelOf(i), "\n"));
+    }
+    for (const RowGroupPlace& group : FingerprintGroups()) {
+      const int64_t count = std::min(group.rows, kFingerprintRows);
+      for (int64_t i = 0; i < count; ++i) {
+        const absl::Status hashed =
+            HashImage(group.first + i * group.rows / count, hash);
+        // What cannot be read may be left out of a run: data.exclude.
+        if (!hashed.ok() && !IsUnreadable(hashed)) return hashed;
+      }
+    }
+    return hash.Finish();
+  }
+
+ private:
+  size_t GroupOf(int64_t index) const {
+    const auto after = std::ranges::upper_bound(index_.groups, index, {},
+                                                &RowGroupPlace::first);
+    return static_cast<size_t>(after - index_.groups.begin()) - 1;
+  }
+  // Evenly spread.
+  std::vector<RowGroupPlace> FingerprintGroups() const {
+    std::vector<RowGroupPlace> groups;
+    const int64_t size = std::ssize(index_.groups);
+    const int64_t count = std::min(size, kFingerprintGroups);
+    for (int64_t i = 0; i < count; ++i) {
+      groups.push_back(index_.groups[i * size / count]);
+    }
+    return groups;
+  }
+  absl::Status HashImage(int64_t index, Sha256& hash) const {
+    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
+    hash.Update(absl::StrCat("png ", bytes.size(), " "));  // as tree_source.cc
+    hash.Update(bytes);
+    return absl::OkStatus();
+  }
+
+  // Never change after construction.
+  const std::string kind_;
+  const ParquetIndex index_;
+
+  const std::unique_ptr<DataWorkerPool> workers_;
+  mutable RowGroupCache cache_;
+};
+
+absl::StatusOr<std::vector<ShardFile>> OpenFiles(
+    const std::vector<std::string>& paths) {
+  std::vector<ShardFile> shards;
+  const bool few = paths.size() <= kMostOpenParquets;
+  for (const std::string& path : paths) {
+    GANDEM_ASSIGN_OR_RETURN(auto file,
+                            few ? OpenFile(path) : OpenFileOnDemand(path));
+    shards.push_back({.number = std::ssize(shards), .file = std::move(file)});
+  }
+  return shards;
+}
+
+// Several at a time: a shard far away takes many round trips.
+absl::StatusOr<std::vector<OpenedShard>> OpenShards(
+    const std::vector<ShardFile>& shards, DataWorkerPool& workers) {
+  // Not set: not tried, because another one failed.
+  std::vector<std::optional<absl::StatusOr<OpenedShard>>> opened(shards.size());
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  const auto open_some = [&] {
+    for (size_t i = next++; i < shards.size() && !failed; i = next++) {
+      opened[i] = workers.Open(shards[i]);
+      if (!opened[i]->ok()) failed = true;
+    }
+  };
+  {
+    std::vector<Thread> threads;
+    const size_t most = std::min<size_t>(shards.size(), kMostDataWorkers);
+    for (size_t i = 1; i < most; ++i)
+      threads.emplace_back("parquet", open_some);
+    open_some();
+  }
+  std::vector<OpenedShard> all;
+  for (const auto& shard : opened) {
+    if (shard.has_value() && !shard->ok()) return shard->status();
+  }
+  for (auto& shard : opened) all.push_back(**std::move(shard));
+  return all;
+}
+
+absl::Status DoNotFit(const ShardFile& first, const ShardFile& other,
+                      absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", first.file->name(), "' and '", other.file->name(), "' ", what,
+      ": shards of one data set are alike; name those that are"));
+}
+
+absl::Status AddShard(const ShardFile& file, OpenedShard shard,
+                      ParquetIndex& index) {
+  const bool is_first = index.shard_firsts.empty();
+  index.shard_firsts.push_back(index.size);
+  // One of no rows has no labels that could be missing.
+  if (shard.rows() > 0 && !is_first && index.size > 0) {
+    const ShardFile& first = index.shards.front();
+    if (shard.labels.empty() != index.labels.empty()) {
+      return DoNotFit(first, file, "do not both have labels");
+    }
+    if (shard.class_names != index.class_names) {
+      return DoNotFit(first, file, "name their classes differently");
+    }
+    if (shard.paths.empty() != index.paths.empty()) {
+      shard.paths.assign(index.paths.empty() ? 0 : shard.rows(), "");
+    }
+  }
+  for (size_t i = 0; i < shard.row_groups.size(); ++i) {
+    const int64_t rows = shard.row_groups[i].rows;
+    if (rows == 0) continue;
+    index.groups.push_back({.shard = static_cast<size_t>(file.number),
+                            .number = static_cast<int64_t>(i),
+                            .first = index.size,
+                            .rows = rows});
+    index.size += rows;
+  }
+  for (const int64_t label : shard.labels) {
+    if (label <= kMaxLabel) continue;
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", file.file->name(), "' has label ", label, ", and ",
+                     kMaxLabel, " is the most: number the classes from 0 on"));
+  }
+  std::ranges::copy(shard.labels, std::back_inserter(index.labels));
+  std::ranges::move(shard.paths, std::back_inserter(index.paths));
+  if (shard.rows() > 0) index.class_names = std::move(shard.class_names);
+  return absl::OkStatus();
+}
+
+std::string KindOf(const ParquetFiles& files) {
+  std::string kind = files.paths.size() == 1
+                         ? "a Parquet file"
+                         : absl::StrCat(files.paths.size(), " Parquet shards");
+  if (files.split.empty()) return kind;
+  return absl::StrCat(kind, " of the split ", files.split, " (there are also ",
+                      absl::StrJoin(files.other_splits, ", "), ")");
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
+    const std::string& path, DataWorkerPool::Starter start,
+    int64_t cache_bytes) {
+  GANDEM_ASSIGN_OR_RETURN(const ParquetFiles files, FindParquetFiles(path));
+  ParquetIndex index;
+  GANDEM_ASSIGN_OR_RETURN(index.shards, OpenFiles(files.paths));
+  auto workers = std::make_unique<DataWorkerPool>(std::move(start));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<OpenedShard> opened,
+                          OpenShards(index.shards, *workers));
+  for (size_t i = 0; i < opened.size(); ++i) {
+    GANDEM_RETURN_IF_ERROR(
+        AddShard(index.shards[i], std::move(opened[i]), index));
+  }
+  if (index.size == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", ShownUrl(path), "' has no rows: there is nothing to train on"));
+  }
+  return std::make_unique<ParquetImages>(KindOf(files), std::move(index),
+                                         std::move(workers), cache_bytes);
+}
+
+void SetRowGroupMemory(int64_t bytes) { row_group_memory = bytes; }
+
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquet(
+    const std::string& path) {
+  return OpenParquetWith(path, StartDataWorker, row_group_memory);
+}
+
+}  // namespace gandem

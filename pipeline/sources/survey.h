@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the images of a source are: all that can only be told by reading them.
+//
+// Owner: values. Thread safety: pure functions; several threads read.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "pipeline/image_store.h"
+
+namespace gandem {
+
+struct UnreadableImage {
+  int64_t index = 0;
+  std::string reason;  // with its name
+  // What is stored is at fault (IsUnreadable), not a disk or a network.
+  bool is_content = true;
+};
+
+struct Survey {
+  int64_t num_images = 0;                        // that were read, or tried
+  std::map<std::string, int64_t> kinds = {};     // "JPEG, RGB": how many
+  std::map<std::string, int64_t> sizes = {};     // "32 x 32": how many
+  std::vector<UnreadableImage> unreadable = {};  // in their order
+};
+
+// Reads `images`, in any order. `progress` is told how many are done, now and
+// then, and at the end; from one thread at a time.
+Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
+                    int num_threads,
+                    const std::function<void(int64_t done)>& progress);
+
+// Up to `count` places of `size`, evenly spread.
+std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count);
+
+}  // namespace gandem

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reader of image files on any bytes: PNG, JPEG and WebP by their first
+// ones, and Exif data.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/check.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/formats/jpeg.h"
+#include "tests/fuzz/input_file.h"
+
+namespace gandem {
+namespace {
+
+// So that an input of some bytes takes no seconds.
+constexpr int64_t kMaxPixels = 1 << 20;
+
+}  // namespace
+}  // namespace gandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  const int orientation = ExifOrientation(TextOf(data, size));
+  GANDEM_CHECK(orientation >= 1 && orientation <= 8);
+  const auto image = DecodeImage(TextOf(data, size), kMaxPixels);
+  if (!image.ok()) {
+    GANDEM_CHECK(absl::IsDataLoss(image.status()) ||
+                 absl::IsInvalidArgument(image.status()));
+    return 0;
+  }
+  const PixelImage& pixels = image->pixels;
+  GANDEM_CHECK(pixels.channels == 1 || pixels.channels == 3);
+  GANDEM_CHECK(pixels.height * pixels.width <= kMaxPixels);
+  GANDEM_CHECK(static_cast<int64_t>(pixels.pixels.size()) ==
+               pixels.channels * pixels.height * pixels.width);
+  GANDEM_CHECK(!KindText(image->kind).empty());
+  // What was read can be written, and is read again in the same way.
+  const auto written = EncodePng(pixels);
+  GANDEM_CHECK_OK(written.status());
+  const auto again = DecodeImage(*written, kMaxPixels);
+  GANDEM_CHECK_OK(again.status());
+  GANDEM_CHECK(again->pixels == pixels);
+  return 0;
+}

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The reader of pack.json on any bytes: what was read is written and read
+// again.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/check.h"
+#include "pipeline/formats/pack_record.h"
+#include "tests/fuzz/input_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  const auto record = ParsePackRecord(TextOf(data, size));
+  if (record.has_value()) {
+    GANDEM_CHECK(ParsePackRecord(FormatPackRecord(*record)) == record);
+  }
+  return 0;
+}

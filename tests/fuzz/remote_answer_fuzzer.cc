@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What servers of files say, on any bytes: the lines of a header, S3's lists
+// and errors, and URLs, which redirects bring. Byte 0 makes the status.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/str_split.h"
+#include "common/check.h"
+#include "pipeline/remote/answer_verdict.h"
+#include "pipeline/remote/http_headers.h"
+#include "pipeline/remote/s3_answers.h"
+#include "pipeline/remote/url.h"
+#include "tests/fuzz/input_file.h"
+
+namespace gandem {
+namespace {
+
+HttpHeaders TryHeaders(absl::string_view text) {
+  HttpHeaders headers;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    AddHeaderLine(line, headers);
+  }
+  if (headers.content_length) GANDEM_CHECK(*headers.content_length >= 0);
+  if (headers.range) {
+    GANDEM_CHECK(headers.range->first >= 0 &&
+                 headers.range->first <= headers.range->last &&
+                 headers.range->last < headers.range->total);
+  }
+  if (headers.retry_after) {
+    GANDEM_CHECK(*headers.retry_after >= absl::ZeroDuration() &&
+                 *headers.retry_after <= absl::Hours(1));
+  }
+  return headers;
+}
+
+void TryList(absl::string_view text) {
+  const auto page = ParseS3Page(text);
+  if (!page.ok()) {
+    GANDEM_CHECK(absl::IsDataLoss(page.status()));
+    return;
+  }
+  size_t bytes = page->continuation.size();
+  for (const S3Object& object : page->objects) {
+    GANDEM_CHECK(!object.key.empty() && object.bytes >= 0);
+    bytes += object.key.size() + object.etag.size();
+  }
+  // An element may be inside of another one: of a key, its ETag.
+  GANDEM_CHECK(bytes <= 3 * text.size());
+}
+
+void TryUrl(absl::string_view text) {
+  const auto url = ParseUrl(text);
+  if (!url.ok()) {
+    GANDEM_CHECK(absl::IsInvalidArgument(url.status()));
+    return;
+  }
+  // What is requested is read again in the same way.
+  const std::string requested = UrlText(*url);
+  const auto again = ParseUrl(requested);
+  GANDEM_CHECK_OK(again.status());
+  GANDEM_CHECK(UrlText(*again) == requested);
+}
+
+}  // namespace
+}  // namespace gandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  if (size == 0) return 0;
+  const absl::string_view text = TextOf(data + 1, size - 1);
+  TryList(text);
+  TryUrl(text);
+  const HttpAnswer answer = {.status = 200 + data[0] * 2,
+                             .headers = TryHeaders(text),
+                             .body = std::string(text)};
+  const Verdict verdict = JudgeAnswer(Url{.host = "h", .path = "/f"}, answer);
+  GANDEM_CHECK(verdict.status.ok() ==
+               (answer.status == 200 || answer.status == 206));
+  IsWebPage(text);
+  CheckRedirect("http://h/f", text).IgnoreError();
+  return 0;
+}

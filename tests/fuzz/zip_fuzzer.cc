@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The zip reader on any bytes.
+#include <cstddef>
+#include <cstdint>
+
+#include "common/check.h"
+#include "pipeline/formats/zip_reader.h"
+#include "tests/fuzz/input_file.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  constexpr int64_t kMaxBytes = 1 << 20;
+  const auto zip =
+      ZipReader::Open(FileInMemory("input", std::string(TextOf(data, size))));
+  if (!zip.ok()) {
+    GANDEM_CHECK(absl::IsDataLoss(zip.status()));
+    return 0;
+  }
+  for (const ZipMember& member : zip->members()) {
+    const auto bytes = zip->Read(member, kMaxBytes);
+    GANDEM_CHECK(bytes.ok() || absl::IsDataLoss(bytes.status()) ||
+                 absl::IsInvalidArgument(bytes.status()));
+    if (bytes.ok()) GANDEM_CHECK(bytes->size() == member.bytes);
+  }
+  return 0;
+}

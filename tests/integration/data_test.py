@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same images in a folder, a zip, a tar, shards, CIFAR's own files and
+Parquet: the same run, bit for bit, also when it is stopped in the middle of an
+epoch."""
+
+import contextlib
+import io
+import os
+import random
+import shutil
+import signal
+import struct
+import subprocess
+import tarfile
+import unittest
+import zipfile
+import zlib
+
+import harness
+
+SIDE = 32
+IMAGES = 50
+
+
+def chunk(kind, data):
+    return (struct.pack(">I", len(data)) + kind + data +
+            struct.pack(">I", zlib.crc32(kind + data)))
+
+
+def png(planes):
+    """RGB of red, green and blue planes, as CIFAR has them."""
+    area = SIDE * SIDE
+    rows = b""
+    for y in range(SIDE):
+        rows += b"\0"
+        for x in range(SIDE):
+            at = y * SIDE + x
+            rows += bytes(planes[c * area + at] for c in range(3))
+    header = struct.pack(">IIBBBBB", SIDE, SIDE, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) +
+            chunk(b"IDAT", zlib.compress(rows, 1)) + chunk(b"IEND", b""))
+
+
+def add(tar, name, data):
+    info = tarfile.TarInfo(name)
+    info.size = len(data)
+    tar.addfile(info, io.BytesIO(data))
+
+
+class DataTest(harness.RunTest):
+    SETS = ["data.horizontal_flip=true", "samples.every_rounds=0"]
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(1)
+        self.planes = [draw.randbytes(3 * SIDE * SIDE) for _ in range(IMAGES)]
+        self.files = [(f"00000/img{i:08}.png", png(planes))
+                      for i, planes in enumerate(self.planes)]
+
+    def write_folder(self):
+        for name, data in self.files:
+            path = self.folder / "images" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(data)
+        return self.folder / "images"
+
+    def write_zip(self):
+        path = self.folder / "images.zip"
+        with zipfile.ZipFile(path, "w") as archive:
+            for name, data in self.files:
+                archive.writestr(name, data)
+        return path
+
+    def write_tar(self):
+        path = self.folder / "images.tar"
+        with tarfile.open(path, "w") as archive:
+            for name, data in reversed(self.files):
+                add(archive, name, data)
+        return path
+
+    def write_shards(self):
+        half = IMAGES // 2
+        for shard in range(2):
+            with tarfile.open(self.folder / f"s-{shard:06}.tar", "w") as archive:
+                for i in range(half):
+                    _, data = self.files[shard * half + i]
+                    add(archive, f"{i:04}.cls", b"0")
+                    add(archive, f"{i:04}.png", data)
+        return self.folder / "s-{000000..000001}.tar"
+
+    def write_cifar(self):
+        path = self.folder / "cifar-10-binary.tar.gz"
+        part = IMAGES // 5
+        with tarfile.open(path, "w:gz") as archive:
+            for batch in range(5):
+                records = b"".join(
+                    b"\0" + planes for planes in
+                    self.planes[batch * part:(batch + 1) * part])
+                add(archive,
+                    f"cifar-10-batches-bin/data_batch_{batch + 1}.bin", records)
+        return path
+
+    def parquet(self):
+        """The same images, by tests/oracles/parquet_goldens.py."""
+        return harness.SOURCE / "tests" / "goldens" / "parquet" / "hub"
+
+    def train_on(self, name, path, sets=(), **options):
+        return self.train(name, sets=[*self.SETS, *sets],
+                          flags=["--data", str(path)], **options)
+
+    def test_the_same_run_from_everywhere(self):
+        first = self.train_on("folder", self.write_folder())
+        self.assertIn(f"data: {IMAGES} images, {SIDE} x {SIDE}, RGB",
+                      first.text())
+        for write in (self.write_zip, self.write_tar, self.write_shards,
+                      self.write_cifar, self.parquet):
+            name = write.__name__
+            with self.subTest(name):
+                self.assert_same_state(first, self.train_on(name, write()))
+
+    def test_resumes_in_the_middle_of_an_epoch(self):
+        path = self.write_zip()
+        whole = self.train_on("whole", path, sets=["rounds=40"])
+        # 16 images a round: 7 rounds are 2 epochs and 12 images.
+        self.train_on("parts", path, sets=["rounds=7"])
+        resumed = self.train_on("parts", path, sets=["rounds=40"])
+        self.assert_same_state(resumed, whole)
+
+    def dataset(self, *arguments):
+        """What `gandem dataset` prints."""
+        done = subprocess.run(
+            [str(part) for part in
+             [harness.BIN / "gandem", "dataset", *arguments]],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, timeout=harness.DEADLINE)
+        text = done.stdout.decode()
+        self.assertEqual(done.returncode, 0, text)
+        return text
+
+    def test_packed_it_is_the_same_run(self):
+        folder = self.write_folder()
+        packed = self.folder / "packed"
+        text = self.dataset("pack", folder, "-o", packed,
+                            "--shard_bytes", 60000)
+        self.assertIn(f"packed {IMAGES} images, 3 shards", text)
+        first = self.train_on("folder", folder)
+        self.assert_same_state(first, self.train_on("packed_run", packed))
+        shards = self.folder / "packed" / "shard-{000000..000002}.tar"
+        self.assert_same_state(first, self.train_on("shards", shards))
+        # The order of shards is another one, and the same for all starts.
+        sets = ["data.order=SHARDS", "data.shuffle_window=20"]
+        whole = self.train_on("whole", shards, sets=[*sets, "rounds=40"])
+        self.train_on("parts", shards, sets=[*sets, "rounds=7"])
+        resumed = self.train_on("parts", shards, sets=[*sets, "rounds=40"])
+        self.assert_same_state(resumed, whole)
+        self.assertNotEqual(whole.final_state(), first.final_state())
+
+    def test_resized_once_it_is_the_same_run(self):
+        folder = self.write_folder()
+        packed = self.folder / "small"
+        self.dataset("pack", folder, "-o", packed, "--resize", 16)
+        sets = ["data.image_size=16"]
+        self.assert_same_state(self.train_on("from_folder", folder, sets=sets),
+                               self.train_on("from_pack", packed, sets=sets))
+
+    def test_a_list_leaves_out_what_cannot_be_read(self):
+        whole = self.files[:7] + self.files[8:]
+        self.files[7] = ("00000/img00000007.png", b"<html>log in</html>")
+        path = self.write_zip()
+        bad = self.folder / "bad.txt"
+        text = self.dataset("verify", path, "--exclude", bad)
+        self.assertIn(f"1 of {IMAGES} images cannot be read", text)
+        sets = [f"data.exclude={bad}", "data.max_excluded=0.1"]
+        run = self.train_on("without", path, sets=sets)
+        self.assertIn(f"{IMAGES - 1} images (1 left out)", run.text())
+        self.files = whole
+        self.assert_same_state(run, self.train_on("whole", self.write_zip()))
+
+    def test_goes_on_when_data_worker_is_killed(self):
+        rounds = "rounds=3000"
+        self.files += [(name.replace("img0", "img1"), data)
+                       for name, data in self.files]
+        whole = self.train_on("whole", self.write_folder(), sets=[rounds])
+        copies = self.folder / "copies"
+        copies.mkdir()
+        for i in range(2):
+            for shard in sorted(self.parquet().glob("data/train-*")):
+                shutil.copy(shard, copies / f"{i}-{shard.name[6:11]}.parquet")
+        # A quarter of it has no room for all row groups: they are read again
+        # and again.
+        run = self.start("killed", sets=[*self.SETS, rounds,
+                                         "data.memory_bytes=1048576"],
+                         flags=["--data", str(copies)])
+
+        def data_workers():
+            return [pid for pid in harness.family(run.token)
+                    if harness.command_of(pid) == "data_worker"]
+
+        harness.wait_for(lambda: run.rounds() >= 1, "a round")
+        killed = 0
+        for pid in data_workers():
+            with contextlib.suppress(ProcessLookupError):  # of the start
+                os.kill(pid, signal.SIGKILL)
+                killed += 1
+        self.assertGreater(killed, 0)
+        self.assertEqual(run.wait(), 0, run.text())
+        self.assert_same_state(run, whole)
+        self.assertEqual(data_workers(), [])
+
+    def test_parquet_without_data_worker_says_so(self):
+        alone = self.folder / "bin"
+        alone.mkdir()
+        shutil.copy(harness.BIN / "gandem", alone)
+        shown = subprocess.run(
+            [alone / "gandem", "dataset", "show", str(self.parquet())],
+            capture_output=True, text=True, timeout=harness.DEADLINE)
+        self.assertEqual(shown.returncode, 2, shown.stderr)
+        self.assertIn("Parquet is read by data_worker", shown.stderr)
+
+    def test_an_image_that_is_none_ends_the_run_and_is_named(self):
+        self.files[7] = ("00000/img00000007.png", b"<html>log in</html>")
+        path = self.write_zip()
+        run = self.start("broken", sets=self.SETS, flags=["--data", str(path)])
+        self.assertEqual(run.wait(), 2, run.text())
+        self.assertIn("img00000007.png", run.text())
+        self.assertIn("a web page", run.text())
+        self.assertIn("--set data.exclude=bad.txt", run.text())
+
+
+if __name__ == "__main__":
+    unittest.main()

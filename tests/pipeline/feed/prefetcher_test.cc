@@ -1,0 +1,494 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/feed/prefetcher.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "absl/synchronization/notification.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/process/thread.h"
+#include "pipeline/control/pipeline_trace.h"
+#include "tests/testing/eventually.h"
+#include "tests/testing/fake_clock.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::ElementsAreArray;
+using ::testing::HasSubstr;
+
+// Image i holds i / 1000, twice; its label is i.
+class FakeDataset : public Dataset {
+ public:
+  explicit FakeDataset(int64_t size, int64_t bad_image = -1)
+      : size_(size), bad_image_(bad_image) {}
+  int64_t size() const override { return size_; }
+  ImageShape shape() const override {
+    return {.channels = 1, .height = 1, .width = 2};
+  }
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+                                 std::optional<SampleKey> /*key*/,
+                                 std::span<float> out) const override {
+    if (index == bad_image_) return absl::DataLossError("bad image");
+    out[0] = out[1] = static_cast<float>(index) / 1000;
+    return index;
+  }
+  absl::StatusOr<std::string> ContentHash() const override { return "fake"; }
+
+ private:
+  const int64_t size_;
+  const int64_t bad_image_;
+};
+
+std::unique_ptr<Prefetcher> Start(Prefetcher::Options options,
+                                  int64_t size = 10) {
+  return *Prefetcher::Create(std::make_shared<FakeDataset>(size), options);
+}
+
+// What step `u` must hold, from the definition in design.md section 5.
+std::vector<int64_t> Expected(int64_t u, int64_t batch, int64_t first,
+                              int64_t count, int64_t size = 10) {
+  const DataOrder order(/*seed=*/1, size);
+  std::vector<int64_t> images;
+  for (int64_t j = first; j < first + count; ++j) {
+    const int64_t n = u * batch + j;
+    images.push_back(order.Permute(n / size, n % size));
+  }
+  return images;
+}
+
+// Image i shows the number of the sample as which it is read.
+class NumberedDataset : public FakeDataset {
+ public:
+  using FakeDataset::FakeDataset;
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+                                 std::optional<SampleKey> key,
+                                 std::span<float> out) const override {
+    EXPECT_EQ(key->seed, 1u);
+    out[0] = out[1] = static_cast<float>(key->number);
+    return index;
+  }
+};
+
+TEST(PrefetcherTest, ImagesAreReadAsTheSamplesOfTheRun) {
+  const auto prefetcher = *Prefetcher::Create(
+      std::make_shared<NumberedDataset>(10), {.seed = 1,
+                                              .first_step = 5,
+                                              .batch_size = 4,
+                                              .first_image = 1,
+                                              .num_images = 2});
+  ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
+  for (int i = 0; i < 2; ++i) {
+    float pixel = 0;
+    std::memcpy(&pixel, batch.pixels.data() + i * 2 * sizeof(pixel),
+                sizeof(pixel));
+    EXPECT_EQ(pixel, 5 * 4 + 1 + i);
+  }
+}
+
+TEST(PrefetcherTest, DeliversTheStepsInOrder) {
+  const auto prefetcher = Start({.seed = 1, .batch_size = 4});
+  for (int64_t u = 0; u < 20; ++u) {
+    ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
+    EXPECT_EQ(batch.step, u);
+    EXPECT_EQ(batch.first_image, 0);
+    EXPECT_THAT(batch.labels, ElementsAreArray(Expected(u, 4, 0, 4)));
+    ASSERT_EQ(batch.pixels.size(), 4 * 2 * sizeof(float));
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(batch.pixels.data()) % 64, 0u);
+    for (int i = 0; i < 4; ++i) {
+      float pixel[2];
+      std::memcpy(pixel, batch.pixels.data() + i * sizeof(pixel),
+                  sizeof(pixel));
+      EXPECT_EQ(pixel[0], static_cast<float>(batch.labels[i]) / 1000);
+      EXPECT_EQ(pixel[1], pixel[0]);
+    }
+  }
+}
+
+TEST(PrefetcherTest, DepthChangesNothing) {
+  for (const int64_t depth : {1, 2, 17}) {
+    const auto prefetcher = Start({.seed = 1, .batch_size = 3, .depth = depth});
+    for (int64_t u = 0; u < 30; ++u) {
+      EXPECT_THAT(prefetcher->Next(Soon())->labels,
+                  ElementsAreArray(Expected(u, 3, 0, 3)));
+    }
+  }
+}
+
+TEST(PrefetcherTest, StartsWhereAResumedRunGoesOn) {
+  const auto prefetcher =
+      Start({.seed = 1, .first_step = 1234567, .batch_size = 4});
+  for (int64_t u = 1234567; u < 1234570; ++u) {
+    ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
+    EXPECT_EQ(batch.step, u);
+    EXPECT_THAT(batch.labels, ElementsAreArray(Expected(u, 4, 0, 4)));
+  }
+}
+
+TEST(PrefetcherTest, RanksShareABatch) {
+  const auto first = Start({.seed = 1, .batch_size = 5, .num_images = 3});
+  const auto second = Start({.seed = 1, .batch_size = 5, .first_image = 3});
+  for (int64_t u = 0; u < 5; ++u) {
+    EXPECT_THAT(first->Next(Soon())->labels,
+                ElementsAreArray(Expected(u, 5, 0, 3)));
+    ASSERT_OK_AND_ASSIGN(const RealBatch batch, second->Next(Soon()));
+    EXPECT_EQ(batch.first_image, 3);
+    EXPECT_THAT(batch.labels, ElementsAreArray(Expected(u, 5, 3, 2)));
+  }
+}
+
+TEST(PrefetcherTest, BatchLargerThanTheDataset) {
+  const auto prefetcher = Start({.seed = 1, .batch_size = 7}, /*size=*/3);
+  for (int64_t u = 0; u < 4; ++u) {
+    EXPECT_THAT(prefetcher->Next(Soon())->labels,
+                ElementsAreArray(Expected(u, 7, 0, 7, 3)));
+  }
+}
+
+TEST(PrefetcherTest, FailureIsSticky) {
+  // Image 4 is in one of the first five batches of two.
+  const auto prefetcher =
+      *Prefetcher::Create(std::make_shared<FakeDataset>(10, /*bad_image=*/4),
+                          {.seed = 1, .batch_size = 2});
+  int64_t u = 0;
+  absl::StatusOr<RealBatch> batch = prefetcher->Next(Soon());
+  for (; batch.ok(); batch = prefetcher->Next(Soon())) {
+    EXPECT_THAT(batch->labels, ElementsAreArray(Expected(u++, 2, 0, 2)));
+  }
+  EXPECT_THAT(Expected(u, 2, 0, 2), ::testing::Contains(4));
+  const auto is_failure =
+      StatusIs(absl::StatusCode::kDataLoss,
+               AllOf(HasSubstr("discriminator step"), HasSubstr("bad image")));
+  EXPECT_THAT(batch, is_failure);
+  EXPECT_THAT(prefetcher->Next(Soon()), is_failure);
+}
+
+TEST(PrefetcherTest, CloseEndsWithItsReason) {
+  const auto prefetcher = Start({.seed = 1, .batch_size = 2});
+  prefetcher->Close(absl::CancelledError("enough"));
+  absl::StatusOr<RealBatch> batch = prefetcher->Next(Soon());
+  while (batch.ok()) batch = prefetcher->Next(Soon());
+  EXPECT_THAT(batch, StatusIs(absl::StatusCode::kCancelled, "enough"));
+}
+
+// Its thread waits for room then; the destructor must wake it.
+TEST(PrefetcherTest, StopsWhileTheQueueIsFull) {
+  const auto prefetcher = Start({.seed = 1, .batch_size = 2, .depth = 1});
+  ASSERT_OK(prefetcher->Next(Soon()));
+}
+
+class StuckDataset : public FakeDataset {
+ public:
+  explicit StuckDataset(absl::Notification* go) : FakeDataset(10), go_(go) {}
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+                                 std::optional<SampleKey> key,
+                                 std::span<float> out) const override {
+    go_->WaitForNotification();
+    return FakeDataset::Finish(index, std::move(stored), key, out);
+  }
+
+ private:
+  absl::Notification* const go_;
+};
+
+TEST(PrefetcherTest, DeadlineChangesNothing) {
+  absl::Notification go;
+  const auto prefetcher = *Prefetcher::Create(
+      std::make_shared<StuckDataset>(&go), {.seed = 1, .batch_size = 2});
+  EXPECT_THAT(prefetcher->Next(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  go.Notify();
+  EXPECT_EQ(prefetcher->Next(Soon())->step, 0);
+}
+
+// Image i is stored as `bytes` bytes, of which the first says i; Fetch waits
+// until that is allowed.
+class StoredDataset : public FakeDataset {
+ public:
+  explicit StoredDataset(int64_t size, int64_t bytes = 1)
+      : FakeDataset(size), bytes_(static_cast<size_t>(bytes)) {}
+
+  absl::StatusOr<StoredSample> Fetch(int64_t index) const override {
+    absl::MutexLock lock(&mu_);
+    ++fetching_;
+    most_fetching_ = std::max(most_fetching_, fetching_);
+    mu_.Await(absl::Condition(this, &StoredDataset::MayEnd));
+    --fetching_;
+    if (allowed_ != kAlways) --allowed_;
+    ++fetched_;
+    if (index == lost_image_) return absl::NotFoundError("lost image");
+    return StoredSample{.image = std::string(bytes_, static_cast<char>(index))};
+  }
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+                                 std::optional<SampleKey> key,
+                                 std::span<float> out) const override {
+    EXPECT_EQ(stored.image, std::string(bytes_, static_cast<char>(index)));
+    return FakeDataset::Finish(index, std::move(stored), key, out);
+  }
+
+  // So many more fetches may end.
+  void Allow(int64_t fetches) {
+    absl::MutexLock lock(&mu_);
+    allowed_ = fetches;
+  }
+  void LoseImage(int64_t index) { lost_image_ = index; }
+  // Becomes true before a time that only a broken build takes.
+  bool HasUnderWay(int64_t fetches) const {
+    absl::MutexLock lock(&mu_);
+    const auto is_so = [&]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return fetching_ == fetches;
+    };
+    return mu_.AwaitWithDeadline(absl::Condition(&is_so), Soon());
+  }
+  int64_t fetched() const {
+    absl::MutexLock lock(&mu_);
+    return fetched_;
+  }
+  int64_t most_fetching() const {
+    absl::MutexLock lock(&mu_);
+    return most_fetching_;
+  }
+
+  static constexpr int64_t kAlways = -1;
+
+ private:
+  bool MayEnd() const ABSL_SHARED_LOCKS_REQUIRED(mu_) { return allowed_ != 0; }
+
+  const size_t bytes_;
+  int64_t lost_image_ = -1;
+  mutable absl::Mutex mu_;
+  mutable int64_t allowed_ ABSL_GUARDED_BY(mu_) = kAlways;
+  mutable int64_t fetching_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable int64_t most_fetching_ ABSL_GUARDED_BY(mu_) = 0;
+  mutable int64_t fetched_ ABSL_GUARDED_BY(mu_) = 0;
+};
+
+std::vector<std::byte> BytesOf(const RealBatch& batch) {
+  return {batch.pixels.span().begin(), batch.pixels.span().end()};
+}
+
+TEST(PrefetcherTest, ThreadsAndFetchesChangeNothing) {
+  std::vector<std::vector<std::byte>> expected;
+  const auto in_memory = Start({.seed = 1, .batch_size = 7}, /*size=*/100);
+  for (int u = 0; u < 60; ++u) {
+    expected.push_back(BytesOf(*in_memory->Next(Soon())));
+  }
+  for (const int threads : {1, 2, 16}) {
+    const auto prefetcher = *Prefetcher::Create(
+        std::make_shared<StoredDataset>(100), {.seed = 1,
+                                               .batch_size = 7,
+                                               .depth = 3,
+                                               .max_fetches = threads,
+                                               .max_workers = threads});
+    for (int64_t u = 0; u < 60; ++u) {
+      ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
+      EXPECT_EQ(batch.step, u);
+      EXPECT_THAT(batch.labels, ElementsAreArray(Expected(u, 7, 0, 7, 100)));
+      EXPECT_EQ(BytesOf(batch), expected[static_cast<size_t>(u)]);
+    }
+  }
+}
+
+TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
+  const auto dataset = std::make_shared<StoredDataset>(100);
+  dataset->Allow(1);  // the first tells how large they are
+  const auto prefetcher =
+      *Prefetcher::Create(dataset, {.seed = 1, .batch_size = 4, .depth = 8});
+  const int fetches = prefetcher->TakeStats().setting.fetches;
+  EXPECT_GT(fetches, 1);
+  EXPECT_TRUE(dataset->HasUnderWay(fetches));
+  EXPECT_THAT(prefetcher->Next(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  dataset->Allow(StoredDataset::kAlways);
+  EXPECT_OK(prefetcher->Next(Soon()));
+  EXPECT_LE(dataset->most_fetching(), 64);
+}
+
+TEST(PrefetcherTest, WhatWaitsKeepsToTheMemory) {
+  constexpr int64_t kBytes = 1000;
+  const auto dataset = std::make_shared<StoredDataset>(100, kBytes);
+  // With 8 bytes for a finished one, 9 are at most fetched at once.
+  const auto prefetcher =
+      *Prefetcher::Create(dataset, {.seed = 1,
+                                    .batch_size = 2,
+                                    .depth = 1000,
+                                    .memory_bytes = 9 * (kBytes + 8),
+                                    .max_fetches = 50,
+                                    .max_workers = 1});
+  for (int i = 0; i < 100; ++i) ASSERT_OK(prefetcher->Next(Soon()));
+  EXPECT_LE(dataset->most_fetching(), 9);
+}
+
+TEST(PrefetcherTest, ABatchThatIsLargerThanTheMemoryIsRead) {
+  const auto dataset = std::make_shared<StoredDataset>(100, 1000);
+  const auto prefetcher = *Prefetcher::Create(
+      dataset, {.seed = 1, .batch_size = 5, .memory_bytes = 1});
+  for (int64_t u = 0; u < 10; ++u) {
+    EXPECT_THAT(prefetcher->Next(Soon())->labels,
+                ElementsAreArray(Expected(u, 5, 0, 5, 100)));
+  }
+}
+
+TEST(PrefetcherTest, AConsumerThatStopsLeavesItIdle) {
+  testing::FakeClock clock;
+  const auto dataset = std::make_shared<StoredDataset>(100);
+  const auto prefetcher = *Prefetcher::Create(
+      dataset, {.seed = 1, .batch_size = 4, .depth = 3, .clock = &clock});
+  // The clock stands still, so that stays as it is.
+  const int64_t ahead = prefetcher->TakeStats().setting.ahead;
+  EXPECT_GE(ahead, 3 * 4);
+  ASSERT_OK(prefetcher->Next(Soon()));
+  EXPECT_TRUE(testing::Eventually(
+      [&] { return prefetcher->TakeStats().waiting == ahead; }));
+  clock.Advance(absl::Minutes(1));
+  EXPECT_TRUE(dataset->HasUnderWay(0));
+  EXPECT_EQ(dataset->fetched(), 4 + ahead);
+  EXPECT_OK(prefetcher->Next(Soon()));
+}
+
+TEST(PrefetcherTest, AFetchThatFailsComesInItsPlace) {
+  const auto dataset = std::make_shared<StoredDataset>(10);
+  dataset->LoseImage(4);
+  const auto prefetcher = *Prefetcher::Create(
+      dataset, {.seed = 1, .batch_size = 2, .max_workers = 4});
+  int64_t u = 0;
+  absl::StatusOr<RealBatch> batch = prefetcher->Next(Soon());
+  for (; batch.ok(); batch = prefetcher->Next(Soon())) {
+    EXPECT_THAT(batch->labels, ElementsAreArray(Expected(u++, 2, 0, 2)));
+  }
+  EXPECT_THAT(Expected(u, 2, 0, 2), ::testing::Contains(4));
+  EXPECT_THAT(
+      prefetcher->Next(Soon()),
+      StatusIs(absl::StatusCode::kNotFound,
+               HasSubstr(absl::StrCat("discriminator step ", u, ": lost"))));
+}
+
+// While a fetch waits, nothing is ready; the destructor waits for the fetch.
+TEST(PrefetcherTest, CloseWakesWhoWaitsForASlowFetch) {
+  const auto dataset = std::make_shared<StoredDataset>(10);
+  dataset->Allow(0);
+  const auto prefetcher =
+      *Prefetcher::Create(dataset, {.seed = 1, .batch_size = 2});
+  ASSERT_TRUE(dataset->HasUnderWay(1));
+  Thread closer("closer",
+                [&] { prefetcher->Close(absl::CancelledError("enough")); });
+  EXPECT_THAT(prefetcher->Next(Soon()),
+              StatusIs(absl::StatusCode::kCancelled, "enough"));
+  closer.Join();
+  dataset->Allow(StoredDataset::kAlways);
+}
+
+TEST(PrefetcherTest, CloseEndsBeforeTheFirstAndAfterAFailure) {
+  const auto dataset = std::make_shared<StoredDataset>(10);
+  for (const bool fails : {false, true}) {
+    dataset->LoseImage(fails ? Expected(0, 2, 0, 2).front() : -1);
+    const auto prefetcher =
+        *Prefetcher::Create(dataset, {.seed = 1, .batch_size = 2});
+    if (fails) {
+      EXPECT_THAT(prefetcher->Next(Soon()),
+                  StatusIs(absl::StatusCode::kNotFound));
+    }
+    prefetcher->Close(absl::CancelledError("enough"));
+    absl::StatusOr<RealBatch> batch = prefetcher->Next(Soon());
+    while (batch.ok()) batch = prefetcher->Next(Soon());
+    EXPECT_THAT(batch, StatusIs(fails ? absl::StatusCode::kNotFound
+                                      : absl::StatusCode::kCancelled));
+  }
+}
+
+TEST(PrefetcherTest, StatsSayWhatWasWaitedFor) {
+  testing::FakeClock clock;
+  const auto dataset = std::make_shared<StoredDataset>(10, /*bytes=*/7);
+  dataset->Allow(0);
+  const auto prefetcher = *Prefetcher::Create(
+      dataset, {.seed = 1, .batch_size = 2, .depth = 1, .clock = &clock});
+  ASSERT_TRUE(dataset->HasUnderWay(1));
+  absl::Notification taken;
+  Thread taker("taker", [&] {
+    EXPECT_OK(prefetcher->Next(Soon()));
+    taken.Notify();
+  });
+  // The taker looks at the clock every 100 ms.
+  EXPECT_TRUE(testing::Eventually([&] {
+    clock.Advance(absl::Seconds(1));
+    return prefetcher->TakeStats().fetch_stall_seconds > 0;
+  }));
+  dataset->Allow(StoredDataset::kAlways);
+  taken.WaitForNotification();
+  taker.Join();
+  EXPECT_EQ(prefetcher->TakeStats().finish_stall_seconds, 0);
+}
+
+TEST(PrefetcherTest, WhatIsInMemoryNeedsNoFetches) {
+  const auto prefetcher = Start({.seed = 1, .batch_size = 4, .depth = 2});
+  ASSERT_OK(prefetcher->Next(Soon()));
+  const FeedStats stats = prefetcher->TakeStats();
+  EXPECT_EQ(stats.setting.fetches, 0);
+  EXPECT_EQ(stats.stored_bytes, 0);
+  EXPECT_GE(stats.finished, 4);
+}
+
+TEST(PrefetcherTest, CreateNamesEveryFault) {
+  const auto dataset = std::make_shared<FakeDataset>(10);
+  EXPECT_THAT(Prefetcher::Create(dataset, {.first_step = -1, .depth = 0}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("first_step -1"),
+                             HasSubstr("batch_size 0"), HasSubstr("depth 0"))));
+  EXPECT_THAT(
+      Prefetcher::Create(dataset,
+                         {.batch_size = 4, .first_image = 2, .num_images = 3}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("num_images 3 is not in [0, 2]")));
+}
+
+// What `gandem simulate pipeline` reads.
+TEST(PrefetcherTest, RecordsWhatItGoesThrough) {
+  const TempDir dir;
+  constexpr int64_t kBytes = 1000;
+  {
+    const auto prefetcher =
+        *Prefetcher::Create(std::make_shared<StoredDataset>(10, kBytes),
+                            {.seed = 1,
+                             .batch_size = 4,
+                             .max_workers = 2,
+                             .trace_path = dir / "pipeline.txt",
+                             .cores = 4,
+                             .trainer_cores = 2});
+    for (int i = 0; i < 3; ++i) ASSERT_OK(prefetcher->Next(Soon()));
+  }
+  ASSERT_OK_AND_ASSIGN(const PipelineTrace trace,
+                       ReadPipelineTrace(dir / "pipeline.txt"));
+  EXPECT_EQ(trace.job.batch, 4);
+  EXPECT_EQ(trace.job.sample_bytes, 2 * 4);
+  EXPECT_EQ(trace.job.stored_bytes, kBytes);
+  EXPECT_EQ(trace.job.cores, 4);
+  EXPECT_EQ(trace.job.trainer_cores, 2);
+  // Of the third batch nobody knows how long the trainer took.
+  EXPECT_EQ(trace.demand.size(), 2u);
+  EXPECT_GE(trace.fetches.size(), 12u);
+  EXPECT_EQ(trace.fetches[0].bytes, kBytes);
+}
+
+TEST(PrefetcherTest, ATraceThatCannotBeWrittenEndsNothing) {
+  const auto prefetcher = *Prefetcher::Create(
+      std::make_shared<StoredDataset>(10, /*bytes=*/1000),
+      {.seed = 1, .batch_size = 4, .trace_path = "/nowhere/pipeline.txt"});
+  for (int i = 0; i < 100; ++i) ASSERT_OK(prefetcher->Next(Soon()));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/remote/block_cache.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <vector>
+
+#include "absl/synchronization/notification.h"
+#include "common/monotonic_time.h"
+#include "common/process/thread.h"
+#include "pipeline/read_stop.h"
+#include "tests/testing/eventually.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::Eventually;
+using ::gandem::testing::StatusIs;
+
+constexpr int64_t kBlockOfTen = 10;
+
+class BlockCacheTest : public ::testing::Test {
+ protected:
+  // Gets block `number`; its bytes are its number's digit.
+  std::string Get(BlockCache& cache, int64_t number) {
+    const auto block = cache.Get(
+        {"file", number}, kBlockOfTen, absl::InfiniteFuture(),
+        [&]() -> absl::StatusOr<std::string> {
+          ++fetches_;
+          return std::string(kBlockOfTen, static_cast<char>('0' + number));
+        });
+    return block.ok() ? **block : block.status().ToString();
+  }
+
+  std::atomic<int> fetches_ = 0;
+};
+
+TEST_F(BlockCacheTest, KeepsWhatWasUsedLast) {
+  BlockCache cache(2 * kBlockOfTen);
+  EXPECT_EQ(Get(cache, 1), "1111111111");
+  EXPECT_EQ(Get(cache, 2), "2222222222");
+  EXPECT_EQ(Get(cache, 1), "1111111111");
+  EXPECT_EQ(fetches_, 2);
+  Get(cache, 3);  // in the place of 2
+  Get(cache, 1);
+  EXPECT_EQ(fetches_, 3);
+  Get(cache, 2);
+  EXPECT_EQ(fetches_, 4);
+  EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
+}
+
+TEST_F(BlockCacheTest, ABlockThatIsTooLargeIsGivenAndNotKept) {
+  BlockCache cache(kBlockOfTen - 1);
+  EXPECT_EQ(Get(cache, 1), "1111111111");
+  EXPECT_EQ(cache.held_bytes(), 0);
+}
+
+TEST_F(BlockCacheTest, RoomForOthers) {
+  BlockCache cache(2 * kBlockOfTen);
+  Get(cache, 1);
+  Get(cache, 2);
+  EXPECT_FALSE(cache.Reserve(2 * kBlockOfTen + 1));
+  EXPECT_TRUE(cache.Reserve(kBlockOfTen));
+  EXPECT_EQ(cache.held_bytes(), kBlockOfTen);
+  Get(cache, 1);
+  EXPECT_EQ(cache.held_bytes(), kBlockOfTen);
+  cache.Release(kBlockOfTen);
+  Get(cache, 2);
+  EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
+  cache.Resize(-2 * kBlockOfTen);
+  EXPECT_EQ(cache.held_bytes(), 0);
+}
+
+TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
+  BlockCache cache(100 * kBlockOfTen);
+  absl::Notification go;
+  std::atomic<int> got = 0;
+  {
+    std::vector<Thread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back("get", [&] {
+        const auto block =
+            cache.Get({"file", 7}, kBlockOfTen, absl::InfiniteFuture(),
+                      [&]() -> absl::StatusOr<std::string> {
+                        ++fetches_;
+                        go.WaitForNotification();
+                        return std::string(kBlockOfTen, 'x');
+                      });
+        if (block.ok() && **block == "xxxxxxxxxx") ++got;
+      });
+    }
+    EXPECT_TRUE(Eventually([&] { return fetches_ == 1; }));
+    go.Notify();
+  }
+  EXPECT_EQ(got, 8);
+  EXPECT_EQ(fetches_, 1);
+}
+
+TEST_F(BlockCacheTest, AFailureIsNotKept) {
+  BlockCache cache(kBlockOfTen);
+  const auto fail = []() -> absl::StatusOr<std::string> {
+    return absl::NotFoundError("gone");
+  };
+  EXPECT_THAT(cache.Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(), fail),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_EQ(Get(cache, 1), "1111111111");
+}
+
+TEST_F(BlockCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
+  BlockCache cache(kBlockOfTen);
+  absl::Notification stopped;
+  std::atomic<bool> started = false;
+  Thread first("first", [&] {
+    EXPECT_THAT(cache.Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
+                          [&]() -> absl::StatusOr<std::string> {
+                            started = true;
+                            stopped.WaitForNotification();
+                            return absl::CancelledError("stopped");
+                          }),
+                StatusIs(absl::StatusCode::kCancelled));
+  });
+  EXPECT_TRUE(Eventually([&] { return started.load(); }));
+  Thread second("second", [&] { EXPECT_EQ(Get(cache, 1), "1111111111"); });
+  stopped.Notify();
+  first.Join();
+  second.Join();
+  EXPECT_EQ(fetches_, 1);
+}
+
+TEST_F(BlockCacheTest, WaitingEnds) {
+  BlockCache cache(kBlockOfTen);
+  absl::Notification go;
+  std::atomic<bool> started = false;
+  Thread fetcher("fetcher", [&] {
+    cache
+        .Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
+             [&]() -> absl::StatusOr<std::string> {
+               started = true;
+               go.WaitForNotification();
+               return std::string(kBlockOfTen, 'x');
+             })
+        .status()
+        .IgnoreError();
+  });
+  EXPECT_TRUE(Eventually([&] { return started.load(); }));
+  const auto never = []() -> absl::StatusOr<std::string> {
+    ADD_FAILURE();
+    return "";
+  };
+  // The same block, and one for which there is no room.
+  for (const int64_t number : {1, 2}) {
+    EXPECT_THAT(
+        cache.Get({"file", number}, kBlockOfTen, absl::InfinitePast(), never),
+        StatusIs(absl::StatusCode::kDeadlineExceeded));
+    const std::atomic<bool> stop = true;
+    const ScopedReadStop scope(&stop);
+    EXPECT_THAT(
+        cache.Get({"file", number}, kBlockOfTen, absl::InfiniteFuture(), never),
+        StatusIs(absl::StatusCode::kCancelled));
+  }
+  go.Notify();
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sources/open_dataset.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "pipeline/sources/image_sources.h"
+#include "proto/config.pb.h"
+#include "tests/pipeline/idx_files.h"
+#include "tests/pipeline/image_files.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::IdxBytes;
+using ::gandem::testing::NoiseImage;
+using ::gandem::testing::PngBytes;
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::WritePlain;
+using ::gandem::testing::WriteTree;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+class OpenDatasetTest : public ::testing::Test {
+ protected:
+  gandem::testing::TempDir dir_;
+  const std::string images_ = WritePlain(
+      dir_ / "images", IdxBytes({3, 1, 2}, {0, 255, 51, 204, 127, 128}));
+  const std::string labels_ =
+      WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9}));
+};
+
+// The defaults of the config: Debian's dataset-fashion-mnist.
+TEST(FashionMnistTest, OpensInWellUnderASecond) {
+  DataConfig config;
+  const absl::Time start = absl::Now();
+  ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config));
+  // About 0.3 s; sanitizers and a busy machine get a margin.
+  EXPECT_LT(absl::Now() - start, absl::Seconds(5));
+  EXPECT_EQ(data->size(), 60000);
+  EXPECT_EQ(data->shape(),
+            (ImageShape{.channels = 1, .height = 32, .width = 32}));
+  std::vector<float> pixels(data->shape().NumValues());
+  std::vector<int64_t> labels;
+  for (int64_t i = 0; i < 10; ++i) labels.push_back(*data->Read(i, pixels));
+  const std::string folder = "/usr/share/datasets/fashion-mnist";
+  EXPECT_EQ(*DescribeSource(**OpenSource(folder), folder),
+            "60,000 images, 28 x 28, gray, 10 classes: IDX files " + folder);
+  // The first labels of the published set.
+  EXPECT_THAT(labels, ElementsAre(9, 0, 0, 3, 0, 2, 7, 2, 5, 5));
+}
+
+TEST_F(OpenDatasetTest, OpenDatasetFollowsTheConfig) {
+  DataConfig config;
+  config.set_idx_images(images_);
+  config.set_idx_labels(labels_);
+  config.set_image_size(4);
+  config.set_max_images(2);
+  ASSERT_OK_AND_ASSIGN(const auto padded, OpenDataset(config));
+  EXPECT_EQ(padded->size(), 2);
+  EXPECT_EQ(padded->shape(),
+            (ImageShape{.channels = 1, .height = 4, .width = 4}));
+  std::vector<float> pixels(16);
+  EXPECT_EQ(*padded->Read(0, pixels), 7);
+  EXPECT_EQ(pixels[0], -1.0f);  // padding
+  EXPECT_EQ(pixels[6], 1.0f);
+
+  config.set_num_classes(9);
+  EXPECT_THAT(OpenDataset(config), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("image 2 has label 9")));
+
+  config.clear_num_classes();
+  config.set_fit(RESIZE);
+  ASSERT_OK_AND_ASSIGN(const auto resized, OpenDataset(config));
+  EXPECT_EQ(*resized->Read(0, pixels), 7);
+  EXPECT_EQ(pixels[3], 1.0f);  // stretched to the edge
+
+  config.set_fit(PAD);
+  config.set_image_size(1);
+  EXPECT_THAT(OpenDataset(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.image_size 1 is too small")));
+}
+
+TEST_F(OpenDatasetTest, ReadDatasetLabelsFollowsTheConfig) {
+  DataConfig config;
+  config.set_idx_labels(labels_);
+  EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(7, 8, 9));
+  config.set_max_images(2);
+  EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(7, 8));
+  config.set_num_classes(9);
+  EXPECT_THAT(ReadDatasetLabels(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("image 2 has label 9")));
+  config.set_idx_labels("");
+  EXPECT_TRUE(ReadDatasetLabels(config)->labels.empty());
+}
+
+TEST_F(OpenDatasetTest, OpenPairsReadsBothFiles) {
+  DataConfig config;
+  config.set_idx_images(images_);
+  config.set_idx_labels(labels_);
+  config.set_idx_inputs(
+      WritePlain(dir_ / "inputs", IdxBytes({3, 2, 2}, {0, 0, 0, 0,    //
+                                                       255, 0, 0, 0,  //
+                                                       0, 0, 0, 255})));
+  config.set_image_size(2);
+  ASSERT_OK_AND_ASSIGN(const auto pairs, OpenPairs(config));
+  EXPECT_EQ(pairs->size(), 3);
+  EXPECT_EQ(pairs->shape(),
+            (ImageShape{.channels = 2, .height = 2, .width = 2}));
+  std::vector<float> pixels(8);
+  EXPECT_EQ(*pairs->Read(1, pixels), 8);
+  EXPECT_THAT(pixels, ElementsAre(-0.6f, 0.6f, -1, -1,  // padded
+                                  1, -1, -1, -1));
+
+  config.set_idx_inputs(
+      WritePlain(dir_ / "few", IdxBytes({2, 1, 2}, {0, 0, 0, 0})));
+  EXPECT_THAT(OpenPairs(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.idx_images and data.idx_inputs: pairs: "
+                                 "3 images and 2")));
+}
+
+// What a config leaves open is found out.
+TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
+  WriteTree(dir_ / "photos", {{"a/1.png", PngBytes(NoiseImage(3, 10, 20, 1))},
+                              {"b/2.png", PngBytes(NoiseImage(1, 9, 9, 2))}});
+  DataConfig config;
+  config.set_source(dir_ / "photos");
+  config.set_image_size(8);
+  config.set_num_classes(2);
+  ASSERT_OK_AND_ASSIGN(const auto source, OpenImages(config));
+  DataConfig resolved = config;
+  ASSERT_OK(ResolveData(*source, resolved));
+  EXPECT_EQ(resolved.channels(), 3);
+  EXPECT_EQ(resolved.fit(), RESIZE);
+  EXPECT_EQ(resolved.crop(), DataConfig::CENTER);
+  EXPECT_EQ(resolved.resize(), DataConfig::BICUBIC);
+  ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config));
+  EXPECT_EQ(data->shape(),
+            (ImageShape{.channels = 3, .height = 8, .width = 8}));
+  EXPECT_THAT(ReadDatasetLabels(config)->labels, ElementsAre(0, 1));
+
+  // What it does say stays.
+  resolved.set_channels(1);
+  resolved.set_fit(PAD);
+  resolved.set_crop(DataConfig::NONE);
+  resolved.set_resize(DataConfig::BOX);
+  const std::string before = resolved.SerializeAsString();
+  ASSERT_OK(ResolveData(*source, resolved));
+  EXPECT_EQ(resolved.SerializeAsString(), before);
+
+  config.set_num_classes(1);
+  EXPECT_THAT(OpenDataset(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("photos: image 1 has label 1")));
+}
+
+TEST_F(OpenDatasetTest, SmallIdxImagesArePaddedAsEver) {
+  const std::string images =
+      WritePlain(dir_ / "x-images-idx3-ubyte",
+                 IdxBytes({2, 2, 3}, {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}));
+  WritePlain(dir_ / "x-labels-idx1-ubyte", IdxBytes({2}, {1, 0}));
+  DataConfig by_source;
+  by_source.set_source(images);
+  by_source.set_image_size(4);
+  DataConfig by_field;
+  by_field.set_idx_images(images);
+  by_field.set_idx_labels(dir_ / "x-labels-idx1-ubyte");
+  by_field.set_image_size(4);
+  ASSERT_OK_AND_ASSIGN(const auto a, OpenDataset(by_source));
+  ASSERT_OK_AND_ASSIGN(const auto b, OpenDataset(by_field));
+  std::vector<float> values_a(16);
+  std::vector<float> values_b(16);
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(*a->Read(i, values_a), 1 - i);
+    EXPECT_EQ(*b->Read(i, values_b), 1 - i);
+    EXPECT_EQ(values_a, values_b);
+  }
+  // Much smaller or larger ones are resized.
+  for (const int64_t size : {1, 6}) {
+    DataConfig resolved = by_source;
+    resolved.set_image_size(size);
+    ASSERT_OK(ResolveData(**OpenImages(resolved), resolved));
+    EXPECT_EQ(resolved.fit(), RESIZE) << size;
+  }
+}
+
+TEST_F(OpenDatasetTest, LabelsThatAreNotThere) {
+  WriteTree(dir_ / "flat", {{"1.png", PngBytes(NoiseImage(1, 2, 2, 1))}});
+  DataConfig config;
+  config.set_source(dir_ / "flat");
+  EXPECT_TRUE(ReadDatasetLabels(config)->labels.empty());
+  EXPECT_OK(OpenDataset(config));
+  config.set_num_classes(10);
+  EXPECT_THAT(OpenDataset(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("flat has no labels, and data.num_classes is "
+                                 "10")));
+}
+
+TEST_F(OpenDatasetTest, PairsSideBySide) {
+  const PixelImage pair = {.height = 1, .width = 2, .pixels = {10, 20}};
+  WriteTree(dir_ / "pairs", {{"1.png", PngBytes(pair)}});
+  DataConfig config;
+  config.set_source(dir_ / "pairs");
+  config.set_image_size(1);
+  std::vector<float> values(2);
+  const auto bytes = [&] {
+    return std::vector<int>{QuantizePixel(values[0]), QuantizePixel(values[1])};
+  };
+  config.set_side_by_side(DataConfig::INPUT_LEFT);
+  ASSERT_OK_AND_ASSIGN(const auto left, OpenPairs(config));
+  EXPECT_OK(left->Read(0, values));
+  EXPECT_THAT(bytes(), ElementsAre(20, 10));  // what it should be comes first
+  config.set_side_by_side(DataConfig::INPUT_RIGHT);
+  ASSERT_OK_AND_ASSIGN(const auto right, OpenPairs(config));
+  EXPECT_OK(right->Read(0, values));
+  EXPECT_THAT(bytes(), ElementsAre(10, 20));
+  ASSERT_OK_AND_ASSIGN(const auto made, OpenDataset(config));
+  EXPECT_OK(made->Read(0, std::span(values).first(1)));
+  EXPECT_EQ(bytes()[0], 10);
+
+  WriteTree(dir_ / "odd", {{"1.png", PngBytes(NoiseImage(1, 1, 3, 1))}});
+  config.set_source(dir_ / "odd");
+  EXPECT_THAT(OpenPairs(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("1.png"), HasSubstr("3 pixels wide"))));
+}
+
+TEST_F(OpenDatasetTest, PairsOfTwoSources) {
+  WriteTree(dir_ / "photos", {{"1.png", PngBytes(NoiseImage(3, 4, 4, 1))}});
+  WriteTree(dir_ / "maps", {{"1.png", PngBytes(NoiseImage(3, 4, 4, 2))}});
+  DataConfig config;
+  config.set_source(dir_ / "photos");
+  config.set_inputs(dir_ / "maps");
+  config.set_image_size(4);
+  ASSERT_OK_AND_ASSIGN(const auto pairs, OpenPairs(config));
+  EXPECT_EQ(pairs->shape().channels, 6);
+  ASSERT_OK_AND_ASSIGN(const std::string hash, HashOfInputs(config));
+  DataConfig maps;
+  maps.set_source(dir_ / "maps");
+  EXPECT_EQ(hash, *(*OpenDataset(maps))->ContentHash());
+  WriteTree(dir_ / "maps", {{"2.png", PngBytes(NoiseImage(3, 4, 4, 3))}});
+  EXPECT_THAT(OpenPairs(config),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.source and data.inputs: pairs: 1 images "
+                                 "and 2")));
+}
+
+TEST_F(OpenDatasetTest, ErrorsNameTheField) {
+  DataConfig config;
+  config.set_source(dir_ / "none");
+  EXPECT_THAT(OpenDataset(config), StatusIs(absl::StatusCode::kNotFound,
+                                            HasSubstr("data.source: ")));
+  config.set_source(images_);
+  config.set_inputs(dir_ / "none");
+  EXPECT_THAT(OpenPairs(config), StatusIs(absl::StatusCode::kNotFound,
+                                          HasSubstr("data.inputs: ")));
+}
+
+}  // namespace
+}  // namespace gandem
