@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The data-parallel baseline of benchmarks/fleet.py: DCGAN in PyTorch with
-DistributedDataParallel over Gloo.
+"""The data-parallel baseline of benchmarks/fleet.py and links.py: both networks
+in PyTorch with DistributedDataParallel over Gloo.
 
 Written as a good PyTorch user would: the networks and images of
-pytorch_dcgan.py, each rank with its share of the batch and one thread,
+pytorch_gan.py, each rank with its share of the batch and one thread,
 channels_last, fused Adam, gradients in the buckets' memory, no buffers
 broadcast; the discriminator's two backward passes communicate once (no_sync),
 and the generator's step goes through the bare discriminator, so that nothing of
@@ -15,17 +15,15 @@ Needs torch==2.11.0 and numpy.
 
 import argparse
 import contextlib
-import os
 import socket
 import time
 
 import torch
 import torch.distributed as dist
 import torch.multiprocessing as multiprocessing
-import torch.nn.functional as F
 from torch.nn.parallel import DistributedDataParallel
 
-import pytorch_dcgan
+import pytorch_gan
 
 
 def wrapped(network):
@@ -33,22 +31,21 @@ def wrapped(network):
                                    gradient_as_bucket_view=True)
 
 
-def run(rank, args, port, speed):
-    os.environ["MASTER_ADDR"] = "127.0.0.1"
-    os.environ["MASTER_PORT"] = str(port)
-    dist.init_process_group("gloo", rank=rank, world_size=args.ranks)
+def run(rank, args, master, speed):
+    dist.init_process_group("gloo", rank=rank, world_size=args.ranks,
+                            init_method=f"tcp://{master}")
     torch.set_num_threads(1)
     batch = args.batch // args.ranks
-    g = pytorch_dcgan.generator(args.size, args.noise_dim, args.width)
-    d = pytorch_dcgan.discriminator(args.size, args.width)
+    g, d = pytorch_gan.networks(args)
     for net in (g, d):
-        net.apply(pytorch_dcgan.initialize).to(
-            memory_format=torch.channels_last)
+        net.to(memory_format=torch.channels_last)
+    of_real, of_generated, of_generator = pytorch_gan.LOSSES[args.loss]
+    noise = (batch, args.noise_dim, *([1, 1] * (args.network == "dcgan")))
     g_ranks, d_ranks = wrapped(g), wrapped(d)
     g_adam = torch.optim.Adam(g.parameters(), 2e-4, (0.0, 0.999), fused=True)
     d_adam = torch.optim.Adam(d.parameters(), 2e-4, (0.0, 0.999), fused=True)
     average = [p.detach().clone() for p in g.parameters()]
-    images = pytorch_dcgan.real_images(args.images, args.size)
+    images = pytorch_gan.real_images(args.images, args.size)
 
     def unless(reduces, net):
         return contextlib.nullcontext() if reduces else net.no_sync()
@@ -59,15 +56,15 @@ def run(rank, args, port, speed):
         pick = torch.randint(len(images), (batch,))
         real = images[pick].contiguous(memory_format=torch.channels_last)
         with unless(is_last, g_ranks):
-            made = g_ranks(torch.randn(batch, args.noise_dim, 1, 1))
+            made = g_ranks(torch.randn(*noise))
         with d_ranks.no_sync():
-            F.softplus(-d_ranks(real)).mean().backward()
+            of_real(d_ranks(real)).backward()
         with unless(is_last, d_ranks):
-            F.softplus(d_ranks(made.detach())).mean().backward()
+            of_generated(d_ranks(made.detach())).backward()
         if is_last:
             d_adam.step()
         d.requires_grad_(False)
-        F.softplus(-d(made)).mean().backward()
+        of_generator(d(made)).backward()
         d.requires_grad_(True)
 
     begin = 0.0
@@ -91,23 +88,24 @@ def run(rank, args, port, speed):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--images", default="/usr/share/datasets/fashion-mnist/"
-                        "train-images-idx3-ubyte.gz")
+    pytorch_gan.add_network_options(parser)
     parser.add_argument("--ranks", type=int, default=2)
-    parser.add_argument("--size", type=int, default=64)
-    parser.add_argument("--width", type=int, default=64)
-    parser.add_argument("--noise_dim", type=int, default=100)
+    parser.add_argument("--rank", type=int, help="start this one only")
+    parser.add_argument("--master", help="HOST:PORT that rank 0 listens at")
     parser.add_argument("--batch", type=int, default=64, help="of all ranks")
     parser.add_argument("--interval", type=int, default=1)
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--warm_up", type=int, default=5)
     args = parser.parse_args()
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
     context = multiprocessing.get_context("spawn")
     speed = context.Value("d", 0.0)
-    multiprocessing.spawn(run, (args, port, speed), nprocs=args.ranks)
+    if args.rank is not None:
+        run(args.rank, args, args.master, speed)
+    else:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            master = "127.0.0.1:%d" % free.getsockname()[1]
+        multiprocessing.spawn(run, (args, master, speed), nprocs=args.ranks)
     print(f"{speed.value:.2f}")
 
 

@@ -72,6 +72,7 @@ MORE = [Setting(2, 0), Setting(3, 0), Setting(1, 0, source="FRESH"),
         Setting(1, 0, feedback="IMAGE_GRADIENT"),
         Setting(2, 0.5, optimism=1)]
 OPTIMISTIC = [Setting(lag, 0.5, optimism=1) for lag in (0, 1)]
+OPTIMISTIC.append(Setting(1, 0.5, optimism=1, feedback="FUSED"))
 SETTINGS = [*BASE, *OPTIMISTIC, *MORE]
 # The most telling runs first.
 STUDY = ([(setting, 1) for setting in SETTINGS] +

@@ -23,11 +23,29 @@ import tempfile
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 BATCH = 64
 
+# `network`: what pytorch_gan.py is told. `sets`: of the recipe.
 RECIPES = {
-    "dcgan_64": {"size": 64, "noise_dim": 100, "widths": (64, 64),
-                 "rounds": 30},
-    "fashion_mnist_dcgan": {"size": 32, "noise_dim": 64, "widths": (32, 32),
-                            "rounds": 150},
+    "dcgan_64": {"rounds": 30, "sets": [],
+                 "network": {"network": "dcgan", "size": 64, "width": 64,
+                             "noise_dim": 100}},
+    "fashion_mnist_dcgan": {"rounds": 150, "sets": [],
+                            "network": {"network": "dcgan", "size": 32,
+                                        "width": 32, "noise_dim": 64}},
+    "fashion_mnist_sngan": {"rounds": 20,
+                            "sets": ["generator.layout=CHANNELS_LAST",
+                                     "discriminator.layout=CHANNELS_LAST"],
+                            "network": {"network": "sndcgan", "size": 32,
+                                        "width": 64, "noise_dim": 128,
+                                        "loss": "HINGE"}},
+    # Without batch norm in the discriminator; one step of each network in a
+    # round, and narrow enough for two cores.
+    "sngan_64": {"rounds": 20,
+                 "sets": ["schedule.discriminator_steps_per_round=1",
+                          "generator.batch_size=64",
+                          "generator.network.sngan.width=16",
+                          "discriminator.network.sngan.width=16"],
+                 "network": {"network": "sngan", "size": 64, "width": 16,
+                             "noise_dim": 128, "loss": "HINGE"}},
 }
 WARM_UP = 3  # rounds
 
@@ -43,6 +61,7 @@ def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):
 GANDEM = {
     "colocated L0 FRESH": (True, sets(0, source="FRESH", threads=2)),
     "colocated L0 REUSED": (True, sets(0, threads=2)),
+    "colocated L1 FUSED": (True, sets(1, feedback="FUSED", threads=2)),
     "decoupled L1 SNAPSHOT": (False, sets(1)),
     "decoupled L2 SNAPSHOT": (False, sets(2)),
     "decoupled L1 IMAGE_GRADIENT": (False, sets(1, feedback="IMAGE_GRADIENT")),
@@ -51,13 +70,20 @@ GANDEM = {
         (False, sets(1, feedback="IMAGE_GRADIENT", micro=BATCH // 4)),
     "decoupled L2 IMAGE_GRADIENT 4 micro-batches":
         (False, sets(2, feedback="IMAGE_GRADIENT", micro=BATCH // 4)),
+    "decoupled L1 FUSED": (False, sets(1, feedback="FUSED")),
+    "decoupled L1 FUSED 4 micro-batches":
+        (False, sets(1, feedback="FUSED", micro=BATCH // 4)),
 }
 PYTORCH = {
-    "PyTorch FRESH, NCHW": ["--fresh"],
     "PyTorch FRESH, channels_last": ["--fresh", "--channels_last"],
     "PyTorch REUSED, NCHW": [],
     "PyTorch REUSED, channels_last": ["--channels_last"],
+    "PyTorch REUSED, compiled": ["--channels_last", "--compile"],
+    "PyTorch fused, channels_last": ["--fused", "--channels_last"],
 }
+# Of both roles in --fast: whatever is fastest here.
+FAST = [f"{role}.{field}=AUTO" for role in ("generator", "discriminator")
+        for field in ("precision", "layout")]
 WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
          "wait_cache_seconds", "wait_sync_seconds"]
 
@@ -110,29 +136,31 @@ def speed_and_waits(records):
     return rounds / (end - begin), waits
 
 
-def run_pytorch(python, shape, flags):
-    command = [python, SOURCE / "benchmarks" / "pytorch_dcgan.py",
-               "--size", shape["size"], "--noise_dim", shape["noise_dim"],
-               "--generator_width", shape["widths"][0],
-               "--discriminator_width", shape["widths"][1],
-               "--batch", BATCH, "--rounds", shape["rounds"],
-               "--warm_up", WARM_UP, "--threads", 2, *flags]
+def run_pytorch(python, recipe, rounds, flags):
+    command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
+               "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
+               "--threads", 2, *flags]
+    for name, value in RECIPES[recipe]["network"].items():
+        command += [f"--{name}", value]
     done = subprocess.run([str(part) for part in command], check=True,
-                          capture_output=True, text=True, timeout=900)
+                          stdout=subprocess.PIPE, text=True, timeout=900)
     return float(done.stdout)
 
 
 def measure(args, recipe):
-    shape = RECIPES[recipe]
+    rounds = args.rounds or RECIPES[recipe]["rounds"]
     speeds, waits = {}, {}
     for repetition in range(args.repetitions):
         if args.python:
             for name, flags in PYTORCH.items():
                 speeds.setdefault(name, []).append(
-                    run_pytorch(args.python, shape, flags))
+                    run_pytorch(args.python, recipe, rounds,
+                                [*flags, *["--bf16"] * args.fast]))
         for name, (colocated, assignments) in GANDEM.items():
-            speed, waits[name] = run_gandem(args.bin, recipe, shape["rounds"],
-                                            colocated, assignments)
+            assignments = [*RECIPES[recipe]["sets"], *assignments,
+                           *(FAST if args.fast else [])]
+            speed, waits[name] = run_gandem(args.bin, recipe, rounds, colocated,
+                                            assignments)
             speeds.setdefault(name, []).append(speed)
         print(f"{recipe}: repetition {repetition + 1} of {args.repetitions}",
               flush=True)
@@ -142,11 +170,13 @@ def measure(args, recipe):
 def report(recipe, speeds, waits):
     medians = {name: statistics.median(values)
                for name, values in speeds.items()}
-    fresh = medians["colocated L0 FRESH"]
     reused = medians["colocated L0 REUSED"]
+    pytorch = max((median for name, median in medians.items()
+                   if name.startswith("PyTorch") and "fused" not in name),
+                  default=0)
     print(f"\n### {recipe}, batch {BATCH}, images/s\n")
-    print("| trainer | median | min | max | / colocated FRESH "
-          "| / colocated REUSED | G waits | D waits |")
+    print("| trainer | median | min | max | / colocated REUSED "
+          "| / best PyTorch | G waits | D waits |")
     print("|---|---|---|---|---|---|---|---|")
     for name, values in speeds.items():
         waiting = ["", ""]
@@ -154,9 +184,9 @@ def report(recipe, speeds, waits):
             waiting = [f"{sum(waits[name][role].values()):.0%}"
                        for role in ("generator", "discriminator")]
         print(f"| {name} | {medians[name]:.1f} | {min(values):.1f} "
-              f"| {max(values):.1f} | {medians[name] / fresh:.2f} "
-              f"| {medians[name] / reused:.2f} | {waiting[0]} "
-              f"| {waiting[1]} |")
+              f"| {max(values):.1f} | {medians[name] / reused:.2f} "
+              f"| {medians[name] / pytorch if pytorch else float('nan'):.2f} "
+              f"| {waiting[0]} | {waiting[1]} |")
 
 
 def main():
@@ -171,12 +201,12 @@ def main():
                         help="default: all")
     parser.add_argument("--rounds", type=int,
                         help="measured rounds; default: by recipe")
+    parser.add_argument("--fast", action="store_true",
+                        help="precision and layout AUTO, PyTorch in bfloat16")
     parser.add_argument("--json", default="throughput.json")
     args = parser.parse_args()
     result = {"cores": os.cpu_count()}
     for recipe in args.recipe or RECIPES:
-        if args.rounds:
-            RECIPES[recipe]["rounds"] = args.rounds
         speeds, waits = measure(args, recipe)
         report(recipe, speeds, waits)
         result[recipe] = {"images_per_second": speeds, "wait_share": waits}

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -95,7 +96,7 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
         .loss =
             relativistic ? std::exchange(loss, at::Tensor()) : at::Tensor()};
   }
-  return {.loss = loss, .logit_sum = logit_sum};
+  return {.loss = loss, .root = loss, .logit_sum = logit_sum};
 }
 
 DiscriminatorObjective::Share DiscriminatorObjective::Generated(
@@ -105,23 +106,45 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   const Condition condition = given.At(key.place());
   const at::Tensor seen_NCHW =
       Augmented(images_NCHW, key, options_.penalties.r2 * gradient_factor_);
-  const Verdict verdict =
-      network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+  // Of images in parameters' gradients, once the logits are known.
+  at::Tensor weights_N;
+  if (images_NCHW.requires_grad() && options_.fused_in_one_pass) {
+    weights_N = at::zeros({images_NCHW.size(0)}, images_NCHW.options());
+  }
+  const Verdict verdict = [&] {
+    const ParameterWeightsScope scope(weights_N);
+    return network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+  }();
   const at::Tensor& logits = verdict.logits_N;
+  TrainingPass pass;
+  if (images_NCHW.requires_grad()) {
+    pass = {.images_NCHW = images_NCHW,
+            .verdict = verdict,
+            .labels_N = condition.labels_N};
+  }
   at::Tensor loss;
   if (IsRelativistic(options_.loss)) {
     const Waiting& real = waiting_.at(first_index);
+    pass.real_logits = real.logits;
     loss = Plus(DiscriminatorPairLoss(options_.loss, real.logits, logits),
                 real.loss);
   } else {
     loss = GeneratedLoss(options_.loss, logits, batch_size_);
   }
-  loss = Plus(loss,
-              GeneratedPenalties(seen_NCHW, condition, verdict, first_index));
+  at::Tensor root = loss;
+  if (weights_N.defined()) {
+    weights_N.copy_(GeneratedSlopes(options_.loss, logits, batch_size_));
+    root = logits.sum();
+  }
+  const at::Tensor penalties =
+      GeneratedPenalties(seen_NCHW, condition, verdict, first_index);
   waiting_.erase(first_index);
   const double logit_sum = LogitSum(logits).item<double>();
   generated_logit_sum_ += logit_sum;
-  return {.loss = loss, .logit_sum = logit_sum};
+  return {.loss = Plus(loss, penalties),
+          .root = Plus(root, penalties),
+          .logit_sum = logit_sum,
+          .pass = std::move(pass)};
 }
 
 void DiscriminatorObjective::EndStep() {
@@ -150,6 +173,9 @@ DrawKey DiscriminatorObjective::Key(Purpose purpose,
 at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
                                              const DrawKey& key,
                                              double gradient_weight) const {
+  if (images_NCHW.requires_grad()) {
+    return DiffAugment(images_NCHW, options_.augmentation, key);
+  }
   const torch::NoGradGuard no_grad;
   at::Tensor seen =
       DiffAugment(images_NCHW, options_.augmentation, key).detach();

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The loss of a discriminator step, one micro-batch after the other: first all
-// real ones, then all generated ones. The caller runs backward on each share;
-// the gradients add up to those of the step's loss.
+// real ones, then all generated ones, or, where RealImagesFirst
+// (common/config/fused_feedback.h) leaves the choice, the other way round. The
+// caller runs backward on each share; the gradients add up to those of the
+// step's loss.
 //
 //   objective.BeginStep(step, real_NCHW, first_index);
-//   for each real micro-batch:       objective.Real(...).loss -> backward
-//   for each generated micro-batch:  objective.Generated(...).loss -> backward
+//   for each real micro-batch:       objective.Real(...).root -> backward
+//   for each generated micro-batch:  objective.Generated(...).root -> backward
 //   objective.EndStep();
 //
 // Images are augmented first; losses and penalties are those of what the
@@ -25,6 +27,7 @@
 
 #include "models/fleet_gather.h"
 #include "models/network.h"
+#include "training/objective/fused.h"
 #include "training/objective/objective.h"
 #include "training/objective/penalties.h"
 #include "training/state/tensors_by_name.h"
@@ -38,7 +41,14 @@ class DiscriminatorObjective {
     // Of the step's loss. Undefined: a relativistic loss waits for the
     // generated images and has both shares then.
     at::Tensor loss;
+    // Where its backward pass begins: the loss, or, where that gives the
+    // gradients of parameters and what generated images need as well, another
+    // sum (training/objective/fused.h).
+    at::Tensor root;
     double logit_sum = 0;  // over its images
+    // What else may be asked of generated images that want a gradient: the same
+    // pass, augmented once. Empty if they want none.
+    TrainingPass pass = {};
   };
 
   // `batch_size` images of either kind are in a step, spread over the ranks of

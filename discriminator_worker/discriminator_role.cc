@@ -104,7 +104,7 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Train(
       break;
     }
     case Kind::kGenerated:
-      GANDEM_RETURN_IF_ERROR(Generated(op));
+      GANDEM_RETURN_IF_ERROR(Generated(op, deadline));
       break;
     case Kind::kUpdate:
       GANDEM_RETURN_IF_ERROR(EndStep(deadline));
@@ -119,19 +119,21 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::Train(
   return AdvanceResult::kAdvanced;
 }
 
+absl::Status DiscriminatorRole::BeginStep(absl::Time deadline) {
+  if (real_step_ == updates()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      real_, timer()->Timed(RoundTimer::kData, {WorkerPosition::DATA}, [&] {
+        return parts_.real_images(updates(), deadline);
+      }));
+  real_step_ = updates();
+  objective_.BeginStep(updates(), real_.images_NCHW, slice().first);
+  return absl::OkStatus();
+}
+
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
-  const IndexRange slice = RankSlice(options_.schedule.discriminator_batch,
-                                     options_.rank, options_.fleet_size);
-  if (real_step_ != updates()) {
-    GANDEM_ASSIGN_OR_RETURN(
-        real_, timer()->Timed(RoundTimer::kData, {WorkerPosition::DATA}, [&] {
-          return parts_.real_images(updates(), deadline);
-        }));
-    real_step_ = updates();
-    objective_.BeginStep(updates(), real_.images_NCHW, slice.first);
-  }
-  const int64_t first = op.range.first - slice.first;
+  GANDEM_RETURN_IF_ERROR(BeginStep(deadline));
+  const int64_t first = op.range.first - slice().first;
   const at::Tensor images_NCHW = InLayout(
       real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);
@@ -140,7 +142,7 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
     return objective_.Real(images_NCHW, condition, op.range.first);
   }();
   logit_real_sum_ += share.logit_sum;
-  Backward(share.loss);
+  Backward(share);
   return absl::OkStatus();
 }
 
@@ -167,9 +169,12 @@ absl::StatusOr<WaitEnd> DiscriminatorRole::Take(const DiscriminatorOp& op,
   return WaitEnd::kDone;
 }
 
-absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
+absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op,
+                                          absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(BeginStep(deadline));
   const auto taken = taken_.find(op.range.first);
   const at::Tensor images_NCHW = UnpackImages(taken->second, options_.compute);
+  images_NCHW.set_requires_grad(feedback_->WantsImageGradients());
   GANDEM_ASSIGN_OR_RETURN(
       const Condition condition,
       ConditionOf(parts_.condition, options_.schedule, taken->second));
@@ -181,16 +186,17 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op) {
         op.range.first - op.step * options_.schedule.discriminator_batch);
   }();
   logit_generated_sum_ += share.logit_sum;
-  Backward(share.loss);
-  return absl::OkStatus();
+  return feedback_->GiveInTraining(
+      {.round = round(), .first_index = op.range.first, .pass = share.pass},
+      [&] { Backward(share); });
 }
 
-void DiscriminatorRole::Backward(const at::Tensor& loss) {
+void DiscriminatorRole::Backward(const DiscriminatorObjective::Share& share) {
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) ExpectLastBackward();
-  if (!loss.defined()) return;
+  if (!share.root.defined()) return;
   const TraceSpan span("backward");
-  (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
-  loss_sum_ += loss.item<double>();
+  (parts_.scaler ? parts_.scaler->Scale(share.root) : share.root).backward();
+  loss_sum_ += share.loss.item<double>();
 }
 
 absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
@@ -207,12 +213,9 @@ absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
 RoundMetrics DiscriminatorRole::Measured() const {
   const Schedule& schedule = options_.schedule;
   const int64_t steps = schedule.discriminator_steps_per_round;
-  const int64_t slice = RankSlice(schedule.discriminator_batch, options_.rank,
-                                  options_.fleet_size)
-                            .count;
-  const double images = static_cast<double>(steps * slice);
+  const double images = static_cast<double>(steps * slice().count);
   // A loss is this rank's share of that of the batch; what is shown is a mean.
-  const double share = static_cast<double>(slice) /
+  const double share = static_cast<double>(slice().count) /
                        static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;
   metrics.set_loss(loss_sum_ / share / steps);

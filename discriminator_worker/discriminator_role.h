@@ -70,12 +70,19 @@ class DiscriminatorRole : public RoundRole {
   absl::StatusOr<AdvanceResult> Leave(absl::Time deadline);
   absl::StatusOr<AdvanceResult> Train(const DiscriminatorOp& op,
                                       absl::Time deadline);
+  // Unless it has begun: reads its real images.
+  absl::Status BeginStep(absl::Time deadline);
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
   absl::StatusOr<WaitEnd> Take(const DiscriminatorOp& op, absl::Time deadline);
-  absl::Status Generated(const DiscriminatorOp& op);
-  void Backward(const at::Tensor& loss);
+  absl::Status Generated(const DiscriminatorOp& op, absl::Time deadline);
+  void Backward(const DiscriminatorObjective::Share& share);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured() const;
+  // This rank's images of a step.
+  IndexRange slice() const {
+    return RankSlice(options_.schedule.discriminator_batch, options_.rank,
+                     options_.fleet_size);
+  }
 
   const Parts parts_;
   DiscriminatorExchange* const exchange_;

@@ -70,6 +70,12 @@ absl::Status FeedbackGiver::Offer(int64_t steps) {
   return GiveNewest();
 }
 
+absl::Status FeedbackGiver::GiveInTraining(const TrainedImages&,
+                                           absl::FunctionRef<void()> backward) {
+  backward();
+  return absl::OkStatus();
+}
+
 int64_t FeedbackGiver::last_round_due() const {
   // Rounds after the last one are never asked for. At lag 0 nothing is due
   // before the first round.

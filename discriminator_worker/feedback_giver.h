@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The discriminator's half of a feedback mode: what it owes the generators
-// between its own steps, by the versions that the schedule names (design.md
-// section 4). The other half is generator_worker/feedback_taker.h. What does
-// not depend on the mode is here: where the discriminator is, and the older
-// critics that a restarted generator will ask for.
+// between its own steps, or of them, by the versions that the schedule names
+// (design.md section 4). The other half is generator_worker/feedback_taker.h.
+// What does not depend on the mode is here: where the discriminator is, and the
+// older critics that a restarted generator will ask for.
 //
 // Owner: the discriminator role. Thread safety: one compute thread.
 // Errors: those of the exchange; DEADLINE_EXCEEDED means call again. Torch
@@ -17,6 +17,7 @@
 #include <optional>
 #include <utility>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/time/time.h"
 #include "exchange/exchange.h"
@@ -25,6 +26,7 @@
 #include "training/inputs/conditions.h"
 #include "training/inputs/sources.h"
 #include "training/objective/critic.h"
+#include "training/objective/fused.h"
 #include "training/roles/training_role.h"
 #include "training/state/module_state.h"
 #include "training/state/state_shard.h"
@@ -63,6 +65,20 @@ class FeedbackGiver {
   // whoever wants it. Never waits.
   absl::Status Offer(int64_t steps);
 
+  // A micro-batch of generated images in training, from `first_index` of its
+  // round. Its graph is there until GiveInTraining has returned.
+  struct TrainedImages {
+    int64_t round = 0;
+    int64_t first_index = 0;
+    const TrainingPass& pass;
+  };
+  // Does GiveInTraining need that images of training passes want a gradient?
+  virtual bool WantsImageGradients() const { return false; }
+  // After the forward pass: calls `backward`, that of the discriminator's loss,
+  // once, and gives what comes of these passes. Never waits.
+  virtual absl::Status GiveInTraining(const TrainedImages& trained,
+                                      absl::FunctionRef<void()> backward);
+
   // The last generator round that has to be answered at this boundary.
   int64_t last_round_due() const;
 
@@ -96,6 +112,7 @@ class FeedbackGiver {
 std::unique_ptr<FeedbackGiver> MakeSnapshotGiver(FeedbackGiver::Parts parts);
 std::unique_ptr<FeedbackGiver> MakeImageGradientGiver(
     FeedbackGiver::Parts parts);
+std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts);
 
 // That of the run's mode, at the boundary before the first round.
 inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
@@ -108,6 +125,9 @@ inline std::unique_ptr<FeedbackGiver> MakeFeedbackGiver(
       break;
     case FeedbackMode::kImageGradient:
       giver = MakeImageGradientGiver(std::move(parts));
+      break;
+    case FeedbackMode::kFused:
+      giver = MakeFusedGiver(std::move(parts));
       break;
   }
   giver->EnterBoundary(first_round);

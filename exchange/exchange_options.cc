@@ -46,6 +46,11 @@ void CheckSchedule(Faults& faults, const Schedule& schedule) {
         schedule.discriminator_steps_per_round, " * ",
         schedule.discriminator_batch, " != ", schedule.generator_batch));
   }
+  if (schedule.JudgesInTraining() &&
+      (schedule.lag != 1 || !schedule.IsExact() ||
+       schedule.image_source != ImageSource::kReused)) {
+    faults.Add("feedback FUSED needs lag 1, EXACT and REUSED");
+  }
 }
 
 // Images in the largest message that a generator sends.
@@ -203,7 +208,8 @@ absl::Status CheckFeedbackBatch(const ExchangeOptions& options,
                                 const FeedbackBatch& batch) {
   std::string fault = RangeFault(batch.round, batch.first_index, batch.count,
                                  options.schedule.generator_batch);
-  const int64_t version = options.schedule.CriticVersion(batch.round);
+  const int64_t version =
+      options.schedule.CriticVersion(batch.round, batch.first_index);
   const bool exact = options.schedule.IsExact();
   if (fault.empty() && (batch.critic_version < version ||
                         (exact && batch.critic_version != version))) {

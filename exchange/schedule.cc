@@ -110,15 +110,16 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
       ops.push_back({.kind = Kind::kSendForward, .range = range});
     }
   }
-  const int64_t critic = schedule.CriticVersion(round);
   if (!schedule.AnswersImages()) {
-    ops.push_back({.kind = Kind::kTakeCritic, .critic_version = critic});
+    ops.push_back({.kind = Kind::kTakeCritic,
+                   .critic_version = schedule.CriticVersion(round)});
   }
   for (const IndexRange& range : pieces) {
     if (schedule.AnswersImages()) {
-      ops.push_back({.kind = Kind::kTakeFeedback,
-                     .range = range,
-                     .critic_version = critic});
+      ops.push_back(
+          {.kind = Kind::kTakeFeedback,
+           .range = range,
+           .critic_version = schedule.CriticVersion(round, range.first)});
     }
     ops.push_back({.kind = Kind::kBackward, .range = range});
   }
@@ -138,16 +139,22 @@ std::vector<DiscriminatorOp> DiscriminatorRound(const Schedule& schedule,
     const auto take = [&](const IndexRange& range) {
       ops.push_back({.kind = Kind::kTake, .step = step, .range = range});
     };
+    const auto train_on_real = [&] {
+      for (IndexRange range : generated) {
+        range.first -= step * schedule.discriminator_batch;
+        ops.push_back({.kind = Kind::kReal, .step = step, .range = range});
+      }
+    };
     if (take_first) std::ranges::for_each(generated, take);
-    for (IndexRange range : generated) {
-      range.first -= step * schedule.discriminator_batch;
-      ops.push_back({.kind = Kind::kReal, .step = step, .range = range});
-    }
-    // All real before all generated: a waiting discriminator has work to do.
+    // All of a kind before all of the other. Real ones first: a discriminator
+    // that waits for the generator has work to do. Last: a generator that waits
+    // for the discriminator has.
+    if (schedule.real_first) train_on_real();
     for (const IndexRange& range : generated) {
       if (!take_first) take(range);
       ops.push_back({.kind = Kind::kGenerated, .step = step, .range = range});
     }
+    if (!schedule.real_first) train_on_real();
     ops.push_back({.kind = Kind::kUpdate, .step = step});
   }
   return ops;

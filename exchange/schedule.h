@@ -17,7 +17,7 @@ namespace gandem {
 enum class Consistency { kExact, kBounded };
 enum class ImageSource { kReused, kFresh };
 // Numbered as ScheduleConfig.FeedbackMode.
-enum class FeedbackMode { kSnapshot, kImageGradient };
+enum class FeedbackMode { kSnapshot, kImageGradient, kFused };
 
 // What generated images are sent for.
 enum class ImageUse { kTrain, kFeedback, kBoth };
@@ -48,6 +48,9 @@ struct Schedule {
   // Images per forward pass; 0: a rank's whole batch.
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
+  // In a discriminator step; else the generated images are, so that who waits
+  // for feedback on them goes on while the real ones are trained on.
+  bool real_first = true;
 
   constexpr bool IsExact() const { return consistency == Consistency::kExact; }
   // Rounds that the discriminator has completed when its state is the critic
@@ -55,9 +58,10 @@ struct Schedule {
   constexpr int64_t CriticBoundary(int64_t round) const {
     return std::max<int64_t>(0, round + 1 - lag);
   }
-  // Version of phi that judges generator round `round`.
-  constexpr int64_t CriticVersion(int64_t round) const {
-    return CriticBoundary(round) * discriminator_steps_per_round;
+  // Version of phi that judges image `index` of generator round `round`.
+  constexpr int64_t CriticVersion(int64_t round, int64_t index = 0) const {
+    const int64_t step = JudgesInTraining() ? index / discriminator_batch : 0;
+    return CriticBoundary(round) * discriminator_steps_per_round + step;
   }
   // The last generator round whose critic exists once the discriminator has
   // completed `boundary` rounds; -1: none.
@@ -80,9 +84,15 @@ struct Schedule {
       case FeedbackMode::kSnapshot:
         return false;
       case FeedbackMode::kImageGradient:
+      case FeedbackMode::kFused:
         return true;
     }
     return false;
+  }
+  // Are the answers of the passes that train on the images, each of the version
+  // that its step begins with? Else they are of versions between rounds.
+  constexpr bool JudgesInTraining() const {
+    return feedback == FeedbackMode::kFused;
   }
   // Does the generator send the images of its own step to the discriminator?
   constexpr bool SendsStepImages() const {

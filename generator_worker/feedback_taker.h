@@ -62,6 +62,7 @@ inline std::unique_ptr<FeedbackTaker> MakeFeedbackTaker(
     case FeedbackMode::kSnapshot:
       return MakeSnapshotTaker(std::move(parts));
     case FeedbackMode::kImageGradient:
+    case FeedbackMode::kFused:
       return MakeImageGradientTaker(std::move(parts));
   }
   return nullptr;

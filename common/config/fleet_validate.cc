@@ -185,9 +185,29 @@ void CheckSynced(const Synced& synced, const RunConfig& config,
       " for as many images in an update), or ", synced.field, "=false"));
 }
 
-// Images are judged in batches of the generator's workers.
+// Workers that judge together try as often as each other.
+void CheckSyncedOverflow(const std::string& field, const RunConfig& config,
+                         Faults& faults) {
+  const auto precision = config.discriminator().precision();
+  if (precision != RoleConfig::FLOAT16 && precision != RoleConfig::AUTO) return;
+  faults.Add(absl::StrCat(
+      field, " needs as many backward passes of every critic, and ",
+      RoleConfig::Precision_Name(precision),
+      " tries until nothing overflows: choose another "
+      "discriminator.precision, or ",
+      field, "=false"));
+}
+
+// Images are judged in batches of the generator's workers; in FUSED in passes
+// of the discriminator's, which have been checked.
 void CheckSyncedCritic(const std::string& field, const RunConfig& config,
                        Faults& faults) {
+  if (config.schedule().feedback() == ScheduleConfig::FUSED) {
+    if (config.discriminator().workers() > 1) {
+      CheckSyncedOverflow(field, config, faults);
+    }
+    return;
+  }
   if (config.schedule().feedback() == ScheduleConfig::IMAGE_GRADIENT) {
     faults.Add(absl::StrCat(
         field,
@@ -203,15 +223,7 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
     CheckSynced({.field = field, .name = "generator", .role = generator},
                 config, faults);
   }
-  const auto precision = config.discriminator().precision();
-  if (precision == RoleConfig::FLOAT16 || precision == RoleConfig::AUTO) {
-    faults.Add(absl::StrCat(
-        field, " needs as many backward passes of every critic, and ",
-        RoleConfig::Precision_Name(precision),
-        " tries until nothing overflows: choose another "
-        "discriminator.precision, or ",
-        field, "=false"));
-  }
+  CheckSyncedOverflow(field, config, faults);
 }
 
 void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {

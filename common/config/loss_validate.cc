@@ -55,11 +55,12 @@ void CheckNeeds(const std::string& what, const LossNeeds& needs,
                      "discriminator.network.biggan with head: CONTRASTIVE"));
   }
   if (needs.real_images_in_generator_step &&
-      config.schedule().feedback() != ScheduleConfig::IMAGE_GRADIENT) {
+      config.schedule().feedback() == ScheduleConfig::SNAPSHOT) {
     faults.Add(absl::StrCat(
         what,
         " compares with real images in the generator step, which only a "
-        "discriminator worker has: set schedule.feedback=IMAGE_GRADIENT"));
+        "discriminator worker has: set schedule.feedback=IMAGE_GRADIENT, or "
+        "FUSED"));
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
+#include "common/config/fused_feedback.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
@@ -141,6 +142,7 @@ RunConfig EffectiveConfig(const RunConfig& config) {
     effective.mutable_exchange()->set_cache_rounds(effective.schedule().lag() +
                                                    1);
   }
+  effective.mutable_schedule()->set_fused_backward(FusedBackwardOf(effective));
   ResolveImages(*effective.mutable_data());
   return effective;
 }

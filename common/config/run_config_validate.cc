@@ -375,6 +375,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             config.rounds(), faults);
   CheckTranslation(config, faults);
   CheckLosses(config, faults);
+  CheckFused(config, faults);
   CheckFleets(config, faults);
   CheckEma(config.ema(), faults);
   faults.CheckRange("checkpoint.every_rounds",

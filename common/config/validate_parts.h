@@ -19,6 +19,9 @@ void CheckLosses(const RunConfig& config, Faults& faults);
 // of each image by itself has no meaning then (traps.md 7).
 bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
 
+// schedule.feedback FUSED: what its schedule and its losses have to be.
+void CheckFused(const RunConfig& config, Faults& faults);
+
 // Precisions of both roles and of the exchange between them, and loss scales.
 void CheckPrecision(const RunConfig& config, Faults& faults);
 

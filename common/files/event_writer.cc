@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -57,10 +58,12 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
     absl::Time now) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
   // TensorBoard reads the files of a folder in the order of their names.
-  for (int number = 0;; ++number) {
-    const std::string path =
-        absl::StrFormat("%s/events.out.tfevents.%010d.%s.%d.%d", folder,
-                        absl::ToUnixSeconds(now), HostName(), getpid(), number);
+  // Never one that was removed: names are in the order of time.
+  static std::atomic<int> next_number = 0;
+  while (true) {
+    const std::string path = absl::StrFormat(
+        "%s/events.out.tfevents.%010d.%s.%d.%06d", folder,
+        absl::ToUnixSeconds(now), HostName(), getpid(), next_number++);
     const int fd =
         OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST) continue;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/layer_norm.h"
 
+#include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -13,14 +14,24 @@ LayerNorm::LayerNorm(const Options& options)
 
 at::Tensor LayerNorm::forward(const at::Tensor& input_NCHW,
                               ForwardMode /*mode*/) {
+  // Parameters that images weigh apart are no part of Torch's own kernels.
+  const bool weighed = ParameterWeightsScope::Current().defined();
+  const at::Tensor weight = weighed ? at::Tensor() : weight_;
+  const at::Tensor bias = weighed ? at::Tensor() : bias_;
+  at::Tensor output;
   if (options_.over == Over::kImage) {
-    return at::group_norm(input_NCHW, /*num_groups=*/1, weight_, bias_,
-                          options_.eps);
+    output = at::group_norm(input_NCHW, /*num_groups=*/1, weight, bias,
+                            options_.eps);
+  } else {
+    output = at::layer_norm(input_NCHW.permute({0, 2, 3, 1}),
+                            {options_.num_channels}, weight, bias, options_.eps)
+                 .permute({0, 3, 1, 2});
   }
-  const at::Tensor input_NHWC = input_NCHW.permute({0, 2, 3, 1});
-  return at::layer_norm(input_NHWC, {options_.num_channels}, weight_, bias_,
-                        options_.eps)
-      .permute({0, 3, 1, 2});
+  if (!weighed) return output;
+  const auto of_images = [&](const at::Tensor& parameter) {
+    return WeighedCopies(parameter.view({-1, 1, 1}), input_NCHW.size(0));
+  };
+  return output * of_images(weight_) + of_images(bias_);
 }
 
 }  // namespace gandem

@@ -10,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "common/check.h"
 #include "models/autocast.h"
+#include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -59,7 +60,8 @@ class RecomputeNode : public torch::autograd::Node {
         mode_(mode),
         forward_(std::move(forward)),
         vectors_(*block_),
-        autocast_(AutocastState::Current(device)) {
+        autocast_(AutocastState::Current(device)),
+        weights_N_(ParameterWeightsScope::Current()) {
     for (const at::Tensor& input : inputs) {
       inputs_.emplace_back(input, /*is_output=*/false);
     }
@@ -102,6 +104,7 @@ class RecomputeNode : public torch::autograd::Node {
   at::Tensor SecondPass(const variable_list& inputs) {
     const torch::AutoGradMode with_graph(true);
     const AutocastScope autocast(autocast_);
+    const ParameterWeightsScope weights(weights_N_);
     vectors_.Swap();
     at::Tensor output = forward_(
         inputs, mode_ == ForwardMode::kTrain ? ForwardMode::kFrozen : mode_);
@@ -116,6 +119,7 @@ class RecomputeNode : public torch::autograd::Node {
   const BlockForward forward_;
   StoredVectors vectors_;
   const AutocastState autocast_;
+  const at::Tensor weights_N_;  // undefined: none
 };
 
 bool AnyRequiresGrad(const std::vector<at::Tensor>& tensors) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/self_attention.h"
 
+#include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -34,7 +35,9 @@ at::Tensor SelfAttention::forward(const at::Tensor& input_NCHW,
       at::bmm(values_NVK, weights_NPK.transpose(1, 2))
           .view(
               {input_NCHW.size(0), -1, input_NCHW.size(2), input_NCHW.size(3)});
-  return input_NCHW + sigma_ * o_->forward(attended_NVHW, mode);
+  const at::Tensor sigma =
+      WeighedCopies(sigma_.view({1, 1, 1}), input_NCHW.size(0));
+  return input_NCHW + sigma * o_->forward(attended_NVHW, mode);
 }
 
 }  // namespace gandem

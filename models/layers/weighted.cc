@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/layers/weighted.h"
 
+#include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -33,7 +34,7 @@ Linear::Linear(const Options& options)
                     options.spectral_norm_eps) {}
 
 at::Tensor Linear::forward(const at::Tensor& input, ForwardMode mode) {
-  return at::linear(input, EffectiveWeight(mode), bias());
+  return WeighedLinear(input, EffectiveWeight(mode), bias());
 }
 
 Embedding::Embedding(const Options& options)
@@ -43,7 +44,7 @@ Embedding::Embedding(const Options& options)
       options_(options) {}
 
 at::Tensor Embedding::forward(const at::Tensor& labels_N, ForwardMode mode) {
-  return at::embedding(EffectiveWeight(mode), labels_N);
+  return WeighedRows(at::embedding(EffectiveWeight(mode), labels_N));
 }
 
 Conv2d::Conv2d(const ConvOptions& options)
@@ -54,8 +55,9 @@ Conv2d::Conv2d(const ConvOptions& options)
       options_(options) {}
 
 at::Tensor Conv2d::forward(const at::Tensor& input, ForwardMode mode) {
-  return at::conv2d(input, EffectiveWeight(mode), bias(), options_.stride,
-                    options_.padding);
+  return WeighedConvolution(
+      input, EffectiveWeight(mode), bias(),
+      {.stride = options_.stride, .padding = options_.padding});
 }
 
 // The weight is [in, out, height, width], and its matrix has a row for each
@@ -68,9 +70,11 @@ ConvTranspose2d::ConvTranspose2d(const ConvOptions& options)
       options_(options) {}
 
 at::Tensor ConvTranspose2d::forward(const at::Tensor& input, ForwardMode mode) {
-  return at::conv_transpose2d(input, EffectiveWeight(mode), bias(),
-                              options_.stride, options_.padding,
-                              options_.output_padding);
+  return WeighedConvolution(input, EffectiveWeight(mode), bias(),
+                            {.transposed = true,
+                             .stride = options_.stride,
+                             .padding = options_.padding,
+                             .output_padding = options_.output_padding});
 }
 
 }  // namespace gandem

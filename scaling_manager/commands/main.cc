@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/explain.h"
+#include "common/config/fused_feedback.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
@@ -101,6 +102,10 @@ absl::StatusOr<TimeReport> ReportOf(const std::string& run_dir) {
                     .generator_batch = StepBatch(config.generator()),
                     .discriminator_batch = StepBatch(config.discriminator()),
                     .dataset_images = DatasetImages(config.data())};
+  if (config.schedule().feedback() == ScheduleConfig::FUSED) {
+    facts.fused_backward =
+        ScheduleConfig::FusedBackward_Name(FusedBackwardOf(config));
+  }
   GANDEM_ASSIGN_OR_RETURN(facts.workers, ReadRunWorkers(run_dir));
   GANDEM_ASSIGN_OR_RETURN(const RoundHistory history,
                           RoundHistory::Read(run_dir));

@@ -175,6 +175,7 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
       .is_colocated = !workers.empty() && workers[0].role() == COLOCATED,
       .first_round = INT64_MAX,
       .unreadable_lines = history.unreadable_lines(),
+      .fused_backward = facts.fused_backward,
       .hosts = HostsOf(ROLE_UNKNOWN, facts.workers)};
   std::map<Role, RankRounds> roles;
   When other_shape = {-1, -1};

@@ -65,6 +65,7 @@ struct TimeReport {
   int64_t warm_up_rounds = 0;
   bool has_other_shapes = false;  // rounds from before a change were left out
   int64_t unreadable_lines = 0;
+  std::string fused_backward = {};    // of FUSED feedback; else empty
   int hosts = 0;                      // of all workers; 0: unknown
   std::vector<RoleTimes> roles = {};  // generator, discriminator
   RoundTimes times = {};              // of all workers
@@ -76,6 +77,7 @@ struct RunFacts {
   int64_t discriminator_batch = 0;
   StatusReply workers = {};    // ReadRunWorkers()
   int64_t dataset_images = 0;  // 0: unknown
+  std::string fused_backward = {};
 };
 
 //   FAILED_PRECONDITION  one of the roles has no round yet.

@@ -148,6 +148,9 @@ std::string Notes(const TimeReport& report) {
     absl::StrAppend(&text, "; without lines of metrics that are no records: ",
                     report.unreadable_lines);
   }
+  if (!report.fused_backward.empty()) {
+    absl::StrAppend(&text, "; FUSED feedback, ", report.fused_backward);
+  }
   if (report.is_colocated) {
     absl::StrAppend(&text,
                     "; one process: what a role computes includes the other");
@@ -241,17 +244,21 @@ OrderedJson ToJson(const RoleTimes& role) {
 }
 
 OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
-  OrderedJson json = {{"name", report.name},
-                      {"run_dir", report.run_dir},
-                      {"scaling", ScalingFrom(first, report)},
-                      {"nodes", OrNull(report.hosts)},
-                      {"is_colocated", report.is_colocated},
-                      {"first_round", report.first_round},
-                      {"last_round", report.last_round},
-                      {"warm_up_rounds", report.warm_up_rounds},
-                      {"has_other_shapes", report.has_other_shapes},
-                      {"unreadable_lines", report.unreadable_lines},
-                      {"roles", OrderedJson::array()}};
+  OrderedJson json = {
+      {"name", report.name},
+      {"run_dir", report.run_dir},
+      {"scaling", ScalingFrom(first, report)},
+      {"nodes", OrNull(report.hosts)},
+      {"is_colocated", report.is_colocated},
+      {"first_round", report.first_round},
+      {"last_round", report.last_round},
+      {"warm_up_rounds", report.warm_up_rounds},
+      {"has_other_shapes", report.has_other_shapes},
+      {"unreadable_lines", report.unreadable_lines},
+      {"fused_backward", report.fused_backward.empty()
+                             ? OrderedJson()
+                             : OrderedJson(report.fused_backward)},
+      {"roles", OrderedJson::array()}};
   for (const RoleTimes& role : report.roles) {
     json["roles"].push_back(ToJson(role));
   }

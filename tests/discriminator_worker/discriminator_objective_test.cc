@@ -42,7 +42,7 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
 
   // Steps 0 .. `steps` - 1 without updates; of the last one.
   Step Run(const ObjectiveOptions& options, int64_t micro_batch,
-           int64_t steps = 1) {
+           int64_t steps = 1, bool real_first = true) {
     const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
     DiscriminatorObjective objective(options, critic, kBatch);
     Step result;
@@ -51,16 +51,20 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
       result.loss = 0;
       const auto add = [&](const DiscriminatorObjective::Share& share) {
         if (!share.loss.defined()) return;
-        share.loss.backward();
+        share.root.backward();
         result.loss += share.loss.item<double>();
       };
       objective.BeginStep(step, real_, 0);
-      for (int64_t i = 0; i < kBatch; i += micro_batch) {
-        add(objective.Real(real_.narrow(0, i, micro_batch), {}, i));
-      }
+      const auto real = [&] {
+        for (int64_t i = 0; i < kBatch; i += micro_batch) {
+          add(objective.Real(real_.narrow(0, i, micro_batch), {}, i));
+        }
+      };
+      if (real_first) real();
       for (int64_t i = 0; i < kBatch; i += micro_batch) {
         add(objective.Generated(generated_.narrow(0, i, micro_batch), {}, i));
       }
+      if (!real_first) real();
       objective.EndStep();
     }
     for (const at::Tensor& parameter : critic->parameters()) {
@@ -105,6 +109,41 @@ TEST_F(DiscriminatorObjectiveTest, MicroBatchesAddUpToTheBatch) {
     ExpectSame(Run(options, 2, 3), whole);
     ExpectSame(Run(options, 1, 3), whole);
   }
+}
+
+// As FUSED takes them.
+TEST_F(DiscriminatorObjectiveTest, GeneratedImagesMayComeFirst) {
+  for (const auto& [name, options] : Separable()) {
+    // Points between both kinds need both.
+    if (options.penalties.gradient_penalty > 0) continue;
+    SCOPED_TRACE(name);
+    ExpectSame(Run(options, 2, 3, /*real_first=*/false), Run(options, 2, 3));
+  }
+}
+
+// One augmentation, through which the gradient passes; penalties and the loss
+// are what they are without.
+TEST_F(DiscriminatorObjectiveTest,
+       ImagesThatWantAGradientComeBackWithTheirPass) {
+  const ObjectiveOptions options = {
+      .penalties = {.r2 = 2},
+      .augmentation = {.color = true, .translation = 0.2, .cutout = 0.5},
+      .seed = 7};
+  const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
+  DiscriminatorObjective objective(options, critic, kBatch);
+  objective.BeginStep(0, real_, 0);
+  const auto plain = objective.Generated(generated_, {}, 0);
+  EXPECT_FALSE(plain.pass.images_NCHW.defined());
+  const at::Tensor leaf = generated_.clone().set_requires_grad(true);
+  const auto share = objective.Generated(leaf, {}, 0);
+  EXPECT_TRUE(share.pass.images_NCHW.is_same(leaf));
+  EXPECT_EQ(share.loss.item<double>(), plain.loss.item<double>());
+  EXPECT_EQ(share.logit_sum, share.pass.verdict.logits_N.sum().item<double>());
+  const at::Tensor slope =
+      torch::autograd::grad({share.pass.verdict.logits_N.sum()}, {leaf}, {},
+                            /*retain_graph=*/true)
+          .front();
+  EXPECT_GT(slope.norm().item<double>(), 0);
 }
 
 // Each term is there, and with its weight.
@@ -318,8 +357,8 @@ TEST(DiscriminatorObjectiveStateTest, PenaltiesChangeNoState) {
     const at::Tensor images = torch::randn({2, 1, 32, 32});
     DiscriminatorObjective objective({.penalties = penalties}, network, 2);
     objective.BeginStep(0, images, 0);
-    objective.Real(images, {}, 0).loss.backward();
-    objective.Generated(-images, {}, 0).loss.backward();
+    objective.Real(images, {}, 0).root.backward();
+    objective.Generated(-images, {}, 0).root.backward();
     objective.EndStep();
     return network->buffers();
   };

@@ -360,6 +360,10 @@ std::vector<Grid> WholeGrid() {
             for (int64_t pieces = 1; pieces < 3; ++pieces)
               grid.push_back(
                   {lag, steps, source, feedback, consistency, pieces});
+  for (int64_t steps = 1; steps < 3; ++steps)
+    for (int64_t pieces = 1; pieces < 3; ++pieces)
+      grid.push_back({1, steps, ImageSource::kReused, FeedbackMode::kFused,
+                      Consistency::kExact, pieces});
   return grid;
 }
 

@@ -57,7 +57,7 @@ inline FeedbackBatch Feedback(const Schedule& schedule, int64_t round,
   return {.round = round,
           .first_index = first,
           .count = count,
-          .critic_version = schedule.CriticVersion(round),
+          .critic_version = schedule.CriticVersion(round, first),
           .loss = 0.5,
           .format = GradientFormat(),
           .gradient = SharedBytes(std::move(gradient))};

@@ -111,6 +111,20 @@ TEST(InProcessExchangeTest, OneThreadCanRunBothRoles) {
   }
 }
 
+// Requests are of one slice, of two, and of parts of both.
+TEST(InProcessExchangeTest, OneThreadCanRunBothRolesOfFused) {
+  uint64_t seed = 0;
+  for (int64_t micro_batch = 1; micro_batch <= 4; ++micro_batch) {
+    RunInTurns(
+        gandem::testing::OptionsFor({.discriminator_steps_per_round = 2,
+                                     .feedback = FeedbackMode::kFused,
+                                     .generator_batch = 4,
+                                     .discriminator_batch = 2,
+                                     .generator_micro_batch = micro_batch}),
+        ++seed);
+  }
+}
+
 TEST(InProcessExchangeTest, TheDiscriminatorsEndReachesTheGenerator) {
   const Schedule schedule = {.generator_batch = 4, .discriminator_batch = 4};
   InProcessPair pair(gandem::testing::OptionsFor(schedule));

@@ -125,6 +125,10 @@ absl::StatusOr<bool> DiscriminatorDriver::Advance(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(IsExact(options_) ? Take(op, deadline)
                                              : TakeOrJudge(op, deadline));
   }
+  if (op.kind == DiscriminatorOp::Kind::kGenerated &&
+      options_.schedule.JudgesInTraining()) {
+    GANDEM_RETURN_IF_ERROR(JudgeTrained(op.range.end()));
+  }
   if (++next_op_ == ops_.size()) {
     next_op_ = 0;
     exchange_->FinishRound(round_++);
@@ -150,6 +154,26 @@ absl::Status DiscriminatorDriver::JudgeWhatIsThere() {
   }
 }
 
+absl::Status DiscriminatorDriver::JudgeTrained(int64_t end) {
+  for (;;) {
+    absl::StatusOr<ImageBatch> request =
+        exchange_->NextFeedbackRequest(round_, absl::InfinitePast());
+    if (absl::IsDeadlineExceeded(request.status())) break;
+    GANDEM_RETURN_IF_ERROR(request.status());
+    requests_.push_back(*std::move(request));
+  }
+  for (auto request = requests_.begin(); request != requests_.end();) {
+    if (request->range().end() > end) {
+      ++request;
+      continue;
+    }
+    GANDEM_RETURN_IF_ERROR(Judge(*request));
+    images_to_judge_ -= request->count;
+    request = requests_.erase(request);
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<bool> DiscriminatorDriver::ServeBoundary(absl::Time deadline) {
   const Schedule& schedule = options_.schedule;
   if (schedule.feedback == FeedbackMode::kSnapshot) {
@@ -164,7 +188,11 @@ absl::StatusOr<bool> DiscriminatorDriver::ServeBoundary(absl::Time deadline) {
     GANDEM_RETURN_IF_ERROR(JudgeWhatIsThere());
     return true;
   }
-  const int64_t due = std::min(schedule.LastRoundJudgedBy(round_), last_round_);
+  // Of FUSED what was late in the round that has ended.
+  const int64_t due =
+      schedule.JudgesInTraining()
+          ? round_ - 1
+          : std::min(schedule.LastRoundJudgedBy(round_), last_round_);
   if (due > judged_until_) {
     images_to_judge_ += (due - judged_until_) * schedule.generator_batch;
     judged_until_ = due;

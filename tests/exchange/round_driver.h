@@ -55,6 +55,8 @@ class DiscriminatorDriver {
   absl::StatusOr<bool> ServeBoundary(absl::Time deadline);
   absl::Status Judge(const ImageBatch& images);
   absl::Status JudgeWhatIsThere();
+  // FUSED: answers requests of images that were trained on, up to `end`.
+  absl::Status JudgeTrained(int64_t end);
   absl::Status Take(const DiscriminatorOp& op, absl::Time deadline);
   // BOUNDED: a discriminator without images answers feedback.
   absl::Status TakeOrJudge(const DiscriminatorOp& op, absl::Time deadline);
@@ -65,9 +67,10 @@ class DiscriminatorDriver {
   int64_t round_;
   std::vector<DiscriminatorOp> ops_;
   size_t next_op_ = 0;
-  int64_t next_boundary_;        // to publish
-  int64_t images_to_judge_ = 0;  // of rounds <= judged_until_
-  int64_t judged_until_;         // rounds whose feedback is accounted for
+  int64_t next_boundary_;             // to publish
+  int64_t images_to_judge_ = 0;       // of rounds <= judged_until_
+  int64_t judged_until_;              // rounds whose feedback is accounted for
+  std::vector<ImageBatch> requests_;  // FUSED: not answered
   int64_t images_trained_ = 0;
 };
 

@@ -45,9 +45,8 @@ struct Setting {
   bool answers_a_round_late = false;
 
   bool exact() const { return schedule.consistency == Consistency::kExact; }
-  bool gradient() const {
-    return schedule.feedback == FeedbackMode::kImageGradient;
-  }
+  bool gradient() const { return schedule.AnswersImages(); }
+  bool fused() const { return schedule.JudgesInTraining(); }
 };
 
 std::vector<GeneratorOp> OpsOfGenerator(const Setting& setting, int64_t round) {
@@ -156,9 +155,10 @@ class State {
   void BeginDiscriminatorRound() {
     std::vector<DiscriminatorOp> ops =
         DiscriminatorRound(setting_->schedule, 0, 1);
-    std::erase_if(ops, [](const DiscriminatorOp& op) {
+    std::erase_if(ops, [this](const DiscriminatorOp& op) {
       return op.kind == DiscriminatorOp::Kind::kReal ||
-             op.kind == DiscriminatorOp::Kind::kGenerated;
+             (op.kind == DiscriminatorOp::Kind::kGenerated &&
+              !setting_->fused());
     });
     discriminator_ops_ =
         std::make_shared<const std::vector<DiscriminatorOp>>(std::move(ops));
@@ -173,6 +173,9 @@ class State {
   bool StepDiscriminator();
   bool Publish();
   bool Answer(int64_t last_round);
+  void CountAnswer(int64_t images);
+  // FUSED: all requests whose images were trained on up to `end`.
+  void AnswerTrained(int64_t end);
   // What a boundary between rounds gives to the generator.
   int64_t LastRoundDue() const;
   int64_t LastBoundaryDue() const;
@@ -203,6 +206,7 @@ class State {
   int64_t answered_until_;       // EXACT: these rounds' images were all judged
   int64_t answered_images_ = 0;  // of the next round
   int64_t wanted_feedback_round_ = -1;
+  std::vector<ImageBatch> requests_;  // FUSED: of this round, not answered
 
   ImageLedger ledger_;
   ImageCache cache_;
@@ -342,6 +346,9 @@ bool State::StepDiscriminator() {
   if (op.kind == DiscriminatorOp::Kind::kTake && !Take(op)) {
     return !std::exchange(discriminator_waits_, true);
   }
+  if (op.kind == DiscriminatorOp::Kind::kGenerated) {
+    AnswerTrained(op.range.end());
+  }
   discriminator_waits_ = false;
   if (++discriminator_op_ == discriminator_ops_->size()) {
     FinishRound(discriminator_round_++);
@@ -351,6 +358,7 @@ bool State::StepDiscriminator() {
 }
 
 int64_t State::LastRoundDue() const {
+  if (setting_->fused()) return discriminator_round_ - 1;
   const int64_t late = setting_->answers_a_round_late ? 1 : 0;
   return std::min(
       setting_->schedule.LastRoundJudgedBy(discriminator_round_) - late,
@@ -399,12 +407,32 @@ bool State::Answer(int64_t last_round) {
               schedule, request->round, request->first_index, request->count))
           .ok());
   discriminator_waits_ = false;
-  answered_images_ += request->count;
-  if (answered_images_ == schedule.generator_batch) {
-    answered_images_ = 0;
-    ++answered_until_;
-  }
+  CountAnswer(request->count);
   return true;
+}
+
+void State::CountAnswer(int64_t images) {
+  answered_images_ += images;
+  if (answered_images_ < setting_->schedule.generator_batch) return;
+  answered_images_ = 0;
+  ++answered_until_;
+}
+
+void State::AnswerTrained(int64_t end) {
+  wanted_feedback_round_ = discriminator_round_;
+  while (auto request = feedback_.NextRequest(discriminator_round_)) {
+    requests_.push_back(*std::move(request));
+  }
+  std::erase_if(requests_, [&](const ImageBatch& request) {
+    if (request.range().end() > end) return false;
+    EXPECT_TRUE(feedback_
+                    .Answer(gandem::testing::Feedback(
+                        setting_->schedule, request.round, request.first_index,
+                        request.count))
+                    .ok());
+    CountAnswer(request.count);
+    return true;
+  });
 }
 
 bool State::Take(const DiscriminatorOp& op) {
@@ -477,7 +505,13 @@ std::vector<Setting> AllSettings(Consistency consistency) {
     for (int64_t steps = 1; steps <= 3; ++steps) {
       for (auto source : {ImageSource::kReused, ImageSource::kFresh}) {
         for (auto feedback :
-             {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient}) {
+             {FeedbackMode::kSnapshot, FeedbackMode::kImageGradient,
+              FeedbackMode::kFused}) {
+          if (feedback == FeedbackMode::kFused &&
+              (lag != 1 || source != ImageSource::kReused ||
+               consistency != Consistency::kExact)) {
+            continue;
+          }
           for (int64_t pieces : {1, 2}) {
             Schedule schedule = {.lag = lag,
                                  .discriminator_steps_per_round = steps,
@@ -502,7 +536,9 @@ std::string Describe(const Setting& setting) {
   return absl::StrCat(
       "lag ", schedule.lag, ", R ", schedule.discriminator_steps_per_round,
       schedule.image_source == ImageSource::kFresh ? ", FRESH" : ", REUSED",
-      setting.gradient() ? ", IMAGE_GRADIENT" : ", SNAPSHOT",
+      setting.fused()      ? ", FUSED"
+      : setting.gradient() ? ", IMAGE_GRADIENT"
+                           : ", SNAPSHOT",
       ", micro-batches ", schedule.generator_micro_batch, " and ",
       schedule.discriminator_micro_batch, ", first round ", setting.first_round,
       setting.has_outbox ? "" : ", no outbox");

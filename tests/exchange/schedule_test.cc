@@ -132,6 +132,35 @@ TEST(ScheduleTest, ImageGradientRound) {
                   "take_feedback 2+2 v3", "backward 2+2", "update"));
 }
 
+TEST(ScheduleTest, FusedJudgesByTheVersionThatTrains) {
+  Schedule schedule = kReused;
+  schedule.feedback = FeedbackMode::kFused;
+  schedule.generator_batch = 8;
+  schedule.discriminator_steps_per_round = 2;
+  schedule.generator_micro_batch = 3;
+  EXPECT_EQ(schedule.StepImageUse(), ImageUse::kBoth);
+  // Images 0 to 3 are trained on by phi_6, the others by phi_7; one request is
+  // of both, and has the version of its first image.
+  EXPECT_EQ(schedule.CriticVersion(3, 3), 6);
+  EXPECT_EQ(schedule.CriticVersion(3, 4), 7);
+  EXPECT_THAT(Words(GeneratorRound(schedule, 3, 0, 1)),
+              ElementsAre("forward 0+3", "send_step 0+3", "forward 3+3",
+                          "send_step 3+3", "forward 6+2", "send_step 6+2",
+                          "take_feedback 0+3 v6", "backward 0+3",
+                          "take_feedback 3+3 v6", "backward 3+3",
+                          "take_feedback 6+2 v7", "backward 6+2", "update"));
+}
+
+// What waits for the discriminator is let go before it trains on real images.
+TEST(ScheduleTest, GeneratedImagesMayComeFirst) {
+  Schedule schedule = kReused;
+  schedule.feedback = FeedbackMode::kFused;
+  schedule.real_first = false;
+  EXPECT_THAT(Words(DiscriminatorRound(schedule, 0, 1)),
+              ElementsAre("take 0+3", "generated 0+3", "take 3+1",
+                          "generated 3+1", "real 0+3", "real 3+1", "update"));
+}
+
 TEST(ScheduleTest, FreshImagesComeBeforeTheStep) {
   Schedule schedule = kReused;
   schedule.image_source = ImageSource::kFresh;

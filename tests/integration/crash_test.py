@@ -70,6 +70,10 @@ class CrashTest(harness.RunTest):
         self.check_workers(GRADIENT_POINTS,
                            SETS + ["schedule.feedback=IMAGE_GRADIENT"])
 
+    def test_fused_points(self):
+        self.check_workers(GRADIENT_POINTS, SETS + [
+            "schedule.feedback=FUSED", "schedule.lag=1"])
+
     def test_coordinator_points(self):
         reference = self.reference(SETS)
         for point, count in COORDINATOR_POINTS:

@@ -19,7 +19,7 @@ def workers(generators, discriminators):
 
 class FleetRunTest(harness.RunTest):
     def test_two_runs_of_one_shape_are_the_same_bits(self):
-        for feedback in ("SNAPSHOT", "IMAGE_GRADIENT"):
+        for feedback in ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED"):
             with self.subTest(feedback):
                 sets = SETS + workers(2, 3) + [f"schedule.feedback={feedback}"]
                 first = self.train(feedback + "-a", sets=sets)

@@ -43,6 +43,10 @@ class ResumeTest(harness.RunTest):
         self.check(3, "IMAGE_GRADIENT",
                    lambda run: run.process.send_signal(signal.SIGINT))
 
+    def test_ctrl_c_with_fused_feedback(self):
+        self.check(1, "FUSED",
+                   lambda run: run.process.send_signal(signal.SIGINT))
+
     def test_sigterm_to_a_worker(self):
         def send(run):
             os.kill(run.worker("discriminator_worker"), signal.SIGTERM)

@@ -13,6 +13,7 @@ class TrainTest(harness.RunTest):
         "synchronous": (0, 1, "REUSED", "SNAPSHOT", 0),
         "default": (1, 1, "REUSED", "SNAPSHOT", 0),
         "gradients": (1, 2, "FRESH", "IMAGE_GRADIENT", 8),
+        "fused": (1, 1, "REUSED", "FUSED", 8),
         "slack": (3, 2, "FRESH", "SNAPSHOT", 4),
     }
 

@@ -6,8 +6,10 @@
 #include <gtest/gtest.h>
 
 #include <memory>
+#include <vector>
 
 #include "models/layers/batch_norm.h"
+#include "models/layers/parameter_weights.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -95,6 +97,29 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
     ASSERT_TRUE(parameter.grad().defined());
     EXPECT_EQ(parameter.grad().scalar_type(), at::kFloat);
     EXPECT_TRUE(parameter.grad().isfinite().all().item<bool>());
+  }
+}
+
+// What was multiplied is what the backward pass multiplies.
+TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
+  const auto gradients = [&](const at::Tensor& weights_N) {
+    const auto discriminator = MakeDiscriminatorTwin();
+    const at::Tensor leaf = Waves({4, 1, 32, 32}, 0.37).set_requires_grad(true);
+    const ParameterWeightsScope scope(weights_N);
+    WithAutocast(discriminator, GetParam())
+        ->forward(leaf, {}, ForwardMode::kTrain)
+        .logits_N.sum()
+        .backward();
+    std::vector<at::Tensor> all = {leaf.grad()};
+    for (const at::Tensor& parameter : discriminator->parameters()) {
+      all.push_back(parameter.grad());
+    }
+    return all;
+  };
+  const auto plain = gradients({});
+  const auto weighed = gradients(at::ones({4}));
+  for (size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_TRUE(at::equal(weighed[i], plain[i])) << i;
   }
 }
 

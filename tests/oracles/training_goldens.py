@@ -17,6 +17,10 @@ with lag L, theta_t the generator and phi_t the discriminator after t steps:
     average = decay * average + (1 - decay) * G for parameters and float
         buffers, a copy for counters and before START_ROUND
 
+A fused case (lag 1) has no frozen pass: the gradient of the generator loss with
+respect to x_t comes from the training pass on x_t, which stands before that on
+the real images, but for relativistic losses, which need those first.
+
 With micro-batches each pass is over one micro-batch, in ascending order (all
 real ones, then all generated ones); a loss is the sum over its images divided
 by the whole batch size.
@@ -84,6 +88,26 @@ class PerImage:
     def judge(self, critic, real, image, batch):
         return self.generator(critic(image)).sum() / batch
 
+    def train_fused(self, D, reals, images, t):
+        """The same; also the generator's loss and its gradients of images."""
+        batch = sum(map(len, reals))
+        real = generated = generator = 0.0
+        slopes = []
+        for piece in images:
+            leaf = piece.requires_grad_()
+            logits = D(leaf)
+            mine = self.generator(logits).sum() / batch
+            slopes += torch.autograd.grad(mine, leaf, retain_graph=True)
+            part = self.generated(logits).sum() / batch
+            part.backward()
+            generator += mine.item()
+            generated += part.item()
+        for piece in reals:
+            part = self.real(D(piece)).sum() / batch
+            part.backward()
+            real += part.item()
+        return [real, generated, generator], slopes
+
 
 def bce(target):
     return lambda logits: F.binary_cross_entropy_with_logits(
@@ -143,7 +167,17 @@ class Joint:
 
     def train(self, D, reals, images, t):
         (x_real,), (x,) = reals, images
-        r, g = D(x_real), D(x)
+        return [self.step(D, x_real, x, D(x_real), D(x), t)]
+
+    def train_fused(self, D, reals, images, t):
+        (x_real,), (x,) = reals, images
+        leaf = x.clone().requires_grad_()
+        r, g = D(x_real), D(leaf)
+        mine = self.generator(r.detach(), g)
+        slopes = torch.autograd.grad(mine, leaf, retain_graph=True)
+        return [self.step(D, x_real, x, r, g, t), mine.item()], slopes
+
+    def step(self, D, x_real, x, r, g, t):
         total = self.discriminator(r, g)
         if t % self.every == 0:
             for name, penalized in (("r1", x_real), ("r2", x)):
@@ -159,7 +193,7 @@ class Joint:
         self.anchor_real += (1 - decay) * (r.mean().item() - self.anchor_real)
         self.anchor_generated += (1 - decay) * (
             g.mean().item() - self.anchor_generated)
-        return [total.item()]
+        return total.item()
 
     def judge(self, critic, real, image, batch):
         return self.generator(critic(real).detach(), critic(image))
@@ -192,6 +226,7 @@ class Case:
     objective: typing.Callable
     lag: int = 0
     micro: int = 1000  # images of a micro-batch
+    fused: bool = False
     optimizer: typing.Callable = adam
 
 
@@ -244,10 +279,17 @@ def train(make, initial, noise, real, slices, case):
         critics = [nets.frozen(make["discriminator"], D)
                    for D, _ in discriminators]  # phi_t
         record = []
+        slopes = []
         for rank, (D, optimizer) in enumerate(discriminators):
             optimizer.zero_grad()
-            record += objectives[rank].train(
-                D, reals[rank], [x.detach() for x in images[rank]], t)
+            leaves = [x.detach() for x in images[rank]]
+            if case.fused:
+                losses, own = objectives[rank].train_fused(
+                    D, reals[rank], leaves, t)
+                record += losses
+                slopes.append(own)
+            else:
+                record += objectives[rank].train(D, reals[rank], leaves, t)
             optimizer.step()
         due = len(slices) > 1 and (t + 1) % SYNC_EVERY == 0
         if due:
@@ -258,6 +300,11 @@ def train(make, initial, noise, real, slices, case):
                        for D, _ in discriminators]
         for rank, (_, optimizer) in enumerate(generators):
             optimizer.zero_grad()
+            if case.fused:
+                for x, slope in zip(images[rank], slopes[rank]):
+                    x.backward(slope)
+                optimizer.step()
+                continue
             record.append(0.0)
             for real_piece, x in zip(reals[rank], images[rank]):
                 leaf = x.detach().requires_grad_()
@@ -302,12 +349,18 @@ FILES = {
         lambda: nets.DcganDiscriminator(4, 1, 32), seed=9, size=32, cases={
             "lag0_non_saturating": Case(non_saturating),
             "lag1_non_saturating": Case(non_saturating, lag=1),
-            "lag1_hinge_micro_batches": Case(hinge, lag=1, micro=2)}),
+            "lag1_hinge_micro_batches": Case(hinge, lag=1, micro=2),
+            "fused_non_saturating": Case(non_saturating, lag=1, fused=True),
+            "fused_hinge_micro_batches":
+                Case(hinge, lag=1, micro=2, fused=True)}),
     "sndcgan": File(
         lambda: nets.SndcganGenerator(NOISE_DIM, 4, 1),
         lambda: nets.SndcganDiscriminator(4, 1), seed=9, size=32, cases={
             "lag0_hinge": Case(hinge),
-            "lag1_non_saturating": Case(non_saturating, lag=1)}),
+            "lag1_non_saturating": Case(non_saturating, lag=1),
+            "fused_hinge": Case(hinge, lag=1, fused=True),
+            "fused_non_saturating_micro_batches":
+                Case(non_saturating, lag=1, micro=2, fused=True)}),
     "sngan": File(
         lambda: nets.SnganGenerator(NOISE_DIM, 4, 3),
         lambda: nets.SnganDiscriminator(4, 3), seed=9, size=32, channels=3,
@@ -323,7 +376,13 @@ FILES = {
             Case(lambda: Joint("relativistic_paired", {"r1": 0.5, "r2": 0.25}),
                  lag=1),
         "lag0_relativistic_average":
-            Case(lambda: Joint("relativistic_average", {}))}),
+            Case(lambda: Joint("relativistic_average", {})),
+        "fused_relativistic_paired_r1":
+            Case(lambda: Joint("relativistic_paired", {"r1": 0.5}), lag=1,
+                 fused=True),
+        "fused_saturating_lazy_r1":
+            Case(lambda: Joint("saturating", {"r1": 0.5}, every=3), lag=1,
+                 fused=True)}),
     "local": mlp(seed=23, rounds=7, slices=[3, 2, 2], num_real=(7, 7), cases={
         "sgd": Case(softplus, optimizer=local_sgd),
         "adam": Case(softplus, optimizer=local_adam)}),

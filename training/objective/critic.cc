@@ -41,6 +41,8 @@ at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
       .logits_N;
 }
 
+}  // namespace
+
 // In float16 the gradient is computed of a scaled value and divided again, here
 // where it is judged: what leaves is float32 and needs no scale. The scale is a
 // power of 2, so that it changes no bit of what stays in range, and depends on
@@ -49,10 +51,11 @@ at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
 // value is about 1 / batch_size, so it begins with a slope of at most some
 // hundreds at the logits; where that overflows further down, it is halved as
 // often as needed.
-at::Tensor GradientOf(const at::Tensor& value, const at::Tensor& leaf,
-                      int64_t batch_size, const Compute& compute) {
+at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,
+                            int64_t batch_size, const Compute& compute,
+                            bool retain_graph) {
   if (!compute.NeedsLossScale()) {
-    return torch::autograd::grad({value}, {leaf}).front();
+    return torch::autograd::grad({value}, {leaf}, {}, retain_graph).front();
   }
   constexpr double kSlope = 256;
   constexpr int kTries = 24;
@@ -68,8 +71,6 @@ at::Tensor GradientOf(const at::Tensor& value, const at::Tensor& leaf,
   }
   return gradient / scale;
 }
-
-}  // namespace
 
 Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const ObjectiveOptions& objective, int64_t batch_size,
@@ -108,7 +109,8 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
     value = value +
             ClassLoss(objective.class_loss, verdict, judged.condition.labels_N);
   }
-  const at::Tensor gradient = GradientOf(value, leaf, batch_size, compute);
+  const at::Tensor gradient = FeedbackGradient(value, leaf, batch_size, compute,
+                                               /*retain_graph=*/false);
   return {.gradient_NCHW = InLayout(gradient, compute),
           .loss = value.item<double>()};
 }

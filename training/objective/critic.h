@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Feedback: d(generator loss)/d(image) from a frozen discriminator version
-// (design.md section 3). Both feedback modes call this one function.
+// (design.md section 3). SNAPSHOT and IMAGE_GRADIENT call this one function;
+// FUSED is in training/objective/fused.h.
 //
 // Thread safety: the compute thread that owns the network.
 // Errors: Torch exceptions.
@@ -49,5 +50,11 @@ struct Judgment {
 Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const ObjectiveOptions& objective, int64_t batch_size,
                      const Compute& compute);
+
+// d(value)/d(leaf), where an image's share of `value` is about 1 / batch_size.
+// In float16 of a scaled value, and divided again: what leaves is float32.
+at::Tensor FeedbackGradient(const at::Tensor& value, const at::Tensor& leaf,
+                            int64_t batch_size, const Compute& compute,
+                            bool retain_graph);
 
 }  // namespace gandem

@@ -88,6 +88,15 @@ at::Tensor PartLoss(Entry::Part part, const at::Tensor& logits,
   return BatchMean(part(logits), batch_size);
 }
 
+// The derivative of PartLoss at each logit.
+at::Tensor Slopes(Entry::Part part, const at::Tensor& logits_N,
+                  int64_t batch_size) {
+  const torch::AutoGradMode with_graph(true);
+  const at::Tensor leaf_N = logits_N.detach().set_requires_grad(true);
+  return torch::autograd::grad({PartLoss(part, leaf_N, batch_size)}, {leaf_N})
+      .front();
+}
+
 at::Tensor PairLoss(Loss loss, const at::Tensor& above,
                     const at::Tensor& below) {
   const Entry::Pair pair = EntryOf(loss).pair;
@@ -122,6 +131,23 @@ at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
 at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size) {
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
+}
+
+at::Tensor GeneratorLosses(Loss loss, const at::Tensor& logits,
+                           int64_t batch_size) {
+  const Entry::Part part = EntryOf(loss).generator;
+  GANDEM_CHECK(part != nullptr);
+  return PerImage(part(logits)) / static_cast<double>(batch_size);
+}
+
+at::Tensor GeneratedSlopes(Loss loss, const at::Tensor& logits_N,
+                           int64_t batch_size) {
+  return Slopes(EntryOf(loss).generated, logits_N, batch_size);
+}
+
+at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
+                           int64_t batch_size) {
+  return Slopes(EntryOf(loss).generator, logits_N, batch_size);
 }
 
 // The gradient is known, so it needs no graph: it joins the one that came back

@@ -38,6 +38,14 @@ at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
 // The generator's loss; `logits` are the critic's, of its images.
 at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
                          int64_t batch_size);
+// The same by image, [N]: what each adds.
+at::Tensor GeneratorLosses(Loss loss, const at::Tensor& logits,
+                           int64_t batch_size);
+// The derivatives of GeneratedLoss and GeneratorLoss at each logit.
+at::Tensor GeneratedSlopes(Loss loss, const at::Tensor& logits_N,
+                           int64_t batch_size);
+at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
+                           int64_t batch_size);
 
 // Isola et al. 2017, equation 3: `weight` times the mean absolute difference of
 // images and what they should become. Adds its gradient with respect to the

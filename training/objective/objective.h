@@ -22,7 +22,9 @@ struct ObjectiveOptions {
   PenaltyOptions penalties = {};
   AugmentOptions augmentation = {};
   double paired_l1 = 0;  // weight, in the generator's loss
-  uint64_t seed = 0;     // of augmentation and penalties
+  // FUSED: one backward pass for both losses (training/objective/fused.h).
+  bool fused_in_one_pass = false;
+  uint64_t seed = 0;  // of augmentation and penalties
 
   bool has_class_loss() const {
     return class_loss.family != ClassLossConfig::NONE;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/plan/run_plan.h"
 
+#include "common/config/fused_feedback.h"
 #include "common/config/loss_needs.h"
 #include "common/config/run_config.h"
 #include "common/philox.h"
@@ -29,6 +30,8 @@ FeedbackMode FeedbackOf(ScheduleConfig::FeedbackMode mode) {
                 ScheduleConfig::SNAPSHOT);
   static_assert(static_cast<int>(FeedbackMode::kImageGradient) ==
                 ScheduleConfig::IMAGE_GRADIENT);
+  static_assert(static_cast<int>(FeedbackMode::kFused) ==
+                ScheduleConfig::FUSED);
   return static_cast<FeedbackMode>(mode);
 }
 
@@ -48,6 +51,7 @@ Schedule ScheduleOf(const RunConfig& config) {
       .discriminator_batch = StepBatch(config.discriminator()),
       .generator_micro_batch = MicroBatch(config.generator()),
       .discriminator_micro_batch = MicroBatch(config.discriminator()),
+      .real_first = RealImagesFirst(config),
   };
 }
 
@@ -87,12 +91,14 @@ uint64_t NoiseSeed(const RunConfig& config, int64_t rollbacks) {
 }
 
 ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
-  return {.loss = config.loss(),
-          .class_loss = ClassLossFrom(config.class_loss()),
-          .penalties = PenaltiesFrom(config.penalties()),
-          .augmentation = AugmentFrom(config.augmentation()),
-          .paired_l1 = config.paired_loss().l1(),
-          .seed = noise_seed};
+  return {
+      .loss = config.loss(),
+      .class_loss = ClassLossFrom(config.class_loss()),
+      .penalties = PenaltiesFrom(config.penalties()),
+      .augmentation = AugmentFrom(config.augmentation()),
+      .paired_l1 = config.paired_loss().l1(),
+      .fused_in_one_pass = FusedBackwardOf(config) == ScheduleConfig::ONE_PASS,
+      .seed = noise_seed};
 }
 
 NetworkPlan NetworkOf(const RunConfig& config, Role role,
@@ -187,7 +193,8 @@ RunPlan MakeRunPlan(const RunConfig& config, int64_t rollbacks) {
           .exchange = ExchangeOf(config),
           .objective = ObjectiveOf(config, noise_seed),
           .judges_with_real_images =
-              NeedsOf(config.loss()).real_images_in_generator_step,
+              NeedsOf(config.loss()).real_images_in_generator_step &&
+              config.schedule().feedback() != ScheduleConfig::FUSED,
           .generator = RoleOf(config, GENERATOR),
           .discriminator = RoleOf(config, DISCRIMINATOR),
           .data = {.files = config.data(),

@@ -74,7 +74,8 @@ struct RunPlan {
   int64_t checkpoint_every_rounds = 0;  // 0: only at the end and at a cut
   ExchangeOptions exchange = {};        // but for the place; see ExchangeAt
   ObjectiveOptions objective = {};
-  // The generator's loss contains the critic's logits of real images.
+  // The generator's loss contains the critic's logits of real images, which are
+  // not those of a training pass.
   bool judges_with_real_images = false;
   RolePlan generator = {};
   RolePlan discriminator = {};

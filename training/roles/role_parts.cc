@@ -20,6 +20,10 @@ RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
                             const EpochPlace& place, const Compute& compute,
                             const ComputeChoice& choice,
                             const TensorFormat& sent_format) {
+  ObjectiveOptions objective = plan.objective;
+  // A scale that makes the gradient of the discriminator's loss infinite must
+  // not take the generator's with it.
+  if (compute.NeedsLossScale()) objective.fused_in_one_pass = false;
   return {.schedule = plan.schedule(),
           .rank = place.rank,
           .fleet_size = role.workers,
@@ -28,7 +32,7 @@ RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
           .saved_rounds = place.saved_rounds,
           .checkpoints = {.rounds = plan.rounds,
                           .every_rounds = plan.checkpoint_every_rounds},
-          .objective = plan.objective,
+          .objective = std::move(objective),
           .clip_gradient_norm = role.clip_gradient_norm,
           .compute = compute,
           .compute_choice = ChoiceState(role.network, choice),

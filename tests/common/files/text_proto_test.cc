@@ -83,7 +83,7 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
                        HasSubstr("run.textproto:2:7: loss has no value")));
   EXPECT_THAT(Parse("schedule { feedback: NOTHING }"),
               Fails("run.textproto:1:22: feedback has no value 'NOTHING' "
-                    "(values: SNAPSHOT, IMAGE_GRADIENT)"));
+                    "(values: SNAPSHOT, IMAGE_GRADIENT, FUSED)"));
   EXPECT_THAT(Parse("loss: 7"), StatusIs(absl::StatusCode::kInvalidArgument,
                                          HasSubstr("loss has no value '7'")));
 }

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Shapes of runs: "[G+D/]MODE-LAG", two workers of each role if it does not say.
 
-MODE is snapshot or gradient (schedule.feedback), bounded (snapshots, BOUNDED),
-tcp (snapshots; workers started by hand, TCP) or net (the same, and every worker
-has a network of its own: sandbox.py).
+MODE is snapshot, gradient or fused (schedule.feedback), bounded (snapshots,
+BOUNDED), tcp (snapshots; workers started by hand, TCP) or net (the same, and
+every worker has a network of its own: sandbox.py).
 """
 
 import collections
@@ -19,7 +19,8 @@ BOUNDED_ROUNDS = 240  # a worker has time to die and to come back
 RECIPE = harness.SMOKE.read_text().replace(
     "discriminator {\n  network { mlp { hidden: 32 hidden: 32 } }",
     "discriminator {\n  network { mlp { hidden: 160 hidden: 160 } }")
-MODES = ("snapshot", "gradient", "bounded", "tcp", "net")
+MODES = ("snapshot", "gradient", "fused", "bounded", "tcp", "net")
+FEEDBACK = {"gradient": "IMAGE_GRADIENT", "fused": "FUSED"}
 
 
 class Setup(collections.namedtuple(
@@ -36,6 +37,10 @@ class Setup(collections.namedtuple(
     def __str__(self):
         shape = f"{self.generators}+{self.discriminators}/"
         return f"{'' if shape == '2+2/' else shape}{self.mode}-{self.lag}"
+
+    @property
+    def feedback(self):
+        return FEEDBACK.get(self.mode, "SNAPSHOT")
 
     @property
     def is_exact(self):
@@ -66,7 +71,6 @@ class Setup(collections.namedtuple(
 
     def sets(self):
         """What it is, as arguments of --set."""
-        feedback = "IMAGE_GRADIENT" if self.mode == "gradient" else "SNAPSHOT"
         sets = [f"rounds={self.rounds}",
                 f"checkpoint.every_rounds={self.rounds // 4}",
                 "samples.every_rounds=0",
@@ -76,7 +80,8 @@ class Setup(collections.namedtuple(
                 "discriminator.sync.divergence_check_interval=6",
                 f"control.heartbeat_timeout_seconds={SILENCE}",
                 "control.heartbeat_seconds=0.1", "control.restart_budget=20",
-                f"schedule.feedback={feedback}", f"schedule.lag={self.lag}"]
+                f"schedule.feedback={self.feedback}",
+                f"schedule.lag={self.lag}"]
         if not self.is_exact:
             sets += ["schedule.consistency=BOUNDED",
                      "schedule.max_samples_per_image=2"]

@@ -12,6 +12,7 @@ import traceback
 from chaos.checks import check
 from chaos.play import Play
 from chaos.sandbox import Unavailable
+from chaos.setups import FEEDBACK
 
 
 class Result(collections.namedtuple(
@@ -105,7 +106,7 @@ class Stage:
 
 def _bits_of(setup):
     """How the workers talk changes no bit."""
-    return "gradient" if setup.mode == "gradient" else "snapshot"
+    return setup.mode if setup.mode in FEEDBACK else "snapshot"
 
 
 def _table(results, row_of, column_of):

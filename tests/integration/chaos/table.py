@@ -123,6 +123,13 @@ snapshot-1 kill discriminator.before_publish@discriminator-0:12
 snapshot-1 stop generator.after_update@generator-0:14
 gradient-1 kill discriminator.before_answer@discriminator-1:14
 gradient-1 kill generator.after_take_feedback@generator-0:13
+fused-1 kill discriminator.before_answer@discriminator-1:14
+fused-1 kill generator.after_take_feedback@generator-0:13
+fused-1 stop exchange.send_answer@discriminator-1:12
+fused-1 cut=exchange exchange.answer_acknowledged@discriminator-1:13
+fused-1 cut=exchange exchange.images_received@discriminator-0:9
+1+1/fused-1 kill exchange.after_answer@discriminator-0:12
+1+3/fused-1 kill discriminator.before_update@discriminator-2:9
 gradient-2 kill discriminator.after_update@discriminator-0:13
 gradient-2 kill generator.before_send@generator-1:11
 gradient-2 zombie generator.after_send@generator-0:10
@@ -370,7 +377,7 @@ def draw(seed, runs, most_faults):
 
 def _is_possible(entry, setup):
     kind, point, role, mode = entry
-    if (mode == "gradient") != (setup.mode == "gradient"):
+    if setup._replace(mode=mode).feedback != setup.feedback:
         return False
     is_of_fleet = point.startswith(("ring.", "collective.")) \
         or kind == "cut=fleet"

@@ -8,6 +8,8 @@
 #include <ostream>
 #include <string>
 
+#include "common/config/validate_parts.h"
+#include "models/layers/parameter_weights.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -128,6 +130,56 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
     parameter.requires_grad_(false);
   }
   EXPECT_TRUE(at::equal(gradient(), live));
+}
+
+// Every layer with a parameter takes part (parameter_weights.h): a layer that
+// did not would train FUSED runs by another gradient.
+TEST_P(NetworksTest, WeightsOfImagesReachEveryParameterAndNoImage) {
+  if (DiscriminatorHasBatchNorm(
+          gandem::testing::ParseNetwork(GetParam().config))) {
+    return;  // where images see each other there is no such gradient
+  }
+  const at::Tensor weights_N = torch::tensor({0.0, -0.3, 2.5}, torch::kFloat64);
+  const auto gradients = [&](bool weighed) {
+    discriminator_->zero_grad();
+    const at::Tensor leaf = images_.clone().requires_grad_();
+    const at::Tensor late_N = at::zeros_like(weights_N);
+    const at::Tensor logits_N = [&] {
+      const ParameterWeightsScope scope(weighed ? late_N : at::Tensor());
+      return discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
+          .logits_N;
+    }();
+    late_N.copy_(weights_N);
+    if (weighed) {
+      logits_N.sum().backward();
+    } else {
+      (logits_N * weights_N).sum().backward();
+      leaf.mutable_grad() =
+          torch::autograd::grad(
+              {discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
+                   .logits_N.sum()},
+              {leaf})
+              .front();
+    }
+    State state;
+    state["images"] = leaf.grad();
+    for (const auto& item : discriminator_->named_parameters()) {
+      if (item.value().grad().defined()) {
+        state[item.key()] = item.value().grad().clone();
+      }
+    }
+    return state;
+  };
+  const State weighed = gradients(true);
+  const State plain = gradients(false);
+  ASSERT_EQ(weighed.size(), plain.size());
+  EXPECT_GT(plain.size(), 2u);
+  for (const auto& [name, gradient] : plain) {
+    const double scale = gradient.abs().max().item<double>();
+    EXPECT_LE((weighed.at(name) - gradient).abs().max().item<double>(),
+              1e-12 * scale + 1e-14)
+        << name;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(

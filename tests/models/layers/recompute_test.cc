@@ -14,6 +14,7 @@
 
 #include "models/autocast.h"
 #include "models/layers/layer.h"
+#include "models/layers/parameter_weights.h"
 #include "models/layers/weighted.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
@@ -95,6 +96,25 @@ TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
                       .mean();
     }
     for (const at::Tensor& loss : losses) loss.backward();
+    return network;
+  };
+  ExpectSame(*run(true), *run(false));
+}
+
+TEST_P(RecomputeTest, ParameterWeights) {
+  const auto run = [&](bool recompute) {
+    const auto network = Prepared(*MakeDiscriminator(Config(), kRecomputeData),
+                                  recompute, GetParam());
+    const at::Tensor weights_N = torch::zeros({3});
+    const at::Tensor logits_N = [&] {
+      const ParameterWeightsScope scope(weights_N);
+      return network
+          ->forward(Waves({3, 1, 32, 32}, 0.3).set_requires_grad(true), {},
+                    ForwardMode::kTrain)
+          .logits_N;
+    }();
+    weights_N.copy_(torch::tensor({0.5, 0.0, -2.0}));
+    logits_N.sum().backward();
     return network;
   };
   ExpectSame(*run(true), *run(false));

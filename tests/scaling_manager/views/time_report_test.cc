@@ -301,6 +301,25 @@ TEST_F(TimeReportTest, TextIsAligned) {
   EXPECT_THAT(lines[6], HasSubstr("  rank 0"));
 }
 
+TEST_F(TimeReportTest, SaysHowFusedFeedbackGoesBack) {
+  AddRounds(1, 0, 100);
+  TimeReport report = Report();
+  EXPECT_THAT(TimeReportText(report), Not(HasSubstr("FUSED")));
+  EXPECT_TRUE(Json::parse(TimeReportsJson({&report, 1}))
+                  .at("runs")
+                  .at(0)
+                  .at("fused_backward")
+                  .is_null());
+  facts_.fused_backward = "ONE_PASS";
+  report = Report();
+  EXPECT_THAT(TimeReportText(report), HasSubstr("; FUSED feedback, ONE_PASS"));
+  EXPECT_EQ(Json::parse(TimeReportsJson({&report, 1}))
+                .at("runs")
+                .at(0)
+                .at("fused_backward"),
+            "ONE_PASS");
+}
+
 TEST_F(TimeReportTest, SaysWhenDataIsTheBottleneckAndWhatIsToBeGained) {
   AddRounds(1, 0, 50,
             {.round = 1, .data = 0.4, .data_fetch = 0.3, .data_decode = 0.1});

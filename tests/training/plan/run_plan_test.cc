@@ -5,6 +5,7 @@
 
 #include <limits>
 #include <set>
+#include <string>
 
 #include "common/config/run_config.h"
 #include "common/files/text_proto.h"
@@ -61,6 +62,32 @@ TEST(RunPlanTest, RolesHaveTheirOwnParts) {
   EXPECT_TRUE(plan.generator.network.may_be_float16);
   EXPECT_FALSE(plan.discriminator.network.may_be_float16);
   EXPECT_EQ(plan.discriminator.network.data.num_classes, 3);
+}
+
+TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
+  const auto plan_of = [](const std::string& text) {
+    RunConfig config;
+    EXPECT_OK(
+        ParseTextProto("rounds: 1 generator { network { mlp {} } } "
+                       "discriminator { network { mlp {} } } " +
+                           text,
+                       "config", config));
+    return MakeRunPlan(config);
+  };
+  const RunPlan fused = plan_of("schedule { feedback: FUSED }");
+  EXPECT_EQ(fused.schedule().feedback, FeedbackMode::kFused);
+  EXPECT_FALSE(fused.schedule().real_first);
+  EXPECT_TRUE(fused.objective.fused_in_one_pass);
+  const RunPlan relativistic =
+      plan_of("loss: RELATIVISTIC_PAIRED schedule { feedback: FUSED }");
+  EXPECT_TRUE(relativistic.schedule().real_first);
+  EXPECT_FALSE(relativistic.objective.fused_in_one_pass);
+  // The real images are those of the step.
+  EXPECT_FALSE(relativistic.judges_with_real_images);
+  const RunPlan judged = plan_of(
+      "loss: RELATIVISTIC_PAIRED schedule { feedback: IMAGE_GRADIENT }");
+  EXPECT_TRUE(judged.schedule().real_first);
+  EXPECT_TRUE(judged.judges_with_real_images);
 }
 
 TEST(RunPlanTest, ARollbackChangesTheNoiseAndNothingElse) {

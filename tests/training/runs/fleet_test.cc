@@ -93,6 +93,15 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT)),
     CellName);
 
+// Requests are cut where another discriminator trains on the images.
+INSTANTIATE_TEST_SUITE_P(
+    Fused, FleetTest,
+    ::testing::Combine(::testing::Values(1, 3), ::testing::Values(1, 2, 3),
+                       ::testing::Values(1), ::testing::Values(1, 2),
+                       ::testing::Values(false),
+                       ::testing::Values(ScheduleConfig::FUSED)),
+    CellName);
+
 TEST(FleetsTest, DelaysChangeNoBit) {
   const gandem::testing::TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("dcgan", folder.path());
@@ -315,6 +324,27 @@ INSTANTIATE_TEST_SUITE_P(
         Algorithm{.name = "Sngan", .text = R"(
           loss: HINGE
           data { image_size: 32 }
+          generator {
+            network { sndcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator { network { sndcgan { width: 2 } } })"},
+        // Images are judged by passes in which all discriminators take part.
+        Algorithm{.name = "FusedDcganWithSyncBatchNorm", .text = R"(
+          data { image_size: 32 }
+          schedule { feedback: FUSED }
+          generator {
+            network { dcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator {
+            network { dcgan { width: 2 } }
+            sync { batch_norm: true }
+          })"},
+        Algorithm{.name = "FusedSngan", .text = R"(
+          loss: HINGE
+          data { image_size: 32 }
+          schedule { feedback: FUSED }
           generator {
             network { sndcgan { width: 2 noise_dim: 5 } }
             sync { batch_norm: true }

@@ -51,6 +51,7 @@ struct OracleCase {
   int64_t micro_batch = 0;
   int ranks = 1;  // more: each by itself, and their mean at every second step
   std::string optimizer = "";  // of both roles; empty: Adam, of each its own
+  bool fused = false;
 };
 
 void ExpectEqual(const Golden& golden, const std::string& prefix,
@@ -151,7 +152,13 @@ class OracleRun {
   }
   // Judged where the images are: a snapshot would be one of any rank.
   bool sends_gradients() const {
-    return test_.ranks > 1 || IsRelativistic(test_.objective.loss);
+    return test_.ranks > 1 || test_.fused ||
+           IsRelativistic(test_.objective.loss);
+  }
+  FeedbackMode feedback() const {
+    if (test_.fused) return FeedbackMode::kFused;
+    return sends_gradients() ? FeedbackMode::kImageGradient
+                             : FeedbackMode::kSnapshot;
   }
   IndexRange SliceOf(int rank) const {
     return RankSlice(batch_, rank, test_.ranks);
@@ -164,13 +171,13 @@ class OracleRun {
   }
   RoleOptions OptionsOf(int rank) const {
     return {.schedule = {.lag = test_.lag,
-                         .feedback = sends_gradients()
-                                         ? FeedbackMode::kImageGradient
-                                         : FeedbackMode::kSnapshot,
+                         .feedback = feedback(),
                          .generator_batch = batch_,
                          .discriminator_batch = batch_,
                          .generator_micro_batch = test_.micro_batch,
-                         .discriminator_micro_batch = test_.micro_batch},
+                         .discriminator_micro_batch = test_.micro_batch,
+                         .real_first = !test_.fused ||
+                                       IsRelativistic(test_.objective.loss)},
             .rank = rank,
             .fleet_size = test_.ranks,
             .rounds_to_agreement = test_.ranks == 1 ? 1 : 2,
@@ -296,9 +303,10 @@ class OracleRun {
             .optimizer = std::move(optimizer),
             .synchronizer = std::move(synchronizer),
             .real_images = real_images,
-            .judging_images = IsRelativistic(test_.objective.loss)
-                                  ? real_images
-                                  : RealImageSource()},
+            .judging_images =
+                IsRelativistic(test_.objective.loss) && !test_.fused
+                    ? real_images
+                    : RealImageSource()},
         ends_.back()->discriminator(), Services()));
     return roles_.back().get();
   }
@@ -326,6 +334,12 @@ class OracleRun {
   std::vector<double> generator_losses_;
   std::vector<double> discriminator_losses_;
 };
+
+std::string OracleCaseName(const ::testing::TestParamInfo<OracleCase>& info) {
+  const OracleCase& test = info.param;
+  return absl::StrCat(test.ranks > 1 ? "local" : test.network, "_", test.name,
+                      test.objective.fused_in_one_pass ? "_in_one_pass" : "");
+}
 
 class OracleTest : public ::testing::TestWithParam<OracleCase> {};
 
@@ -390,10 +404,57 @@ INSTANTIATE_TEST_SUITE_P(
                    .ranks = 3,
                    .optimizer = "adam { learning_rate: 2e-3 beta1: 0.5 "
                                 "beta2: 0.9 eps: 1e-6 }"}),
-    [](const auto& info) {
-      return absl::StrCat(info.param.ranks > 1 ? "local" : info.param.network,
-                          "_", info.param.name);
-    });
+    OracleCaseName);
+// The training pass judges; in one backward pass where that is exact.
+INSTANTIATE_TEST_SUITE_P(
+    Fused, OracleTest,
+    ::testing::Values(
+        OracleCase{.network = "dcgan",
+                   .name = "fused_non_saturating",
+                   .lag = 1,
+                   .fused = true},
+        OracleCase{.network = "dcgan",
+                   .name = "fused_hinge_micro_batches",
+                   .lag = 1,
+                   .objective = {.loss = HINGE},
+                   .micro_batch = 2,
+                   .fused = true},
+        OracleCase{.network = "sndcgan",
+                   .name = "fused_hinge",
+                   .lag = 1,
+                   .objective = {.loss = HINGE},
+                   .fused = true},
+        OracleCase{.network = "sndcgan",
+                   .name = "fused_hinge",
+                   .lag = 1,
+                   .objective = {.loss = HINGE, .fused_in_one_pass = true},
+                   .fused = true},
+        OracleCase{.network = "sndcgan",
+                   .name = "fused_non_saturating_micro_batches",
+                   .lag = 1,
+                   .micro_batch = 2,
+                   .fused = true},
+        OracleCase{.network = "sndcgan",
+                   .name = "fused_non_saturating_micro_batches",
+                   .lag = 1,
+                   .objective = {.fused_in_one_pass = true},
+                   .micro_batch = 2,
+                   .fused = true},
+        OracleCase{.network = "mlp",
+                   .name = "fused_relativistic_paired_r1",
+                   .lag = 1,
+                   .objective = {.loss = RELATIVISTIC_PAIRED,
+                                 .penalties = {.r1 = 0.5}},
+                   .fused = true},
+        OracleCase{
+            .network = "mlp",
+            .name = "fused_saturating_lazy_r1",
+            .lag = 1,
+            .objective = {.loss = SATURATING,
+                          .penalties = {.r1 = 0.5, .gradient_every_steps = 3},
+                          .fused_in_one_pass = true},
+            .fused = true}),
+    OracleCaseName);
 
 }  // namespace
 }  // namespace gandem

@@ -98,6 +98,14 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
+// What was asked before a cut was answered before it.
+INSTANTIATE_TEST_SUITE_P(
+    Fused, ResumeTest,
+    ::testing::Combine(::testing::Values("mlp", "sndcgan"),
+                       ::testing::Values(1),
+                       ::testing::Values(ScheduleConfig::FUSED),
+                       ::testing::Values("Adam", "Optimistic")),
+    ResumeCellName);
 // State of the optimizer beyond Adam's.
 INSTANTIATE_TEST_SUITE_P(
     Optimizers, ResumeTest,

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How two cores are best shared out between the two networks, by network.
+
+    benchmarks/placement.py --bin build/bin
+
+Three pairs of different balance, FUSED: one process, two processes with a core
+each, two that share the cores with 1 or 2 threads each, two discriminator
+workers, other priorities, and threads that block instead of spinning. In turns,
+medians, ratios to one process; and a JSON file. docs/performance.md has the
+result.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import statistics
+import subprocess
+import tempfile
+import threading
+
+import throughput
+
+PAIRS = {
+    # The discriminator is the slower side, about as fast, and the faster one.
+    "sn-dcgan, discriminator-heavy": ("fashion_mnist_sngan", 10, []),
+    "dcgan 64, balanced": ("dcgan_64", 12, []),
+    "dcgan 32, generator-heavy": ("fashion_mnist_dcgan", 80,
+                                  ["discriminator.network.dcgan.width=20"]),
+}
+
+
+def placed(generator, discriminator, bound=False, workers=1, nice=None,
+           env=None):
+    return {"sets": [f"generator.threads={generator}",
+                     f"discriminator.threads={discriminator}",
+                     f"discriminator.workers={workers}"],
+            "bound": bound, "nice": nice, "env": env or {}}
+
+
+PLACEMENTS = {
+    "one process, 2 threads": None,
+    "1 + 1 threads, a core each": placed(1, 1, bound=True),
+    "1 + 1 threads, any core": placed(1, 1),
+    "1 + 2 threads": placed(1, 2),
+    "2 + 1 threads": placed(2, 1),
+    "2 + 2 threads": placed(2, 2),
+    "2 + 2 threads, blocking": placed(2, 2,
+                                      env={"OMP_WAIT_POLICY": "passive"}),
+    "2 + 2 threads, nice generator": placed(2, 2, nice="generator_worker"),
+    "2 + 2 threads, nice discriminator":
+        placed(2, 2, nice="discriminator_worker"),
+    "1 generator + 2 discriminators, 1 thread each": placed(1, 1, workers=2),
+}
+
+
+def children(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def make_nice(process, name, done):
+    """Lowers the priority of the worker of that name as soon as it is there."""
+    while not done.wait(0.1):
+        for pid in children(process.pid):
+            command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
+            if name not in command.decode(errors="replace"):
+                continue
+            for task in os.listdir(f"/proc/{pid}/task"):
+                os.setpriority(os.PRIO_PROCESS, int(task), 5)
+
+
+def run(binaries, recipe, rounds, sets, placement):
+    place = placement or {"sets": ["generator.threads=2",
+                                   "discriminator.threads=2"],
+                          "bound": True, "nice": None, "env": {}}
+    with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
+        run_dir = pathlib.Path(folder, "run")
+        command = [binaries / "gandem", "train",
+                   throughput.SOURCE / "recipes" / f"{recipe}.textproto",
+                   "--run_dir", run_dir]
+        for assignment in [
+                *throughput.RECIPES[recipe]["sets"], *sets, *place["sets"],
+                "schedule.lag=1", "schedule.image_source=REUSED",
+                "schedule.feedback=FUSED",
+                f"rounds={throughput.WARM_UP + rounds}",
+                "checkpoint.every_rounds=0", "samples.every_rounds=0"]:
+            command += ["--set", assignment]
+        if placement is None:
+            command.append("--colocated")
+        elif not place["bound"]:
+            command += ["--bind_cores", "none"]
+        process = subprocess.Popen(
+            [str(part) for part in command], stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL, env={**os.environ, **place["env"]})
+        done = threading.Event()
+        helper = None
+        if place["nice"]:
+            helper = threading.Thread(target=make_nice,
+                                      args=(process, place["nice"], done))
+            helper.start()
+        try:
+            code = process.wait(timeout=900)
+        finally:
+            done.set()
+            if helper:
+                helper.join()
+        if code:
+            raise RuntimeError(f"{command}: exit code {code}")
+        lines = (run_dir / "metrics.jsonl").read_text().splitlines()
+    records = [json.loads(line) for line in lines]
+    rounds_per_second, waits = throughput.speed_and_waits(records)
+    return throughput.BATCH * rounds_per_second, waits
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=throughput.SOURCE / "build" / "bin")
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--json", default="placement.json")
+    args = parser.parse_args()
+    result = {"cores": os.cpu_count()}
+    for pair, (recipe, rounds, sets) in PAIRS.items():
+        speeds, waits = {}, {}
+        for _ in range(args.repetitions):
+            for name, placement in PLACEMENTS.items():
+                speed, waits[name] = run(args.bin, recipe, rounds, sets,
+                                         placement)
+                speeds.setdefault(name, []).append(speed)
+        base = statistics.median(next(iter(speeds.values())))
+        print(f"\n### {pair} ({recipe})\n\n| placement | images/s | min | max "
+              "| / one process | G waits | D waits |\n" + "|---" * 7 + "|")
+        for name, values in speeds.items():
+            median = statistics.median(values)
+            print(f"| {name} | {median:.1f} | {min(values):.1f} "
+                  f"| {max(values):.1f} | {median / base:.2f} | "
+                  + " | ".join(f"{sum(waits[name][role].values()):.0%}"
+                               for role in ("generator", "discriminator"))
+                  + " |", flush=True)
+        result[pair] = speeds
+    pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// FUSED: the discriminator answers images with what their training pass says of
+// them. An answer leaves as soon as all images of its request were trained on:
+// requests are cut as the generators cut their batches, passes as the
+// discriminator cuts its own.
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/process/failpoint.h"
+#include "common/status.h"
+#include "common/trace/trace.h"
+#include "discriminator_worker/feedback_giver.h"
+#include "models/torch.h"
+
+namespace gandem {
+namespace {
+
+class FusedGiver : public FeedbackGiver {
+ public:
+  using FeedbackGiver::FeedbackGiver;
+
+  bool WantsImageGradients() const override { return true; }
+
+  absl::Status GiveInTraining(const TrainedImages& trained,
+                              absl::FunctionRef<void()> backward) override {
+    const RoleOptions& options = parts_.options;
+    const int64_t batch = schedule().generator_batch;
+    if (options.objective.fused_in_one_pass) {
+      backward();
+      Add(trained, JudgeAfterBackward(trained.pass, options.objective, batch));
+      return AnswerAvailable(trained.round);
+    }
+    {
+      const TraceSpan span("judge",
+                           {"images", trained.pass.images_NCHW.size(0)});
+      Add(trained, JudgeTrained(trained.pass, options.objective, batch,
+                                options.compute));
+    }
+    // Whoever waits for it goes on meanwhile.
+    GANDEM_RETURN_IF_ERROR(AnswerAvailable(trained.round));
+    backward();
+    return absl::OkStatus();
+  }
+
+ private:
+  // Nothing of this boundary's version is due before its training passes; what
+  // could not be answered during the round that ends here is.
+  absl::Status GiveAllDue(absl::Time deadline) override {
+    while (num_unanswered_ > 0) {
+      GANDEM_ASSIGN_OR_RETURN(
+          const ImageBatch request,
+          parts_.timer->Timed(
+              RoundTimer::kFeedback, {WorkerPosition::IMAGES, GENERATOR},
+              [this] { return parts_.exchange->waits_for(); },
+              [&] {
+                return parts_.exchange->NextFeedbackRequest(boundary() - 1,
+                                                            deadline);
+              }));
+      requests_.push_back(request);
+      GANDEM_RETURN_IF_ERROR(AnswerTrained(boundary() - 1));
+    }
+    return absl::OkStatus();
+  }
+
+  // BOUNDED only, which a config with FUSED is not.
+  absl::Status GiveNewest() override {
+    return absl::InternalError("FUSED feedback in a run that is not EXACT");
+  }
+
+  void Add(const TrainedImages& trained, TrainedJudgment judgment) {
+    num_unanswered_ += judgment.gradient_NCHW.size(0);
+    judged_[trained.first_index] = std::move(judgment);
+  }
+
+  // Requests come with the images, so those of trained images are here.
+  absl::Status AnswerAvailable(int64_t round) {
+    while (true) {
+      absl::StatusOr<ImageBatch> request =
+          parts_.exchange->NextFeedbackRequest(round, absl::InfinitePast());
+      if (absl::IsDeadlineExceeded(request.status())) break;
+      GANDEM_RETURN_IF_ERROR(request.status());
+      requests_.push_back(*std::move(request));
+    }
+    return AnswerTrained(round);
+  }
+
+  absl::Status AnswerTrained(int64_t round) {
+    for (auto request = requests_.begin(); request != requests_.end();) {
+      if (request->round != round) {
+        return absl::InternalError(absl::StrCat(
+            "images of round ", request->round,
+            " ask for feedback while those of round ", round, " train"));
+      }
+      GANDEM_ASSIGN_OR_RETURN(const bool answered, Answer(*request));
+      request = answered ? requests_.erase(request) : request + 1;
+    }
+    if (num_unanswered_ == 0) judged_.clear();
+    return absl::OkStatus();
+  }
+
+  // False: some of its images were not trained on yet.
+  absl::StatusOr<bool> Answer(const ImageBatch& request) {
+    std::vector<at::Tensor> gradients;
+    double loss = 0;
+    int64_t next = request.first_index;
+    while (next < request.range().end()) {
+      auto piece = judged_.upper_bound(next);
+      if (piece == judged_.begin()) return false;
+      const auto& [first, judgment] = *--piece;
+      const int64_t begin = next - first;
+      const int64_t end = std::min<int64_t>(request.range().end() - first,
+                                            judgment.gradient_NCHW.size(0));
+      if (begin >= end) return false;
+      gradients.push_back(judgment.gradient_NCHW.narrow(0, begin, end - begin));
+      for (int64_t i = begin; i < end; ++i) loss += judgment.losses[i];
+      next = first + end;
+    }
+    GANDEM_FAILPOINT("discriminator.before_answer");
+    const RoleOptions& options = parts_.options;
+    const at::Tensor gradient_NCHW =
+        gradients.size() == 1 ? gradients.front() : at::cat(gradients);
+    GANDEM_RETURN_IF_ERROR(parts_.exchange->AnswerFeedback(
+        {.round = request.round,
+         .first_index = request.first_index,
+         .count = request.count,
+         .critic_version =
+             schedule().CriticVersion(request.round, request.first_index),
+         .loss = loss,
+         .format = options.sent_format,
+         .gradient = PackImages(gradient_NCHW, options.sent_format)}));
+    num_unanswered_ -= request.count;
+    return true;
+  }
+
+  // Of the round in training.
+  std::map<int64_t, TrainedJudgment> judged_;  // by first index
+  int64_t num_unanswered_ = 0;                 // images of them
+  std::vector<ImageBatch> requests_;  // taken from the exchange, not answered
+};
+
+}  // namespace
+
+std::unique_ptr<FeedbackGiver> MakeFusedGiver(FeedbackGiver::Parts parts) {
+  return std::make_unique<FusedGiver>(std::move(parts));
+}
+
+}  // namespace gandem

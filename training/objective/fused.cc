@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/objective/fused.h"
+
+#include "models/torch.h"
+#include "training/objective/critic.h"
+
+namespace gandem {
+namespace {
+
+// Each image's share of the generator's loss [N]. What compares images is
+// shared out evenly.
+at::Tensor LossShares(const TrainingPass& pass,
+                      const ObjectiveOptions& objective, int64_t batch_size) {
+  const at::Tensor& logits = pass.verdict.logits_N;
+  const int64_t count = logits.size(0);
+  const auto evenly = [&](const at::Tensor& loss) {
+    return (loss / static_cast<double>(count)).expand({count});
+  };
+  at::Tensor shares_N =
+      IsRelativistic(objective.loss)
+          ? evenly(GeneratorPairLoss(objective.loss, pass.real_logits.detach(),
+                                     logits))
+          : GeneratorLosses(objective.loss, logits, batch_size);
+  if (objective.has_class_loss()) {
+    shares_N = shares_N + evenly(ClassLoss(objective.class_loss, pass.verdict,
+                                           pass.labels_N));
+  }
+  return shares_N;
+}
+
+TrainedJudgment JudgmentOf(const at::Tensor& gradient_NCHW,
+                           const at::Tensor& shares_N) {
+  const at::Tensor losses =
+      shares_N.detach().to(at::kCPU, at::kDouble).contiguous();
+  const double* const first = losses.const_data_ptr<double>();
+  return {.gradient_NCHW = gradient_NCHW,
+          .losses = {first, first + losses.numel()}};
+}
+
+}  // namespace
+
+TrainedJudgment JudgeTrained(const TrainingPass& pass,
+                             const ObjectiveOptions& objective,
+                             int64_t batch_size, const Compute& compute) {
+  const at::Tensor shares_N = LossShares(pass, objective, batch_size);
+  const at::Tensor gradient_NCHW =
+      FeedbackGradient(shares_N.sum(), pass.images_NCHW, batch_size, compute,
+                       /*retain_graph=*/true);
+  return JudgmentOf(gradient_NCHW, shares_N);
+}
+
+TrainedJudgment JudgeAfterBackward(const TrainingPass& pass,
+                                   const ObjectiveOptions& objective,
+                                   int64_t batch_size) {
+  const torch::NoGradGuard no_grad;
+  const at::Tensor slopes_N =
+      GeneratorSlopes(objective.loss, pass.verdict.logits_N, batch_size);
+  const at::Tensor& gradient_NCHW = pass.images_NCHW.grad();
+  return JudgmentOf(
+      gradient_NCHW * slopes_N.to(gradient_NCHW.dtype()).view({-1, 1, 1, 1}),
+      LossShares(pass, objective, batch_size));
+}
+
+}  // namespace gandem
