@@ -38,7 +38,7 @@ except ImportError:
         left, top = (image.width - side) // 2, (image.height - side) // 2
         image = image.resize((size, size), Image.BICUBIC,
                              (left, top, left + side, top + side))
-        values = torch.from_numpy(numpy.asarray(image)).permute(2, 0, 1)
+        values = torch.from_numpy(numpy.array(image)).permute(2, 0, 1)
         return values.float().div_(127.5).sub_(1).contiguous()
 class Images(torch.utils.data.Dataset):
     def __len__(self):
@@ -91,7 +91,9 @@ def main():
     parser.add_argument("--batch", type=int, default=64)
     parser.add_argument("--seconds", type=float, default=5)
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--json", default="pipeline.json")
     options = parser.parse_args()
+    result = {"workers": options.workers, "sizes": {}}
     for size in (64, 256):
         rates = {"gandem": [], "DataLoader": []}
         for _ in range(options.repetitions):
@@ -99,10 +101,13 @@ def main():
             rates["DataLoader"].append(theirs(options, size))
         middle = {name: statistics.median(values)
                   for name, values in rates.items()}
+        result["sizes"][size] = rates
         print(f"{size:4} px, {options.workers} workers: "
               + ", ".join(f"{name} {rate:.0f} images/s"
                           for name, rate in middle.items())
-              + f": {middle['gandem'] / middle['DataLoader']:.2f} times as many")
+              + f": {middle['gandem'] / middle['DataLoader']:.2f} times as many", flush=True)
+    pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {options.json}")
 
 
 if __name__ == "__main__":

@@ -115,14 +115,16 @@ def run(*command):
 
 
 class Link:
-    def __init__(self, kind, emulator):
+    """`link`: as in KINDS."""
+
+    def __init__(self, link, emulator):
         name = f"pl{os.getpid()}"
         self.client, self.server = name + "a", name + "b"
         self.processes = []
         for namespace in (self.client, self.server):
             run("ip", "netns", "add", namespace)
             run("ip", "-n", namespace, "link", "set", "lo", "up")
-        delay, jitter, loss, rate, queue = KINDS[kind]
+        delay, jitter, loss, rate, queue = link
         if emulator:
             # Without offload, so that a lost packet is one packet.
             self.start([emulator, self.client, CLIENT + "/24", self.server,
@@ -215,7 +217,9 @@ def main():
         print("ready", flush=True)
         record(options.seconds, lines)
         return write(options.record, options.kind, options.seconds, lines)
-    link = Link(options.kind, options.emulator)
+    if options.kind is None or options.output is None:
+        parser.error("KIND and -o are missing")
+    link = Link(KINDS[options.kind], options.emulator)
     try:
         script = [sys.executable, os.path.abspath(__file__)]
         link.start([*script, "--serve"], link.server)

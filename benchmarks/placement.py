@@ -123,11 +123,15 @@ def main():
         formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", type=pathlib.Path,
                         default=throughput.SOURCE / "build" / "bin")
+    parser.add_argument("--pair", default="", help="part of a name; "
+                        "default: all")
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--json", default="placement.json")
     args = parser.parse_args()
     result = {"cores": os.cpu_count()}
     for pair, (recipe, rounds, sets) in PAIRS.items():
+        if args.pair not in pair:
+            continue
         speeds, waits = {}, {}
         for _ in range(args.repetitions):
             for name, placement in PLACEMENTS.items():

@@ -13,8 +13,9 @@ colocated on one thread each: by the equality that
 tests/training/runs/equality_test.cc holds, a decoupled run's weights are the same
 bits.
 
-`speed` measures what people would start: two processes of one thread each, or
-for lag 0 one process with two threads. It turns images seen into wall time.
+`speed` measures what people would start: two processes of one thread each, for
+lag 0 one process with two threads, for FUSED the faster of both. It turns images
+seen into wall time.
 
 `report` prints the tables of docs/quality.md and draws its picture; VENV has
 matplotlib.
@@ -51,6 +52,7 @@ class Setting:
     def __init__(self, lag, beta1, optimism=0, source="REUSED",
                  feedback="SNAPSHOT"):
         self.lag = lag
+        self.fused = feedback == "FUSED"
         self.name = f"lag {lag}, beta1 {beta1:g}"
         if optimism:
             self.name += f", optimism {optimism:g}"
@@ -159,15 +161,20 @@ def speed(args):
     speeds = {}
     for repetition in range(SPEED_REPETITIONS):
         for setting in SETTINGS:
-            threads = 2 if setting.lag == 0 else 1
-            images_per_second, _ = throughput.run_gandem(
-                args.bin, RECIPE, SPEED_ROUNDS, setting.lag == 0,
-                [*setting.sets, f"generator.threads={threads}",
-                 f"discriminator.threads={threads}"])
-            speeds.setdefault(setting.name, []).append(images_per_second)
+            # What is fused may be fastest in one process.
+            for colocated in {0: [True]}.get(
+                    setting.lag, [False, True][:1 + setting.fused]):
+                threads = 2 if colocated else 1
+                images_per_second, _ = throughput.run_gandem(
+                    args.bin, RECIPE, SPEED_ROUNDS, colocated,
+                    [*setting.sets, f"generator.threads={threads}",
+                     f"discriminator.threads={threads}"])
+                speeds.setdefault(setting.name, {}).setdefault(
+                    colocated, []).append(images_per_second)
         print(f"repetition {repetition + 1} of {SPEED_REPETITIONS}", flush=True)
     results.data["images_per_second"] = {
-        name: statistics.median(values) for name, values in speeds.items()}
+        name: max(statistics.median(values) for values in ways.values())
+        for name, ways in speeds.items()}
     results.save()
 
 

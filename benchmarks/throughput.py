@@ -147,16 +147,21 @@ def run_pytorch(python, recipe, rounds, flags):
     return float(done.stdout)
 
 
+def chosen(args, trainers):
+    return {name: how for name, how in trainers.items()
+            if not args.trainer or any(part in name for part in args.trainer)}
+
+
 def measure(args, recipe):
     rounds = args.rounds or RECIPES[recipe]["rounds"]
     speeds, waits = {}, {}
     for repetition in range(args.repetitions):
         if args.python:
-            for name, flags in PYTORCH.items():
+            for name, flags in chosen(args, PYTORCH).items():
                 speeds.setdefault(name, []).append(
                     run_pytorch(args.python, recipe, rounds,
                                 [*flags, *["--bf16"] * args.fast]))
-        for name, (colocated, assignments) in GANDEM.items():
+        for name, (colocated, assignments) in chosen(args, GANDEM).items():
             assignments = [*RECIPES[recipe]["sets"], *assignments,
                            *(FAST if args.fast else [])]
             speed, waits[name] = run_gandem(args.bin, recipe, rounds, colocated,
@@ -199,6 +204,9 @@ def main():
     parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
+    parser.add_argument("--trainer", action="append",
+                        help="part of a name; default: all. What is compared "
+                        "with has to be among them")
     parser.add_argument("--rounds", type=int,
                         help="measured rounds; default: by recipe")
     parser.add_argument("--fast", action="store_true",

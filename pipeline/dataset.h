@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
 #include "common/image_shape.h"
 #include "common/status.h"
 #include "pipeline/data_order.h"
@@ -51,6 +52,10 @@ class Dataset {
   // Images; at least 1.
   virtual int64_t size() const = 0;
   virtual ImageShape shape() const = 0;
+  // What an image is called, for messages: its file where there is one.
+  virtual std::string NameOf(int64_t index) const {
+    return absl::StrCat("image ", index);
+  }
   // What DataOrder asks of the order that they come in.
   virtual ImageUnits Units() const { return {.size = size()}; }
 

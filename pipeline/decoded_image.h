@@ -19,19 +19,23 @@ struct ImageKind {
   absl::string_view format = "";  // "JPEG"
   absl::string_view color = "";   // "gray", "RGB", "palette", "RGBA" ...
   int bits = 8;                   // of a value
+  bool turned = false;            // by its Exif data, to stand upright
 
   // Stored as the 8-bit values that were decoded: nothing was converted.
   bool exact() const {
     return bits == 8 && (color == "gray" || color == "RGB");
   }
+  // What docs/data.md has a row for.
+  bool odd() const { return !exact() || turned; }
 
   bool operator==(const ImageKind&) const = default;
 };
 
-// "JPEG, RGB" or "PNG, gray, 16 bits".
+// "JPEG, RGB", "JPEG, RGB, turned" or "PNG, gray, 16 bits".
 inline std::string KindText(const ImageKind& kind) {
   std::string text = absl::StrCat(kind.format, ", ", kind.color);
   if (kind.bits != 8) absl::StrAppend(&text, ", ", kind.bits, " bits");
+  if (kind.turned) absl::StrAppend(&text, ", turned");
   return text;
 }
 
@@ -43,6 +47,11 @@ struct DecodedImage {
 inline ImageShape ShapeOf(const PixelImage& image) {
   return {
       .channels = image.channels, .height = image.height, .width = image.width};
+}
+
+// "4 x 28 x 28", channels first.
+inline std::string TensorShapeText(const ImageShape& shape) {
+  return absl::StrCat(shape.channels, " x ", shape.height, " x ", shape.width);
 }
 
 // "28 x 28 gray"

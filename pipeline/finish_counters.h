@@ -23,7 +23,7 @@ class FinishCounters {
   std::atomic<int64_t> decode_ns = 0;
   std::atomic<int64_t> transform_ns = 0;  // color, crop, size, mirror
 
-  // An image that is not stored as 8-bit gray or RGB (docs/data.md).
+  // An image of which ImageKind::odd() says so.
   void CountOdd(const ImageKind& kind) {
     absl::MutexLock lock(&mu_);
     ++odd_[KindText(kind)];

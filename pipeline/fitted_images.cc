@@ -27,13 +27,6 @@ absl::Status TooLargeToPad(const ImageShape& image, int64_t size) {
                    image.height, " x ", image.width, " pixels"));
 }
 
-void Mirror(ImageShape shape, std::span<float> out) {
-  for (int64_t row = 0; row < shape.channels * shape.height; ++row) {
-    const auto values = out.subspan(row * shape.width, shape.width);
-    std::reverse(values.begin(), values.end());
-  }
-}
-
 // Counts where the time of an image goes.
 class FinishTimer {
  public:
@@ -86,6 +79,21 @@ PixelImage ToRgb(const PixelImage& image) {
 
 }  // namespace
 
+SampleDraw DrawOf(const SampleKey& key) {
+  PhiloxStream stream(key.seed, Purpose::kDataTransform, /*step=*/0,
+                      static_cast<uint64_t>(key.number));
+  SampleDraw draw = {.mirror = stream.NextUint32() >> 31 != 0};
+  draw.place = stream.NextUniform();
+  return draw;
+}
+
+void Mirror(ImageShape shape, std::span<float> values_CHW) {
+  for (int64_t row = 0; row < shape.channels * shape.height; ++row) {
+    const auto values = values_CHW.subspan(row * shape.width, shape.width);
+    std::reverse(values.begin(), values.end());
+  }
+}
+
 PixelImage WithChannels(PixelImage image, int64_t channels) {
   GANDEM_CHECK((channels == 1 || channels == 3) &&
                (image.channels == 1 || image.channels == 3));
@@ -98,6 +106,11 @@ absl::StatusOr<std::unique_ptr<Dataset>> FittedImages::Create(
   if (fitting.size < 1) {
     return absl::InvalidArgumentError(
         absl::StrCat("data.image_size ", fitting.size, " is below 1"));
+  }
+  if (fitting.channels != 1 && fitting.channels != 3) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("data.channels ", fitting.channels,
+                     " is for tensors; images have 1 (gray) or 3 (RGB)"));
   }
   const std::optional<ImageShape> common = source->common_shape();
   if (fitting.pad && common.has_value() &&
@@ -145,13 +158,9 @@ absl::StatusOr<int64_t> FittedImages::Finish(int64_t index, StoredSample stored,
   bool flip = false;
   std::optional<double> place;
   if (key.has_value()) {
-    // Both are drawn, whether they are used or not: neither option changes what
-    // the other one draws.
-    PhiloxStream stream(key->seed, Purpose::kDataTransform, /*step=*/0,
-                        static_cast<uint64_t>(key->number));
-    flip = stream.NextUint32() >> 31 != 0;
-    const double drawn = stream.NextUniform();
-    if (fitting_.crop == CropPlace::kRandom) place = drawn;
+    const SampleDraw draw = DrawOf(*key);
+    flip = draw.mirror;
+    if (fitting_.crop == CropPlace::kRandom) place = draw.place;
   }
   GANDEM_RETURN_IF_ERROR(Fit(index, stored.image, place, out));
   if (fitting_.flip && flip) Mirror(shape_, out);
@@ -169,7 +178,7 @@ absl::Status FittedImages::Fit(int64_t index, const std::string& stored,
     return WithAdvice(decoded.status(), fitting_.if_unreadable);
   }
   timer.EndDecode();
-  if (!decoded->kind.exact()) ProcessFinishCounters().CountOdd(decoded->kind);
+  if (decoded->kind.odd()) ProcessFinishCounters().CountOdd(decoded->kind);
   const PixelImage image =
       WithChannels(std::move(decoded->pixels), shape_.channels);
   if (fitting_.pad) {

@@ -43,13 +43,17 @@ struct Fitting {
 
 class FittedImages : public Dataset {
  public:
-  //   INVALID_ARGUMENT  images that all have one size are too large for pad.
+  //   INVALID_ARGUMENT  images that all have one size are too large for pad;
+  //                     channels other than 1 and 3.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
       std::unique_ptr<const ImageStore> source, Fitting fitting);
 
   int64_t size() const override { return size_; }
   ImageShape shape() const override { return shape_; }
   ImageUnits Units() const override;
+  std::string NameOf(int64_t index) const override {
+    return source_->NameOf(index);
+  }
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
   // Without `key` a random crop is that of the middle, and nothing is mirrored.
@@ -79,6 +83,17 @@ class FittedImages : public Dataset {
 // The first `size` images of `source`; `shuffle_window` as in ImageUnits.
 ImageUnits UnitsOf(const ImageStore& source, int64_t size,
                    int64_t shuffle_window);
+
+// What is drawn for a sample, whether it is used or not: neither option changes
+// what the other one draws.
+struct SampleDraw {
+  bool mirror = false;
+  double place = 0;  // [0, 1)
+};
+SampleDraw DrawOf(const SampleKey& key);
+
+// From left to right.
+void Mirror(ImageShape shape, std::span<float> values_CHW);
 
 // As Pillow's convert("L") and convert("RGB").
 PixelImage WithChannels(PixelImage image, int64_t channels);

@@ -17,6 +17,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "common/checkpoint/safetensors.h"
 #include "common/image_shape.h"
 #include "common/status.h"
 #include "pipeline/dataset.h"
@@ -24,6 +25,18 @@
 #include "pipeline/unreadable.h"
 
 namespace gandem {
+
+// How the images of a source are stored that are no pictures but arrays of
+// numbers: latents, spectrograms and the like. Stored bytes are the values, row
+// by row, channels first.
+struct StoredFormat {
+  DType dtype = DType::kF32;  // or kF16
+  ImageShape shape = {};
+
+  int64_t sample_bytes() const {
+    return shape.NumValues() * BytesPerElement(dtype);
+  }
+};
 
 class ImageStore {
  public:
@@ -37,6 +50,10 @@ class ImageStore {
   virtual int64_t left_out() const { return 0; }
   // The shape of all images where the format has one for all.
   virtual std::optional<ImageShape> common_shape() const = 0;
+
+  // Set where the images are tensors (tensor_samples.h is for these); Decode
+  // makes a picture of one then, for people.
+  virtual std::optional<StoredFormat> tensors() const { return std::nullopt; }
 
   // The file and entry of an image, for messages.
   virtual std::string NameOf(int64_t index) const = 0;
@@ -55,7 +72,13 @@ class ImageStore {
   //   INVALID_ARGUMENT  it is of a kind that is not read.
   virtual absl::StatusOr<DecodedImage> Decode(
       int64_t index, absl::string_view stored) const = 0;
-  // Both.
+  // The same as ImageReading::kPlain (formats/image_decoder.h), where the
+  // format knows a difference.
+  virtual absl::StatusOr<DecodedImage> DecodePlain(
+      int64_t index, absl::string_view stored) const {
+    return Decode(index, stored);
+  }
+  // Fetch and Decode.
   absl::StatusOr<DecodedImage> Read(int64_t index) const {
     GANDEM_ASSIGN_OR_RETURN(const std::string stored, Fetch(index));
     return Decode(index, stored);

@@ -28,6 +28,8 @@ class ScopedReadStop {
 
   // Of the calling thread.
   static bool Stopped() { return flag_ != nullptr && flag_->load(); }
+  // For threads that read for the calling one; null: nothing ends its reads.
+  static const std::atomic<bool>* Current() { return flag_; }
 
  private:
   inline static thread_local const std::atomic<bool>* flag_ = nullptr;

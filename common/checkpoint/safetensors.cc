@@ -177,15 +177,10 @@ std::optional<std::vector<int64_t>> Numbers(const Json& json) {
   return numbers;
 }
 
-struct Entry {
-  NamedTensor tensor;  // without bytes
-  int64_t begin = 0;
-  int64_t end = 0;
-};
-
 // Checks an entry by itself; whether entries cover the file is
-// ParseSafetensors' part.
-absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
+// ParseSafetensorsHead's part. Its place is counted from behind the header.
+absl::StatusOr<SafetensorsPlace> ParseEntry(const std::string& name,
+                                            const Json& json) {
   const auto corrupt = [&name](absl::string_view what) {
     return Corrupt(absl::StrCat("tensor '", name, "' ", what));
   };
@@ -208,18 +203,17 @@ absl::StatusOr<Entry> ParseEntry(const std::string& name, const Json& json) {
       (*offsets)[0] > (*offsets)[1]) {
     return corrupt("has bad data_offsets");
   }
-  Entry entry = {.tensor = {.name = name,
+  SafetensorsPlace place = {.name = name,
                             .dtype = row->dtype,
                             .shape = *std::move(shape),
-                            .bytes = {}},
-                 .begin = (*offsets)[0],
-                 .end = (*offsets)[1]};
-  if (TensorBytes(row->dtype, entry.tensor.shape) != entry.end - entry.begin) {
-    return corrupt(absl::StrCat("has ", entry.end - entry.begin,
+                            .begin = (*offsets)[0],
+                            .end = (*offsets)[1]};
+  if (TensorBytes(row->dtype, place.shape) != place.end - place.begin) {
+    return corrupt(absl::StrCat("has ", place.end - place.begin,
                                 " bytes, which is not ", dtype_name, " ",
-                                ShapeText(entry.tensor.shape)));
+                                ShapeText(place.shape)));
   }
-  return entry;
+  return place;
 }
 
 absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
@@ -235,27 +229,20 @@ absl::StatusOr<std::map<std::string, std::string>> ParseMetadata(
   return metadata;
 }
 
-struct Parts {
-  Json header;
-  SharedBytes data;  // of the tensors
-};
+absl::string_view TextOfFile(const SharedBytes& file) {
+  return absl::string_view(reinterpret_cast<const char*>(file.data()),
+                           file.size());
+}
 
-// Trusts no size of the file: a header may be of any content and length.
-absl::StatusOr<Parts> Split(const SharedBytes& file) {
-  if (file.size() < kPrefix) return Corrupt("it has less than 8 bytes");
-  uint64_t header_size = 0;
-  std::memcpy(&header_size, file.data(), kPrefix);
-  if (header_size > kMaxHeader || header_size > file.size() - kPrefix) {
-    return Corrupt(absl::StrCat("a header of ", header_size,
-                                " bytes does not fit a file of ", file.size(),
-                                " bytes or the limit of ", kMaxHeader));
+// `head` as for ParseSafetensorsHead.
+absl::StatusOr<Json> HeaderOfHead(absl::string_view head, int64_t file_bytes) {
+  GANDEM_ASSIGN_OR_RETURN(const int64_t head_bytes,
+                          SafetensorsHeadBytes(head, file_bytes));
+  if (static_cast<int64_t>(head.size()) < head_bytes) {
+    return Corrupt("its header is cut off");
   }
-  const absl::string_view header_text(
-      reinterpret_cast<const char*>(file.data()) + kPrefix, header_size);
-  GANDEM_ASSIGN_OR_RETURN(Json header, ParseHeader(header_text));
-  return Parts{.header = std::move(header),
-               .data = file.Slice(kPrefix + header_size,
-                                  file.size() - kPrefix - header_size)};
+  return ParseHeader(
+      head.substr(kPrefix, static_cast<size_t>(head_bytes) - kPrefix));
 }
 
 absl::StatusOr<SharedBytes> ReadWhole(const std::string& path) {
@@ -321,57 +308,89 @@ absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
 absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
     const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const SharedBytes file, ReadWhole(path));
-  const absl::StatusOr<Parts> parts = Split(file);
-  if (!parts.ok()) return Annotate(parts.status(), path);
-  const auto found = parts->header.find(kMetadata);
-  if (found == parts->header.end()) return std::map<std::string, std::string>();
+  const absl::StatusOr<Json> header =
+      HeaderOfHead(TextOfFile(file), static_cast<int64_t>(file.size()));
+  if (!header.ok()) return Annotate(header.status(), path);
+  const auto found = header->find(kMetadata);
+  if (found == header->end()) return std::map<std::string, std::string>();
   auto metadata = ParseMetadata(*found);
   if (!metadata.ok()) return Annotate(metadata.status(), path);
   return metadata;
 }
 
+// Trusts no size of the file: a header may be of any content and length.
+absl::StatusOr<int64_t> SafetensorsHeadBytes(absl::string_view start,
+                                             int64_t file_bytes) {
+  if (start.size() < kPrefix) return Corrupt("it has less than 8 bytes");
+  uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, start.data(), kPrefix);
+  if (header_bytes > kMaxHeader ||
+      static_cast<int64_t>(kPrefix + header_bytes) > file_bytes) {
+    return Corrupt(absl::StrCat("a header of ", header_bytes,
+                                " bytes does not fit a file of ", file_bytes,
+                                " bytes or the limit of ", kMaxHeader));
+  }
+  return static_cast<int64_t>(kPrefix + header_bytes);
+}
+
 // Tensors have to follow each other without gaps and overlaps, as the format
 // says; so no byte is read twice or hidden.
-absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
-    const SharedBytes& file) {
-  GANDEM_ASSIGN_OR_RETURN(const Parts parts, Split(file));
-  std::vector<Entry> entries;
-  for (const auto& [name, json] : parts.header.items()) {
+absl::StatusOr<std::vector<SafetensorsPlace>> ParseSafetensorsHead(
+    absl::string_view head, int64_t file_bytes) {
+  GANDEM_ASSIGN_OR_RETURN(const Json header, HeaderOfHead(head, file_bytes));
+  GANDEM_ASSIGN_OR_RETURN(const int64_t head_bytes,
+                          SafetensorsHeadBytes(head, file_bytes));
+  std::vector<SafetensorsPlace> places;
+  for (const auto& [name, json] : header.items()) {
     if (name == kMetadata) {
       GANDEM_RETURN_IF_ERROR(ParseMetadata(json));
       continue;
     }
-    GANDEM_ASSIGN_OR_RETURN(Entry entry, ParseEntry(name, json));
-    entries.push_back(std::move(entry));
+    GANDEM_ASSIGN_OR_RETURN(SafetensorsPlace place, ParseEntry(name, json));
+    places.push_back(std::move(place));
   }
-  std::ranges::stable_sort(entries, {}, [](const Entry& entry) {
-    return std::pair(entry.begin, entry.end);
+  std::ranges::stable_sort(places, {}, [](const SafetensorsPlace& place) {
+    return std::pair(place.begin, place.end);
   });
 
-  std::vector<NamedTensor> tensors;
+  const int64_t data_bytes = file_bytes - head_bytes;
   int64_t position = 0;
-  for (Entry& entry : entries) {
-    if (entry.begin != position) {
-      return Corrupt(absl::StrCat("tensor '", entry.tensor.name,
-                                  "' begins at byte ", entry.begin,
-                                  ", the one before ends at ", position));
+  for (SafetensorsPlace& place : places) {
+    if (place.begin != position) {
+      return Corrupt(absl::StrCat("tensor '", place.name, "' begins at byte ",
+                                  place.begin, ", the one before ends at ",
+                                  position));
     }
-    if (entry.end > static_cast<int64_t>(parts.data.size())) {
-      return Corrupt(absl::StrCat("tensor '", entry.tensor.name,
-                                  "' ends at byte ", entry.end,
-                                  ", the file has ", parts.data.size()));
+    if (place.end > data_bytes) {
+      return Corrupt(absl::StrCat("tensor '", place.name, "' ends at byte ",
+                                  place.end, ", the file has ", data_bytes));
     }
-    position = entry.end;
-    entry.tensor.bytes =
-        Aligned(parts.data.Slice(static_cast<size_t>(entry.begin),
-                                 static_cast<size_t>(entry.end - entry.begin)),
-                BytesPerElement(entry.tensor.dtype));
-    tensors.push_back(std::move(entry.tensor));
+    position = place.end;
+    place.begin += head_bytes;
+    place.end += head_bytes;
   }
-  if (position != static_cast<int64_t>(parts.data.size())) {
-    return Corrupt(
-        absl::StrCat(parts.data.size() - static_cast<size_t>(position),
-                     " bytes at the end belong to no tensor"));
+  if (position != data_bytes) {
+    return Corrupt(absl::StrCat(data_bytes - position,
+                                " bytes at the end belong to no tensor"));
+  }
+  return places;
+}
+
+absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
+    const SharedBytes& file) {
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<SafetensorsPlace> places,
+      ParseSafetensorsHead(TextOfFile(file),
+                           static_cast<int64_t>(file.size())));
+  std::vector<NamedTensor> tensors;
+  for (SafetensorsPlace& place : places) {
+    const SharedBytes bytes =
+        file.Slice(static_cast<size_t>(place.begin),
+                   static_cast<size_t>(place.end - place.begin));
+    tensors.push_back({.name = std::move(place.name),
+                       .dtype = place.dtype,
+                       .shape = std::move(place.shape),
+                       .bytes = Aligned(bytes, BytesPerElement(place.dtype))});
   }
   return tensors;
 }

@@ -63,6 +63,26 @@ absl::StatusOr<std::vector<NamedTensor>> ReadSafetensors(
 absl::StatusOr<std::map<std::string, std::string>> ReadSafetensorsMetadata(
     const std::string& path);
 
+// Where a tensor lies in a file that is read in pieces.
+struct SafetensorsPlace {
+  std::string name;
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape;  // empty: a scalar
+  int64_t begin = 0;           // in the file
+  int64_t end = 0;             // one after its last byte
+};
+
+// How many bytes a file has before those of its tensors, by its first 8 bytes.
+//   DATA_LOSS  `start` is shorter, or they do not fit `file_bytes`.
+absl::StatusOr<int64_t> SafetensorsHeadBytes(absl::string_view start,
+                                             int64_t file_bytes);
+
+// The tensors of a file of `file_bytes` bytes, of which `head` has
+// SafetensorsHeadBytes or more. In the order and with the errors of
+// ReadSafetensors.
+absl::StatusOr<std::vector<SafetensorsPlace>> ParseSafetensorsHead(
+    absl::string_view head, int64_t file_bytes);
+
 // The tensors of bytes in memory, whose ownership they share where they can.
 absl::StatusOr<std::vector<NamedTensor>> ParseSafetensors(
     const SharedBytes& file);

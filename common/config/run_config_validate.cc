@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kMaxImageSize = 4096;
 constexpr int64_t kMaxClasses = 1 << 20;
+constexpr int64_t kMaxTensorChannels = 1024;
 constexpr double kDay = 86400;
 // gRPC counts bytes of a message in int.
 constexpr int64_t kMaxMessage = std::numeric_limits<int32_t>::max();
@@ -98,7 +99,12 @@ void CheckData(const DataConfig& data, Faults& faults) {
   CheckNoControlCharacters("data.cache_dir", data.cache_dir(), faults);
   faults.CheckRange("data.cache_bytes", data.cache_bytes(), int64_t{1} << 20,
                     int64_t{1} << 50);
-  if (data.channels() != 0 && data.channels() != 1 && data.channels() != 3) {
+  faults.CheckRange("data.tensor_scale", data.tensor_scale(), 1e-12, 1e12);
+  // Whether a source holds tensors, which may have others, is not known here.
+  if (!data.source().empty()) {
+    faults.CheckRange("data.channels", data.channels(), 0, kMaxTensorChannels);
+  } else if (data.channels() != 0 && data.channels() != 1 &&
+             data.channels() != 3) {
     faults.Add(absl::StrCat("data.channels ", data.channels(),
                             " is none of 1 (gray), 3 (RGB) and 0 (as the "
                             "images are)"));

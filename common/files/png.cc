@@ -87,8 +87,8 @@ uint8_t QuantizePixel(float value) {
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns) {
   const auto [channels, height, width] = shape;
-  GANDEM_CHECK(channels == 1 || channels == 3);
-  GANDEM_CHECK(height >= 1 && width >= 1);
+  GANDEM_CHECK(channels >= 1 && height >= 1 && width >= 1);
+  const int64_t shown = channels >= 3 ? 3 : 1;
   const int64_t area = height * width;
   const auto num_values = static_cast<int64_t>(images_NCHW.size());
   GANDEM_CHECK(num_values >= 1 && num_values % shape.NumValues() == 0);
@@ -98,16 +98,17 @@ PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
         std::ceil(std::sqrt(static_cast<double>(num_images))));
   }
   const int64_t rows = (num_images + columns - 1) / columns;
-  PixelImage grid = {.channels = channels,
+  PixelImage grid = {.channels = shown,
                      .height = rows * (height + kGap) - kGap,
                      .width = columns * (width + kGap) - kGap};
-  grid.pixels.assign(grid.height * grid.width * channels, kGapValue);
+  grid.pixels.assign(grid.height * grid.width * shown, kGapValue);
   for (int64_t i = 0; i < num_values; ++i) {
     const int64_t image = i / shape.NumValues();
     const int64_t channel = i / area % channels;
+    if (channel >= shown) continue;
     const int64_t y = image / columns * (height + kGap) + i % area / width;
     const int64_t x = image % columns * (width + kGap) + i % width;
-    grid.pixels[(y * grid.width + x) * channels + channel] =
+    grid.pixels[(y * grid.width + x) * shown + channel] =
         QuantizePixel(images_NCHW[i]);
   }
   return grid;
@@ -142,7 +143,7 @@ absl::Status WritePng(const std::string& path, const PixelImage& image) {
   return WriteFileDurably(path, bytes);
 }
 
-absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
+absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes, AlphaRule alpha) {
   PngReading reading = {.next = bytes.data(), .left = bytes.size()};
   png_structp png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &reading,
                                            EndPngWithError, IgnorePngWarning);
@@ -172,25 +173,39 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes) {
   if (!ReadPngRows(png, info, image.pixels.data(), row_bytes)) {
     return absl::DataLossError(absl::StrCat("damaged PNG: ", reading.message));
   }
-  PutOnBlack(image);
+  alpha == AlphaRule::kOnBlack ? PutOnBlack(image) : DropAlpha(image);
   return image;
 }
 
-void PutOnBlack(PixelImage& image) {
+namespace {
+
+// A value and its alpha become value(v, alpha).
+template <typename Value>
+void RemoveAlpha(PixelImage& image, Value value) {
   if (image.channels != 2 && image.channels != 4) return;
   const int64_t colors = image.channels - 1;
   const uint8_t* from = image.pixels.data();
   uint8_t* to = image.pixels.data();
   for (int64_t i = 0; i < image.height * image.width; ++i) {
     const int alpha = from[colors];
-    // Rounded to the nearest.
     for (int64_t c = 0; c < colors; ++c) {
-      *to++ = static_cast<uint8_t>((*from++ * alpha + 127) / 255);
+      *to++ = static_cast<uint8_t>(value(*from++, alpha));
     }
     ++from;
   }
   image.channels = colors;
   image.pixels.resize(static_cast<size_t>(image.height * image.width * colors));
+}
+
+}  // namespace
+
+void PutOnBlack(PixelImage& image) {
+  // Rounded to the nearest.
+  RemoveAlpha(image, [](int v, int alpha) { return (v * alpha + 127) / 255; });
+}
+
+void DropAlpha(PixelImage& image) {
+  RemoveAlpha(image, [](int v, int /*alpha*/) { return v; });
 }
 
 }  // namespace gandem

@@ -32,8 +32,9 @@ struct PixelImage {
 // 6.4). NaN becomes 0.
 uint8_t QuantizePixel(float value);
 
-// The images of `images_NCHW`, of `shape` with 1 or 3 channels, in a grid of
-// `columns` (0: near-square), row by row, 2 white pixels apart.
+// The images of `images_NCHW`, of `shape`, in a grid of `columns` (0:
+// near-square), row by row, 2 white pixels apart. Of more than 3 channels the
+// first three are shown, of 2 the first.
 PixelImage TileImages(std::span<const float> images_NCHW, ImageShape shape,
                       int64_t columns = 0);
 
@@ -46,14 +47,19 @@ absl::Status WritePng(const std::string& path, const PixelImage& image);
 // 1032 (zlib's FAQ), and a bit of it may be a pixel of three.
 inline constexpr int64_t kMaxPngExpansion = int64_t{1032} * 8 * 3;
 
+// What becomes of alpha: PutOnBlack or DropAlpha.
+enum class AlphaRule { kOnBlack, kDropped };
+
 // The stored values as 8 bits, RGB unless the file is gray: of 16 bits the high
-// byte, of a palette its colors, alpha as PutOnBlack. What says how to show
-// them (gAMA, iCCP, sRGB) and the chunk tRNS are ignored, as by Pillow's
-// convert("RGB").
-absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes);
+// byte, of a palette its colors. What says how to show them (gAMA, iCCP, sRGB)
+// and the chunk tRNS are ignored, as by Pillow's convert("RGB").
+absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes,
+                                     AlphaRule alpha = AlphaRule::kOnBlack);
 
 // Images of 2 or 4 channels, the last being alpha, lose it: a value v becomes
 // v * alpha / 255, rounded. Others stay.
 void PutOnBlack(PixelImage& image);
+// They lose it, and their values stay: Pillow's convert("RGB").
+void DropAlpha(PixelImage& image);
 
 }  // namespace gandem

@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "common/files/file.h"
 #include "common/files/metric_card.h"
+#include "common/files/proto_json.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
@@ -35,13 +37,15 @@ folder must be repaired, 70 internal.)";
 
 constexpr char kEvaluateHelp[] =
     R"(SOURCE is a run (its newest checkpoint), a checkpoint's folder, or images: a
-folder of PNG files, a .tar of them, or an .npz (docs/evaluation.md).
+folder, an archive, Parquet, an .npz ... (docs/data.md lists all kinds;
+docs/evaluation.md has which options give the number of which other program).
 
 Examples:
   gandem evaluate runs/a
   gandem evaluate runs/a --metric fid,is,kid,prdc --num 10000 --cores 2-3
   gandem evaluate runs/a --features inception-2015-12-05.pt
   gandem evaluate images/ --reference other.tar --features net.pt
+  gandem evaluate images/ --reference others/ --features inception.pth --json -
 
 The same command goes on with what a killed one has begun, and shows the card
 if there is one. Exit codes: 0 done, 2 the arguments or the files must be
@@ -79,6 +83,29 @@ void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
                      "Largest batch of such a pass [64]");
 }
 
+// How the metrics are computed.
+void AddMetricOptions(CLI::App& command, EvaluateRequest& request) {
+  command.add_option("--splits", request.splits, "Of the inception score")
+      ->capture_default_str();
+  command
+      .add_option("--kid_subset", request.kernel.subset_rows,
+                  "Images of a subset of kid")
+      ->capture_default_str();
+  command
+      .add_option("--kid_subsets", request.kernel.num_subsets, "Subsets of kid")
+      ->capture_default_str();
+  command
+      .add_option("--kid_degree", request.kernel.degree, "Of kid's polynomial")
+      ->capture_default_str();
+  AddOptional(command, "--prdc_k", request.neighbors,
+              "Nearest neighbors of prdc [3 for precision and recall, 5 for "
+              "density and coverage]");
+  command
+      .add_option("--bootstrap", request.bootstrap,
+                  "Replicates for the distance's standard deviation; 0: none")
+      ->capture_default_str();
+}
+
 struct SampleFlags {
   SampleRequest request;
   double threshold = std::numeric_limits<double>::infinity();
@@ -113,9 +140,34 @@ int RunSample(const SampleFlags& flags) {
 struct EvaluateFlags {
   EvaluateRequest request;
   std::string cores = {};
+  std::string json = {};  // "-": standard output
   bool quiet = false;
   bool check_arguments = false;
 };
+
+// What lack of room ended goes on where there is some, and what was computed is
+// there.
+int ReportEvaluateFailure(const absl::Status& status) {
+  const int code = ReportFailure("evaluate", status);
+  return absl::IsResourceExhausted(status) ? kExitResumable : code;
+}
+
+// Instead of the text where it is "-".
+absl::Status PrintEvaluation(const EvaluateReport& report,
+                             const EvaluateFlags& flags) {
+  for (const std::string& skipped : report.skipped) {
+    absl::FPrintF(stderr, "warning: %s\n", skipped);
+  }
+  const std::string json = ProtoJson(report.card, 2) + "\n";
+  if (flags.json == "-") {
+    absl::PrintF("%s", json);
+    return absl::OkStatus();
+  }
+  if (report.was_there) absl::PrintF("judged before:\n");
+  absl::PrintF("%scard: %s\n", MetricCardText(report.card), report.path);
+  if (flags.json.empty()) return absl::OkStatus();
+  return WriteFileDurably(flags.json, json);
+}
 
 // Before anything starts threads.
 absl::Status TakeCores(const std::string& text) {
@@ -144,23 +196,26 @@ int RunEvaluate(EvaluateFlags& flags) {
   }
   const absl::StatusOr<EvaluateReport> report =
       RunEvaluateCommand(flags.request);
-  if (!report.ok()) return ReportFailure("evaluate", report.status());
-  if (report->was_there) absl::PrintF("judged before:\n");
-  absl::PrintF("%scard: %s\n", MetricCardText(report->card), report->path);
-  return kExitOk;
+  if (!report.ok()) return ReportEvaluateFailure(report.status());
+  const absl::Status printed = PrintEvaluation(*report, flags);
+  return printed.ok() ? kExitOk : ReportEvaluateFailure(printed);
 }
 
 struct ExtractFlags {
-  std::string folder;
+  std::string job;
   int64_t num = 0;
   WorkerShare share;
 };
 
 int RunExtract(const ExtractFlags& flags) {
-  const absl::StatusOr<FeatureStore> store = FeatureStore::Open(flags.folder);
-  if (!store.ok()) return ReportFailure("evaluate", store.status());
-  const absl::Status done = ExtractShare(*store, flags.num, flags.share);
-  return done.ok() ? kExitOk : ReportFailure("evaluate", done);
+  const absl::StatusOr<FeatureStore> store = FeatureStore::Open(flags.job);
+  const absl::Status done = store.ok()
+                                ? ExtractShare(*store, flags.num, flags.share)
+                                : store.status();
+  if (done.ok()) return kExitOk;
+  // For the process that started this one: the last line of the log.
+  absl::FPrintF(stderr, "%s\n", done.message());
+  return absl::IsResourceExhausted(done) ? kExitResumable : ExitCodeOf(done);
 }
 
 }  // namespace
@@ -216,18 +271,26 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--device", subject.device,
                       "Where the generator runs: cpu or cuda:N [cpu]");
   AddOptional(*command, "--num", request.num,
-              "Images to judge [50000 generated ones, or all of the files]");
+              "Images to judge [50000 generated ones, or all of the files]; of "
+              "files they are drawn at random");
+  command->add_flag("--first", request.first,
+                    "With --num: the first files by name, not drawn ones");
   command
       ->add_option("--metric", request.metrics,
                    "Any of fid, is, kid, prdc (precision, recall, density, "
                    "coverage), intra_fid (of each class), with commas between")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
-                      "Dataset (recipe or folder of IDX files), statistics "
-                      "file or images [what the run trains on]");
+                      "Images as SOURCE, a recipe, or a statistics file [what "
+                      "the run trains on]");
   command->add_option("--resize", request.resize,
                       "Kernel that brings images of another size to that of "
-                      "the reference: area, bilinear or bicubic [refuse them]");
+                      "the reference: area, bilinear or bicubic; none: leave "
+                      "it to the network [refuse them]");
+  command->add_option("--input_resize", request.input_resize,
+                      "How weights of the FID Inception get their input: tf1 "
+                      "(torch-fidelity), pytorch_fid or clean (clean-fid) "
+                      "[tf1]");
   command->add_option("--features", request.features,
                       "File of the network that sees the images [a classifier "
                       "of the dataset; `gandem train-features`]");
@@ -236,18 +299,16 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--save_statistics", request.save_statistics,
                       "Also write the images' mean and covariance: .npz as "
                       "pytorch-fid, or .safetensors");
-  command->add_option("--splits", request.splits, "Of the inception score")
-      ->capture_default_str();
-  command
-      ->add_option("--bootstrap", request.bootstrap,
-                   "Replicates for the distance's standard deviation; 0: none")
-      ->capture_default_str();
+  AddMetricOptions(*command, request);
   AddOptional(*command, "--workers", request.workers,
               "Processes that share the images; the figures do not "
               "depend on it [one a core, at most 16, and one in 1,024 "
               "images]");
   command->add_option("--cores", flags->cores,
                       "Cores to run on, as in 0-3,6 [all]");
+  command->add_option("--json", flags->json,
+                      "Also write the card to this file as JSON; -: to "
+                      "standard output instead of the text");
   command->add_flag("--quiet", flags->quiet, "Print no progress");
   // For `gandem train --evaluate_args`: only whether they are arguments of
   // this.
@@ -260,7 +321,7 @@ void AddExtractCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<ExtractFlags>();
   CLI::App* command = app.add_subcommand("extract");
   command->group("");  // not in the help
-  command->add_option("FOLDER", flags->folder)->required();
+  command->add_option("JOB", flags->job)->required();
   command->add_option("--num", flags->num)->required();
   command->add_option("--worker", flags->share.index)->required();
   command->add_option("--workers", flags->share.size)->required();

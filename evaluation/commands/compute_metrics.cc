@@ -8,11 +8,10 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "common/faults.h"
 #include "common/status.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/intra_class_distance.h"
-#include "evaluation/metrics/kernel_distance.h"
-#include "evaluation/metrics/precision_recall.h"
 #include "evaluation/metrics/sampling_bias.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
@@ -27,6 +26,9 @@ constexpr int64_t kMaxPrecisionRecallImages = 10000;
 // Below it, papers do not compute an FID: the covariance of an Inception's
 // features has no full rank.
 constexpr int64_t kFewImages = 2048;
+
+// Part of a distance: less is within what figures are compared by.
+constexpr double kBiasThatMatters = 0.02;
 
 struct NamedMetric {
   absl::string_view name;
@@ -44,9 +46,11 @@ std::string NameOf(absl::string_view metric, const FeatureNet& net) {
                           : absl::StrCat(metric, "(", net.name, ")");
 }
 
-// `count` rows, evenly spaced: a folder may be sorted by class.
-at::Tensor EvenRows(const at::Tensor& values, int64_t count) {
+// At most as many rows as there is time for, evenly spaced: a folder may be
+// sorted by class.
+at::Tensor EvenRows(const at::Tensor& values) {
   const int64_t rows = values.size(0);
+  const int64_t count = std::min(rows, kMaxPrecisionRecallImages);
   if (count == rows) return values;
   const at::Tensor indices = torch::arange(count, at::kLong) * rows;
   return values.index_select(0, at::floor_divide(indices, count));
@@ -102,11 +106,6 @@ class Computation {
   }
 
   absl::Status AddInceptionScore() {
-    if (net_.num_classes == 0) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("an inception score needs a network with classes, and ",
-                       net_.name, " has none: leave out `is`"));
-    }
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd score,
         InceptionScore(images_.logits_NK, {.num_splits = options_.splits}));
@@ -117,7 +116,7 @@ class Computation {
   }
 
   absl::Status AddKernelDistance() {
-    const KernelDistanceOptions options;
+    const KernelDistanceOptions& options = options_.kernel;
     GANDEM_ASSIGN_OR_RETURN(
         const MeanAndSd distance,
         KernelDistance(reference_.features_ND, images_.features_ND, options));
@@ -130,13 +129,11 @@ class Computation {
   }
 
   absl::Status AddPrecisionRecall() {
-    const int64_t count =
-        std::min({images_.features_ND.size(0), reference_.features_ND.size(0),
-                  kMaxPrecisionRecallImages});
-    GANDEM_ASSIGN_OR_RETURN(
-        const PrecisionRecall result,
-        ComputePrecisionRecall(EvenRows(reference_.features_ND, count),
-                               EvenRows(images_.features_ND, count)));
+    const at::Tensor images_MD = EvenRows(images_.features_ND);
+    const at::Tensor reference_ND = EvenRows(reference_.features_ND);
+    GANDEM_ASSIGN_OR_RETURN(const PrecisionRecall result,
+                            ComputePrecisionRecall(reference_ND, images_MD,
+                                                   options_.precision_recall));
     const std::pair<absl::string_view, double> values[] = {
         {"precision", result.precision},
         {"recall", result.recall},
@@ -144,8 +141,8 @@ class Computation {
         {"coverage", result.coverage}};
     for (const auto& [name, value] : values) {
       Metric& metric = Add(NameOf(name, net_), value);
-      metric.set_num_images(count);
-      metric.set_num_reference_images(count);
+      metric.set_num_images(images_MD.size(0));
+      metric.set_num_reference_images(reference_ND.size(0));
     }
     return absl::OkStatus();
   }
@@ -216,6 +213,57 @@ std::string MetricSetText(const MetricSet& metrics) {
   return absl::StrJoin(names, "-");
 }
 
+absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
+                            int64_t num_reference) {
+  const MetricSet& metrics = options.metrics;
+  Faults faults("too few images");
+  const auto check = [&](bool wanted, absl::string_view metric,
+                         absl::string_view what, int64_t least) {
+    if (!wanted) return;
+    for (const auto& [count, side] :
+         {std::pair(num_images, "images to judge"),
+          std::pair(num_reference, "images of the reference")}) {
+      if (count == 0 || count >= least) continue;
+      faults.Add(absl::StrCat(metric, what, " needs ", least,
+                              ", and there are ", count, " ", side));
+    }
+  };
+  check(metrics.frechet, "fid", "", 2);
+  check(metrics.kernel_distance, "kid", " in subsets (--kid_subset)",
+        options.kernel.subset_rows);
+  const PrecisionRecallOptions& neighbors = options.precision_recall;
+  check(metrics.precision_recall, "prdc", " (one more than --prdc_k)",
+        1 + std::max(neighbors.neighbors, neighbors.density_neighbors));
+  if (metrics.inception_score && num_images < options.splits) {
+    faults.Add(absl::StrCat("is in ", options.splits,
+                            " parts (--splits) needs as many, and there are ",
+                            num_images, " images to judge"));
+  }
+  return faults.ToStatus();
+}
+
+absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net) {
+  if (!metrics.inception_score || net.num_classes > 0) return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      absl::StrCat("an inception score needs a network with classes, and ",
+                   net.name, " has none: leave out `is`"));
+}
+
+absl::Status CheckClasses(absl::string_view what, const at::Tensor& labels_N,
+                          int64_t num_classes) {
+  const auto highest = labels_N.max().item<int64_t>();
+  const at::Tensor counts_K =
+      at::bincount(labels_N, {}, std::max(num_classes, highest + 1));
+  for (int64_t label = 0; label < num_classes; ++label) {
+    const auto count = counts_K[label].item<int64_t>();
+    if (count >= 2) continue;
+    return absl::InvalidArgumentError(absl::StrCat("intra_fid: class ", label,
+                                                   " has ", count, " of ", what,
+                                                   ", it needs 2 or more"));
+  }
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const FeatureNet& net, const FeatureSide& images,
     const std::optional<FeatureSide>& reference,
@@ -226,6 +274,7 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     at::set_num_threads(1);
     const MetricSet& metrics = options.metrics;
     Computation computation(net, options);
+    GANDEM_RETURN_IF_ERROR(CheckNetwork(metrics, net));
     GANDEM_RETURN_IF_ERROR(computation.ReadFeatures(images, reference));
     if (metrics.frechet) {
       GANDEM_RETURN_IF_ERROR(computation.AddFrechet(*reference_moments));
@@ -248,14 +297,16 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
 
 void WarnOfFewImages(int64_t num_images, MetricCard& card) {
   const Metric& distance = card.metrics(0);
+  if (distance.predicted_bias() < kBiasThatMatters * distance.value()) return;
   for (const auto& [count, what] :
-       {std::pair(num_images, "the images"),
+       {std::pair(num_images, "what is judged"),
         std::pair(card.reference().num_images(), "the reference")}) {
     if (count == 0 || count >= kFewImages) continue;
     card.add_warnings(absl::StrFormat(
-        "%s of %d images of %s: below %d it depends on their number more than "
-        "on their quality; about %.3g of it is sampling bias",
-        distance.name(), count, what, kFewImages, distance.predicted_bias()));
+        "%s has only %d images, below %d: about %.3g of the %s %.4g is "
+        "sampling bias; compare it with figures of as many images only",
+        what, count, kFewImages, distance.predicted_bias(), distance.name(),
+        distance.value()));
   }
 }
 

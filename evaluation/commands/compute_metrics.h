@@ -17,6 +17,8 @@
 #include "absl/strings/string_view.h"
 #include "evaluation/features/feature_store.h"
 #include "evaluation/metrics/frechet_distance.h"
+#include "evaluation/metrics/kernel_distance.h"
+#include "evaluation/metrics/precision_recall.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "proto/evaluation.pb.h"
 
@@ -48,7 +50,23 @@ struct MetricOptions {
   int64_t splits = 10;      // of the inception score
   int64_t bootstrap = 20;   // replicates for the sd of the distance; 0: none
   int64_t num_classes = 0;  // of the labels
+  KernelDistanceOptions kernel = {};
+  PrecisionRecallOptions precision_recall = {};
 };
+
+// Whether the metrics can be computed of so many images, before hours go into
+// their features. `num_reference` 0: there are only statistics, or nothing.
+//   INVALID_ARGUMENT  lists what has too few.
+absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
+                            int64_t num_reference);
+// Whether they can be computed with this network.
+//   INVALID_ARGUMENT  an inception score of a network without classes.
+absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net);
+// Whether each class has the two images that a distance needs. `what` are the
+// images.
+//   INVALID_ARGUMENT  names the first class that has not.
+absl::Status CheckClasses(absl::string_view what, const at::Tensor& labels_N,
+                          int64_t num_classes);
 
 struct FeatureSide {
   const FeatureStore* store = nullptr;

@@ -5,13 +5,10 @@
 #include <memory>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
 #include "common/process/cores.h"
@@ -19,19 +16,17 @@
 #include "common/status.h"
 #include "common/version.h"
 #include "evaluation/commands/evaluation_reference.h"
+#include "evaluation/commands/extraction_progress.h"
+#include "evaluation/commands/subject_images.h"
 #include "evaluation/commands/work_folder.h"
 #include "evaluation/features/extract_features.h"
 #include "evaluation/images/image_set.h"
-#include "evaluation/images/resized_images.h"
 #include "evaluation/metrics/metrics_self_test.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "models/torch.h"
 
 namespace gandem {
 namespace {
-
-constexpr int64_t kDefaultGenerated = 50000;
-constexpr absl::Duration kEvaluationProgressInterval = absl::Seconds(2);
 
 absl::string_view CardBytesOf(const at::Tensor& labels_N) {
   return {static_cast<const char*>(labels_N.const_data_ptr()),
@@ -49,17 +44,21 @@ class EvaluateCommand {
   // What is judged, by what, with what; and that they fit.
   absl::Status OpenAll();
   absl::Status KeepSubject();
+  absl::StatusOr<Reference> OpenReference();
+  absl::Status OpenNetwork(const ImageSet& source, const Reference& reference);
+  // Without images.
+  FeatureJob NetworkJob() const;
+  MetricOptions OptionsOfMetrics() const {
+    return MetricOptionsOf(request_, metrics_, num_classes_);
+  }
   absl::Status ReadLabels(ImageSet& source);
-  // The subject's images, as large as the reference's if asked for.
-  absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubject(
-      const Reference& reference);
   std::string CardStem() const;
   int Workers(int64_t num_images) const;
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
   absl::Status WriteCard();
-  std::function<void(int64_t)> ProgressOf(absl::string_view what,
+  std::function<void(int64_t)> ProgressOf(const std::string& what,
                                           int64_t num_images) const;
   void Say(const std::string& line) const {
     if (request_.say) request_.say(line);
@@ -73,7 +72,8 @@ class EvaluateCommand {
   std::string network_path_;
   FeatureNet net_;
   int64_t num_images_ = 0;
-  at::Tensor labels_N_;  // where a metric needs them
+  int64_t num_reference_ = 0;  // 0: statistics, or no reference
+  at::Tensor labels_N_;        // where a metric needs them
   int64_t num_classes_ = 0;
   MetricCard card_;
   std::optional<WorkFolder> work_;
@@ -91,6 +91,7 @@ absl::Status EvaluateCommand::KeepSubject() {
         generated.standing_steps(), " ", generated.standing_batch());
   } else {
     GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
+    KeepShape(*source, subject_.images);
     GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());
     identity = card.sha256();
   }
@@ -118,58 +119,30 @@ absl::Status EvaluateCommand::ReadLabels(ImageSet& source) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::unique_ptr<ImageSet>> EvaluateCommand::OpenSubject(
-    const Reference& reference) {
-  if (request_.resize.empty()) return OpenImageSet(subject_.images);
-  if (!reference.images.has_value()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        reference.name,
-        " holds statistics, which do not tell the size of images: --resize "
-        "needs the images themselves as --reference"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const auto target, OpenImageSet(*reference.images));
-  GANDEM_ASSIGN_OR_RETURN(auto source, OpenImageSet(subject_.images));
-  const ImageShape from = source->shape();
-  const ImageShape to = target->shape();
-  if (from.height == to.height && from.width == to.width) return source;
-  ImagesSpec::Resize& resize = *subject_.images.mutable_resize();
-  resize.set_kernel(request_.resize);
-  resize.set_height(to.height);
-  resize.set_width(to.width);
-  return ResizeImages(std::move(source), resize);
+absl::StatusOr<Reference> EvaluateCommand::OpenReference() {
+  Reference reference;
+  if (!metrics_.needs_reference()) return reference;
+  GANDEM_ASSIGN_OR_RETURN(reference,
+                          FindReference(request_.reference, subject_));
+  if (!reference.images.has_value()) return reference;
+  GANDEM_ASSIGN_OR_RETURN(const auto images, OpenImageSet(*reference.images));
+  KeepShape(*images, *reference.images);
+  num_reference_ = images->size();
+  return reference;
 }
 
-absl::Status EvaluateCommand::OpenAll() {
-  GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
-  output_ = request_.output.empty() ? subject_.output : request_.output;
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(output_));
-  GANDEM_RETURN_IF_ERROR(KeepSubject());
-  Reference reference;
-  if (metrics_.needs_reference()) {
-    GANDEM_ASSIGN_OR_RETURN(reference,
-                            FindReference(request_.reference, subject_));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
-                          OpenSubject(reference));
-  num_images_ = request_.num.value_or(
-      std::min(source->size(), subject_.images.has_generated()
-                                   ? kDefaultGenerated
-                                   : EvaluateRequest::kMaxImages));
-  if (num_images_ > source->size() || num_images_ < 2) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(request_.subject.source, " holds ", source->size(),
-                     " images; --num ", num_images_, " cannot be had"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
-  card_.mutable_images()->set_name(subject_.name);
-  card_.mutable_images()->set_num_images(num_images_);
-  if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
+absl::Status EvaluateCommand::OpenNetwork(const ImageSet& source,
+                                          const Reference& reference) {
   GANDEM_ASSIGN_OR_RETURN(network_path_,
                           FindNetwork(request_.features, subject_, reference,
                                       [this](const auto& line) { Say(line); }));
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::unique_ptr<FeatureExtractor> extractor,
-      OpenFeatureExtractor(network_path_, {.image_shape = source->shape()}));
+  ExtractorOptions options = {.image_shape = source.shape()};
+  if (!request_.input_resize.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(options.resize,
+                            ParseInputResize(request_.input_resize));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
+                          OpenFeatureExtractor(network_path_, options));
   net_ = extractor->net();
   FeaturesCard& features = *card_.mutable_features();
   features.set_network(net_.name);
@@ -177,21 +150,58 @@ absl::Status EvaluateCommand::OpenAll() {
   features.set_dim(net_.feature_dim);
   features.set_num_classes(net_.num_classes);
   features.set_resize(net_.resize);
+  return CheckNetwork(metrics_, net_);
+}
+
+// What cannot be computed is found out here, before any feature is.
+absl::Status EvaluateCommand::OpenAll() {
+  GANDEM_ASSIGN_OR_RETURN(subject_, FindSubject(request_.subject));
+  output_ = request_.output.empty() ? subject_.output : request_.output;
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(output_));
+  GANDEM_RETURN_IF_ERROR(KeepSubject());
+  for (const std::string& skipped : subject_.skipped) {
+    card_.add_warnings(skipped);
+  }
+  GANDEM_ASSIGN_OR_RETURN(Reference reference, OpenReference());
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenSubjectImages(request_, reference, subject_));
+  GANDEM_ASSIGN_OR_RETURN(num_images_, NumToJudge(request_, subject_, *source));
+  GANDEM_RETURN_IF_ERROR(
+      CheckNumImages(OptionsOfMetrics(), num_images_, num_reference_));
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(), source->Describe());
+  card_.mutable_images()->set_name(subject_.name);
+  card_.mutable_images()->set_num_images(num_images_);
+  if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
+  GANDEM_RETURN_IF_ERROR(OpenNetwork(*source, reference));
   if (!metrics_.needs_reference()) return absl::OkStatus();
   GANDEM_ASSIGN_OR_RETURN(
-      reference_, EvaluationReference::Open(reference, net_, network_path_,
-                                            card_.images(), metrics_));
+      reference_, EvaluationReference::Open(
+                      reference, net_, NetworkJob(), card_.images(), metrics_,
+                      request_.resize == EvaluateRequest::kKeepSizes));
   *card_.mutable_reference() = reference_->card();
   for (const std::string& warning : reference_->warnings()) {
     card_.add_warnings(warning);
   }
-  return absl::OkStatus();
+  if (!metrics_.intra_class) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(
+      CheckClasses("what is judged", labels_N_, num_classes_));
+  return CheckClasses("the reference", reference_->labels_N(), num_classes_);
+}
+
+FeatureJob EvaluateCommand::NetworkJob() const {
+  FeatureJob job;
+  job.set_network(network_path_);
+  job.set_network_sha256(net_.sha256);
+  job.set_input_resize(request_.input_resize);
+  return job;
 }
 
 std::string EvaluateCommand::CardStem() const {
   std::string all = absl::StrCat(
       MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
-      request_.bootstrap, " ", card_.images().sha256(), " ",
+      request_.bootstrap, " ", request_.kernel.num_subsets, " ",
+      request_.kernel.subset_rows, " ", request_.kernel.degree, " ",
+      request_.neighbors.value_or(0), " ", card_.images().sha256(), " ",
       card_.reference().sha256(), " ", card_.reference().num_images(), " ",
       net_.sha256, " ", net_.resize);
   if (metrics_.intra_class) {
@@ -204,26 +214,10 @@ std::string EvaluateCommand::CardStem() const {
 }
 
 std::function<void(int64_t)> EvaluateCommand::ProgressOf(
-    absl::string_view what, int64_t num_images) const {
-  // Images that were there before say nothing about the speed.
-  return [this, num_images, what = std::string(what), first = int64_t{-1},
-          first_time = absl::Time(),
-          last_said = absl::Now()](int64_t present) mutable {
-    const absl::Time now = absl::Now();
-    if (first < 0) {
-      first = present;
-      first_time = now;
-    }
-    if (present < num_images && now - last_said < kEvaluationProgressInterval) {
-      return;
-    }
-    last_said = now;
-    const double seconds = absl::ToDoubleSeconds(now - first_time);
-    const double rate =
-        seconds > 0 ? static_cast<double>(present - first) / seconds : 0;
-    Say(absl::StrFormat("features of %s: %d/%d images | %.0f images/s", what,
-                        present, num_images, rate));
-  };
+    const std::string& what, int64_t num_images) const {
+  const auto progress =
+      std::make_shared<ExtractionProgress>(what, num_images, request_.say);
+  return [progress](int64_t present) { progress->Add(present, absl::Now()); };
 }
 
 // Unless asked for: one a core, if it has enough to do for its start to pay.
@@ -238,13 +232,12 @@ int EvaluateCommand::Workers(int64_t num_images) const {
 }
 
 absl::Status EvaluateCommand::Extract() {
-  FeatureJob job;
+  FeatureJob job = NetworkJob();
   *job.mutable_images() = subject_.images;
-  job.set_network(network_path_);
-  job.set_network_sha256(net_.sha256);
-  // Features of another network, or of resized images, go to another folder.
+  // Features of another network, of resized images or of some of them go to
+  // another folder.
   std::string folder = work_->path() + "/" + NetworkKey(net_);
-  if (subject_.images.has_resize()) {
+  if (subject_.images.has_resize() || subject_.images.has_subset()) {
     absl::StrAppend(&folder, "-", ShortKey(card_.images().sha256()));
   }
   GANDEM_ASSIGN_OR_RETURN(images_, FeatureStore::Create(folder, job));
@@ -256,6 +249,7 @@ absl::Status EvaluateCommand::Extract() {
   return ExtractFeatures(*images_,
                          {.num_images = num_images_,
                           .workers = Workers(num_images_),
+                          .side = "the images to judge",
                           .progress = ProgressOf("the images", num_images_)});
 }
 
@@ -266,16 +260,13 @@ absl::Status EvaluateCommand::Compute() {
   if (metrics_.frechet) {
     GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
   }
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<Metric> metrics,
-                          ComputeMetrics(net_,
-                                         {.store = &*images_,
-                                          .num_images = num_images_,
-                                          .labels_N = labels_N_},
-                                         reference, moments,
-                                         {.metrics = metrics_,
-                                          .splits = request_.splits,
-                                          .bootstrap = request_.bootstrap,
-                                          .num_classes = num_classes_}));
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::vector<Metric> metrics,
+      ComputeMetrics(net_,
+                     {.store = &*images_,
+                      .num_images = num_images_,
+                      .labels_N = labels_N_},
+                     reference, moments, OptionsOfMetrics()));
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
   if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
   if (metrics_.intra_class) {
@@ -287,6 +278,8 @@ absl::Status EvaluateCommand::Compute() {
 absl::Status EvaluateCommand::SaveStatistics() {
   const std::string& path = request_.save_statistics;
   if (path.empty()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(const StatisticsFormat format,
+                          StatisticsFormatOf(path));
   GANDEM_ASSIGN_OR_RETURN(Moments moments,
                           ReadMoments(*images_, net_, num_images_));
   return WriteStatistics(path,
@@ -297,9 +290,7 @@ absl::Status EvaluateCommand::SaveStatistics() {
                           .reference_name = card_.images().name(),
                           .reference_split = card_.images().split(),
                           .reference_hash = card_.images().sha256()},
-                         absl::EndsWith(path, ".npz")
-                             ? StatisticsFormat::kPytorchFid
-                             : StatisticsFormat::kSafetensors);
+                         format);
 }
 
 absl::Status EvaluateCommand::WriteCard() {
@@ -318,6 +309,9 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   at::set_num_threads(1);
   GANDEM_RETURN_IF_ERROR(CheckEvaluateRequest(request_));
   GANDEM_ASSIGN_OR_RETURN(metrics_, ParseMetrics(request_.metrics));
+  if (!request_.save_statistics.empty()) {
+    GANDEM_RETURN_IF_ERROR(CheckStatisticsPath(request_.save_statistics));
+  }
   GANDEM_RETURN_IF_ERROR(MetricsSelfTest());
   const absl::Status opened = OpenAll();
   if (!opened.ok()) {
@@ -326,6 +320,7 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
     return opened;
   }
   EvaluateReport report;
+  report.skipped = subject_.skipped;
   report.path = CardStem() + ".textproto";
   const absl::StatusOr<MetricCard> there = ReadMetricCard(report.path);
   report.was_there = there.ok();
@@ -344,31 +339,6 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
 }
 
 }  // namespace
-
-absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
-  Faults faults("evaluate");
-  const absl::StatusOr<MetricSet> metrics = ParseMetrics(request.metrics);
-  if (!metrics.ok()) faults.Add(std::string(metrics.status().message()));
-  if (!request.resize.empty()) {
-    const absl::Status kernel = CheckResizeKernel(request.resize);
-    if (!kernel.ok()) faults.Add(std::string(kernel.message()));
-    if (metrics.ok() && !metrics->needs_reference()) {
-      faults.Add("resize needs a metric that compares with a reference");
-    }
-  }
-  if (request.num.has_value()) {
-    faults.CheckRange("num", *request.num, 2, EvaluateRequest::kMaxImages);
-  }
-  faults.CheckRange("splits", request.splits, 1, 1000);
-  if (request.workers.has_value()) {
-    faults.CheckRange("workers", *request.workers, 1,
-                      EvaluateRequest::kMaxWorkers);
-  }
-  if (request.bootstrap != 0) {
-    faults.CheckRange("bootstrap", request.bootstrap, 2, 10000);
-  }
-  return faults.ToStatus();
-}
 
 absl::StatusOr<EvaluateReport> RunEvaluateCommand(
     const EvaluateRequest& request) {

@@ -56,16 +56,20 @@ std::optional<std::string> FindKept(const std::string& output, int64_t step) {
   return std::nullopt;
 }
 
-absl::StatusOr<std::string> CheckpointOfRun(const std::string& run_dir,
-                                            const std::string& output,
-                                            std::optional<int64_t> step) {
-  const absl::StatusOr<FoundCheckpoint> found = FindCheckpoint(run_dir, step);
-  if (found.ok()) return found->path;
+absl::StatusOr<FoundCheckpoint> CheckpointOfRun(const std::string& run_dir,
+                                                const std::string& output,
+                                                std::optional<int64_t> step) {
+  absl::StatusOr<FoundCheckpoint> found = FindCheckpoint(run_dir, step);
   if (absl::IsNotFound(found.status()) && step.has_value()) {
     const std::optional<std::string> kept = FindKept(output, *step);
-    if (kept.has_value()) return *kept;
+    if (kept.has_value()) {
+      return FoundCheckpoint{.path = *kept,
+                             .step = *step,
+                             .manifest = {},
+                             .skipped_with_reason = {}};
+    }
   }
-  return found.status();
+  return found;
 }
 
 // The run that a checkpoint lies in: RUN/checkpoints/step-N, or one that was
@@ -106,11 +110,34 @@ absl::StatusOr<Subject> SubjectOfCheckpoint(const SubjectRequest& request,
   return subject;
 }
 
+// Statistics rather than images: ours, or an .npz with one of the two sets of
+// arrays.
+bool HoldsStatistics(const std::string& path) {
+  if (absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".pkl")) {
+    return true;
+  }
+  if (!LooksLikeZip(path)) return false;
+  const auto reader = NpzReader::Open(path);
+  return reader.ok() && (reader->Has("mu") || reader->Has("raw_mean"));
+}
+
+// Of several shards, "data-{000000..000009}.tar", none has the name.
+bool IsMissing(const std::string& source) {
+  return !IsUrl(source) && !absl::StrContains(source, "{") &&
+         !PathExists(source);
+}
+
 absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
                                        const std::string& source) {
-  if (!IsUrl(source) && !PathExists(source)) {
+  if (IsMissing(source)) {
     return absl::NotFoundError(
         absl::StrCat("'", source, "': no such file or folder"));
+  }
+  if (HoldsStatistics(source)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", source,
+        "' holds statistics and no images: give it as --reference, and the "
+        "images as SOURCE; a Frechet distance is the same both ways round"));
   }
   if (request.checkpoint.has_value() || request.seed.has_value() ||
       request.noise.truncation != 0 || request.noise.scale != 1 ||
@@ -121,22 +148,16 @@ absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
         "--standing_steps and --device are for runs and checkpoints"));
   }
   Subject subject;
-  subject.images.set_files(source);
+  if (absl::EndsWith(source, ".textproto")) {
+    GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset, FindDataset(source));
+    *subject.images.mutable_dataset() = dataset.data;
+  } else {
+    subject.images.set_files(source);
+  }
   subject.output = "evaluation";
   subject.stem = BaseName(source);
   subject.name = source;
   return subject;
-}
-
-// Statistics rather than images: ours, or an .npz with one of the two sets of
-// arrays.
-bool HoldsStatistics(const std::string& path) {
-  if (absl::EndsWith(path, ".safetensors") || absl::EndsWith(path, ".pkl")) {
-    return true;
-  }
-  if (!LooksLikeZip(path)) return false;
-  const auto reader = NpzReader::Open(path);
-  return reader.ok() && (reader->Has("mu") || reader->Has("raw_mean"));
 }
 
 }  // namespace
@@ -152,9 +173,16 @@ absl::StatusOr<Subject> FindSubject(const SubjectRequest& request) {
   }
   if (IsRun(source)) {
     GANDEM_ASSIGN_OR_RETURN(
-        const std::string checkpoint,
+        const FoundCheckpoint found,
         CheckpointOfRun(source, source + "/evaluation", request.checkpoint));
-    return SubjectOfCheckpoint(request, checkpoint, source);
+    GANDEM_ASSIGN_OR_RETURN(Subject subject,
+                            SubjectOfCheckpoint(request, found.path, source));
+    for (const std::string& skipped : found.skipped_with_reason) {
+      subject.skipped.push_back(
+          absl::StrCat("a newer checkpoint is damaged, and that of step ",
+                       found.step, " is judged: ", skipped));
+    }
+    return subject;
   }
   if (!IsCheckpoint(source)) return SubjectOfFiles(request, source);
   if (request.checkpoint.has_value()) {
@@ -170,8 +198,8 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
   if (text.empty()) {
     if (!subject.images.has_generated()) {
       return absl::InvalidArgumentError(
-          "images of files need a --reference: a dataset (recipe or folder of "
-          "IDX files), a statistics file or other images");
+          "images of files need a --reference: other images (a folder, an "
+          "archive, Parquet ...), a recipe, or a statistics file");
     }
     const std::string config =
         subject.images.generated().checkpoint() + kConfigName;
@@ -181,7 +209,7 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
     return reference;
   }
   reference.name = text;
-  if (!IsUrl(text) && !PathExists(text)) {
+  if (IsMissing(text)) {
     return absl::NotFoundError(
         absl::StrCat("--reference '", text, "': no such file or folder"));
   }

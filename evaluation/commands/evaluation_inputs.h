@@ -12,6 +12,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "evaluation/images/sample_noise.h"
@@ -41,6 +42,8 @@ struct Subject {
   std::string manifest;
   std::string stem;  // of the card's name: "step-000000500"
   std::string name;  // of the run, the checkpoint or the files
+  // Newer checkpoints that are damaged, and why: another step is judged.
+  std::vector<std::string> skipped = {};
 };
 
 //   NOT_FOUND            no such folder or file; no (such) checkpoint.

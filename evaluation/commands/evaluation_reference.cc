@@ -16,9 +16,16 @@ namespace {
 
 constexpr size_t kKeyDigits = 12;
 
+// Features that were made when files were read by other rules (gamma, alpha)
+// are not found any more.
+constexpr char kReading[] = " plain";
+
 std::string SizeText(const ImagesCard& images) {
-  return absl::StrCat(images.height(), " x ", images.width(),
-                      images.channels() == 1 ? " gray" : " RGB");
+  return absl::StrCat(
+      images.height() == 0
+          ? "of several sizes,"
+          : absl::StrCat(images.height(), " x ", images.width()),
+      images.channels() == 1 ? " gray" : " RGB");
 }
 
 std::string ShortHash(const std::string& sha256) {
@@ -34,17 +41,17 @@ std::string ShortKey(absl::string_view text) {
 }
 
 std::string NetworkKey(const FeatureNet& net) {
-  return ShortKey(absl::StrCat(net.sha256, " ", net.resize));
+  return ShortKey(absl::StrCat(net.sha256, " ", net.resize, kReading));
 }
 
 absl::StatusOr<EvaluationReference> EvaluationReference::Open(
-    const Reference& reference, const FeatureNet& net,
-    const std::string& network, const ImagesCard& images,
-    const MetricSet& metrics) {
-  EvaluationReference result(net, network);
-  GANDEM_RETURN_IF_ERROR(reference.statistics.has_value()
-                             ? result.UseStatistics(reference, metrics)
-                             : result.UseImages(reference, images, metrics));
+    const Reference& reference, const FeatureNet& net, const FeatureJob& job,
+    const ImagesCard& images, const MetricSet& metrics, bool any_size) {
+  EvaluationReference result(net, job);
+  GANDEM_RETURN_IF_ERROR(
+      reference.statistics.has_value()
+          ? result.UseStatistics(reference, metrics)
+          : result.UseImages(reference, images, metrics, any_size));
   return result;
 }
 
@@ -67,9 +74,10 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
         "network"));
   }
   if (!statistics.resize.empty() && statistics.resize != net_.resize) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, " was made with the resize '", statistics.resize,
-        "', the features with '", net_.resize, "': they must agree"));
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, " was made with the resize '", statistics.resize,
+                     "', the features with '", net_.resize,
+                     "': they must agree (--input_resize)"));
   }
   if (statistics.moments.dim() != net_.feature_dim) {
     return absl::InvalidArgumentError(
@@ -77,13 +85,7 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
                      " numbers, ", net_.name, " gives ", net_.feature_dim,
                      ": they are of different networks"));
   }
-  if (statistics.net_sha256.empty()) {
-    warnings_.push_back(absl::StrCat(
-        name,
-        " does not say which network it was made with: make sure that "
-        "it was ",
-        net_.name));
-  }
+  WarnOfAssumptions(name, statistics);
   card_.set_kind("statistics");
   card_.set_name(statistics.reference_name.empty() ? name
                                                    : statistics.reference_name);
@@ -94,20 +96,41 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
   return absl::OkStatus();
 }
 
+void EvaluationReference::WarnOfAssumptions(
+    const std::string& name, const FeatureStatistics& statistics) {
+  if (statistics.net_sha256.empty()) {
+    warnings_.push_back(absl::StrCat(
+        name,
+        " does not say which network it was made with; it is assumed to be ",
+        net_.name));
+  }
+  if (statistics.resize.empty()) {
+    warnings_.push_back(absl::StrCat(
+        name,
+        " does not say how its images were resized; it is assumed to be '",
+        net_.resize,
+        "', as those that are judged. Statistics of pytorch-fid need "
+        "--input_resize pytorch_fid, those of clean-fid --input_resize clean"));
+  }
+}
+
 absl::Status EvaluationReference::UseImages(const Reference& reference,
                                             const ImagesCard& images,
-                                            const MetricSet& metrics) {
+                                            const MetricSet& metrics,
+                                            bool any_size) {
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
                           OpenImageSet(*reference.images));
   GANDEM_ASSIGN_OR_RETURN(card_, source->Describe());
   card_.set_name(reference.name);
   card_.set_num_images(source->size());
-  if (SizeText(card_) != SizeText(images)) {
+  const bool several = card_.height() == 0 || images.height() == 0;
+  if (!any_size && !several && SizeText(card_) != SizeText(images)) {
     return absl::InvalidArgumentError(absl::StrCat(
         "the images are ", SizeText(images), ", those of the reference ",
         reference.name, " are ", SizeText(card_),
-        ": sizes and channels must agree (--resize brings images "
-        "to the size of the reference)"));
+        ": sizes and channels must agree. --resize brings images to the size "
+        "of the reference; with --resize none they keep theirs until the "
+        "network resizes them, as pytorch-fid and torch-fidelity do"));
   }
   if (metrics.intra_class) {
     absl::StatusOr<at::Tensor> labels =
@@ -118,16 +141,13 @@ absl::Status EvaluationReference::UseImages(const Reference& reference,
     }
     labels_N_ = *std::move(labels);
   }
-  FeatureJob job;
-  *job.mutable_images() = *reference.images;
-  job.set_network(network_);
-  job.set_network_sha256(net_.sha256);
+  *job_.mutable_images() = *reference.images;
   GANDEM_ASSIGN_OR_RETURN(
       store_,
       FeatureStore::Create(
           absl::StrCat(DefaultFeatureCache(), "/reference/",
                        ShortHash(card_.sha256()), "-", NetworkKey(net_)),
-          job));
+          job_));
   return absl::OkStatus();
 }
 
@@ -136,6 +156,7 @@ absl::Status EvaluationReference::Extract(
   if (!store_.has_value()) return absl::OkStatus();
   return ExtractFeatures(*store_, {.num_images = card_.num_images(),
                                    .workers = workers,
+                                   .side = "the reference",
                                    .progress = progress});
 }
 

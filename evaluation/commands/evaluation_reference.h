@@ -24,15 +24,15 @@ namespace gandem {
 
 class EvaluationReference {
  public:
-  // `network` is the file of `net`; `images` are what will be compared.
-  //   INVALID_ARGUMENT  sizes or channels differ, the statistics are of another
-  //                     network, or the metrics need more than statistics, or
-  //                     labels where there are none.
-  static absl::StatusOr<EvaluationReference> Open(const Reference& reference,
-                                                  const FeatureNet& net,
-                                                  const std::string& network,
-                                                  const ImagesCard& images,
-                                                  const MetricSet& metrics);
+  // `job` has the network of `net`, for images of its own; `images` are what
+  // will be compared.
+  //   INVALID_ARGUMENT  sizes or channels differ though `any_size` is not set,
+  //                     the statistics are of another network, or the metrics
+  //                     need more than statistics, or labels where there are
+  //                     none.
+  static absl::StatusOr<EvaluationReference> Open(
+      const Reference& reference, const FeatureNet& net, const FeatureJob& job,
+      const ImagesCard& images, const MetricSet& metrics, bool any_size);
 
   const ImagesCard& card() const { return card_; }
   const std::vector<std::string>& warnings() const { return warnings_; }
@@ -49,15 +49,17 @@ class EvaluationReference {
   absl::StatusOr<Moments> ReadMomentsOnce() const;
 
  private:
-  EvaluationReference(const FeatureNet& net, std::string network)
-      : net_(net), network_(std::move(network)) {}
+  EvaluationReference(const FeatureNet& net, FeatureJob job)
+      : net_(net), job_(std::move(job)) {}
   absl::Status UseStatistics(const Reference& reference,
                              const MetricSet& metrics);
   absl::Status UseImages(const Reference& reference, const ImagesCard& images,
-                         const MetricSet& metrics);
+                         const MetricSet& metrics, bool any_size);
+  void WarnOfAssumptions(const std::string& name,
+                         const FeatureStatistics& statistics);
 
   FeatureNet net_;
-  std::string network_;
+  FeatureJob job_;
   ImagesCard card_;
   std::vector<std::string> warnings_;
   std::optional<Moments> statistics_;
@@ -65,7 +67,8 @@ class EvaluationReference {
   at::Tensor labels_N_;
 };
 
-// The folder's name for features of one network: its file and resize.
+// The folder's name for features of one network: its file, resize and how
+// images are read.
 std::string NetworkKey(const FeatureNet& net);
 
 // The first digits of the SHA-256, enough for names.

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/extract_features.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/child_process.h"
@@ -40,11 +44,13 @@ absl::StatusOr<Features> ExtractSlice(ImageSet& source,
   std::vector<at::Tensor> logits;
   for (int64_t first = slice.first; first < slice.end(); first += kChunkRows) {
     GANDEM_ASSIGN_OR_RETURN(
-        const at::Tensor images_NCHW,
-        source.Read({.first = first,
-                     .count = std::min(kChunkRows, slice.end() - first)}));
+        const std::vector<at::Tensor> images,
+        source.ReadEach({.first = first,
+                         .count = std::min(kChunkRows, slice.end() - first)}));
     GANDEM_ASSIGN_OR_RETURN(const Features part,
-                            extractor.Extract(images_NCHW));
+                            extractor.ExtractEach(images, [&](int64_t place) {
+                              return source.NameOf(first + place);
+                            }));
     features.push_back(part.features_ND);
     if (part.logits_NK.defined()) logits.push_back(part.logits_NK);
   }
@@ -53,15 +59,28 @@ absl::StatusOr<Features> ExtractSlice(ImageSet& source,
   return all;
 }
 
+std::string WorkerLog(const FeatureStore& store, int index) {
+  return absl::StrCat(store.folder(), "/worker-", getpid(), "-", index, ".log");
+}
+
 // The child processes of one job.
 class Workers {
  public:
   Workers(const FeatureStore& store, const ExtractOptions& options)
       : store_(store), options_(options), cores_(AllowedCores()) {}
+  // The folder of a reference is for others, too.
+  ~Workers() {
+    children_.clear();
+    RemoveAll(store_.job_path()).IgnoreError();
+    for (int i = 0; i < options_.workers; ++i) {
+      RemoveAll(WorkerLog(store_, i)).IgnoreError();
+    }
+  }
 
   absl::Status Start() {
     GANDEM_ASSIGN_OR_RETURN(binary_, BinaryFolder());
     binary_ += "/evaluation_job";
+    GANDEM_RETURN_IF_ERROR(store_.WriteJob());
     for (int i = 0; i < options_.workers; ++i) {
       GANDEM_RETURN_IF_ERROR(StartOne(i));
     }
@@ -89,11 +108,11 @@ class Workers {
       cores = {cores_[index]};
     }
     auto child = ChildProcess::Start(
-        {.arguments = {binary_, "extract", store_.folder(), "--num",
+        {.arguments = {binary_, "extract", store_.job_path(), "--num",
                        absl::StrCat(options_.num_images), "--worker",
                        absl::StrCat(index), "--workers",
                        absl::StrCat(options_.workers)},
-         .log_path = absl::StrCat(store_.folder(), "/worker-", index, ".log"),
+         .log_path = WorkerLog(store_, index),
          .cores = std::move(cores)});
     GANDEM_RETURN_IF_ERROR(child);
     children_.resize(static_cast<size_t>(options_.workers));
@@ -102,15 +121,24 @@ class Workers {
   }
 
   // Only a worker that a signal ended is started again: what failed by itself
-  // would fail again.
+  // would fail again, and its last line says why.
   absl::Status OnEnd(int index, const ProcessEnd& end) {
-    const std::string tail = children_[index]->LogTail(kTailLines);
+    const auto tail_of = [&](int lines) {
+      const std::string text = children_[index]->LogTail(lines);
+      return std::string(absl::StripAsciiWhitespace(text));
+    };
+    const std::string last_line = tail_of(1);
+    const std::string tail = tail_of(kTailLines);
     const std::string text =
         absl::StrCat("evaluation worker ", index, " ", end.description,
                      tail.empty() ? "" : ": ", tail);
     children_[index].reset();
     if (end.exit_code == kExitOk) return absl::OkStatus();
-    if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(text);
+    const std::string& why = last_line.empty() ? text : last_line;
+    if (end.exit_code == kExitUsage) return absl::InvalidArgumentError(why);
+    if (end.exit_code == kExitResumable) {
+      return absl::ResourceExhaustedError(why);
+    }
     if (end.exit_code <= 128) return absl::InternalError(text);
     if (++restarts_ > kRestarts) {
       return absl::AbortedError(absl::StrCat(
@@ -157,9 +185,10 @@ absl::Status ExtractInChildren(const FeatureStore& store,
       if (options.progress) options.progress(present);
     }
     if (now - last_change > kStandstill) {
-      return absl::AbortedError(absl::StrCat(
-          "the evaluation's workers stand still; see ", store.folder(),
-          "/worker-0.log. What is computed stays"));
+      return absl::AbortedError(
+          "the evaluation's workers stand still: the disk or the network that "
+          "the images are on? What is computed stays, the same command goes on "
+          "from there");
     }
     absl::SleepFor(kPollInterval);
   }
@@ -185,9 +214,13 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
   const FeatureJob& job = store.job();
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
                           OpenImageSet(job.images()));
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::unique_ptr<FeatureExtractor> extractor,
-      OpenFeatureExtractor(job.network(), {.image_shape = source->shape()}));
+  ExtractorOptions opened = {.image_shape = source->shape()};
+  if (!job.input_resize().empty()) {
+    GANDEM_ASSIGN_OR_RETURN(opened.resize,
+                            ParseInputResize(job.input_resize()));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
+                          OpenFeatureExtractor(job.network(), opened));
   if (extractor->net().sha256 != job.network_sha256()) {
     return absl::FailedPreconditionError(absl::StrCat(
         job.network(), " changed while the evaluation ran: start it again"));
@@ -204,8 +237,10 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
   });
 }
 
-absl::Status ExtractFeatures(const FeatureStore& store,
-                             const ExtractOptions& options) {
+namespace {
+
+absl::Status ExtractMissing(const FeatureStore& store,
+                            const ExtractOptions& options) {
   const auto missing =
       static_cast<int>(store.Missing(options.num_images).size());
   if (missing == 0) return absl::OkStatus();
@@ -221,6 +256,14 @@ absl::Status ExtractFeatures(const FeatureStore& store,
                         present += slice.count;
                         if (options.progress) options.progress(present);
                       });
+}
+
+}  // namespace
+
+absl::Status ExtractFeatures(const FeatureStore& store,
+                             const ExtractOptions& options) {
+  const absl::Status done = ExtractMissing(store, options);
+  return options.side.empty() ? done : Annotate(done, options.side);
 }
 
 }  // namespace gandem

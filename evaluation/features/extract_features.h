@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "absl/status/status.h"
 #include "evaluation/features/feature_store.h"
@@ -26,13 +27,18 @@ struct ExtractOptions {
   // Above 1: that many child processes at most; each is pinned to one of this
   // process's cores where there are enough.
   int workers = 1;
+  // Where they come from, for messages: "the reference".
+  std::string side = {};
   // How many images there are features of; called now and then.
   std::function<void(int64_t num_images)> progress = {};
 };
 
 // Returns when all slices are there. A worker that is killed is started again;
 // one that fails ends the others.
-//   the worker's error  the source or the network cannot be opened or used.
+//   the worker's error  the source or the network cannot be opened or used;
+//                       an image makes NaN: names it.
+//   RESOURCE_EXHAUSTED  a full disk, or too little memory; what is computed
+//                       stays, and nothing else.
 //   ABORTED             workers were killed again and again, or stood still;
 //                       what they computed stays.
 absl::Status ExtractFeatures(const FeatureStore& store,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/features/feature_extractor.h"
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/safetensors.h"
@@ -38,7 +40,7 @@ absl::Status CheckImages(const at::Tensor& images_NCHW) {
 absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
                                        const FeatureNet& net,
                                        const at::Tensor& output, int64_t rows,
-                                       int64_t columns) {
+                                       int64_t columns, ImageNames name_of) {
   if (!output.defined() || !output.is_floating_point() || output.dim() != 2 ||
       output.size(0) != rows || output.size(1) != columns) {
     return absl::FailedPreconditionError(absl::StrCat(
@@ -51,9 +53,11 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
   if (bad_N.any().item<bool>()) {
     return absl::DataLossError(absl::StrCat(
         net.name, " returned NaN or infinite ", what, " for ",
-        bad_N.sum().item<int64_t>(), " of ", rows, " images, image ",
-        bad_N.nonzero()[0].item<int64_t>(),
-        " first: is its file damaged, or does it want other images?"));
+        bad_N.sum().item<int64_t>(), " of ", rows,
+        " images that it saw "
+        "together, first for ",
+        name_of(bad_N.nonzero()[0].item<int64_t>()),
+        ": is the network's file damaged, or does it want other images?"));
   }
   return result;
 }
@@ -63,6 +67,15 @@ bool IsSafetensors(absl::string_view prefix) {
   return prefix.size() > 8 && prefix[8] == '{';
 }
 
+absl::Status CheckNoResize(absl::string_view what,
+                           const ExtractorOptions& options) {
+  if (!options.resize.has_value()) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      what,
+      " resizes its images itself, or not at all: --input_resize is for "
+      "weights of the FID Inception"));
+}
+
 // By the first bytes, not by the name: published files have all kinds of names.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
     const std::string& path, const ExtractorOptions& options) {
@@ -70,7 +83,10 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
   GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
   if (IsZip(prefix)) {
     GANDEM_ASSIGN_OR_RETURN(const bool is_script, HoldsTorchScript(path));
-    if (is_script) return OpenTorchScriptExtractor(path, sha256, options);
+    if (is_script) {
+      GANDEM_RETURN_IF_ERROR(CheckNoResize("TorchScript", options));
+      return OpenTorchScriptExtractor(path, sha256, options);
+    }
   }
   std::vector<NamedTensor> tensors;
   if (IsZip(prefix) || IsPickleStream(prefix)) {
@@ -82,9 +98,16 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
         "neither TorchScript, nor a state dict that torch.save() has written, "
         "nor safetensors");
   }
-  return HoldsClassifier(tensors)
-             ? MakeClassifierExtractor(std::move(tensors), sha256, options)
-             : MakeInceptionExtractor(std::move(tensors), sha256, options);
+  if (!HoldsClassifier(tensors)) {
+    return MakeInceptionExtractor(std::move(tensors), sha256, options);
+  }
+  GANDEM_RETURN_IF_ERROR(CheckNoResize("a classifier", options));
+  if (options.image_shape.height == 0) {
+    return absl::InvalidArgumentError(
+        "a classifier takes images of one size, and these are of several: "
+        "--resize brings them to that of the reference");
+  }
+  return MakeClassifierExtractor(std::move(tensors), sha256, options);
 }
 
 }  // namespace
@@ -93,8 +116,12 @@ std::string DistanceName(const FeatureNet& net) {
   return net.is_inception ? "FID" : absl::StrCat("FD(", net.name, ")");
 }
 
+std::string FeatureExtractor::NumberOf(int64_t place) {
+  return absl::StrCat("image ", place);
+}
+
 absl::StatusOr<Features> FeatureExtractor::Extract(
-    const at::Tensor& images_NCHW) {
+    const at::Tensor& images_NCHW, ImageNames name_of) {
   return CatchTorchOr([&]() -> absl::StatusOr<Features> {
     const torch::NoGradGuard no_grad;
     GANDEM_RETURN_IF_ERROR(CheckImages(images_NCHW));
@@ -103,20 +130,46 @@ absl::StatusOr<Features> FeatureExtractor::Extract(
     Features result;
     GANDEM_ASSIGN_OR_RETURN(result.features_ND,
                             CheckOutput("features", net(), raw.features_ND,
-                                        rows, net().feature_dim));
+                                        rows, net().feature_dim, name_of));
     if (net().num_classes > 0) {
-      GANDEM_ASSIGN_OR_RETURN(
-          result.logits_NK,
-          CheckOutput("logits", net(), raw.logits_NK, rows, net().num_classes));
+      GANDEM_ASSIGN_OR_RETURN(result.logits_NK,
+                              CheckOutput("logits", net(), raw.logits_NK, rows,
+                                          net().num_classes, name_of));
     }
     return result;
+  });
+}
+
+absl::StatusOr<Features> FeatureExtractor::ExtractEach(
+    const std::vector<at::Tensor>& images, ImageNames name_of) {
+  const auto same_size = [&](const at::Tensor& image) {
+    return image.sizes() == images.front().sizes();
+  };
+  if (!images.empty() && std::ranges::all_of(images, same_size)) {
+    return Extract(at::cat(images), name_of);
+  }
+  std::vector<at::Tensor> features;
+  std::vector<at::Tensor> logits;
+  for (size_t i = 0; i < images.size(); ++i) {
+    GANDEM_ASSIGN_OR_RETURN(Features one, Extract(images[i], [&](int64_t) {
+                              return name_of(static_cast<int64_t>(i));
+                            }));
+    features.push_back(std::move(one.features_ND));
+    if (one.logits_NK.defined()) logits.push_back(std::move(one.logits_NK));
+  }
+  return CatchTorchOr([&]() -> absl::StatusOr<Features> {
+    return Features{
+        .features_ND = at::cat(features),
+        .logits_NK = logits.empty() ? at::Tensor() : at::cat(logits)};
   });
 }
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
     const std::string& path, const ExtractorOptions& options) {
   const auto& [channels, height, width] = options.image_shape;
-  if ((channels != 1 && channels != 3) || height < 1 || width < 1) {
+  const bool several = height == 0 && width == 0;
+  if ((channels != 1 && channels != 3) ||
+      (!several && (height < 1 || width < 1))) {
     return absl::InvalidArgumentError(
         absl::StrCat("features need gray or RGB images, not such of ", channels,
                      " x ", height, " x ", width));

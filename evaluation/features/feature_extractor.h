@@ -18,12 +18,16 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/image_shape.h"
+#include "evaluation/features/inception_input.h"
 
 namespace gandem {
 
@@ -47,21 +51,16 @@ struct Features {
   at::Tensor logits_NK = {};
 };
 
-// How the Inception's input of 299 x 299 pixels is made.
-enum class ResizeKernel {
-  // TensorFlow 1's bilinear: pixel i of the output is at i * in / out. That is
-  // what the FID of the papers, torch-fidelity and the TorchScript file use.
-  kTf1Bilinear,
-  // Pixel centers at half-integer positions: what pytorch-fid does.
-  kHalfPixelBilinear,
+struct ExtractorOptions {
+  // The shape of the images that Extract() will get; height and width are 0
+  // where it will get several.
+  ImageShape image_shape = {.channels = 3, .height = 299, .width = 299};
+  // Of inception_input.h, for weights of the FID Inception; not set: kTf1.
+  std::optional<InputResize> resize = {};
 };
 
-struct ExtractorOptions {
-  // The shape of the images that Extract() will get.
-  ImageShape image_shape = {.channels = 3, .height = 299, .width = 299};
-  // For weights of the FID Inception only.
-  ResizeKernel resize = ResizeKernel::kTf1Bilinear;
-};
+// What the image of this place is called, for messages.
+using ImageNames = absl::FunctionRef<std::string(int64_t place)>;
 
 class FeatureExtractor {
  public:
@@ -77,7 +76,15 @@ class FeatureExtractor {
   //                        does not take.
   //   FAILED_PRECONDITION  the network returned another shape than net() says.
   //   DATA_LOSS            it returned NaN or infinity; names the first image.
-  absl::StatusOr<Features> Extract(const at::Tensor& images_NCHW);
+  absl::StatusOr<Features> Extract(const at::Tensor& images_NCHW,
+                                   ImageNames name_of = &NumberOf);
+  // The same of images [1, C, H, W]. Those of one size are one batch, others
+  // are seen one by one.
+  absl::StatusOr<Features> ExtractEach(const std::vector<at::Tensor>& images,
+                                       ImageNames name_of = &NumberOf);
+
+  // "image 7"
+  static std::string NumberOf(int64_t place);
 
  protected:
   explicit FeatureExtractor(FeatureNet net = {}) : net_(std::move(net)) {}
@@ -91,7 +98,8 @@ class FeatureExtractor {
 // Tells the kind by the file's content.
 //   NOT_FOUND ...     the file cannot be read.
 //   INVALID_ARGUMENT  it is none of the three, or the network does not take
-//                     images of options.image_shape.
+//                     images of options.image_shape; a resize for a network
+//                     that has its own.
 //   DATA_LOSS         it is damaged.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
     const std::string& path, const ExtractorOptions& options = {});

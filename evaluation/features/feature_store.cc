@@ -2,10 +2,12 @@
 #include "evaluation/features/feature_store.h"
 
 #include <google/protobuf/text_format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/check.h"
@@ -14,6 +16,7 @@
 #include "common/files/text_proto.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "pipeline/remote/url.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 
@@ -23,8 +26,19 @@ namespace {
 constexpr char kFeatures[] = "features";
 constexpr char kLogits[] = "logits";
 
-std::string JobPath(const std::string& folder) {
-  return folder + "/job.textproto";
+// A URL, or a path from the root: workers may run elsewhere.
+void MakeAbsolute(std::string& path) {
+  if (!path.empty() && !IsUrl(path)) path = AbsoluteName(path);
+}
+
+FeatureJob WithAbsolutePaths(FeatureJob job) {
+  MakeAbsolute(*job.mutable_network());
+  ImagesSpec& images = *job.mutable_images();
+  if (images.has_files()) MakeAbsolute(*images.mutable_files());
+  if (images.has_generated()) {
+    MakeAbsolute(*images.mutable_generated()->mutable_checkpoint());
+  }
+  return job;
 }
 
 // Most networks compute in float32: half the bytes, and nothing is lost.
@@ -82,21 +96,25 @@ std::vector<IndexRange> SlicesOf(int64_t num_images) {
 absl::StatusOr<FeatureStore> FeatureStore::Create(const std::string& folder,
                                                   const FeatureJob& job) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
-  std::string text;
-  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(job, &text));
-  // Other jobs may start on the same folder: a temporary name of our own.
-  const std::string temporary = TemporaryName(JobPath(folder));
-  GANDEM_RETURN_IF_ERROR(WriteFile(temporary, text));
-  GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, JobPath(folder)));
-  return FeatureStore(folder, job);
+  return FeatureStore(folder, WithAbsolutePaths(job));
 }
 
-absl::StatusOr<FeatureStore> FeatureStore::Open(const std::string& folder) {
+absl::StatusOr<FeatureStore> FeatureStore::Open(const std::string& job_path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(JobPath(folder), kMaxTextProtoBytes));
+                          ReadFile(job_path, kMaxTextProtoBytes));
   FeatureJob job;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, JobPath(folder), job));
-  return FeatureStore(folder, std::move(job));
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, job_path, job));
+  return FeatureStore(ParentOf(job_path), std::move(job));
+}
+
+std::string FeatureStore::job_path() const {
+  return absl::StrCat(folder_, "/job-", getpid(), ".textproto");
+}
+
+absl::Status FeatureStore::WriteJob() const {
+  std::string text;
+  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(job_, &text));
+  return WriteFile(job_path(), text);
 }
 
 // The name says which images: slices of jobs over more images can be used again
@@ -126,8 +144,11 @@ absl::Status FeatureStore::Write(IndexRange slice,
   AppendTensors("", tensors, named);
   const std::string path = PathOf(slice);
   const std::string temporary = TemporaryName(path);
+  absl::Cleanup remove_temporary = [&temporary] { unlink(temporary.c_str()); };
   GANDEM_RETURN_IF_ERROR(WriteSafetensors(temporary, named, {}));
-  return RenameDurably(temporary, path);
+  GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, path));
+  std::move(remove_temporary).Cancel();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,

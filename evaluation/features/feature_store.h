@@ -4,8 +4,13 @@
 // A slice is there whole or not at all, so what a killed job has computed is
 // what the next one does not compute again:
 //
-//   FOLDER/job.textproto                       FeatureJob: what is computed
 //   FOLDER/features-000000256-256.safetensors  first index and count
+//   FOLDER/job-PID.textproto                   FeatureJob: what the workers of
+//                                              process PID compute
+//
+// Several processes may fill one folder at once, those of a reference: hence a
+// job's file of its own for each, so that none computes by the paths of
+// another.
 //
 // Owner: values; the folder is its caller's. Thread safety: any thread; several
 // processes may write equal slices at once.
@@ -33,20 +38,24 @@ std::vector<IndexRange> SlicesOf(int64_t num_images);
 
 class FeatureStore {
  public:
-  // Creates the folder and its job.textproto, or finds them.
+  // Creates the folder, or finds it. The job's paths become absolute.
   static absl::StatusOr<FeatureStore> Create(const std::string& folder,
                                              const FeatureJob& job);
-  // NOT_FOUND  there is no job in it.
-  static absl::StatusOr<FeatureStore> Open(const std::string& folder);
+  // The folder that a file of WriteJob lies in. NOT_FOUND: it is not there.
+  static absl::StatusOr<FeatureStore> Open(const std::string& job_path);
 
   const std::string& folder() const { return folder_; }
   const FeatureJob& job() const { return job_; }
+  // Where WriteJob writes it.
+  std::string job_path() const;
+  // For processes that Open the store; remove it when they have ended.
+  absl::Status WriteJob() const;
 
   bool Has(IndexRange slice) const;
   // The slices of SlicesOf(num_images) that are not there.
   std::vector<IndexRange> Missing(int64_t num_images) const;
 
-  // Survives a crash when it returns.
+  // Survives a crash when it returns; when it fails, nothing is left.
   absl::Status Write(IndexRange slice, const Features& features) const;
 
   // float64, as they were written. A slice that cannot be read is removed.

@@ -2,6 +2,8 @@
 #include "evaluation/features/inception_v3.h"
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -160,12 +162,35 @@ absl::Status InceptionV3::LoadConvolution(const std::string& name,
   return absl::OkStatus();
 }
 
+namespace {
+
+// Weights may be stored in half or double precision.
+void ToFloat(NamedTensor& tensor) {
+  at::ScalarType type = at::kFloat;
+  if (tensor.dtype == DType::kF16) type = at::kHalf;
+  if (tensor.dtype == DType::kBF16) type = at::kBFloat16;
+  if (tensor.dtype == DType::kF64) type = at::kDouble;
+  if (type == at::kFloat) return;
+  // from_blob() wants no constness; to() copies.
+  const at::Tensor values =
+      torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
+                       tensor.shape, type)
+          .to(at::kFloat);
+  tensor.dtype = DType::kF32;
+  tensor.bytes = SharedBytes::Copy(std::as_bytes(std::span(
+      values.const_data_ptr<float>(), static_cast<size_t>(values.numel()))));
+}
+
+}  // namespace
+
 absl::StatusOr<InceptionV3> InceptionV3::Load(
     std::vector<NamedTensor> tensors) {
   const torch::NoGradGuard no_grad;
   InceptionV3 network;
-  for (NamedTensor& tensor : tensors)
+  for (NamedTensor& tensor : tensors) {
     tensor.name = TorchvisionName(tensor.name);
+    ToFloat(tensor);
+  }
   const bool has_output =
       std::ranges::find(tensors, "fc.weight", &NamedTensor::name) !=
       tensors.end();

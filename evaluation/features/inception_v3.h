@@ -37,6 +37,7 @@ class InceptionV3 {
   static bool HoldsWeights(const std::vector<NamedTensor>& tensors);
 
   // fc.weight may be missing: then there are no logits. fc.bias is not used.
+  // Weights of half or double precision are made single.
   //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
   static absl::StatusOr<InceptionV3> Load(std::vector<NamedTensor> tensors);
 

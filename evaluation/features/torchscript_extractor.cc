@@ -4,10 +4,15 @@
 #include <torch/csrc/jit/runtime/graph_executor.h>
 #include <torch/script.h>
 
+#include <exception>
+#include <new>
 #include <optional>
+#include <type_traits>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
 #include "evaluation/features/inception_extractor.h"
@@ -29,6 +34,33 @@ bool Takes(const torch::jit::Module& module, const char* argument) {
       .getSchema()
       .argumentIndexWithName(argument)
       .has_value();
+}
+
+// What a script's code throws, without LibTorch's frames and the file's lines:
+// behind the last "RuntimeError: " where there is one.
+std::string ReasonOf(absl::string_view text) {
+  text = text.substr(0, text.find("Exception raised from"));
+  constexpr absl::string_view kError = "Error: ";
+  const size_t at = text.rfind(kError);
+  if (at != absl::string_view::npos) text.remove_prefix(at + kError.size());
+  text = absl::StripAsciiWhitespace(text);
+  return std::string(text.substr(0, text.find('\n')));
+}
+
+// CatchTorch would log the frames; what is left to it is lack of memory.
+template <typename Body>
+std::invoke_result_t<Body> CatchScript(Body body) {
+  try {
+    return body();
+  } catch (const c10::OutOfMemoryError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const c10::Error& error) {
+    return absl::InvalidArgumentError(ReasonOf(error.what_without_backtrace()));
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(ReasonOf(error.what()));
+  }
 }
 
 // With at most one of the flags that published modules take.
@@ -145,32 +177,49 @@ class TorchScriptExtractor : public FeatureExtractor {
 
 }  // namespace
 
+namespace {
+
+// Of images of several sizes: a network that takes these takes any.
+std::vector<ImageShape> SeveralShapes(const ExtractorOptions& options) {
+  const int64_t channels = options.image_shape.channels;
+  return {{.channels = channels, .height = 96, .width = 80},
+          {.channels = channels, .height = 320, .width = 352}};
+}
+
+}  // namespace
+
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenTorchScriptExtractor(
     const std::string& path, const std::string& sha256,
     const ExtractorOptions& options) {
   const torch::NoGradGuard no_grad;
   auto extractor = CatchTorchOr(
       [&]() -> absl::StatusOr<std::unique_ptr<TorchScriptExtractor>> {
-        return std::make_unique<TorchScriptExtractor>(
-            torch::jit::load(path, at::kCPU), sha256);
+        using Made = absl::StatusOr<std::unique_ptr<TorchScriptExtractor>>;
+        return CatchScript([&]() -> Made {
+          return std::make_unique<TorchScriptExtractor>(
+              torch::jit::load(path, at::kCPU), sha256);
+        });
       });
   if (!extractor.ok()) {
     return absl::DataLossError(
         absl::StrCat("a TorchScript file that cannot be loaded: ",
                      extractor.status().message()));
   }
-  const auto [channels, height, width] = options.image_shape;
-  const absl::Status tried = CatchTorch([&] {
-    return (*extractor)
-        ->TryOut(torch::arange(channels * height * width)
-                     .remainder(251)
-                     .to(at::kByte)
-                     .view({1, channels, height, width}));
-  });
-  if (!tried.ok()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "the network does not turn an image of ", channels, " x ", height,
-        " x ", width, " into features: ", tried.message()));
+  std::vector<ImageShape> shapes = {options.image_shape};
+  if (options.image_shape.height == 0) shapes = SeveralShapes(options);
+  for (const auto& [channels, height, width] : shapes) {
+    const at::Tensor image_NCHW = torch::arange(channels * height * width)
+                                      .remainder(251)
+                                      .to(at::kByte)
+                                      .view({1, channels, height, width});
+    const absl::Status tried = CatchTorch([&] {
+      return CatchScript([&] { return (*extractor)->TryOut(image_NCHW); });
+    });
+    if (!tried.ok()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "the network does not turn an image of ", channels, " x ", height,
+          " x ", width, " into features: ", tried.message()));
+    }
   }
   return *std::move(extractor);
 }

@@ -2,7 +2,6 @@
 #include "evaluation/images/dataset_images.h"
 
 #include <cstdint>
-#include <optional>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,7 @@
 #include "pipeline/dataset.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
-#include "pipeline/stored_images.h"
+#include "pipeline/sources/resolve_data.h"
 
 namespace gandem {
 namespace {
@@ -50,12 +49,14 @@ std::string FitText(const DataConfig& config) {
 
 class DatasetImages : public ImageSet {
  public:
-  DatasetImages(std::shared_ptr<const Dataset> dataset,
-                std::optional<DataConfig> fitted)
+  DatasetImages(std::shared_ptr<const Dataset> dataset, DataConfig fitted)
       : dataset_(std::move(dataset)), fitted_(std::move(fitted)) {}
 
   int64_t size() const override { return dataset_->size(); }
   ImageShape shape() const override { return dataset_->shape(); }
+  std::string NameOf(int64_t index) const override {
+    return dataset_->NameOf(index);
+  }
 
   absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
     const at::Tensor labels_N = torch::empty({range.count}, at::kLong);
@@ -71,20 +72,16 @@ class DatasetImages : public ImageSet {
   absl::StatusOr<ImagesCard> Describe() const override {
     GANDEM_ASSIGN_OR_RETURN(const std::string content, dataset_->ContentHash());
     ImagesCard card;
-    card.set_kind("files");
-    card.set_sha256(content);
+    card.set_kind("dataset");
     card.set_channels(shape().channels);
     card.set_height(shape().height);
     card.set_width(shape().width);
-    if (!fitted_.has_value()) return card;
-    const DataConfig& config = *fitted_;
-    card.set_kind("dataset");
-    card.set_split(SplitOf(ImagesPath(config)));
+    card.set_split(SplitOf(ImagesPath(fitted_)));
     card.set_quantization(kQuantization);
-    card.set_fit(FitText(config));
+    card.set_fit(FitText(fitted_));
     Sha256 hash;
     hash.Update(absl::StrCat("dataset ", content, " ", card.fit(), " ",
-                             config.max_images()));
+                             fitted_.max_images()));
     card.set_sha256(hash.Finish());
     return card;
   }
@@ -105,7 +102,7 @@ class DatasetImages : public ImageSet {
  private:
   // Never change after construction.
   const std::shared_ptr<const Dataset> dataset_;
-  const std::optional<DataConfig> fitted_;  // not set: images of files
+  const DataConfig fitted_;
 };
 
 }  // namespace
@@ -121,14 +118,6 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
   }
   return std::make_unique<DatasetImages>(std::move(dataset),
                                          std::move(resolved));
-}
-
-absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
-    const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<ImageStore> source, OpenSource(path));
-  GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<Dataset> dataset,
-                          AsStored(std::move(source)));
-  return std::make_unique<DatasetImages>(std::move(dataset), std::nullopt);
 }
 
 }  // namespace gandem

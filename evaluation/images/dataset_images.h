@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stored images: those that a run trains on, or any others that a DataConfig
-// names, and those of files that are judged as they are.
+// names.
 //
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
 
 #include <memory>
-#include <string>
 
 #include "absl/status/statusor.h"
 #include "evaluation/images/image_set.h"
@@ -18,10 +17,5 @@ namespace gandem {
 // Fitted as the config says. Errors of OpenDataset.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenDatasetImages(
     const DataConfig& config);
-
-// As they are stored. Errors of OpenSource, and
-//   NOT_FOUND  there is no such file or folder.
-absl::StatusOr<std::unique_ptr<ImageSet>> OpenFileImages(
-    const std::string& path);
 
 }  // namespace gandem

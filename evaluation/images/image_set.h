@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Images by index, as the bytes that features are made of: those of a generator
-// (generated_images.h), of a dataset or of files (both dataset_images.h), in
-// another size if so wished. Image i never depends on how many are read, or on
-// who reads.
+// (generated_images.h), of a dataset (dataset_images.h) or of files
+// (file_images.h); some of them (subset_images.h), in another size
+// (resized_images.h) if so wished. Image i never depends on how many are read,
+// or on who reads.
 //
 //   ASSIGN(auto source, OpenImageSet(spec));
 //   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));
@@ -16,6 +17,8 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "common/image_shape.h"
@@ -30,6 +33,7 @@ class ImageSet {
 
   // INT64_MAX: as many as are wanted.
   virtual int64_t size() const = 0;
+  // Height and width are 0 where the images are of several sizes.
   virtual ImageShape shape() const = 0;
   // That labels may be of; 0: nothing tells, or there are no labels.
   virtual int64_t num_classes() const { return 0; }
@@ -37,7 +41,12 @@ class ImageSet {
   // uint8 [range.count, channels, height, width] on the CPU, contiguous.
   //   OUT_OF_RANGE  the range is empty or does not lie within [0, size()).
   //   DATA_LOSS     an image cannot be read, or holds NaN; names it.
+  //   INVALID_ARGUMENT  they are of several sizes.
   absl::StatusOr<at::Tensor> Read(IndexRange range);
+  // The same, uint8 [1, channels, height, width] each.
+  absl::StatusOr<std::vector<at::Tensor>> ReadEach(IndexRange range);
+  // What an image is called, for messages: its file where there is one.
+  virtual std::string NameOf(int64_t index) const;
 
   // int64 [range.count], on the CPU.
   //   INVALID_ARGUMENT  the images have no labels; says what has.
@@ -50,6 +59,8 @@ class ImageSet {
  protected:
   // The range is valid. May throw.
   virtual absl::StatusOr<at::Tensor> ReadImages(IndexRange range) = 0;
+  virtual absl::StatusOr<std::vector<at::Tensor>> ReadEachImage(
+      IndexRange range);
 };
 
 // Errors of the three kinds of source, and

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
@@ -77,6 +78,10 @@ class ResizedImages : public ImageSet {
     return inner_->ReadLabels(range);
   }
 
+  std::string NameOf(int64_t index) const override {
+    return inner_->NameOf(index);
+  }
+
   absl::StatusOr<ImagesCard> Describe() const override {
     GANDEM_ASSIGN_OR_RETURN(ImagesCard card, inner_->Describe());
     const std::string resize = absl::StrCat(
@@ -93,16 +98,30 @@ class ResizedImages : public ImageSet {
 
  protected:
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
-    GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
+    if (inner_->shape().height > 0) {
+      GANDEM_ASSIGN_OR_RETURN(const at::Tensor bytes_NCHW, inner_->Read(range));
+      return Resize(bytes_NCHW);
+    }
+    GANDEM_ASSIGN_OR_RETURN(std::vector<at::Tensor> images,
+                            inner_->ReadEach(range));
+    for (at::Tensor& image_NCHW : images) image_NCHW = Resize(image_NCHW);
+    return at::cat(images);
+  }
+
+ private:
+  at::Tensor Resize(const at::Tensor& bytes_NCHW) const {
+    const ImageShape from = {.channels = bytes_NCHW.size(1),
+                             .height = bytes_NCHW.size(2),
+                             .width = bytes_NCHW.size(3)};
+    if (from == shape_) return bytes_NCHW;
     return FindKernel(spec_.kernel())
-        ->resize(bytes_NCHW.to(at::kFloat), inner_->shape(), shape_)
+        ->resize(bytes_NCHW.to(at::kFloat), from, shape_)
         .round()
         .clamp(0, 255)
         .to(at::kByte)
         .contiguous();
   }
 
- private:
   const std::unique_ptr<ImageSet> inner_;
   const ImagesSpec::Resize spec_;
   const ImageShape shape_;

@@ -10,21 +10,24 @@
 namespace gandem {
 namespace {
 
-at::Tensor PolynomialKernel(const at::Tensor& x_ND, const at::Tensor& y_MD) {
-  return (x_ND.mm(y_MD.t()) / static_cast<double>(x_ND.size(1)) + 1.0).pow(3);
+at::Tensor PolynomialKernel(const at::Tensor& x_ND, const at::Tensor& y_MD,
+                            int64_t degree) {
+  return (x_ND.mm(y_MD.t()) / static_cast<double>(x_ND.size(1)) + 1.0)
+      .pow(degree);
 }
 
 // Mean over the pairs of different rows of one set.
-double MeanOfPairs(const at::Tensor& x_ND) {
-  const at::Tensor kernel_NN = PolynomialKernel(x_ND, x_ND);
+double MeanOfPairs(const at::Tensor& x_ND, int64_t degree) {
+  const at::Tensor kernel_NN = PolynomialKernel(x_ND, x_ND, degree);
   const auto n = static_cast<double>(x_ND.size(0));
   return (kernel_NN.sum() - kernel_NN.trace()).item<double>() / (n * (n - 1));
 }
 
 // May be below 0 where the sets are alike: that is what unbiased means.
-double UnbiasedDiscrepancy(const at::Tensor& x_ND, const at::Tensor& y_MD) {
-  return MeanOfPairs(x_ND) + MeanOfPairs(y_MD) -
-         2 * PolynomialKernel(x_ND, y_MD).mean().item<double>();
+double UnbiasedDiscrepancy(const at::Tensor& x_ND, const at::Tensor& y_MD,
+                           int64_t degree) {
+  return MeanOfPairs(x_ND, degree) + MeanOfPairs(y_MD, degree) -
+         2 * PolynomialKernel(x_ND, y_MD, degree).mean().item<double>();
 }
 
 // `side` 0 or 1: so that both sets get their own choice.
@@ -65,21 +68,24 @@ absl::Status CheckRows(absl::string_view what, const at::Tensor& rows_SR,
 absl::StatusOr<MeanAndSd> KernelDistance(const at::Tensor& reference_ND,
                                          const at::Tensor& generated_MD,
                                          const KernelDistanceOptions& options) {
-  if (options.num_subsets < 1 || options.subset_rows < 2) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "kernel distance: num_subsets ", options.num_subsets,
-        " and subset_rows ", options.subset_rows, " are not at least 1 and 2"));
+  if (options.num_subsets < 1 || options.subset_rows < 2 ||
+      options.degree < 1) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("kernel distance: num_subsets ", options.num_subsets,
+                     ", subset_rows ", options.subset_rows, " and degree ",
+                     options.degree, " are not at least 1, 2 and 1"));
   }
   GANDEM_RETURN_IF_ERROR(
       CheckFeaturePair(reference_ND, generated_MD, options.subset_rows));
-  return KernelDistanceOfSubsets(reference_ND, generated_MD,
-                                 ChooseRows(reference_ND.size(0), 0, options),
-                                 ChooseRows(generated_MD.size(0), 1, options));
+  return KernelDistanceOfSubsets(
+      reference_ND, generated_MD, ChooseRows(reference_ND.size(0), 0, options),
+      ChooseRows(generated_MD.size(0), 1, options), options.degree);
 }
 
 absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,
-    const at::Tensor& reference_rows_SR, const at::Tensor& generated_rows_SR) {
+    const at::Tensor& reference_rows_SR, const at::Tensor& generated_rows_SR,
+    int64_t degree) {
   GANDEM_RETURN_IF_ERROR(CheckFeaturePair(reference_ND, generated_MD, 2));
   GANDEM_RETURN_IF_ERROR(
       CheckRows("reference", reference_rows_SR, reference_ND.size(0)));
@@ -95,7 +101,7 @@ absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
   for (int64_t subset = 0; subset < num_subsets; ++subset) {
     values[subset] = UnbiasedDiscrepancy(
         reference_ND.index_select(0, reference_rows_SR[subset]),
-        generated_MD.index_select(0, generated_rows_SR[subset]));
+        generated_MD.index_select(0, generated_rows_SR[subset]), degree);
   }
   return MeanAndSd{.mean = values.mean().item<double>(),
                    .sd = values.std(/*unbiased=*/false).item<double>()};

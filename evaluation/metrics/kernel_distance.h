@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Kernel Inception distance: the unbiased estimate of the squared maximum mean
-// discrepancy with the kernel (x.y / D + 1)^3, averaged over subsets of both
-// sets (Binkowski et al., "Demystifying MMD GANs", ICLR 2018, section 4;
+// discrepancy with the kernel (x.y / D + 1)^degree, averaged over subsets of
+// both sets (Binkowski et al., "Demystifying MMD GANs", ICLR 2018, section 4;
 // Gretton et al. 2012, equation 3). Its expectation does not depend on the
 // number of images, so unlike a Frechet distance it may be negative and needs
 // no correction.
@@ -22,6 +22,7 @@ namespace gandem {
 struct KernelDistanceOptions {
   int64_t num_subsets = 100;
   int64_t subset_rows = 1000;  // >= 2, of both sets
+  int64_t degree = 3;          // >= 1, of the kernel
   uint64_t seed = 0;  // of the choice, which is keyed by (seed, subset, place)
 };
 
@@ -37,6 +38,7 @@ absl::StatusOr<MeanAndSd> KernelDistance(
 //   INVALID_ARGUMENT  also an index out of range.
 absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
     const at::Tensor& reference_ND, const at::Tensor& generated_MD,
-    const at::Tensor& reference_rows_SR, const at::Tensor& generated_rows_SR);
+    const at::Tensor& reference_rows_SR, const at::Tensor& generated_rows_SR,
+    int64_t degree = 3);
 
 }  // namespace gandem

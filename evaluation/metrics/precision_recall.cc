@@ -15,6 +15,11 @@ namespace {
 
 constexpr int64_t kBlockDistances = int64_t{1} << 22;  // 32 MiB
 
+// Distances that differ by less than this part of the squared lengths are the
+// same one: which of two equal distances comes out larger depends on the place
+// of the rows in a matrix product.
+constexpr double kRounding = 1e-12;
+
 // Rows with their squared lengths.
 struct Rows {
   at::Tensor x_ND;
@@ -95,19 +100,24 @@ absl::StatusOr<PrecisionRecall> ComputePrecisionRecall(
   const at::Tensor recalled_N = torch::zeros({reference.size()}, at::kBool);
   const at::Tensor covered_N = torch::zeros({reference.size()}, at::kBool);
   double balls = 0;
-  ForEachBlock(generated, reference,
-               [&](int64_t begin, int64_t end, const at::Tensor& squared_MN) {
-                 precise_M.slice(0, begin, end)
-                     .copy_((squared_MN <= reference_radii.near_N).any(1));
-                 recalled_N.logical_or_(
-                     (squared_MN <=
-                      generated_radii.near_N.slice(0, begin, end).unsqueeze(1))
-                         .any(0));
-                 const at::Tensor inside =
-                     squared_MN < reference_radii.density_N;
-                 covered_N.logical_or_(inside.any(0));
-                 balls += inside.sum().item<double>();
-               });
+  ForEachBlock(
+      generated, reference,
+      [&](int64_t begin, int64_t end, const at::Tensor& squared_MN) {
+        const at::Tensor rounding_MN = generated.squares_N.slice(0, begin, end)
+                                           .unsqueeze(1)
+                                           .add(reference.squares_N)
+                                           .mul_(kRounding);
+        const at::Tensor low_MN = squared_MN - rounding_MN;
+        precise_M.slice(0, begin, end)
+            .copy_((low_MN <= reference_radii.near_N).any(1));
+        recalled_N.logical_or_(
+            (low_MN <= generated_radii.near_N.slice(0, begin, end).unsqueeze(1))
+                .any(0));
+        const at::Tensor inside =
+            squared_MN + rounding_MN < reference_radii.density_N;
+        covered_N.logical_or_(inside.any(0));
+        balls += inside.sum().item<double>();
+      });
   return PrecisionRecall{
       .precision = MeanOf(precise_M),
       .recall = MeanOf(recalled_N),

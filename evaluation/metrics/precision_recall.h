@@ -11,7 +11,8 @@
 //   coverage   reference rows whose ball holds a generated row
 //     (Naeem et al., "Reliable fidelity and diversity metrics for generative
 //     models", ICML 2020, equations 4 and 5; k = 5)
-// All are means over rows. Only density can be above 1.
+// All are means over rows. Only density can be above 1; of two equal sets all
+// are 1. The sets may have different numbers of rows.
 //
 // Distances come in blocks of rows, so memory does not grow with N M.
 //

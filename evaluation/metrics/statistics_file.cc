@@ -4,12 +4,14 @@
 #include <unistd.h>
 
 #include <cmath>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <utility>
 #include <vector>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/safetensors.h"
@@ -216,6 +218,27 @@ absl::Status WriteStatistics(const std::string& path,
   GANDEM_RETURN_IF_ERROR(RenameDurably(temporary, path));
   std::move(remove_temporary).Cancel();
   return absl::OkStatus();
+}
+
+absl::StatusOr<StatisticsFormat> StatisticsFormatOf(const std::string& path) {
+  if (absl::EndsWith(path, ".npz")) return StatisticsFormat::kPytorchFid;
+  if (absl::EndsWith(path, ".safetensors")) {
+    return StatisticsFormat::kSafetensors;
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "statistics file '", path,
+      "' ends neither with .npz (as pytorch-fid's) nor with .safetensors"));
+}
+
+absl::Status CheckStatisticsPath(const std::string& path) {
+  GANDEM_RETURN_IF_ERROR(StatisticsFormatOf(path));
+  if (std::filesystem::is_directory(path)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("statistics file '", path, "' is a folder"));
+  }
+  const std::string temporary = TemporaryName(path);
+  const absl::Cleanup remove = [&temporary] { unlink(temporary.c_str()); };
+  return WriteFile(temporary, "");
 }
 
 absl::StatusOr<FeatureStatistics> ReadStatistics(const std::string& path) {

@@ -39,6 +39,14 @@ absl::Status WriteStatistics(const std::string& path,
                              const FeatureStatistics& statistics,
                              StatisticsFormat format);
 
+// By the ending of the path. INVALID_ARGUMENT: neither .npz nor .safetensors.
+absl::StatusOr<StatisticsFormat> StatisticsFormatOf(const std::string& path);
+
+// Whether WriteStatistics can write there, before hours go into what it writes.
+//   INVALID_ARGUMENT  the ending; a folder.
+//   and those of creating a file beside it.
+absl::Status CheckStatisticsPath(const std::string& path);
+
 // Tells the format by the content. root_ND is never there.
 //   INVALID_ARGUMENT  neither safetensors nor .npz (a StyleGAN .pkl, say), or
 //                     without the arrays of one of the three.

@@ -20,7 +20,8 @@ namespace {
 
 constexpr char kFirstLine[] = "gandem_pipeline_trace 1";
 constexpr double kMaxSeconds = 1e5;  // of a trace, or of anything in it
-constexpr double kMaxBytes = 1e12;   // of anything
+constexpr double kMinSeconds = 1e-6;
+constexpr double kMaxBytes = 1e12;  // of anything
 // The simulator's time is about that of its samples.
 constexpr double kMaxSamples = 2e7;
 
@@ -175,7 +176,7 @@ class TraceParser {
     return absl::OkStatus();
   }
   absl::Status AddEnd(const Words& words) {
-    const auto seconds = NumberIn(words[1], 1e-3, kMaxSeconds);
+    const auto seconds = NumberIn(words[1], kMinSeconds, kMaxSeconds);
     if (!seconds.has_value()) {
       return absl::InvalidArgumentError(
           absl::StrCat("expected end SECONDS, up to ", kMaxSeconds));
@@ -302,7 +303,7 @@ std::string TraceLine(const FetchRecord& fetch) {
 }
 
 std::string TraceEnd(double seconds) {
-  return absl::StrCat("end ", Digits(seconds), "\n");
+  return absl::StrCat("end ", Digits(std::max(seconds, kMinSeconds)), "\n");
 }
 
 std::string PipelineTraceText(const PipelineTrace& trace) {

@@ -290,6 +290,7 @@ PipelineSetting Prefetcher::NextSetting(const PipelineSeen& seen) {
     return setting;
   }
   setting = controller_.Update(seen);
+  if (options_.held.has_value()) return *options_.held;
   const std::string warning = controller_.TakeWarning();
   if (!warning.empty()) GANDEM_LOG_WARN("{}", warning);
   return setting;

@@ -78,6 +78,8 @@ class Prefetcher {
     // Of the machine, for the trace: all cores, and those of the trainer.
     int64_t cores = 1;
     int64_t trainer_cores = 1;
+    // In place of what the controller decides: for measurements.
+    std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
   };
 

@@ -41,11 +41,19 @@ bool EndsWithOneOf(absl::string_view name,
   });
 }
 
+struct PngHeader {
+  int64_t width = 0;
+  int64_t height = 0;
+  int depth = 0;  // bits of a value
+  int type = 0;   // of color
+};
+
 // PNG specification, section 11.2.2: signature, length, "IHDR", width, height,
 // depth, color type.
-absl::StatusOr<DecodedImage> DecodePngFile(absl::string_view bytes,
-                                           int64_t max_pixels) {
-  constexpr size_t kDepth = 24;
+absl::StatusOr<PngHeader> ReadPngHeader(absl::string_view bytes) {
+  if (bytes.size() < 26) {
+    return absl::DataLossError("damaged PNG: it ends too early");
+  }
   const auto number = [&](size_t at) {
     int64_t value = 0;
     for (size_t i = 0; i < 4; ++i) {
@@ -53,32 +61,45 @@ absl::StatusOr<DecodedImage> DecodePngFile(absl::string_view bytes,
     }
     return value;
   };
-  if (bytes.size() <= kDepth + 1) {
-    return absl::DataLossError("damaged PNG: it ends too early");
-  }
-  const int64_t width = number(16);
-  const int64_t height = number(20);
+  return PngHeader{.width = number(16),
+                   .height = number(20),
+                   .depth = static_cast<unsigned char>(bytes[24]),
+                   .type = static_cast<unsigned char>(bytes[25])};
+}
+
+absl::StatusOr<DecodedImage> DecodePngFile(absl::string_view bytes,
+                                           int64_t max_pixels,
+                                           ImageReading reading) {
+  GANDEM_ASSIGN_OR_RETURN(const PngHeader header, ReadPngHeader(bytes));
+  const auto [width, height, depth, type] = header;
   if (height > 0 && width > max_pixels / height) {
     return absl::InvalidArgumentError(absl::StrCat(
         "a PNG of ", height, " x ", width, " pixels, more than ", max_pixels));
   }
   DecodedImage image;
-  GANDEM_ASSIGN_OR_RETURN(image.pixels, DecodePng(bytes));
-  const int type = static_cast<unsigned char>(bytes[kDepth + 1]);
-  image.kind = {
-      .format = "PNG",
-      .color = type == 0   ? "gray"
-               : type == 2 ? "RGB"
-               : type == 3 ? "palette"
-               : type == 4 ? "gray with alpha"
-                           : "RGBA",
-      // Those of a palette's indices say nothing of its colors.
-      .bits = type == 3 ? 8 : static_cast<unsigned char>(bytes[kDepth])};
+  if (reading == ImageReading::kPlain && type == 0 && depth == 16) {
+    return absl::InvalidArgumentError(
+        "gray of 16 bits, which Pillow's convert(\"RGB\") cuts at 255, so that "
+        "programs that use it judge white images: convert it to 8 bits");
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      image.pixels,
+      DecodePng(bytes, reading == ImageReading::kPlain ? AlphaRule::kDropped
+                                                       : AlphaRule::kOnBlack));
+  image.kind = {.format = "PNG",
+                .color = type == 0   ? "gray"
+                         : type == 2 ? "RGB"
+                         : type == 3 ? "palette"
+                         : type == 4 ? "gray with alpha"
+                                     : "RGBA",
+                // Those of a palette's indices say nothing of its colors.
+                .bits = type == 3 ? 8 : depth};
   return image;
 }
 
 absl::StatusOr<DecodedImage> DecodeWebp(absl::string_view bytes,
-                                        int64_t max_pixels) {
+                                        int64_t max_pixels,
+                                        ImageReading reading) {
   const auto* const data = reinterpret_cast<const uint8_t*>(bytes.data());
   WebPBitstreamFeatures features;
   if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK) {
@@ -106,7 +127,8 @@ absl::StatusOr<DecodedImage> DecodeWebp(absl::string_view bytes,
       nullptr) {
     return absl::DataLossError("damaged WebP: it is cut off or corrupt");
   }
-  PutOnBlack(image.pixels);
+  reading == ImageReading::kPlain ? DropAlpha(image.pixels)
+                                  : PutOnBlack(image.pixels);
   return image;
 }
 
@@ -131,12 +153,35 @@ absl::Status NoImage(absl::string_view bytes) {
 }  // namespace
 
 absl::StatusOr<DecodedImage> DecodeImage(absl::string_view bytes,
-                                         int64_t max_pixels) {
+                                         int64_t max_pixels,
+                                         ImageReading reading) {
   const absl::string_view ending = ImageEnding(bytes);
-  if (ending == ".png") return DecodePngFile(bytes, max_pixels);
-  if (ending == ".jpg") return DecodeJpeg(bytes, max_pixels);
-  if (ending == ".webp") return DecodeWebp(bytes, max_pixels);
+  if (ending == ".png") return DecodePngFile(bytes, max_pixels, reading);
+  if (ending == ".jpg") {
+    return DecodeJpeg(bytes, max_pixels, reading == ImageReading::kShown);
+  }
+  if (ending == ".webp") return DecodeWebp(bytes, max_pixels, reading);
   return NoImage(bytes);
+}
+
+absl::StatusOr<ImageShape> ShapeOfImage(absl::string_view bytes) {
+  const absl::string_view ending = ImageEnding(bytes);
+  if (ending == ".jpg") return JpegShape(bytes);
+  if (ending == ".png") {
+    GANDEM_ASSIGN_OR_RETURN(const PngHeader header, ReadPngHeader(bytes));
+    const bool gray = header.type == 0 || header.type == 4;
+    return ImageShape{.channels = gray ? 1 : 3,
+                      .height = header.height,
+                      .width = header.width};
+  }
+  if (ending != ".webp") return NoImage(bytes);
+  WebPBitstreamFeatures features;
+  if (WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()),
+                      bytes.size(), &features) != VP8_STATUS_OK) {
+    return absl::DataLossError("damaged WebP: its header cannot be read");
+  }
+  return ImageShape{
+      .channels = 3, .height = features.height, .width = features.width};
 }
 
 absl::string_view ImageEnding(absl::string_view bytes) {

@@ -17,12 +17,29 @@ namespace gandem {
 // 11,585 x 11,585: more than any camera, less than would fill a machine.
 inline constexpr int64_t kMaxImagePixels = int64_t{1} << 27;
 
-// Gray or RGB of 8 bits. Alpha as PutOnBlack (common/files/png.h).
+// What becomes of what is more than colors.
+enum class ImageReading {
+  // As people see it, for training: alpha as PutOnBlack (common/files/png.h),
+  // turned upright by a JPEG's Exif data.
+  kShown,
+  // As Pillow's Image.open(file).convert("RGB"), which the programs that
+  // compute metrics use: alpha is dropped, nothing is turned. Pillow cuts gray
+  // of 16 bits at 255, which makes white of nearly everything: refused.
+  kPlain,
+};
+
+// Gray or RGB of 8 bits.
 //   DATA_LOSS         empty, damaged, cut off, or no image at all.
 //   INVALID_ARGUMENT  another format, which it names; animated WebP; more than
-//                     `max_pixels`.
-absl::StatusOr<DecodedImage> DecodeImage(absl::string_view bytes,
-                                         int64_t max_pixels = kMaxImagePixels);
+//                     `max_pixels`; gray of 16 bits where it is to be kPlain.
+absl::StatusOr<DecodedImage> DecodeImage(
+    absl::string_view bytes, int64_t max_pixels = kMaxImagePixels,
+    ImageReading reading = ImageReading::kShown);
+
+// The shape of what DecodeImage makes of these bytes, kPlain, by their headers
+// alone.
+//   DATA_LOSS  no image, or damaged at its begin.
+absl::StatusOr<ImageShape> ShapeOfImage(absl::string_view bytes);
 
 // How the name of a file with these bytes ends, by the first of them: ".png",
 // ".jpg" or ".webp"; "": DecodeImage refuses it.

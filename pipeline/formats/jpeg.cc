@@ -43,6 +43,13 @@ void JudgeJpegMessage(j_common_ptr jpeg, int level) {
   if (code == JWRN_JPEG_EOF || code == JWRN_HIT_MARKER) EndJpegWithError(jpeg);
 }
 
+jpeg_error_mgr* Listening(JpegErrors& errors) {
+  jpeg_error_mgr* const manager = jpeg_std_error(&errors.manager);
+  manager->error_exit = EndJpegWithError;
+  manager->emit_message = JudgeJpegMessage;
+  return manager;
+}
+
 // These three return false after an error, by way of longjmp: they own nothing.
 bool BeginJpeg(jpeg_decompress_struct* jpeg, JpegErrors* errors,
                absl::string_view bytes) {
@@ -132,12 +139,10 @@ absl::Status CheckJpegSize(const jpeg_decompress_struct& jpeg,
 }  // namespace
 
 absl::StatusOr<DecodedImage> DecodeJpeg(absl::string_view bytes,
-                                        int64_t max_pixels) {
+                                        int64_t max_pixels, bool upright) {
   JpegErrors errors;
   jpeg_decompress_struct jpeg = {};
-  jpeg.err = jpeg_std_error(&errors.manager);
-  errors.manager.error_exit = EndJpegWithError;
-  errors.manager.emit_message = JudgeJpegMessage;
+  jpeg.err = Listening(errors);
   const absl::Cleanup free_jpeg = [&jpeg] { jpeg_destroy_decompress(&jpeg); };
   if (!BeginJpeg(&jpeg, &errors, bytes)) return BadJpeg(errors);
   const absl::Status size = CheckJpegSize(jpeg, bytes.size(), max_pixels);
@@ -164,8 +169,20 @@ absl::StatusOr<DecodedImage> DecodeJpeg(absl::string_view bytes,
     image.kind.color = "CMYK";
     CmykToRgb(image.pixels);
   }
-  image.pixels = Upright(std::move(image.pixels), orientation);
+  image.kind.turned = orientation != 1;
+  if (upright) image.pixels = Upright(std::move(image.pixels), orientation);
   return image;
+}
+
+absl::StatusOr<ImageShape> JpegShape(absl::string_view bytes) {
+  JpegErrors errors;
+  jpeg_decompress_struct jpeg = {};
+  jpeg.err = Listening(errors);
+  const absl::Cleanup free_jpeg = [&jpeg] { jpeg_destroy_decompress(&jpeg); };
+  if (!BeginJpeg(&jpeg, &errors, bytes)) return BadJpeg(errors);
+  return ImageShape{.channels = jpeg.jpeg_color_space == JCS_GRAYSCALE ? 1 : 3,
+                    .height = jpeg.image_height,
+                    .width = jpeg.image_width};
 }
 
 }  // namespace gandem

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -127,8 +128,8 @@ absl::StatusOr<SplitNpy> SplitHeader(absl::string_view file) {
 
 }  // namespace
 
-absl::StatusOr<NamedTensor> ParseNpy(std::string file) {
-  GANDEM_ASSIGN_OR_RETURN(const SplitNpy header, SplitHeader(file));
+absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin) {
+  GANDEM_ASSIGN_OR_RETURN(const SplitNpy header, SplitHeader(begin));
   const auto descr = ValueOf(header.dict, "descr");
   const auto fortran = ValueOf(header.dict, "fortran_order");
   const auto shape_text = ValueOf(header.dict, "shape");
@@ -146,25 +147,45 @@ absl::StatusOr<NamedTensor> ParseNpy(std::string file) {
   }
   std::optional<std::vector<int64_t>> shape = ShapeOf(*shape_text);
   if (!shape.has_value()) return CorruptNpy("its shape is none");
-  if (DataBytes(row->dtype, *shape) != file.size() - header.bytes) {
-    return CorruptNpy(absl::StrCat(file.size() - header.bytes,
-                                   " bytes are not ", row->descr, " [",
-                                   absl::StrJoin(*shape, ", "), "]"));
+  const std::optional<uint64_t> data_bytes = DataBytes(row->dtype, *shape);
+  if (!data_bytes.has_value()) return CorruptNpy("its shape is too large");
+  return NpyLayout{.dtype = row->dtype,
+                   .shape = *shape,
+                   .fortran_order = fortran == "True" && shape->size() > 1,
+                   .header_bytes = header.bytes,
+                   .data_bytes = *data_bytes};
+}
+
+absl::StatusOr<NpyLayout> ParseNpyStart(absl::string_view start,
+                                        uint64_t file_bytes) {
+  GANDEM_ASSIGN_OR_RETURN(NpyLayout layout, ParseNpyLayout(start));
+  if (file_bytes < layout.header_bytes ||
+      layout.data_bytes != file_bytes - layout.header_bytes) {
+    return CorruptNpy(
+        absl::StrCat(file_bytes - std::min(file_bytes, layout.header_bytes),
+                     " bytes are not ", DTypeName(layout.dtype), " [",
+                     absl::StrJoin(layout.shape, ", "), "]"));
   }
+  return layout;
+}
+
+absl::StatusOr<NamedTensor> ParseNpy(std::string file) {
+  GANDEM_ASSIGN_OR_RETURN(NpyLayout layout, ParseNpyStart(file, file.size()));
   const auto held = std::make_shared<const std::string>(std::move(file));
-  const auto data = std::as_bytes(std::span(*held)).subspan(header.bytes);
-  const auto element = static_cast<size_t>(BytesPerElement(row->dtype));
+  const auto data =
+      std::as_bytes(std::span(*held)).subspan(layout.header_bytes);
+  const auto element = static_cast<size_t>(BytesPerElement(layout.dtype));
   // The header's size is in numpy's hands, so data may be misaligned.
   const bool aligned = reinterpret_cast<uintptr_t>(data.data()) % element == 0;
   SharedBytes bytes;
-  if (fortran == "True" && shape->size() > 1) {
-    bytes = SharedBytes(FromFortranOrder(data, *shape, element));
+  if (layout.fortran_order) {
+    bytes = SharedBytes(FromFortranOrder(data, layout.shape, element));
   } else {
     bytes = aligned ? SharedBytes(held, data) : SharedBytes::Copy(data);
   }
   return NamedTensor{.name = {},
-                     .dtype = row->dtype,
-                     .shape = *std::move(shape),
+                     .dtype = layout.dtype,
+                     .shape = std::move(layout.shape),
                      .bytes = std::move(bytes)};
 }
 

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/checkpoint/safetensors.h"
 
 namespace gandem {
@@ -19,6 +21,25 @@ namespace gandem {
 //   INVALID_ARGUMENT  a dtype of none of ours, such as text or objects.
 //   DATA_LOSS         not exactly as the format says.
 absl::StatusOr<NamedTensor> ParseNpy(std::string file);
+
+// What stands before the data of an array.
+struct NpyLayout {
+  DType dtype = DType::kF32;
+  std::vector<int64_t> shape = {};
+  bool fortran_order = false;  // and of two dimensions or more
+  uint64_t header_bytes = 0;
+  uint64_t data_bytes = 0;
+};
+
+// Of the begin of a file; the data may be missing. Errors of ParseNpy.
+absl::StatusOr<NpyLayout> ParseNpyLayout(absl::string_view begin);
+
+// What ParseNpyStart needs of a file, which may be shorter.
+inline constexpr int64_t kNpyStartBytes = (1 << 16) + 16;
+
+// The same of a file of so many bytes, which have to be the array's.
+absl::StatusOr<NpyLayout> ParseNpyStart(absl::string_view start,
+                                        uint64_t file_bytes);
 
 struct NpyHeader {
   std::string text;         // all that stands before the data

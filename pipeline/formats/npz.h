@@ -12,6 +12,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -21,6 +23,7 @@
 #include "absl/strings/string_view.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file_writer.h"
+#include "pipeline/formats/npy_format.h"
 #include "pipeline/formats/zip_reader.h"
 
 namespace gandem {
@@ -43,6 +46,20 @@ class NpzReader {
   //   DATA_LOSS         damaged, encrypted, compressed otherwise than by
   //                     deflate, or a checksum that does not fit.
   absl::StatusOr<NamedTensor> Read(const std::string& name) const;
+
+  // Where in file() an array lies as it is, row-major; none: it is compressed,
+  // in Fortran's order, or for Read to refuse. `crc32` is that of header and
+  // data, and the caller's to compare. Errors of Read.
+  struct StoredArray {
+    NpyLayout layout;
+    int64_t header_at = 0;
+    uint32_t crc32 = 0;
+  };
+  absl::StatusOr<std::optional<StoredArray>> FindStored(
+      const std::string& name) const;
+  const std::shared_ptr<const RandomAccessFile>& file() const {
+    return zip_.file();
+  }
 
  private:
   NpzReader(std::string path, ZipReader zip, int64_t max_array_bytes);

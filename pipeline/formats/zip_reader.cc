@@ -237,16 +237,10 @@ absl::Status ZipReader::ReadDirectory() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
-                                            int64_t max_bytes) const {
+absl::StatusOr<int64_t> ZipReader::BeginOf(const ZipMember& member) const {
   // ReadDirectory has checked that they fit.
-  const auto num_bytes = static_cast<int64_t>(member.bytes);
   const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
   const auto offset = static_cast<int64_t>(member.header_offset);
-  if (num_bytes > max_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has ", num_bytes, " bytes, more than ", max_bytes));
-  }
   GANDEM_ASSIGN_OR_RETURN(const std::string header,
                           file_->Read(offset, kLocalBytes));
   Parser parser(header);
@@ -261,9 +255,30 @@ absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
   if (begin > file_->size() - compressed_bytes) {
     return CorruptZip("it lies outside");
   }
-  if (member.method == zip::kStored && num_bytes != compressed_bytes) {
+  if (member.method == zip::kStored &&
+      member.bytes != member.compressed_bytes) {
     return CorruptZip("its sizes contradict each other");
   }
+  return begin;
+}
+
+absl::StatusOr<std::optional<int64_t>> ZipReader::StoredAt(
+    const ZipMember& member) const {
+  if (member.method != zip::kStored) return std::optional<int64_t>();
+  GANDEM_ASSIGN_OR_RETURN(const int64_t begin, BeginOf(member));
+  return std::optional<int64_t>(begin);
+}
+
+absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
+                                            int64_t max_bytes) const {
+  // ReadDirectory has checked that they fit.
+  const auto num_bytes = static_cast<int64_t>(member.bytes);
+  const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
+  if (num_bytes > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", num_bytes, " bytes, more than ", max_bytes));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const int64_t begin, BeginOf(member));
   if (member.method != zip::kStored &&
       num_bytes / kMaxDeflateRatio > compressed_bytes) {
     return CorruptZip("it cannot have as many bytes as it says");

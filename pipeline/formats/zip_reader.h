@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -53,7 +54,16 @@ class ZipReader {
   absl::StatusOr<std::string> Read(const ZipMember& member,
                                    int64_t max_bytes) const;
 
+  // Where in file() the bytes of a member lie as they are; none: compressed.
+  // Their checksum is the caller's to compare.
+  //   DATA_LOSS  damaged.
+  absl::StatusOr<std::optional<int64_t>> StoredAt(
+      const ZipMember& member) const;
+  const std::shared_ptr<const RandomAccessFile>& file() const { return file_; }
+
  private:
+  // Where the member's compressed bytes begin.
+  absl::StatusOr<int64_t> BeginOf(const ZipMember& member) const;
   explicit ZipReader(std::shared_ptr<const RandomAccessFile> file)
       : file_(std::move(file)) {}
 

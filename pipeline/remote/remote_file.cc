@@ -164,11 +164,15 @@ absl::StatusOr<std::string> RemoteFile::Request(int64_t first,
                                                 int64_t size) const {
   GANDEM_ASSIGN_OR_RETURN(
       HttpAnswer answer,
-      store_.reader().Get(
-          *location_,
-          {.first = first, .size = size, .conditions = ConditionsOf(version_)},
-          store_.times().read));
-  GANDEM_RETURN_IF_ERROR(CheckAnswer(answer, first, size));
+      store_.reader().Get(*location_,
+                          {.first = first,
+                           .size = size,
+                           .conditions = ConditionsOf(version_),
+                           .check =
+                               [&](const HttpAnswer& given) {
+                                 return CheckAnswer(given, first, size);
+                               }},
+                          store_.times().read));
   return std::move(answer.body);
 }
 
@@ -250,16 +254,36 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenWhole(
   return std::make_shared<const WholeFile>(store, name, std::move(answer.body));
 }
 
+// Of the first block.
+absl::Status CheckFirstAnswer(const std::string& name,
+                              const HttpAnswer& answer) {
+  const auto& range = answer.headers.range;
+  if (answer.status != 206 || !range.has_value() || range->first != 0) {
+    return absl::OkStatus();  // said by who opens it: it stays like that
+  }
+  const int64_t expected = std::min(kBlockBytes, range->total);
+  if (std::ssize(answer.body) == expected) return absl::OkStatus();
+  return absl::UnavailableError(absl::StrCat(
+      "'", name, "': the server gave ", answer.body.size(), " of the first ",
+      expected, " bytes, and said that it was all of them"));
+}
+
 }  // namespace
 
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenRemoteFile(
     RemoteStore& store, const Url& url) {
   auto location = std::make_shared<RemoteLocation>(url);
   const std::string name = ShownUrl(UrlText(url));
-  absl::StatusOr<HttpAnswer> answer = store.reader().Get(
-      *location,
-      {.first = 0, .size = kBlockBytes, .max_whole = store.max_whole_bytes()},
-      store.times().open);
+  absl::StatusOr<HttpAnswer> answer =
+      store.reader().Get(*location,
+                         {.first = 0,
+                          .size = kBlockBytes,
+                          .max_whole = store.max_whole_bytes(),
+                          .check =
+                              [&](const HttpAnswer& given) {
+                                return CheckFirstAnswer(name, given);
+                              }},
+                         store.times().open);
   if (!answer.ok()) return answer.status();
   if (IsWebPage(answer->body)) {
     return CannotOpen(
@@ -270,8 +294,7 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenRemoteFile(
   if (answer->body.empty()) return CannotOpen(name, "is an empty file");
   const HttpHeaders& headers = answer->headers;
   if (answer->status == 200) return OpenWhole(store, name, *std::move(answer));
-  if (!headers.range.has_value() || headers.range->first != 0 ||
-      std::ssize(answer->body) != std::min(kBlockBytes, headers.range->total)) {
+  if (!headers.range.has_value() || headers.range->first != 0) {
     return CannotOpen(name,
                       "cannot be read in parts: the server's Content-Range is "
                       "not that of what was asked for; copy the file");

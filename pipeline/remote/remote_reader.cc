@@ -44,6 +44,17 @@ absl::Status GaveUp(const absl::Status& last, int tries, absl::Duration tried) {
       "): check that the server runs and can be reached from here"));
 }
 
+// Of the answer and of what the reader expects of it.
+Verdict Judge(const Url& url, const RemoteRange& range,
+              const HttpAnswer& answer) {
+  Verdict verdict = JudgeAnswer(url, answer);
+  if (!verdict.status.ok() || !range.check) return verdict;
+  verdict.status = range.check(answer);
+  if (absl::IsUnavailable(verdict.status))
+    verdict.retry = RetryKind::kSometimes;
+  return verdict;
+}
+
 HttpAnswer Unusable(const absl::Status& why) {
   return {.failure = HttpFailure::kUnusable,
           .problem = std::string(why.message())};
@@ -75,7 +86,7 @@ absl::StatusOr<HttpAnswer> RemoteReader::Get(RemoteLocation& location,
   bool renewed = false;
   while (true) {
     GANDEM_ASSIGN_OR_RETURN(HttpAnswer answer, Try(location, range, deadline));
-    const Verdict verdict = JudgeAnswer(location.url(), answer);
+    const Verdict verdict = Judge(location.url(), range, answer);
     if (verdict.status.ok()) return answer;
     if (SaysExpired(answer) && !std::exchange(renewed, true)) {
       GANDEM_RETURN_IF_ERROR(Aws(/*read_again=*/true));

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -66,13 +67,16 @@ struct RemoteRange {
   std::string query = {};  // of a list of S3
   // "If-Match: ..." and the like; not shown to who redirects.
   std::vector<std::string> conditions = {};
+  // What an answer of 200 or 206 has to fulfill, if set. UNAVAILABLE: it makes
+  // no sense, and some more tries may bring one that does.
+  std::function<absl::Status(const HttpAnswer& answer)> check = {};
 };
 
 class RemoteReader {
  public:
   explicit RemoteReader(HttpLimits limits);
 
-  // The last answer, whose status is 200 or 206.
+  // The last answer, whose status is 200 or 206. Errors also of range.check.
   absl::StatusOr<HttpAnswer> Get(RemoteLocation& location,
                                  const RemoteRange& range,
                                  absl::Duration limit);

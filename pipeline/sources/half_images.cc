@@ -43,6 +43,24 @@ class HalfImages : public ImageStore {
   absl::StatusOr<DecodedImage> Decode(int64_t index,
                                       absl::string_view stored) const override {
     GANDEM_ASSIGN_OR_RETURN(DecodedImage image, source_->Decode(index, stored));
+    return Cut(index, std::move(image));
+  }
+  absl::StatusOr<DecodedImage> DecodePlain(
+      int64_t index, absl::string_view stored) const override {
+    GANDEM_ASSIGN_OR_RETURN(DecodedImage image,
+                            source_->DecodePlain(index, stored));
+    return Cut(index, std::move(image));
+  }
+
+  absl::StatusOr<std::string> ContentHash() const override {
+    return source_->ContentHash();
+  }
+  absl::StatusOr<std::string> Fingerprint() const override {
+    return source_->Fingerprint();
+  }
+
+ private:
+  absl::StatusOr<DecodedImage> Cut(int64_t index, DecodedImage image) const {
     const PixelImage& whole = image.pixels;
     if (whole.width % 2 != 0) {
       return absl::InvalidArgumentError(
@@ -64,14 +82,6 @@ class HalfImages : public ImageStore {
     return image;
   }
 
-  absl::StatusOr<std::string> ContentHash() const override {
-    return source_->ContentHash();
-  }
-  absl::StatusOr<std::string> Fingerprint() const override {
-    return source_->Fingerprint();
-  }
-
- private:
   // Never change after construction.
   const std::shared_ptr<const ImageStore> source_;
   const ImageHalf half_;

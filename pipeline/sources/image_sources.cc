@@ -2,6 +2,7 @@
 #include "pipeline/sources/image_sources.h"
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <iterator>
 #include <system_error>
@@ -17,13 +18,16 @@
 #include "pipeline/formats/zip_reader.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/file_tree.h"
 #include "pipeline/sources/memory_images.h"
 #include "pipeline/sources/pack_images.h"
 #include "pipeline/sources/parquet_files.h"
 #include "pipeline/sources/parquet_images.h"
 #include "pipeline/sources/survey.h"
 #include "pipeline/sources/tree_source.h"
+#include "pipeline/tensor_samples.h"
+#include "pipeline/tensors/tensor_images.h"
+#include "pipeline/tensors/tensor_paths.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {
@@ -48,8 +52,9 @@ bool IsTar(const std::string& path) {
 }
 
 bool IsShards(const std::string& path) {
-  return (IsTar(path) || absl::EndsWithIgnoreCase(path, ".parquet")) &&
-         absl::StrContains(path, "{");
+  return absl::StrContains(path, "{") &&
+         (IsTar(path) || absl::EndsWithIgnoreCase(path, ".parquet") ||
+          LooksLikeTensors(path));
 }
 
 bool IsGzippedTar(const std::string& path) {
@@ -99,6 +104,8 @@ constexpr SourceKind kSourceKinds[] = {
     {"Parquet (a file, its folder, or name-{00000..00004}-of-00005.parquet)",
      LooksLikeParquet, OpenParquet},
     {"a folder of packed shards", IsPackedFolder, OpenPacked},
+    {"tensors in .safetensors or .npy (a file, shards, or their folder)",
+     LooksLikeTensors, OpenTensorImages},
     {"a folder of images", IsFolder, OpenTree<OpenFolderTree>},
     {"an .npz", IsNpz, OpenNpzImages},
     {"a zip of images", LooksLikeZip, OpenTree<OpenZipTree>},
@@ -143,19 +150,42 @@ std::string Count(int64_t number, absl::string_view what,
   return absl::StrCat(WithCommas(number), " ", number == 1 ? what : many);
 }
 
-struct SizeRange {
-  int64_t least = INT64_MAX;
-  int64_t most = 0;
+// "28", or "28 to 64".
+std::string RangeText(int64_t least, int64_t most) {
+  return least == most ? absl::StrCat(least)
+                       : absl::StrCat(least, " to ", most);
+}
 
-  void Add(int64_t size) {
-    least = std::min(least, size);
-    most = std::max(most, size);
+absl::StatusOr<SourceLook> LookAtTensors(const ImageStore& source) {
+  const StoredFormat format = *source.tensors();
+  SourceLook look;
+  std::vector<float> values(static_cast<size_t>(format.shape.NumValues()));
+  for (const int64_t index : SpreadPlaces(source.size(), kLookedAt)) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string stored, source.Fetch(index));
+    const float most = ReadTensor(stored, format.dtype, /*scale=*/1, values);
+    if (!std::isfinite(most)) {
+      return absl::DataLossError(
+          absl::StrCat(source.NameOf(index), ": a value of it is not finite"));
+    }
+    look.most_value = std::max(look.most_value, most);
   }
-  std::string Text() const {
-    return least == most ? absl::StrCat(least)
-                         : absl::StrCat(least, " to ", most);
+  return look;
+}
+
+// What is said of all images of a source.
+std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
+  if (source.tensors().has_value()) {
+    const StoredFormat format = *source.tensors();
+    return absl::StrCat(TensorShapeText(format.shape), ", ",
+                        DTypeName(format.dtype), ", up to ",
+                        absl::StrFormat("%.3g", look.most_value));
   }
-};
+  return absl::StrCat(RangeText(look.least_height, look.most_height), " x ",
+                      RangeText(look.least_width, look.most_width), ", ",
+                      !look.any_color  ? "gray"
+                      : !look.any_gray ? "RGB"
+                                       : "RGB and gray");
+}
 
 }  // namespace
 
@@ -178,39 +208,36 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
                                                  NamesOfKinds()));
 }
 
-absl::StatusOr<int64_t> ChannelsOf(const ImageStore& source) {
-  if (source.common_shape().has_value()) return source.common_shape()->channels;
+absl::StatusOr<SourceLook> LookAtImages(const ImageStore& source,
+                                        bool for_channels) {
+  if (source.tensors().has_value()) return LookAtTensors(source);
+  SourceLook look;
   for (const int64_t index : SpreadPlaces(source.size(), kLookedAt)) {
     GANDEM_ASSIGN_OR_RETURN(const DecodedImage image, source.Read(index));
-    if (image.pixels.channels == 3) return 3;
+    const PixelImage& pixels = image.pixels;
+    look.least_height = std::min(look.least_height, pixels.height);
+    look.most_height = std::max(look.most_height, pixels.height);
+    look.least_width = std::min(look.least_width, pixels.width);
+    look.most_width = std::max(look.most_width, pixels.width);
+    (pixels.channels == 3 ? look.any_color : look.any_gray) = true;
+    if (for_channels && look.any_color) break;
   }
-  return 1;
+  return look;
 }
 
-absl::StatusOr<std::string> DescribeSource(const ImageStore& source,
-                                           const std::string& path) {
-  SizeRange heights;
-  SizeRange widths;
-  bool any_color = false;
-  bool any_gray = false;
-  for (const int64_t index : SpreadPlaces(source.size(), kLookedAt)) {
-    GANDEM_ASSIGN_OR_RETURN(const DecodedImage image, source.Read(index));
-    heights.Add(image.pixels.height);
-    widths.Add(image.pixels.width);
-    (image.pixels.channels == 3 ? any_color : any_gray) = true;
-  }
+std::string DescribeSource(const ImageStore& source, const SourceLook& look,
+                           const std::string& path) {
   const int64_t classes = NumClasses(source);
+  const bool tensors = source.tensors().has_value();
   return absl::StrCat(
-      Count(source.size(), "image", "images"),
+      tensors ? Count(source.size(), "tensor", "tensors")
+              : Count(source.size(), "image", "images"),
       source.left_out() > 0
           ? absl::StrCat(" (", WithCommas(source.left_out()), " left out)")
           : "",
-      ", ", heights.Text(), " x ", widths.Text(), ", ",
-      !any_color  ? "gray"
-      : !any_gray ? "RGB"
-                  : "RGB and gray",
-      ", ", classes == 0 ? "no labels" : Count(classes, "class", "classes"),
-      ": ", source.kind(), " ", ShownUrl(path));
+      ", ", AppearanceText(source, look), ", ",
+      classes == 0 ? "no labels" : Count(classes, "class", "classes"), ": ",
+      source.kind(), " ", ShownUrl(path));
 }
 
 }  // namespace gandem

@@ -7,6 +7,7 @@
 // Thread safety: pure functions, but for reading files.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -20,13 +21,26 @@ namespace gandem {
 //   INVALID_ARGUMENT  it is of no kind; says what it is, and lists them.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(const std::string& path);
 
-// "60,000 images, 28 x 28, gray, 10 classes: IDX files /data/..." Looks at some
-// of the images.
-absl::StatusOr<std::string> DescribeSource(const ImageStore& source,
-                                           const std::string& path);
+// What up to 64 images of a source, evenly spread, are like.
+struct SourceLook {
+  // In pixels, the least and the most.
+  int64_t least_height = INT64_MAX, most_height = 0;
+  int64_t least_width = INT64_MAX, most_width = 0;
+  bool any_gray = false;
+  bool any_color = false;
+  float most_value = 0;  // of tensors: the largest magnitude
 
-// 1 where up to 64 images, evenly spread, are all gray, else 3. Errors of
-// reading them.
-absl::StatusOr<int64_t> ChannelsOf(const ImageStore& source);
+  // 1 where all are gray, else 3.
+  int64_t channels() const { return any_color ? 3 : 1; }
+};
+
+// Errors of reading them. `for_channels`: only channels() is wanted, which one
+// in color decides.
+absl::StatusOr<SourceLook> LookAtImages(const ImageStore& source,
+                                        bool for_channels = false);
+
+// "60,000 images, 28 x 28, gray, 10 classes: IDX files /data/..."
+std::string DescribeSource(const ImageStore& source, const SourceLook& look,
+                           const std::string& path);
 
 }  // namespace gandem

@@ -34,6 +34,9 @@ class FewerImages : public ImageStore {
   std::optional<ImageShape> common_shape() const override {
     return source_->common_shape();
   }
+  std::optional<StoredFormat> tensors() const override {
+    return source_->tensors();
+  }
   std::string NameOf(int64_t index) const override {
     return source_->NameOf(kept_[index]);
   }
@@ -66,6 +69,11 @@ class FewerImages : public ImageStore {
                                       absl::string_view stored) const override {
     GANDEM_CHECK(index >= 0 && index < size());
     return source_->Decode(kept_[index], stored);
+  }
+  absl::StatusOr<DecodedImage> DecodePlain(
+      int64_t index, absl::string_view stored) const override {
+    GANDEM_CHECK(index >= 0 && index < size());
+    return source_->DecodePlain(kept_[index], stored);
   }
 
   // Never of those that are left out: they may be impossible to read.

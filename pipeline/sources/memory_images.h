@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images of one shape, held in memory as bytes: IDX, npz and CIFAR files.
+// Images of one shape, held in memory as bytes: IDX, CIFAR and compressed npz
+// files; and of other npz files, which stay on the disk.
 //
 // Owner, thread safety: see image_store.h.
 #pragma once
@@ -48,7 +49,9 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
 bool LooksLikeIdx(const std::string& path);
 
 // Images of an .npz with one array uint8 [N, height, width, 1 or 3]; in a file
-// with several arrays it is arr_0. They have no labels. Errors of NpzReader,
+// with several arrays it is arr_0. Of an array that is not compressed they are
+// read one by one, and its checksum is compared where all of it is read: by
+// ContentHash and Fingerprint. They have no labels. Errors of NpzReader,
 // and
 //   INVALID_ARGUMENT  there is no such array; says what there is.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(

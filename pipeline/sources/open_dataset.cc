@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
@@ -27,6 +26,8 @@
 #include "pipeline/sources/left_out_images.h"
 #include "pipeline/sources/memory_images.h"
 #include "pipeline/sources/parquet_images.h"
+#include "pipeline/sources/resolve_data.h"
+#include "pipeline/tensor_samples.h"
 #include "pipeline/transforms.h"
 #include "proto/config.pb.h"
 
@@ -167,8 +168,14 @@ absl::StatusOr<Source> OpenStored(const DataConfig& config) {
 }
 
 // `inputs`: those that are to be translated.
-Source HalfFor(const DataConfig& config, Source source, bool inputs) {
+absl::StatusOr<Source> HalfFor(const DataConfig& config, Source source,
+                               bool inputs) {
   if (config.side_by_side() == DataConfig::NO_PAIRS) return source;
+  if (source->tensors().has_value()) {
+    return absl::InvalidArgumentError(
+        "data.side_by_side is for images, and data.source holds tensors: put "
+        "what is to be translated into shards of their own, data.inputs");
+  }
   const bool left = (config.side_by_side() == DataConfig::INPUT_LEFT) == inputs;
   return HalfOf(std::move(source), left ? ImageHalf::kLeft : ImageHalf::kRight);
 }
@@ -241,6 +248,16 @@ Fitting FittingOf(const DataConfig& config) {
           .if_unreadable = AdviceOnUnreadable(config)};
 }
 
+// Of images, or of tensors.
+absl::StatusOr<std::unique_ptr<Dataset>> MakeDataset(Source source,
+                                                     const Fitting& fitting,
+                                                     const DataConfig& config) {
+  return source->tensors().has_value()
+             ? TensorSamples::Create(std::move(source), fitting,
+                                     config.tensor_scale())
+             : FittedImages::Create(std::move(source), fitting);
+}
+
 struct OpenedImages {
   std::unique_ptr<Dataset> dataset;
   Fitting fitting;
@@ -253,58 +270,18 @@ absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
   const absl::Status looked = ResolveData(*source, resolved);
   if (!looked.ok()) return Annotate(looked, ImagesField(config));
   OpenedImages images = {.dataset = nullptr, .fitting = FittingOf(resolved)};
-  GANDEM_ASSIGN_OR_RETURN(
-      images.dataset, FittedImages::Create(std::move(source), images.fitting));
+  auto dataset = MakeDataset(std::move(source), images.fitting, resolved);
+  if (!dataset.ok()) return Annotate(dataset.status(), ImagesField(config));
+  images.dataset = *std::move(dataset);
   return images;
 }
 
 }  // namespace
 
-std::string AdviceOnUnreadable(const DataConfig& config) {
-  if (config.source().empty()) return "";
-  return absl::StrCat(
-      "repair or remove it; or leave it out: `gandem dataset verify '",
-      ShownUrl(config.source()),
-      "' --exclude bad.txt` lists all such images, and ",
-      "`gandem train` leaves them out of a new run by --set "
-      "data.exclude=bad.txt");
-}
-
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
   return HalfFor(config, std::move(source), /*inputs=*/false);
-}
-
-void ResolveOrder(DataConfig& config) {
-  if (config.has_order()) return;
-  config.set_order(absl::StrContains(config.source(), "://")
-                       ? DataConfig::SHARDS
-                       : DataConfig::GLOBAL);
-}
-
-absl::Status ResolveData(const ImageStore& source, DataConfig& config) {
-  if (config.source().empty()) return absl::OkStatus();
-  if (config.channels() == 0) {
-    const absl::StatusOr<int64_t> channels = ChannelsOf(source);
-    if (!channels.ok()) {
-      return WithAdvice(channels.status(), AdviceOnUnreadable(config));
-    }
-    config.set_channels(*channels);
-  }
-  if (!config.has_fit()) {
-    const std::optional<ImageShape> shape = source.common_shape();
-    const int64_t side =
-        shape.has_value() ? std::max(shape->height, shape->width) : 0;
-    const bool pads = source.kind() == kIdxKind &&
-                      side <= config.image_size() &&
-                      2 * side > config.image_size();
-    config.set_fit(pads ? PAD : RESIZE);
-  }
-  ResolveOrder(config);
-  if (!config.has_crop()) config.set_crop(DataConfig::CENTER);
-  if (!config.has_resize()) config.set_resize(DataConfig::BICUBIC);
-  return absl::OkStatus();
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
@@ -345,11 +322,10 @@ absl::StatusOr<std::shared_ptr<const Dataset>> OpenPairs(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(OpenedImages images, OpenFitted(config));
   GANDEM_ASSIGN_OR_RETURN(Source source, OpenInputs(config));
-  GANDEM_ASSIGN_OR_RETURN(
-      std::unique_ptr<Dataset> inputs,
-      FittedImages::Create(std::move(source), images.fitting));
+  auto inputs = MakeDataset(std::move(source), images.fitting, config);
+  if (!inputs.ok()) return Annotate(inputs.status(), "data.inputs");
   absl::StatusOr<std::unique_ptr<Dataset>> pairs =
-      JoinPairs(std::move(images.dataset), std::move(inputs));
+      JoinPairs(std::move(images.dataset), *std::move(inputs));
   if (!pairs.ok()) {
     return Annotate(
         pairs.status(),

@@ -30,20 +30,6 @@ class DataConfig;
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
     const DataConfig& config);
 
-// Writes down what `source`, which is data.source's, decides where the config
-// does not: channels, fit, crop, resize, order. IDX images between half of
-// image_size and all of it are padded (MNIST's to 32), all others are cropped
-// in the middle and resized.
-absl::Status ResolveData(const ImageStore& source, DataConfig& config);
-
-// What to do about an image that cannot be read (WithAdvice of
-// pipeline/image_store.h); "" where there is no data.source.
-std::string AdviceOnUnreadable(const DataConfig& config);
-
-// What of it needs no look at the images: data.order, which is SHARDS where
-// data.source is an address (has ://), else GLOBAL.
-void ResolveOrder(DataConfig& config);
-
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(
     const DataConfig& config);
 

@@ -324,6 +324,12 @@ class Packer {
 absl::StatusOr<PackedImages> PackImages(
     const ImageStore& source, const PackOptions& options,
     const std::function<absl::Status(int64_t done)>& progress) {
+  if (source.tensors().has_value()) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", source.NameOf(0),
+                     "' is a tensor, and images are packed: tensors are read "
+                     "as they are, in shards"));
+  }
   return Packer(source, options, progress).Run();
 }
 

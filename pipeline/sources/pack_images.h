@@ -43,7 +43,7 @@ struct PackedImages {
 // checksums are right; the first other one and all behind it are written.
 // `progress` is told how many images are done; what it returns, if it is not
 // OK, ends the work.
-//   FAILED_PRECONDITION  the folder holds something else.
+//   FAILED_PRECONDITION  the folder holds something else; the source tensors.
 //   DATA_LOSS ...        an image cannot be read; names it.
 //   RESOURCE_EXHAUSTED   the disk is full.
 absl::StatusOr<PackedImages> PackImages(

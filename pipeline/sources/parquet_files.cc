@@ -20,7 +20,7 @@
 #include "common/status.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {

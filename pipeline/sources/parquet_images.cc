@@ -13,13 +13,13 @@
 #include "common/check.h"
 #include "common/files/printable.h"
 #include "common/files/sha256.h"
-#include "common/process/thread.h"
 #include "common/status.h"
 #include "pipeline/dataset.h"
-#include "pipeline/formats/image_decoder.h"
+#include "pipeline/in_parallel.h"
 #include "pipeline/parquet/row_group_cache.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
+#include "pipeline/sources/encoded_store.h"
 #include "pipeline/sources/parquet_files.h"
 
 namespace gandem {
@@ -54,7 +54,7 @@ struct ParquetIndex {
   std::vector<std::string> paths = {};  // of each image, or none
 };
 
-class ParquetImages : public ImageStore {
+class ParquetImages : public EncodedStore {
  public:
   ParquetImages(std::string kind, ParquetIndex index,
                 std::unique_ptr<DataWorkerPool> workers, int64_t cache_bytes)
@@ -65,9 +65,6 @@ class ParquetImages : public ImageStore {
 
   std::string kind() const override { return kind_; }
   int64_t size() const override { return index_.size; }
-  std::optional<ImageShape> common_shape() const override {
-    return std::nullopt;
-  }
   std::string NameOf(int64_t index) const override {
     const size_t shard = index_.groups[GroupOf(index)].shard;
     const std::string row =
@@ -108,21 +105,6 @@ class ParquetImages : public ImageStore {
                             }));
     return std::string(images->image(index - group.first));
   }
-  absl::StatusOr<DecodedImage> Decode(int64_t index,
-                                      absl::string_view stored) const override {
-    absl::StatusOr<DecodedImage> image = DecodeImage(stored);
-    if (!image.ok()) return Annotate(image.status(), NameOf(index));
-    return image;
-  }
-
-  // The same as of these files in a folder or an archive.
-  absl::StatusOr<std::string> ContentHash() const override {
-    Sha256 hash;
-    for (int64_t i = 0; i < size(); ++i) {
-      GANDEM_RETURN_IF_ERROR(HashImage(i, hash));
-    }
-    return hash.Finish();
-  }
 
   // Sizes of images are in the row groups, those of row groups in the index.
   absl::StatusOr<std::string> Fingerprint() const override {
@@ -139,16 +121,21 @@ class ParquetImages : public ImageStore {
     for (const RowGroupPlace& group : FingerprintGroups()) {
       const int64_t count = std::min(group.rows, kFingerprintRows);
       for (int64_t i = 0; i < count; ++i) {
-        const absl::Status hashed =
-            HashImage(group.first + i * group.rows / count, hash);
-        // What cannot be read may be left out of a run: data.exclude.
-        if (!hashed.ok() && !IsUnreadable(hashed)) return hashed;
+        GANDEM_RETURN_IF_ERROR(
+            HashIfReadable(group.first + i * group.rows / count, hash));
       }
     }
     return hash.Finish();
   }
 
  private:
+  absl::StatusOr<DecodedImage> DecodeAs(ImageReading reading, int64_t index,
+                                        absl::string_view stored) const {
+    absl::StatusOr<DecodedImage> image =
+        DecodeImage(stored, kMaxImagePixels, reading);
+    if (!image.ok()) return Annotate(image.status(), NameOf(index));
+    return image;
+  }
   size_t GroupOf(int64_t index) const {
     const auto after = std::ranges::upper_bound(index_.groups, index, {},
                                                 &RowGroupPlace::first);
@@ -164,13 +151,6 @@ class ParquetImages : public ImageStore {
     }
     return groups;
   }
-  absl::Status HashImage(int64_t index, Sha256& hash) const {
-    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
-    hash.Update(absl::StrCat("png ", bytes.size(), " "));  // as tree_source.cc
-    hash.Update(bytes);
-    return absl::OkStatus();
-  }
-
   // Never change after construction.
   const std::string kind_;
   const ParquetIndex index_;
@@ -189,34 +169,6 @@ absl::StatusOr<std::vector<ShardFile>> OpenFiles(
     shards.push_back({.number = std::ssize(shards), .file = std::move(file)});
   }
   return shards;
-}
-
-// Several at a time: a shard far away takes many round trips.
-absl::StatusOr<std::vector<OpenedShard>> OpenShards(
-    const std::vector<ShardFile>& shards, DataWorkerPool& workers) {
-  // Not set: not tried, because another one failed.
-  std::vector<std::optional<absl::StatusOr<OpenedShard>>> opened(shards.size());
-  std::atomic<size_t> next = 0;
-  std::atomic<bool> failed = false;
-  const auto open_some = [&] {
-    for (size_t i = next++; i < shards.size() && !failed; i = next++) {
-      opened[i] = workers.Open(shards[i]);
-      if (!opened[i]->ok()) failed = true;
-    }
-  };
-  {
-    std::vector<Thread> threads;
-    const size_t most = std::min<size_t>(shards.size(), kMostDataWorkers);
-    for (size_t i = 1; i < most; ++i)
-      threads.emplace_back("parquet", open_some);
-    open_some();
-  }
-  std::vector<OpenedShard> all;
-  for (const auto& shard : opened) {
-    if (shard.has_value() && !shard->ok()) return shard->status();
-  }
-  for (auto& shard : opened) all.push_back(**std::move(shard));
-  return all;
 }
 
 absl::Status DoNotFit(const ShardFile& first, const ShardFile& other,
@@ -282,8 +234,11 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
   ParquetIndex index;
   GANDEM_ASSIGN_OR_RETURN(index.shards, OpenFiles(files.paths));
   auto workers = std::make_unique<DataWorkerPool>(std::move(start));
-  GANDEM_ASSIGN_OR_RETURN(std::vector<OpenedShard> opened,
-                          OpenShards(index.shards, *workers));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<OpenedShard> opened,
+      MakeInParallel<OpenedShard>(
+          std::ssize(index.shards), kMostDataWorkers,
+          [&](int64_t i) { return workers->Open(index.shards[i]); }));
   for (size_t i = 0; i < opened.size(); ++i) {
     GANDEM_RETURN_IF_ERROR(
         AddShard(index.shards[i], std::move(opened[i]), index));

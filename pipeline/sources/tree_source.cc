@@ -19,6 +19,7 @@
 #include "pipeline/dataset.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/formats/label_files.h"
+#include "pipeline/sources/encoded_store.h"
 
 namespace gandem {
 namespace {
@@ -193,7 +194,7 @@ class LabelFinder {
   const std::string folder_;  // in which all images are
 };
 
-class TreeSource : public ImageStore {
+class TreeSource : public EncodedStore {
  public:
   TreeSource(std::unique_ptr<FileTree> tree, std::vector<int64_t> images,
              TreeLabels labels)
@@ -203,9 +204,6 @@ class TreeSource : public ImageStore {
 
   std::string kind() const override { return tree_->kind(); }
   int64_t size() const override { return std::ssize(images_); }
-  std::optional<ImageShape> common_shape() const override {
-    return std::nullopt;
-  }
   std::string NameOf(int64_t index) const override {
     return tree_->NameOf(images_[index]);
   }
@@ -234,21 +232,6 @@ class TreeSource : public ImageStore {
     GANDEM_CHECK(index >= 0 && index < size());
     return tree_->Read(images_[index]);
   }
-  absl::StatusOr<DecodedImage> Decode(int64_t index,
-                                      absl::string_view stored) const override {
-    absl::StatusOr<DecodedImage> image = DecodeImage(stored);
-    if (!image.ok()) return Annotate(image.status(), NameOf(index));
-    return image;
-  }
-
-  // The same for the same files in a folder and in an archive.
-  absl::StatusOr<std::string> ContentHash() const override {
-    Sha256 hash;
-    for (int64_t i = 0; i < size(); ++i) {
-      GANDEM_RETURN_IF_ERROR(HashImage(i, hash));
-    }
-    return hash.Finish();
-  }
 
   absl::StatusOr<std::string> Fingerprint() const override {
     Sha256 hash;
@@ -259,22 +242,12 @@ class TreeSource : public ImageStore {
     }
     const int64_t count = std::min(size(), kFingerprintImages);
     for (int64_t i = 0; i < count; ++i) {
-      const absl::Status hashed = HashImage(i * size() / count, hash);
-      // What cannot be read may be left out of a run: data.exclude.
-      if (!hashed.ok() && !IsUnreadable(hashed)) return hashed;
+      GANDEM_RETURN_IF_ERROR(HashIfReadable(i * size() / count, hash));
     }
     return hash.Finish();
   }
 
  private:
-  absl::Status HashImage(int64_t index, Sha256& hash) const {
-    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
-    // Of every format: the hashes of metric cards are compared.
-    hash.Update(absl::StrCat("png ", bytes.size(), " "));
-    hash.Update(bytes);
-    return absl::OkStatus();
-  }
-
   // Never change after construction.
   const std::unique_ptr<FileTree> tree_;
   const std::vector<int64_t> images_;  // places in tree_->files()
@@ -298,13 +271,9 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
   for (int64_t i = 0; i < std::ssize(tree->files()); ++i) {
     const std::string& name = tree->files()[i].name;
     if (IsIgnored(name)) continue;
-    if (IsOtherImageName(name)) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("'", tree->NameOf(i),
-                       "' is of a format that is not read: convert it to PNG, "
-                       "JPEG or WebP, or remove it"));
-    }
-    if (IsImageName(name)) images.push_back(i);
+    // Of those that are not read each is named where it is decoded, and may be
+    // left out like any other that cannot be read.
+    if (IsImageName(name) || IsOtherImageName(name)) images.push_back(i);
   }
   if (images.empty()) return NoImages(*tree);
   GANDEM_ASSIGN_OR_RETURN(TreeLabels labels, LabelFinder(*tree, images).Find());

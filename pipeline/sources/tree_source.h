@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images among the files of a tree: PNG, JPEG and WebP, in the order of the
-// tree, which is that of their names. Hidden files and what macOS adds to zips
-// do not count. The first of these that is there says the labels:
+// The images among the files of a tree: PNG, JPEG and WebP, and those of
+// formats that cannot be read (GIF ...), in the order of the tree, which is
+// that of their names. Hidden files and what macOS adds to zips do not count.
+// The first of these that is there says the labels:
 //
 //   dataset.json      StyleGAN's, in the folder of all images
 //   labels.csv        NAME,LABEL, there too
@@ -17,12 +18,13 @@
 
 #include "absl/status/statusor.h"
 #include "pipeline/image_store.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 
-//   INVALID_ARGUMENT  no images; an image of a format that is not read; labels
-//                     that are no numbers, or not one for each image.
+//   INVALID_ARGUMENT  no images; labels that are no numbers, or not one for
+//   each
+//                     image.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
     std::unique_ptr<FileTree> tree);
 

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <iterator>
+#include <limits>
 #include <map>
 #include <memory>
 #include <ostream>
@@ -23,6 +24,7 @@
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
+#include "common/files/printable.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"
@@ -33,7 +35,9 @@
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/pack_images.h"
+#include "pipeline/sources/resolve_data.h"
 #include "pipeline/sources/survey.h"
+#include "pipeline/tensor_samples.h"
 #include "scaling_manager/commands/run_dataset.h"
 
 namespace gandem {
@@ -82,7 +86,12 @@ std::string ClassesText(const ImageStore& store) {
   return absl::StrCat(classes.size(), ": ", CountsText(classes));
 }
 
-std::string SeenText(const DataConfig& data) {
+std::string SeenText(const DataConfig& data, const ImageStore& store) {
+  if (store.tensors().has_value()) {
+    return absl::StrCat(TensorShapeText(store.tensors()->shape),
+                        " as they are stored, times ", data.tensor_scale(),
+                        data.horizontal_flip() ? ", mirrored at random" : "");
+  }
   const std::string text =
       absl::StrCat(data.image_size(), " x ", data.image_size(),
                    data.channels() == 1 ? ", gray, " : ", RGB, ");
@@ -148,6 +157,18 @@ absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   return data;
 }
 
+// No recipe says what networks want of tensors.
+void TakeAsStored(const ImageStore& store, DataConfig& data) {
+  data.set_image_size(store.tensors()->shape.height);
+  data.set_tensor_scale(1);
+}
+
+// Names of others, in one line: a terminal obeys the control characters in
+// them.
+std::string Shown(absl::string_view text) {
+  return Printable(text, std::numeric_limits<int>::max());
+}
+
 // Without the name of the image, which begins with where the source lies: the
 // same source makes the same list everywhere.
 std::string ReasonAlone(const ImageStore& store, const UnreadableImage& image) {
@@ -210,6 +231,33 @@ absl::Status WithWayOn(const absl::Status& status,
   return absl::Status(status.code(), absl::StrCat(status.message(), way));
 }
 
+void SayIfTooMany(int64_t left_out, int64_t images, double most,
+                  std::ostream& out) {
+  if (static_cast<double>(left_out) <= most * static_cast<double>(images)) {
+    return;
+  }
+  out << "that leaves out more than data.max_excluded, a share of " << most
+      << ": look at them first, and raise it if they may be missed\n";
+}
+
+// Of any shape, as networks would see them, or brought to [-1, 1] where that
+// is not known.
+absl::StatusOr<PixelImage> TensorSheet(const ImageStore& store) {
+  const StoredFormat format = *store.tensors();
+  const auto sample_values = static_cast<size_t>(format.shape.NumValues());
+  std::vector<float> values;
+  float most = 0;
+  for (const int64_t i : SpreadPlaces(store.size(), kShownImages)) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string stored, store.Fetch(i));
+    values.resize(values.size() + sample_values);
+    most = std::max(most, ReadTensor(stored, format.dtype, /*scale=*/1,
+                                     std::span(values).last(sample_values)));
+  }
+  for (float& value : values) value /= std::max(most, 1.0f);
+  return TileImages(values, format.shape,
+                    /*columns=*/format.shape.height == 1 ? 1 : 0);
+}
+
 absl::StatusOr<PixelImage> ContactSheet(const DataConfig& data) {
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<const Dataset> dataset,
                           OpenDataset(data));
@@ -248,25 +296,33 @@ absl::Status ShowDataset(const DatasetOptions& options, std::ostream& out,
   GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
   GANDEM_RETURN_IF_ERROR(CheckOutput(options));
   GANDEM_ASSIGN_OR_RETURN(DataConfig data, DataOf(options));
+  const double most_excluded = data.max_excluded();
+  data.set_max_excluded(1);  // who looks at images may leave out any
   GANDEM_ASSIGN_OR_RETURN(const auto store, OpenImages(data));
-  GANDEM_RETURN_IF_ERROR(ResolveData(*store, data));
+  if (store->tensors().has_value() && options.recipe.empty()) {
+    TakeAsStored(*store, data);
+  }
   GANDEM_ASSIGN_OR_RETURN(const std::string description,
-                          DescribeSource(*store, options.source));
+                          ResolveAndDescribe(*store, data));
   const Survey survey = SurveyWithProgress(*store, kShownSurvey, err);
-  out << "data: " << description << "\n";
+  out << "data: " << Shown(description) << "\n";
+  SayIfTooMany(store->left_out(), store->size() + store->left_out(),
+               most_excluded, out);
   if (survey.num_images < store->size()) {
     out << "looked at " << survey.num_images << " of them, evenly spread:\n";
   }
   out << "stored as: " << CountsText(CountsOf(survey.kinds)) << "\n"
       << "sizes: " << CountsText(CountsOf(survey.sizes)) << "\n"
-      << "classes: " << ClassesText(*store) << "\n"
-      << "training sees: " << SeenText(data) << "\n";
+      << "classes: " << Shown(ClassesText(*store)) << "\n"
+      << "training sees: " << SeenText(data, *store) << "\n";
   if (!survey.unreadable.empty()) {
     out << survey.unreadable.size() << " cannot be read, such as "
-        << survey.unreadable.front().reason
+        << Shown(survey.unreadable.front().reason)
         << "; `gandem dataset verify` names all\n";
   }
-  GANDEM_ASSIGN_OR_RETURN(const PixelImage sheet, ContactSheet(data));
+  GANDEM_ASSIGN_OR_RETURN(const PixelImage sheet, store->tensors().has_value()
+                                                      ? TensorSheet(*store)
+                                                      : ContactSheet(data));
   GANDEM_RETURN_IF_ERROR(WritePng(options.output, sheet));
   out << "some of it: " << options.output << "\n";
   return absl::OkStatus();
@@ -283,7 +339,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
   GANDEM_ASSIGN_OR_RETURN(const auto store, OpenSource(options.source));
   const Survey survey = SurveyWithProgress(*store, store->size(), err);
   for (const UnreadableImage& image : survey.unreadable) {
-    out << image.reason << "\n";
+    out << Shown(image.reason) << "\n";
   }
   const auto count = survey.unreadable.size();
   if (count == 0) {
@@ -298,12 +354,8 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
   out << "written: " << options.exclude
       << "; `gandem train` leaves them out by --set data.exclude="
       << options.exclude << "\n";
-  const double most = DataConfig().max_excluded();
-  if (static_cast<double>(count) >
-      most * static_cast<double>(survey.num_images)) {
-    out << "that is more than data.max_excluded, a share of " << most
-        << ": look at them first, and raise it if they may be missed\n";
-  }
+  SayIfTooMany(static_cast<int64_t>(count), survey.num_images,
+               DataConfig().max_excluded(), out);
   return kExitOk;
 }
 

@@ -19,6 +19,7 @@
 #include "common/config/fused_feedback.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/descriptor_limit.h"
@@ -49,7 +50,10 @@ constexpr absl::Duration kStatusTimeout = absl::Seconds(3);
 
 // Says what went wrong, if anything. Returns the exit code.
 int End(const absl::Status& status, const char* command = "gandem") {
-  if (!status.ok()) std::cerr << command << ": " << status.message() << "\n";
+  // Messages hold names of files and texts of servers.
+  if (!status.ok()) {
+    std::cerr << command << ": " << PrintableText(status.message()) << "\n";
+  }
   return ExitCodeOf(status);
 }
 

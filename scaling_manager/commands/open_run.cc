@@ -14,6 +14,7 @@
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/files/text_proto.h"
 #include "common/files/utf8.h"
 #include "common/process/cores.h"
@@ -86,6 +87,12 @@ absl::StatusOr<std::vector<std::string>> DataSets(const std::string& recipe,
                                                   const TrainOptions& options) {
   std::vector<std::string> sets;
   if (options.data.empty()) return sets;
+  if (!IsValidUtf8(options.data)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data '", PrintableText(options.data),
+        "' is not UTF-8, as the text of a config has to be: rename it, or name "
+        "a link to it"));
+  }
   for (const char* const field : {"idx_images", "idx_labels", "idx_inputs"}) {
     sets.push_back(absl::StrCat("data.", field, "=\"\""));
   }

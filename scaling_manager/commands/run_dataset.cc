@@ -14,9 +14,10 @@
 #include "common/status.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/file_tree.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
+#include "pipeline/sources/resolve_data.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {
@@ -113,13 +114,8 @@ absl::StatusOr<std::string> LookAtSource(DataConfig& data,
   GANDEM_RETURN_IF_ERROR(KnowExcludeList(data, limit));
   GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
   GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
-  absl::Status looked = ResolveData(*source, data);
-  if (!looked.ok()) return Annotate(looked, "data.source");
-  absl::StatusOr<std::string> text = DescribeSource(*source, data.source());
-  if (!text.ok()) {
-    return Annotate(WithAdvice(text.status(), AdviceOnUnreadable(data)),
-                    "data.source");
-  }
+  absl::StatusOr<std::string> text = ResolveAndDescribe(*source, data);
+  if (!text.ok()) return Annotate(text.status(), "data.source");
   return absl::StrCat("data: ", *text);
 }
 

@@ -110,6 +110,11 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
   reply.set_completed_rounds(newest.step);
   reply.set_state(newest.step >= config.rounds() ? StatusReply::FINISHED
                                                  : StatusReply::STOPPED);
+  GANDEM_ASSIGN_OR_RETURN(const StatusReply failure, ReadRunFailure(run_dir));
+  if (failure.state() == StatusReply::FAILED) {
+    reply.set_state(StatusReply::FAILED);
+    absl::StrAppend(reply.mutable_detail(), failure.detail(), "\n");
+  }
   for (const std::string& skipped : newest.skipped_with_reason) {
     absl::StrAppend(reply.mutable_detail(), "damaged checkpoint ", skipped,
                     "\n");

@@ -71,6 +71,8 @@ class TrainCommand {
   }
   // For `gandem report`: who takes part in the run epoch.
   void NoteWorkers(const StatusReply& status);
+  // For `gandem status`, when this process is gone.
+  void NoteFailure(const RunOutcome& outcome);
   void OnMetrics(const HeartbeatRequest& request);
   // One turn: processes, time, signals, and what there is to show.
   void Turn();
@@ -139,6 +141,7 @@ absl::Status TrainCommand::Start() {
   Say(setup_.notices);
   GANDEM_RETURN_IF_ERROR(TakeRunCredentials(
       setup_.run_dir, options_.certificates, options_.insecure_network));
+  GANDEM_RETURN_IF_ERROR(RemoveRunFailure(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
@@ -252,6 +255,12 @@ void TrainCommand::NoteWorkers(const StatusReply& status) {
   if (!noted.ok()) Say(std::string(noted.message()));
 }
 
+void TrainCommand::NoteFailure(const RunOutcome& outcome) {
+  if (outcome.state != StatusReply::FAILED) return;
+  const absl::Status noted = WriteRunFailure(setup_.run_dir, outcome.detail);
+  if (!noted.ok()) Say(std::string(noted.message()));
+}
+
 void TrainCommand::Turn() {
   std::vector<Launcher::Failure> failures;
   if (launcher_.has_value()) failures = launcher_->Poll();
@@ -341,6 +350,7 @@ absl::StatusOr<int> TrainCommand::Run() {
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
   if (!coordinator_->outcome().has_value()) return kExitAtOnce;
   const RunOutcome outcome = *coordinator_->outcome();
+  NoteFailure(outcome);
   console_.ShowProgress(progress_.View(coordinator_->Status()), MonotonicNow(),
                         /*at_once=*/true);
   Say(coordinator_->Tick());

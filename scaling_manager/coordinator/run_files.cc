@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 constexpr char kCountersFile[] = "/state/counters.textproto";
 constexpr char kWorkersFile[] = "/state/workers.textproto";
+constexpr char kFailureFile[] = "/state/failure.textproto";
 
 // Empty where there is no file.
 absl::StatusOr<std::string> ReadStateFile(const std::string& path) {
@@ -78,6 +80,27 @@ absl::Status WriteRunWorkers(const std::string& run_dir,
     copy.set_pid(worker.pid());
   }
   return WriteStateFile(run_dir, kWorkersFile, kept);
+}
+
+absl::StatusOr<StatusReply> ReadRunFailure(const std::string& run_dir) {
+  const std::string path = run_dir + kFailureFile;
+  GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadStateFile(path));
+  StatusReply failure;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, failure));
+  return failure;
+}
+
+absl::Status WriteRunFailure(const std::string& run_dir,
+                             const std::string& detail) {
+  StatusReply failure;
+  failure.set_state(StatusReply::FAILED);
+  // Of a worker's message, which may hold names of files.
+  failure.set_detail(PrintableText(detail));
+  return WriteStateFile(run_dir, kFailureFile, failure);
+}
+
+absl::Status RemoveRunFailure(const std::string& run_dir) {
+  return RemoveAll(run_dir + kFailureFile);
 }
 
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir) {

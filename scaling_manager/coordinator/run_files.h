@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run knows of itself between two starts: its counters and its workers,
-// in run_dir/state/, and its newest checkpoint.
+// What a run knows of itself between two starts: its counters, its workers and
+// its failure, in run_dir/state/, and its newest checkpoint.
 //
 // Owner: `gandem train` writes, other commands read. Thread safety: one thread
 // at a time.
@@ -33,6 +33,15 @@ absl::Status WriteRunCounters(const std::string& run_dir,
 absl::StatusOr<StatusReply> ReadRunWorkers(const std::string& run_dir);
 absl::Status WriteRunWorkers(const std::string& run_dir,
                              const StatusReply& status);
+
+// Why the newest `gandem train` failed, in failure.textproto: state and detail.
+// State UNKNOWN: it did not, or it was killed.
+//   INVALID_ARGUMENT  the file is no such thing.
+absl::StatusOr<StatusReply> ReadRunFailure(const std::string& run_dir);
+absl::Status WriteRunFailure(const std::string& run_dir,
+                             const std::string& detail);
+// Of an older start. OK where there is none.
+absl::Status RemoveRunFailure(const std::string& run_dir);
 
 // FindNewestCheckpoint, of step 0 and without a path where there is none.
 absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir);

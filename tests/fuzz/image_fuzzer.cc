@@ -16,6 +16,15 @@ namespace {
 // So that an input of some bytes takes no seconds.
 constexpr int64_t kMaxPixels = 1 << 20;
 
+// What the header says is what the image turns out to be.
+void CheckPlainReading(absl::string_view bytes) {
+  const auto shape = ShapeOfImage(bytes);
+  const auto image = DecodeImage(bytes, kMaxPixels, ImageReading::kPlain);
+  if (!image.ok()) return;
+  GANDEM_CHECK_OK(shape.status());
+  GANDEM_CHECK(*shape == ShapeOf(image->pixels));
+}
+
 }  // namespace
 }  // namespace gandem
 
@@ -23,6 +32,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   const int orientation = ExifOrientation(TextOf(data, size));
   GANDEM_CHECK(orientation >= 1 && orientation <= 8);
+  CheckPlainReading(TextOf(data, size));
   const auto image = DecodeImage(TextOf(data, size), kMaxPixels);
   if (!image.ok()) {
     GANDEM_CHECK(absl::IsDataLoss(image.status()) ||

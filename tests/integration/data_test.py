@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same images in a folder, a zip, a tar, shards, CIFAR's own files and
-Parquet: the same run, bit for bit, also when it is stopped in the middle of an
+"""The same images in a folder, a zip, a tar, shards, CIFAR's own files, tensors
+and Parquet: the same run, bit for bit, also when it is stopped in the middle of an
 epoch."""
 
 import contextlib
@@ -100,6 +100,21 @@ class DataTest(harness.RunTest):
                     f"cifar-10-batches-bin/data_batch_{batch + 1}.bin", records)
         return path
 
+    def write_tensors(self):
+        """As numpy.save() writes float32, in two shards."""
+        values = [struct.pack("<f", (2 * b - 255) / 255) for b in range(256)]
+        half = IMAGES // 2
+        (self.folder / "tensors").mkdir()
+        for shard in range(2):
+            header = (f"{{'descr': '<f4', 'fortran_order': False, 'shape': "
+                      f"({half}, 3, {SIDE}, {SIDE}), }}").ljust(117) + "\n"
+            planes = self.planes[shard * half:(shard + 1) * half]
+            (self.folder / "tensors" / f"images-{shard}.npy").write_bytes(
+                b"\x93NUMPY\1\0" + struct.pack("<H", len(header)) +
+                header.encode() + b"".join(values[b] for image in planes
+                                           for b in image))
+        return self.folder / "tensors"
+
     def parquet(self):
         """The same images, by tests/oracles/parquet_goldens.py."""
         return harness.SOURCE / "tests" / "goldens" / "parquet" / "hub"
@@ -117,6 +132,13 @@ class DataTest(harness.RunTest):
             name = write.__name__
             with self.subTest(name):
                 self.assert_same_state(first, self.train_on(name, write()))
+
+    def test_tensors_are_the_same_run(self):
+        # They are taken as they are: nothing is resized.
+        sets = [f"data.image_size={SIDE}"]
+        self.assert_same_state(
+            self.train_on("folder", self.write_folder(), sets=sets),
+            self.train_on("tensors", self.write_tensors(), sets=sets))
 
     def test_resumes_in_the_middle_of_an_epoch(self):
         path = self.write_zip()

@@ -2,9 +2,11 @@
 """Evaluation jobs as processes: any number of workers gives the same figures,
 kill -9 loses nothing, two jobs at a time do not disturb each other."""
 
+import hashlib
 import json
 import os
 import pathlib
+import resource
 import shutil
 import signal
 import subprocess
@@ -79,7 +81,11 @@ class EvaluateTest(harness.RunTest):
         self.assertEqual(card["reference"]["split"], "train")
         self.assertEqual(len(card["reference"]["sha256"]), 64)
         self.assertEqual(len(card["features"]["sha256"]), 64)
-        self.assertIn("below 2048", card["warnings"][0])
+        # Where the bias is a part of the figure that matters.
+        warned = any("sampling bias" in warning
+                     for warning in card.get("warnings", []))
+        self.assertEqual(
+            warned, distance["predicted_bias"] >= 0.02 * distance["value"])
         events = list(self.run_dir.glob("tensorboard/evaluation/events*"))
         self.assertTrue(any(f"evaluation/FD({net})".encode() in
                             path.read_bytes() for path in events))
@@ -159,7 +165,9 @@ class EvaluateTest(harness.RunTest):
                             1e-6 * self.card["metrics"][0]["value"])
             self.assertEqual(card["reference"]["kind"], "statistics")
         # pytorch-fid's format does not say what made it.
-        self.assertIn("does not say which network", card["warnings"][0])
+        warnings = " ".join(card["warnings"])
+        self.assertIn("does not say which network", warnings)
+        self.assertIn("does not say how its images were resized", warnings)
         refused = self.evaluate(self.run_dir, "--num", NUM, "--metric", "kid",
                                 "--reference", own)
         self.assertEqual(refused.returncode, 2)
@@ -213,6 +221,128 @@ class EvaluateTest(harness.RunTest):
         self.assertEqual(json.loads(cards[0].read_text())["metrics"],
                          self.card["metrics"])
         self.assertEqual(list(output.glob("work/*")), [])
+
+    def test_two_jobs_with_relative_paths_and_one_reference(self):
+        """Folders of equal names in two places: neither computes what the
+        other one judges."""
+        config = self.run_dir / "config.textproto"
+        expected = {}
+        for step in (20, 40):
+            folder = self.folder / f"at-{step}"
+            folder.mkdir()
+            done = subprocess.run(
+                self.command("sample", self.run_dir, "--checkpoint", step,
+                             "-n", 600, "-o", folder / "images.tar"),
+                capture_output=True, text=True, timeout=harness.DEADLINE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            card = self.judge(folder / "images.tar", "--reference", config,
+                              "--output", self.folder / f"alone-{step}")
+            expected[step] = card["metrics"]
+        # Once as judged, once as the reference that both share.
+        network = next(
+            path for path in pathlib.Path(self.env["XDG_CACHE_HOME"]).glob(
+                "gandem/features/*.safetensors")
+            if hashlib.sha256(path.read_bytes()).hexdigest()
+            == self.card["features"]["sha256"])
+        reference = self.folder / "reference.tar"
+        shutil.copy(self.folder / "at-20/images.tar", reference)
+        jobs = {step: subprocess.Popen(
+            self.command("evaluate", "images.tar", "--reference",
+                         f"../{reference.name}", "--features", network,
+                         "--workers", 2, "--output", "cards"),
+            cwd=self.folder / f"at-{step}", env=self.env, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE) for step in (20, 40)}
+        for step, job in jobs.items():
+            _, errors = job.communicate(timeout=harness.DEADLINE)
+            self.assertEqual(job.returncode, 0, errors)
+        values = {step: json.loads(next(self.folder.glob(
+            f"at-{step}/cards/*.json")).read_text())["metrics"][0]["value"]
+            for step in jobs}
+        # Its own images, and others.
+        self.assertLess(values[20], 1e-6 * expected[20][0]["value"])
+        self.assertGreater(values[40], 1e-3 * expected[40][0]["value"])
+        left = [path.name for path in pathlib.Path(
+            self.env["XDG_CACHE_HOME"]).glob("gandem/features/reference/*/*")
+            if path.name.startswith(("job-", "worker-"))]
+        self.assertEqual(left, [])
+
+    def test_a_damaged_newest_checkpoint_is_said(self):
+        own = self.own_run(30, 40)
+        shard = next((own / "checkpoints/step-000000040").glob(
+            "generator-*.safetensors"))
+        damaged = bytearray(shard.read_bytes())
+        damaged[len(damaged) // 2] ^= 1
+        shard.write_bytes(damaged)
+        done = self.evaluate(own, "--num", 300, "--quiet")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("a newer checkpoint is damaged, and that of step 30 is "
+                      "judged", done.stderr)
+        self.assertIn("step-000000040", done.stderr)
+        card = json.loads(next(own.glob("evaluation/*.json")).read_text())
+        self.assertEqual(card["images"]["generator"]["step"], 30)
+        self.assertIn("a newer checkpoint is damaged", card["warnings"][0])
+
+    def test_a_full_disk_leaves_nothing_and_goes_on(self):
+        """A file-size limit stands for it."""
+        output = self.folder / "cards"
+        what = [self.run_dir, "--num", 300, "--workers", 1, "--output", output]
+
+        def little_room():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (40000, 40000))
+
+        done = subprocess.run(
+            self.command("evaluate", *what), stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=harness.DEADLINE,
+            env=self.env, preexec_fn=little_room)
+        self.assertEqual(done.returncode, 75, done.stderr)
+        self.assertEqual(done.stderr.count("gandem evaluate: "), 1)
+        left = [path for path in output.rglob("*")
+                if path.name.startswith("features-") or ".tmp" in path.name]
+        self.assertEqual(left, [])
+        self.judge(*what)
+
+    def test_some_files_are_drawn_at_random(self):
+        images = self.folder / "images.tar"
+        done = subprocess.run(
+            self.command("sample", self.run_dir, "-n", 600, "-o", images),
+            capture_output=True, text=True, timeout=harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        what = [images, "--reference", self.run_dir / "config.textproto",
+                "--num", 300, "--bootstrap", 0]
+        said = self.evaluate(*what, "--output", self.folder / "a")
+        self.assertIn("judging 300 of 600 images, drawn at random", said.stderr)
+        drawn = self.judge(*what, "--output", self.folder / "a")
+        again = self.judge(*what, "--output", self.folder / "b", "--workers", 2)
+        first = self.judge(*what, "--output", self.folder / "c", "--first")
+        self.assertEqual(drawn["metrics"], again["metrics"])
+        self.assertNotEqual(drawn["metrics"], first["metrics"])
+        self.assertEqual(drawn["metrics"][0]["num_images"], 300)
+
+    def test_the_card_as_json(self):
+        what = [self.run_dir, *METRICS, "--num", NUM]
+        done = self.evaluate(*what, "--json", "-")
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(json.loads(done.stdout), self.card)
+        done = self.evaluate(*what, "--json", self.folder / "card.json")
+        self.assertTrue(done.stdout.startswith("judged before:"))
+        self.assertEqual(json.loads(
+            (self.folder / "card.json").read_text()), self.card)
+
+    def test_options_of_metrics(self):
+        what = [self.run_dir, "--num", 300, "--output", self.folder / "cards"]
+        kid = self.judge(*what, "--metric", "kid", "--kid_subset", 300,
+                         "--kid_subsets", 2)
+        self.assertEqual(kid["metrics"][0]["sd_of"], "2 subsets of 300")
+        other = self.judge(*what, "--metric", "kid", "--kid_subset", 300,
+                           "--kid_subsets", 2, "--kid_degree", 2)
+        self.assertNotEqual(kid["metrics"], other["metrics"])
+        prdc = {k: self.judge(*what, "--metric", "prdc", "--prdc_k", k)
+                for k in (3, 20)}
+        self.assertLess(prdc[3]["metrics"][0]["value"],
+                        1e-9 + prdc[20]["metrics"][0]["value"])
+        self.assertEqual(prdc[3]["metrics"][0]["num_reference_images"], 2048)
 
     def test_what_was_judged_is_not_judged_again(self):
         done = self.evaluate(self.run_dir, *METRICS, "--num", NUM)
@@ -330,6 +460,16 @@ class EvaluateTest(harness.RunTest):
             ([self.run_dir, "--features", harness.SMOKE], "mlp_smoke"),
             ([self.run_dir, "--reference", "/no/such"], "no such file"),
             ([self.run_dir, "--cores", "999"], "core 999"),
+            ([self.run_dir, "--num", 999, "--metric", "kid"],
+             "needs 1000, and there are 999 images to judge"),
+            ([self.run_dir, "--num", 999, "--save_statistics",
+              "/no/such/folder/a.npz"], "/no/such/folder"),
+            ([self.run_dir, "--num", 999, "--save_statistics", "a.txt"],
+             "neither with .npz"),
+            ([self.run_dir, "--input_resize", "bicubic"],
+             "none of tf1, pytorch_fid, clean"),
+            ([self.run_dir, "--input_resize", "clean"],
+             "--input_resize is for weights"),
             ([other], "need a --reference"),
             ([other, "--num", 5, "--reference", self.run_dir /
               "config.textproto"], "holds 3 images; --num 5"),

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Features and resized images of pytorch-fid and torch-fidelity.
+"""Features and resized images of pytorch-fid, torch-fidelity and clean-fid.
 
     python tests/oracles/feature_goldens.py tests/goldens
 
 Needs torch==2.11.0 with a torchvision that fits it, numpy, safetensors,
-pytorch-fid==0.3.0 and torch-fidelity==0.4.0. Downloads nothing: weights and images are
+pytorch-fid==0.3.0, torch-fidelity==0.4.0 and clean-fid==0.1.35. Downloads nothing: weights and images are
 drawn from Philox streams, and tests/evaluation/features/inception_testing.cc draws them
 again, because 24 million numbers are no golden. Writes features.safetensors:
 
     tf1.<case>             torch-fidelity's resized input, [N, 3, 299, 299] at
                            every ROW_STRIDE-th row and COLUMN_STRIDE-th column
     half_pixel.<case>      the same of pytorch-fid
+    clean.<case>           the same of clean-fid's mode "clean"
     fidelity.features.<case>, fidelity.logits.<case>
                            torch-fidelity's 2048 and logits_unbiased
     fid.features.<case>    pytorch-fid's 2048
@@ -127,6 +128,14 @@ def thin(resized):
     return resized[:, :, ::ROW_STRIDE, ::COLUMN_STRIDE].contiguous()
 
 
+def clean_resize(rgb):
+    """clean-fid's, of uint8 NCHW, to what its network sees."""
+    from cleanfid.resize import build_resizer
+    resize = build_resizer("clean")
+    resized = np.stack([resize(image.permute(1, 2, 0).numpy()) for image in rgb])
+    return (torch.from_numpy(resized).permute(0, 3, 1, 2) - 128) / 128
+
+
 def small_state():
     rng = torch.Generator().manual_seed(3)
     base = torch.randn(4, 6, generator=rng)
@@ -165,6 +174,7 @@ def main(folder):
             out[f"half_pixel.{case}"] = thin(
                 2 * F.interpolate(rgb.float() / 255, size=(299, 299),
                                   mode="bilinear", align_corners=False) - 1)
+            out[f"clean.{case}"] = thin(clean_resize(rgb))
             features, logits = fidelity(rgb)
             out[f"fidelity.features.{case}"] = features
             out[f"fidelity.logits.{case}"] = logits

@@ -6,6 +6,7 @@ Needs pillow==11.3.0 (13 may resize the height first), numpy, safetensors. Write
 
   file.NAME     the bytes of a file
   pixels.NAME   what they decode to, [height, width, 1 or 3]
+  plain.NAME    the same by Image.open(file).convert("RGB") alone
   from.NAME     an image to be resized
   to.KERNEL.NAME  what it becomes
 """
@@ -154,6 +155,11 @@ def decoded(data):
     return array[..., None] if array.ndim == 2 else array
 
 
+def plain(data):
+    """As pytorch-fid, torch-fidelity and clean-fid read a file."""
+    return np.asarray(Image.open(io.BytesIO(data)).convert("RGB"))
+
+
 def main(folder):
     out = {}
     cases = [*files(), ("png_interlaced", adam7(picture(21, 30, 3)),
@@ -162,6 +168,8 @@ def main(folder):
         out[f"file.{name}"] = np.frombuffer(data, np.uint8)
         expected = decoded(data) if pixels is None else pixels
         out[f"pixels.{name}"] = np.ascontiguousarray(expected)
+        if name != "png_gray_16":  # cut at 255: refused
+            out[f"plain.{name}"] = np.ascontiguousarray(plain(data))
     for name, shape, size in (("down", (37, 53, 3), (16, 16)),
                               ("up", (9, 7, 3), (24, 20)),
                               ("gray", (40, 31, 1), (32, 32)),

@@ -20,6 +20,7 @@
 #include "pipeline/formats/tar.h"
 #include "pipeline/formats/zip_format.h"
 #include "pipeline/image_store.h"
+#include "pipeline/sources/image_sources.h"
 
 namespace gandem::testing {
 
@@ -39,6 +40,13 @@ inline std::string PngBytes(const PixelImage& image) {
   auto bytes = EncodePng(image);
   GANDEM_CHECK_OK(bytes.status());
   return *std::move(bytes);
+}
+
+// As `gandem` shows it, of path "P".
+inline std::string DescribeAsP(const ImageStore& source) {
+  const auto look = LookAtImages(source);
+  return look.ok() ? DescribeSource(source, *look, "P")
+                   : std::string(look.status().message());
 }
 
 using NamedBytes = std::vector<std::pair<std::string, std::string>>;

@@ -44,8 +44,8 @@ ROOMS = {
                ("trace", "rpc"), ("control",)],
     "models": [("",), ("layers",), ("families",), ("registry",)],
     "exchange": [("",), ("rpc",)],
-    "pipeline": [("control",), ("",), ("remote",), ("formats",), ("parquet",),
-                 ("feed", "sources")],
+    "pipeline": [("control",), ("",), ("remote",), ("formats",),
+                 ("parquet", "trees"), ("tensors",), ("feed", "sources")],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),
                  ("plan",), ("roles",)],
@@ -259,8 +259,8 @@ def cited_files(path):
 
 # Folders of readers, whose every header has a fuzz target that includes it, and
 # the headers that need none.
-READERS = ("pipeline/formats", "pipeline/parquet", "evaluation/formats",
-           "common/checkpoint")
+READERS = ("pipeline/formats", "pipeline/parquet", "pipeline/tensors",
+           "evaluation/formats", "common/checkpoint")
 NOT_FUZZED = {
     "common/checkpoint/json_keys.h": "part of safetensors",
     "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
@@ -270,6 +270,8 @@ NOT_FUZZED = {
     "pipeline/parquet/data_worker_pool.h": "asks by data_worker_client.h",
     "pipeline/parquet/data_worker_process.h": "reads nothing",
     "pipeline/parquet/row_group_cache.h": "reads nothing",
+    "pipeline/tensors/tensor_images.h": "reads by tensor_file.h",
+    "pipeline/tensors/tensor_paths.h": "names of files",
     "evaluation/formats/state_dict_file.h": "LibTorch reads the zip archive",
 }
 

@@ -115,6 +115,19 @@ TEST(TileImagesTest, ChannelsComeLast) {
   EXPECT_THAT(image.pixels, ElementsAre(0, 128, 255, 0, 128, 255));
 }
 
+TEST(TileImagesTest, OfOtherChannelsSomeAreShown) {
+  const PixelImage latents =
+      TileImages(std::vector<float>{-1, 0, 1, 0.5, -1},
+                 {.channels = 5, .height = 1, .width = 1});
+  EXPECT_EQ(
+      latents,
+      (PixelImage{
+          .channels = 3, .height = 1, .width = 1, .pixels = {0, 128, 255}}));
+  const PixelImage two = TileImages(std::vector<float>{1, -1},
+                                    {.channels = 2, .height = 1, .width = 1});
+  EXPECT_EQ(two, (PixelImage{.height = 1, .width = 1, .pixels = {255}}));
+}
+
 TEST(TileImagesTest, NearSquare) {
   const auto size = [](int64_t num_images) {
     const PixelImage grid =

@@ -37,6 +37,71 @@ TEST(MetricSetTest, ReadsNamesInAnyOrder) {
                                  "is, kid, prdc, intra_fid")));
 }
 
+// Whatever would fail after hours of features is found out before.
+TEST(PreconditionsTest, TooFewImagesForAMetric) {
+  const auto check = [](const std::string& metrics, int64_t num_images,
+                        int64_t num_reference) {
+    return CheckNumImages({.metrics = *ParseMetrics(metrics)}, num_images,
+                          num_reference);
+  };
+  EXPECT_OK(check("fid,is,kid,prdc", 1000, 1000));
+  EXPECT_OK(check("fid", 2, 0));  // statistics
+  EXPECT_THAT(check("fid", 1000, 1),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("fid needs 2, and there are 1 images of the "
+                                 "reference")));
+  EXPECT_THAT(check("kid", 999, 1000),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("(--kid_subset) needs 1000, and there are 999 "
+                                 "images to judge")));
+  EXPECT_THAT(check("prdc", 6, 5), StatusIs(absl::StatusCode::kInvalidArgument,
+                                            HasSubstr("needs 6, and")));
+  EXPECT_THAT(check("is", 9, 0), StatusIs(absl::StatusCode::kInvalidArgument,
+                                          HasSubstr("10 parts (--splits)")));
+}
+
+TEST(PreconditionsTest, ANetworkWithoutClasses) {
+  FeatureNet net;
+  net.name = "net";
+  EXPECT_OK(CheckNetwork({.frechet = true}, net));
+  EXPECT_THAT(CheckNetwork({.inception_score = true}, net),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("net has none: leave out `is`")));
+  net.num_classes = 2;
+  EXPECT_OK(CheckNetwork({.inception_score = true}, net));
+}
+
+TEST(PreconditionsTest, AClassWithoutImages) {
+  const at::Tensor labels_N = torch::tensor({0, 0, 2, 2, 1}, at::kLong);
+  EXPECT_OK(CheckClasses("x", labels_N, 1));
+  EXPECT_THAT(CheckClasses("the reference", labels_N, 3),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("class 1 has 1 of the reference")));
+  EXPECT_THAT(
+      CheckClasses("x", torch::tensor({0, 0, 2, 2, 1, 1}, at::kLong), 4),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("class 3 has 0 of x")));
+}
+
+// A bias that is small beside the distance is no reason to warn.
+TEST(WarningsTest, ABiasThatMatters) {
+  MetricCard card;
+  card.mutable_reference()->set_num_images(50000);
+  Metric& distance = *card.add_metrics();
+  distance.set_name("FID");
+  distance.set_value(100);
+  distance.set_predicted_bias(1);
+  WarnOfFewImages(1000, card);
+  EXPECT_EQ(card.warnings_size(), 0);
+  distance.set_predicted_bias(30);
+  WarnOfFewImages(1000, card);
+  ASSERT_EQ(card.warnings_size(), 1);
+  EXPECT_EQ(card.warnings(0),
+            "what is judged has only 1000 images, below 2048: about 30 of the "
+            "FID 100 is sampling bias; compare it with figures of as many "
+            "images only");
+}
+
 class IntraClassTest : public ::testing::Test {
  protected:
   FeatureStore Store(const std::string& name, const at::Tensor& features_ND) {

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <limits>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "evaluation/features/classifier.h"
@@ -99,7 +100,14 @@ TEST(FeatureExtractorTest, NamesTheFirstImageThatIsNotFinite) {
     EXPECT_THAT(fake.Extract(Images(4)),
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr("for 2 of 4 images"),
-                               HasSubstr("image 2 first"))));
+                               HasSubstr("first for image 2:"))));
+    EXPECT_THAT(fake.Extract(Images(4),
+                             [](int64_t place) {
+                               return absl::StrCat("folder/", 600 + place,
+                                                   ".png");
+                             }),
+                StatusIs(absl::StatusCode::kDataLoss,
+                         HasSubstr("first for folder/602.png:")));
   }
 }
 
@@ -132,7 +140,8 @@ TEST_F(OpenTest, FilesThatAreNone) {
 TEST_F(OpenTest, ShapesOfImages) {
   for (const ImageShape& shape :
        {ImageShape{.channels = 2, .height = 8, .width = 8},
-        ImageShape{.channels = 3, .height = 0, .width = 8}}) {
+        ImageShape{.channels = 3, .height = 0, .width = 8},
+        ImageShape{.channels = 3, .height = -1, .width = -1}}) {
     EXPECT_THAT(
         OpenFeatureExtractor(path_, {.image_shape = shape}),
         StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("gray or RGB")));
@@ -149,6 +158,14 @@ TEST_F(OpenTest, AClassifierTakesImagesOfItsShapeOnly) {
   ASSERT_OK_AND_ASSIGN(const auto extractor,
                        OpenFeatureExtractor(path_, {.image_shape = kGray}));
   EXPECT_OK(extractor->Extract(Images(2)));
+  EXPECT_THAT(
+      OpenFeatureExtractor(
+          path_, {.image_shape = {.channels = 1, .height = 0, .width = 0}}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("--resize")));
+  EXPECT_THAT(OpenFeatureExtractor(
+                  path_, {.image_shape = kGray, .resize = InputResize::kClean}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--input_resize is for weights")));
   EXPECT_THAT(
       extractor->Extract(torch::zeros({2, 1, 9, 8}, torch::kByte)),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("1 x 9 x 8")));

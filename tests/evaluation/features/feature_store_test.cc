@@ -3,7 +3,11 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <csignal>
 #include <filesystem>
 
 #include "common/files/file.h"
@@ -57,9 +61,12 @@ TEST_F(FeatureStoreTest, SlicesAreThoseOfTheIndex) {
 TEST_F(FeatureStoreTest, AnotherProcessFindsTheJobAndWhatIsMissing) {
   const FeatureStore store = Create();
   ASSERT_OK(store.Write({0, 256}, MakeFeatures({0, 256})));
+  ASSERT_OK(store.WriteJob());
   ASSERT_OK_AND_ASSIGN(const FeatureStore other,
-                       FeatureStore::Open(store.folder()));
-  EXPECT_EQ(other.job().network(), "net.pt");
+                       FeatureStore::Open(store.job_path()));
+  EXPECT_EQ(other.folder(), store.folder());
+  // Of whichever folder another process runs in.
+  EXPECT_EQ(other.job().network(), AbsoluteName("net.pt"));
   EXPECT_THAT(other.Missing(300), ElementsAre(IndexRange{256, 44}));
   ASSERT_OK(other.Write({256, 44}, MakeFeatures({256, 44})));
   EXPECT_THAT(store.Missing(300), IsEmpty());
@@ -67,6 +74,40 @@ TEST_F(FeatureStoreTest, AnotherProcessFindsTheJobAndWhatIsMissing) {
   EXPECT_THAT(Create().Missing(300), IsEmpty());
   EXPECT_THAT(FeatureStore::Open(dir_ / "none"),
               StatusIs(absl::StatusCode::kNotFound));
+}
+
+// The jobs of two processes on one folder: neither overwrites the other's.
+TEST_F(FeatureStoreTest, AJobOfItsOwnForEachProcess) {
+  const FeatureStore mine = Create();
+  ASSERT_OK(mine.WriteJob());
+  const pid_t other = fork();
+  if (other == 0) {
+    FeatureJob job;
+    job.set_network("other.pt");
+    const auto store = FeatureStore::Create(dir_ / "store", job);
+    _exit(store.ok() && store->WriteJob().ok() ? 0 : 1);
+  }
+  int status = -1;
+  ASSERT_EQ(waitpid(other, &status, 0), other);
+  ASSERT_EQ(status, 0);
+  ASSERT_OK_AND_ASSIGN(const FeatureStore found,
+                       FeatureStore::Open(mine.job_path()));
+  EXPECT_EQ(found.job().network(), AbsoluteName("net.pt"));
+}
+
+// A file-size limit stands for a full disk.
+TEST_F(FeatureStoreTest, AFullDiskLeavesNothing) {
+  const FeatureStore store = Create();
+  rlimit before = {};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = signal(SIGXFSZ, SIG_IGN);
+  const rlimit small = {.rlim_cur = 100, .rlim_max = before.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const absl::Status written = store.Write({0, 256}, MakeFeatures({0, 256}));
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  signal(SIGXFSZ, handler);
+  EXPECT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(*ListDirectory(store.folder()), IsEmpty());
 }
 
 TEST_F(FeatureStoreTest, EveryBitComesBack) {

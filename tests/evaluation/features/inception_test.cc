@@ -6,10 +6,13 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstddef>
+#include <span>
 #include <string>
 
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_extractor.h"
+#include "evaluation/features/inception_input.h"
 #include "evaluation/features/inception_v3.h"
 #include "models/torch.h"
 #include "tests/evaluation/features/inception_testing.h"
@@ -57,14 +60,15 @@ class InceptionTest : public ::testing::Test {
   const Golden golden_{"features.safetensors"};
 };
 
-TEST_F(InceptionTest, ResizesLikeTensorFlowAndPyTorch) {
+TEST_F(InceptionTest, ResizesLikeTheOtherPrograms) {
   for (uint64_t place = 0; place < Cases().size(); ++place) {
     const auto& [name, shape] = Cases()[place];
     const at::Tensor images_NCHW = DrawImages(shape, place);
-    for (const auto& [kernel, golden] :
-         {std::pair(ResizeKernel::kTf1Bilinear, "tf1."),
-          std::pair(ResizeKernel::kHalfPixelBilinear, "half_pixel.")}) {
-      const at::Tensor resized = ResizeForInception(images_NCHW, kernel);
+    for (const auto& [resize, golden] :
+         {std::pair(InputResize::kTf1, "tf1."),
+          std::pair(InputResize::kPytorchFid, "half_pixel."),
+          std::pair(InputResize::kClean, "clean.")}) {
+      const at::Tensor resized = ResizeForInception(images_NCHW, resize);
       EXPECT_THAT(resized.sizes(), ElementsAre(shape[0], 3, 299, 299));
       EXPECT_LE(
           LargestDifference(resized.slice(2, 0, 299, 23).slice(3, 0, 299, 13),
@@ -94,7 +98,7 @@ TEST_F(InceptionTest, FeaturesAreThoseOfTorchFidelityAndPyTorchFid) {
   ASSERT_OK_AND_ASSIGN(const auto tf1, OpenFeatureExtractor(path));
   ASSERT_OK_AND_ASSIGN(
       const auto half_pixel,
-      OpenFeatureExtractor(path, {.resize = ResizeKernel::kHalfPixelBilinear}));
+      OpenFeatureExtractor(path, {.resize = InputResize::kPytorchFid}));
   const FeatureNet& net = tf1->net();
   EXPECT_EQ(net.feature_dim, 2048);
   EXPECT_EQ(net.num_classes, 1008);
@@ -119,6 +123,70 @@ TEST_F(InceptionTest, FeaturesAreThoseOfTorchFidelityAndPyTorchFid) {
         1e-4)
         << name;
   }
+}
+
+TEST_F(InceptionTest, NamesOfResizes) {
+  EXPECT_EQ(*ParseInputResize(""), InputResize::kTf1);
+  for (const char* name : {"tf1", "pytorch_fid", "clean"}) {
+    EXPECT_OK(ParseInputResize(name));
+  }
+  EXPECT_NE(InputResizeText(InputResize::kTf1),
+            InputResizeText(InputResize::kClean));
+  EXPECT_THAT(ParseInputResize("bicubic"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("'bicubic' is none of tf1, pytorch_fid, "
+                                 "clean")));
+}
+
+// Of several sizes they are seen one by one, with the same features.
+TEST_F(InceptionTest, ImagesOfSeveralSizes) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto extractor,
+      MakeInceptionExtractor(
+          DrawInceptionWeights(), std::string(64, '0'),
+          {.image_shape = {.channels = 3, .height = 0, .width = 0}}));
+  const at::Tensor small = DrawImages({1, 3, 20, 16}, 0);
+  const at::Tensor large = DrawImages({1, 3, 24, 40}, 1);
+  ASSERT_OK_AND_ASSIGN(const Features both,
+                       extractor->ExtractEach({small, large}));
+  ASSERT_OK_AND_ASSIGN(const Features first, extractor->Extract(small));
+  ASSERT_OK_AND_ASSIGN(const Features second, extractor->Extract(large));
+  EXPECT_TRUE(both.features_ND[0].equal(first.features_ND[0]));
+  EXPECT_TRUE(both.features_ND[1].equal(second.features_ND[0]));
+  EXPECT_TRUE(both.logits_NK[1].equal(second.logits_NK[0]));
+}
+
+// Of half precision the weights are rounded, of double ones nothing is lost.
+TEST_F(InceptionTest, WeightsOfOtherPrecisions) {
+  const std::vector<NamedTensor> weights = DrawInceptionWeights();
+  const auto stored_as = [&](at::ScalarType type, DType dtype) {
+    std::vector<NamedTensor> stored = weights;
+    for (NamedTensor& tensor : stored) {
+      if (tensor.dtype != DType::kF32) continue;
+      const at::Tensor values =
+          torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
+                           tensor.shape, at::kFloat)
+              .to(type);
+      tensor.dtype = dtype;
+      tensor.bytes = SharedBytes::Copy(
+          std::span(static_cast<const std::byte*>(values.const_data_ptr()),
+                    values.nbytes()));
+    }
+    return stored;
+  };
+  const at::Tensor input =
+      ResizeForInception(DrawImages({1, 3, 32, 40}, 0), InputResize::kTf1);
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 single, InceptionV3::Load(weights));
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 wide,
+                       InceptionV3::Load(stored_as(at::kDouble, DType::kF64)));
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 half,
+                       InceptionV3::Load(stored_as(at::kHalf, DType::kF16)));
+  const at::Tensor expected = single.Forward(input).features_ND;
+  EXPECT_TRUE(wide.Forward(input).features_ND.equal(expected));
+  const double difference =
+      LargestDifference(half.Forward(input).features_ND, expected);
+  EXPECT_GT(difference, 0);
+  EXPECT_LT(difference, 0.05 * expected.abs().max().item<double>());
 }
 
 TEST_F(InceptionTest, OnlyPublishedFilesAreCalledFid) {

@@ -8,6 +8,7 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "evaluation/images/export_images.h"
+#include "evaluation/images/file_images.h"
 #include "models/torch.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/testing/status_matchers.h"

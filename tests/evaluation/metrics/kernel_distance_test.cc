@@ -83,6 +83,28 @@ TEST(KernelDistanceTest, SubsetsAreDrawnWithoutReplacement) {
   EXPECT_NEAR(distance.sd, 0, 1e-12);
 }
 
+// With (x.y / D + 1)^1 only the means count: their squared distance, unbiased.
+TEST(KernelDistanceTest, TheDegreeOfTheKernel) {
+  const at::Tensor x_ND = RandomNormal(40, 4, 10);
+  const at::Tensor y_MD = RandomNormal(40, 4, 11) + 1;
+  const auto pairs = [](const at::Tensor& rows_ND) {
+    const auto n = static_cast<double>(rows_ND.size(0));
+    return ((rows_ND.sum(0).square().sum() - rows_ND.square().sum()) /
+            (n * (n - 1) * 4))
+        .item<double>();
+  };
+  const double expected = pairs(x_ND) + pairs(y_MD) -
+                          (x_ND.mean(0).dot(y_MD.mean(0)) / 2).item<double>();
+  ASSERT_OK_AND_ASSIGN(
+      const MeanAndSd distance,
+      KernelDistance(x_ND, y_MD,
+                     {.num_subsets = 1, .subset_rows = 40, .degree = 1}));
+  EXPECT_NEAR(distance.mean, expected, 1e-12);
+  EXPECT_THAT(
+      KernelDistance(x_ND, y_MD, {.subset_rows = 40, .degree = 0}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("degree 0")));
+}
+
 TEST(KernelDistanceTest, BadInput) {
   const at::Tensor x_ND = RandomNormal(10, 4, 9);
   EXPECT_THAT(

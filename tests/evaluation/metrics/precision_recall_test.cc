@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <utility>
+
 #include "models/torch.h"
 #include "tests/evaluation/metrics/random_features.h"
 #include "tests/testing/status_matchers.h"
@@ -81,13 +83,18 @@ TEST(PrecisionRecallTest, SetsFarApartHaveNothingInCommon) {
 }
 
 TEST(PrecisionRecallTest, ASetAndItself) {
-  const at::Tensor x_ND = RandomNormal(50, 3, 6);
-  const PrecisionRecall result = Compute(x_ND, x_ND);
-  EXPECT_EQ(result.precision, 1);
-  EXPECT_EQ(result.recall, 1);
-  EXPECT_EQ(result.coverage, 1);
-  // Each ball of k = 5 holds its center and 4 neighbors, the fifth is on it.
-  EXPECT_NEAR(result.density, 1, 0.2);
+  // Each ball of k = 5 holds its center and 4 neighbors, the fifth is on it:
+  // rounding must not put some of them inside.
+  for (const auto& [rows, columns] :
+       {std::pair(50, 3), std::pair(500, 64), std::pair(131, 512)}) {
+    SCOPED_TRACE(rows);
+    const at::Tensor x_ND = RandomNormal(rows, columns, 6) + 2;
+    const PrecisionRecall result = Compute(x_ND, x_ND);
+    EXPECT_EQ(result.precision, 1);
+    EXPECT_EQ(result.recall, 1);
+    EXPECT_EQ(result.coverage, 1);
+    EXPECT_DOUBLE_EQ(result.density, 1);
+  }
 }
 
 // One image again and again is precise, and covers what is near it.

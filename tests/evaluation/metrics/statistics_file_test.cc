@@ -26,6 +26,7 @@ using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 FeatureStatistics SomeStatistics() {
   const auto moments = MomentsOf(RandomNormal(50, 4, 1) + 2);
@@ -171,6 +172,23 @@ TEST(StatisticsFileTest, ContradictionsAreDataLoss) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          AllOf(HasSubstr("/f"), HasSubstr(test.message))));
   }
+}
+
+TEST(StatisticsFileTest, WhetherItCanBeWrittenIsKnownBefore) {
+  const TempDir dir;
+  EXPECT_OK(CheckStatisticsPath(dir / "a.npz"));
+  EXPECT_OK(CheckStatisticsPath(dir / "a.safetensors"));
+  EXPECT_FALSE(PathExists(dir / "a.npz"));
+  EXPECT_THAT(*ListDirectory(dir / ""), IsEmpty());
+  EXPECT_THAT(CheckStatisticsPath(dir / "a.npy"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("neither with .npz")));
+  EXPECT_THAT(CheckStatisticsPath(dir / "none/a.npz"),
+              StatusIs(absl::StatusCode::kNotFound));
+  ASSERT_OK(CreateDirectories(dir / "b.npz"));
+  EXPECT_THAT(
+      CheckStatisticsPath(dir / "b.npz"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a folder")));
 }
 
 TEST(StatisticsFileTest, OtherFilesAreRefused) {

@@ -152,5 +152,23 @@ TEST(ExifTest, DamagedDataMeansUpright) {
   EXPECT_EQ(ExifOrientation(far), 1);
 }
 
+// Counted among the odd images, for their pixels are not where they are stored.
+TEST(ExifTest, ATurnedImageIsOdd) {
+  const std::string jpeg = FileText(ImageGoldens().at("file.jpeg_444"));
+  const absl::string_view exif(
+      "Exif\0\0II*\0\x08\0\0\0\1\0\x12\1\3\0\1\0\0\0\6\0\0\0", 28);
+  ASSERT_OK_AND_ASSIGN(const DecodedImage plain, DecodeImage(jpeg));
+  EXPECT_FALSE(plain.kind.odd());
+  // APP1 behind the start of the image.
+  ASSERT_OK_AND_ASSIGN(
+      const DecodedImage turned,
+      DecodeImage(absl::StrCat(jpeg.substr(0, 2),
+                               absl::string_view("\xff\xe1\0\x1e", 4), exif,
+                               jpeg.substr(2))));
+  EXPECT_EQ(turned.pixels.height, plain.pixels.width);
+  EXPECT_TRUE(turned.kind.odd());
+  EXPECT_EQ(KindText(turned.kind), "JPEG, RGB, turned");
+}
+
 }  // namespace
 }  // namespace gandem

@@ -157,6 +157,41 @@ TEST_F(RemoteStoreTest, ABusyServerIsAskedAgain) {
   EXPECT_GE(ProcessIoCounters().retries, before + 3);
 }
 
+// Fewer bytes than it says, at the opening and later: asked again.
+TEST_F(RemoteStoreTest, AnAnswerThatMakesNoSenseIsAskedForAgain) {
+  HttpServer server([&](const HttpCall& call) {
+    const std::string range = call.Header("range");
+    const bool first = range == absl::StrCat("bytes=0-", kBlockBytes - 1);
+    if (call.number == 0 || (call.number == 2 && !first)) {
+      return HttpAnswerText(206,
+                            absl::StrCat("ETag: \"1\"\r\nContent-Range: bytes ",
+                                         first ? 0 : kBlockBytes, "-",
+                                         (first ? 1 : 2) * kBlockBytes - 1, "/",
+                                         file_.size(), "\r\n"),
+                            "too little");
+    }
+    return RangeAnswer(call, file_);
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file, store_.Open(server.Url("/f")));
+  EXPECT_EQ(*file->Read(kBlockBytes + 5, 3), file_.substr(kBlockBytes + 5, 3));
+  EXPECT_EQ(server.calls().size(), 4);
+}
+
+TEST_F(RemoteStoreTest, OneThatNeverMakesSenseEndsTheRead) {
+  HttpServer server([&](const HttpCall& call) {
+    if (call.number == 0) return RangeAnswer(call, file_);
+    return HttpAnswerText(206,
+                          absl::StrCat("ETag: \"1\"\r\nContent-Range: bytes ",
+                                       7, "-", 8, "/", file_.size(), "\r\n"),
+                          "ab");
+  });
+  ASSERT_OK_AND_ASSIGN(const auto file, store_.Open(server.Url("/f")));
+  EXPECT_THAT(file->Read(kBlockBytes, 3),
+              StatusIs(absl::StatusCode::kUnavailable,
+                       AllOf(HasSubstr("the server gave 2 at byte 7"),
+                             HasSubstr("6 tries"))));
+}
+
 TEST_F(RemoteStoreTest, WhatFailsForGoodFailsAtOnce) {
   struct Case {
     int status;

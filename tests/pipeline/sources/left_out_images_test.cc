@@ -11,6 +11,7 @@
 #include "common/files/sha256.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/open_dataset.h"
+#include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
@@ -19,6 +20,7 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::DescribeAsP;
 using ::gandem::testing::FakeStore;
 using ::gandem::testing::NamedBytes;
 using ::gandem::testing::NoiseImage;
@@ -143,7 +145,7 @@ TEST_F(ExcludeTest, ADatasetWithoutThem) {
     EXPECT_EQ(*data->Read(i, values), i < 3 ? 0 : 1);
   }
   EXPECT_THAT(ReadDatasetLabels(config_)->labels, ElementsAre(0, 0, 0, 1, 1));
-  EXPECT_THAT(*DescribeSource(**OpenImages(config_), "P"),
+  EXPECT_THAT(DescribeAsP(**OpenImages(config_)),
               HasSubstr("5 images (1 left out), 8 x 8"));
 }
 

@@ -7,6 +7,7 @@
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/pipeline/image_files.h"
@@ -16,6 +17,7 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::DescribeAsP;
 using ::gandem::testing::IdxBytes;
 using ::gandem::testing::NoiseImage;
 using ::gandem::testing::PngBytes;
@@ -49,8 +51,8 @@ TEST(FashionMnistTest, OpensInWellUnderASecond) {
   std::vector<int64_t> labels;
   for (int64_t i = 0; i < 10; ++i) labels.push_back(*data->Read(i, pixels));
   const std::string folder = "/usr/share/datasets/fashion-mnist";
-  EXPECT_EQ(*DescribeSource(**OpenSource(folder), folder),
-            "60,000 images, 28 x 28, gray, 10 classes: IDX files " + folder);
+  EXPECT_EQ(DescribeAsP(**OpenSource(folder)),
+            "60,000 images, 28 x 28, gray, 10 classes: IDX files P");
   // The first labels of the published set.
   EXPECT_THAT(labels, ElementsAre(9, 0, 0, 3, 0, 2, 7, 2, 5, 5));
 }

@@ -18,12 +18,14 @@
 #include "common/process/thread.h"
 #include "pipeline/random_access_file.h"
 #include "pipeline/sources/image_sources.h"
+#include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::DescribeAsP;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
@@ -76,7 +78,7 @@ TEST(ParquetImagesTest, ARepositoryOfTheHub) {
   for (int64_t i = 0; i < kHubImages; ++i) EXPECT_EQ(hub->LabelOf(i), i % 3);
   EXPECT_THAT(hub->NameOf(26), EndsWith("train-00001-of-00002.parquet: row 1 "
                                         "(img00000026.png)"));
-  EXPECT_EQ(*DescribeSource(*hub, "P"),
+  EXPECT_EQ(DescribeAsP(*hub),
             "50 images, 32 x 32, RGB, 3 classes: 2 Parquet shards of the split "
             "train (there are also test) P");
 }

@@ -6,9 +6,12 @@
 #include <signal.h>
 
 #include <filesystem>
+#include <span>
 #include <sstream>
 #include <string>
+#include <vector>
 
+#include "common/checkpoint/safetensors.h"
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"
@@ -93,6 +96,55 @@ TEST_F(DatasetCommandTest, VerifyNamesEveryUnreadableImage) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("photos/dog/x.png: damaged PNG"),
                                 HasSubstr("photos/dog/y.jpg: it has no bytes"),
                                 HasSubstr("2 of 7 images cannot be read\n")));
+}
+
+// Of a format that is not read, and with a name that a terminal would obey.
+TEST_F(DatasetCommandTest, AGifIsListedAndNamesAreEscaped) {
+  WriteTree(dir_ / "photos",
+            {{"cat/a.gif", "GIF89a..."}, {"dog/\x1b[31m.png", "x"}});
+  EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitUsage);
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("photos/cat/a.gif: it is a GIF: convert it"),
+                    HasSubstr("photos/dog/\\x1b[31m.png: it is no PNG"),
+                    HasSubstr("2 of 7 images cannot be read\n")));
+  EXPECT_THAT(ShowDataset(options_, out_, err_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("a.gif: it is a GIF"),
+                             HasSubstr("--exclude bad.txt"))));
+  options_.exclude = dir_ / "bad.txt";
+  EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
+  // Of a share that training would refuse, which is said.
+  out_.str("");
+  ASSERT_OK(ShowDataset(options_, out_, err_));
+  EXPECT_THAT(out_.str(),
+              AllOf(HasSubstr("data: 5 images (2 left out), 12 x 16"),
+                    HasSubstr("leaves out more than data.max_excluded, a share "
+                              "of 0.001")));
+}
+
+TEST_F(DatasetCommandTest, ShowsTensors) {
+  const std::vector<float> values(2 * 4 * 3 * 5, -3.5f);
+  const NamedTensor latents = {
+      .name = "latents",
+      .dtype = DType::kF32,
+      .shape = {2, 4, 3, 5},
+      .bytes = SharedBytes::Copy(std::as_bytes(std::span(values)))};
+  options_.source = dir_ / "a.safetensors";
+  ASSERT_OK(WriteSafetensors(options_.source, std::span(&latents, 1), {}));
+  ASSERT_OK(ShowDataset(options_, out_, err_));
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(HasSubstr("data: 2 tensors, 4 x 3 x 5, F32, up to 3.5, no labels: "
+                      "a file of tensors "),
+            HasSubstr("stored as: tensor, floating point, 32 bits (2)\n"),
+            HasSubstr("training sees: 4 x 3 x 5 as they are stored, times 1")));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(options_.output));
+  ASSERT_OK_AND_ASSIGN(const PixelImage sheet, DecodePng(bytes));
+  EXPECT_EQ(sheet.width, 2 * 5 + 2);
+  options_.output = dir_ / "packed";
+  EXPECT_THAT(PackDataset(options_, out_, err_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("tensors are read as they are")));
 }
 
 TEST_F(DatasetCommandTest, NothingOfTheUserIsReplaced) {

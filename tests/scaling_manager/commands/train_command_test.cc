@@ -358,6 +358,23 @@ TEST_F(TrainCommandTest, AUsageErrorOfAWorkerEndsTheRun) {
               AllOf(HasSubstr("played usage error"),
                     HasSubstr("  | cuda:7 is not there"),
                     HasSubstr(run_dir_ + "/logs/discriminator-0.log")));
+  // Also for who comes later.
+  const Json status = StatusOfRun();
+  EXPECT_EQ(status.at("state"), "FAILED");
+  EXPECT_THAT(status.at("detail").get<std::string>(),
+              HasSubstr("discriminator 0"));
+  // Until the run is started again.
+  Unset("PLAY_USAGE");
+  EXPECT_EQ(Train(), kExitOk) << Output();
+  EXPECT_EQ(StatusOfRun().at("state"), "FINISHED");
+}
+
+TEST_F(TrainCommandTest, DataThatIsNotUtf8IsRefusedByName) {
+  ChildProcess child = Start({"train", recipe_, "--run_dir", run_dir_, "--data",
+                              folder_ / "photos-\xff"});
+  EXPECT_EQ(WaitForEnd(child), kExitUsage);
+  EXPECT_THAT(Output(), AllOf(HasSubstr("--data"), HasSubstr("photos-\\xff"),
+                              HasSubstr("is not UTF-8")));
 }
 
 TEST_F(TrainCommandTest, OneRunFolderOneGandem) {

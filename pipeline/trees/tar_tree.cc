@@ -14,10 +14,11 @@
 #include "common/status.h"
 #include "pipeline/formats/tar.h"
 #include "pipeline/formats/tar_index.h"
+#include "pipeline/in_parallel.h"
 #include "pipeline/random_access_file.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {
@@ -25,6 +26,8 @@ namespace {
 constexpr int64_t kMaxShards = 1'000'000;
 // More are opened for each image.
 constexpr int64_t kMostOpenShards = 256;
+// Remote ones that are listed at a time, by many small reads each.
+constexpr int64_t kMostRemoteLists = 16;
 
 class TarTree : public FileTree {
  public:
@@ -62,7 +65,6 @@ class TarTree : public FileTree {
     return all_or_none && labels_->class_names == index.class_names;
   }
 
-  size_t num_shards() const { return shards_.size(); }
   const TreeLabels* KnownLabels() const override {
     return labels_.has_value() ? &*labels_ : nullptr;
   }
@@ -126,22 +128,42 @@ absl::Status MixedIndexes(const std::string& shard) {
       "before: they are not of one `gandem dataset pack`"));
 }
 
-// `indexed`: whether the first shard has an index, and so all must have.
-absl::Status AddShard(TarTree& tree, const TarTree::Shard& look,
-                      TarTree::Shard shard, bool& indexed) {
-  const bool first = tree.num_shards() == 0;
-  if (first || indexed) {
-    GANDEM_ASSIGN_OR_RETURN(std::optional<TarIndex> index, ReadTarIndex(*look));
-    if (first) indexed = index.has_value();
-    if (indexed &&
-        (!index.has_value() || !tree.AddIndexed(shard, *std::move(index)))) {
-      return MixedIndexes(look->name());
+struct ListedTar {
+  TarTree::Shard shard;
+  std::optional<TarIndex> index = {};
+  std::vector<TarMember> members = {};  // where there is no index
+};
+
+// `indexed`: whether the first shard has an index, and so all must have; left
+// out: this is the first.
+absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
+                                    std::optional<bool> indexed) {
+  GANDEM_ASSIGN_OR_RETURN(const auto file, OpenFile(path));
+  ListedTar listed = {.shard = file};
+  if (indexed.value_or(true)) {
+    GANDEM_ASSIGN_OR_RETURN(listed.index, ReadTarIndex(*file));
+    if (indexed.has_value() && !listed.index.has_value()) {
+      return MixedIndexes(file->name());
     }
-    if (indexed) return absl::OkStatus();
   }
-  GANDEM_ASSIGN_OR_RETURN(std::vector<TarMember> members, ListTar(*look));
-  tree.Add(std::move(shard), std::move(members));
-  return absl::OkStatus();
+  if (!listed.index.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(listed.members, ListTar(*file));
+  }
+  if (on_demand) {
+    GANDEM_ASSIGN_OR_RETURN(listed.shard, OpenFileOnDemand(path));
+  }
+  return listed;
+}
+
+absl::Status AddShard(TarTree& tree, ListedTar listed) {
+  if (!listed.index.has_value()) {
+    tree.Add(std::move(listed.shard), std::move(listed.members));
+    return absl::OkStatus();
+  }
+  const std::string name = listed.shard->name();
+  return tree.AddIndexed(std::move(listed.shard), *std::move(listed.index))
+             ? absl::OkStatus()
+             : MixedIndexes(name);
 }
 
 absl::Status BadRange(const std::string& path) {
@@ -186,16 +208,18 @@ absl::StatusOr<std::unique_ptr<FileTree>> OpenTarTree(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> paths,
                           ExpandShards(path));
   auto tree = std::make_unique<TarTree>(path);
-  const bool few = std::ssize(paths) <= kMostOpenShards;
-  bool indexed = false;
-  for (const std::string& shard : paths) {
-    GANDEM_ASSIGN_OR_RETURN(const auto open_file, OpenFile(shard));
-    auto file = open_file;
-    if (!few) {
-      GANDEM_ASSIGN_OR_RETURN(file, OpenFileOnDemand(shard));
-    }
-    GANDEM_RETURN_IF_ERROR(
-        AddShard(*tree, open_file, std::move(file), indexed));
+  const bool many = std::ssize(paths) > kMostOpenShards;
+  GANDEM_ASSIGN_OR_RETURN(ListedTar first,
+                          ListShard(paths.front(), many, std::nullopt));
+  const bool indexed = first.index.has_value();
+  GANDEM_RETURN_IF_ERROR(AddShard(*tree, std::move(first)));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<ListedTar> others,
+      MakeInParallel<ListedTar>(
+          std::ssize(paths) - 1, IsUrl(path) ? kMostRemoteLists : 1,
+          [&](int64_t i) { return ListShard(paths[i + 1], many, indexed); }));
+  for (ListedTar& other : others) {
+    GANDEM_RETURN_IF_ERROR(AddShard(*tree, std::move(other)));
   }
   return tree;
 }

@@ -8,7 +8,7 @@
 #include "pipeline/formats/zip_reader.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {

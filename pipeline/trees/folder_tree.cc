@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/status.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/status.h"
 #include "pipeline/remote/remote_file.h"
 #include "pipeline/remote/remote_store.h"
-#include "pipeline/sources/file_tree.h"
+#include "pipeline/trees/file_tree.h"
 
 namespace gandem {
 namespace {

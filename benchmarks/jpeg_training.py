@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Images/s of training a DCGAN of 64 x 64 from JPEG shards, beside the same run
+fed from memory, in turns.
+
+    benchmarks/jpeg_training.py --source photos/
+
+packs the JPEG files into tar shards; for the other run the same images, cut and
+resized once, lie in an .npz, which is held in memory: the pixels are the same
+bits, and so are the networks in the end. At least 0.97 of the images/s should
+be left, or `gandem report` say what is short, which is printed then. Needs
+Pillow and numpy.
+"""
+import argparse
+import io
+import json
+import pathlib
+import shutil
+import statistics
+import subprocess
+import tarfile
+import tempfile
+
+import numpy
+from PIL import Image
+
+import throughput
+
+SIZE = 64
+LEAST = 0.97
+
+
+def pack(options, folder, *flags):
+    subprocess.run([str(options.bin / "gandem"), "dataset", "pack",
+                    str(options.source), "-o", str(folder), *flags],
+                   check=True, stdout=subprocess.DEVNULL)
+
+
+def npz_of(folder, path):
+    """Of shards of PNGs."""
+    images = []
+    for shard in sorted(folder.glob("*.tar")):
+        with tarfile.open(shard) as tar:
+            for member in tar:
+                if member.name.endswith(".png"):
+                    data = tar.extractfile(member).read()
+                    images.append(numpy.asarray(
+                        Image.open(io.BytesIO(data)).convert("RGB")))
+    numpy.savez(path, arr_0=numpy.stack(images))
+
+
+def train(options, source, folder):
+    """Images/s, the share of the discriminator that waits for data, and what
+    `gandem report` says."""
+    run = folder / "run"
+    sets = [*throughput.sets(1), f'data.source="{source}"', "data.channels=3",
+            f"rounds={throughput.WARM_UP + options.rounds}",
+            "checkpoint.every_rounds=0", "samples.every_rounds=0"]
+    command = [options.bin / "gandem", "train",
+               throughput.SOURCE / "recipes" / "dcgan_64.textproto",
+               "--run_dir", run]
+    for assignment in sets:
+        command += ["--set", assignment]
+    try:
+        subprocess.run([str(part) for part in command], check=True,
+                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                       timeout=3600)
+        lines = (run / "metrics.jsonl").read_text().splitlines()
+        report = subprocess.run([str(options.bin / "gandem"), "report",
+                                 str(run)], stdout=subprocess.PIPE, text=True)
+    finally:
+        shutil.rmtree(run, ignore_errors=True)
+    speed, waits = throughput.speed_and_waits(
+        [json.loads(line) for line in lines])
+    return (throughput.BATCH * speed,
+            waits["discriminator"]["wait_data_seconds"], report.stdout)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", required=True, type=pathlib.Path,
+                        help="JPEG images (make_jpegs.py makes some)")
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=throughput.SOURCE / "build" / "bin")
+    parser.add_argument("--rounds", type=int, default=60)
+    parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--json", default="jpeg_training.json")
+    options = parser.parse_args()
+    speeds, waits, reports = {}, {}, {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        pack(options, folder / "jpeg")
+        pack(options, folder / "png", "--resize", str(SIZE))
+        npz_of(folder / "png", folder / "memory.npz")
+        sources = {"memory": folder / "memory.npz", "JPEG": folder / "jpeg"}
+        for _ in range(options.repetitions):
+            for kind, source in sources.items():
+                speed, waited, reports[kind] = train(options, source, folder)
+                speeds.setdefault(kind, []).append(speed)
+                waits.setdefault(kind, []).append(waited)
+    middle = {kind: statistics.median(all_) for kind, all_ in speeds.items()}
+    share = middle["JPEG"] / middle["memory"]
+    print("| images from | images/s | min | max | waits for data |")
+    print("|---|---|---|---|---|")
+    for kind, values in speeds.items():
+        print(f"| {kind} | {middle[kind]:.1f} | {min(values):.1f} "
+              f"| {max(values):.1f} | {statistics.median(waits[kind]):.1%} |")
+    print(f"\nfrom JPEG files {share:.3f} of the images/s, at least {LEAST}: "
+          + ("holds" if share >= LEAST else "DOES NOT HOLD"))
+    if share < LEAST:
+        print(reports["JPEG"])
+    pathlib.Path(options.json).write_text(json.dumps(
+        {"images_per_second": speeds, "waits_for_data": waits,
+         "share": share}, indent=1) + "\n")
+    print(f"written: {options.json}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,116 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The most memory that each worker has had, by feedback mode.
+
+    benchmarks/memory.py --bin build/bin
+
+A few rounds of dcgan_64 and of biggan_128 at a reduced width, decoupled in each
+feedback mode and colocated; VmHWM of the workers, which the kernel counts, so the
+machine may be busy. docs/performance.md has the table.
+"""
+
+import argparse
+import json
+import os
+import pathlib
+import subprocess
+import tempfile
+import time
+
+import throughput
+
+ROUNDS = 6
+RECIPES = {
+    "dcgan_64": [],
+    # One discriminator step, REUSED images, a sixth of the width.
+    "biggan_128": ["schedule.discriminator_steps_per_round=1",
+                   "schedule.image_source=REUSED",
+                   "generator.batch_size=32", "generator.micro_batch=0",
+                   "discriminator.batch_size=32",
+                   "discriminator.micro_batch=0",
+                   "generator.network.biggan.width=16",
+                   "discriminator.network.biggan.width=16"],
+}
+MODES = ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED")
+NAMES = ("generator_worker", "discriminator_worker", "colocated_worker")
+
+
+def children(pid):
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def peak_bytes(pid):
+    """By the worker's name; None: it is something else, or gone."""
+    try:
+        program = os.path.basename(os.readlink(f"/proc/{pid}/exe"))
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return None
+    for line in status.splitlines():
+        if line.startswith("VmHWM:") and program in NAMES:
+            return program, 1024 * int(line.split()[1])
+    return None
+
+
+def run(binaries, recipe, sets, colocated):
+    """Bytes by worker."""
+    peaks = {}
+    with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
+        command = [binaries / "gandem", "train",
+                   throughput.SOURCE / "recipes" / f"{recipe}.textproto",
+                   "--run_dir", pathlib.Path(folder, "run")]
+        for assignment in [*RECIPES[recipe], *sets, f"rounds={ROUNDS}",
+                           "checkpoint.every_rounds=0",
+                           "samples.every_rounds=0"]:
+            command += ["--set", assignment]
+        if colocated:
+            command.append("--colocated")
+        process = subprocess.Popen([str(part) for part in command],
+                                   stdin=subprocess.DEVNULL,
+                                   stdout=subprocess.DEVNULL)
+        while process.poll() is None:
+            for pid in children(process.pid):
+                found = peak_bytes(pid)
+                if found:
+                    peaks[found[0]] = max(found[1], peaks.get(found[0], 0))
+            time.sleep(0.02)
+        if process.returncode:
+            raise RuntimeError(f"{command}: exit code {process.returncode}")
+    return peaks
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=throughput.SOURCE / "build" / "bin")
+    parser.add_argument("--recipe", choices=RECIPES, action="append",
+                        help="default: all")
+    parser.add_argument("--json", default="memory.json")
+    args = parser.parse_args()
+    results = {}
+    for recipe in args.recipe or RECIPES:
+        for mode in MODES:
+            for colocated in (False, True):
+                name = ("colocated, " if colocated else "") + mode
+                results.setdefault(recipe, {})[name] = run(
+                    args.bin, recipe, ["schedule.lag=1",
+                                       f"schedule.feedback={mode}"], colocated)
+        print(f"\n### {recipe}: MiB\n\n| feedback | generator | discriminator "
+              "| both in one process | generator / both |\n" + "|---" * 5 + "|")
+        for mode in MODES:
+            apart = results[recipe][mode]
+            g, d = (apart[name] / 2**20 for name in NAMES[:2])
+            both = results[recipe][f"colocated, {mode}"][NAMES[2]] / 2**20
+            print(f"| {mode} | {g:.0f} | {d:.0f} | {both:.0f} "
+                  f"| {g / both:.2f} |", flush=True)
+    pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()

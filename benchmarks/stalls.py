@@ -1,0 +1,276 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""How long a trainer waits for images behind a bad link, by the controller's
+choice and by settings that never change, and what memory it takes.
+
+    benchmarks/stalls.py --source photos/ [--emulator wanlink] [--s3]
+
+packs the images into tar shards, serves them in one network namespace and reads
+them in another (stall_benchmark), joined by a link of 100 Mbit/s and 20 ms +-
+15 ms:
+
+    jitter   that link
+    outages  cut off for 2 s every 30 s
+    drops    a tenth of its rate for 10 s of every 60 s
+    pause    the trainer stops for --pause seconds: reading has to end
+
+in turns: the controller first, then static settings with as much memory as it
+took on average, which is the fair comparison. Prints a table, the wait that
+`gandem simulate pipeline` says could not be avoided on what the controller's
+run recorded, and the ratios that should hold: a quarter of the best static
+setting at most, 1.2 times the optimum at most, memory of data.memory_bytes and
+a tenth at most. Needs root; --emulator as in pipeline_links.py. --s3 serves
+them as S3 does, with signatures.
+"""
+import argparse
+import hashlib
+import http.server
+import json
+import os
+import pathlib
+import socketserver
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path[:0] = [str(ROOT / "benchmarks"), str(ROOT / "tests" / "integration")]
+import file_server  # noqa: E402
+import pipeline_links as links  # noqa: E402
+
+# delay ms, jitter ms, loss %, Mbit/s, queue KB
+LINK = (20, 15, 0, 100, 1024)
+CASES = ("jitter", "outages", "drops", "pause")
+FETCHES = (4, 16, 64)
+
+
+class Handler(file_server.Handler):
+    """Without a hash of the shard for each request."""
+
+    def file(self, name):
+        body = self.server.files.get(name)
+        if body is None:
+            return self.answer(404)
+        etag = self.server.etags[name]
+        if self.headers.get("If-Match", etag) != etag:
+            return self.answer(412)
+        first, last = (int(x) for x in self.headers["Range"]
+                       .removeprefix("bytes=").split("-"))
+        last = min(last, len(body) - 1)
+        return self.answer(206, body[first:last + 1], ETag=etag,
+                           Content_Range=f"bytes {first}-{last}/{len(body)}")
+
+
+class Server(socketserver.ThreadingMixIn, http.server.HTTPServer):
+    daemon_threads = True
+    request_queue_size = 128
+
+    def __init__(self, folder):
+        super().__init__((links.ADDRESS, links.PORT), Handler)
+        self.files = {path.name: path.read_bytes()
+                      for path in pathlib.Path(folder).glob("*.tar")}
+        self.etags = {name: f'"{hashlib.md5(body).hexdigest()}"'
+                      for name, body in self.files.items()}
+        self.page, self.requests, self.busy = 1000, [], 0
+        self.lock, self.stopped = threading.Lock(), threading.Event()
+
+    def handle_error(self, request, client_address):
+        pass  # connections that a cut link has ended
+
+
+def serve(folder):
+    server = Server(folder)
+    print("ready", flush=True)
+    server.serve_forever()
+
+
+def disturb(case, link, stop):
+    """Until `stop` is set; leaves the link whole."""
+    def wait(seconds):
+        return stop.wait(seconds)
+
+    while case == "outages" and not wait(28):
+        links.run("ip", "-n", link.client, "link", "set", "wan0", "down")
+        wait(2)
+        links.run("ip", "-n", link.client, "link", "set", "wan0", "up")
+    queue = ("qdisc", "add", "dev", "wan0", "root", "tbf", "rate", "10mbit",
+             "burst", "64kb", "latency", "400ms")
+    while case == "drops" and not wait(20):
+        links.run("tc", "-n", link.server, *queue)
+        wait(10)
+        links.run("tc", "-n", link.server, "qdisc", "del", "dev", "wan0",
+                  "root")
+        wait(30)
+
+
+def measure(options, case, link, url, hold="", trace=""):
+    command = ["ip", "netns", "exec", link.client,
+               options.bin / "stall_benchmark", "--source", url,
+               "--size", options.size, "--batch", options.batch,
+               "--batch_seconds", options.batch_seconds,
+               "--seconds", options.seconds, "--warm_up", options.warm_up,
+               "--workers", options.workers,
+               "--memory_bytes", options.memory_bytes]
+    if hold:
+        command += ["--hold", hold]
+    if trace:
+        command += ["--trace", trace]
+    if case == "pause":
+        command += ["--pause", options.pause]
+    environment = {**os.environ, "no_proxy": "*",
+                   "AWS_ENDPOINT_URL_S3":
+                       f"http://{links.ADDRESS}:{links.PORT}",
+                   "AWS_REGION": file_server.REGION,
+                   "AWS_ACCESS_KEY_ID": file_server.KEY,
+                   "AWS_SECRET_ACCESS_KEY": file_server.SECRET}
+    stop = threading.Event()
+    disturber = threading.Thread(target=disturb, args=(case, link, stop))
+    disturber.start()
+    try:
+        done = subprocess.run(
+            [str(x) for x in command], env=environment, check=True,
+            stdout=subprocess.PIPE, text=True,
+            timeout=options.seconds + options.warm_up + options.pause + 600)
+    finally:
+        stop.set()
+        disturber.join()
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def optimum(options, trace):
+    """Seconds that nobody could have waited less; None without a trace."""
+    done = subprocess.run(
+        [str(options.bin / "gandem"), "simulate", "pipeline", str(trace),
+         "--memory_bytes", str(options.memory_bytes // 2), "--json"],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=600)
+    if done.returncode != 0:
+        print(f"  no optimum: {done.stderr.strip()}")
+        return None
+    return json.loads(done.stdout)["least_stalled_seconds"]
+
+
+def show(result):
+    print(f"  {result['setting']:16} {result['waited_share']:8.2%} "
+          f"{result['waited_seconds']:8.2f} s {result['longest_wait_seconds']:7.2f} s "
+          f"{result['mean_memory_bytes'] / 1e6:8.1f} "
+          f"{result['most_memory_bytes'] / 1e6:8.1f} "
+          f"{result['cpu_seconds']:7.1f} s {result['remote_bytes'] / 1e6:8.1f} "
+          f"{result['retries']:5} {result['hedges']:5}", flush=True)
+
+
+def verdicts(options, case, found):
+    """Name -> (value, limit, whether it holds)."""
+    ours = found["controller"]
+    out = {"memory over data.memory_bytes": (
+        ours["most_memory_bytes"] / options.memory_bytes, 1.1)}
+    if case == "pause":
+        pause = ours["pause"]
+        out["cores taken in the pause"] = (
+            pause["cpu_seconds"] / pause["seconds"], 0.02)
+        out["MB read in the pause"] = (pause["remote_bytes"] / 1e6, 0.1)
+    elif found["static"]:
+        # A second of wait is none to speak of.
+        best = min(r["waited_seconds"] for r in found["static"])
+        out["wait over that of the best static setting"] = (
+            ours["waited_seconds"] / max(best, 1.0), 0.25)
+        if found["optimum_seconds"] is not None:
+            out["wait over the optimum"] = (
+                ours["waited_seconds"] / max(found["optimum_seconds"], 1.0),
+                1.2)
+    return {name: {"value": value, "limit": limit, "holds": value <= limit}
+            for name, (value, limit) in out.items()}
+
+
+def measure_case(options, case, link, url, folder):
+    print(f"{case}:")
+    trace = folder / f"{case}.trace"
+    ours = measure(options, case, link, url, trace=trace)
+    show(ours)
+    found = {"controller": ours, "static": [], "optimum_seconds": None}
+    if case != "pause":
+        # As many samples as fit into the memory that it took, and a batch.
+        sample = 4 * 3 * options.size ** 2
+        ahead = max(options.batch, ours["mean_memory_bytes"] // sample)
+        for fetches in FETCHES:
+            hold = f"{fetches},{options.workers},{ahead}"
+            found["static"].append(measure(options, case, link, url, hold))
+            show(found["static"][-1])
+        found["optimum_seconds"] = optimum(options, trace)
+        if found["optimum_seconds"] is not None:
+            print("  nobody could wait for less than "
+                  f"{found['optimum_seconds']:.2f} s")
+    found["verdicts"] = verdicts(options, case, found)
+    for name, verdict in found["verdicts"].items():
+        print(f"  {name}: {verdict['value']:.2f}, at most {verdict['limit']}: "
+              + ("holds" if verdict["holds"] else "DOES NOT HOLD"))
+    return found
+
+
+def shards_of(options, folder):
+    """Packs the images; the URL of the shards."""
+    subprocess.run([str(options.bin / "gandem"), "dataset", "pack",
+                    str(options.source), "-o", str(folder),
+                    "--shard_bytes", str(options.shard_bytes)],
+                   check=True, stdout=subprocess.DEVNULL)
+    shards = list(folder.glob("*.tar"))
+    last = len(shards) - 1
+    total = sum(path.stat().st_size for path in shards)
+    if total < 2 * options.memory_bytes:
+        raise SystemExit(f"the images have {total} bytes in all, and would stay "
+                         "in memory: take twice --memory_bytes or more of them, "
+                         "or less memory")
+    name = f"shard-{{000000..{last:06}}}.tar" if last else "shard-000000.tar"
+    return (f"s3://bucket/{name}" if options.s3
+            else f"http://{links.ADDRESS}:{links.PORT}/{name}")
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--source", type=pathlib.Path,
+                        help="images (make_jpegs.py makes some)")
+    parser.add_argument("--bin", type=pathlib.Path, default=ROOT / "build/bin")
+    parser.add_argument("--emulator")
+    parser.add_argument("--s3", action="store_true")
+    parser.add_argument("--cases", default=",".join(CASES))
+    parser.add_argument("--seconds", type=float, default=120)
+    parser.add_argument("--warm_up", type=float, default=10)
+    parser.add_argument("--pause", type=float, default=60)
+    parser.add_argument("--size", type=int, default=64, help="pixels")
+    parser.add_argument("--batch", type=int, default=64)
+    parser.add_argument("--batch_seconds", type=float, default=0.3)
+    parser.add_argument("--workers", type=int, default=1)
+    parser.add_argument("--memory_bytes", type=int, default=64 << 20)
+    parser.add_argument("--shard_bytes", type=int, default=4 << 20)
+    parser.add_argument("--json", default="stalls.json")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.serve:
+        return serve(options.serve)
+    if options.source is None:
+        parser.error("--source is missing")
+    result = {"link": LINK, "server": "s3" if options.s3 else "http",
+              "batch_seconds": options.batch_seconds, "cases": {}}
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        url = shards_of(options, folder / "shards")
+        print("  setting            waited                longest  MB, mean "
+              "MB, most     CPU    MB read retry hedge")
+        for case in options.cases.split(","):
+            link = links.Link(LINK, options.emulator)
+            try:
+                link.start([sys.executable, os.path.abspath(__file__),
+                            "--serve", folder / "shards"], link.server)
+                result["cases"][case] = measure_case(options, case, link, url,
+                                                     folder)
+            finally:
+                link.close()
+    pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"written: {options.json}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `gandem evaluate` is asked for.
+//
+// Owner: values. Thread safety: pure functions. Errors: Status only.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "evaluation/commands/compute_metrics.h"
+#include "evaluation/commands/evaluation_inputs.h"
+
+namespace gandem {
+
+struct EvaluateRequest {
+  static constexpr int64_t kMaxImages = 10'000'000;
+  static constexpr int kMaxWorkers = 1024;
+  static constexpr char kKeepSizes[] = "none";  // of `resize`
+
+  SubjectRequest subject;
+  std::string metrics = "fid";
+  // Generated images: 50,000 if not given; of files: all.
+  std::optional<int64_t> num = {};
+  std::string reference = {};
+  // With `num`: the first images of files, by name, rather than drawn ones.
+  bool first = false;
+  // Kernel (resized_images.h) that brings images to the size of the
+  // reference's; "none": all keep their sizes; empty: other sizes are refused.
+  std::string resize = {};
+  std::string input_resize = {};  // inception_input.h; empty: tf1
+  std::string features = {};
+  std::string output = {};           // empty: the subject's
+  std::string save_statistics = {};  // of the judged images, for others
+  int64_t splits = 10;
+  int64_t bootstrap = 20;
+  KernelDistanceOptions kernel = {};
+  // Of precision and recall, and of density and coverage; not set: those of
+  // their papers (precision_recall.h).
+  std::optional<int64_t> neighbors = {};
+  std::optional<int> workers = {};  // by cores and images if not given
+  // Lines for the user, now and then.
+  std::function<void(const std::string&)> say = {};
+};
+
+// What is wrong with the request by itself, before any file is looked at:
+//   INVALID_ARGUMENT     lists options out of range.
+absl::Status CheckEvaluateRequest(const EvaluateRequest& request);
+
+// What the metrics of a checked request are computed with. `num_classes`: of
+// labels, where there are some.
+MetricOptions MetricOptionsOf(const EvaluateRequest& request,
+                              const MetricSet& metrics, int64_t num_classes);
+
+}  // namespace gandem

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/subject_images.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kDefaultGenerated = 50000;
+
+// The size of the reference's images, where the subject's have another one.
+absl::Status AddResize(const EvaluateRequest& request,
+                       const Reference& reference, const ImageShape& from,
+                       ImagesSpec& images) {
+  if (!reference.images.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        reference.name,
+        " holds statistics, which do not tell the size of images: --resize "
+        "needs the images themselves as --reference"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const auto target, OpenImageSet(*reference.images));
+  const ImageShape to = target->shape();
+  if (to.height == 0) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the images of ", reference.name,
+        " are of several sizes, and --resize needs one to resize to"));
+  }
+  if (from.height == to.height && from.width == to.width) {
+    return absl::OkStatus();
+  }
+  ImagesSpec::Resize& resize = *images.mutable_resize();
+  resize.set_kernel(request.resize);
+  resize.set_height(to.height);
+  resize.set_width(to.width);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+void KeepShape(const ImageSet& images, ImagesSpec& spec) {
+  if (!spec.has_files()) return;
+  const ImageShape shape = images.shape();
+  ImagesSpec::Shape& known = *spec.mutable_files_shape();
+  known.set_channels(shape.channels);
+  known.set_height(shape.height);
+  known.set_width(shape.width);
+}
+
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
+    const EvaluateRequest& request, const Reference& reference,
+    Subject& subject) {
+  GANDEM_ASSIGN_OR_RETURN(auto source, OpenImageSet(subject.images));
+  GANDEM_ASSIGN_OR_RETURN(const int64_t count,
+                          NumToJudge(request, subject, *source));
+  if (!request.resize.empty() &&
+      request.resize != EvaluateRequest::kKeepSizes) {
+    GANDEM_RETURN_IF_ERROR(
+        AddResize(request, reference, source->shape(), subject.images));
+  }
+  // Of files the first ones may all be of one class.
+  if (!subject.images.has_generated() && count < source->size() &&
+      !request.first) {
+    subject.images.mutable_subset()->set_count(count);
+    if (request.say) {
+      request.say(absl::StrCat(
+          "judging ", count, " of ", source->size(),
+          " images, drawn at random and the same ones each time (--first takes "
+          "the first by name)"));
+    }
+  }
+  return OpenImageSet(subject.images);
+}
+
+absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
+                                   const Subject& subject,
+                                   const ImageSet& images) {
+  const int64_t size = images.size();
+  const int64_t most = subject.images.has_generated()
+                           ? kDefaultGenerated
+                           : EvaluateRequest::kMaxImages;
+  const int64_t count = request.num.value_or(std::min(size, most));
+  if (count <= size && count >= 2) return count;
+  return absl::InvalidArgumentError(
+      absl::StrCat(request.subject.source, " holds ", size, " images; --num ",
+                   count, " cannot be had"));
+}
+
+}  // namespace gandem

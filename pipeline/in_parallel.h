@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Several waits at a time: opening a shard far away takes many round trips, and
+// a data set has hundreds of them.
+//
+// Thread safety: pure functions, but for what they are given.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/process/thread.h"
+#include "pipeline/read_stop.h"
+
+namespace gandem {
+
+// make(0), make(1) ... make(count - 1), up to `most` at a time, from the
+// calling thread and others, whose reads end with its own (read_stop.h). After
+// a failure no other one is begun; of those that failed the first is returned.
+template <typename T, typename Make>
+absl::StatusOr<std::vector<T>> MakeInParallel(int64_t count, int64_t most,
+                                              const Make& make) {
+  // Not set: not tried, because another one failed.
+  std::vector<std::optional<absl::StatusOr<T>>> made(
+      static_cast<size_t>(count));
+  std::atomic<size_t> next = 0;
+  std::atomic<bool> failed = false;
+  const std::atomic<bool>* const stop = ScopedReadStop::Current();
+  const auto make_some = [&] {
+    const ScopedReadStop scope(stop);
+    for (size_t i = next++; i < made.size() && !failed; i = next++) {
+      made[i] = make(static_cast<int64_t>(i));
+      if (!made[i]->ok()) failed = true;
+    }
+  };
+  {
+    std::vector<Thread> threads;
+    for (int64_t i = 1; i < most && i < count; ++i) {
+      threads.emplace_back("opens", make_some);
+    }
+    make_some();
+  }  // joins
+  for (const auto& one : made) {
+    if (one.has_value() && !one->ok()) return one->status();
+  }
+  std::vector<T> all;
+  for (auto& one : made) all.push_back(**std::move(one));
+  return all;
+}
+
+}  // namespace gandem

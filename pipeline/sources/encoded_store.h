@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is the same of all sources whose images are stored as encoded files
+// (PNG, JPEG, WebP), wherever these lie: a source implements Fetch and the
+// rest.
+//
+// Owner, thread safety, errors: see image_store.h.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/files/sha256.h"
+#include "common/status.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/image_store.h"
+#include "pipeline/unreadable.h"
+
+namespace gandem {
+
+class EncodedStore : public ImageStore {
+ public:
+  std::optional<ImageShape> common_shape() const final { return std::nullopt; }
+
+  absl::StatusOr<DecodedImage> Decode(int64_t index,
+                                      absl::string_view stored) const final {
+    return DecodeAs(ImageReading::kShown, index, stored);
+  }
+  absl::StatusOr<DecodedImage> DecodePlain(
+      int64_t index, absl::string_view stored) const final {
+    return DecodeAs(ImageReading::kPlain, index, stored);
+  }
+
+  // The same for the same files in a folder, an archive or Parquet.
+  absl::StatusOr<std::string> ContentHash() const final {
+    Sha256 hash;
+    for (int64_t i = 0; i < size(); ++i) {
+      GANDEM_RETURN_IF_ERROR(HashImage(i, hash));
+    }
+    return hash.Finish();
+  }
+
+ protected:
+  // For a fingerprint: what cannot be read may be left out of a run
+  // (data.exclude), so that is no failure.
+  absl::Status HashIfReadable(int64_t index, Sha256& hash) const {
+    const absl::Status hashed = HashImage(index, hash);
+    return IsUnreadable(hashed) ? absl::OkStatus() : hashed;
+  }
+
+ private:
+  absl::StatusOr<DecodedImage> DecodeAs(ImageReading reading, int64_t index,
+                                        absl::string_view stored) const {
+    absl::StatusOr<DecodedImage> image =
+        DecodeImage(stored, kMaxImagePixels, reading);
+    if (!image.ok()) return Annotate(image.status(), NameOf(index));
+    return image;
+  }
+  absl::Status HashImage(int64_t index, Sha256& hash) const {
+    GANDEM_ASSIGN_OR_RETURN(const std::string bytes, Fetch(index));
+    // Of every format: the hashes of metric cards are compared.
+    hash.Update(absl::StrCat("png ", bytes.size(), " "));
+    hash.Update(bytes);
+    return absl::OkStatus();
+  }
+};
+
+}  // namespace gandem

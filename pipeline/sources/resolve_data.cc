@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/sources/resolve_data.h"
+
+#include <algorithm>
+#include <optional>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "common/status.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/memory_images.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+namespace {
+
+// A file of a format that is not read, such as a GIF, would end a run only when
+// its turn comes.
+absl::Status CheckFormats(const ImageStore& source) {
+  for (int64_t i = 0; i < source.size(); ++i) {
+    if (!IsOtherImageName(source.KeyOf(i))) continue;
+    GANDEM_RETURN_IF_ERROR(source.Read(i).status());
+  }
+  return absl::OkStatus();
+}
+
+// Not looked up where the config says it.
+bool NeedsLook(const ImageStore& source, const DataConfig& config) {
+  return source.tensors().has_value()
+             ? !config.has_tensor_scale()
+             : config.channels() == 0 && !source.common_shape().has_value();
+}
+
+absl::StatusOr<SourceLook> LookWithAdvice(const ImageStore& source,
+                                          const DataConfig& config,
+                                          bool for_channels) {
+  absl::StatusOr<SourceLook> look = LookAtImages(source, for_channels);
+  if (!look.ok()) return WithAdvice(look.status(), AdviceOnUnreadable(config));
+  return look;
+}
+
+// Tensors are taken as they are stored.
+absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
+                            DataConfig& config) {
+  if (config.channels() == 0) config.set_channels(format.shape.channels);
+  if (config.has_crop() && config.crop() == DataConfig::RANDOM) {
+    return absl::InvalidArgumentError(
+        "data.crop RANDOM is for images; tensors are taken as they are: leave "
+        "it out");
+  }
+  if (!config.has_tensor_scale() && look.most_value > 1) {
+    return absl::InvalidArgumentError(absl::StrFormat(
+        "values of its tensors reach %.3g, and networks make those of [-1, 1]: "
+        "set data.tensor_scale, by which they are multiplied, to %.3g or less "
+        "(or to 1, to take them as they are)",
+        look.most_value, 1 / look.most_value));
+  }
+  config.set_fit(RESIZE);
+  config.set_crop(DataConfig::NONE);
+  return absl::OkStatus();
+}
+
+// `look` counts where NeedsLook.
+absl::Status Resolve(const ImageStore& source, const SourceLook& look,
+                     DataConfig& config) {
+  GANDEM_RETURN_IF_ERROR(
+      WithAdvice(CheckFormats(source), AdviceOnUnreadable(config)));
+  const std::optional<ImageShape> shape = source.common_shape();
+  if (source.tensors().has_value()) {
+    GANDEM_RETURN_IF_ERROR(ResolveTensors(*source.tensors(), look, config));
+  } else if (config.channels() == 0) {
+    config.set_channels(shape.has_value() ? shape->channels : look.channels());
+  }
+  if (!config.has_fit()) {
+    const int64_t side =
+        shape.has_value() ? std::max(shape->height, shape->width) : 0;
+    const bool pads = source.kind() == kIdxKind &&
+                      side <= config.image_size() &&
+                      2 * side > config.image_size();
+    config.set_fit(pads ? PAD : RESIZE);
+  }
+  ResolveOrder(config);
+  if (!config.has_crop()) config.set_crop(DataConfig::CENTER);
+  if (!config.has_resize()) config.set_resize(DataConfig::BICUBIC);
+  return absl::OkStatus();
+}
+
+}  // namespace
+
+std::string AdviceOnUnreadable(const DataConfig& config) {
+  if (config.source().empty()) return "";
+  return absl::StrCat(
+      "repair or remove it; or leave it out: `gandem dataset verify '",
+      ShownUrl(config.source()),
+      "' --exclude bad.txt` lists all such images, and ",
+      "`gandem train` leaves them out of a new run by --set "
+      "data.exclude=bad.txt");
+}
+
+void ResolveOrder(DataConfig& config) {
+  if (config.has_order()) return;
+  config.set_order(absl::StrContains(config.source(), "://")
+                       ? DataConfig::SHARDS
+                       : DataConfig::GLOBAL);
+}
+
+absl::Status ResolveData(const ImageStore& source, DataConfig& config) {
+  if (config.source().empty()) return absl::OkStatus();
+  if (!NeedsLook(source, config)) return Resolve(source, SourceLook(), config);
+  GANDEM_ASSIGN_OR_RETURN(
+      const SourceLook look,
+      LookWithAdvice(source, config, /*for_channels=*/true));
+  return Resolve(source, look, config);
+}
+
+absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
+                                               DataConfig& config) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const SourceLook look,
+      LookWithAdvice(source, config, /*for_channels=*/false));
+  GANDEM_RETURN_IF_ERROR(Resolve(source, look, config));
+  return DescribeSource(source, look, config.source());
+}
+
+}  // namespace gandem

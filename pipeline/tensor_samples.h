@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The tensors of a source as networks see them: the stored values times a
+// scale, mirrored if that is wanted, and nothing else.
+//
+// Owner, thread safety: see dataset.h.
+// Errors of Read: those of the source, and
+//   DATA_LOSS  a value that is not finite.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "pipeline/dataset.h"
+#include "pipeline/fitted_images.h"
+#include "pipeline/image_store.h"
+
+namespace gandem {
+
+// `stored` holds as many values of `dtype` (kF16 or kF32) as `out`. Returns the
+// largest magnitude of them before `scale`; infinity or NaN where one is not
+// finite.
+float ReadTensor(absl::string_view stored, DType dtype, float scale,
+                 std::span<float> out);
+
+class TensorSamples : public Dataset {
+ public:
+  // Of `fitting` size, channels, flip, max_images, shuffle_window and
+  // if_unreadable count. `source` has tensors().
+  //   INVALID_ARGUMENT  they are not channels x size x size; names the fields.
+  static absl::StatusOr<std::unique_ptr<Dataset>> Create(
+      std::unique_ptr<const ImageStore> source, Fitting fitting, double scale);
+
+  int64_t size() const override { return size_; }
+  ImageShape shape() const override { return format_.shape; }
+  ImageUnits Units() const override;
+
+  absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
+  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+                                 std::optional<SampleKey> key,
+                                 std::span<float> out) const override;
+  absl::StatusOr<std::string> ContentHash() const override {
+    return source_->ContentHash();
+  }
+
+ private:
+  TensorSamples(std::unique_ptr<const ImageStore> source, Fitting fitting,
+                double scale);
+
+  // Never change after construction.
+  const std::unique_ptr<const ImageStore> source_;
+  const Fitting fitting_;
+  const StoredFormat format_;
+  const float scale_;
+  const int64_t size_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shards of tensors as a source: each sample is one read of its bytes, wherever
+// the shard lies. Decode makes a picture for people: the first three channels,
+// or the first one, from [-1, 1].
+//
+// Owner, thread safety: see image_store.h.
+// Errors: those of tensor_file.h and tensor_paths.h, and
+//   INVALID_ARGUMENT  shards of different types or shapes, or of which some
+//                     have labels.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "absl/status/statusor.h"
+#include "pipeline/image_store.h"
+
+namespace gandem {
+
+// `path`: what FindTensorPaths takes.
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenTensorImages(
+    const std::string& path);
+
+}  // namespace gandem

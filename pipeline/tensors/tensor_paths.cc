@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/tensors/tensor_paths.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <set>
+#include <system_error>
+
+#include "absl/status/status.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "common/files/file.h"
+#include "common/status.h"
+#include "pipeline/formats/image_decoder.h"
+#include "pipeline/in_parallel.h"
+#include "pipeline/remote/open_file.h"
+#include "pipeline/remote/url.h"
+#include "pipeline/trees/file_tree.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::string_view kNpyEnding = ".npy";
+constexpr absl::string_view kSampleWords[] = {"images", "latents", "waveforms",
+                                              "samples", "data"};
+constexpr absl::string_view kLabelsWord = "labels";
+// Remote shards whose labels are looked for at a time.
+constexpr int64_t kMostLabelLooks = 16;
+
+bool IsNpyName(absl::string_view name) {
+  return absl::EndsWithIgnoreCase(name, kNpyEnding);
+}
+
+bool IsTensorName(absl::string_view name) {
+  return IsNpyName(name) || absl::EndsWithIgnoreCase(name, ".safetensors");
+}
+
+bool IsDirectory(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_directory(path, error);
+}
+
+// What the file with the labels of `name`, an .npy, may be called.
+std::vector<std::string> LabelNamesOf(const std::string& name) {
+  const size_t stem = name.size() - kNpyEnding.size();
+  std::vector<std::string> names;
+  for (const absl::string_view join : {"_", "-", "."}) {
+    names.push_back(absl::StrCat(name.substr(0, stem), join, kLabelsWord,
+                                 name.substr(stem)));
+  }
+  const size_t slash = name.rfind('/') + 1;  // 0 where there is none
+  for (const absl::string_view word : kSampleWords) {
+    const size_t at = name.rfind(std::string(word));
+    if (at == std::string::npos || at < slash) continue;
+    names.push_back(absl::StrCat(name.substr(0, at), kLabelsWord,
+                                 name.substr(at + word.size())));
+  }
+  return names;
+}
+
+// Of one file, wherever it is. What signs a URL with a query is for one file
+// only.
+absl::StatusOr<TensorPaths> WithLabels(const std::string& path) {
+  TensorPaths paths = {.samples = path};
+  if (!IsNpyName(NamePart(path)) || NamePart(path).size() < path.size()) {
+    return paths;
+  }
+  for (const std::string& labels : LabelNamesOf(path)) {
+    GANDEM_ASSIGN_OR_RETURN(const bool found, FileExists(labels));
+    if (!found) continue;
+    paths.labels = labels;
+    break;
+  }
+  return paths;
+}
+
+// The names of a folder's own files that could be shards or labels.
+std::vector<std::string> TensorNamesIn(const std::string& folder) {
+  auto names = ListDirectory(folder);
+  if (!names.ok()) return {};
+  std::erase_if(*names, [](const std::string& name) {
+    return !IsTensorName(name) || absl::StartsWith(name, ".");
+  });
+  return *std::move(names);
+}
+
+absl::StatusOr<std::vector<TensorPaths>> FindInTensorFolder(
+    const std::string& folder) {
+  const std::vector<std::string> names = TensorNamesIn(folder);
+  const std::set<std::string> there(names.begin(), names.end());
+  std::vector<TensorPaths> found;
+  std::set<std::string> labels;
+  for (const std::string& name : names) {
+    TensorPaths paths = {.samples = absl::StrCat(folder, "/", name)};
+    if (IsNpyName(name)) {
+      for (const std::string& candidate : LabelNamesOf(name)) {
+        if (!there.contains(candidate)) continue;
+        paths.labels = absl::StrCat(folder, "/", candidate);
+        labels.insert(paths.labels);
+        break;
+      }
+    }
+    found.push_back(std::move(paths));
+  }
+  std::erase_if(found, [&](const TensorPaths& paths) {
+    return labels.contains(paths.samples);
+  });
+  return found;
+}
+
+}  // namespace
+
+bool LooksLikeTensors(const std::string& path) {
+  if (!IsDirectory(path)) return IsTensorName(NamePart(path));
+  const auto names = ListDirectory(path);
+  return names.ok() && std::ranges::none_of(*names, IsImageName) &&
+         !TensorNamesIn(path).empty();
+}
+
+absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(
+    const std::string& path) {
+  if (IsDirectory(path)) return FindInTensorFolder(path);
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
+                          ExpandShards(path));
+  return MakeInParallel<TensorPaths>(
+      std::ssize(files), IsUrl(path) ? kMostLabelLooks : 1,
+      [&](int64_t i) { return WithLabels(files[i]); });
+}
+
+}  // namespace gandem

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which files are shards of tensors, and which have the labels of which.
+//
+// Thread safety: pure functions, but for looking at files.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+
+namespace gandem {
+
+struct TensorPaths {
+  std::string samples;
+  std::string labels = {};  // an .npy; empty: there is none beside it
+};
+
+// Whether a name, also of shards, ends in .safetensors or .npy, or a folder has
+// such files and no images among its own.
+bool LooksLikeTensors(const std::string& path);
+
+// The shards of `path`: a file or URL, name-{00000..00004}.npy, or a folder's
+// own files in the order of their names. Labels of a.npy are in a_labels.npy,
+// a-labels.npy or a.labels.npy, and those of x-images-3.npy (or latents,
+// waveforms, samples, data) in x-labels-3.npy.
+//   INVALID_ARGUMENT  a range that is none.
+absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(
+    const std::string& path);
+
+}  // namespace gandem
