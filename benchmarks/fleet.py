@@ -16,7 +16,6 @@ VENV has torch==2.11.0 and numpy; without --python the PyTorch rows are left
 out.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -122,16 +121,10 @@ def print_bytes(sent):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=throughput.SOURCE / "build" / "bin")
+    parser = throughput.arguments(__doc__, "fleet.json", 5)
     parser.add_argument("--python", help="a Python that has torch")
-    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--rounds", type=int, default=24,
                         help="measured batches of 64")
-    parser.add_argument("--json", default="fleet.json")
     args = parser.parse_args()
     speeds, waits, sent = measure(args)
     print_speeds(speeds, waits)

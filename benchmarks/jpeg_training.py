@@ -11,7 +11,6 @@ bits, and so are the networks in the end. At least 0.97 of the images/s should
 be left, or `gandem report` say what is short, which is printed then. Needs
 Pillow and numpy.
 """
-import argparse
 import io
 import json
 import pathlib
@@ -53,40 +52,28 @@ def train(options, source, folder):
     """Images/s, the share of the discriminator that waits for data, and what
     `gandem report` says."""
     run = folder / "run"
-    sets = [*throughput.sets(1), f'data.source="{source}"', "data.channels=3",
-            f"rounds={throughput.WARM_UP + options.rounds}",
-            "checkpoint.every_rounds=0", "samples.every_rounds=0"]
-    command = [options.bin / "gandem", "train",
-               throughput.SOURCE / "recipes" / "dcgan_64.textproto",
-               "--run_dir", run]
-    for assignment in sets:
-        command += ["--set", assignment]
+    command = throughput.train_command(
+        options.bin, "dcgan_64", run,
+        [*throughput.sets(1), f'data.source="{source}"', "data.channels=3",
+         f"rounds={throughput.WARM_UP + options.rounds}"])
     try:
-        subprocess.run([str(part) for part in command], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       timeout=3600)
-        lines = (run / "metrics.jsonl").read_text().splitlines()
+        subprocess.run(command, check=True, stdin=subprocess.DEVNULL,
+                       stdout=subprocess.DEVNULL, timeout=3600)
+        records = throughput.records_of(run)
         report = subprocess.run([str(options.bin / "gandem"), "report",
                                  str(run)], stdout=subprocess.PIPE, text=True)
     finally:
         shutil.rmtree(run, ignore_errors=True)
-    speed, waits = throughput.speed_and_waits(
-        [json.loads(line) for line in lines])
+    speed, waits = throughput.speed_and_waits(records)
     return (throughput.BATCH * speed,
             waits["discriminator"]["wait_data_seconds"], report.stdout)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = throughput.arguments(__doc__, "jpeg_training.json", 3)
     parser.add_argument("--source", required=True, type=pathlib.Path,
                         help="JPEG images (make_jpegs.py makes some)")
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=throughput.SOURCE / "build" / "bin")
     parser.add_argument("--rounds", type=int, default=60)
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--json", default="jpeg_training.json")
     options = parser.parse_args()
     speeds, waits, reports = {}, {}, {}
     with tempfile.TemporaryDirectory() as name:

@@ -10,15 +10,19 @@ Each host is a network namespace with one thread, joined by an emulated link of
 sngan_64 with a discriminator of 20 million parameters: SNAPSHOT, IMAGE_GRADIENT
 and FUSED, and PyTorch with both networks data-parallel. Needs root.
 
+With --plan [--recipe NAME] [--profile FILE]: lag 0, 1 and 3 of SNAPSHOT, the plan
+that `gandem plan` proposes for the link, and the best one of two processes where
+that is one process on one host, which no link slows down.
+
 The delay is the kernel's netem; where the kernel has none, PROGRAM joins the
 namespaces: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
 LOSS_PERCENT RATE_MBIT QUEUE_KB, which says "ready" and ends on SIGTERM.
 """
 
-import argparse
 import json
 import os
 import pathlib
+import re
 import statistics
 import subprocess
 import tempfile
@@ -39,8 +43,7 @@ SETS = ["schedule.discriminator_steps_per_round=1",
         f"discriminator.batch_size={BATCH}",
         "discriminator.network.sngan.thin=false",
         "discriminator.network.sngan.width=66",
-        "generator.network.sngan.width=16", "checkpoint.every_rounds=0",
-        "samples.every_rounds=0",
+        "generator.network.sngan.width=16",
         f"rounds={throughput.WARM_UP + ROUNDS}"]
 
 
@@ -127,40 +130,107 @@ def finish(process, seconds=900):
     return output
 
 
-def run_gandem(hosts, binaries, sets):
-    """Images/s, bytes of a round over the link, waits."""
+# (role, rank, host)
+ONE_EACH = [("generator", 0, 0), ("discriminator", 0, 1)]
+
+
+def run_gandem(hosts, binaries, what, sets, workers=tuple(ONE_EACH)):
+    """Images/s, bytes of a round over the link, waits. `what`: a recipe's name,
+    or arguments that name a plan, whose workers are where it says."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         run_dir = pathlib.Path(folder, "run")
-        command = [binaries / "gandem", "train",
-                   throughput.SOURCE / "recipes" / "sngan_64.textproto",
-                   "--run_dir", run_dir, "--external", "--listen",
-                   f"{HOSTS[0]}:7300", "--insecure_network"]
-        for assignment in [*SETS, *sets]:
-            command += ["--set", assignment]
+        flags = ["--external", "--listen", f"{HOSTS[0]}:7300",
+                 "--insecure_network"] if workers else []
+        command = throughput.train_command(
+            binaries, what if isinstance(what, str) else "", run_dir, sets, flags)
+        if not isinstance(what, str):  # in place of the recipe
+            command[2:3] = what
         before = hosts.bytes_sent()
         coordinator = hosts.on(0, *command)
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 300
         while not (run_dir / "state" / "token").exists():
-            if time.monotonic() > deadline or coordinator.poll() is not None:
+            if coordinator.poll() is not None:
+                finish(coordinator)
+            if time.monotonic() > deadline:
                 raise RuntimeError("gandem train did not start")
             time.sleep(0.1)
-        shared = ["--control", f"{HOSTS[0]}:7300", "--rank", 0,
-                  "--insecure_network", "--run_dir", run_dir]
-        workers = [
-            hosts.on(0, binaries / "generator_worker", *shared),
-            hosts.on(1, binaries / "discriminator_worker", *shared, "--listen",
-                     f"{HOSTS[1]}:7301")]
+        started = []
+        for role, rank, host in workers:
+            listen = ["--fleet_listen", f"{HOSTS[host]}:0"]
+            if role == "discriminator":
+                listen += ["--listen", f"{HOSTS[host]}:0"]
+            started.append(hosts.on(
+                host, binaries / f"{role}_worker", "--control",
+                f"{HOSTS[0]}:7300", "--rank", rank, "--insecure_network",
+                "--run_dir", run_dir, *listen))
         finish(coordinator)
-        for worker in workers:
+        for worker in started:
             finish(worker)
-        lines = (run_dir / "metrics.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    rounds_per_second, waits = throughput.speed_and_waits(records)
+        rounds_per_second, waits = throughput.speed_and_waits(
+            throughput.records_of(run_dir))
+        batch = int(re.search(r"^generator \{.*?^  batch_size: (\d+)",
+                              (run_dir / "config.textproto").read_text(),
+                              flags=re.M | re.S)[1])
     rounds = throughput.WARM_UP + ROUNDS
-    return (BATCH * rounds_per_second,
+    return (batch * rounds_per_second,
             (hosts.bytes_sent() - before) / rounds,
             [sum(waits[role].values())
              for role in ("generator", "discriminator")])
+
+
+def placements(plan):
+    """Workers of each candidate as (role, rank, host); none: one process."""
+    for candidate in plan.split("\ncandidates {")[1:]:
+        workers = []
+        for block in re.findall(r"^    workers \{(.*?)^    \}", candidate,
+                                flags=re.M | re.S):
+            fields = dict(re.findall(r"(\w+): \"?(\w+)", block))
+            if fields["role"] == "COLOCATED":
+                break
+            workers.append((fields["role"].lower(), int(fields.get("rank", 0)),
+                            "ab".index(fields["host"])))
+        yield workers
+
+
+def plans_for_the_link(args, sets, folder):
+    """Name -> (arguments, workers) of what `gandem plan` proposes."""
+    delay, rate = LINKS[list(LINKS)[1]]
+    recipe = throughput.SOURCE / "recipes" / f"{args.recipe}.textproto"
+    assigned = [word for item in sets for word in ("--set", item)]
+    profile = args.profile or folder / "profile.textproto"
+    if not args.profile:
+        subprocess.run([args.bin / "gandem", "profile", recipe, "-o", profile,
+                        *assigned], check=True, timeout=1200)
+    hosts = folder / "hosts.textproto"
+    hosts.write_text("".join(
+        f'hosts {{ name: "{name}" cores: 1 memory_bytes: {4 << 30} }}\n'
+        for name in "ab") + f"link {{ bytes_per_second: {rate * 125000} "
+        f"latency_seconds: {delay / 1000} }}\n")
+    plan = folder / "plan.textproto"
+    subprocess.run([args.bin / "gandem", "plan", recipe, "--profile", profile,
+                    "--hosts", hosts, "-o", plan, *assigned], check=True,
+                   timeout=600)
+    found = {}
+    for number, workers in enumerate(placements("\n" + plan.read_text()), 1):
+        name = "plan of two hosts" if workers else "plan of one process"
+        if number == 1 or workers and name not in found:
+            found.setdefault(name, (["--plan", plan, "--candidate", number],
+                                    workers))
+        if "plan of two hosts" in found:
+            break
+    return found
+
+
+def planned_runs(args, folder):
+    sets = SETS if args.recipe == "sngan_64" else []
+    rounds = [f"rounds={throughput.WARM_UP + ROUNDS}"]
+    runs = {f"lag {lag}": lambda hosts, lag=lag: run_gandem(
+        hosts, args.bin, args.recipe,
+        [*sets, *rounds, *mode("SNAPSHOT", lag)]) for lag in (0, 1, 3)}
+    for name, (what, workers) in plans_for_the_link(args, sets, folder).items():
+        runs[name] = lambda hosts, what=what, workers=workers: run_gandem(
+            hosts, args.bin, what, rounds, workers)
+    return runs
 
 
 def run_pytorch(hosts, python):
@@ -177,18 +247,22 @@ def run_pytorch(hosts, python):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=throughput.SOURCE / "build" / "bin")
+    parser = throughput.arguments(__doc__, "links.json", 3)
     parser.add_argument("--python", help="a Python that has torch")
     parser.add_argument("--emulator")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--json", default="links.json")
+    parser.add_argument("--plan", action="store_true")
+    parser.add_argument("--recipe", default="sngan_64", help="with --plan")
+    parser.add_argument("--profile", help="with --plan: one that is there")
     args = parser.parse_args()
-    runs = {name: (lambda hosts, sets=sets: run_gandem(hosts, args.bin, sets))
-            for name, sets in MODES.items()}
+    with tempfile.TemporaryDirectory(prefix="gandem-links-") as folder:
+        measure(args, pathlib.Path(folder))
+
+
+def measure(args, folder):
+    runs = planned_runs(args, folder) if args.plan else {
+        name: lambda hosts, sets=sets: run_gandem(
+            hosts, args.bin, "sngan_64", [*SETS, *sets])
+        for name, sets in MODES.items()}
     if args.python:
         runs["PyTorch DDP"] = lambda hosts: run_pytorch(hosts, args.python)
     results = {}

@@ -9,7 +9,6 @@ feedback mode and colocated; VmHWM of the workers, which the kernel counts, so t
 machine may be busy. docs/performance.md has the table.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -20,6 +19,8 @@ import time
 import throughput
 
 ROUNDS = 6
+# In seconds of a whole run, for what hangs.
+LONGEST = 900
 RECIPES = {
     "dcgan_64": [],
     # One discriminator step, REUSED images, a sixth of the width.
@@ -35,14 +36,6 @@ MODES = ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED")
 NAMES = ("generator_worker", "discriminator_worker", "colocated_worker")
 
 
-def children(pid):
-    try:
-        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
-
-
 def peak_bytes(pid):
     """By the worker's name; None: it is something else, or gone."""
     try:
@@ -56,42 +49,43 @@ def peak_bytes(pid):
     return None
 
 
-def run(binaries, recipe, sets, colocated):
-    """Bytes by worker."""
+def watch(command, look_seconds=0.1):
+    """Runs it; the most memory that a worker of each kind has had."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
+                               stdout=subprocess.DEVNULL)
     peaks = {}
-    with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
-        command = [binaries / "gandem", "train",
-                   throughput.SOURCE / "recipes" / f"{recipe}.textproto",
-                   "--run_dir", pathlib.Path(folder, "run")]
-        for assignment in [*RECIPES[recipe], *sets, f"rounds={ROUNDS}",
-                           "checkpoint.every_rounds=0",
-                           "samples.every_rounds=0"]:
-            command += ["--set", assignment]
-        if colocated:
-            command.append("--colocated")
-        process = subprocess.Popen([str(part) for part in command],
-                                   stdin=subprocess.DEVNULL,
-                                   stdout=subprocess.DEVNULL)
+    deadline = time.monotonic() + LONGEST
+    try:
         while process.poll() is None:
-            for pid in children(process.pid):
+            if time.monotonic() > deadline:
+                raise RuntimeError(f"{command}: not done in {LONGEST} s")
+            for pid in throughput.children(process.pid):
                 found = peak_bytes(pid)
                 if found:
                     peaks[found[0]] = max(found[1], peaks.get(found[0], 0))
-            time.sleep(0.02)
-        if process.returncode:
-            raise RuntimeError(f"{command}: exit code {process.returncode}")
+            time.sleep(look_seconds)
+    finally:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(60)
+    if process.returncode:
+        raise RuntimeError(f"{command}: exit code {process.returncode}")
     return peaks
 
 
+def run(binaries, recipe, sets, colocated):
+    """Bytes by worker."""
+    with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
+        return watch(throughput.train_command(
+            binaries, recipe, pathlib.Path(folder, "run"),
+            [*RECIPES[recipe], *sets, f"rounds={ROUNDS}"],
+            ["--colocated"] * colocated), look_seconds=0.02)
+
+
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=throughput.SOURCE / "build" / "bin")
+    parser = throughput.arguments(__doc__, "memory.json")
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
-    parser.add_argument("--json", default="memory.json")
     args = parser.parse_args()
     results = {}
     for recipe in args.recipe or RECIPES:

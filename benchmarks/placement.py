@@ -11,7 +11,6 @@ medians, ratios to one process; and a JSON file. docs/performance.md has the
 result.
 """
 
-import argparse
 import json
 import os
 import pathlib
@@ -55,18 +54,10 @@ PLACEMENTS = {
 }
 
 
-def children(pid):
-    try:
-        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
-    except OSError:
-        return []
-    return [int(word) for word in text.split()]
-
-
 def make_nice(process, name, done):
     """Lowers the priority of the worker of that name as soon as it is there."""
     while not done.wait(0.1):
-        for pid in children(process.pid):
+        for pid in throughput.children(process.pid):
             command = pathlib.Path(f"/proc/{pid}/cmdline").read_bytes()
             if name not in command.decode(errors="replace"):
                 continue
@@ -80,23 +71,20 @@ def run(binaries, recipe, rounds, sets, placement):
                           "bound": True, "nice": None, "env": {}}
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         run_dir = pathlib.Path(folder, "run")
-        command = [binaries / "gandem", "train",
-                   throughput.SOURCE / "recipes" / f"{recipe}.textproto",
-                   "--run_dir", run_dir]
-        for assignment in [
-                *throughput.RECIPES[recipe]["sets"], *sets, *place["sets"],
-                "schedule.lag=1", "schedule.image_source=REUSED",
-                "schedule.feedback=FUSED",
-                f"rounds={throughput.WARM_UP + rounds}",
-                "checkpoint.every_rounds=0", "samples.every_rounds=0"]:
-            command += ["--set", assignment]
+        flags = []
         if placement is None:
-            command.append("--colocated")
+            flags = ["--colocated"]
         elif not place["bound"]:
-            command += ["--bind_cores", "none"]
+            flags = ["--bind_cores", "none"]
+        command = throughput.train_command(
+            binaries, recipe, run_dir,
+            [*throughput.RECIPES[recipe]["sets"], *sets, *place["sets"],
+             "schedule.lag=1", "schedule.image_source=REUSED",
+             "schedule.feedback=FUSED",
+             f"rounds={throughput.WARM_UP + rounds}"], flags)
         process = subprocess.Popen(
-            [str(part) for part in command], stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, env={**os.environ, **place["env"]})
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            env={**os.environ, **place["env"]})
         done = threading.Event()
         helper = None
         if place["nice"]:
@@ -111,22 +99,15 @@ def run(binaries, recipe, rounds, sets, placement):
                 helper.join()
         if code:
             raise RuntimeError(f"{command}: exit code {code}")
-        lines = (run_dir / "metrics.jsonl").read_text().splitlines()
-    records = [json.loads(line) for line in lines]
-    rounds_per_second, waits = throughput.speed_and_waits(records)
+        rounds_per_second, waits = throughput.speed_and_waits(
+            throughput.records_of(run_dir))
     return throughput.BATCH * rounds_per_second, waits
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=throughput.SOURCE / "build" / "bin")
+    parser = throughput.arguments(__doc__, "placement.json", 3)
     parser.add_argument("--pair", default="", help="part of a name; "
                         "default: all")
-    parser.add_argument("--repetitions", type=int, default=3)
-    parser.add_argument("--json", default="placement.json")
     args = parser.parse_args()
     result = {"cores": os.cpu_count()}
     for pair, (recipe, rounds, sets) in PAIRS.items():

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Milliseconds and memory of a step of both roles in every precision and
-// layout, and what AUTO would choose: the matrix of docs/precision.md. All
-// cells are measured in turns, so that a slow moment of the machine hits all of
-// them.
+// layout, and what AUTO would choose: the matrix of
+// docs/reference/precision.md. All cells are measured in turns, so that a slow
+// moment of the machine hits all of them.
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>

@@ -88,26 +88,57 @@ WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
          "wait_cache_seconds", "wait_sync_seconds"]
 
 
+def train_command(binaries, recipe, run_dir, assignments, flags=()):
+    """A run that writes neither checkpoints nor samples."""
+    command = [binaries / "gandem", "train",
+               SOURCE / "recipes" / f"{recipe}.textproto", "--run_dir", run_dir,
+               *flags]
+    for assignment in [*assignments, "checkpoint.every_rounds=0",
+                       "samples.every_rounds=0"]:
+        command += ["--set", assignment]
+    return [str(part) for part in command]
+
+
+def records_of(run_dir):
+    lines = (run_dir / "metrics.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def children(pid):
+    """Of a process, those that it has now."""
+    try:
+        text = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(word) for word in text.split()]
+
+
+def arguments(description, json_path, repetitions=0):
+    """What all scripts that measure runs take."""
+    parser = argparse.ArgumentParser(
+        description=description,
+        formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=pathlib.Path,
+                        default=SOURCE / "build" / "bin")
+    if repetitions:
+        parser.add_argument("--repetitions", type=int, default=repetitions)
+    parser.add_argument("--json", default=json_path)
+    return parser
+
+
 def train(binaries, recipe, rounds, colocated, assignments):
     """The records of metrics.jsonl of a run of so many measured rounds."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
-        command = [binaries / "gandem", "train",
-                   SOURCE / "recipes" / f"{recipe}.textproto",
-                   "--run_dir", folder / "run"]
-        for assignment in [*assignments, f"rounds={WARM_UP + rounds}",
-                           "checkpoint.every_rounds=0",
-                           "samples.every_rounds=0"]:
-            command += ["--set", assignment]
-        if colocated:
-            command.append("--colocated")
-        subprocess.run([str(part) for part in command], check=True,
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       timeout=900)
-        lines = (folder / "run" / "metrics.jsonl").read_text().splitlines()
+        subprocess.run(
+            train_command(binaries, recipe, folder / "run",
+                          [*assignments, f"rounds={WARM_UP + rounds}"],
+                          ["--colocated"] * colocated),
+            check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            timeout=900)
+        return records_of(folder / "run")
     finally:
         shutil.rmtree(folder)
-    return [json.loads(line) for line in lines]
 
 
 def after_warm_up(records):
@@ -195,13 +226,8 @@ def report(recipe, speeds, waits):
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--bin", type=pathlib.Path,
-                        default=SOURCE / "build" / "bin")
+    parser = arguments(__doc__, "throughput.json", 5)
     parser.add_argument("--python", help="a Python that has torch")
-    parser.add_argument("--repetitions", type=int, default=5)
     parser.add_argument("--recipe", choices=RECIPES, action="append",
                         help="default: all")
     parser.add_argument("--trainer", action="append",
@@ -211,7 +237,6 @@ def main():
                         help="measured rounds; default: by recipe")
     parser.add_argument("--fast", action="store_true",
                         help="precision and layout AUTO, PyTorch in bfloat16")
-    parser.add_argument("--json", default="throughput.json")
     args = parser.parse_args()
     result = {"cores": os.cpu_count()}
     for recipe in args.recipe or RECIPES:

@@ -63,8 +63,15 @@ endforeach()
 
 add_library(gandem_torch INTERFACE)
 add_library(gandem::torch ALIAS gandem_torch)
+# For GandemInstall.cmake: the same folder of links, below the prefix.
+set(GANDEM_TORCH_FOLDER ${_torch})
+set(GANDEM_TORCH_LINKS lib/gandem/torch_include)
 target_include_directories(gandem_torch SYSTEM INTERFACE
-  ${_links} ${_links}/torch/csrc/api/include)
+  $<BUILD_INTERFACE:${_links}>
+  $<BUILD_INTERFACE:${_links}/torch/csrc/api/include>
+  $<INSTALL_INTERFACE:${GANDEM_TORCH_LINKS}>
+  $<INSTALL_INTERFACE:${GANDEM_TORCH_LINKS}/torch/csrc/api/include>)
+set_target_properties(gandem_torch PROPERTIES EXPORT_NAME torch)
 target_link_libraries(gandem_torch INTERFACE
   ${_torch}/lib/libtorch_cpu.so ${_torch}/lib/libc10.so)
 target_link_options(gandem_torch INTERFACE

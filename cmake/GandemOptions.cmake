@@ -5,6 +5,7 @@ option(GANDEM_BUILD_TESTS "Build the tests" ON)
 option(GANDEM_BUILD_BENCHMARKS "Build the benchmarks" ON)
 option(GANDEM_TORCH "Build the folders that need LibTorch" ON)
 option(GANDEM_UNITY "Compile several sources at a time" ON)
+option(GANDEM_PYTHON_WORKER "Build gandem._worker, for networks of the user's own" OFF)
 set(GANDEM_UNITY_FILES 8 CACHE STRING "How many sources, at most")
 set(GANDEM_CUDA AUTO CACHE STRING
     "Link LibTorch's CUDA half: ON, OFF, or AUTO (where it and a toolkit are)")
@@ -29,6 +30,10 @@ if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
 endif()
 
+# All of a worker goes into a shared library, too, that Python loads
+# (GANDEM_PYTHON_WORKER): no second build of everything for that.
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 
 find_program(GANDEM_CCACHE ccache)
@@ -46,11 +51,12 @@ endif()
 
 add_library(gandem_flags INTERFACE)
 target_compile_options(gandem_flags INTERFACE
+  -fno-semantic-interposition
   -Wall -Wextra -Werror -Werror=unused-result
   -pthread  # everywhere: a precompiled header is bound to _REENTRANT
   $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety -Wthread-safety-beta>)
 target_include_directories(gandem_flags INTERFACE
-  ${CMAKE_SOURCE_DIR} ${CMAKE_BINARY_DIR})
+  $<BUILD_INTERFACE:${CMAKE_SOURCE_DIR}> $<BUILD_INTERFACE:${CMAKE_BINARY_DIR}>)
 if(GANDEM_SANITIZE)
   # For all of the build, generated code included.
   add_compile_options(-fsanitize=${GANDEM_SANITIZE} -fno-omit-frame-pointer

@@ -19,6 +19,12 @@ function(_gandem_flags target torch)
   if(torch)
     target_compile_options(${target} PRIVATE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
     target_precompile_headers(${target} REUSE_FROM gandem_torch_pch)
+    get_target_property(type ${target} TYPE)
+    if(type STREQUAL EXECUTABLE)
+      # CMake would pass -fPIE, and the header is bound to -fPIC.
+      set_target_properties(${target} PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${target} PRIVATE -fPIC)
+    endif()
   endif()
 endfunction()
 
@@ -98,6 +104,17 @@ function(_gandem_sources result name)
   set(${result} ${units} ${alone} PARENT_SCOPE)
 endfunction()
 
+# Whether this folder is of what a user gets, that is neither tests nor
+# benchmarks.
+function(_gandem_is_ours result)
+  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
+             BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
+  set(${result} TRUE PARENT_SCOPE)
+  if(folder MATCHES "^(tests|benchmarks)")
+    set(${result} FALSE PARENT_SCOPE)
+  endif()
+endfunction()
+
 function(gandem_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
   _gandem_sources(sources ${name} ${arg_SOURCES})
@@ -107,6 +124,10 @@ function(gandem_library name)
     target_link_libraries(${name} PUBLIC gandem::torch)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
+  _gandem_is_ours(ours)
+  if(ours)
+    set_property(GLOBAL APPEND PROPERTY GANDEM_LIBRARIES ${name})
+  endif()
 endfunction()
 
 function(gandem_binary name)
@@ -118,9 +139,8 @@ function(gandem_binary name)
     target_link_libraries(${name} PRIVATE gandem::torch)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
-  cmake_path(RELATIVE_PATH CMAKE_CURRENT_SOURCE_DIR
-             BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE folder)
-  if(NOT folder MATCHES "^(tests|benchmarks)")
+  _gandem_is_ours(ours)
+  if(ours)
     add_dependencies(gandem_programs ${name})
     set_property(GLOBAL APPEND PROPERTY GANDEM_PROGRAMS ${name})
   endif()
@@ -199,7 +219,9 @@ function(gandem_tests name)
 endfunction()
 
 # A libFuzzer program and a ctest that runs it for GANDEM_FUZZ_SECONDS. Only in
-# a clang build with a sanitizer (scripts/check_sanitizers.sh makes one).
+# a clang build with a sanitizer (scripts/check_sanitizers.sh makes one). The
+# test makes the same draws each time, so that a change passes or fails by what
+# it does; scripts/fuzz.sh searches with new ones.
 function(gandem_fuzz_target name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "CORPUS" "SOURCES;DEPS")
   if(NOT GANDEM_FUZZ)
@@ -219,8 +241,8 @@ function(gandem_fuzz_target name)
     cmake_path(ABSOLUTE_PATH arg_CORPUS OUTPUT_VARIABLE seeds)
   endif()
   add_test(NAME ${name}
-    COMMAND ${name} -max_total_time=${GANDEM_FUZZ_SECONDS} -timeout=10
-            -rss_limit_mb=2048 -print_final_stats=1 ${found} ${seeds})
+    COMMAND ${name} -seed=1 -max_total_time=${GANDEM_FUZZ_SECONDS}
+            -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ${found} ${seeds})
   math(EXPR timeout "${GANDEM_FUZZ_SECONDS} + 60")
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)

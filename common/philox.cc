@@ -45,6 +45,11 @@ uint32_t PhiloxStream::NextUint32() {
   return block_[next_word_++];
 }
 
+uint64_t PhiloxStream::NextUint64() {
+  const uint64_t high = NextUint32();
+  return high << 32 | NextUint32();
+}
+
 double PhiloxStream::NextUniform() {
   const uint64_t low = NextUint32();
   const uint64_t high = NextUint32();

@@ -52,6 +52,9 @@ enum class Purpose : uint32_t {
   // data.order SHARDS: of its units, and within windows of images.
   kUnitOrder = 23,
   kWindowOrder = 24,
+  // Of `gandem simulate`: how long a round takes, and when workers fail.
+  kSimulatedJitter = 32,
+  kSimulatedFailure = 33,
 };
 
 // Where the draws of a batch stand, whatever the seed: those of its row n are
@@ -77,6 +80,8 @@ class PhiloxStream {
   PhiloxStream(uint64_t seed, Purpose purpose, uint64_t step, uint64_t index);
 
   uint32_t NextUint32();
+  // Two words w0, w1: w0 << 32 | w1.
+  uint64_t NextUint64();
   // Two words w0, w1: the top 53 bits of w1 << 32 | w0, times 2^-53: [0, 1).
   double NextUniform();
   // Uniform in [0, bound) without bias; bound >= 1. Takes one word or more

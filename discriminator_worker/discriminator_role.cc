@@ -142,7 +142,7 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
     return objective_.Real(images_NCHW, condition, op.range.first);
   }();
   logit_real_sum_ += share.logit_sum;
-  Backward(share);
+  Backward(share, GradientNoise::REAL, op.range.count);
   return absl::OkStatus();
 }
 
@@ -188,14 +188,17 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op,
   logit_generated_sum_ += share.logit_sum;
   return feedback_->GiveInTraining(
       {.round = round(), .first_index = op.range.first, .pass = share.pass},
-      [&] { Backward(share); });
+      [&] { Backward(share, GradientNoise::GENERATED, op.range.count); });
 }
 
-void DiscriminatorRole::Backward(const DiscriminatorObjective::Share& share) {
+void DiscriminatorRole::Backward(const DiscriminatorObjective::Share& share,
+                                 GradientNoise::Part part, int64_t images) {
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) ExpectLastBackward();
   if (!share.root.defined()) return;
   const TraceSpan span("backward");
-  (parts_.scaler ? parts_.scaler->Scale(share.root) : share.root).backward();
+  MeasuredBackward(part, images, [&] {
+    (parts_.scaler ? parts_.scaler->Scale(share.root) : share.root).backward();
+  });
   loss_sum_ += share.loss.item<double>();
 }
 

@@ -75,7 +75,8 @@ class DiscriminatorRole : public RoundRole {
   absl::Status Real(const DiscriminatorOp& op, absl::Time deadline);
   absl::StatusOr<WaitEnd> Take(const DiscriminatorOp& op, absl::Time deadline);
   absl::Status Generated(const DiscriminatorOp& op, absl::Time deadline);
-  void Backward(const DiscriminatorObjective::Share& share);
+  void Backward(const DiscriminatorObjective::Share& share,
+                GradientNoise::Part part, int64_t images);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured() const;
   // This rank's images of a step.

@@ -18,7 +18,9 @@
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
+#include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
+#include "training/roles/initial_state.h"
 
 namespace gandem {
 namespace {
@@ -145,6 +147,10 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));
   SyncIfAsked(role_plan, setup, *parts.network);
+  GANDEM_RETURN_IF_ERROR(
+      BeginAsGiven(setup, "discriminator", {parts.network.get()}));
+  GANDEM_RETURN_IF_ERROR(FreezeParameters("discriminator", role_plan.freeze,
+                                          role_plan.optimizer, *parts.network));
   parts.new_critic = [=]() -> absl::StatusOr<Critic> {
     GANDEM_ASSIGN_OR_RETURN(auto network,
                             NewDiscriminator(network_plan, compute));
@@ -152,7 +158,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   };
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
-      MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),
+      MakeOptimizer(role_plan.optimizer, TrainedParametersOf(*parts.network),
                     role_plan.optimizer_use));
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());

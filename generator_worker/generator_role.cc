@@ -166,8 +166,10 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
   }
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) ExpectLastBackward();
   const TraceSpan span("backward", {"images", op.range.count});
-  batch.images_NCHW.backward(parts_.scaler ? parts_.scaler->Scale(gradient_NCHW)
-                                           : gradient_NCHW);
+  MeasuredBackward(GradientNoise::GENERATED, op.range.count, [&] {
+    batch.images_NCHW.backward(
+        parts_.scaler ? parts_.scaler->Scale(gradient_NCHW) : gradient_NCHW);
+  });
   batch.images_NCHW = at::Tensor();  // frees the graph
 }
 

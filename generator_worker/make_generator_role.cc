@@ -13,7 +13,9 @@
 #include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
 #include "training/inputs/pairs.h"
+#include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
+#include "training/roles/initial_state.h"
 
 namespace gandem {
 namespace {
@@ -109,12 +111,16 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   SyncIfAsked(role_plan, setup, *parts.network);
   GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(network_plan));
   parts.average = PlaceAtRest(std::move(average), compute);
+  GANDEM_RETURN_IF_ERROR(BeginAsGiven(
+      setup, "generator", {parts.network.get(), parts.average.get()}));
+  GANDEM_RETURN_IF_ERROR(FreezeParameters("generator", role_plan.freeze,
+                                          role_plan.optimizer, *parts.network));
   parts.scaler = NewScaler(role_plan, compute);
   parts.ema = std::make_unique<Ema>(plan.ema, *parts.network, *parts.average);
   parts.new_critic = CriticsOf(plan, setup);
   GANDEM_ASSIGN_OR_RETURN(
       parts.optimizer,
-      MakeOptimizer(role_plan.optimizer, ParametersOf(*parts.network),
+      MakeOptimizer(role_plan.optimizer, TrainedParametersOf(*parts.network),
                     role_plan.optimizer_use));
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());

@@ -44,7 +44,7 @@ struct Condition {
 
 class Generator : public torch::nn::Module {
  public:
-  // noise_NZ: [N, noise_dim()]; returns images_NCHW in (-1, 1).
+  // noise_NZ: [N, noise_dim()]; returns images_NCHW, in (-1, 1) but for R3GAN.
   virtual at::Tensor forward(const at::Tensor& noise_NZ,
                              const Condition& condition, ForwardMode mode) = 0;
   virtual int64_t noise_dim() const = 0;

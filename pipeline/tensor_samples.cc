@@ -21,18 +21,20 @@ namespace {
 
 // IEEE 754 binary16. Its bits in those of a float are the value times 2^-112,
 // subnormal ones too; what has all bits of the exponent becomes 65536 or more.
-[[gnu::always_inline]] inline float FloatOfHalf(uint16_t half) {
+[[gnu::always_inline]] inline float FloatOf(uint16_t half) {
   constexpr float kRaise = 0x1p112f;
   const float magnitude =
       std::bit_cast<float>(static_cast<uint32_t>(half & 0x7fff) << 13) * kRaise;
   return (half & 0x8000) != 0 ? -magnitude : magnitude;
 }
+[[gnu::always_inline]] inline float FloatOf(float number) { return number; }
 
 constexpr float kBeyondHalf = 65536;
 
 // The largest magnitude as the bits of a float: of numbers without a sign they
 // are in the order of the numbers, infinity and NaN above all.
-struct HalfLoop {
+template <typename Number>
+struct TensorLoop {
   const char* stored;
   std::span<float> out;
   float scale;
@@ -41,27 +43,9 @@ struct HalfLoop {
   [[gnu::always_inline]] void operator()() const {
     uint32_t largest = 0;
     for (size_t i = 0; i < out.size(); ++i) {
-      uint16_t half = 0;
-      std::memcpy(&half, stored + i * sizeof(half), sizeof(half));
-      const float value = FloatOfHalf(half);
-      largest = std::max(largest, std::bit_cast<uint32_t>(value) & 0x7fffffffu);
-      out[i] = value * scale;
-    }
-    *most = largest;
-  }
-};
-
-struct FloatLoop {
-  const char* stored;
-  std::span<float> out;
-  float scale;
-  uint32_t* most;
-
-  [[gnu::always_inline]] void operator()() const {
-    uint32_t largest = 0;
-    for (size_t i = 0; i < out.size(); ++i) {
-      float value = 0;
-      std::memcpy(&value, stored + i * sizeof(value), sizeof(value));
+      Number number = {};
+      std::memcpy(&number, stored + i * sizeof(number), sizeof(number));
+      const float value = FloatOf(number);
       largest = std::max(largest, std::bit_cast<uint32_t>(value) & 0x7fffffffu);
       out[i] = value * scale;
     }
@@ -78,10 +62,10 @@ float ReadTensor(absl::string_view stored, DType dtype, float scale,
                out.size() * static_cast<size_t>(BytesPerElement(dtype)));
   uint32_t most = 0;
   if (dtype == DType::kF32) {
-    RunVectorized(FloatLoop{stored.data(), out, scale, &most});
+    RunVectorized(TensorLoop<float>{stored.data(), out, scale, &most});
     return std::bit_cast<float>(most);
   }
-  RunVectorized(HalfLoop{stored.data(), out, scale, &most});
+  RunVectorized(TensorLoop<uint16_t>{stored.data(), out, scale, &most});
   const auto magnitude = std::bit_cast<float>(most);
   return magnitude < kBeyondHalf ? magnitude
                                  : std::numeric_limits<float>::infinity();

@@ -26,14 +26,21 @@ arrow_version=26.0.1
 packages=(
   ca-certificates ccache cmake g++ lld ninja-build pkg-config python3
   python3-pip protobuf-compiler protobuf-compiler-grpc libabsl-dev libcli11-dev
-  libcurl4-openssl-dev libgrpc++-dev libhwloc-dev libisal-dev libjpeg62-turbo-dev libpng-dev
-  libprotobuf-dev libspdlog-dev libssl-dev libwebp-dev nlohmann-json3-dev
-  zlib1g-dev dataset-fashion-mnist
+  libcurl4-openssl-dev libgrpc++-dev libhwloc-dev libisal-dev libjpeg62-turbo-dev
+  libpng-dev libprotobuf-dev libspdlog-dev libssl-dev libwebp-dev nlohmann-json3-dev
+  prometheus-cpp-dev zlib1g-dev dataset-fashion-mnist
 )
+# chromium (122 MB to fetch, 414 MB on disk) looks at the page of gandem report.
 test_packages=(
-  clang clang-format clang-tidy dpkg-dev libclang-rt-14-dev libbenchmark-dev
-  iproute2 libgmock-dev libgtest-dev llvm procps python3-venv
+  chromium clang clang-format clang-tidy dpkg-dev fonts-dejavu-core
+  libclang-rt-14-dev libbenchmark-dev iproute2 libgmock-dev libgtest-dev llvm
+  munge procps prometheus python3-dev python3-venv shellcheck slurm-client
+  slurmctld slurmd
 )
+
+# Of these, packages with a daemon. Tests start their own; the system's are
+# neither started now nor at the next boot.
+daemons=(munge prometheus slurmctld slurmd)
 
 # What the wheel's own metadata asks for (torch $torch_version). libtorch_cpu.so
 # itself is linked to the CUDA runtime and CUPTI; the rest only to CUDA code.
@@ -46,7 +53,7 @@ torch_cuda=("${torch_cpu[@]}" nvidia-cublas==13.1.0.3 nvidia-cufft==12.0.0.61
             nvidia-nvtx==13.0.85 nvidia-cudnn-cu13==9.19.0.56
             nvidia-cusparselt-cu13==0.8.0 nvidia-nccl-cu13==2.28.9
             nvidia-nvshmem-cu13==3.4.5)
-test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6)
+test_python=(tensorboard==2.21.0 safetensors==0.8.0 numpy==2.4.6 pyyaml==6.0.3)
 
 # Debian's own interpreter: the one whose packages are installed above.
 python=/usr/bin/python3
@@ -73,8 +80,12 @@ die_of_download() {
   die "$1 failed (see above); run this again once that is mended"
 }
 
+# Debian's packages ask this file whether they may start their daemons.
+policy=/usr/sbin/policy-rc.d
+remove_policy=(:)  # the command, where this script has made it
+
 install_packages() {  # install_packages PACKAGE...
-  local missing=() as_root=() package
+  local missing=() new_daemons=() as_root=() package
   local -A installed=()
   while read -r package _; do
     installed[${package%%:*}]=1
@@ -82,6 +93,9 @@ install_packages() {  # install_packages PACKAGE...
            grep ' ii')
   for package in "$@"; do
     [[ -n ${installed[$package]:-} ]] || missing+=("$package")
+  done
+  for package in "${daemons[@]}"; do
+    [[ " ${missing[*]} " != *" $package "* ]] || new_daemons+=("$package")
   done
   if ((${#missing[@]} == 0)); then
     say "Debian packages: all $# are installed"
@@ -99,10 +113,20 @@ install_packages() {  # install_packages PACKAGE...
   step "Debian packages: reading the package lists" \
     "${as_root[@]}" apt-get -q -o APT::Update::Error-Mode=any update ||
     die_of_download "apt-get update"
+  if [[ -n ${new_daemons[*]} && ! -e $policy ]]; then
+    remove_policy=("${as_root[@]}" rm -f "$policy")
+    trap '"${remove_policy[@]}"' EXIT
+    printf '#!/bin/sh\nexit 101\n' |
+      "${as_root[@]}" install -m 755 /dev/stdin "$policy"
+  fi
   step "Debian packages: installing ${#missing[@]}: ${missing[*]}" \
     "${as_root[@]}" apt-get -q -y -o DPkg::Lock::Timeout=120 \
     install --no-install-recommends "${missing[@]}" ||
     die_of_download "apt-get install"
+  "${remove_policy[@]}"
+  if [[ -n ${new_daemons[*]} && -d /run/systemd/system ]]; then
+    "${as_root[@]}" systemctl --quiet disable "${new_daemons[@]}"
+  fi
 }
 
 # Whether the shared library $1 finds all of its own.
@@ -235,7 +259,8 @@ flock -n 9 || {
   say "Another bootstrap.sh is at work: waiting for it"
   flock 9
 }
-trap 'rm -rf "$cache_dir"/tmp.*' EXIT  # whatever did not get its final name
+# Also whatever did not get its final name.
+trap 'rm -rf "$cache_dir"/tmp.*; "${remove_policy[@]}"' EXIT
 
 case $libtorch in
   --cpu) install_libtorch cpu 4 "${torch_cpu[@]}" ;;

@@ -3,14 +3,26 @@
 # Configures and builds. GANDEM_BUILD_DIR names another folder than build/.
 #   scripts/build.sh                everything, tests and benchmarks included
 #   scripts/build.sh --programs     the programs only (needs no test packages)
+#   scripts/build.sh --python       the programs, and workers inside Python, for
+#                                   networks of your own (docs/own_networks.md)
+# GANDEM_PYTHON names the interpreter of --python; else that of $VIRTUAL_ENV.
 
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 
 options=(-DGANDEM_BUILD_TESTS=ON -DGANDEM_BUILD_BENCHMARKS=ON)
 targets=()
+if [[ ${1:-} == --python ]]; then
+  python=${GANDEM_PYTHON:-${VIRTUAL_ENV:+$VIRTUAL_ENV/bin/python}}
+  [[ -n $python ]] ||
+    die "--python needs an interpreter: activate its virtual environment, or" \
+        "set GANDEM_PYTHON"
+  python=$(command -v "$python") || die "GANDEM_PYTHON: no such program"
+  "$python" -c 'import sys; sys.exit(sys.version_info < (3, 9))' ||
+    die "$python is older than Python 3.9"
+fi
 case ${1:-} in
   "") ;;
-  --programs)
+  --programs | --python)
     targets=(gandem_programs)
     # An existing build folder keeps its tests.
     if [[ -e $build_dir/CMakeCache.txt ]]; then
@@ -20,10 +32,13 @@ case ${1:-} in
     fi
     ;;
   *)
-    echo "usage: scripts/build.sh [--programs]" >&2
+    echo "usage: scripts/build.sh [--programs | --python]" >&2
     exit 2
     ;;
 esac
+
+[[ -z ${python:-} ]] ||
+  options+=(-DGANDEM_PYTHON_WORKER=ON -DPython3_EXECUTABLE="$python")
 
 libtorch=$(realpath -e "$cache_dir/libtorch" 2>/dev/null) ||
   die "no LibTorch yet: run scripts/bootstrap.sh"

@@ -17,8 +17,7 @@ case $kind in
   address)
     options+=(-DGANDEM_SANITIZE=address,undefined -DGANDEM_FUZZ=ON)
     target=all
-    LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
-    export LSAN_OPTIONS
+    suppress_known_leaks
     ;;
   thread)
     abseil=$cache_dir/abseil-tsan-clang14

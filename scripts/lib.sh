@@ -87,3 +87,8 @@ parallel_jobs() {
   ((jobs >= 1)) || jobs=1
   echo "$jobs"
 }
+
+# For programs of the address sanitizer's build.
+suppress_known_leaks() {
+  export LSAN_OPTIONS=suppressions=$source_dir/tests/lsan.supp:print_suppressions=0
+}

@@ -26,7 +26,7 @@ ctest --test-dir "$build_dir" -j 2 -LE long --output-on-failure \
        /tests passed, .* tests? failed out of/ {closing = 1}
        closing {rest = rest $0 "\n"; next}
        {print; fflush()}
-       END {printf "\n== %d tests skipped, for want of a GPU\n", skipped
+       END {printf "\n== %d tests skipped, for want of a GPU, or of PyTorch, Slurm or Chromium\n", skipped
             printf "== before the tests: %s\n\n%s", times, rest}' ||
   status=$?
 exit "$status"

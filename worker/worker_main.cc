@@ -35,6 +35,7 @@
 #include "common/trace/trace_writer.h"
 #include "training/plan/run_plan.h"
 #include "training/state/catch_torch.h"
+#include "worker/profile/profile_mode.h"
 #include "worker/state_handover.h"
 #include "worker/worker_epoch.h"
 
@@ -52,7 +53,9 @@ struct Flags {
   std::string fleet_listen;
   double register_timeout_seconds = 600;
   std::string log_level = "info";
-  std::string trace;  // empty: no timeline
+  std::string log_format = "text";
+  std::string trace;    // empty: no timeline
+  std::string profile;  // where to answer `gandem profile`; empty: trains
 };
 
 // What is wrong with it, for CLI::Option::check; empty: nothing.
@@ -66,10 +69,20 @@ std::string CheckTimeout(const std::string& text) {
 }
 
 void DefineFlags(CLI::App& app, Role role, Flags& flags) {
-  app.add_option("--control", flags.control,
-                 "Address of the coordinator (gandem train prints it): "
-                 "unix:PATH or HOST:PORT")
-      ->required();
+  CLI::Option* const control =
+      app.add_option("--control", flags.control,
+                     "Address of the coordinator (gandem train prints it): "
+                     "unix:PATH or HOST:PORT");
+  CLI::Option* const profile =
+      app.add_option("--profile", flags.profile,
+                     "Measure instead of training: answers `gandem profile` "
+                     "at this unix:PATH")
+          ->excludes(control);
+  app.callback([control, profile] {
+    if (control->count() + profile->count() == 0) {
+      throw CLI::RequiredError("--control");
+    }
+  });
   app.add_option("--rank", flags.rank, "Index in the fleet of this role")
       ->capture_default_str();
   app.add_option("--run_dir", flags.run_dir,
@@ -100,6 +113,10 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
       ->check(CheckTimeout)
       ->capture_default_str();
   app.add_option("--log_level", flags.log_level, "debug, info, warn or error")
+      ->capture_default_str();
+  app.add_option("--log_format", flags.log_format,
+                 "text, or json: an object a line")
+      ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();
   app.add_option("--trace", flags.trace,
                  absl::StrCat("Folder for a timeline of this worker, for "
@@ -284,12 +301,18 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
                                    const Flags& flags) {
   GANDEM_RETURN_IF_ERROR(ArmFailpointFromEnvironment(
       absl::StrCat(RoleName(role), "-", flags.rank)));
-  GANDEM_RETURN_IF_ERROR(InitLogging(
-      {.role = RoleName(role), .rank = flags.rank, .level = flags.log_level}));
+  GANDEM_RETURN_IF_ERROR(InitLogging({.role = RoleName(role),
+                                      .rank = flags.rank,
+                                      .level = flags.log_level,
+                                      .format = flags.log_format}));
   const absl::Status credentials = TakeCredentials(flags);
   // Whatever is wrong with them now is the user's to repair.
   if (!credentials.ok()) {
     return absl::FailedPreconditionError(credentials.message());
+  }
+  if (!flags.profile.empty()) {
+    GANDEM_RETURN_IF_ERROR(RunProfileMode(role, roles, flags.profile));
+    return kExitOk;
   }
   GANDEM_RETURN_IF_ERROR(CheckListenFlags(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,

@@ -60,6 +60,13 @@ void CheckFleetRole(const std::string& name, const RoleConfig& role,
                     kMaxBucket);
   faults.CheckRange(name + ".sync.divergence_check_interval",
                     sync.divergence_check_interval(), 0, kFleetMaxSteps);
+  if (sync.batch_norm() && role.network().has_own()) {
+    faults.Add(absl::StrCat(
+        name,
+        ".sync.batch_norm is for gandem's own layers, not for networks of "
+        "yours: set ",
+        name, ".sync.batch_norm=false"));
+  }
   if (sync.collective() == SyncConfig::NCCL && role.device() == "cpu") {
     faults.Add(
         absl::StrCat(name, ".sync.collective NCCL sums between GPUs: set ",
@@ -226,7 +233,19 @@ void CheckSyncedCritic(const std::string& field, const RunConfig& config,
   CheckSyncedOverflow(field, config, faults);
 }
 
+// Layers of the user's own are not looked into.
+void CheckPythonBatchNorm(const std::string& name, const RoleConfig& role,
+                          Faults& faults) {
+  if (!role.network().has_python() || !role.sync().batch_norm()) return;
+  faults.Add(absl::StrCat(name,
+                          ".sync.batch_norm reaches the layers of built-in "
+                          "networks only: set it to false with ",
+                          name, ".network.python"));
+}
+
 void CheckFleetBatchNorm(const RunConfig& config, Faults& faults) {
+  CheckPythonBatchNorm("generator", config.generator(), faults);
+  CheckPythonBatchNorm("discriminator", config.discriminator(), faults);
   const RoleConfig& generator = config.generator();
   const RoleConfig& discriminator = config.discriminator();
   const bool has_fleet = generator.workers() > 1 || discriminator.workers() > 1;

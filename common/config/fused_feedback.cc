@@ -75,7 +75,11 @@ std::string WhyTwoPasses(const RunConfig& config) {
   if (NeedsOf(config.loss()).real_images_in_generator_step) {
     return absl::StrCat("loss ", Loss_Name(config.loss()));
   }
-  if (DiscriminatorHasBatchNorm(config.discriminator().network())) {
+  // One pass weighs images inside of layers of ours.
+  const NetworkConfig& network = config.discriminator().network();
+  if (network.has_python()) return "discriminator.network.python";
+  if (network.has_own()) return "discriminator.network.own";
+  if (DiscriminatorHasBatchNorm(network)) {
     return "batch norm in discriminator.network";
   }
   const PenaltyConfig& penalties = config.penalties();

@@ -91,6 +91,10 @@ void CheckPenalties(const PenaltyConfig& penalties, Faults& faults) {
   weight("consistency_generated", penalties.consistency_generated());
   faults.CheckRange("penalties.gradient_every_steps",
                     penalties.gradient_every_steps(), 1, 1'000'000);
+  faults.CheckRange("penalties.gradient_decay_steps",
+                    penalties.gradient_decay_steps(), 0, 1'000'000'000'000);
+  faults.CheckRange("penalties.gradient_final_factor",
+                    penalties.gradient_final_factor(), 0.0, 1e6);
   faults.CheckFraction("penalties.lecam_decay", penalties.lecam_decay());
   faults.CheckRange("penalties.lecam_start_step", penalties.lecam_start_step(),
                     0, kLossMaxSteps);
@@ -174,6 +178,9 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
     case NetworkConfig::kWganGp:
     case NetworkConfig::kSagan:
     case NetworkConfig::kBiggan:
+    case NetworkConfig::kPython:  // its file is not looked into
+    case NetworkConfig::kOwn:     // of which a config knows nothing
+    case NetworkConfig::kR3Gan:
     case NetworkConfig::FAMILY_NOT_SET:
       break;
   }

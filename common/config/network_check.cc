@@ -4,6 +4,8 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
+#include <bit>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -123,6 +125,49 @@ void CheckBiggan(const std::string& path, const BigganConfig& config,
   }
 }
 
+// Widths and groups are halved as often as the images are larger than
+// widest_until, and a group has whole channels everywhere.
+void CheckR3gan(const std::string& path, const R3ganConfig& config,
+                int64_t size, Faults& faults) {
+  const uint64_t until = static_cast<uint64_t>(config.widest_until());
+  if (until < 4 || !std::has_single_bit(until)) {
+    faults.Add(absl::StrCat(path, ".widest_until ", until,
+                            " is not a power of two of at least 4"));
+    return;
+  }
+  const int64_t parts =
+      std::max<int64_t>(size / static_cast<int64_t>(until), 1);
+  for (const auto& [field, value] :
+       {std::pair("width", config.width()), {"groups", config.groups()}}) {
+    if (value % parts == 0) continue;
+    faults.Add(absl::StrCat(path, ".", field, " ", value,
+                            " is not a multiple of ", parts, ": above ", until,
+                            " pixels (widest_until) it is halved ",
+                            std::countr_zero(static_cast<uint64_t>(parts)),
+                            " times for images of ", size));
+  }
+  if (2 * config.width() % config.groups() != 0) {
+    faults.Add(absl::StrCat(path, ".groups ", config.groups(),
+                            " does not divide the ", 2 * config.width(),
+                            " channels of twice the width"));
+  }
+}
+
+void CheckPython(const std::string& path, const PythonConfig& config,
+                 Faults& faults) {
+  if (config.module().empty()) {
+    faults.Add(absl::StrCat(path, ".module is missing: the Python file"));
+  }
+  if (config.name().empty()) {
+    faults.Add(absl::StrCat(path, ".name is missing: the class in the file"));
+  }
+  for (const std::string& argument : config.arguments()) {
+    if (argument.find('=') != std::string::npos && argument[0] != '=') continue;
+    faults.Add(absl::StrCat(path, ".arguments has '", argument,
+                            "', which is not NAME=VALUE, as \"width=64\""));
+  }
+}
+
 // What the fields of a family have to do with each other and with the data;
 // `legal` says that each by itself is as it should be.
 void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
@@ -134,6 +179,20 @@ void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
         faults.Add(absl::StrCat(path, " is for images of at most ",
                                 kMaxImageValues, " values"));
       }
+      return;
+    case NetworkConfig::kPython:
+      CheckPython(path, network.python(), faults);
+      return;
+    case NetworkConfig::kOwn:
+      if (network.own().name().empty()) {
+        faults.Add(absl::StrCat(path,
+                                ".name is missing: the name that your worker "
+                                "program gives its networks"));
+      }
+      return;
+    case NetworkConfig::kR3Gan:
+      if (!legal) return;
+      CheckR3gan(path, network.r3gan(), size, faults);
       return;
     case NetworkConfig::kSngan:
       if (network.sngan().norm() == SnganConfig::BATCH &&
@@ -163,6 +222,7 @@ std::vector<const FieldDescriptor*> NetworkFamilies() {
   const auto& oneof = *NetworkConfig::descriptor()->oneof_decl(0);
   std::vector<const FieldDescriptor*> families;
   for (int i = 0; i < oneof.field_count(); ++i) {
+    if (oneof.field(i)->number() == NetworkConfig::kOwnFieldNumber) continue;
     families.push_back(oneof.field(i));
   }
   return families;

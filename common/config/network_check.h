@@ -19,7 +19,8 @@
 
 namespace gandem {
 
-// The fields of NetworkConfig's oneof, in the order of the file.
+// gandem's families: the fields of NetworkConfig's oneof, in the order of the
+// file, without `own`, which is the user's.
 std::vector<const google::protobuf::FieldDescriptor*> NetworkFamilies();
 
 // The one that is set; null: none.
@@ -33,8 +34,9 @@ std::vector<int64_t> ImageSizesOf(
 // Adds to `faults`, naming fields from `path` ("generator.network"): that the
 // family is missing; integers of the family that are not in [1, 65536] (or 0,
 // where 0 is the default); other numbers that are not in their number_range;
-// lists of more than 64 values; images of a size that it is not for; labels
-// that it cannot be told, or misses; and what does not fit together.
+// lists of more than 64 values; `own` without a name; images of a size that it
+// is not for; labels that it cannot be told, or misses; and what does not fit
+// together.
 void CheckNetwork(absl::string_view path, const NetworkConfig& network,
                   const DataShape& data, Faults& faults);
 

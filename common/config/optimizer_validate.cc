@@ -21,6 +21,8 @@ constexpr double kAboveZero = std::numeric_limits<double>::denorm_min();
 // In float32 anything smaller is 0, and a parameter without gradient 0 / 0.
 constexpr double kSmallestEps = std::numeric_limits<float>::min();
 
+constexpr double kMaxRateFactor = 1000;
+
 // A field means the same in every family.
 struct Range {
   absl::string_view field;
@@ -35,6 +37,7 @@ constexpr Range kRanges[] = {
     {"eps_square", kSmallestEps, 1},   {"eps_scale", kAboveZero, 1},
     {"decay_exponent", kAboveZero, 1}, {"clip_threshold", kAboveZero, 1000},
     {"trust", kAboveZero, 1},          {"weight_decay", 0, 1},
+    {"final_beta2", 0, kBelowOne},
 };
 
 void CheckOptimizerDouble(absl::string_view path, double low, double high,
@@ -84,6 +87,10 @@ void CheckTogether(const std::string& prefix, const OptimizerConfig& config,
                    "sgd.nesterov needs momentum above 0 and dampening 0");
       }
       return;
+    case OptimizerConfig::kAdam:
+      faults.CheckRange(prefix + "adam.beta2_steps",
+                        config.adam().beta2_steps(), 0, 1'000'000'000'000);
+      return;
     case OptimizerConfig::kRmsprop:
       CheckTwoEps(prefix + "rmsprop.", config.rmsprop().eps(),
                   config.rmsprop().eps_root(), faults);
@@ -122,19 +129,43 @@ void CheckOptimizerSchedule(const std::string& prefix,
   }
 }
 
+void CheckGroups(const std::string& prefix, const OptimizerConfig& config,
+                 Faults& faults) {
+  for (int i = 0; i < config.group_size(); ++i) {
+    const ParameterGroupConfig& group = config.group(i);
+    const std::string name = absl::StrCat(prefix, "group[", i, "].");
+    if (group.parameters().empty()) {
+      faults.Add(name +
+                 "parameters is empty: name the parameters of the group, as in "
+                 "\"main.0.*\"");
+    }
+    if (group.learning_rate_factor() == 0) {
+      faults.Add(name +
+                 "learning_rate_factor 0 is not in (0, 1000]: what is not to "
+                 "move belongs into the role's freeze");
+    } else {
+      faults.CheckPositive(name + "learning_rate_factor",
+                           group.learning_rate_factor(), kMaxRateFactor);
+    }
+  }
+}
+
 }  // namespace
+
+const FieldDescriptor* FamilyFieldOf(const OptimizerConfig& config) {
+  return config.GetReflection()->GetOneofFieldDescriptor(
+      config, config.GetDescriptor()->FindOneofByName("family"));
+}
 
 void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,
                     int64_t rounds, Faults& faults) {
-  const FieldDescriptor* const family =
-      config.GetReflection()->GetOneofFieldDescriptor(
-          config, config.GetDescriptor()->FindOneofByName("family"));
+  const FieldDescriptor* const family = FamilyFieldOf(config);
   if (family != nullptr) {
     CheckFamily(absl::StrCat(prefix, family->name(), "."),
                 config.GetReflection()->GetMessage(config, family), faults);
     CheckTogether(prefix, config, faults);
   }
-  faults.CheckRange(prefix + "optimism", config.optimism(), 0.0, 10.0);
+  faults.CheckRange(prefix + "optimism", config.optimism(), 0.0, kMaxOptimism);
   faults.CheckRange(prefix + "lookahead.period", config.lookahead().period(), 0,
                     1'000'000);
   faults.CheckPositive(prefix + "lookahead.rate", config.lookahead().rate(), 1);
@@ -142,6 +173,7 @@ void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,
                          rounds, faults);
   faults.CheckRange(prefix + "base_batch_size", config.base_batch_size(), 1,
                     kMaxStepBatch);
+  CheckGroups(prefix, config, faults);
 }
 
 }  // namespace gandem

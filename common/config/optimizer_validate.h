@@ -14,6 +14,12 @@
 
 namespace gandem {
 
+inline constexpr double kMaxOptimism = 10;
+
+// The family that is set; null: none, which counts as Adam.
+const google::protobuf::FieldDescriptor* FamilyFieldOf(
+    const OptimizerConfig& config);
+
 // Adds every fault, its field named prefix + "family.field". A config without
 // a family counts as Adam with its defaults. `rounds` are those of the run.
 void CheckOptimizer(const std::string& prefix, const OptimizerConfig& config,

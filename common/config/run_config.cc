@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/config/fused_feedback.h"
+#include "common/config/optimism.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
@@ -64,14 +65,19 @@ void WriteDefaults(Message& message) {
   const Reflection& reflection = *message.GetReflection();
   for (int i = 0; i < type.field_count(); ++i) {
     const FieldDescriptor& field = *type.field(i);
-    // A list has no default; of a oneof only the chosen member counts.
+    // A list has no default, the messages in it do; of a oneof only the chosen
+    // member counts.
     const bool fixed =
         field.is_repeated() || field.containing_oneof() != nullptr;
     if (!fixed && !reflection.HasField(message, &field)) {
       WriteDefault(message, field);
     }
-    if (field.message_type() != nullptr && !field.is_repeated() &&
-        reflection.HasField(message, &field)) {
+    if (field.message_type() == nullptr) continue;
+    if (field.is_repeated()) {
+      for (int j = 0; j < reflection.FieldSize(message, &field); ++j) {
+        WriteDefaults(*reflection.MutableRepeatedMessage(&message, &field, j));
+      }
+    } else if (reflection.HasField(message, &field)) {
       WriteDefaults(*reflection.MutableMessage(&message, &field));
     }
   }
@@ -93,6 +99,14 @@ void FixEndOfDecay(int64_t rounds, RoleConfig& role) {
   }
   role.mutable_optimizer()->mutable_rate_schedule()->set_decay_until_round(
       rounds);
+}
+
+// Both before either changes: each depends on the other.
+void ResolveOptimism(RunConfig& config) {
+  const OptimizerConfig generator = ResolvedOptimizer(config, GENERATOR);
+  *config.mutable_discriminator()->mutable_optimizer() =
+      ResolvedOptimizer(config, DISCRIMINATOR);
+  *config.mutable_generator()->mutable_optimizer() = generator;
 }
 
 // Says what is read. What depends on the images of a `source` was found out
@@ -143,6 +157,7 @@ RunConfig EffectiveConfig(const RunConfig& config) {
                                                    1);
   }
   effective.mutable_schedule()->set_fused_backward(FusedBackwardOf(effective));
+  ResolveOptimism(effective);
   ResolveImages(*effective.mutable_data());
   return effective;
 }

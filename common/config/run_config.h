@@ -38,9 +38,9 @@ absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
 absl::Status ValidateRunConfig(const RunConfig& config);
 
 // The same run with every default written out (that of a family only in the
-// family that was chosen), and schedule.fused_backward, exchange.cache_rounds
-// and the ends of decaying learning rates resolved. Doing it twice changes
-// nothing.
+// family that was chosen), and schedule.fused_backward,
+// optimizer.optimism_rule, exchange.cache_rounds and the ends of decaying
+// learning rates resolved. Doing it twice changes nothing.
 RunConfig EffectiveConfig(const RunConfig& config);
 
 // EffectiveConfig as text proto, fields in the order of their numbers. Parsed

@@ -165,6 +165,12 @@ void CheckRole(const std::string& name, const RoleConfig& role,
   }
   CheckNetwork(name + ".network", role.network(), DataShapeOf(data), faults);
   CheckOptimizer(name + ".optimizer.", role.optimizer(), rounds, faults);
+  for (int i = 0; i < role.freeze_size(); ++i) {
+    if (!role.freeze(i).empty()) continue;
+    faults.Add(absl::StrCat(name, ".freeze[", i,
+                            "] is empty: name the parameters that keep their "
+                            "values, as in \"main.0.*\", or remove it"));
+  }
 }
 
 // Who translates images, and which.
@@ -212,6 +218,14 @@ void CheckEma(const EmaConfig& ema, Faults& faults) {
   faults.CheckRange("ema.ramp_up", ema.ramp_up(), 0, 1e6);
   if (ema.ramp_up() > 0 && ema.half_life_images() == 0) {
     faults.Add("ema.ramp_up shortens ema.half_life_images: set that as well");
+  }
+  faults.CheckRange("ema.half_life_ramp_images", ema.half_life_ramp_images(), 0,
+                    1'000'000'000'000);
+  if (ema.half_life_ramp_images() > 0 &&
+      (ema.half_life_images() == 0 || ema.ramp_up() > 0)) {
+    faults.Add(
+        "ema.half_life_ramp_images says how ema.half_life_images is reached: "
+        "set that as well, and ema.ramp_up to 0");
   }
 }
 
@@ -379,6 +393,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             faults);
   CheckRole("discriminator", config.discriminator(), config.data(),
             config.rounds(), faults);
+  CheckOptimism(config, faults);
   CheckTranslation(config, faults);
   CheckLosses(config, faults);
   CheckFused(config, faults);
@@ -395,6 +410,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
   faults.CheckRange("samples.num_images", config.samples().num_images(), 1,
                     4096);
   CheckControl(config.control(), faults);
+  CheckNoiseScale(config, faults);
   return faults.ToStatus();
 }
 

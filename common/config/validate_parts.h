@@ -22,6 +22,12 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
 // schedule.feedback FUSED: what its schedule and its losses have to be.
 void CheckFused(const RunConfig& config, Faults& faults);
 
+// optimizer.optimism_rule LAG_MATCHED: whether the lag can be matched.
+void CheckOptimism(const RunConfig& config, Faults& faults);
+
+// control.noise_scale_every_rounds: whether a role can be measured.
+void CheckNoiseScale(const RunConfig& config, Faults& faults);
+
 // Precisions of both roles and of the exchange between them, and loss scales.
 void CheckPrecision(const RunConfig& config, Faults& faults);
 

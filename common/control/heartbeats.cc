@@ -10,6 +10,7 @@
 #include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -159,6 +160,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
   request.set_stop_requested(state.stop_requested || pause_seen_);
   request.set_finished(state.finished);
   *request.mutable_position() = state.position;
+  request.set_resident_bytes(ResidentMemory().now_bytes);
   size_t num_metrics = 0;
   bool is_last = false;
   {

@@ -47,7 +47,7 @@ absl::StatusOr<std::string> ReadFileTail(const std::string& path,
                                          int64_t max_bytes,
                                          int64_t first_byte = 0);
 
-// Calls `use` for all bytes of the file, piece by piece.
+// Calls `use` for all bytes of the file in order, in pieces of 64 KiB at most.
 absl::Status ReadPieces(
     const std::string& path,
     absl::FunctionRef<void(std::span<const std::byte>)> use);

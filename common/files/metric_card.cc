@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "common/check.h"
 #include "common/files/event_writer.h"
@@ -20,9 +21,10 @@ namespace gandem {
 namespace {
 
 std::string ImagesText(const ImagesCard& images) {
-  std::string text =
-      absl::StrCat(images.name(), images.split().empty() ? "" : ", ",
-                   images.split(), ", ", images.num_images(), " images");
+  std::string text = absl::StrCat(
+      images.name(), images.split().empty() ? "" : ", ", images.split(), ", ",
+      images.num_images() > 0 ? absl::StrCat(images.num_images(), " images")
+                              : "of an unknown number of images");
   if (images.height() > 0) {
     absl::StrAppend(&text, " of ", images.height(), " x ", images.width(),
                     images.channels() == 1 ? " gray" : " RGB");
@@ -67,6 +69,12 @@ absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path) {
   return card;
 }
 
+std::string CardPathOf(absl::string_view text) {
+  text = absl::StripSuffix(text, "\n");
+  text.remove_prefix(text.rfind('\n') + 1);  // of npos 0
+  return std::string(absl::StripPrefix(text, "card: "));
+}
+
 absl::Status AddCardScalars(const std::string& tensorboard_folder,
                             const MetricCard& card) {
   const absl::Time time =
@@ -95,8 +103,11 @@ std::string MetricCardText(const MetricCard& card) {
     absl::StrAppend(&text, "\nreference  ", ImagesText(card.reference()));
   }
   absl::StrAppend(&text, "\nfeatures   ", card.features().network(), ", ",
-                  card.features().dim(), " numbers, sha256 ",
-                  card.features().sha256().substr(0, 12));
+                  card.features().dim(), " numbers");
+  // Statistics files may not say which network it was.
+  if (!card.features().sha256().empty()) {
+    absl::StrAppend(&text, ", sha256 ", card.features().sha256().substr(0, 12));
+  }
   for (const Metric& metric : card.metrics()) {
     absl::StrAppendFormat(&text, "\n%-28s %s", metric.name(),
                           MetricValueText(metric));

@@ -9,6 +9,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "proto/evaluation.pb.h"
 
 namespace gandem {
@@ -20,6 +21,10 @@ absl::Status WriteMetricCard(const std::string& stem, const MetricCard& card);
 //   NOT_FOUND  there is none.
 //   DATA_LOSS  the file is no metric card.
 absl::StatusOr<MetricCard> ReadMetricCard(const std::string& path);
+
+// The path in the last line of what `evaluation_job evaluate` has written,
+// "card: PATH".
+std::string CardPathOf(absl::string_view text);
 
 // The scalar "evaluation/NAME" of each metric at the step of the generator,
 // for TensorBoard.

@@ -2,21 +2,65 @@
 #include "common/process/binary_folder.h"
 
 #include <limits.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 
+#include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/status.h"
 
 namespace gandem {
+namespace {
+
+// Null: the environment names none.
+const char* OwnWorker() {
+  const char* const path = std::getenv(kOwnWorkerVariable);
+  return path == nullptr || *path == '\0' ? nullptr : path;
+}
+
+}  // namespace
 
 absl::StatusOr<std::string> BinaryFolder() {
+  const char* const told = std::getenv(kBinaryFolderVariable);
+  if (told != nullptr && *told != '\0') return std::string(told);
   constexpr char kSelf[] = "/proc/self/exe";
   std::string path(PATH_MAX, '\0');
   const ssize_t size = readlink(kSelf, path.data(), path.size());
   if (size < 0) return FileError(errno, "cannot read", kSelf);
   path.resize(static_cast<size_t>(size));
   return path.substr(0, path.find_last_of('/'));
+}
+
+bool HasOwnWorker() { return OwnWorker() != nullptr; }
+
+bool IsProgram(const std::string& path) {
+  struct stat found = {};
+  return stat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) &&
+         access(path.c_str(), X_OK) == 0;
+}
+
+absl::StatusOr<std::vector<std::string>> ProgramCommand(
+    const std::string& folder, const std::string& name) {
+  const char* const own = OwnWorker();
+  if (own == nullptr) return std::vector<std::string>{folder + "/" + name};
+  if (IsProgram(own)) return std::vector<std::string>{own, name};
+  return absl::NotFoundError(absl::StrCat(
+      kOwnWorkerVariable, "='", own,
+      "' is no program that can be started: build the ",
+      "worker program with your networks and name it by its path, or unset ",
+      kOwnWorkerVariable, " for gandem's own networks"));
+}
+
+absl::Status ShareBinaryFolder() {
+  if (OwnWorker() == nullptr) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+  if (setenv(kBinaryFolderVariable, folder.c_str(), /*replace=*/1) != 0) {
+    return FileError(errno, "cannot set", kBinaryFolderVariable);
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

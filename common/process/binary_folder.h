@@ -1,17 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the running binary lies: its siblings are the other programs of gandem.
+// Where gandem's programs lie, and how those that compute are started: they are
+// beside the running one, or, where the environment's GANDEM_WORKER names a
+// program with networks of the user's own, that one is all of them
+// (docs/library.md).
 //
-// Thread safety: any thread.
+// Thread safety: any thread, as long as none changes the environment.
 #pragma once
 
 #include <string>
+#include <vector>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
 namespace gandem {
 
-// Absolute, without a final slash.
+// What a program that lies elsewhere is told the folder by.
+inline constexpr char kBinaryFolderVariable[] = "GANDEM_PROGRAMS";
+// Names a program with networks of the user's own.
+inline constexpr char kOwnWorkerVariable[] = "GANDEM_WORKER";
+
+// The folder that GANDEM_PROGRAMS names, or else that of the running binary.
+// Without a final slash; absolute, unless GANDEM_PROGRAMS is not.
 absl::StatusOr<std::string> BinaryFolder();
+
+// The start of a command line: {FOLDER/NAME}, or {GANDEM_WORKER, NAME}.
+//   NOT_FOUND  GANDEM_WORKER is set and is no program.
+absl::StatusOr<std::vector<std::string>> ProgramCommand(
+    const std::string& folder, const std::string& name);
+
+// Whether the environment names a GANDEM_WORKER; an empty one is none.
+bool HasOwnWorker();
+
+// A file that may be executed.
+bool IsProgram(const std::string& path);
+
+// Lets the programs that this one starts find gandem's other ones, wherever
+// GANDEM_WORKER lies: BinaryFolder() is that of this process in all of them.
+// Call it before threads start.
+absl::Status ShareBinaryFolder();
 
 }  // namespace gandem

@@ -10,12 +10,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/process/signals.h"
@@ -31,6 +33,7 @@ constexpr int64_t kMaxTailBytes = 16 << 10;
 // threads: system calls only, no memory. `error_fd` takes errno.
 struct Startup {
   char* const* arguments;
+  char* const* environment;
   pid_t parent;
   int input_fd;
   int log_fd;  // -1: it writes where we do
@@ -55,7 +58,7 @@ struct Startup {
                             dup2(start.log_fd, STDERR_FILENO) >= 0))) {
     // Descriptors that some library opened without O_CLOEXEC.
     close_range(STDERR_FILENO + 1, ~0U, CLOSE_RANGE_CLOEXEC);
-    execv(start.arguments[0], start.arguments);
+    execve(start.arguments[0], start.arguments, start.environment);
   }
   const int error = errno;
   (void)!write(start.error_fd, &error, sizeof(error));
@@ -83,6 +86,31 @@ ProcessEnd EndOf(int wait_status) {
   }
   const int code = WEXITSTATUS(wait_status);
   return {code, absl::StrCat("exited with code ", code)};
+}
+
+// Pointers into `texts`, with a null at the end.
+std::vector<char*> Pointers(const std::vector<std::string>& texts) {
+  std::vector<char*> pointers;
+  for (const std::string& text : texts) {
+    pointers.push_back(const_cast<char*>(text.c_str()));
+  }
+  pointers.push_back(nullptr);
+  return pointers;
+}
+
+// Ours, with `changes` ("NAME=value").
+std::vector<std::string> EnvironmentWith(
+    const std::vector<std::string>& changes) {
+  std::vector<std::string> all = changes;
+  for (char** variable = environ; *variable != nullptr; ++variable) {
+    const absl::string_view text = *variable;
+    const absl::string_view name = text.substr(0, text.find('=') + 1);
+    const bool changed = std::any_of(
+        changes.begin(), changes.end(),
+        [&](const auto& change) { return absl::StartsWith(change, name); });
+    if (!changed) all.emplace_back(text);
+  }
+  return all;
 }
 
 }  // namespace
@@ -118,11 +146,10 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   struct stat log_stat = {};
   if (logs) fstat(log_fd, &log_stat);
 
-  std::vector<char*> arguments;
-  for (const std::string& argument : options.arguments) {
-    arguments.push_back(const_cast<char*>(argument.c_str()));
-  }
-  arguments.push_back(nullptr);
+  const std::vector<char*> arguments = Pointers(options.arguments);
+  const std::vector<std::string> variables =
+      EnvironmentWith(options.environment);
+  const std::vector<char*> environment = Pointers(variables);
   cpu_set_t cores;
   CPU_ZERO(&cores);
   for (const int core : options.cores) CPU_SET(core, &cores);
@@ -131,6 +158,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
   if (pid < 0) return FileError(errno, "cannot start", binary);
   if (pid == 0) {
     RunChild({.arguments = arguments.data(),
+              .environment = environment.data(),
               .parent = parent,
               .input_fd = options.input_fd < 0 ? null_fd : options.input_fd,
               .log_fd = log_fd,

@@ -36,6 +36,8 @@ class ChildProcess {
     int input_fd = -1;            // its standard input; -1: /dev/null
     std::vector<int> cores = {};  // empty: those of the parent
     int niceness = 0;             // added to the parent's; 0 to 19
+    // "NAME=value", in place of the parent's of that name.
+    std::vector<std::string> environment = {};
   };
 
   //   NOT_FOUND, PERMISSION_DENIED ...  the binary cannot be executed, or the

@@ -8,14 +8,29 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_replace.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/files/printable.h"
 
 namespace gandem {
 namespace {
+
+// Changes before threads log.
+struct LogShape {
+  bool is_json = false;
+  std::string role = {};
+  int rank = -1;
+};
+
+LogShape& Shape() {
+  static auto* const shape = new LogShape;  // as the logger: never destroyed
+  return *shape;
+}
 
 // By LogLevel.
 struct LevelRow {
@@ -32,14 +47,18 @@ spdlog::level::level_enum ToSpdlog(LogLevel level) {
 }
 
 std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
-                                           absl::string_view who,
+                                           const LogShape& shape,
                                            spdlog::level::level_enum level) {
   auto logger =
       std::make_shared<spdlog::logger>("gandem", sinks.begin(), sinks.end());
   logger->set_level(level);
   logger->flush_on(spdlog::level::info);
+  const std::string who =
+      shape.rank < 0 ? shape.role : absl::StrCat(shape.role, "/", shape.rank);
   // In spdlog's pattern a percent sign starts a field.
-  logger->set_pattern(absl::StrCat("%Y-%m-%d %H:%M:%S.%e %L ",
+  logger->set_pattern(
+      shape.is_json ? "%v"
+                    : absl::StrCat("%Y-%m-%d %H:%M:%S.%e %L ",
                                    absl::StrReplaceAll(who, {{"%", "%%"}}),
                                    who.empty() ? "" : ": ", "%v"));
   logger->set_error_handler([](const std::string&) {});
@@ -49,9 +68,21 @@ std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
 // Leaked, so that threads may log while the process ends.
 std::shared_ptr<spdlog::logger>& Logger() {
   static auto* const logger = new std::shared_ptr<spdlog::logger>(
-      MakeLogger({std::make_shared<spdlog::sinks::stderr_sink_mt>()}, "",
-                 spdlog::level::info));
+      MakeLogger({std::make_shared<spdlog::sinks::stderr_sink_mt>()},
+                 LogShape(), spdlog::level::info));
   return *logger;
+}
+
+// One line of the log as JSON.
+std::string JsonLine(LogLevel level, absl::string_view text) {
+  nlohmann::ordered_json line = {
+      {"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
+                                absl::UTCTimeZone())},
+      {"level", std::string(kLevels[static_cast<size_t>(level)].name)},
+      {"role", Shape().role}};
+  if (Shape().rank >= 0) line["rank"] = Shape().rank;
+  line["text"] = std::string(text);
+  return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
 }  // namespace
@@ -65,6 +96,10 @@ absl::Status InitLogging(const LogOptions& options) {
     return absl::InvalidArgumentError(
         absl::StrCat("log level '", options.level,
                      "' is not one of debug, info, warn, error"));
+  }
+  if (options.format != "text" && options.format != "json") {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--log_format '", options.format, "' is neither text nor json"));
   }
   std::vector<spdlog::sink_ptr> sinks;
   if (options.to_stderr) {
@@ -81,10 +116,10 @@ absl::Status InitLogging(const LogOptions& options) {
           "cannot write the log '", options.file, "': ", error.what()));
     }
   }
-  const std::string who = options.rank < 0
-                              ? options.role
-                              : absl::StrCat(options.role, "/", options.rank);
-  Logger() = MakeLogger(std::move(sinks), who, row->level);
+  Shape() = {.is_json = options.format == "json",
+             .role = options.role,
+             .rank = options.rank};
+  Logger() = MakeLogger(std::move(sinks), Shape(), row->level);
   return absl::OkStatus();
 }
 
@@ -96,7 +131,8 @@ namespace internal {
 
 void LogLine(LogLevel level, absl::string_view line) {
   // What others have said may be part of it.
-  const std::string text = PrintableText(line);
+  std::string text = PrintableText(line);
+  if (Shape().is_json) text = JsonLine(level, text);
   Logger()->log(ToSpdlog(level),
                 spdlog::string_view_t(text.data(), text.size()));
 }

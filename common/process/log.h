@@ -5,6 +5,13 @@
 //
 //   GANDEM_LOG_INFO("round {}: loss {:.3f}", round, loss);
 //
+// Lines are for people, or a JSON object each for programs that collect logs:
+//
+//   {"time":"2026-01-31T12:00:00.123Z","level":"info","role":"generator",
+//    "rank":1,"text":"..."}
+//
+// `rank` is left out where the role has none; `time` is UTC.
+//
 // Owner: the process. Before InitLogging() lines go to stderr from INFO up.
 // Thread safety: any thread, once InitLogging() has returned.
 // Errors: logging itself never fails; what cannot be written is dropped.
@@ -24,15 +31,16 @@ namespace gandem {
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
 
 struct LogOptions {
-  std::string role = {};       // "generator", "gandem" ...
-  int rank = -1;               // -1: the role has no ranks
-  std::string level = "info";  // debug, info, warn or error
-  std::string file = {};       // also appended to this file; empty: none
+  std::string role = {};        // "generator", "gandem" ...
+  int rank = -1;                // -1: the role has no ranks
+  std::string level = "info";   // debug, info, warn or error
+  std::string format = "text";  // or json
+  std::string file = {};        // also appended to this file; empty: none
   int64_t max_file_bytes = kMaxLogBytes;  // then it is rotated (rotation.h)
   bool to_stderr = true;
 };
 
-//   INVALID_ARGUMENT  an unknown level.
+//   INVALID_ARGUMENT  an unknown level or format.
 //   the file's error  it cannot be opened.
 absl::Status InitLogging(const LogOptions& options);
 

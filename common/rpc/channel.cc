@@ -3,7 +3,9 @@
 
 #include <grpc/grpc.h>
 #include <grpc/support/log.h>
+#include <grpcpp/ext/health_check_service_server_builder_option.h>
 #include <grpcpp/generic/generic_stub.h>
+#include <grpcpp/health_check_service_interface.h>
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
@@ -121,6 +123,8 @@ class Keeper {
 void StartGrpc() {
   static const Keeper* const keeper = [] {
     gpr_set_log_function(LogOfGrpc);
+    // Servers that do not offer it say so; gRPC knows no other way round.
+    grpc::EnableDefaultHealthCheckService(true);
     return new Keeper;  // never destroyed
   }();
   (void)keeper;
@@ -128,6 +132,30 @@ void StartGrpc() {
 
 int Milliseconds(absl::Duration duration) {
   return static_cast<int>(absl::ToInt64Milliseconds(duration));
+}
+
+void Prepare(const RpcOptions& options, bool is_unix,
+             grpc::ServerBuilder& builder) {
+  const int max_bytes = static_cast<int>(options.max_message_bytes);
+  builder.SetMaxSendMessageSize(max_bytes);
+  builder.SetMaxReceiveMessageSize(max_bytes);
+  // Otherwise two servers could share a port, each getting half of the calls.
+  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
+  // Allows the pings of CreateChannel; gRPC's own limit is one in 5 minutes.
+  builder.AddChannelArgument(
+      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
+      Milliseconds(kKeepaliveInterval / 2));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  if (is_unix) return;
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
+                             Milliseconds(kKeepaliveInterval));
+  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
+                             Milliseconds(options.keepalive_timeout));
+}
+
+void LeaveHealthOut(grpc::ServerBuilder& builder) {
+  builder.SetOption(
+      std::make_unique<grpc::HealthCheckServiceServerBuilderOption>(nullptr));
 }
 
 // On a network anybody may connect.
@@ -193,25 +221,11 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     GANDEM_RETURN_IF_ERROR(CheckUnixSocketIsFree(address));
   }
   StartGrpc();
-  const int max_bytes = static_cast<int>(options.rpc.max_message_bytes);
   grpc::ServerBuilder builder;
-  builder.SetMaxSendMessageSize(max_bytes);
-  builder.SetMaxReceiveMessageSize(max_bytes);
-  // Otherwise two servers could share a port, each getting half of the calls.
-  builder.AddChannelArgument(GRPC_ARG_ALLOW_REUSEPORT, 0);
-  // Allows the pings of CreateChannel; gRPC's own limit is one in 5 minutes.
-  builder.AddChannelArgument(
-      GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
-      Milliseconds(kKeepaliveInterval / 2));
-  builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
-  if (!address.is_unix()) {
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
-                               Milliseconds(kKeepaliveInterval));
-    builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
-                               Milliseconds(options.rpc.keepalive_timeout));
-  }
+  Prepare(options.rpc, address.is_unix(), builder);
   const std::shared_ptr<grpc::ServerCredentials> guard =
-      GuardedServerCredentials(address, std::move(credentials));
+      GuardedServerCredentials(address, std::move(credentials),
+                               options.offers_health);
   std::unique_ptr<TcpListener> listener;
   std::unique_ptr<TcpListener::Acceptor> acceptor;
   if (address.is_unix()) {
@@ -224,6 +238,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
         grpc::ServerBuilder::experimental_type::ExternalConnectionType::FROM_FD,
         guard);
   }
+  if (!options.offers_health) LeaveHealthOut(builder);
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) {

@@ -59,6 +59,9 @@ class RpcServer {
     // On TCP: where to tell whose connection is known. Null: a table of the
     // server's own, where all are strangers.
     std::shared_ptr<ConnectionTable> connections = nullptr;
+    // grpc.health.v1.Health, for those who watch the process: SERVING while it
+    // answers. Its Check takes no token (server_guard.h).
+    bool offers_health = false;
   };
 
   // `add_services` registers what the server offers; the services must outlive

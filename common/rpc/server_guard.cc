@@ -31,8 +31,10 @@ absl::string_view View(const grpc_slice& slice) {
 class TokenCheck {
  public:
   TokenCheck(const Address& address,
-             std::shared_ptr<const Credentials> credentials)
-      : address_(ToString(address)), credentials_(std::move(credentials)) {}
+             std::shared_ptr<const Credentials> credentials, bool offers_health)
+      : address_(ToString(address)),
+        credentials_(std::move(credentials)),
+        offers_health_(offers_health) {}
 
   // gRPC calls Process for each call, in its filter below all services: before
   // a handler is chosen and before a message is read. It owns `this`.
@@ -61,6 +63,10 @@ class TokenCheck {
         return;
       }
     }
+    if (check->offers_health_ && path == kHealthCheck && !has_token) {
+      done(call, nullptr, 0, nullptr, 0, GRPC_STATUS_OK, nullptr);
+      return;
+    }
     NoteRefusal(absl::StrCat(
         check->address_, ": refused a call",
         path.empty() ? "" : absl::StrCat(" of ", FromOutside(path)), ": ",
@@ -70,6 +76,7 @@ class TokenCheck {
 
   const std::string address_;
   const std::shared_ptr<const Credentials> credentials_;
+  const bool offers_health_;
 };
 
 // gRPC's own credentials for plain connections take no processor of metadata in
@@ -123,13 +130,15 @@ grpc_server_credentials* TlsCredentials(
 }  // namespace
 
 std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
-    const Address& address, std::shared_ptr<const Credentials> credentials) {
+    const Address& address, std::shared_ptr<const Credentials> credentials,
+    bool offers_health) {
   grpc_server_credentials* const core =
       credentials->certificates == nullptr || StaysOnThisHost(address)
           ? grpc_insecure_server_credentials_create()
           : TlsCredentials(address, credentials->certificates);
   return std::make_shared<GuardedCredentials>(
-      core, std::make_unique<TokenCheck>(address, std::move(credentials)));
+      core, std::make_unique<TokenCheck>(address, std::move(credentials),
+                                         offers_health));
 }
 
 }  // namespace gandem

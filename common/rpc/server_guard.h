@@ -19,9 +19,17 @@ namespace gandem {
 // The metadata of a call that holds the token.
 inline constexpr char kTokenKey[] = "gandem-token";
 
+// Of the standard health service, what those ask who watch a process and cannot
+// hold the token of the run (Kubernetes, load balancers). It tells that the
+// process answers, and no more.
+inline constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
+
 // What is refused is counted and logged (common/security/refusals.h). Callers
-// get UNAUTHENTICATED and one line that tells nothing of the run.
+// get UNAUTHENTICATED and one line that tells nothing of the run. With
+// `offers_health` kHealthCheck needs no token; where certificates are shown, it
+// needs one of those as all else does.
 std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
-    const Address& address, std::shared_ptr<const Credentials> credentials);
+    const Address& address, std::shared_ptr<const Credentials> credentials,
+    bool offers_health);
 
 }  // namespace gandem

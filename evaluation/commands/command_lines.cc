@@ -15,6 +15,7 @@
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
+#include "evaluation/commands/evaluate_checkpoints.h"
 #include "evaluation/commands/evaluate_command.h"
 #include "evaluation/commands/sample_command.h"
 #include "evaluation/features/extract_features.h"
@@ -37,15 +38,20 @@ folder must be repaired, 70 internal.)";
 
 constexpr char kEvaluateHelp[] =
     R"(SOURCE is a run (its newest checkpoint), a checkpoint's folder, or images: a
-folder, an archive, Parquet, an .npz ... (docs/data.md lists all kinds;
-docs/evaluation.md has which options give the number of which other program).
+folder, an archive, Parquet, an .npz ... (docs/data.md lists all kinds), or a
+statistics file, as --reference may be, of which there is fid alone;
+docs/evaluation.md has which options give the number of which other program.
 
 Examples:
   gandem evaluate runs/a
   gandem evaluate runs/a --metric fid,is,kid,prdc --num 10000 --cores 2-3
   gandem evaluate runs/a --features inception-2015-12-05.pt
+  gandem evaluate runs/a --metric fid,fid_infinity --features dinov2:vitl14.pth
+  gandem evaluate runs/a --metric cmmd --features clip:vit-l-14-336.safetensors
+  gandem evaluate runs/a --every_checkpoint --num 10000
   gandem evaluate images/ --reference other.tar --features net.pt
   gandem evaluate images/ --reference others/ --features inception.pth --json -
+  gandem evaluate a.npz --reference b.npz
 
 The same command goes on with what a killed one has begun, and shows the card
 if there is one. Exit codes: 0 done, 2 the arguments or the files must be
@@ -101,8 +107,9 @@ void AddMetricOptions(CLI::App& command, EvaluateRequest& request) {
               "Nearest neighbors of prdc [3 for precision and recall, 5 for "
               "density and coverage]");
   command
-      .add_option("--bootstrap", request.bootstrap,
-                  "Replicates for the distance's standard deviation; 0: none")
+      .add_option("--halvings,--bootstrap", request.halvings,
+                  "Random halvings of the images for the distance's standard "
+                  "deviation; 0: none")
       ->capture_default_str();
 }
 
@@ -142,6 +149,7 @@ struct EvaluateFlags {
   std::string cores = {};
   std::string json = {};  // "-": standard output
   bool quiet = false;
+  bool every_checkpoint = false;
   bool check_arguments = false;
 };
 
@@ -185,6 +193,17 @@ int CheckEvaluateFlags(const EvaluateFlags& flags) {
   return checked.ok() ? kExitOk : ReportFailure("evaluate", checked);
 }
 
+int RunEvaluateCheckpoints(const EvaluateFlags& flags) {
+  const absl::StatusOr<CheckpointsReport> report =
+      EvaluateCheckpoints(flags.request);
+  if (!report.ok()) return ReportEvaluateFailure(report.status());
+  for (const std::string& skipped : report->skipped) {
+    absl::FPrintF(stderr, "warning: left out: %s\n", skipped);
+  }
+  absl::PrintF("%s", CheckpointsText(*report));
+  return kExitOk;
+}
+
 int RunEvaluate(EvaluateFlags& flags) {
   if (flags.check_arguments) return CheckEvaluateFlags(flags);
   const absl::Status taken = TakeCores(flags.cores);
@@ -194,6 +213,7 @@ int RunEvaluate(EvaluateFlags& flags) {
       absl::FPrintF(stderr, "%s\n", line);
     };
   }
+  if (flags.every_checkpoint) return RunEvaluateCheckpoints(flags);
   const absl::StatusOr<EvaluateReport> report =
       RunEvaluateCommand(flags.request);
   if (!report.ok()) return ReportEvaluateFailure(report.status());
@@ -247,7 +267,7 @@ void AddSampleCommand(CLI::App& app, int& exit_code) {
   CLI::Option* check = command->add_flag(
       "--check", request.check,
       "Also print the distance of 2048 samples from the real images "
-      "(docs/sample_check.md)");
+      "(docs/reference/sample_check.md)");
   command
       ->add_option("--threshold", flags->threshold,
                    "Exit with 1 when that distance is above")
@@ -263,7 +283,9 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   SubjectRequest& subject = request.subject;
   CLI::App* command = app.add_subcommand(
       "evaluate", "Judge a generator, or images, by FID and its like");
-  command->add_option("SOURCE", subject.source, "Run, checkpoint or images")
+  command
+      ->add_option("SOURCE", subject.source,
+                   "Run, checkpoint, images or a statistics file")
       ->required();
   AddCheckpointOptions(*command, subject.checkpoint, subject.seed,
                        "the run's ");
@@ -278,7 +300,9 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command
       ->add_option("--metric", request.metrics,
                    "Any of fid, is, kid, prdc (precision, recall, density, "
-                   "coverage), intra_fid (of each class), with commas between")
+                   "coverage), intra_fid (of each class), fid_infinity "
+                   "(extrapolated to any number of images), cmmd (of CLIP's "
+                   "features), with commas between")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
                       "Images as SOURCE, a recipe, or a statistics file [what "
@@ -291,9 +315,13 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                       "How weights of the FID Inception get their input: tf1 "
                       "(torch-fidelity), pytorch_fid or clean (clean-fid) "
                       "[tf1]");
+  AddOptional(*command, "--dims", request.dims,
+              "Layer of weights of the FID Inception by its size, as "
+              "pytorch-fid's: 64, 192, 768 or 2048 [2048]");
   command->add_option("--features", request.features,
-                      "File of the network that sees the images [a classifier "
-                      "of the dataset; `gandem train-features`]");
+                      "File of the network that sees the images, clip:FILE or "
+                      "dinov2:FILE for weights of these [a classifier of the "
+                      "dataset; `gandem train-features`]");
   command->add_option("--output", request.output,
                       "Folder for the cards [RUN/evaluation]");
   command->add_option("--save_statistics", request.save_statistics,
@@ -302,13 +330,25 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   AddMetricOptions(*command, request);
   AddOptional(*command, "--workers", request.workers,
               "Processes that share the images; the figures do not "
-              "depend on it [one a core, at most 16, and one in 1,024 "
+              "depend on it [one a core, at most 16, and one in 250 "
               "images]");
+  command
+      ->add_option("--feature_cache_gib", request.feature_cache_gib,
+                   "Disk for features that the next evaluation uses again, in "
+                   "~/.cache/gandem/features/images; what was not used for "
+                   "longest goes first; 0: keep none")
+      ->capture_default_str();
   command->add_option("--cores", flags->cores,
                       "Cores to run on, as in 0-3,6 [all]");
-  command->add_option("--json", flags->json,
-                      "Also write the card to this file as JSON; -: to "
-                      "standard output instead of the text");
+  CLI::Option* const json = command->add_option(
+      "--json", flags->json,
+      "Also write the card to this file as JSON; -: to standard output instead "
+      "of the text");
+  command
+      ->add_flag("--every_checkpoint", flags->every_checkpoint,
+                 "Judge each checkpoint of the run that was not judged yet, "
+                 "and plot them all")
+      ->excludes(json);
   command->add_flag("--quiet", flags->quiet, "Print no progress");
   // For `gandem train --evaluate_args`: only whether they are arguments of
   // this.

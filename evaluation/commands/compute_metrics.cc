@@ -10,6 +10,8 @@
 #include "absl/strings/str_split.h"
 #include "common/faults.h"
 #include "common/status.h"
+#include "evaluation/metrics/extrapolated_distance.h"
+#include "evaluation/metrics/gaussian_discrepancy.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/intra_class_distance.h"
 #include "evaluation/metrics/sampling_bias.h"
@@ -38,7 +40,9 @@ constexpr NamedMetric kMetrics[] = {{"fid", &MetricSet::frechet},
                                     {"is", &MetricSet::inception_score},
                                     {"kid", &MetricSet::kernel_distance},
                                     {"prdc", &MetricSet::precision_recall},
-                                    {"intra_fid", &MetricSet::intra_class}};
+                                    {"intra_fid", &MetricSet::intra_class},
+                                    {"fid_infinity", &MetricSet::extrapolated},
+                                    {"cmmd", &MetricSet::clip_discrepancy}};
 
 // "KID" where the features are those that the name stands for.
 std::string NameOf(absl::string_view metric, const FeatureNet& net) {
@@ -54,6 +58,24 @@ at::Tensor EvenRows(const at::Tensor& values) {
   if (count == rows) return values;
   const at::Tensor indices = torch::arange(count, at::kLong) * rows;
   return values.index_select(0, at::floor_divide(indices, count));
+}
+
+absl::StatusOr<Metric> DistanceMetric(const FeatureNet& net,
+                                      const FrechetReference& reference,
+                                      int64_t num_reference,
+                                      const Moments& images) {
+  GANDEM_ASSIGN_OR_RETURN(const double distance, reference.DistanceTo(images));
+  Metric metric;
+  metric.set_name(DistanceName(net));
+  metric.set_value(distance);
+  metric.set_num_images(images.count);
+  metric.set_num_reference_images(num_reference);
+  // Of two numbers that are not known there is nothing to say.
+  if (images.count == 0 && num_reference == 0) return metric;
+  metric.set_predicted_bias(PredictedSamplingBias(reference.eigenvalues(),
+                                                  images.count, num_reference,
+                                                  /*rows=*/num_reference));
+  return metric;
 }
 
 // One evaluation: everything that its metrics share.
@@ -76,32 +98,45 @@ class Computation {
     return absl::OkStatus();
   }
 
-  absl::Status AddFrechet(const Moments& reference_moments) {
+  // What needs the reference's mean and covariance, which are decomposed once.
+  absl::Status AddOfMoments(const Moments& reference_moments) {
     GANDEM_ASSIGN_OR_RETURN(const FrechetReference reference,
                             FrechetReference::Create(reference_moments));
+    if (options_.metrics.frechet) {
+      GANDEM_RETURN_IF_ERROR(AddFrechet(reference, reference_moments));
+    }
+    if (!options_.metrics.extrapolated) return absl::OkStatus();
+    GANDEM_ASSIGN_OR_RETURN(
+        const double distance,
+        ExtrapolatedDistance(reference, images_.features_ND));
+    Add(absl::StrCat(DistanceName(net_), "-infinity"), distance)
+        .set_num_reference_images(reference_moments.count);
+    return absl::OkStatus();
+  }
+
+  absl::Status AddFrechet(const FrechetReference& reference,
+                          const Moments& reference_moments) {
     GANDEM_ASSIGN_OR_RETURN(const Moments moments,
                             MomentsOf(images_.features_ND));
-    GANDEM_ASSIGN_OR_RETURN(const double distance,
-                            reference.DistanceTo(moments));
-    Metric& metric = Add(DistanceName(net_), distance);
-    metric.set_num_reference_images(reference_moments.count);
-    metric.set_predicted_bias(PredictedSamplingBias(
-        reference.eigenvalues(), moments.count, reference_moments.count,
-        /*rows=*/reference_moments.count));
-    if (options_.bootstrap == 0) return absl::OkStatus();
     GANDEM_ASSIGN_OR_RETURN(
-        const double sd,
-        BootstrapSd(
-            moments.count, {.replicates = options_.bootstrap},
-            [&](const at::Tensor& rows_N) -> absl::StatusOr<double> {
-              GANDEM_ASSIGN_OR_RETURN(
-                  const Moments replicate,
-                  MomentsOf(images_.features_ND.index_select(0, rows_N)));
-              return reference.DistanceTo(replicate);
-            }));
-    metric.set_sd(sd);
-    metric.set_sd_of(absl::StrCat(options_.bootstrap,
-                                  " bootstrap replicates of the images"));
+        Metric metric,
+        DistanceMetric(net_, reference, reference_moments.count, moments));
+    if (options_.halvings > 0 && moments.count >= kMinHalvingRows) {
+      GANDEM_ASSIGN_OR_RETURN(
+          const double sd,
+          HalvingSd(
+              moments.count, {.halvings = options_.halvings},
+              [&](const at::Tensor& rows_N) -> absl::StatusOr<double> {
+                GANDEM_ASSIGN_OR_RETURN(
+                    const Moments half,
+                    MomentsOf(images_.features_ND.index_select(0, rows_N)));
+                return reference.DistanceTo(half);
+              }));
+      metric.set_sd(sd);
+      metric.set_sd_of(
+          absl::StrCat(options_.halvings, " random halvings of the images"));
+    }
+    metrics_.push_back(std::move(metric));
     return absl::OkStatus();
   }
 
@@ -144,6 +179,15 @@ class Computation {
       metric.set_num_images(images_MD.size(0));
       metric.set_num_reference_images(reference_ND.size(0));
     }
+    return absl::OkStatus();
+  }
+
+  absl::Status AddClipDiscrepancy() {
+    GANDEM_ASSIGN_OR_RETURN(
+        const double distance,
+        GaussianDiscrepancy(reference_.features_ND, images_.features_ND));
+    Add(NameOf("CMMD", net_), distance)
+        .set_num_reference_images(reference_.features_ND.size(0));
     return absl::OkStatus();
   }
 
@@ -198,7 +242,8 @@ absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text) {
     if (found == std::end(kMetrics)) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", name, "' of --metric ", text,
-                       " is none of fid, is, kid, prdc, intra_fid"));
+                       " is none of fid, is, kid, prdc, intra_fid, "
+                       "fid_infinity, cmmd"));
     }
     metrics.*(found->member) = true;
   }
@@ -229,6 +274,12 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
     }
   };
   check(metrics.frechet, "fid", "", 2);
+  check(metrics.extrapolated, "fid_infinity", "", 2);
+  if (metrics.extrapolated && num_images < kLeastToExtrapolate) {
+    faults.Add(absl::StrCat("fid_infinity needs ", kLeastToExtrapolate,
+                            " images to draw its subsets from, and there are ",
+                            num_images, " images to judge"));
+  }
   check(metrics.kernel_distance, "kid", " in subsets (--kid_subset)",
         options.kernel.subset_rows);
   const PrecisionRecallOptions& neighbors = options.precision_recall;
@@ -243,6 +294,12 @@ absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
 }
 
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net) {
+  if (metrics.clip_discrepancy && net.family != kClipFamily) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "cmmd is defined by features of CLIP, and ", net.name,
+        " is none: name one with --features clip:FILE, the weights of its "
+        "ViT-L/14 of 336 pixels, or leave out `cmmd`"));
+  }
   if (!metrics.inception_score || net.num_classes > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("an inception score needs a network with classes, and ",
@@ -276,8 +333,8 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     Computation computation(net, options);
     GANDEM_RETURN_IF_ERROR(CheckNetwork(metrics, net));
     GANDEM_RETURN_IF_ERROR(computation.ReadFeatures(images, reference));
-    if (metrics.frechet) {
-      GANDEM_RETURN_IF_ERROR(computation.AddFrechet(*reference_moments));
+    if (metrics.needs_moments()) {
+      GANDEM_RETURN_IF_ERROR(computation.AddOfMoments(*reference_moments));
     }
     if (metrics.inception_score) {
       GANDEM_RETURN_IF_ERROR(computation.AddInceptionScore());
@@ -288,10 +345,25 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     if (metrics.precision_recall) {
       GANDEM_RETURN_IF_ERROR(computation.AddPrecisionRecall());
     }
+    if (metrics.clip_discrepancy) {
+      GANDEM_RETURN_IF_ERROR(computation.AddClipDiscrepancy());
+    }
     if (metrics.intra_class) {
       GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
     }
     return computation.Take();
+  });
+}
+
+absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
+                                         const Moments& images,
+                                         const Moments& reference) {
+  return CatchTorchOr([&]() -> absl::StatusOr<Metric> {
+    const torch::NoGradGuard no_grad;
+    at::set_num_threads(1);
+    GANDEM_ASSIGN_OR_RETURN(const FrechetReference decomposed,
+                            FrechetReference::Create(reference));
+    return DistanceMetric(net, decomposed, reference.count, images);
   });
 }
 
@@ -308,6 +380,17 @@ void WarnOfFewImages(int64_t num_images, MetricCard& card) {
         what, count, kFewImages, distance.predicted_bias(), distance.name(),
         distance.value()));
   }
+}
+
+void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
+                     MetricCard& card) {
+  const int64_t smallest = ExtrapolationSizes(num_images).front();
+  if (smallest >= feature_dim) return;
+  card.add_warnings(absl::StrFormat(
+      "fid_infinity begins with subsets of %d images, and features have %d "
+      "numbers: below that distances lie on no line in 1/N; judge %d images or "
+      "more",
+      smallest, feature_dim, 10 * feature_dim));
 }
 
 void WarnOfSmallClasses(const at::Tensor& labels_N,

@@ -30,16 +30,23 @@ struct MetricSet {
   bool kernel_distance = false;   // "kid"
   bool precision_recall = false;  // "prdc"
   bool intra_class = false;       // "intra_fid"
+  bool extrapolated = false;      // "fid_infinity"
+  bool clip_discrepancy = false;  // "cmmd"
 
-  bool needs_reference() const { return frechet || needs_reference_features(); }
+  bool needs_reference() const {
+    return needs_moments() || needs_reference_features();
+  }
+  // The reference's mean and covariance.
+  bool needs_moments() const { return frechet || extrapolated; }
   // Rather than only their mean and covariance.
   bool needs_reference_features() const {
-    return kernel_distance || precision_recall || intra_class;
+    return kernel_distance || precision_recall || intra_class ||
+           clip_discrepancy;
   }
   bool operator==(const MetricSet&) const = default;
 };
 
-// "fid,is,kid,prdc,intra_fid" in any order.
+// "fid,is,kid,prdc,intra_fid,fid_infinity,cmmd" in any order.
 //   INVALID_ARGUMENT  another name, or none; lists them.
 absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text);
 // In one order, with '-' between.
@@ -48,7 +55,7 @@ std::string MetricSetText(const MetricSet& metrics);
 struct MetricOptions {
   MetricSet metrics;
   int64_t splits = 10;      // of the inception score
-  int64_t bootstrap = 20;   // replicates for the sd of the distance; 0: none
+  int64_t halvings = 20;    // for the sd of the distance; 0: none
   int64_t num_classes = 0;  // of the labels
   KernelDistanceOptions kernel = {};
   PrecisionRecallOptions precision_recall = {};
@@ -60,7 +67,8 @@ struct MetricOptions {
 absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
                             int64_t num_reference);
 // Whether they can be computed with this network.
-//   INVALID_ARGUMENT  an inception score of a network without classes.
+//   INVALID_ARGUMENT  an inception score of a network without classes, or cmmd
+//                     of one that is no CLIP.
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net);
 // Whether each class has the two images that a distance needs. `what` are the
 // images.
@@ -84,11 +92,21 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const std::optional<Moments>& reference_moments,
     const MetricOptions& options);
 
+// The Frechet distance of two moments with its bias: what there is without the
+// features. Errors of FrechetReference.
+absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
+                                         const Moments& images,
+                                         const Moments& reference);
+
 // What a metric card says against its own numbers.
 //
 // The card's first metric is a Frechet distance of `num_images` images to the
 // card's reference: where either are few, it depends on their number.
 void WarnOfFewImages(int64_t num_images, MetricCard& card);
+
+// The card has a distance that is extrapolated from `num_images`: the line
+// holds only for subsets of more images than features have numbers.
+void WarnOfShortLine(int64_t num_images, int64_t feature_dim, MetricCard& card);
 
 // The card has a distance within classes, of images and a reference with these
 // labels.

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/evaluate_command.h"
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
@@ -11,16 +10,18 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
-#include "common/process/cores.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/version.h"
 #include "evaluation/commands/evaluation_reference.h"
-#include "evaluation/commands/extraction_progress.h"
+#include "evaluation/commands/statistics_subject.h"
 #include "evaluation/commands/subject_images.h"
-#include "evaluation/commands/work_folder.h"
 #include "evaluation/features/extract_features.h"
+#include "evaluation/features/extraction_progress.h"
+#include "evaluation/features/train_features.h"
 #include "evaluation/images/image_set.h"
+#include "evaluation/kept/feature_cache.h"
+#include "evaluation/kept/work_folder.h"
 #include "evaluation/metrics/metrics_self_test.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "models/torch.h"
@@ -28,9 +29,9 @@
 namespace gandem {
 namespace {
 
-absl::string_view CardBytesOf(const at::Tensor& labels_N) {
-  return {static_cast<const char*>(labels_N.const_data_ptr()),
-          labels_N.nbytes()};
+std::string LabelsKey(const at::Tensor& labels_N) {
+  return ShortKey(
+      {static_cast<const char*>(labels_N.const_data_ptr()), labels_N.nbytes()});
 }
 
 class EvaluateCommand {
@@ -44,8 +45,19 @@ class EvaluateCommand {
   // What is judged, by what, with what; and that they fit.
   absl::Status OpenAll();
   absl::Status KeepSubject();
+  // What is judged is a statistics file.
+  absl::Status OpenStatistics();
   absl::StatusOr<Reference> OpenReference();
-  absl::Status OpenNetwork(const ImageSet& source, const Reference& reference);
+  // `any_size` of EvaluationReference.
+  absl::Status OpenReferenceSide(const Reference& reference, bool any_size);
+  absl::Status OpenNetwork(const ImageShape& shape, const Reference& reference);
+  void UseNetwork(const FeatureNet& net);
+  // Where folders of features are.
+  std::string FeaturesFolder() const {
+    return request_.feature_cache_gib == 0 ? work_->path()
+                                           : DefaultFeatureCache() + "/images";
+  }
+  void TrimCache();
   // Without images.
   FeatureJob NetworkJob() const;
   MetricOptions OptionsOfMetrics() const {
@@ -53,7 +65,9 @@ class EvaluateCommand {
   }
   absl::Status ReadLabels(ImageSet& source);
   std::string CardStem() const;
-  int Workers(int64_t num_images) const;
+  int Workers(int64_t num_images) const {
+    return request_.workers.value_or(DefaultWorkers(num_images));
+  }
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
@@ -77,24 +91,13 @@ class EvaluateCommand {
   int64_t num_classes_ = 0;
   MetricCard card_;
   std::optional<WorkFolder> work_;
-  std::optional<FeatureStore> images_;
+  std::optional<CachedFolder> images_folder_;
+  std::optional<FeatureStore> images_;  // none where there are statistics
   std::optional<EvaluationReference> reference_;  // where a metric needs one
 };
 
 absl::Status EvaluateCommand::KeepSubject() {
-  std::string identity;
-  if (subject_.images.has_generated()) {
-    const ImagesSpec::Generated& generated = subject_.images.generated();
-    identity = absl::StrCat(
-        subject_.manifest, " ", generated.seed(), " ", generated.truncation(),
-        " ", generated.device(), " ", generated.noise_scale(), " ",
-        generated.standing_steps(), " ", generated.standing_batch());
-  } else {
-    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject_.images));
-    KeepShape(*source, subject_.images);
-    GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());
-    identity = card.sha256();
-  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string identity, IdentityOf(subject_));
   GANDEM_ASSIGN_OR_RETURN(
       WorkFolder work, WorkFolder::Take(output_ + "/work", ShortKey(identity)));
   work_.emplace(std::move(work));
@@ -131,26 +134,69 @@ absl::StatusOr<Reference> EvaluateCommand::OpenReference() {
   return reference;
 }
 
-absl::Status EvaluateCommand::OpenNetwork(const ImageSet& source,
+absl::Status EvaluateCommand::OpenNetwork(const ImageShape& shape,
                                           const Reference& reference) {
+  const NetworkFile named = ParseNetworkFile(request_.features);
   GANDEM_ASSIGN_OR_RETURN(network_path_,
-                          FindNetwork(request_.features, subject_, reference,
+                          FindNetwork(named.path, subject_, reference,
                                       [this](const auto& line) { Say(line); }));
-  ExtractorOptions options = {.image_shape = source.shape()};
-  if (!request_.input_resize.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(options.resize,
-                            ParseInputResize(request_.input_resize));
-  }
+  ExtractorOptions options = {
+      .image_shape = shape, .family = named.family, .dims = request_.dims};
+  GANDEM_ASSIGN_OR_RETURN(options.resize, InputResizeOf(request_));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
                           OpenFeatureExtractor(network_path_, options));
-  net_ = extractor->net();
+  UseNetwork(extractor->net());
+  return CheckNetwork(metrics_, net_);
+}
+
+void EvaluateCommand::UseNetwork(const FeatureNet& net) {
+  net_ = net;
   FeaturesCard& features = *card_.mutable_features();
   features.set_network(net_.name);
   features.set_sha256(net_.sha256);
   features.set_dim(net_.feature_dim);
   features.set_num_classes(net_.num_classes);
   features.set_resize(net_.resize);
-  return CheckNetwork(metrics_, net_);
+}
+
+absl::Status EvaluateCommand::OpenReferenceSide(const Reference& reference,
+                                                bool any_size) {
+  GANDEM_ASSIGN_OR_RETURN(
+      reference_,
+      EvaluationReference::Open(reference, net_, NetworkJob(), card_.images(),
+                                metrics_, any_size, FeaturesFolder()));
+  *card_.mutable_reference() = reference_->card();
+  for (const std::string& warning : reference_->warnings()) {
+    card_.add_warnings(warning);
+  }
+  return absl::OkStatus();
+}
+
+// Two statistics files need no network; one beside images is taken for what
+// the network of the images gives.
+absl::Status EvaluateCommand::OpenStatistics() {
+  const FeatureStatistics& statistics = *subject_.statistics;
+  GANDEM_RETURN_IF_ERROR(CheckStatisticsRequest(request_, metrics_));
+  GANDEM_ASSIGN_OR_RETURN(Reference reference, OpenReference());
+  num_images_ = statistics.moments.count;
+  GANDEM_RETURN_IF_ERROR(
+      CheckNumImages(OptionsOfMetrics(), num_images_, num_reference_));
+  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_images(),
+                          CardOfStatistics(subject_.name, statistics));
+  if (reference.images.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(const auto images, OpenImageSet(*reference.images));
+    GANDEM_RETURN_IF_ERROR(OpenNetwork(images->shape(), reference));
+  } else if (!request_.features.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        OpenNetwork(ExtractorOptions().image_shape, reference));
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(const auto resize, InputResizeOf(request_));
+    UseNetwork(NetOfStatistics(statistics, *reference.statistics, resize));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const auto assumed,
+                          CheckStatisticsOf(subject_.name, statistics, net_));
+  for (const std::string& warning : assumed) card_.add_warnings(warning);
+  return OpenReferenceSide(reference, /*any_size=*/true);
 }
 
 // What cannot be computed is found out here, before any feature is.
@@ -162,6 +208,7 @@ absl::Status EvaluateCommand::OpenAll() {
   for (const std::string& skipped : subject_.skipped) {
     card_.add_warnings(skipped);
   }
+  if (subject_.statistics.has_value()) return OpenStatistics();
   GANDEM_ASSIGN_OR_RETURN(Reference reference, OpenReference());
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
                           OpenSubjectImages(request_, reference, subject_));
@@ -172,16 +219,10 @@ absl::Status EvaluateCommand::OpenAll() {
   card_.mutable_images()->set_name(subject_.name);
   card_.mutable_images()->set_num_images(num_images_);
   if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
-  GANDEM_RETURN_IF_ERROR(OpenNetwork(*source, reference));
+  GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape(), reference));
   if (!metrics_.needs_reference()) return absl::OkStatus();
-  GANDEM_ASSIGN_OR_RETURN(
-      reference_, EvaluationReference::Open(
-                      reference, net_, NetworkJob(), card_.images(), metrics_,
-                      request_.resize == EvaluateRequest::kKeepSizes));
-  *card_.mutable_reference() = reference_->card();
-  for (const std::string& warning : reference_->warnings()) {
-    card_.add_warnings(warning);
-  }
+  GANDEM_RETURN_IF_ERROR(OpenReferenceSide(
+      reference, request_.resize == EvaluateRequest::kKeepSizes));
   if (!metrics_.intra_class) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(
       CheckClasses("what is judged", labels_N_, num_classes_));
@@ -193,21 +234,22 @@ FeatureJob EvaluateCommand::NetworkJob() const {
   job.set_network(network_path_);
   job.set_network_sha256(net_.sha256);
   job.set_input_resize(request_.input_resize);
+  if (request_.dims.has_value()) job.set_dims(*request_.dims);
   return job;
 }
 
 std::string EvaluateCommand::CardStem() const {
   std::string all = absl::StrCat(
       MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
-      request_.bootstrap, " ", request_.kernel.num_subsets, " ",
+      request_.halvings, " ", request_.kernel.num_subsets, " ",
       request_.kernel.subset_rows, " ", request_.kernel.degree, " ",
       request_.neighbors.value_or(0), " ", card_.images().sha256(), " ",
       card_.reference().sha256(), " ", card_.reference().num_images(), " ",
-      net_.sha256, " ", net_.resize);
+      net_.sha256, " ", net_.resize, net_.part);
   if (metrics_.intra_class) {
     // The hashes above say nothing of labels.
-    absl::StrAppend(&all, " ", ShortKey(CardBytesOf(labels_N_)), " ",
-                    ShortKey(CardBytesOf(reference_->labels_N())));
+    absl::StrAppend(&all, " ", LabelsKey(labels_N_), " ",
+                    LabelsKey(reference_->labels_N()));
   }
   return absl::StrCat(output_, "/", subject_.stem, "-", MetricSetText(metrics_),
                       "-", ShortKey(all));
@@ -220,32 +262,26 @@ std::function<void(int64_t)> EvaluateCommand::ProgressOf(
   return [progress](int64_t present) { progress->Add(present, absl::Now()); };
 }
 
-// Unless asked for: one a core, if it has enough to do for its start to pay.
-int EvaluateCommand::Workers(int64_t num_images) const {
-  constexpr int64_t kImagesOfOne = 1024;
-  // Each holds a network of its own in memory.
-  constexpr int64_t kMost = 16;
-  const auto cores = static_cast<int64_t>(AllowedCores().size());
-  const int64_t unasked =
-      std::clamp(num_images / kImagesOfOne, int64_t{1}, std::min(cores, kMost));
-  return request_.workers.value_or(static_cast<int>(unasked));
-}
-
 absl::Status EvaluateCommand::Extract() {
-  FeatureJob job = NetworkJob();
-  *job.mutable_images() = subject_.images;
-  // Features of another network, of resized images or of some of them go to
-  // another folder.
-  std::string folder = work_->path() + "/" + NetworkKey(net_);
-  if (subject_.images.has_resize() || subject_.images.has_subset()) {
-    absl::StrAppend(&folder, "-", ShortKey(card_.images().sha256()));
+  const bool has_images = !subject_.statistics.has_value();
+  if (has_images) {
+    FeatureJob job = NetworkJob();
+    *job.mutable_images() = subject_.images;
+    // The hash is of the resize and of which images are drawn, too.
+    GANDEM_ASSIGN_OR_RETURN(
+        images_folder_,
+        CachedFolder::Hold(FeaturesFolder(),
+                           FeaturesKey(card_.images().sha256(), net_)));
+    GANDEM_ASSIGN_OR_RETURN(images_,
+                            FeatureStore::Create(images_folder_->path(), job));
   }
-  GANDEM_ASSIGN_OR_RETURN(images_, FeatureStore::Create(folder, job));
+  TrimCache();
   if (reference_.has_value()) {
     const int64_t num_reference = card_.reference().num_images();
     GANDEM_RETURN_IF_ERROR(reference_->Extract(
         Workers(num_reference), ProgressOf("the reference", num_reference)));
   }
+  if (!has_images) return absl::OkStatus();
   return ExtractFeatures(*images_,
                          {.num_images = num_images_,
                           .workers = Workers(num_images_),
@@ -257,8 +293,15 @@ absl::Status EvaluateCommand::Compute() {
   std::optional<FeatureSide> reference;
   std::optional<Moments> moments;
   if (reference_.has_value()) reference = reference_->features();
-  if (metrics_.frechet) {
+  if (metrics_.needs_moments()) {
     GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
+  }
+  if (subject_.statistics.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(
+        *card_.add_metrics(),
+        DistanceOfMoments(net_, subject_.statistics->moments, *moments));
+    WarnOfFewImages(num_images_, card_);
+    return absl::OkStatus();
   }
   GANDEM_ASSIGN_OR_RETURN(
       const std::vector<Metric> metrics,
@@ -269,6 +312,9 @@ absl::Status EvaluateCommand::Compute() {
                      reference, moments, OptionsOfMetrics()));
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
   if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
+  if (metrics_.extrapolated) {
+    WarnOfShortLine(num_images_, net_.feature_dim, card_);
+  }
   if (metrics_.intra_class) {
     WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);
   }
@@ -305,6 +351,14 @@ absl::Status EvaluateCommand::WriteCard() {
   return WriteMetricCard(CardStem(), card_);
 }
 
+// A cache that is too large is no reason to lose the card.
+void EvaluateCommand::TrimCache() {
+  if (request_.feature_cache_gib == 0) return;
+  const absl::Status trimmed =
+      TrimFeatureCache(FeaturesFolder(), request_.feature_cache_gib << 30);
+  if (!trimmed.ok()) Say(absl::StrCat("not trimmed: ", trimmed.message()));
+}
+
 absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   at::set_num_threads(1);
   GANDEM_RETURN_IF_ERROR(CheckEvaluateRequest(request_));
@@ -333,6 +387,7 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
   GANDEM_RETURN_IF_ERROR(SaveStatistics());
   GANDEM_RETURN_IF_ERROR(Compute());
   GANDEM_RETURN_IF_ERROR(WriteCard());
+  TrimCache();
   GANDEM_RETURN_IF_ERROR(work_->Remove());
   report.card = card_;
   return report;

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `gandem evaluate`: judges a run's averaged generator, or images of files, and
-// writes a metric card. Nothing that a killed job has computed is computed
-// again, and what was judged before is not judged again.
+// `gandem evaluate`: judges a run's averaged generator, images of files, or
+// their statistics, and writes a metric card. Nothing that a killed job has
+// computed is computed again, and what was judged before is not judged again.
 //
 //   OUTPUT/NAME-METRICS-KEY.textproto, .json  the card; KEY stands for all that
 //                                             the figures depend on
-//   OUTPUT/work/KEY/                          features until the card is there,
-//                                             and the checkpoint's files, safe
-//                                             from pruning
-// Features of a reference stay in the cache (train_features.h).
+//   OUTPUT/work/KEY/                          the checkpoint's files, safe from
+//                                             pruning, until the card is there
+// Features of both sides stay in the cache (kept/feature_cache.h), in the
+// folder images/ of DefaultFeatureCache(), or go with OUTPUT/work/KEY where
+// nothing is to be kept.
 //
 // Thread safety: one compute thread, which lives as long as the process.
 // Errors: a Status whose message says what to do; nothing escapes.

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/commands/evaluate_request.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/faults.h"
-#include "evaluation/features/inception_input.h"
+#include "evaluation/features/feature_extractor.h"
+#include "evaluation/features/inception_extractor.h"
 #include "evaluation/images/resized_images.h"
 
 namespace gandem {
@@ -18,6 +20,23 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
     if (metrics.ok() && !metrics->needs_reference()) {
       faults.Add("resize needs a metric that compares with a reference");
     }
+  }
+  if (request.dims.has_value()) {
+    const absl::Status dims = CheckInceptionDims(*request.dims);
+    if (!dims.ok()) faults.Add(std::string(dims.message()));
+    if (request.features.empty()) {
+      faults.Add(
+          "dims are of a layer of the FID Inception: --features FILE "
+          "names its weights");
+    }
+  }
+  const NetworkFile network = ParseNetworkFile(request.features);
+  if (!network.family.empty() && network.path.empty()) {
+    faults.Add(absl::StrCat("features '", request.features,
+                            "' names no file: ", network.family, ":FILE"));
+  }
+  if (metrics.ok() && metrics->clip_discrepancy && request.features.empty()) {
+    faults.Add("metric cmmd needs features of CLIP: --features clip:FILE");
   }
   if (request.num.has_value()) {
     faults.CheckRange("num", *request.num, 2, EvaluateRequest::kMaxImages);
@@ -35,17 +54,22 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
     faults.CheckRange("workers", *request.workers, 1,
                       EvaluateRequest::kMaxWorkers);
   }
-  if (request.bootstrap != 0) {
-    faults.CheckRange("bootstrap", request.bootstrap, 2, 10000);
-  }
+  faults.CheckRange("halvings", request.halvings, 0, 10000);
+  faults.CheckRange("feature_cache_gib", request.feature_cache_gib, 0, 100000);
   return faults.ToStatus();
+}
+
+absl::StatusOr<std::optional<InputResize>> InputResizeOf(
+    const EvaluateRequest& request) {
+  if (request.input_resize.empty()) return std::nullopt;
+  return ParseInputResize(request.input_resize);
 }
 
 MetricOptions MetricOptionsOf(const EvaluateRequest& request,
                               const MetricSet& metrics, int64_t num_classes) {
   MetricOptions options = {.metrics = metrics,
                            .splits = request.splits,
-                           .bootstrap = request.bootstrap,
+                           .halvings = request.halvings,
                            .num_classes = num_classes,
                            .kernel = request.kernel};
   if (request.neighbors.has_value()) {

@@ -11,8 +11,10 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "evaluation/commands/compute_metrics.h"
 #include "evaluation/commands/evaluation_inputs.h"
+#include "evaluation/features/inception_input.h"
 
 namespace gandem {
 
@@ -31,12 +33,15 @@ struct EvaluateRequest {
   // Kernel (resized_images.h) that brings images to the size of the
   // reference's; "none": all keep their sizes; empty: other sizes are refused.
   std::string resize = {};
-  std::string input_resize = {};  // inception_input.h; empty: tf1
-  std::string features = {};
+  std::string input_resize = {};     // inception_input.h; empty: tf1
+  std::optional<int64_t> dims = {};  // CheckInceptionDims; not set: 2048
+  std::string features = {};         // ParseNetworkFile; empty: a classifier
   std::string output = {};           // empty: the subject's
   std::string save_statistics = {};  // of the judged images, for others
   int64_t splits = 10;
-  int64_t bootstrap = 20;
+  int64_t halvings = 20;  // for the sd of the distance; 0: none
+  // Disk for features that the next evaluation uses again; 0: none are kept.
+  int64_t feature_cache_gib = 8;
   KernelDistanceOptions kernel = {};
   // Of precision and recall, and of density and coverage; not set: those of
   // their papers (precision_recall.h).
@@ -49,6 +54,11 @@ struct EvaluateRequest {
 // What is wrong with the request by itself, before any file is looked at:
 //   INVALID_ARGUMENT     lists options out of range.
 absl::Status CheckEvaluateRequest(const EvaluateRequest& request);
+
+// Not set: the request does not say it.
+//   INVALID_ARGUMENT  another name; lists them.
+absl::StatusOr<std::optional<InputResize>> InputResizeOf(
+    const EvaluateRequest& request);
 
 // What the metrics of a checked request are computed with. `num_classes`: of
 // labels, where there are some.

@@ -133,22 +133,19 @@ absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
     return absl::NotFoundError(
         absl::StrCat("'", source, "': no such file or folder"));
   }
-  if (HoldsStatistics(source)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "'", source,
-        "' holds statistics and no images: give it as --reference, and the "
-        "images as SOURCE; a Frechet distance is the same both ways round"));
-  }
+  const bool statistics = HoldsStatistics(source);
   if (request.checkpoint.has_value() || request.seed.has_value() ||
       request.noise.truncation != 0 || request.noise.scale != 1 ||
       request.standing.steps != 0 || !request.device.empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "'", source,
-        "' holds images: --checkpoint, --seed, --truncation, --noise_scale, "
+        "'", source, "' holds ", statistics ? "statistics" : "images",
+        ": --checkpoint, --seed, --truncation, --noise_scale, "
         "--standing_steps and --device are for runs and checkpoints"));
   }
   Subject subject;
-  if (absl::EndsWith(source, ".textproto")) {
+  if (statistics) {
+    GANDEM_ASSIGN_OR_RETURN(subject.statistics, ReadStatistics(source));
+  } else if (absl::EndsWith(source, ".textproto")) {
     GANDEM_ASSIGN_OR_RETURN(const NamedDataset dataset, FindDataset(source));
     *subject.images.mutable_dataset() = dataset.data;
   } else {
@@ -198,7 +195,8 @@ absl::StatusOr<Reference> FindReference(const std::string& text,
   if (text.empty()) {
     if (!subject.images.has_generated()) {
       return absl::InvalidArgumentError(
-          "images of files need a --reference: other images (a folder, an "
+          "what no run has made needs a --reference: other images (a folder, "
+          "an "
           "archive, Parquet ...), a recipe, or a statistics file");
     }
     const std::string config =
@@ -241,7 +239,8 @@ absl::StatusOr<std::string> FindNetwork(
   } else {
     return absl::InvalidArgumentError(
         "which network? Name one with --features: a TorchScript file, weights "
-        "of the FID Inception, or what `gandem train-features` has made");
+        "of the FID Inception, of CLIP or of DINOv2, or what `gandem "
+        "train-features` has made");
   }
   TrainFeaturesRequest request;
   GANDEM_ASSIGN_OR_RETURN(request.dataset, FindDataset(dataset));

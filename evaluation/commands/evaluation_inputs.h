@@ -24,7 +24,8 @@ namespace gandem {
 
 // What is judged.
 struct SubjectRequest {
-  std::string source;  // run folder, checkpoint folder, or images
+  // Run folder, checkpoint folder, images, or a statistics file.
+  std::string source;
   std::optional<int64_t> checkpoint = {};  // step; runs only
   std::optional<uint64_t> seed = {};       // none: that of the run
   NoiseOptions noise = {};
@@ -33,7 +34,8 @@ struct SubjectRequest {
 };
 
 struct Subject {
-  ImagesSpec images;
+  ImagesSpec images;  // none where there are statistics
+  std::optional<FeatureStatistics> statistics = {};
   // Where cards and the work go unless the user says otherwise.
   std::string output;
   // The folder of the run; empty: the images belong to no run.
@@ -48,7 +50,8 @@ struct Subject {
 
 //   NOT_FOUND            no such folder or file; no (such) checkpoint.
 //   FAILED_PRECONDITION  a checkpoint that is being written.
-//   INVALID_ARGUMENT     options of generators for images of files.
+//   INVALID_ARGUMENT     options of generators for files.
+//   and those of ReadStatistics.
 absl::StatusOr<Subject> FindSubject(const SubjectRequest& request);
 
 // What it is compared with: images, or statistics of some.

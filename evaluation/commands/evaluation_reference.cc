@@ -8,7 +8,7 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "evaluation/features/train_features.h"
+#include "evaluation/commands/statistics_subject.h"
 #include "evaluation/images/image_set.h"
 
 namespace gandem {
@@ -40,14 +40,18 @@ std::string ShortKey(absl::string_view text) {
   return ShortHash(hash.Finish());
 }
 
-std::string NetworkKey(const FeatureNet& net) {
-  return ShortKey(absl::StrCat(net.sha256, " ", net.resize, kReading));
+std::string FeaturesKey(const std::string& images_sha256,
+                        const FeatureNet& net) {
+  return absl::StrCat(
+      ShortHash(images_sha256), "-",
+      ShortKey(absl::StrCat(net.sha256, " ", net.resize, net.part, kReading)));
 }
 
 absl::StatusOr<EvaluationReference> EvaluationReference::Open(
     const Reference& reference, const FeatureNet& net, const FeatureJob& job,
-    const ImagesCard& images, const MetricSet& metrics, bool any_size) {
-  EvaluationReference result(net, job);
+    const ImagesCard& images, const MetricSet& metrics, bool any_size,
+    const std::string& folder) {
+  EvaluationReference result(net, job, folder);
   GANDEM_RETURN_IF_ERROR(
       reference.statistics.has_value()
           ? result.UseStatistics(reference, metrics)
@@ -62,56 +66,13 @@ absl::Status EvaluationReference::UseStatistics(const Reference& reference,
   if (metrics.needs_reference_features()) {
     return absl::InvalidArgumentError(absl::StrCat(
         name,
-        " holds a mean and a covariance: kid, prdc and intra_fid need the "
-        "images themselves as --reference"));
+        " holds a mean and a covariance: kid, prdc, intra_fid and cmmd need "
+        "the images themselves as --reference"));
   }
-  if (!statistics.net_sha256.empty() && statistics.net_sha256 != net_.sha256) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        name, " was made with the network ", statistics.net_name, " (sha256 ",
-        ShortHash(statistics.net_sha256), "), the features are those of ",
-        net_.name, " (", ShortHash(net_.sha256),
-        "): a distance between them means nothing. Give --features the same "
-        "network"));
-  }
-  if (!statistics.resize.empty() && statistics.resize != net_.resize) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " was made with the resize '", statistics.resize,
-                     "', the features with '", net_.resize,
-                     "': they must agree (--input_resize)"));
-  }
-  if (statistics.moments.dim() != net_.feature_dim) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(name, " is of features with ", statistics.moments.dim(),
-                     " numbers, ", net_.name, " gives ", net_.feature_dim,
-                     ": they are of different networks"));
-  }
-  WarnOfAssumptions(name, statistics);
-  card_.set_kind("statistics");
-  card_.set_name(statistics.reference_name.empty() ? name
-                                                   : statistics.reference_name);
-  card_.set_split(statistics.reference_split);
-  card_.set_num_images(statistics.moments.count);
-  GANDEM_ASSIGN_OR_RETURN(*card_.mutable_sha256(), Sha256OfFile(name));
+  GANDEM_ASSIGN_OR_RETURN(warnings_, CheckStatisticsOf(name, statistics, net_));
+  GANDEM_ASSIGN_OR_RETURN(card_, CardOfStatistics(name, statistics));
   statistics_ = statistics.moments;
   return absl::OkStatus();
-}
-
-void EvaluationReference::WarnOfAssumptions(
-    const std::string& name, const FeatureStatistics& statistics) {
-  if (statistics.net_sha256.empty()) {
-    warnings_.push_back(absl::StrCat(
-        name,
-        " does not say which network it was made with; it is assumed to be ",
-        net_.name));
-  }
-  if (statistics.resize.empty()) {
-    warnings_.push_back(absl::StrCat(
-        name,
-        " does not say how its images were resized; it is assumed to be '",
-        net_.resize,
-        "', as those that are judged. Statistics of pytorch-fid need "
-        "--input_resize pytorch_fid, those of clean-fid --input_resize clean"));
-  }
 }
 
 absl::Status EvaluationReference::UseImages(const Reference& reference,
@@ -143,11 +104,10 @@ absl::Status EvaluationReference::UseImages(const Reference& reference,
   }
   *job_.mutable_images() = *reference.images;
   GANDEM_ASSIGN_OR_RETURN(
-      store_,
-      FeatureStore::Create(
-          absl::StrCat(DefaultFeatureCache(), "/reference/",
-                       ShortHash(card_.sha256()), "-", NetworkKey(net_)),
-          job_));
+      held_folder_,
+      CachedFolder::Hold(folder_, FeaturesKey(card_.sha256(), net_)));
+  GANDEM_ASSIGN_OR_RETURN(store_,
+                          FeatureStore::Create(held_folder_->path(), job_));
   return absl::OkStatus();
 }
 

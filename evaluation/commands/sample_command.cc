@@ -200,8 +200,9 @@ absl::Status WriteGrid(const SampleRequest& request, LoadedGenerator& generator,
 }
 
 absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
-  GANDEM_ASSIGN_OR_RETURN(LoadedGenerator generator,
-                          LoadGenerator(request.run_dir, request.checkpoint));
+  GANDEM_ASSIGN_OR_RETURN(
+      LoadedGenerator generator,
+      LoadGenerator(request.run_dir, request.checkpoint, request.weights));
   SampleReport report;
   report.checkpoint = generator.checkpoint;
   report.step = generator.step;

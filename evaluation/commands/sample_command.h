@@ -2,9 +2,9 @@
 //
 // `gandem sample`: images from a run's newest checkpoint as a grid, as a grid
 // of interpolations, or one by one (export_images.h); and, when asked, their
-// distance from the real ones (docs/sample_check.md). Image i comes from the
-// noise stream (seed, kSample, 0, i), as in the grids that the run itself
-// writes.
+// distance from the real ones (docs/reference/sample_check.md). Image i comes
+// from the noise stream (seed, kSample, 0, i), as in the grids that the run
+// itself writes.
 //
 // Thread safety: one compute thread.
 // Errors: a Status whose message says what to do; nothing escapes.
@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "evaluation/images/load_generator.h"
 #include "evaluation/images/pixel_statistics.h"
 #include "evaluation/images/sample_noise.h"
 #include "evaluation/images/standing_statistics.h"
@@ -43,6 +44,8 @@ struct SampleRequest {
   StandingOptions standing = {};
   std::optional<int64_t> checkpoint = {};  // step; none: the newest
   std::optional<uint64_t> seed = {};       // none: that of the run
+  // Of a grid; exported images are the average's.
+  GeneratorWeights weights = GeneratorWeights::kAverage;
   bool check = false;
 };
 

@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "evaluation/commands/statistics_subject.h"
 
 namespace gandem {
 namespace {
@@ -48,6 +49,26 @@ void KeepShape(const ImageSet& images, ImagesSpec& spec) {
   known.set_channels(shape.channels);
   known.set_height(shape.height);
   known.set_width(shape.width);
+}
+
+absl::StatusOr<std::string> IdentityOf(Subject& subject) {
+  if (subject.statistics.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const ImagesCard card,
+        CardOfStatistics(subject.name, *subject.statistics));
+    return card.sha256();
+  }
+  if (!subject.images.has_generated()) {
+    GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImageSet(subject.images));
+    KeepShape(*source, subject.images);
+    GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, source->Describe());
+    return card.sha256();
+  }
+  const ImagesSpec::Generated& generated = subject.images.generated();
+  return absl::StrCat(subject.manifest, " ", generated.seed(), " ",
+                      generated.truncation(), " ", generated.device(), " ",
+                      generated.noise_scale(), " ", generated.standing_steps(),
+                      " ", generated.standing_batch());
 }
 
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "absl/status/statusor.h"
 #include "evaluation/commands/evaluate_request.h"
@@ -18,6 +19,10 @@ namespace gandem {
 // Writes the shape of `images`, which are those of `spec`, into it, so that no
 // other process has to look at the headers of all files.
 void KeepShape(const ImageSet& images, ImagesSpec& spec);
+
+// What the work on the subject is kept by: text that differs where it does.
+// Also keeps the shape.
+absl::StatusOr<std::string> IdentityOf(Subject& subject);
 
 // Opens subject.images, and writes into them what the request changes: the size
 // of the reference's images, or that some are drawn.

@@ -78,8 +78,8 @@ class Workers {
   }
 
   absl::Status Start() {
-    GANDEM_ASSIGN_OR_RETURN(binary_, BinaryFolder());
-    binary_ += "/evaluation_job";
+    GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+    GANDEM_ASSIGN_OR_RETURN(program_, ProgramCommand(folder, "evaluation_job"));
     GANDEM_RETURN_IF_ERROR(store_.WriteJob());
     for (int i = 0; i < options_.workers; ++i) {
       GANDEM_RETURN_IF_ERROR(StartOne(i));
@@ -107,13 +107,15 @@ class Workers {
     if (static_cast<int>(cores_.size()) >= options_.workers) {
       cores = {cores_[index]};
     }
-    auto child = ChildProcess::Start(
-        {.arguments = {binary_, "extract", store_.job_path(), "--num",
-                       absl::StrCat(options_.num_images), "--worker",
-                       absl::StrCat(index), "--workers",
-                       absl::StrCat(options_.workers)},
-         .log_path = WorkerLog(store_, index),
-         .cores = std::move(cores)});
+    std::vector<std::string> arguments = program_;
+    arguments.insert(
+        arguments.end(),
+        {"extract", store_.job_path(), "--num",
+         absl::StrCat(options_.num_images), "--worker", absl::StrCat(index),
+         "--workers", absl::StrCat(options_.workers)});
+    auto child = ChildProcess::Start({.arguments = std::move(arguments),
+                                      .log_path = WorkerLog(store_, index),
+                                      .cores = std::move(cores)});
     GANDEM_RETURN_IF_ERROR(child);
     children_.resize(static_cast<size_t>(options_.workers));
     children_[index] = std::make_unique<ChildProcess>(*std::move(child));
@@ -152,7 +154,7 @@ class Workers {
   const FeatureStore& store_;
   const ExtractOptions& options_;
   const std::vector<int> cores_;
-  std::string binary_;
+  std::vector<std::string> program_;  // evaluation_job
   std::vector<std::unique_ptr<ChildProcess>> children_;
   int restarts_ = 0;
 };
@@ -198,6 +200,15 @@ absl::Status ExtractInChildren(const FeatureStore& store,
 
 }  // namespace
 
+int DefaultWorkers(int64_t num_images) {
+  constexpr int64_t kImagesOfOne = 250;
+  // Each holds a network of its own in memory.
+  constexpr int64_t kMost = 16;
+  const auto cores = static_cast<int64_t>(AllowedCores().size());
+  return static_cast<int>(std::clamp(num_images / kImagesOfOne, int64_t{1},
+                                     std::min(cores, kMost)));
+}
+
 absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
                           WorkerShare share,
                           const std::function<void(IndexRange)>& done) {
@@ -219,6 +230,7 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
     GANDEM_ASSIGN_OR_RETURN(opened.resize,
                             ParseInputResize(job.input_resize()));
   }
+  if (job.has_dims()) opened.dims = job.dims();
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
                           OpenFeatureExtractor(job.network(), opened));
   if (extractor->net().sha256 != job.network_sha256()) {
@@ -227,6 +239,8 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
   }
   return CatchTorch([&]() -> absl::Status {
     for (const IndexRange slice : mine) {
+      // Another job may have computed it meanwhile.
+      if (store.Has(slice)) continue;
       GANDEM_ASSIGN_OR_RETURN(const Features features,
                               ExtractSlice(*source, *extractor, slice));
       GANDEM_RETURN_IF_ERROR(store.Write(slice, features));

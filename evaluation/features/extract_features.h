@@ -33,6 +33,9 @@ struct ExtractOptions {
   std::function<void(int64_t num_images)> progress = {};
 };
 
+// One a core, if it has enough to do for its start to pay.
+int DefaultWorkers(int64_t num_images);
+
 // Returns when all slices are there. A worker that is killed is started again;
 // one that fails ends the others.
 //   the worker's error  the source or the network cannot be opened or used;

@@ -5,17 +5,19 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/checkpoint/state_dict_tensors.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/torchscript_extractor.h"
-#include "evaluation/formats/state_dict_file.h"
-#include "evaluation/formats/state_dict_tensors.h"
+#include "evaluation/features/vit_extractor.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
+#include "training/state/state_dict_file.h"
 
 namespace gandem {
 namespace {
@@ -67,13 +69,26 @@ bool IsSafetensors(absl::string_view prefix) {
   return prefix.size() > 8 && prefix[8] == '{';
 }
 
-absl::Status CheckNoResize(absl::string_view what,
+absl::Status CheckOwnInput(absl::string_view what,
                            const ExtractorOptions& options) {
+  if (options.dims.has_value()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what,
+        " gives its last layer: --dims is for weights of the FID Inception"));
+  }
   if (!options.resize.has_value()) return absl::OkStatus();
   return absl::InvalidArgumentError(absl::StrCat(
       what,
       " resizes its images itself, or not at all: --input_resize is for "
       "weights of the FID Inception"));
+}
+
+// The family that the user asks for, else the one whose first layer is there.
+std::optional<VitFamily> WantedVit(const ExtractorOptions& options,
+                                   const std::vector<NamedTensor>& tensors) {
+  if (options.family == kClipFamily) return VitFamily::kClip;
+  if (options.family == kDinov2Family) return VitFamily::kDinov2;
+  return VitFamilyOf(tensors);
 }
 
 // By the first bytes, not by the name: published files have all kinds of names.
@@ -83,8 +98,14 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
   GANDEM_ASSIGN_OR_RETURN(const std::string sha256, Sha256OfFile(path));
   if (IsZip(prefix)) {
     GANDEM_ASSIGN_OR_RETURN(const bool is_script, HoldsTorchScript(path));
+    if (is_script && !options.family.empty()) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.family,
+          ":FILE wants weights, and this is a TorchScript program: save its "
+          "state_dict() as .safetensors"));
+    }
     if (is_script) {
-      GANDEM_RETURN_IF_ERROR(CheckNoResize("TorchScript", options));
+      GANDEM_RETURN_IF_ERROR(CheckOwnInput("TorchScript", options));
       return OpenTorchScriptExtractor(path, sha256, options);
     }
   }
@@ -98,10 +119,15 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
         "neither TorchScript, nor a state dict that torch.save() has written, "
         "nor safetensors");
   }
+  const std::optional<VitFamily> vit = WantedVit(options, tensors);
+  if (vit.has_value()) {
+    GANDEM_RETURN_IF_ERROR(CheckOwnInput("a vision transformer", options));
+    return MakeVitExtractor(*vit, std::move(tensors), sha256);
+  }
   if (!HoldsClassifier(tensors)) {
     return MakeInceptionExtractor(std::move(tensors), sha256, options);
   }
-  GANDEM_RETURN_IF_ERROR(CheckNoResize("a classifier", options));
+  GANDEM_RETURN_IF_ERROR(CheckOwnInput("a classifier", options));
   if (options.image_shape.height == 0) {
     return absl::InvalidArgumentError(
         "a classifier takes images of one size, and these are of several: "
@@ -114,6 +140,16 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
 
 std::string DistanceName(const FeatureNet& net) {
   return net.is_inception ? "FID" : absl::StrCat("FD(", net.name, ")");
+}
+
+NetworkFile ParseNetworkFile(absl::string_view text) {
+  for (const absl::string_view family : {kClipFamily, kDinov2Family}) {
+    absl::string_view path = text;
+    if (absl::ConsumePrefix(&path, family) && absl::ConsumePrefix(&path, ":")) {
+      return {.family = std::string(family), .path = std::string(path)};
+    }
+  }
+  return {.path = std::string(text)};
 }
 
 std::string FeatureExtractor::NumberOf(int64_t place) {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network that turns images into the features that FID and its relatives
-// compare. Three kinds of file make one:
+// compare. Four kinds of file make one:
 //
 //   a TorchScript file            torchscript_extractor.h
 //   weights of the FID Inception  inception_extractor.h
+//   weights of CLIP or DINOv2     vit_extractor.h
 //   what train-features wrote     classifier.h
 //
 //   auto extractor = *OpenFeatureExtractor(path, {.image_shape = shape});
@@ -26,6 +27,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/image_shape.h"
 #include "evaluation/features/inception_input.h"
 
@@ -39,7 +41,13 @@ struct FeatureNet {
   int64_t num_classes = 0;    // 0: no logits
   std::string resize;         // how images get the size that the network wants
   bool is_inception = false;  // the file is known to be the Inception of FID
+  std::string family = {};    // kClipFamily, kDinov2Family, or empty
+  std::string part = {};      // which of the file's layers; empty: the last
 };
+
+// What `--features clip:FILE` and `dinov2:FILE` name (vit_extractor.h).
+inline constexpr char kClipFamily[] = "clip";
+inline constexpr char kDinov2Family[] = "dinov2";
 
 // "FID" for the Inception that the word stands for, else "FD(<name>)".
 std::string DistanceName(const FeatureNet& net);
@@ -57,7 +65,18 @@ struct ExtractorOptions {
   ImageShape image_shape = {.channels = 3, .height = 299, .width = 299};
   // Of inception_input.h, for weights of the FID Inception; not set: kTf1.
   std::optional<InputResize> resize = {};
+  // A file of another family is refused; empty: any.
+  std::string family = {};
+  // Of the FID Inception's layer (inception_v3.h); not set: the last.
+  std::optional<int64_t> dims = {};
 };
+
+// What a user names: FILE, or with the family that it must be of, "clip:FILE".
+struct NetworkFile {
+  std::string family = {};  // as in FeatureNet
+  std::string path = {};
+};
+NetworkFile ParseNetworkFile(absl::string_view text);
 
 // What the image of this place is called, for messages.
 using ImageNames = absl::FunctionRef<std::string(int64_t place)>;
@@ -97,9 +116,9 @@ class FeatureExtractor {
 
 // Tells the kind by the file's content.
 //   NOT_FOUND ...     the file cannot be read.
-//   INVALID_ARGUMENT  it is none of the three, or the network does not take
-//                     images of options.image_shape; a resize for a network
-//                     that has its own.
+//   INVALID_ARGUMENT  it is none of the four, or of another family, or the
+//                     network does not take images of options.image_shape; a
+//                     resize or a layer for a network that has its own.
 //   DATA_LOSS         it is damaged.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
     const std::string& path, const ExtractorOptions& options = {});

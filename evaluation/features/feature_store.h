@@ -30,8 +30,9 @@
 
 namespace gandem {
 
-// Four batches: seconds of work with an Inception on one core.
-inline constexpr int64_t kSliceImages = 4 * kChunkRows;
+// Two batches: seconds of work with an Inception on one core, and few enough
+// that workers share some hundred images evenly.
+inline constexpr int64_t kSliceImages = 2 * kChunkRows;
 
 // [0, num_images) in pieces of kSliceImages; the last may be smaller.
 std::vector<IndexRange> SlicesOf(int64_t num_images);

@@ -2,10 +2,12 @@
 #include "evaluation/features/inception_extractor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "evaluation/features/inception_input.h"
 #include "evaluation/features/inception_v3.h"
@@ -28,6 +30,7 @@ constexpr int64_t kPiece = 8;
 
 class InceptionExtractor : public FeatureExtractor {
  public:
+  // Ends at the layer that has net.feature_dim numbers.
   InceptionExtractor(InceptionV3 network, InputResize resize, FeatureNet net)
       : FeatureExtractor(std::move(net)),
         network_(std::move(network)),
@@ -39,9 +42,10 @@ class InceptionExtractor : public FeatureExtractor {
     std::vector<at::Tensor> features;
     std::vector<at::Tensor> logits;
     for (const at::Tensor& piece : images.split(kPiece)) {
-      Features output = network_.Forward(ResizeForInception(piece, resize_));
+      Features output = network_.Forward(ResizeForInception(piece, resize_),
+                                         net().feature_dim);
       features.push_back(std::move(output.features_ND));
-      if (network_.has_logits()) logits.push_back(std::move(output.logits_NK));
+      if (net().num_classes > 0) logits.push_back(std::move(output.logits_NK));
     }
     return Features{
         .features_ND = at::cat(features),
@@ -55,6 +59,15 @@ class InceptionExtractor : public FeatureExtractor {
 
 }  // namespace
 
+absl::Status CheckInceptionDims(int64_t dims) {
+  const auto& known = InceptionV3::kLayerDims;
+  if (std::ranges::find(known, dims) != std::end(known)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("dims ", dims, " is none of ", absl::StrJoin(known, ", ")));
+}
+
 bool IsPublishedInception(const std::string& sha256) {
   return sha256 == kWeightsHash || sha256 == kTorchScriptHash;
 }
@@ -66,20 +79,28 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
     return absl::InvalidArgumentError(
         "neither weights of the FID Inception, by the names of pytorch-fid and "
         "torch-fidelity (Conv2d_1a_3x3.conv.weight ...), nor a classifier of "
-        "`gandem train-features`");
+        "`gandem train-features`, nor weights of CLIP or DINOv2");
   }
   GANDEM_ASSIGN_OR_RETURN(InceptionV3 network,
                           InceptionV3::Load(std::move(tensors)));
+  const int64_t dims = options.dims.value_or(InceptionV3::kFeatureDim);
+  GANDEM_RETURN_IF_ERROR(CheckInceptionDims(dims));
+  const bool last = dims == InceptionV3::kFeatureDim;
   const InputResize resize = options.resize.value_or(InputResize::kTf1);
   const bool published = IsPublishedInception(sha256);
   FeatureNet net = {
       .name = published ? "inception-2015-12-05"
                         : absl::StrCat("inception-", sha256.substr(0, 8)),
       .sha256 = sha256,
-      .feature_dim = InceptionV3::kFeatureDim,
-      .num_classes = network.has_logits() ? InceptionV3::kNumClasses : 0,
+      .feature_dim = dims,
+      .num_classes =
+          network.has_logits() && last ? InceptionV3::kNumClasses : 0,
       .resize = InputResizeText(resize),
-      .is_inception = published};
+      .is_inception = published && last};
+  if (!last) {
+    net.part = absl::StrCat("layer of ", dims);
+    absl::StrAppend(&net.name, "-", dims);
+  }
   return std::make_unique<InceptionExtractor>(std::move(network), resize,
                                               std::move(net));
 }

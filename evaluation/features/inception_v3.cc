@@ -221,14 +221,6 @@ at::Tensor InceptionV3::Valid(const at::Tensor& x, const std::string& name,
   return at::conv2d(x, weight, bias, stride).relu_();
 }
 
-at::Tensor InceptionV3::Stem(const at::Tensor& images_NCHW) const {
-  at::Tensor x = Valid(images_NCHW, "Conv2d_1a_3x3", /*stride=*/2);
-  x = Valid(x, "Conv2d_2a_3x3", /*stride=*/1);
-  x = InceptionV3MaxPool(Same(x, "Conv2d_2b_3x3"));
-  x = Same(x, "Conv2d_3b_1x1");
-  return InceptionV3MaxPool(Valid(x, "Conv2d_4a_3x3", /*stride=*/1));
-}
-
 at::Tensor InceptionV3::BlockA(const at::Tensor& x,
                                const std::string& block) const {
   const at::Tensor twice =
@@ -294,9 +286,15 @@ at::Tensor InceptionV3::BlockE(const at::Tensor& x, const at::Tensor& pooled,
       /*dim=*/1);
 }
 
-Features InceptionV3::Forward(const at::Tensor& images_NCHW) const {
-  const torch::NoGradGuard no_grad;
-  at::Tensor x = Stem(images_NCHW);
+at::Tensor InceptionV3::Layer(const at::Tensor& images_NCHW,
+                              int64_t dims) const {
+  at::Tensor x = Valid(images_NCHW, "Conv2d_1a_3x3", /*stride=*/2);
+  x = Valid(x, "Conv2d_2a_3x3", /*stride=*/1);
+  x = InceptionV3MaxPool(Same(x, "Conv2d_2b_3x3"));
+  if (dims == x.size(1)) return x;
+  x = Same(x, "Conv2d_3b_1x1");
+  x = InceptionV3MaxPool(Valid(x, "Conv2d_4a_3x3", /*stride=*/1));
+  if (dims == x.size(1)) return x;
   for (const char* block : {"Mixed_5b", "Mixed_5c", "Mixed_5d"}) {
     x = BlockA(x, block);
   }
@@ -304,13 +302,19 @@ Features InceptionV3::Forward(const at::Tensor& images_NCHW) const {
   for (const char* block : {"Mixed_6b", "Mixed_6c", "Mixed_6d", "Mixed_6e"}) {
     x = BlockC(x, block);
   }
+  if (dims == x.size(1)) return x;
   x = BlockD(x, "Mixed_7a");
   x = BlockE(x, AveragePool(x), "Mixed_7b");
-  x = BlockE(x,
-             at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/1, /*padding=*/1),
-             "Mixed_7c");
-  Features output = {.features_ND = x.mean({2, 3})};
-  if (has_logits()) {
+  return BlockE(
+      x, at::max_pool2d(x, /*kernel_size=*/3, /*stride=*/1, /*padding=*/1),
+      "Mixed_7c");
+}
+
+Features InceptionV3::Forward(const at::Tensor& images_NCHW,
+                              int64_t dims) const {
+  const torch::NoGradGuard no_grad;
+  Features output = {.features_ND = Layer(images_NCHW, dims).mean({2, 3})};
+  if (has_logits() && dims == kFeatureDim) {
     output.logits_NK = at::linear(output.features_ND, output_weight_);
   }
   return output;

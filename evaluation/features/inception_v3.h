@@ -31,6 +31,10 @@ namespace gandem {
 class InceptionV3 {
  public:
   static constexpr int64_t kFeatureDim = 2048;
+  // Of the layers that Forward can end at: after the first maximum, after the
+  // second one, after the last block at 17 x 17, and the last (pytorch-fid's
+  // --dims).
+  static constexpr int64_t kLayerDims[] = {64, 192, 768, kFeatureDim};
   static constexpr int64_t kNumClasses = 1008;
 
   // Whether there is the first convolution's weight.
@@ -45,8 +49,10 @@ class InceptionV3 {
 
   // images_NCHW: float32 [N, 3, 299, 299], as ResizeForInception makes them.
   // Returns, in float32, what comes after the last average pool, and logits
-  // without bias; undefined: no fc.weight.
-  Features Forward(const at::Tensor& images_NCHW) const;
+  // without bias; undefined: no fc.weight. With `dims`, one of kLayerDims, that
+  // layer's mean over the pixels; only the last one has logits.
+  Features Forward(const at::Tensor& images_NCHW,
+                   int64_t dims = kFeatureDim) const;
 
  private:
   struct Convolution {
@@ -63,7 +69,8 @@ class InceptionV3 {
   at::Tensor Same(const at::Tensor& x, const std::string& name) const;
   at::Tensor Valid(const at::Tensor& x, const std::string& name,
                    int64_t stride) const;
-  at::Tensor Stem(const at::Tensor& images_NCHW) const;
+  // The blocks that begin with the image, up to the layer with `dims`.
+  at::Tensor Layer(const at::Tensor& images_NCHW, int64_t dims) const;
   at::Tensor BlockA(const at::Tensor& x, const std::string& block) const;
   at::Tensor BlockB(const at::Tensor& x, const std::string& block) const;
   at::Tensor BlockC(const at::Tensor& x, const std::string& block) const;

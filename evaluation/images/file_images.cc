@@ -46,9 +46,7 @@ class FileImages : public ImageSet {
 
  protected:
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
-    GANDEM_ASSIGN_OR_RETURN(const std::vector<at::Tensor> images,
-                            ReadEachImage(range));
-    return at::cat(images);
+    return ReadOneByOne(range);
   }
 
   absl::StatusOr<std::vector<at::Tensor>> ReadEachImage(

@@ -57,6 +57,12 @@ absl::StatusOr<std::vector<at::Tensor>> ImageSet::ReadEachImage(
   return images_NCHW.split(1);
 }
 
+absl::StatusOr<at::Tensor> ImageSet::ReadOneByOne(IndexRange range) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<at::Tensor> images,
+                          ReadEachImage(range));
+  return at::cat(images);
+}
+
 std::string ImageSet::NameOf(int64_t index) const {
   return absl::StrCat("image ", index);
 }

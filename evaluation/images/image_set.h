@@ -61,6 +61,8 @@ class ImageSet {
   virtual absl::StatusOr<at::Tensor> ReadImages(IndexRange range) = 0;
   virtual absl::StatusOr<std::vector<at::Tensor>> ReadEachImage(
       IndexRange range);
+  // ReadImages of a set that has its images by ReadEachImage.
+  absl::StatusOr<at::Tensor> ReadOneByOne(IndexRange range);
 };
 
 // Errors of the three kinds of source, and

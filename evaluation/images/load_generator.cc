@@ -35,16 +35,18 @@ absl::Status CheckIsRun(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<std::shared_ptr<Generator>> LoadAverage(
-    const NetworkPlan& plan, const Compute& compute,
-    const std::string& folder) {
+absl::StatusOr<std::shared_ptr<Generator>> LoadNetwork(
+    const NetworkPlan& plan, const Compute& compute, const std::string& folder,
+    GeneratorWeights weights) {
   GANDEM_ASSIGN_OR_RETURN(std::shared_ptr<Generator> network,
                           MakeGenerator(plan.network, plan.data));
   network->to(compute.device, compute.dtype);
   GANDEM_ASSIGN_OR_RETURN(std::vector<NamedTensor> tensors,
                           ReadShards(folder, "generator"));
   const absl::Status loaded =
-      TensorReader(std::move(tensors)).Load("ema.", StateOf(*network));
+      TensorReader(std::move(tensors))
+          .Load(weights == GeneratorWeights::kRaw ? "model." : "ema.",
+                StateOf(*network));
   if (!loaded.ok()) return Annotate(loaded, folder);
   return network;
 }
@@ -67,7 +69,8 @@ absl::StatusOr<at::Device> ParseDevice(const std::string& text) {
 }
 
 absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
-                                     const std::string& device) {
+                                     const std::string& device,
+                                     GeneratorWeights weights) {
   LoadedGenerator result;
   result.checkpoint = found.path;
   result.step = found.step;
@@ -80,8 +83,8 @@ absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,
   if (network.precision == RoleConfig::FLOAT64) {
     result.compute.dtype = at::kDouble;
   }
-  GANDEM_ASSIGN_OR_RETURN(result.network,
-                          LoadAverage(network, result.compute, found.path));
+  GANDEM_ASSIGN_OR_RETURN(result.network, LoadNetwork(network, result.compute,
+                                                      found.path, weights));
   GANDEM_ASSIGN_OR_RETURN(result.files,
                           ShardNames(found.manifest, "generator"));
   if (result.plan.data.has_pairs()) {
@@ -121,14 +124,15 @@ absl::StatusOr<LoadedGenerator> LoadCheckpoint(const std::string& folder,
   }
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
                           VerifiedCheckpoint(folder));
-  return Load(found, device);
+  return Load(found, device, GeneratorWeights::kAverage);
 }
 
 absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
-                                              std::optional<int64_t> step) {
+                                              std::optional<int64_t> step,
+                                              GeneratorWeights weights) {
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint found,
                           FindCheckpoint(run_dir, step));
-  return Load(found, "cpu");
+  return Load(found, "cpu", weights);
 }
 
 absl::Status CheckClass(int64_t num_classes,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The averaged generator of a run's checkpoint, ready to make images; and what
-// they are made for or of: the labels of a run with classes, the inputs of one
-// that translates images.
+// The generator of a run's checkpoint, the averaged one unless it says
+// otherwise, ready to make images; and what they are made for or of: the labels
+// of a run with classes, the inputs of one that translates images.
 //
 // Owner: the caller. Thread safety: one compute thread.
 // Errors: Status; Torch exceptions.
@@ -23,6 +23,11 @@
 
 namespace gandem {
 
+enum class GeneratorWeights {
+  kAverage,
+  kRaw,  // as the last step left them
+};
+
 struct LoadedGenerator {
   RunPlan plan;            // of the run, from the checkpoint
   std::string checkpoint;  // folder
@@ -31,8 +36,8 @@ struct LoadedGenerator {
   int64_t step = 0;  // rounds completed
   // Newer checkpoints that are not complete: "path: why". Tell the user.
   std::vector<std::string> skipped;
-  std::shared_ptr<Generator> network;  // the average
-  Compute compute;                     // where `network` is
+  std::shared_ptr<Generator> network;
+  Compute compute;  // where `network` is
   // What it translates; null: it makes images of noise.
   std::shared_ptr<const PairReader> pairs;
   // Of samples, addressed by kSample; UseConditions sets it.
@@ -57,8 +62,9 @@ absl::StatusOr<FoundCheckpoint> FindCheckpoint(const std::string& run_dir,
 // From the newest complete checkpoint, or from that of `step`.
 //   INVALID_ARGUMENT  the files do not fit this version's networks.
 //   and those of FindCheckpoint.
-absl::StatusOr<LoadedGenerator> LoadGenerator(const std::string& run_dir,
-                                              std::optional<int64_t> step);
+absl::StatusOr<LoadedGenerator> LoadGenerator(
+    const std::string& run_dir, std::optional<int64_t> step,
+    GeneratorWeights weights = GeneratorWeights::kAverage);
 
 // Of a run with `num_classes`; 0: its generator is not told any.
 //   INVALID_ARGUMENT  it has no such class; says which it has.

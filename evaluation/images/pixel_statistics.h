@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A few numbers about a set of images and the distance of two such sets:
-// `gandem sample --check` (docs/sample_check.md has the formulas, typical
-// values and what they do not see).
+// `gandem sample --check` (docs/reference/sample_check.md has the formulas,
+// typical values and what they do not see).
 //
 // Owner: values. Thread safety: one thread at a time.
 // Errors: INVALID_ARGUMENT says which set cannot be compared and why.

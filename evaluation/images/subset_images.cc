@@ -59,9 +59,7 @@ class SubsetImages : public ImageSet {
 
  protected:
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
-    GANDEM_ASSIGN_OR_RETURN(const std::vector<at::Tensor> images,
-                            ReadEachImage(range));
-    return at::cat(images);
+    return ReadOneByOne(range);
   }
 
   absl::StatusOr<std::vector<at::Tensor>> ReadEachImage(

@@ -6,6 +6,7 @@
 #include <complex>
 #include <limits>
 #include <numbers>
+#include <optional>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -13,6 +14,7 @@
 #include "common/philox.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "pipeline/keyed_permutation.h"
 
 namespace gandem {
 namespace {
@@ -41,61 +43,82 @@ double EffectiveDimensions(std::span<const double> eigenvalues, double root_s) {
   return sum;
 }
 
-// The same after a sample of dof + 1 rows: Silverstein's fixed point, which
-// contracts. `e` is where to begin, and the solution.
-double SampledEffectiveDimensions(std::span<const double> eigenvalues,
-                                  double root_s, double dof,
-                                  std::complex<double>& e) {
-  constexpr int kMaxIterations = 200;
-  constexpr double kEnough = 1e-9;
-  for (int i = 0; i < kMaxIterations; ++i) {
-    std::complex<double> sum = 0;
-    for (const double value : eigenvalues) {
-      // t l / (1 + t l e) with t l = i x, by real arithmetic.
-      const double x = value * root_s;
-      const double real = 1 - x * e.imag();
-      const double imaginary = x * e.real();
-      const double factor = x / (real * real + imaginary * imaginary);
-      sum += std::complex<double>(factor * imaginary, factor * real);
+// The same of the Gaussian behind a sample of dof + 1 rows with these
+// eigenvalues, for growing root_s: the t of the header by Newton's method, from
+// the last one on.
+class SampledDimensions {
+ public:
+  SampledDimensions(std::span<const double> eigenvalues, double dof)
+      : eigenvalues_(eigenvalues), dof_(dof) {}
+
+  // Nothing: rounding hides what such small eigenvalues add.
+  std::optional<double> At(double root_s) {
+    constexpr int kMaxIterations = 60;
+    constexpr double kEnough = 1e-10;
+    const std::complex<double> target(0, root_s);
+    t_ = last_root_s_ == 0 ? target : t_ * (root_s / last_root_s_);
+    last_root_s_ = root_s;
+    for (int i = 0; i < kMaxIterations; ++i) {
+      std::complex<double> sum = 0;         // T(t)
+      std::complex<double> derivative = 0;  // T'(t)
+      for (const double value : eigenvalues_) {
+        const std::complex<double> part = value / (1.0 + t_ * value);
+        sum += t_ * part;
+        derivative += part - t_ * part * part;
+      }
+      const std::complex<double> rest = 1.0 - sum / dof_;
+      const std::complex<double> step =
+          (t_ * rest - target) / (rest - t_ * derivative / dof_);
+      t_ -= step;
+      if (!(std::abs(step) > kEnough * std::abs(t_))) {
+        return t_.imag() > 0 ? std::optional(sum.real()) : std::nullopt;
+      }
     }
-    const std::complex<double> next = 1.0 / (1.0 + sum / dof);
-    const bool done = std::abs(next - e) < kEnough;
-    e = next;
-    if (done) break;
+    return std::nullopt;
   }
-  return dof * (1 - e.real());
-}
+
+ private:
+  const std::span<const double> eigenvalues_;
+  const double dof_;
+  std::complex<double> t_ = 0;
+  double last_root_s_ = 0;
+};
 
 // 2 (tr C - E tr (A B)^(1/2)) without its last term, of a Gaussian with these
-// eigenvalues, or with those of a sample of dof + 1 rows of it.
-double CovarianceBias(std::span<const double> eigenvalues, double dof_n,
-                      double dof_m, double dof) {
+// eigenvalues, or of that behind a sample of dof + 1 rows with them.
+double CovarianceBias(std::span<const double> eigenvalues, double trace,
+                      double dof_n, double dof_m, double dof) {
   const double largest = *std::ranges::max_element(eigenvalues);
   const double smallest = *std::ranges::min_element(eigenvalues);
   const double right = std::log(largest / smallest) + kBeyondSmallest;
-  std::complex<double> e = 1;
+  SampledDimensions sampled(eigenvalues, dof);
   double before = 0;
-  double sum = 0;
+  double kept = 0;  // the header's integral
+  double lost = 0;  // of 1 - (...)^(1/2): the same without a difference
   for (double y = kLeft; y < right; y += kStep) {
     const double root_s = std::exp(y) / largest;
-    const double now =
-        std::isinf(dof)
-            ? EffectiveDimensions(eigenvalues, root_s)
-            : SampledEffectiveDimensions(eigenvalues, root_s, dof, e);
-    const double middle = (before + now) / 2;
-    const double left =
-        std::max(1 - middle / dof_n, 0.0) * std::max(1 - middle / dof_m, 0.0);
-    sum +=
-        (1 - std::sqrt(left)) * (now - before) * std::exp(kStep / 2) / root_s;
-    before = now;
+    const std::optional<double> now =
+        std::isinf(dof) ? EffectiveDimensions(eigenvalues, root_s)
+                        : sampled.At(root_s);
+    const double middle = (now.value_or(before) + before) / 2;
+    // From here on there is nothing to keep.
+    if (!now.has_value() || *now < before || middle >= dof_n ||
+        middle >= dof_m) {
+      return 2 * trace - 4 / std::numbers::pi * kept;
+    }
+    const double root = std::sqrt((1 - middle / dof_n) * (1 - middle / dof_m));
+    const double weight = (*now - before) * std::exp(kStep / 2) / root_s;
+    kept += root * weight;
+    lost += (1 - root) * weight;
+    before = *now;
   }
-  return 4 / std::numbers::pi * sum;
+  return 4 / std::numbers::pi * lost;
 }
 
 }  // namespace
 
-// The sum of the header, term by term: means, the real Wishart's term, the
-// integral, and its correction where the eigenvalues are a sample's.
+// The sum of the header, term by term: means, the real Wishart's term and the
+// integral.
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
                              int64_t m, int64_t rows) {
   std::vector<double> positive;
@@ -105,43 +128,38 @@ double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
     positive.push_back(value);
     trace += value;
   }
-  if (positive.empty()) return 0;
+  if (positive.empty() || (n == 0 && m == 0)) return 0;
   const double dof_n = DegreesOfFreedom(n);
   const double dof_m = DegreesOfFreedom(m);
-  const double exact = std::numeric_limits<double>::infinity();
-  double bias = trace * (1 / (dof_n + 1) + 1 / (dof_m + 1)) +
-                trace / 4 * (1 / dof_n + 1 / dof_m);
-  const double covariance = CovarianceBias(positive, dof_n, dof_m, exact);
-  bias += covariance;
-  if (rows != 0) {
-    bias += covariance -
-            CovarianceBias(positive, dof_n, dof_m, DegreesOfFreedom(rows));
-  }
-  return bias;
+  return trace * (1 / (dof_n + 1) + 1 / (dof_m + 1)) +
+         trace / 4 * (1 / dof_n + 1 / dof_m) +
+         CovarianceBias(positive, trace, dof_n, dof_m, DegreesOfFreedom(rows));
 }
 
-absl::StatusOr<double> BootstrapSd(
-    int64_t num_rows, const BootstrapOptions& options,
+absl::StatusOr<double> HalvingSd(
+    int64_t num_rows, const HalvingOptions& options,
     absl::FunctionRef<absl::StatusOr<double>(const at::Tensor& rows_N)>
         statistic) {
-  if (num_rows < 2 || num_rows > UINT32_MAX || options.replicates < 2) {
+  if (num_rows < kMinHalvingRows || num_rows > UINT32_MAX ||
+      options.halvings < 1) {
     return absl::InvalidArgumentError(
-        absl::StrCat("bootstrap: ", num_rows, " rows and ", options.replicates,
-                     " replicates are not at least 2 each"));
+        absl::StrCat("halvings: ", num_rows, " rows and ", options.halvings,
+                     " halvings are not at least ", kMinHalvingRows, " and 1"));
   }
-  const at::Tensor values = torch::empty({options.replicates}, at::kDouble);
-  const at::Tensor rows = torch::empty({num_rows}, at::kLong);
-  for (int64_t replicate = 0; replicate < options.replicates; ++replicate) {
-    PhiloxStream stream(options.seed, Purpose::kResampling,
-                        static_cast<uint64_t>(replicate), 0);
-    for (int64_t i = 0; i < num_rows; ++i) {
-      rows.mutable_data_ptr<int64_t>()[i] =
-          stream.NextBelow(static_cast<uint32_t>(num_rows));
+  const int64_t half = num_rows / 2;
+  const KeyedPermutation order(options.seed, Purpose::kResampling, num_rows);
+  const at::Tensor rows = torch::empty({2, half}, at::kLong);
+  double squares = 0;
+  for (int64_t halving = 0; halving < options.halvings; ++halving) {
+    auto* row = rows.mutable_data_ptr<int64_t>();
+    for (int64_t place = 0; place < 2 * half; ++place) {
+      *row++ = order.At(halving, place);
     }
-    GANDEM_ASSIGN_OR_RETURN(const double value, statistic(rows));
-    values[replicate] = value;
+    GANDEM_ASSIGN_OR_RETURN(const double first, statistic(rows[0]));
+    GANDEM_ASSIGN_OR_RETURN(const double second, statistic(rows[1]));
+    squares += (first - second) * (first - second);
   }
-  return values.std(/*unbiased=*/true).item<double>();
+  return std::sqrt(squares / static_cast<double>(options.halvings)) / 2;
 }
 
 }  // namespace gandem

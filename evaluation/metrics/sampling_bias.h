@@ -21,11 +21,13 @@
 // term, (1/(n-1) + 1/(m-1)) tr C / 4, is added. The sum is exact to second
 // order for many rows and to D -> infinity for few.
 //
-// Eigenvalues of a sample of r rows are too far apart, which makes the second
-// part too small. What r rows do to P is known: with t = i s^(1/2) it becomes
-// the real part of the sum of t l e / (1 + t l e), where e solves
-// 1/e = 1 + sum of t l / (1 + t l e) / (r - 1) (Silverstein 1995, equation
-// 1.1). The part lost by doing that to the sample's own eigenvalues is added.
+// Eigenvalues of a sample of r + 1 rows are too far apart. What the sample does
+// to T(u) = sum of u l / (1 + u l), whose real part is P(s) at u = i s^(1/2),
+// is known (Silverstein 1995, equation 1.1, and Silverstein and Choi 1995), and
+// can be undone: T(t (1 - T_sample(t) / r)) =
+// T_sample(t). So t solves t (1 - T_sample(t) / r) = i s^(1/2) and P(s) is the
+// real part of T_sample(t). Im t > 0 where P(s) < r: all that the integral
+// needs where m = r + 1. tests/oracles/sampling_goldens.py measures it.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -46,18 +48,28 @@ namespace gandem {
 double PredictedSamplingBias(std::span<const double> eigenvalues, int64_t n,
                              int64_t m, int64_t rows = 0);
 
-struct BootstrapOptions {
-  int64_t replicates = 20;  // >= 2
+inline constexpr int64_t kMinHalvingRows = 4;
+
+struct HalvingOptions {
+  int64_t halvings = 20;  // >= 1
   uint64_t seed = 0;
 };
 
-// Standard deviation of `statistic` over replicates, each of which gets
-// num_rows row numbers (int64) drawn with replacement, keyed by
-// (seed, replicate, place): Efron 1979.
-//   INVALID_ARGUMENT  fewer than 2 rows or replicates.
+// Standard deviation of `statistic` of num_rows independent rows, from random
+// halvings keyed by (seed, halving): the halves, whose row numbers (int64) it
+// gets, share no row, so half of the mean of their squared differences is
+// without bias the variance of num_rows / 2 rows; half of that again is the
+// result's square (McCarthy 1969, "Pseudo-replication: half samples").
+//
+// A distance's variance is a / n + b / n^2, and twice as many rows halve the
+// first part and quarter the second: where a distance is nothing but bias
+// (a = 0) the result is up to 2^(1/2) times too large, and with fewer rows than
+// dimensions 1.7 times; else it is about right. A bootstrap, whose repeated
+// rows add bias of their own, has 3^(1/2) and 2.4 there.
+//   INVALID_ARGUMENT  fewer than kMinHalvingRows rows, no halvings.
 //   ...               the first error of `statistic`.
-absl::StatusOr<double> BootstrapSd(
-    int64_t num_rows, const BootstrapOptions& options,
+absl::StatusOr<double> HalvingSd(
+    int64_t num_rows, const HalvingOptions& options,
     absl::FunctionRef<absl::StatusOr<double>(const at::Tensor& rows_N)>
         statistic);
 

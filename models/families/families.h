@@ -21,7 +21,9 @@ namespace gandem {
   FAMILY(Pix2pix)                       \
   FAMILY(Sagan)                         \
   FAMILY(Biggan)                        \
-  FAMILY(Dcgan5)
+  FAMILY(Dcgan5)                        \
+  FAMILY(Python)                        \
+  FAMILY(R3gan)
 
 #define GANDEM_DECLARE_FAMILY(name) NetworkFamily name##Family();
 GANDEM_NETWORK_FAMILIES(GANDEM_DECLARE_FAMILY)

@@ -35,6 +35,7 @@ enum class WeightInit {
   kOrthogonal,
   kGlorot,  // uniform in +-sqrt(6 / (fan in + fan out))
   kKeras,   // convolutions N(0, 0.02), fully connected kGlorot
+  kFanIn,   // N(0, init_gain / sqrt(fan in)), the gain each layer's own
 };
 
 struct NetworkFamily {

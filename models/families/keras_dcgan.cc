@@ -63,7 +63,7 @@ class KerasGenerator : public Generator {
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
                      ForwardMode mode) override {
     const at::Tensor x = linear_->forward(noise_NZ, mode);
-    return main_->forward(x.view({noise_NZ.size(0), -1, 1, 1}), mode);
+    return main_->forward(x.view({-1, 2 * config_.width(), 1, 1}), mode);
   }
 
   int64_t noise_dim() const override { return config_.noise_dim(); }

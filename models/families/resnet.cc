@@ -133,8 +133,8 @@ at::Tensor ResnetGenerator::forward(const at::Tensor& noise_NZ,
     conditions.push_back(Joined(of_class, noise[stage + 1]));
   }
   at::Tensor x = linear_->forward(noise[0], mode)
-                     .view({noise_NZ.size(0), -1, options_.plan.smallest,
-                            options_.plan.smallest});
+                     .view({-1, options_.plan.generator.front(),
+                            options_.plan.smallest, options_.plan.smallest});
   x = blocks_->ForwardEach(x, conditions, mode);
   x = Relu(norm_->forward(x, mode));
   return Tanh(conv_->forward(x, mode));

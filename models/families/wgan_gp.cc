@@ -28,8 +28,9 @@ constexpr int64_t kWganGpWidest = 8;    // times the width
 class WganGpGenerator : public Generator {
  public:
   WganGpGenerator(const WganGpConfig& config, const DataShape& data)
-      : noise_dim_(config.noise_dim()) {
-    int64_t channels = kWganGpWidest * config.width();
+      : noise_dim_(config.noise_dim()),
+        widest_(kWganGpWidest * config.width()) {
+    int64_t channels = widest_;
     linear_ = register_module(
         "linear",
         MakeLinear(noise_dim_, channels * kWganGpSmallest * kWganGpSmallest));
@@ -51,13 +52,14 @@ class WganGpGenerator : public Generator {
                      ForwardMode mode) override {
     const at::Tensor x = linear_->forward(noise_NZ, mode);
     return main_->forward(
-        x.view({noise_NZ.size(0), -1, kWganGpSmallest, kWganGpSmallest}), mode);
+        x.view({-1, widest_, kWganGpSmallest, kWganGpSmallest}), mode);
   }
 
   int64_t noise_dim() const override { return noise_dim_; }
 
  private:
   const int64_t noise_dim_;
+  const int64_t widest_;  // channels
   std::shared_ptr<Linear> linear_;
   std::shared_ptr<Sequence> main_;
 };

@@ -106,6 +106,30 @@ at::Tensor Downsample(at::Tensor input_NCHW) {
   return at::avg_pool2d(input_NCHW, /*kernel_size=*/2);
 }
 
+namespace {
+
+// [1, 1] in both directions, where each image is `padding` zeros larger at
+// every edge.
+at::Tensor MeanOfTwo(const at::Tensor& input_NCHW, int64_t padding,
+                     int64_t stride = 1) {
+  return at::avg_pool2d(input_NCHW, /*kernel_size=*/2, stride, padding,
+                        /*ceil_mode=*/false, /*count_include_pad=*/true);
+}
+
+}  // namespace
+
+// [1, 3, 3, 1] is [1, 1] three times. Of nearest neighbors two are left to do.
+at::Tensor SmoothUpsample(at::Tensor input_NCHW) {
+  return MeanOfTwo(MeanOfTwo(Upsample(std::move(input_NCHW)), /*padding=*/1),
+                   /*padding=*/0);
+}
+
+at::Tensor SmoothDownsample(at::Tensor input_NCHW) {
+  return MeanOfTwo(
+      MeanOfTwo(MeanOfTwo(input_NCHW, /*padding=*/1), /*padding=*/0),
+      /*padding=*/0, /*stride=*/2);
+}
+
 at::Tensor SumPool(at::Tensor input_NCHW) { return input_NCHW.sum({2, 3}); }
 
 }  // namespace gandem

@@ -30,6 +30,10 @@ class Layer : public torch::nn::Module {
                                   ForwardMode mode) {
     return forward(input, mode);
   }
+
+  // Multiplies the first values of its weight, of WeightInit::kFanIn only
+  // (family.h).
+  virtual double init_gain() const { return 1; }
 };
 
 // A layer that makes use of what it is told.
@@ -82,7 +86,7 @@ class Sequence : public Layer {
 // RecomputeBlocks() of all sequences in a network; 0: it is not made of blocks.
 int RecomputeBlocks(torch::nn::Module& network);
 
-// Functions for Sequence; all but Upsample and the pooling ones work in place.
+// Functions for Sequence; all but those that change the size work in place.
 at::Tensor Relu(at::Tensor input);
 at::Tensor LeakyRelu(at::Tensor input);  // slope 0.2
 at::Tensor Tanh(at::Tensor input);
@@ -92,6 +96,12 @@ at::Tensor Upsample(at::Tensor input_NCHW);
 at::Tensor UpsampleBilinear(at::Tensor input_NCHW);
 // Mean over 2 x 2.
 at::Tensor Downsample(at::Tensor input_NCHW);
+// Twice the height and width, and half of them, by the kernel [1, 3, 3, 1] in
+// both directions, with zeros beyond the edges: each is the other's transpose,
+// but for a factor of 4 (upfirdn2d of StyleGAN2 with the filter [1, 2, 1] of
+// R3GAN).
+at::Tensor SmoothUpsample(at::Tensor input_NCHW);
+at::Tensor SmoothDownsample(at::Tensor input_NCHW);
 // Sum over height and width: NCHW -> NC.
 at::Tensor SumPool(at::Tensor input_NCHW);
 

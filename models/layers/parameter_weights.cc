@@ -69,10 +69,11 @@ struct ConvolutionFunction
     context->saved_data["stride"] = shape.stride;
     context->saved_data["padding"] = shape.padding;
     context->saved_data["output_padding"] = shape.output_padding;
+    context->saved_data["groups"] = shape.groups;
     KeepWeights(context);
     return at::convolution(input, weight, bias, shape.stride, shape.padding,
                            /*dilation=*/1, shape.transposed,
-                           shape.output_padding, /*groups=*/1);
+                           shape.output_padding, shape.groups);
   }
 
   static variable_list backward(AutogradContext* context,
@@ -92,16 +93,22 @@ struct ConvolutionFunction
           at::IntArrayRef(&bias, bias > 0 ? 1 : 0),
           at::IntArrayRef{stride, stride}, at::IntArrayRef{padding, padding},
           at::IntArrayRef{1, 1}, context->saved_data["transposed"].toBool(),
-          at::IntArrayRef{output_padding, output_padding}, /*groups=*/1,
+          at::IntArrayRef{output_padding, output_padding}, number("groups"),
           wanted);
     };
     at::Tensor of_input;
     if (context->needs_input_grad(0)) {
       of_input = std::get<0>(backward(gradients[0], {true, false, false}));
     }
+    // Frozen parameters want none.
+    const bool of_weight = context->needs_input_grad(1);
+    const bool of_bias = bias > 0 && context->needs_input_grad(2);
+    if (!of_weight && !of_bias) {
+      return {of_input, at::Tensor(), at::Tensor(), at::Tensor()};
+    }
     const auto of_parameters =
         backward(TimesWeights(gradients[0], KeptWeights(context)),
-                 {false, true, bias > 0});
+                 {false, of_weight, of_bias});
     return {of_input, std::get<1>(of_parameters), std::get<2>(of_parameters),
             at::Tensor()};
   }
@@ -123,11 +130,20 @@ struct LinearFunction : public torch::autograd::Function<LinearFunction> {
     const variable_list saved = context->get_saved_variables();
     at::Tensor of_input;
     if (context->needs_input_grad(0)) of_input = at::mm(gradients[0], saved[1]);
+    // Frozen parameters want none.
+    const bool wants_weight = context->needs_input_grad(1);
+    const bool wants_bias =
+        context->saved_data["bias"].toBool() && context->needs_input_grad(2);
+    if (!wants_weight && !wants_bias) {
+      return {of_input, at::Tensor(), at::Tensor()};
+    }
     const at::Tensor weighed_NO =
         TimesWeights(gradients[0], KeptWeights(context));
+    at::Tensor of_weight;
+    if (wants_weight) of_weight = at::mm(weighed_NO.t(), saved[0]);
     at::Tensor of_bias;
-    if (context->saved_data["bias"].toBool()) of_bias = weighed_NO.sum(0);
-    return {of_input, at::mm(weighed_NO.t(), saved[0]), of_bias};
+    if (wants_bias) of_bias = weighed_NO.sum(0);
+    return {of_input, of_weight, of_bias};
   }
 };
 
@@ -164,8 +180,10 @@ at::Tensor WeighedConvolution(const at::Tensor& input, const at::Tensor& weight,
   }
   return shape.transposed
              ? at::conv_transpose2d(input, weight, bias, shape.stride,
-                                    shape.padding, shape.output_padding)
-             : at::conv2d(input, weight, bias, shape.stride, shape.padding);
+                                    shape.padding, shape.output_padding,
+                                    shape.groups)
+             : at::conv2d(input, weight, bias, shape.stride, shape.padding,
+                          /*dilation=*/1, shape.groups);
 }
 
 at::Tensor WeighedLinear(const at::Tensor& input, const at::Tensor& weight,

@@ -52,6 +52,7 @@ struct ConvolutionShape {
   int64_t stride = 1;
   int64_t padding = 0;
   int64_t output_padding = 0;
+  int64_t groups = 1;
 };
 
 // Inputs NCHW and NI; bias may be undefined.

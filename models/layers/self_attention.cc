@@ -34,7 +34,7 @@ at::Tensor SelfAttention::forward(const at::Tensor& input_NCHW,
   const at::Tensor attended_NVHW =
       at::bmm(values_NVK, weights_NPK.transpose(1, 2))
           .view(
-              {input_NCHW.size(0), -1, input_NCHW.size(2), input_NCHW.size(3)});
+              {-1, values_NVK.size(1), input_NCHW.size(2), input_NCHW.size(3)});
   const at::Tensor sigma =
       WeighedCopies(sigma_.view({1, 1, 1}), input_NCHW.size(0));
   return input_NCHW + sigma * o_->forward(attended_NVHW, mode);

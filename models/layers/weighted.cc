@@ -31,7 +31,8 @@ at::Tensor WeightedLayer::EffectiveWeight(ForwardMode mode) {
 Linear::Linear(const Options& options)
     : WeightedLayer({options.out_features, options.in_features}, /*row_dim=*/0,
                     options.bias, options.spectral_norm,
-                    options.spectral_norm_eps) {}
+                    options.spectral_norm_eps),
+      init_gain_(options.init_gain) {}
 
 at::Tensor Linear::forward(const at::Tensor& input, ForwardMode mode) {
   return WeighedLinear(input, EffectiveWeight(mode), bias());
@@ -48,16 +49,17 @@ at::Tensor Embedding::forward(const at::Tensor& labels_N, ForwardMode mode) {
 }
 
 Conv2d::Conv2d(const ConvOptions& options)
-    : WeightedLayer({options.out_channels, options.in_channels, options.kernel,
-                     options.kernel},
+    : WeightedLayer({options.out_channels, options.in_channels / options.groups,
+                     options.kernel, options.kernel},
                     /*row_dim=*/0, options.bias, options.spectral_norm,
                     options.spectral_norm_eps),
       options_(options) {}
 
 at::Tensor Conv2d::forward(const at::Tensor& input, ForwardMode mode) {
-  return WeighedConvolution(
-      input, EffectiveWeight(mode), bias(),
-      {.stride = options_.stride, .padding = options_.padding});
+  return WeighedConvolution(input, EffectiveWeight(mode), bias(),
+                            {.stride = options_.stride,
+                             .padding = options_.padding,
+                             .groups = options_.groups});
 }
 
 // The weight is [in, out, height, width], and its matrix has a row for each

@@ -47,10 +47,15 @@ class Linear : public WeightedLayer {
     bool bias = true;
     bool spectral_norm = false;
     double spectral_norm_eps = 1e-12;
+    double init_gain = 1;
   };
   explicit Linear(const Options& options);
   // NI -> NO
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  double init_gain() const override { return init_gain_; }
+
+ private:
+  const double init_gain_;
 };
 
 // A row of the weight [classes, dim] for each label.
@@ -82,15 +87,19 @@ struct ConvOptions {
   int64_t padding = 0;
   // Transposed: rows and columns that are added at the end.
   int64_t output_padding = 0;
+  // Conv2d only: output channels see input channels of their own group.
+  int64_t groups = 1;
   bool bias = true;
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;
+  double init_gain = 1;
 };
 
 class Conv2d : public WeightedLayer {
  public:
   explicit Conv2d(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  double init_gain() const override { return options_.init_gain; }
 
  private:
   const ConvOptions options_;

@@ -5,6 +5,7 @@
 
 #include "common/check.h"
 #include "common/philox.h"
+#include "models/first_values.h"
 #include "models/layers/weighted.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -55,7 +56,7 @@ class Initializer {
         parameter.add_(Normal(parameter.sizes()), kNormalStddev);
       }
     } else if (name == "weight" && !StartsAtZero(module)) {
-      SetWeight(parameter);
+      SetWeight(module, parameter);
     } else if (init_ == WeightInit::kUniformFanIn && weight != nullptr) {
       parameter.copy_(Uniform(parameter.sizes(), FanInBound(*weight)));
     } else {
@@ -68,7 +69,7 @@ class Initializer {
     return embedding != nullptr && embedding->starts_at_zero();
   }
 
-  void SetWeight(at::Tensor& weight) {
+  void SetWeight(const torch::nn::Module& module, at::Tensor& weight) {
     switch (init_) {
       case WeightInit::kUniformFanIn:
         weight.copy_(Uniform(weight.sizes(), FanInBound(weight)));
@@ -86,6 +87,12 @@ class Initializer {
         weight.copy_(weight.dim() == 4 ? Normal(weight.sizes()) * kNormalStddev
                                        : Glorot(weight));
         break;
+      case WeightInit::kFanIn: {
+        const auto* const layer = dynamic_cast<const Layer*>(&module);
+        const double gain = layer == nullptr ? 1 : layer->init_gain();
+        weight.copy_(Normal(weight.sizes()) * (gain * FanInBound(weight)));
+        break;
+      }
     }
   }
 
@@ -156,17 +163,31 @@ class Initializer {
   uint64_t tensor_;  // number of the next one
 };
 
+// Whether the network has taken its first values itself. Tensor number
+// `first_tensor` is its only draw.
+template <typename Network>
+bool DrawsItself(Network& network, uint64_t seed, uint64_t first_tensor) {
+  auto* const own = dynamic_cast<DrawsFirstValues*>(&network);
+  if (own == nullptr) return false;
+  PhiloxStream stream(seed, Purpose::kInit, first_tensor, /*index=*/0);
+  own->DrawFirstValues(stream.NextUint64());
+  return true;
+}
+
 }  // namespace
 
 void InitializeParameters(Generator& generator, const NetworkConfig& config,
                           uint64_t seed) {
-  Initializer(InitOf(config), seed, /*first_tensor=*/0).Initialize(generator);
+  constexpr uint64_t kFirst = 0;
+  if (DrawsItself(generator, seed, kFirst)) return;
+  Initializer(InitOf(config), seed, kFirst).Initialize(generator);
 }
 
 void InitializeParameters(Discriminator& discriminator,
                           const NetworkConfig& config, uint64_t seed) {
-  Initializer(InitOf(config), seed, /*first_tensor=*/uint64_t{1} << 32)
-      .Initialize(discriminator);
+  constexpr uint64_t kFirst = uint64_t{1} << 32;
+  if (DrawsItself(discriminator, seed, kFirst)) return;
+  Initializer(InitOf(config), seed, kFirst).Initialize(discriminator);
 }
 
 }  // namespace gandem

@@ -18,6 +18,10 @@
 // Batch norm's running mean and variance are 0 and 1. Dropout's mask_key is
 // drawn, and counts among the tensors.
 //
+// Networks of the user's own have the values of their constructor, whose draws
+// are LibTorch's from a seed of (seed, kInit, n, 0), n that of the first
+// tensor.
+//
 // Thread safety: one thread per network. Errors: Torch exceptions.
 #pragma once
 

@@ -3,11 +3,15 @@
 
 #include <array>
 
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/config/network_check.h"
 #include "common/faults.h"
 #include "common/status.h"
 #include "models/families/families.h"
+#include "models/families/network_host.h"
+#include "models/own/own_networks.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -26,6 +30,14 @@ absl::StatusOr<const NetworkFamily*> CheckedFamily(const NetworkConfig& config,
   Faults faults("models");
   CheckNetwork("network", config, data, faults);
   if (!faults.empty()) return faults.ToStatus();
+  if (config.has_python() && !HasNetworkHost()) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        "network.python '", config.python().name(), "' of '",
+        config.python().module(),
+        "' needs Python, and this program has none: `gandem train` runs it, "
+        "and "
+        "docs/own_networks.md says how to load its weights into the class"));
+  }
   return FamilyOf(config);
 }
 
@@ -35,7 +47,7 @@ std::span<const NetworkFamily> AllFamilies() { return Families(); }
 
 const NetworkFamily* FamilyOf(const NetworkConfig& config) {
   const auto* const field = FamilyFieldOf(config);
-  if (field == nullptr) return nullptr;
+  if (field == nullptr || config.has_own()) return nullptr;
   for (const NetworkFamily& family : Families()) {
     if (family.name == field->name()) return &family;
   }
@@ -47,6 +59,7 @@ absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(
     const NetworkConfig& config, const DataShape& data) {
   GANDEM_ASSIGN_OR_RETURN(const NetworkFamily* const family,
                           CheckedFamily(config, data));
+  if (config.has_own()) return MakeOwnGenerator(config.own(), data);
   return family->make_generator(config, data);
 }
 
@@ -54,6 +67,7 @@ absl::StatusOr<std::shared_ptr<Discriminator>> MakeDiscriminator(
     const NetworkConfig& config, const DataShape& data) {
   GANDEM_ASSIGN_OR_RETURN(const NetworkFamily* const family,
                           CheckedFamily(config, data));
+  if (config.has_own()) return MakeOwnDiscriminator(config.own(), data);
   return family->make_discriminator(config, data);
 }
 

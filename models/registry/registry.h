@@ -7,6 +7,8 @@
 // Owner: the caller. Thread safety: any thread.
 // Errors: INVALID_ARGUMENT lists every field that is out of range, or says that
 // the family is missing, does not make images of this size or wants labels.
+// FAILED_PRECONDITION: it is `python`, and this program has no NetworkHost
+// (models/families/network_host.h). Exceptions of that are not caught.
 #pragma once
 
 #include <memory>
@@ -21,10 +23,11 @@ namespace gandem {
 
 class NetworkConfig;  // proto/config.proto
 
-// In the order of NetworkConfig's fields.
+// In the order of NetworkConfig's fields, without `own`.
 std::span<const NetworkFamily> AllFamilies();
 
-// Null: `config` has no family.
+// Null: `config` has no family, or networks of the user's own
+// (models/own/own_networks.h).
 const NetworkFamily* FamilyOf(const NetworkConfig& config);
 
 absl::StatusOr<std::shared_ptr<Generator>> MakeGenerator(

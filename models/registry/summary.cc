@@ -5,6 +5,8 @@
 
 #include <map>
 #include <memory>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "absl/strings/string_view.h"
@@ -71,6 +73,7 @@ class Tracer {
       for (const at::Tensor& tensor : module.parameters(/*recurse=*/false)) {
         known_[StorageOf(tensor)] = layer;
       }
+      if (layer.parameters > 0) owners_.push_back(layer);
       for (const at::Tensor& tensor : module.buffers(/*recurse=*/false)) {
         known_[StorageOf(tensor)] = layer;
       }
@@ -92,7 +95,16 @@ class Tracer {
   Tracer(const Tracer&) = delete;
   Tracer& operator=(const Tracer&) = delete;
 
-  NetworkSummary Finish() { return std::move(summary_); }
+  NetworkSummary Finish() {
+    std::set<std::string> seen;
+    for (const LayerSummary& layer : summary_.layers) seen.insert(layer.name);
+    for (LayerSummary& owner : owners_) {
+      if (seen.contains(owner.name)) continue;
+      owner.kind = "parameters";
+      summary_.layers.push_back(std::move(owner));
+    }
+    return std::move(summary_);
+  }
 
  private:
   static std::unique_ptr<at::ObserverContext> OnStart(
@@ -160,6 +172,7 @@ class Tracer {
   // By the storage of their parameters, buffers and what is derived of them.
   std::map<const void*, LayerSummary> known_;
   std::vector<at::Tensor> derived_;
+  std::vector<LayerSummary> owners_;  // modules with parameters, in their order
   NetworkSummary summary_;
   at::CallbackHandle handle_ = 0;
 };

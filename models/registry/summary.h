@@ -35,8 +35,10 @@ struct LayerSummary {
 };
 
 struct NetworkSummary {
-  std::vector<LayerSummary> layers = {};  // in the order in which they run
-  int64_t parameters = 0;                 // of the whole network
+  // In the order in which they run, then those ("parameters") that no operator
+  // of a layer works with.
+  std::vector<LayerSummary> layers = {};
+  int64_t parameters = 0;  // of the whole network
   int64_t buffers = 0;
   int64_t multiply_adds = 0;
   int64_t activation_bytes = 0;

@@ -2,6 +2,8 @@
 #include "pipeline/control/pipeline_trace.h"
 
 #include <algorithm>
+#include <array>
+#include <charconv>
 #include <cmath>
 #include <limits>
 #include <optional>
@@ -10,7 +12,6 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "common/status.h"
@@ -19,7 +20,7 @@ namespace gandem {
 namespace {
 
 constexpr char kFirstLine[] = "gandem_pipeline_trace 1";
-constexpr double kMaxSeconds = 1e5;  // of a trace, or of anything in it
+constexpr double kMaxSeconds = kMaxTraceSeconds;  // of anything in it
 constexpr double kMinSeconds = 1e-6;
 constexpr double kMaxBytes = 1e12;  // of anything
 // The simulator's time is about that of its samples.
@@ -190,8 +191,12 @@ class TraceParser {
   bool ended_ = false;
 };
 
-// A millionth of a second stays one for a quarter of an hour.
-std::string Digits(double value) { return absl::StrFormat("%.9g", value); }
+// As few as give the same number again.
+std::string Digits(double value) {
+  std::array<char, 32> text;
+  return {text.data(),
+          std::to_chars(text.data(), text.data() + text.size(), value).ptr};
+}
 
 double SamplesOf(const PipelineTrace& trace) {
   double batches = 0;
@@ -214,6 +219,9 @@ absl::StatusOr<PipelineTrace> TraceParser::Finish() && {
   if (!ended_) {  // the recording was cut off
     for (const FetchRecord& fetch : trace_.fetches) {
       trace_.seconds = std::max(trace_.seconds, fetch.at + fetch.seconds);
+    }
+    if (trace_.seconds > 0) {
+      trace_.seconds = std::clamp(trace_.seconds, kMinSeconds, kMaxSeconds);
     }
   }
   if (trace_.seconds == 0) {
@@ -285,7 +293,7 @@ std::string TraceLine(const LinkPart& part) {
     absl::StrAppend(&line, " connection_bytes_per_second=",
                     Digits(part.connection_bytes_per_second));
   }
-  if (part.slow_share > 0) {
+  if (part.slow_share > 0 || part.slow_seconds > 0) {
     absl::StrAppend(&line, " slow_share=", Digits(part.slow_share),
                     " slow_seconds=", Digits(part.slow_seconds));
   }
@@ -303,7 +311,8 @@ std::string TraceLine(const FetchRecord& fetch) {
 }
 
 std::string TraceEnd(double seconds) {
-  return absl::StrCat("end ", Digits(std::max(seconds, kMinSeconds)), "\n");
+  return absl::StrCat(
+      "end ", Digits(std::clamp(seconds, kMinSeconds, kMaxSeconds)), "\n");
 }
 
 std::string PipelineTraceText(const PipelineTrace& trace) {

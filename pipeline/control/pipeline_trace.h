@@ -61,6 +61,9 @@ struct LinkPart {
   bool operator==(const LinkPart&) const = default;
 };
 
+// No trace is longer.
+inline constexpr double kMaxTraceSeconds = 1e5;
+
 // No trainer is faster.
 inline constexpr double kLeastBatchSeconds = 1e-4;
 

@@ -5,7 +5,7 @@
 //
 // Owner: whoever runs the pipeline. Thread safety: one thread.
 // Errors: those of common/files/file.h, once for all at Close(); what does not
-// fit into kMaxTraceText is left out, and the trace ends before it.
+// fit into kMaxTraceText or kMaxTraceSeconds is left out.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,14 @@ class PipelineTraceWriter {
                                                     const PipelineJob& job);
 
   // A fetch that ended.
-  void Add(const FetchRecord& fetch) { Append(TraceLine(fetch)); }
+  void Add(const FetchRecord& fetch) {
+    if (fetch.at + fetch.seconds <= kMaxTraceSeconds) Append(TraceLine(fetch));
+  }
   // How long the trainer computed on the batch that it took at `at`; in the
   // order of time.
-  void Add(const DemandPart& batch) { Append(TraceLine(batch)); }
+  void Add(const DemandPart& batch) {
+    if (batch.at <= kMaxTraceSeconds) Append(TraceLine(batch));
+  }
 
   // After so many seconds. Nothing may be called after it.
   absl::Status Close(double seconds);

@@ -129,13 +129,6 @@ class ParquetImages : public EncodedStore {
   }
 
  private:
-  absl::StatusOr<DecodedImage> DecodeAs(ImageReading reading, int64_t index,
-                                        absl::string_view stored) const {
-    absl::StatusOr<DecodedImage> image =
-        DecodeImage(stored, kMaxImagePixels, reading);
-    if (!image.ok()) return Annotate(image.status(), NameOf(index));
-    return image;
-  }
   size_t GroupOf(int64_t index) const {
     const auto after = std::ranges::upper_bound(index_.groups, index, {},
                                                 &RowGroupPlace::first);

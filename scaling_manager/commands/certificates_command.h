@@ -9,7 +9,7 @@
 #include <ostream>
 
 #include "absl/status/status.h"
-#include "scaling_manager/commands/command_line.h"
+#include "scaling_manager/command_line/command_line.h"
 
 namespace gandem {
 

@@ -8,9 +8,13 @@
 #include "common/files/file.h"
 #include "common/rpc/address.h"
 #include "common/status.h"
+#include "scaling_manager/commands/run_credentials.h"
 
 namespace gandem {
 namespace {
+
+constexpr absl::Duration kMendInterval = absl::Seconds(2);
+constexpr absl::Duration kMendErrorInterval = absl::Minutes(1);
 
 std::string AddressPath(const std::string& run_dir) {
   return run_dir + "/state/control.addr";
@@ -83,6 +87,33 @@ absl::StatusOr<bool> ControlEndpoint::Mend() {
         WriteFileDurably(AddressPath(options_.run_dir), address_ + "\n"));
   }
   return no_socket || no_file;
+}
+
+std::vector<std::string> RunFolderMender::Tend(absl::Time now) {
+  if (now < next_) return {};
+  next_ = now + kMendInterval;
+  if (!PathExists(run_dir_)) return {};
+  const absl::Status lock = lock_->Mend();
+  // Somebody who is about to be refused holds it for a moment.
+  const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
+  const absl::StatusOr<bool> token = MendToken(run_dir_);
+  const absl::StatusOr<bool> mended =
+      token.ok() ? endpoint_->Mend() : token.status();
+  std::vector<std::string> lines;
+  if (mended.ok() && (*mended || *token)) {
+    lines.push_back(absl::StrCat("somebody has removed the socket or ",
+                                 run_dir_, "/state: listening at ",
+                                 endpoint_->address(), " again"));
+  }
+  if (mended.ok() && lock_is_well) return lines;
+  next_ = now + kMendErrorInterval;
+  lines.push_back(absl::StrCat(
+      "somebody has removed the socket or ", run_dir_,
+      "/state, and it cannot be made again: ",
+      mended.ok() ? lock.message() : mended.status().message(),
+      "; the training goes on, but workers and `gandem status` may not find ",
+      "it"));
+  return lines;
 }
 
 }  // namespace gandem

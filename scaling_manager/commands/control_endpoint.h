@@ -10,11 +10,14 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/rpc/socket_folder.h"
+#include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/control_service.h"
 
 namespace gandem {
@@ -58,6 +61,24 @@ class ControlEndpoint {
   std::unique_ptr<SocketFolder> folder_;
   // The last one listens; connections that the others have taken still work.
   std::vector<std::unique_ptr<RpcServer>> servers_;
+};
+
+// Looks after what others may remove under a running training, who clean /tmp
+// or mistake state/ for something else: socket, token and lock.
+class RunFolderMender {
+ public:
+  // `lock` and `endpoint` outlive this.
+  RunFolderMender(std::string run_dir, RunLock* lock, ControlEndpoint* endpoint)
+      : run_dir_(std::move(run_dir)), lock_(lock), endpoint_(endpoint) {}
+
+  // Does something every other second. Nothing, or what the user should know.
+  std::vector<std::string> Tend(absl::Time now);
+
+ private:
+  const std::string run_dir_;
+  RunLock* const lock_;
+  ControlEndpoint* const endpoint_;
+  absl::Time next_ = absl::InfinitePast();
 };
 
 }  // namespace gandem

@@ -10,7 +10,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "scaling_manager/commands/command_line.h"
+#include "scaling_manager/command_line/command_line.h"
 
 namespace gandem {
 

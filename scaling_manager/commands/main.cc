@@ -15,8 +15,8 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
 #include "common/config/explain.h"
-#include "common/config/fused_feedback.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
@@ -28,20 +28,26 @@
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
 #include "common/status.h"
-#include "pipeline/formats/idx_reader.h"
-#include "pipeline/remote/url.h"
-#include "pipeline/sources/open_dataset.h"
+#include "scaling_manager/command_line/command_line.h"
 #include "scaling_manager/commands/certificates_command.h"
-#include "scaling_manager/commands/command_line.h"
 #include "scaling_manager/commands/dataset_command.h"
+#include "scaling_manager/commands/load_recipe.h"
+#include "scaling_manager/commands/run_dataset.h"
 #include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/simulate_command.h"
 #include "scaling_manager/commands/train_command.h"
 #include "scaling_manager/commands/watch_command.h"
-#include "scaling_manager/coordinator/run_files.h"
-#include "scaling_manager/views/round_history.h"
-#include "scaling_manager/views/time_report.h"
-#include "scaling_manager/views/time_report_text.h"
+#include "scaling_manager/deploy_commands/launch_command.h"
+#include "scaling_manager/deploy_commands/launch_kubernetes.h"
+#include "scaling_manager/doctor/doctor.h"
+#include "scaling_manager/planner/quantities.h"
+#include "scaling_manager/planner_commands/plan_command.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "scaling_manager/planner_commands/simulate_plan_command.h"
+#include "scaling_manager/planner_commands/trials_command.h"
+#include "scaling_manager/profiler/profile_command.h"
+#include "scaling_manager/reports/compare_command.h"
+#include "scaling_manager/reports/report_command.h"
 
 namespace gandem {
 namespace {
@@ -76,61 +82,13 @@ int Run(const StatusOptions& options) {
   return kExitOk;
 }
 
-// 0 where the dataset is not on this machine.
-int64_t DatasetImages(const DataConfig& data) {
-  int64_t images = 0;
-  if (data.source().empty()) {
-    const auto shape = ReadIdxShape(data.idx_images(), /*num_dimensions=*/3);
-    if (!shape.ok()) return 0;
-    images = shape->front();
-  } else {
-    // A report waits for no network.
-    if (IsUrl(data.source())) return 0;
-    const auto source = OpenImages(data);
-    if (!source.ok()) return 0;
-    images = (*source)->size();
-  }
-  return data.max_images() > 0 ? std::min(images, data.max_images()) : images;
-}
-
-absl::StatusOr<TimeReport> ReportOf(const std::string& run_dir) {
-  const std::string config_path = run_dir + "/config.textproto";
-  if (!PathExists(config_path)) {
-    return absl::NotFoundError(absl::StrCat(
-        "'", run_dir, "' holds no run (there is no config.textproto); `gandem ",
-        "train RECIPE --run_dir ", run_dir, "` makes one"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
-                          LoadRunConfig(config_path, {}));
-  RunFacts facts = {.name = config.name(),
-                    .generator_batch = StepBatch(config.generator()),
-                    .discriminator_batch = StepBatch(config.discriminator()),
-                    .dataset_images = DatasetImages(config.data())};
-  if (config.schedule().feedback() == ScheduleConfig::FUSED) {
-    facts.fused_backward =
-        ScheduleConfig::FusedBackward_Name(FusedBackwardOf(config));
-  }
-  GANDEM_ASSIGN_OR_RETURN(facts.workers, ReadRunWorkers(run_dir));
-  GANDEM_ASSIGN_OR_RETURN(const RoundHistory history,
-                          RoundHistory::Read(run_dir));
-  absl::StatusOr<TimeReport> report = MakeTimeReport(facts, history);
-  if (!report.ok()) return Annotate(report.status(), run_dir);
-  report->run_dir = run_dir;
-  return report;
-}
-
 // Reads files only, so it works beside a training and after it.
 int Run(const ReportOptions& options) {
-  std::vector<TimeReport> reports;
-  for (const std::string& run_dir : options.run_dirs) {
-    absl::StatusOr<TimeReport> report = ReportOf(run_dir);
-    if (!report.ok()) return End(report.status(), "gandem report");
-    reports.push_back(*std::move(report));
-  }
-  std::cout << (options.json          ? TimeReportsJson(reports)
-                : reports.size() == 1 ? TimeReportText(reports.front())
-                                      : ScalingText(reports));
-  return kExitOk;
+  return End(RunReport(options, std::cout), "gandem report");
+}
+
+int Run(const CompareOptions& options) {
+  return End(RunCompare(options, std::cout), "gandem compare");
 }
 
 int Run(const WatchOptions& options) {
@@ -144,8 +102,10 @@ int Run(const CertificatesOptions& options) {
 int Run(const EvaluationOptions& options) {
   const auto folder = BinaryFolder();
   if (!folder.ok()) return End(folder.status());
-  const std::string binary = *folder + "/evaluation_job";
-  std::vector<std::string> arguments = {binary};
+  auto program = ProgramCommand(*folder, "evaluation_job");
+  if (!program.ok()) return End(program.status());
+  std::vector<std::string> arguments = *std::move(program);
+  const std::string binary = arguments.front();
   arguments.insert(arguments.end(), options.arguments.begin(),
                    options.arguments.end());
   std::vector<char*> pointers;
@@ -174,6 +134,106 @@ int Run(const SimulateOptions& options) {
   return End(SimulatePipeline(options, std::cout), "gandem simulate pipeline");
 }
 
+int Run(const SimulatePlanOptions& options) {
+  return End(SimulatePlan(options, std::cout), "gandem simulate");
+}
+
+absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
+  ProfileRequest request;
+  request.output = options.output;
+  request.fresh = options.fresh;
+  if (!absl::ParseDuration(options.budget, &request.budget) ||
+      request.budget < absl::Seconds(1) || request.budget > absl::Hours(24)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--budget '", options.budget,
+                     "' is no time from 1s to 24h, as in 90s or 5m"));
+  }
+  if (!options.memory.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(request.memory_bytes,
+                            ParseBytes("--memory", options.memory));
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      const SeenRecipe recipe,
+      SeeRecipe(options.recipe, options.data, options.sets));
+  request.measures_data = !recipe.data.empty();
+  if (request.measures_data) std::cout << recipe.data << "\n";
+  request.recipe = EffectiveConfig(recipe.config);
+  GANDEM_ASSIGN_OR_RETURN(request.binary_folder, BinaryFolder());
+  return request;
+}
+
+int Run(const ProfileOptions& options) {
+  // Before any thread starts.
+  BlockSignals({SIGINT, SIGTERM});
+  BlockSignals({SIGPIPE});
+  const auto request = RequestOf(options);
+  return End(request.ok() ? RunProfile(*request, std::cout, std::cerr)
+                          : request.status(),
+             "gandem profile");
+}
+
+int Run(const TrialsOptions& options) {
+  return End(RunTrials(options, stdout), "gandem trials");
+}
+
+absl::Status MakePlanFile(const PlanOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const SeenRecipe recipe,
+      SeeRecipe(options.recipe, options.data, options.sets));
+  return RunPlan(options, recipe.config, std::cout);
+}
+
+int Run(const PlanOptions& options) {
+  return End(MakePlanFile(options), "gandem plan");
+}
+
+absl::StatusOr<RunConfig> LoadForLaunch(const std::string& path,
+                                        const std::string& data,
+                                        const std::vector<std::string>& sets) {
+  GANDEM_ASSIGN_OR_RETURN(SeenRecipe recipe, SeeRecipe(path, data, sets));
+  return std::move(recipe.config);
+}
+
+int Run(const LaunchSlurmOptions& options) {
+  BlockSignals(kLaunchSignals);
+  BlockSignals({SIGPIPE});
+  const auto exit_code = LaunchSlurm(options, LoadForLaunch, std::cout);
+  return exit_code.ok() ? *exit_code
+                        : End(exit_code.status(), "gandem launch slurm");
+}
+
+int Run(const LaunchKubernetesOptions& options) {
+  return End(LaunchKubernetes(options, std::cout), "gandem launch kubernetes");
+}
+
+absl::StatusOr<DoctorSubject> SubjectOf(const DoctorOptions& options) {
+  if (!options.plan.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(options.plan));
+    return DoctorSubject{.config = EffectiveConfig(plan.candidates(0).config()),
+                         .plan = plan.candidates(0)};
+  }
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
+                          SeeRecipe(options.recipe, "", {}));
+  return DoctorSubject{.config = EffectiveConfig(recipe.config)};
+}
+
+int Run(const DoctorOptions& options) {
+  // Before any thread starts.
+  BlockSignals({SIGINT, SIGTERM});
+  BlockSignals({SIGPIPE});
+  const auto exit_code = RunDoctor(
+      options,
+      {.subject = [&options] { return SubjectOf(options); },
+       .check_dataset =
+           [](const DataConfig& data) {
+             DataConfig seen = data;
+             const auto source = LookAtSource(seen);
+             return source.ok() ? CheckDataset(seen) : source.status();
+           }},
+      std::cout);
+  return exit_code.ok() ? *exit_code : End(exit_code.status(), "gandem doctor");
+}
+
 int Run(const ExplainOptions& options) {
   if (options.field.empty()) {
     for (const std::string& field : AllFields()) std::cout << field << "\n";
@@ -195,6 +255,8 @@ int main(int argc, char** argv) {
   gandem::PrepareDescriptors();
   const absl::Status armed = gandem::ArmFailpointFromEnvironment("gandem");
   if (!armed.ok()) return gandem::End(armed);
+  const absl::Status shared = gandem::ShareBinaryFolder();
+  if (!shared.ok()) return gandem::End(shared);
   const gandem::Command command =
       gandem::ParseCommandLine(argc, argv, std::cout, std::cerr);
   return std::visit([](const auto& chosen) { return gandem::Run(chosen); },

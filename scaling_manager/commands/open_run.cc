@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <cstdlib>
 #include <filesystem>
+#include <functional>
+#include <optional>
 #include <system_error>
 #include <utility>
 
@@ -11,19 +13,22 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/checkpoint/initial_state.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/files/file.h"
-#include "common/files/printable.h"
 #include "common/files/text_proto.h"
 #include "common/files/utf8.h"
+#include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/status.h"
 #include "pipeline/interruptible_reads.h"
-#include "pipeline/sources/image_sources.h"
 #include "scaling_manager/commands/config_differences.h"
+#include "scaling_manager/commands/load_recipe.h"
 #include "scaling_manager/commands/run_dataset.h"
 #include "scaling_manager/coordinator/run_files.h"
+#include "scaling_manager/launch/own_networks.h"
+#include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
 namespace {
@@ -39,6 +44,17 @@ absl::Status CheckFlags(const TrainOptions& options) {
   if (options.evaluate_every == 0 &&
       (!options.evaluate_cores.empty() || !options.evaluate_args.empty())) {
     faults.Add("--evaluate_cores and --evaluate_args need --evaluate_every N");
+  }
+  if (options.plan.auto_replan &&
+      (options.external || !options.evaluate_cores.empty())) {
+    faults.Add(
+        "--auto_replan starts all workers again, on other cores: not with "
+        "--external and --evaluate_cores; --replan only says what it would do");
+  }
+  if (!options.plan.plan.empty() && options.colocated) {
+    faults.Add(
+        "--colocated and --plan exclude each other: the plan says whether both "
+        "roles share a process");
   }
   return faults.ToStatus();
 }
@@ -81,46 +97,8 @@ absl::StatusOr<std::vector<int>> EvaluateCores(const TrainOptions& options) {
   return cores;
 }
 
-// What --data sets: the source alone names images then. A recipe that tells its
-// networks classes gets as many as the labels are.
-absl::StatusOr<std::vector<std::string>> DataSets(const std::string& recipe,
-                                                  const TrainOptions& options) {
-  std::vector<std::string> sets;
-  if (options.data.empty()) return sets;
-  if (!IsValidUtf8(options.data)) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--data '", PrintableText(options.data),
-        "' is not UTF-8, as the text of a config has to be: rename it, or name "
-        "a link to it"));
-  }
-  for (const char* const field : {"idx_images", "idx_labels", "idx_inputs"}) {
-    sets.push_back(absl::StrCat("data.", field, "=\"\""));
-  }
-  sets.push_back(absl::StrCat("data.source=\"",
-                              absl::Utf8SafeCEscape(options.data), "\""));
-  RunConfig config;
-  ParseTextProto(recipe, options.recipe, config).IgnoreError();  // said later
-  if (config.data().num_classes() == 0) return sets;
-  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(options.data), "--data"));
-  const auto source = OpenSource(options.data);
-  if (!source.ok()) return Annotate(source.status(), "--data");
-  const int64_t num_classes = NumClasses(**source);
-  if (num_classes > 0) {
-    sets.push_back(absl::StrCat("data.num_classes=", num_classes));
-  }
-  return sets;
-}
-
-absl::StatusOr<RunConfig> ParseWithSets(const std::string& recipe,
-                                        const TrainOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets,
-                          DataSets(recipe, options));
-  sets.insert(sets.end(), options.sets.begin(), options.sets.end());
-  return ParseRunConfig(recipe, options.recipe, sets);
-}
-
-// With --external the workers' machines may have a dataset that this one has
-// not: then all that is looked up in it must be given.
+// The workers' machines may have a dataset that this one has not: then all that
+// is looked up in it must be given.
 absl::Status CheckUnseen(const DataConfig& data) {
   if (!data.exclude().empty() && data.exclude_sha256().empty()) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -137,20 +115,53 @@ absl::Status CheckUnseen(const DataConfig& data) {
       "data.resize, which are looked up in it otherwise"));
 }
 
+// What the run is to be, before --data and --set.
+struct GivenRecipe {
+  std::string text;
+  TrainOptions options;  // with its name in messages, and colocated
+  std::optional<Plan> plan;
+};
+
+absl::StatusOr<GivenRecipe> FindRecipe(const TrainOptions& options) {
+  GANDEM_ASSIGN_OR_RETURN(std::optional<Plan> plan,
+                          PlanToFollow(options.plan, options.run_dir));
+  GivenRecipe given = {.text = "", .options = options, .plan = std::move(plan)};
+  if (!given.plan.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(given.text,
+                            ReadFile(options.recipe, kMaxTextProtoBytes));
+    return given;
+  }
+  const Candidate& chosen = given.plan->candidates(0);
+  given.text = EffectiveConfigText(chosen.config());
+  given.options.colocated = IsColocated(chosen);
+  given.options.recipe = absl::StrCat("plan '", chosen.name(), "'");
+  if (options.plan.is_auto()) {
+    // What was set when it was planned is in it.
+    std::erase_if(given.options.sets, std::not_fn(IsNoneOfThePlan));
+    given.options.data = "";
+  }
+  return given;
+}
+
 struct LoadedConfig {
+  RunConfig given;   // what nobody gave is not set
   RunConfig config;  // the effective one
   std::string data;  // a line on a data.source; empty: there is none
 };
 
 absl::StatusOr<LoadedConfig> LoadConfig(const std::string& recipe,
                                         const TrainOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseWithSets(recipe, options));
+  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseRecipe({.text = recipe,
+                                                        .name = options.recipe,
+                                                        .data = options.data,
+                                                        .sets = options.sets}));
   absl::StatusOr<std::string> data = LookAtSource(*given.mutable_data());
-  if (options.external && absl::IsNotFound(data.status())) {
+  if (options.elsewhere() && absl::IsNotFound(data.status())) {
     GANDEM_RETURN_IF_ERROR(CheckUnseen(given.data()));
     data = "";
   }
   GANDEM_RETURN_IF_ERROR(data);
+  GANDEM_RETURN_IF_ERROR(Annotate(KnowOwnNetworks(given), options.recipe));
   // Networks may not be for the channels that were found.
   GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(given), options.recipe));
   RunConfig config = EffectiveConfig(given);
@@ -161,7 +172,9 @@ absl::StatusOr<LoadedConfig> LoadConfig(const std::string& recipe,
         "generator.workers=1 and discriminator.workers=1");
   }
   MakePathsAbsolute(*config.mutable_data());
-  return LoadedConfig{.config = std::move(config), .data = *std::move(data)};
+  return LoadedConfig{.given = std::move(given),
+                      .config = std::move(config),
+                      .data = *std::move(data)};
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
@@ -174,8 +187,9 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
 
 // What a run writes into must be folders, before hours of training find out.
 absl::Status CheckRunFolders(const std::string& run_dir) {
-  for (const char* const name : {"checkpoints", "samples", "logs", "state",
-                                 "tensorboard", "trace", "evaluation"}) {
+  for (const char* const name :
+       {"checkpoints", "samples", "logs", "state", "init", "tensorboard",
+        "trace", "evaluation"}) {
     const std::string path = absl::StrCat(run_dir, "/", name);
     std::error_code error;
     const auto status = std::filesystem::status(path, error);
@@ -189,15 +203,14 @@ absl::Status CheckRunFolders(const std::string& run_dir) {
   return absl::OkStatus();
 }
 
-// With --external the workers' machines may have a dataset that this one has
-// not.
+// The workers' machines may have a dataset that this one has not.
 absl::Status CheckData(const DataConfig& data, bool external) {
   const absl::Status checked = CheckDataset(data);
   if (external && absl::IsNotFound(checked)) return absl::OkStatus();
   return checked;
 }
 
-// What is in the dataset, when the run begins or does not know it yet.
+// When the run begins or does not know it yet.
 absl::Status KnowDataset(const std::string& run_dir, const DataConfig& data,
                          bool begins) {
   if (!begins && HasDatasetRecord(run_dir)) return absl::OkStatus();
@@ -217,7 +230,8 @@ absl::Status CheckRounds(const FoundCheckpoint& newest,
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
-                                        const RunConfig& config) {
+                                        const RunConfig& config,
+                                        bool accept_changed_code) {
   if (newest.path.empty()) return "";
   GANDEM_RETURN_IF_ERROR(CheckRounds(newest, config));
   const std::string path = newest.path + "/config.textproto";
@@ -229,10 +243,15 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   DataConfig& old_data = *old_config.mutable_data();
   MakePathsAbsolute(old_data);
   GANDEM_RETURN_IF_ERROR(TakeMovedDataset(run_dir, config.data(), old_data));
+  TakeMovedCode(config, accept_changed_code, old_config);
   const std::vector<std::string> differences =
       ConfigDifferences(old_config, config);
   if (differences.empty()) return WorkersDifference(old_config, config);
-  const std::string hint = DecayHint(old_config, config);
+  const std::string hint = CodeHasChanged(old_config, config)
+                               ? "the file of a network has been changed; "
+                                 "--accept_changed_code goes "
+                                 "on with it as it is now"
+                               : DecayHint(old_config, config);
   return absl::FailedPreconditionError(absl::StrCat(
       "'", run_dir, "' holds a run of another config (checkpoint of ",
       newest.step,
@@ -271,6 +290,7 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .rounds = config.rounds(),
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
+      .starts_elsewhere = !options.start_by.empty(),
       .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
                  !options.colocated,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
@@ -286,17 +306,61 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .evaluate_every = options.evaluate_every};
 }
 
-absl::StatusOr<RunSetup> Prepare(const TrainOptions& options) {
-  GANDEM_RETURN_IF_ERROR(CheckFlags(options));
-  GANDEM_RETURN_IF_ERROR(CheckUtf8(options.run_dir));
+// Cores that the training may use.
+int TrainingCores(const std::vector<int>& evaluate_cores) {
+  return static_cast<int>(CoresWithout(AllowedCores(), evaluate_cores).size());
+}
+
+// Plans now if that was asked for, and says what a plan is or would be.
+absl::Status FollowPlan(const std::string& run_dir, bool begins, int cores,
+                        const ProfileMaker& measure, GivenRecipe& given,
+                        LoadedConfig& loaded,
+                        std::vector<std::string>& notices) {
+  TrainOptions& options = given.options;
+  if (options.plan.is_auto() && !given.plan.has_value()) {
+    if (!begins) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          "'", run_dir, "' holds a run that was begun without a plan: leave ",
+          "--plan AUTO out, or choose another --run_dir"));
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        given.plan,
+        PlanNow(loaded.given, options.plan.machines, run_dir, measure));
+    loaded.config = EffectiveConfig(given.plan->candidates(0).config());
+    MakePathsAbsolute(*loaded.config.mutable_data());
+    options.colocated = IsColocated(given.plan->candidates(0));
+  }
+  if (!given.plan.has_value()) {
+    std::string hint =
+        begins && !options.elsewhere()
+            ? BetterPlanHint(options.recipe, loaded.config, options.colocated)
+            : "";
+    if (!hint.empty()) notices.push_back(std::move(hint));
+    return absl::OkStatus();
+  }
+  GANDEM_RETURN_IF_ERROR(
+      CheckMachineHas(*given.plan, cores, options.elsewhere()));
+  for (std::string& line : PlanNotices(*given.plan)) {
+    notices.push_back(std::move(line));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
+                                 const ProfileMaker& measure) {
+  GANDEM_RETURN_IF_ERROR(CheckFlags(as_given));
+  GANDEM_RETURN_IF_ERROR(CheckUtf8(as_given.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::vector<int> evaluate_cores,
-                          EvaluateCores(options));
-  GANDEM_ASSIGN_OR_RETURN(const std::string recipe,
-                          ReadFile(options.recipe, kMaxTextProtoBytes));
-  GANDEM_ASSIGN_OR_RETURN(const LoadedConfig loaded,
-                          LoadConfig(recipe, options));
+                          EvaluateCores(as_given));
+  GANDEM_ASSIGN_OR_RETURN(GivenRecipe given, FindRecipe(as_given));
+  const TrainOptions& options = given.options;
+  GANDEM_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(given.text, options));
   const RunConfig& config = loaded.config;
-  GANDEM_RETURN_IF_ERROR(CheckData(config.data(), options.external));
+  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
+  GANDEM_ASSIGN_OR_RETURN(
+      WorkerProgram program,
+      FindWorkerProgram(config, std::move(binaries), options.python));
+  GANDEM_RETURN_IF_ERROR(CheckData(config.data(), options.elsewhere()));
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(std::string run_dir, AbsolutePath(options.run_dir));
   GANDEM_RETURN_IF_ERROR(CheckUtf8(run_dir));
@@ -304,13 +368,20 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& options) {
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, RunLock::Take(run_dir));
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(run_dir));
-  std::vector<std::string> notices = SetNotices(recipe, options);
+  std::vector<std::string> notices = SetNotices(given.text, options);
   if (!loaded.data.empty()) notices.insert(notices.begin(), loaded.data);
-  GANDEM_ASSIGN_OR_RETURN(std::string resume,
-                          CheckResume(run_dir, newest, config));
+  const bool begins = newest.path.empty();
+  GANDEM_RETURN_IF_ERROR(FollowPlan(run_dir, begins,
+                                    TrainingCores(evaluate_cores), measure,
+                                    given, loaded, notices));
+  GANDEM_ASSIGN_OR_RETURN(
+      std::string resume,
+      CheckResume(run_dir, newest, config, options.accept_changed_code));
   if (!resume.empty()) notices.push_back(std::move(resume));
-  GANDEM_RETURN_IF_ERROR(
-      KnowDataset(run_dir, config.data(), /*begins=*/newest.path.empty()));
+  GANDEM_RETURN_IF_ERROR(KnowDataset(run_dir, config.data(), begins));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> initial,
+                          TakeInitialStates(run_dir, as_given.init, begins));
+  notices.insert(notices.end(), initial.begin(), initial.end());
   Coordinator::Options coordinator =
       CoordinatorOptions(run_dir, config, options);
   std::map<WorkerKey, int> threads = ThreadsOf(config, options.colocated);
@@ -319,21 +390,30 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& options) {
   }
   GANDEM_RETURN_IF_ERROR(
       WriteFileDurably(run_dir + "/config.textproto", coordinator.config_text));
+  if (given.plan.has_value()) {
+    // With --set and --data.
+    *given.plan->mutable_candidates(0)->mutable_config() = config;
+    GANDEM_RETURN_IF_ERROR(KeepPlan(run_dir, *given.plan));
+  }
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/logs"));
   return RunSetup{.lock = std::move(lock),
                   .run_dir = std::move(run_dir),
+                  .program = std::move(program),
                   .coordinator = std::move(coordinator),
                   .threads = std::move(threads),
                   .images_per_round = StepBatch(config.generator()),
                   .evaluate_cores = std::move(evaluate_cores),
+                  .plan = std::move(given.plan),
+                  .lag = options.colocated ? 0 : config.schedule().lag(),
                   .notices = std::move(notices)};
 }
 
 }  // namespace
 
-absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options) {
+absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
+                                    const ProfileMaker& measure) {
   const InterruptibleReads reads;
-  absl::StatusOr<RunSetup> setup = Prepare(options);
+  absl::StatusOr<RunSetup> setup = Prepare(options, measure);
   GANDEM_RETURN_IF_ERROR(reads.Explain(setup.status()));
   return setup;
 }

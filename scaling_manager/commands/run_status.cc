@@ -13,6 +13,7 @@
 #include "common/control/worker_position.h"
 #include "common/files/file.h"
 #include "common/files/rotation.h"
+#include "common/results/round_history.h"
 #include "common/status.h"
 #include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/run_credentials.h"
@@ -24,7 +25,6 @@
 #include "scaling_manager/views/fleet_speeds.h"
 #include "scaling_manager/views/leading_ranks.h"
 #include "scaling_manager/views/progress.h"
-#include "scaling_manager/views/round_history.h"
 
 namespace gandem {
 namespace {
@@ -65,7 +65,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
   double seconds = 0;
   for (const absl::string_view line : absl::StrSplit(text, '\n')) {
     // The first line of the tail may be cut.
-    const std::optional<RoundMetrics> metrics = ParseMetrics(line);
+    const std::optional<RoundMetrics> metrics = ParseRoundMetrics(line);
     if (!metrics.has_value()) continue;
     newest[{metrics->role(), metrics->rank()}] = *metrics;
     fleets.Add(*metrics);
@@ -92,13 +92,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
 }
 
 absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
-  const std::string config_path = run_dir + "/config.textproto";
-  if (!PathExists(config_path)) {
-    return absl::NotFoundError(absl::StrCat(
-        "'", run_dir, "' holds no run (there is no config.textproto)"));
-  }
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
-                          LoadRunConfig(config_path, {}));
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
   GANDEM_ASSIGN_OR_RETURN(const RunCounters counters, ReadRunCounters(run_dir));
   GANDEM_ASSIGN_OR_RETURN(const FoundCheckpoint newest,
                           FindCheckpoint(run_dir));
@@ -191,6 +185,10 @@ std::string RunStatusText(const std::string& run_dir,
   text += "\n";
   for (const WorkerStatus& worker : status.workers()) {
     absl::StrAppend(&text, WorkerText(worker), "\n");
+  }
+  if (!status.metrics_address().empty()) {
+    absl::StrAppend(&text, "  metrics: http://", status.metrics_address(),
+                    "/metrics\n");
   }
   absl::StrAppend(&text, FleetTable(status), DataLine(status));
   if (!status.detail().empty()) {

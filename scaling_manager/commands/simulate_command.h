@@ -11,7 +11,7 @@
 
 #include "absl/status/status.h"
 #include "pipeline/control/comparison.h"
-#include "scaling_manager/commands/command_line.h"
+#include "scaling_manager/command_line/command_line.h"
 
 namespace gandem {
 

@@ -12,7 +12,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/strings/str_replace.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
@@ -34,9 +33,16 @@
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/launch/core_plan.h"
 #include "scaling_manager/launch/launcher.h"
+#include "scaling_manager/monitoring/metrics_endpoint.h"
+#include "scaling_manager/planner_commands/planned_run.h"
+#include "scaling_manager/planner_commands/replan_watch.h"
+#include "scaling_manager/planner_commands/replanned_run.h"
+#include "scaling_manager/profiler/profile_command.h"
 #include "scaling_manager/views/console.h"
 #include "scaling_manager/views/metrics_writer.h"
+#include "scaling_manager/views/new_records.h"
 #include "scaling_manager/views/progress.h"
+#include "scaling_manager/views/role_overlap.h"
 
 namespace gandem {
 namespace {
@@ -46,8 +52,6 @@ constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
 // SIGTERM; less if control.grace_seconds is less.
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
-constexpr absl::Duration kMendInterval = absl::Seconds(2);
-constexpr absl::Duration kMendErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
 
 std::string LogPath(const std::string& run_dir) {
@@ -56,16 +60,28 @@ std::string LogPath(const std::string& run_dir) {
 
 class TrainCommand {
  public:
-  TrainCommand(const TrainOptions& options, RunSetup setup, int out)
+  // `replan`: null without --replan.
+  TrainCommand(const TrainOptions& options, RunSetup setup, ReplanWatch* replan,
+               int out)
       : options_(options),
         setup_(std::move(setup)),
+        replan_(replan),
         console_(out, isatty(out) != 0, LogPath(setup_.run_dir)),
         progress_(setup_.images_per_round) {}
 
   absl::StatusOr<int> Run();
+  // What the run is to go on by at once; none: it is over, or stopped.
+  std::optional<Candidate> next() const { return next_; }
 
  private:
   absl::Status Start();
+  // The user has not asked to stop as well.
+  bool GoesOn() {
+    if (!wishes_.stop_reason().empty()) next_.reset();
+    return next_.has_value();
+  }
+  // At a new checkpoint: whether another shape would be faster.
+  void Replan(int64_t checkpoint_step);
   std::string TraceFolder() const {
     return options_.trace ? setup_.run_dir + "/trace" : "";
   }
@@ -79,16 +95,17 @@ class TrainCommand {
   // Empty: the operating system places them.
   WorkerCores PlaceWorkers();
   absl::Status StartWatcher(const std::string& binaries);
+  // With --metrics_listen.
+  absl::Status StartMonitoring();
+  // What `gandem status` is told.
+  StatusReply CompleteStatus(StatusReply reply) const;
   // Until the last checkpoint is judged; false: the user wants to leave.
   bool LetWatcherFinish();
   // Until the workers are gone; false: the user wants to leave at once.
   bool LetWorkersLeave(const RunOutcome& outcome);
   bool WaitUntilGone(absl::Duration time);
   bool Gone();
-  void ShowFailure(const Launcher::Failure& failure);
-  void ShowLogTail(const std::string& log_tail);
   void ShowMetricsError();
-  void MendWhatIsGone(absl::Time now);
   void SayWhatASecondCtrlCDoes();
   void Say(const std::string& line);
   void Say(const std::vector<std::string>& lines) {
@@ -97,20 +114,26 @@ class TrainCommand {
 
   const TrainOptions options_;
   RunSetup setup_;
+  ReplanWatch* const replan_;
+  std::optional<Candidate> next_;
+  int64_t judged_step_ = -1;  // the newest checkpoint that was there
+  OverlapWatch overlap_;
   Console console_;
   ProgressTracker progress_;
   UserWishes wishes_;
   absl::Time metrics_error_shown_ = absl::InfinitePast();
-  absl::Time next_mend_ = absl::InfinitePast();
   bool told_of_second_ = false;
   int64_t noted_epoch_ = 0;
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
+  NewRecords new_records_ ABSL_GUARDED_BY(mu_);
   // In order of construction; each uses those above it.
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Coordinator> coordinator_;
+  std::unique_ptr<MetricsEndpoint> monitoring_;  // or null
   std::optional<ControlService> service_;
   std::unique_ptr<ControlEndpoint> endpoint_;
+  std::optional<RunFolderMender> mender_;   // of endpoint_
   std::optional<Launcher> launcher_;        // not with --external
   std::optional<TrainingWatcher> watcher_;  // with --evaluate_every
   std::optional<SignalThread> signals_;
@@ -132,9 +155,31 @@ void TrainCommand::OnMetrics(const HeartbeatRequest& request) {
     }
   }
   for (const RoundMetrics& metrics : request.metrics()) {
+    {
+      absl::MutexLock lock(&mu_);
+      if (!new_records_.Note(metrics)) continue;
+    }
     metrics_->Add(metrics);
     progress_.AddMetrics(metrics);
+    overlap_.Add(metrics);
+    if (monitoring_ != nullptr) monitoring_->Add(metrics);
+    if (replan_ != nullptr) replan_->Add(metrics);
   }
+}
+
+void TrainCommand::Replan(int64_t checkpoint_step) {
+  if (replan_ == nullptr || next_.has_value()) return;
+  const bool is_first = judged_step_ < 0;
+  if (!is_first && checkpoint_step <= judged_step_) return;
+  judged_step_ = checkpoint_step;
+  // What a start finds is no news.
+  if (is_first) return;
+  const std::optional<ReplanWatch::Proposal> proposal = replan_->Check();
+  if (!proposal.has_value()) return;
+  Say(proposal->line);
+  if (!options_.plan.auto_replan || !wishes_.stop_reason().empty()) return;
+  next_ = proposal->candidate;
+  coordinator_->RequestStop("going on with " + ShapeOf(*next_));
 }
 
 absl::Status TrainCommand::Start() {
@@ -143,48 +188,78 @@ absl::Status TrainCommand::Start() {
       setup_.run_dir, options_.certificates, options_.insecure_network));
   GANDEM_RETURN_IF_ERROR(RemoveRunFailure(setup_.run_dir));
   GANDEM_ASSIGN_OR_RETURN(metrics_, MetricsWriter::Open(setup_.run_dir));
-  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
-  GANDEM_RETURN_IF_ERROR(StartWatcher(binaries));
+  GANDEM_RETURN_IF_ERROR(StartWatcher(setup_.program.binary_folder));
   GANDEM_ASSIGN_OR_RETURN(coordinator_,
                           Coordinator::Create(setup_.coordinator));
   if (coordinator_->outcome().has_value()) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(StartMonitoring());
   service_.emplace(
       coordinator_.get(),
       ControlService::Observer{
           .on_metrics = [this](const auto& request) { OnMetrics(request); },
           .complete_status =
               [this](StatusReply& reply) {
-                progress_.Complete(reply);
-                reply.set_refused_connections(NumRefusals());
+                reply = CompleteStatus(std::move(reply));
               }});
   GANDEM_ASSIGN_OR_RETURN(endpoint_,
                           ControlEndpoint::Open({.run_dir = setup_.run_dir,
                                                  .listen = options_.listen,
                                                  .external = options_.external},
                                                 &*service_));
+  mender_.emplace(setup_.run_dir, &setup_.lock, endpoint_.get());
   if (!options_.external) {
-    launcher_.emplace(Launcher::Options{.binary_folder = std::move(binaries),
+    launcher_.emplace(Launcher::Options{.program = setup_.program,
                                         .run_dir = setup_.run_dir,
                                         .control_address = endpoint_->address(),
                                         .credential_flags = CredentialFlags(),
                                         .trace_folder = TraceFolder(),
-                                        .cores = PlaceWorkers()},
+                                        .log_format = options_.log_format,
+                                        .cores = PlaceWorkers(),
+                                        .start_by = options_.start_by},
                       coordinator_.get());
     return absl::OkStatus();
   }
   Say("start the workers, or let them come back:");
   const StatusReply status = coordinator_->Status();
   for (const WorkerStatus& worker : status.workers()) {
-    Say(absl::StrCat("  ", binaries, "/", WorkerBinary(worker.role()),
-                     " --control ", endpoint_->address(), " --rank ",
-                     worker.rank(), " ", absl::StrJoin(CredentialFlags(), " "),
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> command,
+                            WorkerCommand(setup_.program, worker.role()));
+    Say(absl::StrCat("  ", absl::StrJoin(command, " "), " --control ",
+                     endpoint_->address(), " --rank ", worker.rank(), " ",
+                     absl::StrJoin(CredentialFlags(), " "),
                      options_.trace ? " --trace " : "", TraceFolder()));
   }
   return absl::OkStatus();
 }
 
+StatusReply TrainCommand::CompleteStatus(StatusReply reply) const {
+  progress_.Complete(reply);
+  reply.set_refused_connections(NumRefusals());
+  if (monitoring_ != nullptr) {
+    reply.set_metrics_address(monitoring_->address());
+  }
+  return reply;
+}
+
+absl::Status TrainCommand::StartMonitoring() {
+  if (options_.metrics_listen.empty()) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      monitoring_,
+      MetricsEndpoint::Start({.listen = options_.metrics_listen,
+                              .run_dir = setup_.run_dir,
+                              .status = [this] {
+                                return CompleteStatus(coordinator_->Status());
+                              }}));
+  Say(absl::StrCat("Prometheus reads this run at http://",
+                   monitoring_->address(), "/metrics"));
+  return absl::OkStatus();
+}
+
 WorkerCores TrainCommand::PlaceWorkers() {
-  if (!options_.bind_cores || setup_.threads.size() < 2) return {};
+  if (!options_.bind_cores || options_.elsewhere() ||
+      setup_.threads.size() < 2) {
+    return {};
+  }
   const auto cores = PlanCores(ReadMachine(AllowedCores()), setup_.threads);
   if (!cores.ok()) {
     Say(absl::StrCat("workers are not bound to cores: ",
@@ -223,20 +298,6 @@ bool TrainCommand::LetWatcherFinish() {
   return true;
 }
 
-void TrainCommand::ShowFailure(const Launcher::Failure& failure) {
-  Say(absl::StrCat(ToString(failure.key), " ", failure.end.description,
-                   "; its log is ", failure.log_path,
-                   failure.log_tail.empty() ? "" : " and ends with"));
-  if (!failure.log_tail.empty()) ShowLogTail(failure.log_tail);
-  if (!failure.advice.empty()) Say(failure.advice);
-}
-
-void TrainCommand::ShowLogTail(const std::string& log_tail) {
-  std::string tail = log_tail;
-  if (tail.back() == '\n') tail.pop_back();
-  Say(absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
-}
-
 void TrainCommand::ShowMetricsError() {
   const absl::Status error = metrics_->TakeError();
   const absl::Time now = MonotonicNow();
@@ -266,45 +327,23 @@ void TrainCommand::Turn() {
   if (launcher_.has_value()) failures = launcher_->Poll();
   const std::string stop_reason = wishes_.stop_reason();
   if (!stop_reason.empty()) coordinator_->RequestStop(stop_reason);
-  for (const Launcher::Failure& failure : failures) ShowFailure(failure);
+  for (const Launcher::Failure& failure : failures) Say(ToLines(failure));
   Say(coordinator_->Tick());
   SayWhatASecondCtrlCDoes();
   if (watcher_.has_value()) Say(watcher_->Poll());
   ShowMetricsError();
   StatusReply status = coordinator_->Status();
   const absl::Time now = MonotonicNow();
-  MendWhatIsGone(now);
+  if (endpoint_ != nullptr) Say(mender_->Tend(now));
   progress_.Observe(now, status.run_epoch(), status.completed_rounds());
   NoteWorkers(status);
+  if (status.state() == StatusReply::RUNNING) {
+    Replan(status.last_checkpoint_step());
+  }
   const bool is_over = coordinator_->outcome().has_value();
   if (!is_over) console_.ShowProgress(progress_.View(std::move(status)), now);
   console_.Flush();
   wishes_.Wait(now + kLoopInterval);
-}
-
-// Others clean /tmp, or remove state/ by mistake.
-void TrainCommand::MendWhatIsGone(absl::Time now) {
-  if (now < next_mend_ || endpoint_ == nullptr) return;
-  next_mend_ = now + kMendInterval;
-  if (!PathExists(setup_.run_dir)) return;
-  const absl::Status lock = setup_.lock.Mend();
-  // Somebody who is about to be refused holds it for a moment.
-  const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
-  const absl::StatusOr<bool> token = MendToken(setup_.run_dir);
-  const absl::StatusOr<bool> mended =
-      token.ok() ? endpoint_->Mend() : token.status();
-  if (mended.ok() && (*mended || *token)) {
-    Say(absl::StrCat("somebody has removed the socket or ", setup_.run_dir,
-                     "/state: listening at ", endpoint_->address(), " again"));
-  }
-  if (mended.ok() && lock_is_well) return;
-  next_mend_ = now + kMendErrorInterval;
-  Say(absl::StrCat(
-      "somebody has removed the socket or ", setup_.run_dir,
-      "/state, and it cannot be made again: ",
-      mended.ok() ? lock.message() : mended.status().message(),
-      "; the training goes on, but workers and `gandem status` may not find ",
-      "it"));
 }
 
 void TrainCommand::SayWhatASecondCtrlCDoes() {
@@ -357,10 +396,14 @@ absl::StatusOr<int> TrainCommand::Run() {
   if (endpoint_ != nullptr && !LetWorkersLeave(outcome)) return kExitAtOnce;
   // A `gandem train` that was killed may have left nothing but its sockets.
   if (endpoint_ == nullptr) SocketFolder::RemoveAbandoned();
+  const std::string serial = overlap_.Warning(setup_.lag);
+  if (!serial.empty()) Say("warning: " + serial);
   if (outcome.exit_code == kExitOk && LetWatcherFinish()) {
     Say(progress_.Doubts());
     Say(absl::StrCat("see ", setup_.run_dir, "/samples and tensorboard ",
                      "--logdir ", setup_.run_dir, "/tensorboard"));
+  } else if (outcome.exit_code == kExitResumable && GoesOn()) {
+    Say("going on in the new shape");
   } else if (outcome.exit_code == kExitResumable) {
     Say("the same command goes on from there");
   }
@@ -369,16 +412,48 @@ absl::StatusOr<int> TrainCommand::Run() {
 
 }  // namespace
 
-absl::StatusOr<int> RunTrain(const TrainOptions& options, int out) {
-  GANDEM_ASSIGN_OR_RETURN(RunSetup setup, PrepareRun(options));
-  // Before threads start; the workers inherit it.
-  if (!setup.evaluate_cores.empty()) {
-    GANDEM_RETURN_IF_ERROR(
-        RunOnCores(CoresWithout(AllowedCores(), setup.evaluate_cores)));
+absl::StatusOr<int> RunTrain(const TrainOptions& given, int out) {
+  TrainOptions options = given;
+  std::optional<RunSetup> setup;
+  {
+    absl::StatusOr<RunSetup> prepared = PrepareRun(options, MeasureProfile);
+    GANDEM_RETURN_IF_ERROR(prepared);
+    setup.emplace(*std::move(prepared));
   }
-  GANDEM_RETURN_IF_ERROR(InitLogging(
-      {.role = "gandem", .file = LogPath(setup.run_dir), .to_stderr = false}));
-  return TrainCommand(options, std::move(setup), out).Run();
+  // Before threads start; the workers inherit it.
+  if (!setup->evaluate_cores.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores)));
+  }
+  GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
+                                      .format = options.log_format,
+                                      .file = LogPath(setup->run_dir),
+                                      .to_stderr = false}));
+  const bool replans = options.plan.replan || options.plan.auto_replan;
+  std::optional<ReplanWatch> replan =
+      replans ? WatchPlan(*setup->plan, setup->notices) : std::nullopt;
+  while (true) {
+    const std::string run_dir = setup->run_dir;
+    const std::optional<Plan> plan = setup->plan;
+    std::optional<Candidate> next;
+    {
+      // Its end gives the folder's lock back.
+      TrainCommand command(options, *std::move(setup),
+                           replan.has_value() ? &*replan : nullptr, out);
+      const absl::StatusOr<int> exit_code = command.Run();
+      next = command.next();
+      const bool goes_on = exit_code.ok() && *exit_code == kExitResumable &&
+                           next.has_value() && plan.has_value();
+      if (!goes_on) return exit_code;
+    }
+    GANDEM_RETURN_IF_ERROR(KeepNext(run_dir, *plan, *next));
+    replan->Enter(*next);
+    // By the plan that the run keeps now.
+    options.plan.plan = "AUTO";
+    absl::StatusOr<RunSetup> prepared = PrepareRun(options);
+    GANDEM_RETURN_IF_ERROR(prepared);
+    setup.emplace(*std::move(prepared));
+  }
 }
 
 }  // namespace gandem

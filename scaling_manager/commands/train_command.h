@@ -13,7 +13,7 @@
 #include <initializer_list>
 
 #include "absl/status/statusor.h"
-#include "scaling_manager/commands/command_line.h"
+#include "scaling_manager/command_line/command_line.h"
 
 namespace gandem {
 

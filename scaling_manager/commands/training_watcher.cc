@@ -11,6 +11,7 @@
 #include "absl/time/time.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
 
@@ -33,9 +34,11 @@ void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
 
 absl::Status TrainingWatcher::CheckArguments(const Options& options) {
   if (options.arguments.empty()) return absl::OkStatus();
-  std::vector<std::string> arguments = {
-      options.binary_folder + "/evaluation_job", "evaluate", options.run_dir,
-      "--check_arguments"};
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<std::string> arguments,
+      ProgramCommand(options.binary_folder, "evaluation_job"));
+  arguments.insert(arguments.end(),
+                   {"evaluate", options.run_dir, "--check_arguments"});
   AppendParts(options.arguments, arguments);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
   const std::string log = options.run_dir + "/logs/evaluate_args.log";

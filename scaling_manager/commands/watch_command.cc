@@ -9,10 +9,8 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
-#include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
 #include "common/process/binary_folder.h"
@@ -21,6 +19,7 @@
 #include "common/status.h"
 #include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/coordinator/evaluation_snapshots.h"
+#include "scaling_manager/coordinator/run_files.h"
 
 namespace gandem {
 namespace {
@@ -46,10 +45,10 @@ std::string TableLine(const std::string& round, const MetricCard& card,
 
 class WatchCommand {
  public:
-  WatchCommand(const WatchOptions& options, std::string binary, int64_t rounds,
-               FILE* out)
+  WatchCommand(const WatchOptions& options, std::vector<std::string> program,
+               int64_t rounds, FILE* out)
       : options_(options),
-        binary_(std::move(binary)),
+        program_(std::move(program)),
         log_(options.run_dir + "/logs/evaluation.log"),
         snapshots_(options.run_dir, options.every, rounds),
         out_(out) {}
@@ -69,7 +68,7 @@ class WatchCommand {
   }
 
   const WatchOptions options_;
-  const std::string binary_;
+  const std::vector<std::string> program_;  // evaluation_job
   const std::string log_;
   EvaluationSnapshots snapshots_;
   FILE* const out_;
@@ -78,8 +77,8 @@ class WatchCommand {
 };
 
 absl::Status WatchCommand::Start(int64_t step) {
-  std::vector<std::string> arguments = {binary_, "evaluate",
-                                        snapshots_.PathOf(step)};
+  std::vector<std::string> arguments = program_;
+  arguments.insert(arguments.end(), {"evaluate", snapshots_.PathOf(step)});
   arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
                    options_.evaluate_arguments.end());
   auto child = ChildProcess::Start(
@@ -90,11 +89,7 @@ absl::Status WatchCommand::Start(int64_t step) {
 }
 
 absl::Status WatchCommand::ShowCard(int64_t step) {
-  // The last line that the job has written: "card: PATH".
-  std::string path = child_->LogTail(1);
-  path =
-      std::string(absl::StripSuffix(absl::StripPrefix(path, "card: "), "\n"));
-  const auto card = ReadMetricCard(path);
+  const auto card = ReadMetricCard(CardPathOf(child_->LogTail(1)));
   if (!card.ok()) {
     return Annotate(card.status(), absl::StrCat("the card of step ", step,
                                                 " (see ", log_, ")"));
@@ -152,16 +147,12 @@ absl::Status WatchCommand::Run() {
 }  // namespace
 
 absl::Status RunWatch(const WatchOptions& options, FILE* out) {
-  const std::string config_path = options.run_dir + "/config.textproto";
-  if (!PathExists(config_path)) {
-    return absl::NotFoundError(absl::StrCat(
-        options.run_dir, ": not the folder of a run: expected ", config_path));
-  }
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
-                          LoadRunConfig(config_path, {}));
+                          ReadRunConfig(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
-  return WatchCommand(options, folder + "/evaluation_job", config.rounds(), out)
-      .Run();
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> program,
+                          ProgramCommand(folder, "evaluation_job"));
+  return WatchCommand(options, std::move(program), config.rounds(), out).Run();
 }
 
 }  // namespace gandem

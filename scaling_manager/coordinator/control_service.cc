@@ -69,6 +69,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(
     RpcServer::Options options, ControlService* service) {
   options.memory_bytes = kMemoryBytes;
   options.connections = service->connections();
+  options.offers_health = true;
   return RpcServer::Start(options, [service](grpc::ServerBuilder& builder) {
     builder.SetMaxReceiveMessageSize(kMaxControlRequestBytes);
     builder.AddChannelArgument(GRPC_ARG_MAX_CONCURRENT_STREAMS,

@@ -86,7 +86,8 @@ absl::Status Coordinator::CheckCaller(const Place& place,
         absl::StrCat("this run starts its own workers, and ",
                      ToString(place.key), " is not running"));
   }
-  if (!options_.external && place.pid != request.pid()) {
+  if (!options_.external && !options_.starts_elsewhere &&
+      place.pid != request.pid()) {
     AddRefusal(absl::StrCat("process ", request.pid(), " on ", request.host(),
                             " wants to be ", ToString(place.key),
                             ", which is process ", place.pid));
@@ -330,6 +331,7 @@ WorkerStatus Coordinator::Describe(const Place& place) const {
   status.set_host(place.host);
   status.set_pid(place.pid != 0 ? place.pid : place.reported_pid);
   *status.mutable_last() = place.last_metrics;
+  status.set_resident_bytes(place.progress.resident_bytes());
   if (place.incarnation != 0) {
     status.set_silent_seconds(
         absl::ToDoubleSeconds(options_.clock->Now() - place.last_seen));
@@ -366,6 +368,7 @@ StatusReply Coordinator::Status() {
   reply.set_rounds(options_.rounds);
   reply.set_last_checkpoint_step(committed_step);
   reply.set_restarts(restarts_.total());
+  reply.set_rollbacks(counters_.rollbacks());
   reply.set_first_round(first_round_);
   int64_t completed = options_.rounds;
   for (const Place& place : members_.places()) {

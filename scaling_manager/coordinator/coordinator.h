@@ -44,6 +44,7 @@
 #include "common/checkpoint/checkpoint_pruner.h"
 #include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
+#include "common/config/worker_key.h"
 #include "common/process/exit_code.h"
 #include "common/security/refusals.h"
 #include "common/version.h"
@@ -55,7 +56,6 @@
 #include "scaling_manager/coordinator/progress_watch.h"
 #include "scaling_manager/coordinator/restart_budget.h"
 #include "scaling_manager/coordinator/stopping.h"
-#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 
@@ -75,6 +75,9 @@ class Coordinator {
     std::vector<WorkerKey> workers = {};  // required
     // Workers come by themselves; without it the launcher's are the only ones.
     bool external = false;
+    // The launcher's processes only start workers, on other hosts: the pid that
+    // a worker reports is none that the launcher knows.
+    bool starts_elsewhere = false;
     // BOUNDED: a fleet goes on without a worker that dies.
     bool elastic = false;
     absl::Duration heartbeat_timeout = absl::Seconds(60);

@@ -20,9 +20,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/config/worker_key.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 

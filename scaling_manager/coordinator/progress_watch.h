@@ -18,8 +18,8 @@
 #include <string>
 
 #include "absl/time/time.h"
+#include "common/config/worker_key.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 

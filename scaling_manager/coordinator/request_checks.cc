@@ -2,6 +2,7 @@
 #include "scaling_manager/coordinator/request_checks.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -47,6 +48,7 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
   faults.CheckRange("completed_rounds", request.completed_rounds(), 0,
                     std::min(request.started_round(), rounds - 1) + 1);
   CheckPosition(request.position(), rounds, faults);
+  faults.CheckRange("resident_bytes", request.resident_bytes(), 0, INT64_MAX);
   return faults.ToStatus();
 }
 

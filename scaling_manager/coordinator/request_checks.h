@@ -11,8 +11,8 @@
 #include <cstddef>
 
 #include "absl/status/status.h"
+#include "common/config/worker_key.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 

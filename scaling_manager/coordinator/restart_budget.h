@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "absl/time/time.h"
-#include "scaling_manager/coordinator/worker_key.h"
+#include "common/config/worker_key.h"
 
 namespace gandem {
 

@@ -4,6 +4,7 @@
 #include <google/protobuf/text_format.h>
 
 #include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/text_proto.h"
@@ -31,6 +32,16 @@ absl::Status WriteStateFile(const std::string& run_dir, const char* name,
 }
 
 }  // namespace
+
+absl::StatusOr<RunConfig> ReadRunConfig(const std::string& run_dir) {
+  const std::string path = run_dir + "/config.textproto";
+  if (!PathExists(path)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir, "' holds no run (there is no config.textproto); `gandem ",
+        "train RECIPE --run_dir ", run_dir, "` makes one"));
+  }
+  return LoadRunConfig(path, {});
+}
 
 absl::StatusOr<RunCounters> ReadRunCounters(const std::string& run_dir) {
   const std::string path = run_dir + kCountersFile;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a run knows of itself between two starts: its counters, its workers and
-// its failure, in run_dir/state/, and its newest checkpoint.
+// What a run knows of itself between two starts: its recipe, its counters, its
+// workers and its failure, in run_dir/state/, and its newest checkpoint.
 //
 // Owner: `gandem train` writes, other commands read. Thread safety: one thread
 // at a time.
@@ -14,9 +14,15 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "proto/checkpoint.pb.h"
+#include "proto/config.pb.h"
 #include "proto/control.pb.h"
 
 namespace gandem {
+
+// The effective recipe, in config.textproto.
+//   NOT_FOUND         there is none: not the folder of a run.
+//   INVALID_ARGUMENT  it is no recipe.
+absl::StatusOr<RunConfig> ReadRunConfig(const std::string& run_dir);
 
 // The run epoch, and who has which incarnation, in counters.textproto. A number
 // is on disk before anybody hears of it, so that no later process can give an

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "scaling_manager/coordinator/worker_key.h"
+#include "common/config/worker_key.h"
 
 namespace gandem {
 

@@ -9,11 +9,13 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_replace.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
 #include "common/status.h"
 
@@ -57,21 +59,32 @@ std::string AdviceOn(WorkerKey key, const ProcessEnd& end) {
 
 }  // namespace
 
-std::string WorkerBinary(Role role) {
-  return absl::StrCat(RoleName(role), "_worker");
+absl::StatusOr<std::vector<std::string>> Launcher::CommandOf(WorkerKey key) {
+  std::vector<std::string> arguments;
+  if (!options_.start_by.empty()) {
+    arguments = {options_.start_by, RoleName(key.role), absl::StrCat(key.rank),
+                 absl::StrCat(starts_[key]++)};
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> program,
+                          WorkerCommand(options_.program, key.role));
+  arguments.insert(arguments.end(), program.begin(), program.end());
+  arguments.insert(arguments.end(), {"--control", options_.control_address,
+                                     "--rank", absl::StrCat(key.rank)});
+  arguments.insert(arguments.end(), options_.credential_flags.begin(),
+                   options_.credential_flags.end());
+  if (options_.log_format != "text") {
+    arguments.insert(arguments.end(), {"--log_format", options_.log_format});
+  }
+  if (!options_.trace_folder.empty()) {
+    arguments.insert(arguments.end(), {"--trace", options_.trace_folder});
+  }
+  return arguments;
 }
 
 absl::Status Launcher::Start(WorkerKey key) {
   const std::string logs = absl::StrCat(options_.run_dir, "/logs");
   GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
-  std::vector<std::string> arguments = {
-      absl::StrCat(options_.binary_folder, "/", WorkerBinary(key.role)),
-      "--control", options_.control_address, "--rank", absl::StrCat(key.rank)};
-  arguments.insert(arguments.end(), options_.credential_flags.begin(),
-                   options_.credential_flags.end());
-  if (!options_.trace_folder.empty()) {
-    arguments.insert(arguments.end(), {"--trace", options_.trace_folder});
-  }
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> arguments, CommandOf(key));
   const auto cores = options_.cores.find(key);
   auto child = ChildProcess::Start(
       {.arguments = std::move(arguments),
@@ -103,6 +116,7 @@ std::vector<Launcher::Failure> Launcher::Poll() {
            killed_.contains(key) ? "" : AdviceOn(key, *end)});
     }
     killed_.erase(key);
+    kill_at_.erase(key);
     coordinator_->WorkerExited(key, end->exit_code, end->description);
     it = children_.erase(it);
   }
@@ -110,9 +124,9 @@ std::vector<Launcher::Failure> Launcher::Poll() {
   for (const WorkerKey key : wishes.kill) {
     const auto child = children_.find(key);
     if (child == children_.end()) continue;
-    killed_.insert(key);
-    child->second.Signal(SIGKILL);
+    End(key, child->second);
   }
+  KillLingering();
   for (const WorkerKey key : wishes.start) {
     const absl::Status status = Start(key);
     if (status.ok()) continue;
@@ -122,6 +136,25 @@ std::vector<Launcher::Failure> Launcher::Poll() {
   }
   TrimLogs();
   return failures;
+}
+
+void Launcher::End(WorkerKey key, ChildProcess& child) {
+  killed_.insert(key);
+  if (options_.start_by.empty()) {
+    child.Signal(SIGKILL);
+    return;
+  }
+  // SIGKILL would end the program and leave the worker.
+  child.Signal(SIGTERM);
+  kill_at_.emplace(key, MonotonicNow() + kEndElsewhereTime);
+}
+
+void Launcher::KillLingering() {
+  const absl::Time now = MonotonicNow();
+  for (const auto& [key, time] : kill_at_) {
+    const auto child = children_.find(key);
+    if (child != children_.end() && now >= time) child->second.Signal(SIGKILL);
+  }
 }
 
 void Launcher::TrimLogs() {
@@ -134,6 +167,19 @@ void Launcher::TrimLogs() {
 void Launcher::SignalAll(int signal) {
   signalled_ = true;
   for (auto& [key, child] : children_) child.Signal(signal);
+}
+
+std::vector<std::string> ToLines(const Launcher::Failure& failure) {
+  std::vector<std::string> lines = {absl::StrCat(
+      ToString(failure.key), " ", failure.end.description, "; its log is ",
+      failure.log_path, failure.log_tail.empty() ? "" : " and ends with")};
+  if (!failure.log_tail.empty()) {
+    const absl::string_view tail = absl::StripSuffix(failure.log_tail, "\n");
+    lines.push_back(
+        absl::StrCat("  | ", absl::StrReplaceAll(tail, {{"\n", "\n  | "}})));
+  }
+  if (!failure.advice.empty()) lines.push_back(failure.advice);
+  return lines;
 }
 
 }  // namespace gandem

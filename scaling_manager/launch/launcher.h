@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Starts the worker processes of this host, tells the coordinator of their
-// ends, and makes sure that none is left.
+// ends, and makes sure that none is left. Or lets a program start them on other
+// hosts: `start_by ROLE RANK START COMMAND...` runs the command there, lives as
+// long as it does and ends with its exit code. START counts the starts of this
+// worker from 0. SIGTERM asks the program to end the worker; what it has not
+// done after kEndElsewhereTime may be out of its reach, and is left behind: the
+// coordinator refuses it from then on.
 //
 // Owner: `gandem train`. Thread safety: one thread, which must live as long as
 // the workers may (see child_process.h).
@@ -14,22 +19,28 @@
 #include <vector>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/process/child_process.h"
 #include "scaling_manager/coordinator/coordinator.h"
 #include "scaling_manager/launch/core_plan.h"
+#include "scaling_manager/launch/worker_program.h"
 
 namespace gandem {
+
+inline constexpr absl::Duration kEndElsewhereTime = absl::Seconds(1);
 
 class Launcher {
  public:
   struct Options {
-    std::string binary_folder;    // required: where the workers' binaries are
+    WorkerProgram program;        // required
     std::string run_dir;          // required
     std::string control_address;  // required: of the Control service
     std::vector<std::string> credential_flags = {};  // see CredentialFlags
     std::string trace_folder = {};                   // empty: no timelines
-    WorkerCores cores = {};  // workers that are not in it run anywhere
+    std::string log_format = "text";                 // see LogOptions
+    WorkerCores cores = {};     // workers that are not in it run anywhere
+    std::string start_by = {};  // empty: workers are children, on this host
   };
   // The end of a worker that was not asked to leave, or that failed.
   struct Failure {
@@ -55,17 +66,23 @@ class Launcher {
 
  private:
   absl::Status Start(WorkerKey key);
+  absl::StatusOr<std::vector<std::string>> CommandOf(WorkerKey key);
+  void End(WorkerKey key, ChildProcess& child);
+  void KillLingering();
   void TrimLogs();
 
   const Options options_;
   Coordinator* const coordinator_;
   std::map<WorkerKey, ChildProcess> children_;
   std::set<WorkerKey> killed_;  // by us
-  bool signalled_ = false;      // by SignalAll()
+  // Of start_by: how often, and when SIGTERM was not enough.
+  std::map<WorkerKey, int> starts_;
+  std::map<WorkerKey, absl::Time> kill_at_;
+  bool signalled_ = false;  // by SignalAll()
   absl::Time next_trim_ = absl::InfinitePast();
 };
 
-// The binary of a role: "generator_worker" ...
-std::string WorkerBinary(Role role);
+// What the user is shown of it.
+std::vector<std::string> ToLines(const Launcher::Failure& failure);
 
 }  // namespace gandem

@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
@@ -18,6 +19,7 @@
 #include "common/files/rotation.h"
 #include "common/round_times.h"
 #include "common/status.h"
+#include "scaling_manager/views/noise_rows.h"
 
 namespace gandem {
 namespace {
@@ -68,6 +70,22 @@ void AddDataScalars(const DataMetrics& data,
   add("hedges", static_cast<double>(data.hedges()));
 }
 
+// Both are noisy round by round: `gandem report` has their ratio over the run.
+void AddNoiseScalars(const RoundMetrics& m,
+                     std::vector<EventWriter::Scalar>& scalars) {
+  for (const GradientNoise& noise : m.gradient_noise()) {
+    if (!IsMeasured(noise)) continue;
+    const SignalAndNoise one = SignalAndNoiseOf(SquaresOf(noise));
+    const std::string part =
+        absl::AsciiStrToLower(GradientNoise::Part_Name(noise.part()));
+    const std::string role = RoleName(m.role());
+    scalars.push_back(
+        {absl::StrCat(role, "/gradient_signal_", part), one.signal});
+    scalars.push_back(
+        {absl::StrCat(role, "/gradient_noise_", part), one.noise});
+  }
+}
+
 std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   const std::string role = RoleName(m.role());
   std::vector<EventWriter::Scalar> scalars;
@@ -107,6 +125,7 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
     }
     AddDataScalars(m.data(), scalars);
   }
+  AddNoiseScalars(m, scalars);
   return scalars;
 }
 
@@ -137,17 +156,10 @@ void MetricsWriter::BeginEpoch(int64_t first_round) {
   Enqueue(Epoch{first_round});
 }
 
-// Workers repeat records until they are acknowledged: one that is not newer
-// than the last of its worker is a repeat.
 void MetricsWriter::Add(const RoundMetrics& metrics) {
   {
     absl::MutexLock lock(&mu_);
-    auto& newest = newest_[{metrics.role(), metrics.rank()}];
-    // Before the first record of a worker: (0, 0), and epochs start at 1.
-    const std::pair<int64_t, int64_t> now = {metrics.run_epoch(),
-                                             metrics.round()};
-    if (now <= newest) return;
-    newest = now;
+    if (!new_records_.Note(metrics)) return;
   }
   Enqueue(metrics);
 }

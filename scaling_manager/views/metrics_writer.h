@@ -13,7 +13,6 @@
 
 #include <sys/types.h>
 
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +28,7 @@
 #include "common/process/thread.h"
 #include "proto/metrics.pb.h"
 #include "scaling_manager/views/leading_ranks.h"
+#include "scaling_manager/views/new_records.h"
 
 namespace gandem {
 
@@ -88,9 +88,7 @@ class MetricsWriter {
   const Limits limits_;
   BoundedQueue<Item> queue_;
   absl::Mutex mu_;
-  using Source = std::pair<int, int>;  // role, rank
-  // run epoch and round of the newest record
-  std::map<Source, std::pair<int64_t, int64_t>> newest_ ABSL_GUARDED_BY(mu_);
+  NewRecords new_records_ ABSL_GUARDED_BY(mu_);
   absl::Status error_ ABSL_GUARDED_BY(mu_);
   // Only the thread uses these.
   int fd_;

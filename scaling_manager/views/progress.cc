@@ -9,8 +9,8 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/config/role_name.h"
+#include "common/config/worker_key.h"
 #include "scaling_manager/coordinator/state_name.h"
-#include "scaling_manager/coordinator/worker_key.h"
 
 namespace gandem {
 namespace {

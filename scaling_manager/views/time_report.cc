@@ -176,6 +176,7 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
       .first_round = INT64_MAX,
       .unreadable_lines = history.unreadable_lines(),
       .fused_backward = facts.fused_backward,
+      .lag = facts.lag,
       .hosts = HostsOf(ROLE_UNKNOWN, facts.workers)};
   std::map<Role, RankRounds> roles;
   When other_shape = {-1, -1};
@@ -202,6 +203,7 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
     report.roles.push_back(RoleTimesOf(role, facts, ranks));
     report.times += report.roles.back().row.times;
   }
+  report.noise = NoiseRows(history, report.first_round);
   return report;
 }
 

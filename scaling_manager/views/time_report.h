@@ -15,9 +15,10 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/results/round_history.h"
 #include "common/round_times.h"
 #include "proto/control.pb.h"
-#include "scaling_manager/views/round_history.h"
+#include "scaling_manager/views/noise_rows.h"
 
 namespace gandem {
 
@@ -66,9 +67,11 @@ struct TimeReport {
   bool has_other_shapes = false;  // rounds from before a change were left out
   int64_t unreadable_lines = 0;
   std::string fused_backward = {};    // of FUSED feedback; else empty
+  int64_t lag = 0;                    // of the schedule
   int hosts = 0;                      // of all workers; 0: unknown
   std::vector<RoleTimes> roles = {};  // generator, discriminator
   RoundTimes times = {};              // of all workers
+  std::vector<NoiseRow> noise = {};
 };
 
 struct RunFacts {
@@ -78,6 +81,7 @@ struct RunFacts {
   StatusReply workers = {};    // ReadRunWorkers()
   int64_t dataset_images = 0;  // 0: unknown
   std::string fused_backward = {};
+  int64_t lag = 0;
 };
 
 //   FAILED_PRECONDITION  one of the roles has no round yet.

@@ -7,10 +7,12 @@
 #include <utility>
 #include <vector>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/config/role_name.h"
 #include "scaling_manager/views/data_speeds.h"
+#include "scaling_manager/views/role_overlap.h"
 
 namespace gandem {
 namespace {
@@ -194,6 +196,13 @@ std::string DataBottleneck(const TimeReport& report) {
       row.images_per_second);
 }
 
+// Where an asynchronous run is none.
+std::string SerialLine(const TimeReport& report) {
+  if (report.is_colocated) return "";
+  return SerialWarning(report.lag, report.roles[0].row.times,
+                       report.roles[1].row.times);
+}
+
 OrderedJson OrNull(double value) {
   return value > 0 ? OrderedJson(value) : OrderedJson();
 }
@@ -243,6 +252,22 @@ OrderedJson ToJson(const RoleTimes& role) {
   return json;
 }
 
+// Infinity is null.
+OrderedJson ToJson(const NoiseRow& row) {
+  const auto finite = [](double images) {
+    return std::isfinite(images) ? OrderedJson(images) : OrderedJson();
+  };
+  OrderedJson json = {
+      {"role", RoleName(row.role)},
+      {"part", absl::AsciiStrToLower(GradientNoise::Part_Name(row.part))},
+      {"rounds", row.rounds}};
+  if (!row.scale.has_value()) return json;
+  json["images"] = finite(row.scale->images);
+  json["low"] = finite(row.scale->low);
+  json["high"] = finite(row.scale->high);
+  return json;
+}
+
 OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
   OrderedJson json = {
       {"name", report.name},
@@ -258,9 +283,14 @@ OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
       {"fused_backward", report.fused_backward.empty()
                              ? OrderedJson()
                              : OrderedJson(report.fused_backward)},
+      {"is_serial", !SerialLine(report).empty()},
       {"roles", OrderedJson::array()}};
   for (const RoleTimes& role : report.roles) {
     json["roles"].push_back(ToJson(role));
+  }
+  json["gradient_noise_scale"] = OrderedJson::array();
+  for (const NoiseRow& row : report.noise) {
+    json["gradient_noise_scale"].push_back(ToJson(row));
   }
   return json;
 }
@@ -274,10 +304,13 @@ std::string TimeReportText(const TimeReport& report) {
     if (role.ranks.size() == 1) continue;
     for (const RankTimes& rank : role.ranks) lines.push_back(RankLine(rank));
   }
-  return absl::StrCat(report.name, " in ", report.run_dir, ": rounds ",
-                      report.first_round, " to ", report.last_round,
-                      Notes(report), "\n\n", Aligned(lines), "\n",
-                      Stragglers(report), DataBottleneck(report), kLegend);
+  const std::string serial = SerialLine(report);
+  return absl::StrCat(
+      report.name, " in ", report.run_dir, ": rounds ", report.first_round,
+      " to ", report.last_round, Notes(report), "\n\n", Aligned(lines), "\n",
+      Stragglers(report), DataBottleneck(report),
+      serial.empty() ? "" : absl::StrCat("warning: ", serial, "\n"),
+      NoiseText(report.noise), kLegend);
 }
 
 std::string ScalingText(std::span<const TimeReport> reports) {

@@ -30,7 +30,7 @@ def main():
         0x6627E8D5, 0xE169C58D, 0xBC57AC4C, 0x9B00DBD8]
     assert philox([MASK] * 4, [MASK] * 2) == [
         0x408F276D, 0x41C83B0E, 0xA20BC7C6, 0x6D5451FD]
-    for purpose in range(1, 25):
+    for purpose in [*range(1, 25), 32, 33]:
         w = list(words(0x123456789ABCDEF0, purpose, 5, 7, 1))
         print(purpose, ", ".join(f"0x{x:08x}" for x in w))
     step, index = (1 << 40) + 3, (1 << 43) + 11

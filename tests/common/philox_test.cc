@@ -73,6 +73,10 @@ TEST(PhiloxTest, PurposesAreFrozen) {
        {0x13b64855, 0x02ea2814, 0xa4847b25, 0x7a394302}},
       {Purpose::kUnitOrder, {0x9a067704, 0x05c5a45c, 0xb731088a, 0xb1d2fd64}},
       {Purpose::kWindowOrder, {0x3ec41d31, 0x0da168b4, 0xddc840cb, 0xa20481cc}},
+      {Purpose::kSimulatedJitter,
+       {0xba825de1, 0x077cd510, 0xab8c462f, 0x99973910}},
+      {Purpose::kSimulatedFailure,
+       {0x2997ced5, 0xaafbc595, 0x95a42780, 0x41b5812a}},
   };
   for (const auto& frozen : kFrozen) {
     EXPECT_THAT(

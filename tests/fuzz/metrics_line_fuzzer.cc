@@ -8,7 +8,7 @@
 #include "absl/strings/str_split.h"
 #include "common/check.h"
 #include "common/files/proto_json.h"
-#include "scaling_manager/views/round_history.h"
+#include "common/results/round_history.h"
 #include "tests/fuzz/input_file.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
@@ -20,12 +20,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
        absl::StrSplit(TextOf(data, size), '\n')) {
     history.AddLine(line);
     ++lines;
-    const auto metrics = ParseMetrics(line);
+    const auto metrics = ParseRoundMetrics(line);
     if (!metrics.has_value()) continue;
     ++readable;
     // What was read can be written, and is read again in the same way.
     const std::string json = ProtoJson(*metrics);
-    const auto again = ParseMetrics(json);
+    const auto again = ParseRoundMetrics(json);
     GANDEM_CHECK(again.has_value());
     GANDEM_CHECK(ProtoJson(*again) == json);
   }

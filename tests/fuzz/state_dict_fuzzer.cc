@@ -10,9 +10,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
-#include "evaluation/formats/state_dict_tensors.h"
-#include "evaluation/formats/tensor_pickle.h"
-#include "tests/evaluation/formats/hand_pickle.h"
+#include "common/checkpoint/state_dict_tensors.h"
+#include "common/checkpoint/tensor_pickle.h"
+#include "tests/common/checkpoint/hand_pickle.h"
 #include "tests/fuzz/input_file.h"
 #include "tests/fuzz/named_tensors.h"
 

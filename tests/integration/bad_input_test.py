@@ -9,7 +9,6 @@ import signal
 import socket
 import struct
 import subprocess
-import unittest
 
 import harness
 
@@ -352,4 +351,4 @@ class BadFleetTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """BOUNDED: a stopped side does not stop the other before its bound."""
 
-import unittest
 
 import harness
 
@@ -46,4 +45,4 @@ class BoundedTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -97,4 +97,4 @@ class ChaosTest(harness.RunTest):
 
 if __name__ == "__main__":
     sandbox.enter()
-    unittest.main()
+    harness.main()

@@ -3,7 +3,6 @@
 
 import os
 import signal
-import unittest
 
 import harness
 
@@ -122,4 +121,4 @@ class CrashTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

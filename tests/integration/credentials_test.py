@@ -8,7 +8,6 @@ import json
 import pathlib
 import socket
 import subprocess
-import unittest
 
 import harness
 
@@ -200,4 +199,4 @@ class CredentialsTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -9,7 +9,6 @@ import random
 import struct
 import subprocess
 import tarfile
-import unittest
 import zipfile
 
 import file_server
@@ -110,4 +109,4 @@ class DataDocsTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

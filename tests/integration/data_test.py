@@ -12,7 +12,6 @@ import signal
 import struct
 import subprocess
 import tarfile
-import unittest
 import zipfile
 import zlib
 
@@ -250,4 +249,4 @@ class DataTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

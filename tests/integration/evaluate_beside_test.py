@@ -7,7 +7,6 @@ Needs two cores that nobody else uses, and two minutes: label `long`.
 import os
 import subprocess
 import time
-import unittest
 
 import harness
 
@@ -61,4 +60,4 @@ class EvaluateBesideTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

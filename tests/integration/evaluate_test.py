@@ -11,18 +11,19 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import unittest
 
 import harness
 
 METRICS = ["--metric", "fid,is,kid,prdc"]
-NUM = 1100  # five slices, the last one small
+NUM = 1100  # nine slices, the last one small
+# Computes everything itself, whatever other tests have left.
+ALONE = ["--feature_cache_gib", 0]
 
 
-def slices(output):
-    """Inodes of all slices of features in the work folders, by name."""
-    return {path.name: path.stat().st_ino
-            for path in pathlib.Path(output).glob("work/*/*/features-*")}
+def slices(cache):
+    """Inodes of all slices of features in the cache, by folder and name."""
+    return {path.relative_to(cache): path.stat().st_ino for path in
+            pathlib.Path(cache).glob("gandem/features/images/*/features-*")}
 
 
 class EvaluateTest(harness.RunTest):
@@ -41,17 +42,34 @@ class EvaluateTest(harness.RunTest):
     def command(cls, *arguments):
         return [str(part) for part in [harness.BIN / "gandem", *arguments]]
 
+    def own_cache(self):
+        """A cache with the reference's features and the network, and nothing of
+        what other tests have judged."""
+        own = self.folder / "cache"
+        shared = pathlib.Path(self.env["XDG_CACHE_HOME"])
+        features = "gandem/features"
+        (own / features / "images").mkdir(parents=True)
+        for network in (shared / features).glob("*.safetensors"):
+            shutil.copy(network, own / features)
+        for folder in (shared / features / "images").glob("*"):
+            # Of sets that were a reference.
+            if list(folder.glob("statistics-2048.safetensors")):
+                shutil.copytree(folder, own / features / "images" / folder.name)
+        self.assertTrue(list((own / features / "images").glob("*")))
+        self.env = {**self.env, "XDG_CACHE_HOME": str(own)}
+        return own
+
     @classmethod
-    def evaluate(cls, *arguments, failpoint=""):
+    def evaluate(cls, *arguments, failpoint="", env=None):
         return subprocess.run(
             cls.command("evaluate", *arguments), stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=harness.DEADLINE,
-            env={**cls.env, "GANDEM_FAILPOINT": failpoint})
+            env={**(env or cls.env), "GANDEM_FAILPOINT": failpoint})
 
     @classmethod
-    def judge(cls, *arguments):
+    def judge(cls, *arguments, env=None):
         """The card of a job that succeeds."""
-        done = cls.evaluate(*arguments)
+        done = cls.evaluate(*arguments, env=env)
         assert done.returncode == 0, done.stderr
         path = done.stdout.splitlines()[-1].removeprefix("card: ")
         return json.loads(pathlib.Path(path).with_suffix(".json").read_text())
@@ -64,6 +82,26 @@ class EvaluateTest(harness.RunTest):
             shutil.copytree(self.run_dir / name, own / name)
         shutil.copy(self.run_dir / "config.textproto", own)
         return own
+
+    def test_every_checkpoint_is_judged_once(self):
+        own = self.own_run(10, 20)
+        shutil.copy(self.run_dir / "metrics.jsonl", own)
+        every = [own, "--every_checkpoint", "--num", 512]
+        first = self.evaluate(*every)
+        self.assertEqual(first.returncode, 0, first.stderr)
+        self.assertIn("checkpoints: 2, judged now: 2", first.stdout)
+        self.assertEqual(first.stdout.count("<- best"), 1)
+        chart = pathlib.Path(first.stdout.splitlines()[-1].removeprefix("chart: "))
+        self.assertTrue(chart.read_bytes().startswith(b"\x89PNG\r\n\x1a\n"))
+        # By its card a checkpoint stays in the table when it is pruned.
+        shutil.rmtree(own / "checkpoints/step-000000010")
+        again = self.evaluate(*every)
+        self.assertIn("checkpoints: 1, judged now: 0", again.stdout)
+        self.assertEqual(again.stdout.splitlines()[1:],
+                         first.stdout.splitlines()[1:])
+        both = self.evaluate(*every, "--checkpoint", 20)
+        self.assertEqual(both.returncode, 2)
+        self.assertIn("--every_checkpoint judges all", both.stderr)
 
     def test_the_card_has_the_facts(self):
         card = self.card
@@ -89,13 +127,14 @@ class EvaluateTest(harness.RunTest):
         events = list(self.run_dir.glob("tensorboard/evaluation/events*"))
         self.assertTrue(any(f"evaluation/FD({net})".encode() in
                             path.read_bytes() for path in events))
-        self.assertFalse(slices(self.run_dir / "evaluation"))
+        self.assertEqual(list(self.run_dir.glob("evaluation/work/*")), [])
 
     def test_any_number_of_workers_gives_the_same_bits(self):
         for workers in (2, 3):
-            card = self.judge(self.run_dir, *METRICS, "--num", NUM,
-                              "--workers", workers, "--output",
-                              self.folder / str(workers))
+            output = self.folder / str(workers)
+            card = self.judge(self.run_dir, *METRICS, "--num", NUM, *ALONE,
+                              "--workers", workers, "--output", output)
+            self.assertEqual(list(output.glob("work/*")), [])
             self.assertEqual(card["metrics"], self.card["metrics"])
 
     def test_a_run_with_classes(self):
@@ -118,7 +157,8 @@ class EvaluateTest(harness.RunTest):
                          "uniform over 10 classes")
         self.assertIn("a class has only", card["warnings"][-1])
         again = self.judge(run.dir, "--metric", "fid,intra_fid", "--num", NUM,
-                           "--workers", 2, "--output", self.folder / "again")
+                           *ALONE, "--workers", 2, "--output",
+                           self.folder / "again")
         self.assertEqual(again["metrics"], card["metrics"])
 
     def test_images_of_another_size(self):
@@ -127,7 +167,7 @@ class EvaluateTest(harness.RunTest):
         config.write_text(harness.SMOKE.read_text().replace(
             "image_size: 8", "image_size: 10"))
         what = [self.run_dir, "--num", 300, "--reference", config,
-                "--bootstrap", 0, "--output", self.folder / "cards"]
+                "--halvings", 0, "--output", self.folder / "cards"]
         values = set()
         for kernel in ("area", "bilinear", "bicubic"):
             card = self.judge(*what, "--resize", kernel)
@@ -160,7 +200,7 @@ class EvaluateTest(harness.RunTest):
             own = self.folder / name
             self.judge(self.run_dir, "--num", NUM, "--save_statistics", own)
             card = self.judge(self.run_dir, "--num", NUM, "--reference", own,
-                              "--bootstrap", 0, "--output", self.folder / "b")
+                              "--halvings", 0, "--output", self.folder / "b")
             self.assertLess(card["metrics"][0]["value"],
                             1e-6 * self.card["metrics"][0]["value"])
             self.assertEqual(card["reference"]["kind"], "statistics")
@@ -173,32 +213,108 @@ class EvaluateTest(harness.RunTest):
         self.assertEqual(refused.returncode, 2)
         self.assertIn("need the images themselves", refused.stderr)
 
+    def test_two_statistics_files(self):
+        """Of two sets, as images and as statistics."""
+        paths = []
+        for step in (20, 40):
+            paths.append(self.folder / f"{step}.safetensors")
+            images = self.folder / f"{step}.tar"
+            done = subprocess.run(
+                self.command("sample", self.run_dir, "--checkpoint", step,
+                             "-n", 300, "-o", images),
+                capture_output=True, text=True, timeout=harness.DEADLINE)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.judge(self.run_dir, "--checkpoint", step, "--num", 300,
+                       "--save_statistics", paths[-1], "--output",
+                       self.folder / "cards")
+        what = [paths[0], "--reference", paths[1], "--output",
+                self.folder / "statistics"]
+        card = self.judge(*what)
+        metric, = card["metrics"]
+        self.assertEqual(metric["name"], self.card["metrics"][0]["name"])
+        self.assertEqual(metric["num_images"], 300)
+        self.assertGreater(metric["value"], metric["predicted_bias"])
+        self.assertNotIn("assumed", " ".join(card.get("warnings", [])))
+        # The other way round, and against the images.
+        swapped = self.judge(paths[1], "--reference", paths[0], "--output",
+                             self.folder / "swapped")
+        self.assertAlmostEqual(swapped["metrics"][0]["value"] / metric["value"],
+                               1, places=7)
+        network = next(
+            path for path in pathlib.Path(self.env["XDG_CACHE_HOME"]).glob(
+                "gandem/features/*.safetensors")
+            if hashlib.sha256(path.read_bytes()).hexdigest()
+            == self.card["features"]["sha256"])
+        images = self.judge(paths[0], "--reference", self.folder / "40.tar",
+                            "--features", network, "--output",
+                            self.folder / "images")
+        self.assertAlmostEqual(images["metrics"][0]["value"] / metric["value"],
+                               1, places=7)
+        refused = self.evaluate(*what, "--metric", "fid,kid")
+        self.assertEqual(refused.returncode, 2)
+        self.assertIn("need features of each image", refused.stderr)
+
+    def test_a_second_metric_extracts_nothing(self):
+        cache = self.own_cache()
+        images = self.folder / "images.tar"
+        done = subprocess.run(
+            self.command("sample", self.run_dir, "-n", 300, "-o", images),
+            capture_output=True, text=True, timeout=harness.DEADLINE)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        config = self.run_dir / "config.textproto"
+        before = slices(cache)
+        for what in ([self.run_dir, "--num", 300],
+                     [images, "--reference", config]):
+            self.judge(*what, "--output", self.folder / "a", env=self.env)
+            first = slices(cache)
+            self.assertEqual(len(first), len(before) + 3)
+            # Whatever would compute a slice dies.
+            second = self.evaluate(
+                *what, "--metric", "is,prdc", "--output", self.folder / "a",
+                env=self.env, failpoint="evaluation.after_slice:1")
+            self.assertEqual(second.returncode, 0, second.stderr)
+            self.assertNotIn("features of", second.stderr)
+            self.assertEqual(slices(cache), first)
+            before = first
+        # More images: only what is missing. Other noise: other features.
+        self.judge(self.run_dir, "--num", 400, "--output", self.folder / "a",
+                   env=self.env)
+        self.assertEqual(len(slices(cache)), len(before) + 2)
+        self.judge(self.run_dir, "--num", 300, "--seed", 7, "--output",
+                   self.folder / "a", env=self.env)
+        self.assertEqual(len(slices(cache)), len(before) + 5)
+
     def test_kill_loses_nothing(self):
+        cache = self.own_cache()
         own = self.own_run(20, 40)
-        output = own / "evaluation"
-        what = [own, "--checkpoint", 20, "--num", NUM]
-        killed = self.evaluate(*what, failpoint="evaluation.after_slice:2")
+        what = [own, "--checkpoint", 20, "--num", NUM, "--workers", 1]
+        before = slices(cache)
+        killed = self.evaluate(*what, env=self.env,
+                               failpoint="evaluation.after_slice:2")
         self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
-        first = slices(output)
-        self.assertEqual(len(first), 2)
+        first = slices(cache)
+        self.assertEqual(len(first), len(before) + 2)
         # The training prunes meanwhile; the job has what it needs.
         shutil.rmtree(own / "checkpoints/step-000000020")
-        killed = self.evaluate(*what, failpoint="evaluation.before_card:1")
+        killed = self.evaluate(*what, env=self.env,
+                               failpoint="evaluation.before_card:1")
         self.assertEqual(killed.returncode, -signal.SIGKILL, killed.stderr)
-        second = slices(output)
-        self.assertEqual(len(second), 5)
+        second = slices(cache)
+        self.assertEqual(len(second), len(before) + 9)
         self.assertEqual(first, {name: second[name] for name in first})
-        card = self.judge(*what)
-        self.assertFalse(slices(output))
-        undisturbed = self.judge(self.run_dir, "--checkpoint", 20, "--num",
-                                 NUM, "--output", self.folder / "undisturbed")
+        card = self.judge(*what, env=self.env)
+        self.assertEqual(slices(cache), second)
+        self.assertEqual(list(own.glob("evaluation/work/*")), [])
+        undisturbed = self.judge(
+            self.run_dir, "--checkpoint", 20, "--num", NUM, *ALONE, "--output",
+            self.folder / "undisturbed")
         self.assertEqual(card["metrics"], undisturbed["metrics"])
 
     def test_a_killed_worker_is_started_again(self):
         marker = self.folder / "killed"
         done = self.evaluate(
-            self.run_dir, *METRICS, "--num", NUM, "--workers", 2, "--output",
-            self.folder / "cards",
+            self.run_dir, *METRICS, "--num", NUM, *ALONE, "--workers", 2,
+            "--output", self.folder / "cards",
             failpoint=f"evaluation.after_slice:2:{marker}")
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue(marker.exists())
@@ -206,6 +322,7 @@ class EvaluateTest(harness.RunTest):
         self.assertEqual(card["metrics"], self.card["metrics"])
 
     def test_two_jobs_do_not_disturb_each_other(self):
+        self.own_cache()
         output = self.folder / "cards"
         command = self.command("evaluate", self.run_dir, *METRICS, "--num",
                                NUM, "--output", output)
@@ -263,7 +380,7 @@ class EvaluateTest(harness.RunTest):
         self.assertLess(values[20], 1e-6 * expected[20][0]["value"])
         self.assertGreater(values[40], 1e-3 * expected[40][0]["value"])
         left = [path.name for path in pathlib.Path(
-            self.env["XDG_CACHE_HOME"]).glob("gandem/features/reference/*/*")
+            self.env["XDG_CACHE_HOME"]).glob("gandem/features/images/*/*")
             if path.name.startswith(("job-", "worker-"))]
         self.assertEqual(left, [])
 
@@ -285,8 +402,10 @@ class EvaluateTest(harness.RunTest):
 
     def test_a_full_disk_leaves_nothing_and_goes_on(self):
         """A file-size limit stands for it."""
+        cache = self.own_cache()
         output = self.folder / "cards"
         what = [self.run_dir, "--num", 300, "--workers", 1, "--output", output]
+        before = slices(cache)
 
         def little_room():
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -298,10 +417,11 @@ class EvaluateTest(harness.RunTest):
             env=self.env, preexec_fn=little_room)
         self.assertEqual(done.returncode, 75, done.stderr)
         self.assertEqual(done.stderr.count("gandem evaluate: "), 1)
-        left = [path for path in output.rglob("*")
-                if path.name.startswith("features-") or ".tmp" in path.name]
+        self.assertEqual(slices(cache), before)
+        left = [path for folder in (output, cache) for path in folder.rglob("*")
+                if ".tmp" in path.name]
         self.assertEqual(left, [])
-        self.judge(*what)
+        self.judge(*what, env=self.env)
 
     def test_some_files_are_drawn_at_random(self):
         images = self.folder / "images.tar"
@@ -310,11 +430,12 @@ class EvaluateTest(harness.RunTest):
             capture_output=True, text=True, timeout=harness.DEADLINE)
         self.assertEqual(done.returncode, 0, done.stderr)
         what = [images, "--reference", self.run_dir / "config.textproto",
-                "--num", 300, "--bootstrap", 0]
+                "--num", 300, "--halvings", 0]
         said = self.evaluate(*what, "--output", self.folder / "a")
         self.assertIn("judging 300 of 600 images, drawn at random", said.stderr)
         drawn = self.judge(*what, "--output", self.folder / "a")
-        again = self.judge(*what, "--output", self.folder / "b", "--workers", 2)
+        again = self.judge(*what, "--output", self.folder / "b", "--workers", 2,
+                           *ALONE)
         first = self.judge(*what, "--output", self.folder / "c", "--first")
         self.assertEqual(drawn["metrics"], again["metrics"])
         self.assertNotEqual(drawn["metrics"], first["metrics"])
@@ -384,15 +505,17 @@ class EvaluateTest(harness.RunTest):
         self.assertEqual(list(own.glob("evaluation/snapshots/*")), [])
 
     def test_the_watcher_is_killed(self):
+        cache = self.own_cache()
+        before = slices(cache)
         own = self.own_run(40)
         watcher = subprocess.Popen(
             self.command("watch-eval", own, "--", "--num", 200000,
-                         "--bootstrap", 0, "--workers", 1),
+                         "--halvings", 0, "--workers", 1),
             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.addCleanup(watcher.stdout.close)
         self.addCleanup(watcher.wait)
         self.addCleanup(watcher.kill)
-        harness.wait_for(lambda: slices(own / "evaluation"), "a slice")
+        harness.wait_for(lambda: slices(cache) != before, "a slice")
         job, = harness.descendants(watcher.pid)
         self.assertEqual(harness.command_of(job), "evaluation_job")
         watcher.kill()
@@ -470,7 +593,14 @@ class EvaluateTest(harness.RunTest):
              "none of tf1, pytorch_fid, clean"),
             ([self.run_dir, "--input_resize", "clean"],
              "--input_resize is for weights"),
-            ([other], "need a --reference"),
+            ([self.run_dir, "--dims", 100],
+             "dims 100 is none of 64, 192, 768, 2048; dims are of a layer"),
+            ([self.run_dir, "--metric", "cmmd"],
+             "cmmd needs features of CLIP: --features clip:FILE"),
+            ([self.run_dir, "--features", "dinov2:"], "names no file"),
+            ([self.run_dir, "--num", 149, "--metric", "fid_infinity"],
+             "fid_infinity needs 150 images"),
+            ([other], "needs a --reference"),
             ([other, "--num", 5, "--reference", self.run_dir /
               "config.textproto"], "holds 3 images; --num 5"),
             ([other, "--seed", 5], "are for runs and checkpoints"),
@@ -488,4 +618,4 @@ class EvaluateTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -8,7 +8,6 @@ import re
 import signal
 import struct
 import subprocess
-import unittest
 
 import harness
 
@@ -161,4 +160,4 @@ class FleetCheckpointTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -3,7 +3,6 @@
 
 import json
 import signal
-import unittest
 
 import harness
 
@@ -122,4 +121,4 @@ class FleetRunTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -2,13 +2,12 @@
 """The demo's recipe learns: a short run comes near the data."""
 
 import subprocess
-import unittest
 
 import harness
 
 
 class LearnTest(harness.RunTest):
-    # docs/sample_check.md: an untrained generator has 5, other real images
+    # docs/reference/sample_check.md: an untrained generator has 5, other real images
     # 0.014. This run measured 0.22.
     ROUNDS = 700
     THRESHOLD = "0.5"
@@ -28,4 +27,4 @@ class LearnTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -3,7 +3,6 @@
 
 import json
 import struct
-import unittest
 
 import harness
 
@@ -77,4 +76,4 @@ class PrecisionTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

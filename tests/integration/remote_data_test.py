@@ -10,7 +10,6 @@ import struct
 import subprocess
 import tarfile
 import time
-import unittest
 import zipfile
 import zlib
 
@@ -199,4 +198,4 @@ class RemoteDataTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

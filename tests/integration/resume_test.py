@@ -3,7 +3,6 @@
 
 import os
 import signal
-import unittest
 
 import harness
 
@@ -59,4 +58,4 @@ class ResumeTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ten minutes of soak.py; scripts/soak.sh takes an hour."""
 
+import pathlib
+import shutil
+import tempfile
 import unittest
 
 import harness
@@ -29,6 +32,10 @@ class SlopeTest(unittest.TestCase):
 
 
 class JudgeTest(unittest.TestCase):
+    def setUp(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-soak-"))
+        self.addCleanup(shutil.rmtree, self.folder)
+
     def test_what_grows_is_named(self):
         player = soak.Soak(None, 1, 1)
         for name in ("gandem", "generator", "discriminator"):
@@ -41,6 +48,12 @@ class JudgeTest(unittest.TestCase):
         self.assertEqual(len(faults), 1, faults)
         self.assertIn("gandem: memory (KiB) grow by 300.00", faults[0])
         self.assertIn("| gandem: memory (KiB) | 1600 | 300.00 | 256 |", text)
+        samples = self.folder / "samples.csv"
+        player.write_samples(samples)
+        self.assertEqual(samples.read_text().splitlines()[:2], [
+            "process,pid,seconds,memory (KiB),file descriptors,threads",
+            "discriminator,1,0,1000,10,5"])
+        self.assertIn("gandem,1,120,1600,10,5", samples.read_text())
         player.most["state"] = 3 << 20
         self.assertIn("state: 3.0 MiB", " ".join(player.judge()[1]))
 
@@ -55,4 +68,4 @@ class SoakTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -4,7 +4,6 @@
 import collections
 import json
 import subprocess
-import unittest
 
 import harness
 
@@ -232,4 +231,4 @@ class TimelineTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

@@ -2,7 +2,6 @@
 """Real processes: two workers train, and equal one process bit for bit."""
 
 import json
-import unittest
 
 import harness
 
@@ -75,4 +74,4 @@ class TrainTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

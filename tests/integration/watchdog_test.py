@@ -2,7 +2,6 @@
 """A worker whose heartbeats come but whose rounds do not: it is named and
 started again, and the end is the same bit for bit."""
 
-import unittest
 
 import harness
 
@@ -55,4 +54,4 @@ class WatchdogTest(harness.RunTest):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    harness.main()

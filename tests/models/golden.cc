@@ -19,6 +19,8 @@ at::ScalarType ToTorch(DType dtype) {
       return at::kDouble;
     case DType::kI64:
       return at::kLong;
+    case DType::kU8:
+      return at::kByte;
     default:
       EXPECT_EQ(dtype, DType::kF32) << "no golden has another type";
       return at::kFloat;
@@ -51,6 +53,14 @@ at::Tensor Golden::Get(const std::string& name) const {
     return {};
   }
   return found->second;
+}
+
+std::set<std::string> Golden::NamesWithPrefix(const std::string& prefix) const {
+  std::set<std::string> names;
+  for (const auto& [name, tensor] : tensors_) {
+    if (name.starts_with(prefix)) names.insert(name);
+  }
+  return names;
 }
 
 void Golden::LoadNetwork(const std::string& prefix,

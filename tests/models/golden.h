@@ -9,6 +9,7 @@
 #include <torch/nn/module.h>
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace gandem::testing {
@@ -22,6 +23,9 @@ class Golden {
   at::Tensor Get(const std::string& name) const;
 
   bool Has(const std::string& name) const { return tensors_.contains(name); }
+
+  // All names that begin with `prefix`.
+  std::set<std::string> NamesWithPrefix(const std::string& prefix) const;
 
   // Sets parameters and buffers to prefix + name, converting their type.
   void LoadNetwork(const std::string& prefix, torch::nn::Module& network) const;

@@ -15,6 +15,7 @@ again, because 24 million numbers are no golden. Writes features.safetensors:
     fidelity.features.<case>, fidelity.logits.<case>
                            torch-fidelity's 2048 and logits_unbiased
     fid.features.<case>    pytorch-fid's 2048
+    fid.<dims>.small       its earlier layers, of the first case
     classes                the weights drawn for fc, summed over the inputs: they
                            tell a wrong weight from a wrong network
 and state_dict_zip.pth and state_dict_stream.pth, one small state dict in both
@@ -117,11 +118,11 @@ def fidelity_network(weights):
             feature_extractor_weights_path=file.name)
 
 
-def fid_network(weights):
+def fid_network(weights, blocks=(3,)):
     """pytorch-fid's network without the download of its weights."""
     from pytorch_fid import inception
     inception.load_state_dict_from_url = lambda *args, **kwargs: weights
-    return inception.InceptionV3([3]).eval()
+    return inception.InceptionV3(list(blocks)).eval()
 
 
 def thin(resized):
@@ -179,6 +180,11 @@ def main(folder):
             out[f"fidelity.features.{case}"] = features
             out[f"fidelity.logits.{case}"] = logits
             out[f"fid.features.{case}"] = fid(rgb.float() / 255)[0].flatten(1)
+            if case == "small":
+                for layer in fid_network(weights, (0, 1, 2))(rgb.float() / 255):
+                    # As pytorch-fid's get_activations() does.
+                    mean = F.adaptive_avg_pool2d(layer, (1, 1)).flatten(1)
+                    out[f"fid.{mean.shape[1]}.small"] = mean
             print(case, "features: mean", features.mean().item(), "largest",
                   features.abs().max().item(), "logits: largest",
                   logits.abs().max().item())

@@ -26,6 +26,7 @@ from safetensors.torch import save_file
 import conditional_networks as conditional
 import keras_networks as keras
 import networks as nets
+import r3gan_networks as r3gan
 import residual_networks as residual
 import translation_networks as translation
 import wide_kernel_networks as wide
@@ -128,7 +129,8 @@ def main(folder):
     for name, (channels, size, batch, *make) in CASES.items():
         write(f"{folder}/networks/{name}.safetensors", channels, size, batch,
               make, translated=TRANSLATED.get(name, 0))
-    for name, (classes, size, *make) in conditional.CASES.items():
+    for name, (classes, size, *make) in (conditional.CASES
+                                         | r3gan.CASES).items():
         write(f"{folder}/networks/{name}.safetensors", 1, size, 3, make,
               classes=classes)
 

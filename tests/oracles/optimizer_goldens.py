@@ -27,11 +27,12 @@ CURVATURE = 0.3
 # --- PyTorch ---
 
 
-def by_torch(make, initial, noise):
+def by_torch(make, initial, noise, before_step=lambda optimizer, step: None):
     torch.set_num_threads(1)
     parameters = [torch.tensor(p, requires_grad=True) for p in initial]
     optimizer = make(parameters)
     for step in range(STEPS):
+        before_step(optimizer, step)
         for parameter, steps in zip(parameters, noise):
             parameter.grad = (torch.tensor(steps[step])
                               + CURVATURE * parameter.detach())
@@ -43,6 +44,19 @@ def pytorch(name, **options):
     """A case by torch.optim.<name>, plainly one tensor after the other."""
     return lambda *args: by_torch(
         lambda p: getattr(torch.optim, name)(p, foreach=False, **options), *args)
+
+
+def adam_of_r3gan(steps, first, last, **options):
+    """beta2 by cosine_decay_with_warmup of the authors."""
+    def set_beta2(optimizer, step):
+        decay = 0.5 * (1 + np.cos(np.pi * step / steps))
+        beta2 = last if step > steps else first + (1 - decay) * (last - first)
+        for group in optimizer.param_groups:
+            group["betas"] = (group["betas"][0], beta2)
+
+    return lambda *args: by_torch(
+        lambda p: torch.optim.Adam(p, foreach=False, **options), *args,
+        before_step=set_beta2)
 
 
 # --- NumPy, from the papers ---
@@ -265,6 +279,10 @@ CASES = {
     "adam_no_momentum": (
         "adam { learning_rate: 1e-3 beta1: 0 beta2: 0.9 eps: 1e-6 }",
         pytorch("Adam", lr=1e-3, betas=(0.0, 0.9), eps=1e-6)),
+    "adam_r3gan": (
+        "adam { learning_rate: 2e-3 beta1: 0 beta2: 0.9 eps: 1e-8"
+        " beta2_steps: 60 final_beta2: 0.99 }",
+        adam_of_r3gan(60, 0.9, 0.99, lr=2e-3, betas=(0.0, 0.9), eps=1e-8)),
     "adam_l2": (
         "adam { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-3"
         " weight_decay: 0.1 }",

@@ -25,6 +25,11 @@ With micro-batches each pass is over one micro-batch, in ascending order (all
 real ones, then all generated ones); a loss is the sum over its images divided
 by the whole batch size.
 
+Parameters whose names a case's `freeze` matches have requires_grad False, and
+those that `factors` matches (the first that does) are parameter groups with that
+times the learning rate. Their layers still run as in training: spectral norm
+iterates, batch norm records.
+
 With several ranks there are as many generators and discriminators, each with a
 contiguous slice of the batch, that train by themselves (local SGD, Stich 2019);
 after every SYNC_EVERY-th step of a role all of its ranks become their mean, over
@@ -46,6 +51,7 @@ where <tensor> are gandem's names of parameters and buffers. Inputs are float32
 so that they are the same numbers in both precisions.
 """
 import dataclasses
+import fnmatch
 import sys
 import typing
 
@@ -54,6 +60,7 @@ from safetensors.torch import save_file
 from torch.nn import functional as F
 
 import networks as nets
+import r3gan_networks
 
 NOISE_DIM = 6
 EMA_DECAY = 0.9
@@ -221,6 +228,11 @@ def local_adam(parameters, role):
                             foreach=False)
 
 
+def decayed_sgd(parameters, role):
+    return torch.optim.SGD(parameters, lr=0.02, momentum=0.5, weight_decay=0.01,
+                           foreach=False)
+
+
 @dataclasses.dataclass
 class Case:
     objective: typing.Callable
@@ -228,6 +240,34 @@ class Case:
     micro: int = 1000  # images of a micro-batch
     fused: bool = False
     optimizer: typing.Callable = adam
+    freeze: dict = dataclasses.field(default_factory=dict)  # role: patterns
+    factors: dict = dataclasses.field(default_factory=dict)  # role: {pattern: x}
+
+
+def matches(name, patterns):
+    name = name.replace("weight_orig", "weight")
+    return [p for p in patterns if fnmatch.fnmatchcase(name, p)]
+
+
+def groups(network, role, case):
+    """Parameter groups; the factor is applied by scale_rates."""
+    by_factor = {}
+    for name, parameter in network.named_parameters():
+        if matches(name, case.freeze.get(role, [])):
+            parameter.requires_grad_(False)
+            continue
+        factors = case.factors.get(role, {})
+        own = matches(name, factors)
+        factor = factors[own[0]] if own else 1.0
+        by_factor.setdefault(factor, []).append(parameter)
+    return [{"params": parameters, "factor": factor}
+            for factor, parameters in by_factor.items()]
+
+
+def scale_rates(optimizer):
+    for group in optimizer.param_groups:
+        group["lr"] *= group["factor"]
+    return optimizer
 
 
 def average_step(average, network, t):
@@ -263,7 +303,8 @@ def train(make, initial, noise, real, slices, case):
     def start(role):
         network = make[role]().double()
         nets.load(network, initial[role])
-        return network, case.optimizer(network.parameters(), role)
+        return network, scale_rates(
+            case.optimizer(groups(network, role, case), role))
 
     generators = [start("generator") for _ in slices]
     discriminators = [start("discriminator") for _ in slices]
@@ -343,6 +384,15 @@ def mlp(**more):
                 lambda: nets.MlpDiscriminator([7, 5], 1, 8), **more)
 
 
+FROZEN_SNDCGAN = dict(
+    freeze={"generator": ["linear.*"],
+            "discriminator": ["main.0.*", "main.2.*", "main.4.bias"]},
+    factors={"generator": {"main.*.weight": 0.5, "main.*": 3.0},
+             "discriminator": {"linear.*": 0.25}})
+FROZEN_MLP = dict(
+    freeze={"generator": ["main.2.*"], "discriminator": ["main.0.*"]},
+    factors={"generator": {"main.4.*": 2.0}, "discriminator": {"*.bias": 0.1}})
+
 FILES = {
     "dcgan": File(
         lambda: nets.DcganGenerator(NOISE_DIM, 4, 1, 32),
@@ -367,6 +417,15 @@ FILES = {
         cases={
             "lag0_non_saturating": Case(non_saturating),
             "lag1_hinge": Case(hinge, lag=1)}),
+    "r3gan": File(
+        lambda: r3gan_networks.R3ganGenerator(NOISE_DIM, [4] * 4, [2] * 4, 1, 3),
+        lambda: r3gan_networks.R3ganDiscriminator([4] * 4, [2] * 4, 1, 3),
+        seed=29, size=32, channels=3, cases={
+            f"{name}_r1_r2":
+                Case(lambda: Joint("relativistic_paired",
+                                   {"r1": 0.05, "r2": 0.05}),
+                     lag=lag, fused=name == "fused")
+            for name, lag in (("lag0", 0), ("lag1", 1), ("fused", 1))}),
     "mlp": mlp(seed=17, cases={
         "lag0_least_squares_lecam":
             Case(lambda: Joint("least_squares", {"lecam": 0.3})),
@@ -386,6 +445,19 @@ FILES = {
     "local": mlp(seed=23, rounds=7, slices=[3, 2, 2], num_real=(7, 7), cases={
         "sgd": Case(softplus, optimizer=local_sgd),
         "adam": Case(softplus, optimizer=local_adam)}),
+    "freeze_sndcgan": File(
+        lambda: nets.SndcganGenerator(NOISE_DIM, 4, 1),
+        lambda: nets.SndcganDiscriminator(4, 1), seed=29, size=32, cases={
+            "frozen_lag0_hinge": Case(hinge, **FROZEN_SNDCGAN),
+            "frozen_fused_hinge":
+                Case(hinge, lag=1, fused=True, **FROZEN_SNDCGAN)}),
+    "freeze_mlp": mlp(seed=31, cases={
+        "frozen_lag1_saturating_lazy_r1":
+            Case(lambda: Joint("saturating", {"r1": 0.5}, every=3), lag=1,
+                 **FROZEN_MLP),
+        "frozen_least_squares_r2_sgd":
+            Case(lambda: Joint("least_squares", {"r2": 0.5}),
+                 optimizer=decayed_sgd, **FROZEN_MLP)}),
 }
 
 

@@ -18,20 +18,27 @@ BASE = {"common", "proto"}
 BELOW_TRAINING = BASE | {"exchange", "collective", "pipeline", "models"}
 MAIN = BELOW_TRAINING | {"training"}
 LAYERS = {
+    "gandem": set(),
     "proto": set(),
     "common": {"proto"},
     "exchange": BASE,
     "collective": BASE,
     "pipeline": BASE,
     "data_worker": {"pipeline"},
-    "models": BASE,
+    "models": BASE | {"gandem"},
     "training": BELOW_TRAINING,
     "evaluation": MAIN,
     "worker": MAIN,
     "generator_worker": MAIN | {"worker"},
     "discriminator_worker": MAIN | {"worker"},
     "colocated_worker": {"worker", "generator_worker", "discriminator_worker"},
-    "scaling_manager": BASE | {"pipeline"},
+    "python_worker": MAIN | {"worker", "generator_worker",
+                             "discriminator_worker"},
+    "deploy": BASE,
+    "scaling_manager": BASE | {"exchange", "pipeline", "deploy"},
+    "library": BASE | {"gandem", "models", "worker", "generator_worker",
+                       "discriminator_worker", "evaluation"},
+    "examples": {"gandem"},
 }
 ANYTHING = MAIN | set(LAYERS) | {"tests", "benchmarks"}
 LAYERS["tests"] = ANYTHING
@@ -41,24 +48,30 @@ LAYERS["benchmarks"] = ANYTHING
 # those that share its line excepted. "" is the folder's own files.
 ROOMS = {
     "common": [("",), ("files",), ("process",), ("checkpoint", "config", "security"),
-               ("trace", "rpc"), ("control",)],
-    "models": [("",), ("layers",), ("families",), ("registry",)],
+               ("trace", "rpc", "results"), ("control",)],
+    "models": [("",), ("layers",), ("families", "own"), ("registry",)],
     "exchange": [("",), ("rpc",)],
     "pipeline": [("control",), ("",), ("remote",), ("formats",),
                  ("parquet", "trees"), ("tensors",), ("feed", "sources")],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),
                  ("plan",), ("roles",)],
-    "evaluation": [("formats",), ("metrics",), ("images",), ("features",),
-                   ("commands",)],
-    "scaling_manager": [("coordinator",), ("launch", "views"), ("commands",)],
+    "evaluation": [("metrics",), ("images",), ("kept",), ("features",),
+                   ("export",), ("commands",)],
+    "scaling_manager": [("coordinator",), ("planner/quality",),
+                        ("planner/trials", "planner/model"),
+                        ("planner/simulation",), ("planner/scaling",),
+                        ("planner",), ("planner/search",), ("launch", "views"),
+                        ("monitoring",), ("profiler",), ("planner_commands",),
+                        ("deploy_commands", "doctor", "report_page"),
+                        ("reports",), ("command_line",), ("commands",)],
 }
 
 # More than this and a folder needs rooms.
 MOST_FILES = 30
 
 TORCH_FREE = {"proto", "common", "exchange", "collective", "pipeline",
-              "data_worker", "scaling_manager"}
+              "data_worker", "deploy", "scaling_manager"}
 
 # What only some files may use: (name, include, code, files that may).
 PLACES = [
@@ -68,6 +81,10 @@ PLACES = [
     ("NCCL", r"nccl\.h", r"\bnccl[A-Z]\w*\(",
      r"collective/nccl_|tests/collective/nccl_"),
     ("Arrow", r"(arrow|parquet)/", r"\b(arrow|parquet)::", r"data_worker/"),
+    ("Python", r"pybind11/|Python\.h|torch/csrc/utils/pybind\.h",
+     r"\b(pybind11|py)::", r"python_worker/"),
+    ("prometheus-cpp", r"prometheus/", r"\bprometheus::",
+     r"(tests/)?scaling_manager/monitoring/"),
     ("spdlog", r"spdlog/", r"\bspdlog::", r"common/process/log\.(cc|h)"),
     # Their macros clash with those of LibTorch.
     ("glog-style logging", r"glog/|absl/log/", r"(?!)", r"(?!)"),
@@ -206,8 +223,8 @@ def documents(root):
 
 
 # First folders and names of files that are not ours.
-ELSEWHERE = {"ATen", "absl", "c10", "gan_64x64.py", "google", "grpcpp", "nccl.h",
-             "torch"}
+ELSEWHERE = {"ATen", "absl", "c10", "gan_64x64.py", "google", "grpcpp",
+             "my_gan.py", "nccl.h", "torch"}
 # Stand for any file in an explanation: a.cc, b_test.cc.
 ANY_FILE = r"[ab](_\w+)?\.\w+"
 
@@ -260,11 +277,14 @@ def cited_files(path):
 # Folders of readers, whose every header has a fuzz target that includes it, and
 # the headers that need none.
 READERS = ("pipeline/formats", "pipeline/parquet", "pipeline/tensors",
-           "evaluation/formats", "common/checkpoint")
+           "common/checkpoint", "deploy/slurm")
 NOT_FUZZED = {
+    "common/checkpoint/initial_state.h": "copies files, reads none",
     "common/checkpoint/json_keys.h": "part of safetensors",
     "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
     "common/checkpoint/folder_proof.h": "the text is compared, not parsed",
+    "deploy/slurm/batch_script.h": "writes",
+    "deploy/slurm/slurm_tools.h": "hands on to job_state.h",
     "pipeline/formats/gzip_file.h": "zlib's; idx_fuzzer.cc reads through it",
     "pipeline/formats/zip_format.h": "constants",
     "pipeline/parquet/data_worker_pool.h": "asks by data_worker_client.h",
@@ -272,7 +292,6 @@ NOT_FUZZED = {
     "pipeline/parquet/row_group_cache.h": "reads nothing",
     "pipeline/tensors/tensor_images.h": "reads by tensor_file.h",
     "pipeline/tensors/tensor_paths.h": "names of files",
-    "evaluation/formats/state_dict_file.h": "LibTorch reads the zip archive",
 }
 
 
@@ -328,12 +347,12 @@ def unknown_tests(root, tests, sources):
 def skipping_tests(tests):
     for test in tests:
         properties = {p["name"]: p["value"] for p in test.get("properties", [])}
-        if "gpu" in properties.get("LABELS", []):
+        if {"gpu", "optional"} & set(properties.get("LABELS", [])):
             continue
         for how in ("DISABLED", "SKIP_RETURN_CODE", "SKIP_REGULAR_EXPRESSION"):
             if properties.get(how):
-                yield f"test {test['name']}: {how}, but only a missing GPU is " \
-                      "a reason to skip"
+                yield f"test {test['name']}: {how}, but only those labelled " \
+                      "gpu or optional may be skipped"
 
 
 # Must not: its libraries carry a part of another one.

@@ -72,7 +72,7 @@ class IncludesTest(Tree):
                              ("proto/a.cc", "common/status.h"),
                              ("exchange/a.cc", "pipeline/dataset.h"),
                              ("models/a.h", "training/objective/losses.h"),
-                             ("scaling_manager/a.cc", "exchange/exchange.h"),
+                             ("scaling_manager/a.cc", "collective/collective.h"),
                              ("scaling_manager/b.cc", "training/loop.h"),
                              ("generator_worker/main.cc",
                               "discriminator_worker/wiring.h"),
@@ -252,7 +252,9 @@ class TestsTest(Tree):
         self.assertEqual(len(list(rules.skipping_tests(
             [self.ctest("a", **skip)]))), 1)
         self.assertEqual(list(rules.skipping_tests(
-            [self.ctest("a", LABELS=["gpu"], **skip), self.ctest("b")])), [])
+            [self.ctest("a", LABELS=["gpu"], **skip),
+             self.ctest("b", LABELS=["integration", "optional"], **skip),
+             self.ctest("c")])), [])
 
 
 class ProtobufTest(unittest.TestCase):

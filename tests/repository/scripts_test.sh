@@ -64,5 +64,48 @@ expect 2 "usage:" "$scripts/chaos.sh" --no-such-option
 expect 2 "usage:" "$scripts/soak.sh" --no-such-option
 expect 2 "are no time" "$scripts/soak.sh" -1
 
+# A build folder with one target, which finds what breaks it in its second search.
+fuzz=("env" "GANDEM_BUILD_DIR=$home/build" "$scripts/fuzz.sh")
+expect 2 "SECONDS" "${fuzz[@]}" --no-such-option
+expect 2 "SECONDS" "${fuzz[@]}" --minimize
+expect 2 "SECONDS" "${fuzz[@]}" --table npy_fuzzer
+expect 1 "not 0" "${fuzz[@]}" 0
+expect 1 "not 5m" "${fuzz[@]}" 5m
+expect 1 "no search yet" "${fuzz[@]}" --table
+expect 1 "run scripts/check_sanitizers.sh" "${fuzz[@]}" 5
+mkdir -p "$home/build/address" "$home/seeds"
+touch "$home/seeds/one"
+cat >"$home/a_fuzzer" <<'EOF'
+#!/bin/bash
+for word in "$@"; do
+  case $word in
+    -set_cover_merge=1) merged=1 ;;
+    -artifact_prefix=*) broken=${word#*=} ;;
+    -*) ;;
+    *) folders+=("$word") ;;
+  esac
+done
+if [[ -n ${merged:-} ]]; then
+  cp "${folders[1]}"/* "${folders[0]}"
+  exit
+fi
+echo '#9 DONE   cov: 17 ft: 40 corp: 2/9b'
+echo 'stat::number_of_executed_units: 1234'
+if [[ -e ${folders[0]}/found ]]; then touch "${broken}crash-1"; exit 77; fi
+echo new >"${folders[0]}/found"
+EOF
+chmod +x "$home/a_fuzzer"
+target=(a_fuzzer "$home/a_fuzzer" -max_total_time=60 "$home/found" "$home/seeds")
+printf 'add_test(%s)\n' "${target[*]}" >"$home/build/address/CTestTestfile.cmake"
+expect 1 "there are: a_fuzzer" "${fuzz[@]}" 5 b_fuzzer
+expect 1 "run scripts/fuzz.sh 60 a_fuzzer" "${fuzz[@]}" --minimize a_fuzzer
+expect 0 "1234 runs      17 edges      1 inputs  0 new" "${fuzz[@]}" 5
+expect 1 "ended with 77" "${fuzz[@]}" 5 a_fuzzer
+expect 0 '| `a_fuzzer` | 0.0 | 2468 | 17 | 1 |' "${fuzz[@]}" --table
+expect 0 "1 inputs reach something new" "${fuzz[@]}" --minimize a_fuzzer
+[[ $(cat "$home/seeds/found") == new ]] ||
+  { echo "FAILED: a found input is no seed"; failures=$((failures + 1)); }
+expect 0 "0 inputs reach something new" "${fuzz[@]}" --minimize a_fuzzer
+
 echo "$failures failures"
 ((failures == 0))

@@ -126,6 +126,7 @@ bool GradientSynchronizer::ComparesAfter(int64_t step) const {
 
 TensorsByName GradientSynchronizer::AllState() const {
   TensorsByName all = state_.parameters;
+  all.insert(all.end(), state_.frozen.begin(), state_.frozen.end());
   all.insert(all.end(), state_.buffers.begin(), state_.buffers.end());
   for (const auto& [name, tensor] : state_.optimizer) {
     all.emplace_back(absl::StrCat("optimizer.", name), tensor);

@@ -69,6 +69,8 @@ class GradientSynchronizer {
   // What has to be the same on all ranks. Parameters are leaves, on one device.
   struct State {
     TensorsByName parameters = {};
+    // Parameters that are not trained: compared, never summed or averaged.
+    TensorsByName frozen = {};
     TensorsByName buffers = {};
     TensorsByName optimizer = {};
   };
@@ -86,6 +88,9 @@ class GradientSynchronizer {
   absl::Status Reduce(absl::Time deadline);
   // After update number `step`, counted from 1: averages, compares.
   absl::Status AfterUpdate(int64_t step, absl::Time deadline);
+
+  // Does Reduce make sums over the ranks of gradients?
+  bool sums_gradients() const { return buckets_ != nullptr; }
 
   // AVERAGE_STATE: |own - mean| / |mean| of the parameters before the last
   // average.

@@ -15,6 +15,10 @@ class FrozenParameters {
  public:
   explicit FrozenParameters(torch::nn::Module& module)
       : parameters_(module.parameters()) {
+    // Those of freeze stay as they are afterwards.
+    std::erase_if(parameters_, [](const at::Tensor& parameter) {
+      return !parameter.requires_grad();
+    });
     for (at::Tensor& parameter : parameters_)
       parameter.set_requires_grad(false);
   }

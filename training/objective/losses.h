@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Adversarial losses (docs/losses.md). Those of most are sums of a real and a
-// generated part, each with its own forward and backward pass; a relativistic
-// one couples both. What a loss needs is said in common/config/loss_needs.h.
+// Adversarial losses (docs/reference/losses.md). Those of most are sums of a
+// real and a generated part, each with its own forward and backward pass; a
+// relativistic one couples both. What a loss needs is said in
+// common/config/loss_needs.h.
 //
 // A micro-batch's loss is the sum over its images divided by the batch size of
 // the whole step: gradients accumulated over micro-batches are those of the

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/objective/penalties.h"
 
+#include "common/half_cosine.h"
 #include "models/network.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -13,12 +14,24 @@ enum Anchor { kReal, kGenerated };
 
 }  // namespace
 
+double PenaltyOptions::GradientFactor(int64_t step) const {
+  if (step % gradient_every_steps != 0) return 0;
+  const double decay =
+      gradient_decay_steps == 0
+          ? 1
+          : HalfCosine(1, gradient_final_factor, static_cast<double>(step),
+                       static_cast<double>(gradient_decay_steps));
+  return static_cast<double>(gradient_every_steps) * decay;
+}
+
 PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
   return {.gradient_penalty = config.gradient_penalty(),
           .dragan = config.dragan(),
           .r1 = config.r1(),
           .r2 = config.r2(),
           .gradient_every_steps = config.gradient_every_steps(),
+          .gradient_decay_steps = config.gradient_decay_steps(),
+          .gradient_final_factor = config.gradient_final_factor(),
           .lecam = config.lecam(),
           .lecam_decay = config.lecam_decay(),
           .lecam_start_step = config.lecam_start_step(),

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a discriminator's loss gets beside the adversarial loss (models.md 4.3,
-// docs/losses.md). These are the formulas, a value per image;
+// docs/reference/losses.md). These are the formulas, a value per image;
 // discriminator_objective.h applies them.
 //
 // Thread safety: pure functions, but for LecamAnchors (one compute thread).
@@ -26,20 +26,20 @@ struct PenaltyOptions {
   double dragan = 0;
   double r1 = 0;
   double r2 = 0;
-  int64_t gradient_every_steps = 1;  // of the four above
+  // Of the four above.
+  int64_t gradient_every_steps = 1;
+  int64_t gradient_decay_steps = 0;
+  double gradient_final_factor = 1;
   double lecam = 0;
   double lecam_decay = 0.99;
   int64_t lecam_start_step = 1000;
   double consistency_real = 0;
   double consistency_generated = 0;
 
-  // Lazy regularization (Karras et al. 2020): 0 in the steps between, and that
-  // much more in the others.
-  double GradientFactor(int64_t step) const {
-    return step % gradient_every_steps == 0
-               ? static_cast<double>(gradient_every_steps)
-               : 0;
-  }
+  // Of `step`, counted from 0. Lazy regularization (Karras et al. 2020): 0 in
+  // the steps between, and that much more in the others. Times what the decay
+  // (Huang et al. 2024) leaves of it.
+  double GradientFactor(int64_t step) const;
 };
 
 PenaltyOptions PenaltiesFrom(const PenaltyConfig& config);

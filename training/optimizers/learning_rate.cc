@@ -3,7 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
+
+#include "common/half_cosine.h"
 
 namespace gandem {
 
@@ -18,13 +19,13 @@ double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
   const int64_t from = schedule.decay_from_round();
   const int64_t until =
       schedule.decay_until_round() == 0 ? rounds : schedule.decay_until_round();
-  const double way = std::clamp(
-      static_cast<double>(round - from) / static_cast<double>(until - from),
-      0.0, 1.0);
-  const double left = schedule.shape() == RateScheduleConfig::LINEAR
-                          ? 1 - way
-                          : (1 + std::cos(std::numbers::pi * way)) / 2;
+  const double at = static_cast<double>(round - from);
+  const double length = static_cast<double>(until - from);
   const double final_factor = schedule.final_factor();
+  if (schedule.shape() == RateScheduleConfig::COSINE) {
+    return warmup * HalfCosine(1, final_factor, at, length);
+  }
+  const double left = 1 - std::clamp(at / length, 0.0, 1.0);
   return warmup * (final_factor + (1 - final_factor) * left);
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/optimizers/make_optimizer.h"
 
+#include <map>
 #include <utility>
+#include <vector>
 
 #include "common/config/optimizer_validate.h"
+#include "common/config/parameter_patterns.h"
 #include "common/faults.h"
 #include "training/optimizers/learning_rate.h"
 #include "training/optimizers/rules/families.h"
@@ -12,22 +15,56 @@
 namespace gandem {
 namespace {
 
-struct Family {
-  std::unique_ptr<UpdateRule> rule;
-  double learning_rate = 0;
-};
-
 // Adam's, if none is set.
-Family MakeFamily(const OptimizerConfig& config,
-                  const TensorsByName& parameters) {
-#define GANDEM_MAKE_RULE(Config, field)           \
-  if (config.has_##field()) {                     \
-    return {MakeRule(config.field(), parameters), \
-            config.field().learning_rate()};      \
-  }
+std::unique_ptr<UpdateRule> MakeFamily(const OptimizerConfig& config,
+                                       const TensorsByName& parameters) {
+#define GANDEM_MAKE_RULE(Config, field) \
+  if (config.has_##field()) return MakeRule(config.field(), parameters);
   GANDEM_OPTIMIZERS(GANDEM_MAKE_RULE)
 #undef GANDEM_MAKE_RULE
-  return {MakeRule(config.adam(), parameters), config.adam().learning_rate()};
+  return MakeRule(config.adam(), parameters);
+}
+
+double LearningRateOf(const OptimizerConfig& config) {
+#define GANDEM_LEARNING_RATE(Config, field) \
+  if (config.has_##field()) return config.field().learning_rate();
+  GANDEM_OPTIMIZERS(GANDEM_LEARNING_RATE)
+#undef GANDEM_LEARNING_RATE
+  return config.adam().learning_rate();
+}
+
+// The family with what goes around it.
+std::unique_ptr<UpdateRule> MakeWholeRule(const OptimizerConfig& config,
+                                          const TensorsByName& parameters) {
+  std::unique_ptr<UpdateRule> rule = MakeFamily(config, parameters);
+  if (config.optimism() > 0) {
+    rule = MakeOptimistic(config.optimism(), std::move(rule), parameters);
+  }
+  if (config.lookahead().period() > 0) {
+    rule = MakeLookahead(config.lookahead(), std::move(rule), parameters);
+  }
+  return rule;
+}
+
+// Parameters of one factor are one group, whichever patterns they are from.
+std::unique_ptr<UpdateRule> MakeRuleOfGroups(const OptimizerConfig& config,
+                                             const TensorsByName& parameters) {
+  std::map<double, std::vector<size_t>> by_factor;
+  for (size_t i = 0; i < parameters.size(); ++i) {
+    by_factor[RateFactorOf(config, parameters[i].first)].push_back(i);
+  }
+  if (by_factor.size() == 1 && by_factor.begin()->first == 1) {
+    return MakeWholeRule(config, parameters);
+  }
+  std::vector<RateGroup> groups;
+  for (auto& [factor, members] : by_factor) {
+    TensorsByName own;
+    for (const size_t member : members) own.push_back(parameters[member]);
+    groups.push_back({.factor = factor,
+                      .members = std::move(members),
+                      .rule = MakeWholeRule(config, own)});
+  }
+  return MakeGrouped(std::move(groups));
 }
 
 }  // namespace
@@ -37,21 +74,17 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
     const OptimizerUse& use) {
   Faults faults("optimizer");
   CheckOptimizer("", config, use.rounds, faults);
+  if (config.optimism_rule() != OptimizerConfig::FIXED) {
+    faults.Add(
+        "optimism_rule LAG_MATCHED: an optimizer does not know the lag; "
+        "ResolvedOptimizer (common/config/optimism.h) makes a number of it");
+  }
   if (!faults.empty()) return faults.ToStatus();
-  Family family = MakeFamily(config, parameters);
-  if (config.optimism() > 0) {
-    family.rule =
-        MakeOptimistic(config.optimism(), std::move(family.rule), parameters);
-  }
-  if (config.lookahead().period() > 0) {
-    family.rule =
-        MakeLookahead(config.lookahead(), std::move(family.rule), parameters);
-  }
-  const double rate =
-      family.learning_rate * BatchFactor(config.batch_scaling(), use.batch_size,
-                                         config.base_batch_size());
+  const double rate = LearningRateOf(config) *
+                      BatchFactor(config.batch_scaling(), use.batch_size,
+                                  config.base_batch_size());
   return std::make_unique<Optimizer>(
-      parameters, std::move(family.rule),
+      parameters, MakeRuleOfGroups(config, parameters),
       [rate, use, schedule = config.rate_schedule()](int64_t step) {
         return rate * RateFactor(schedule, use.rounds,
                                  (step - 1) / use.steps_per_round);

@@ -26,7 +26,8 @@ struct OptimizerUse {
 };
 
 // Updates `parameters`, which must have their final type, device and memory
-// layout. Without a family in `config` it is Adam with its defaults.
+// layout. Without a family in `config` it is Adam with its defaults. Whether
+// the patterns of its groups match is not checked here (freeze_parameters.h).
 //   INVALID_ARGUMENT  lists every option that is out of range.
 absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
     const OptimizerConfig& config, const TensorsByName& parameters,

@@ -75,6 +75,34 @@ class Lookahead : public RuleAround {
   Tensors slow_ = AddState("slow");
 };
 
+class Grouped : public UpdateRule {
+ public:
+  explicit Grouped(std::vector<RateGroup> groups)
+      : UpdateRule(TensorsByName()), groups_(std::move(groups)) {}
+
+  void Apply(const Tensors& gradients, double learning_rate,
+             int64_t step) override {
+    for (const RateGroup& group : groups_) {
+      Tensors own;
+      for (const size_t member : group.members) {
+        own.push_back(gradients[member]);
+      }
+      group.rule->Apply(own, group.factor * learning_rate, step);
+    }
+  }
+
+  TensorsByName State() const override {
+    TensorsByName state;
+    for (const RateGroup& group : groups_) {
+      for (auto& item : group.rule->State()) state.push_back(std::move(item));
+    }
+    return state;
+  }
+
+ private:
+  const std::vector<RateGroup> groups_;
+};
+
 }  // namespace
 
 std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
@@ -87,6 +115,10 @@ std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters) {
   return std::make_unique<Lookahead>(config, std::move(inner), parameters);
+}
+
+std::unique_ptr<UpdateRule> MakeGrouped(std::vector<RateGroup> groups) {
+  return std::make_unique<Grouped>(std::move(groups));
 }
 
 }  // namespace gandem

@@ -5,7 +5,9 @@
 // Thread safety, errors: see update_rule.h.
 #pragma once
 
+#include <cstddef>
 #include <memory>
+#include <vector>
 
 #include "proto/config.pb.h"
 #include "training/optimizers/rules/update_rule.h"
@@ -34,5 +36,18 @@ std::unique_ptr<UpdateRule> MakeOptimistic(double optimism,
 std::unique_ptr<UpdateRule> MakeLookahead(const LookaheadConfig& config,
                                           std::unique_ptr<UpdateRule> inner,
                                           const TensorsByName& parameters);
+
+// Some of the parameters, with a learning rate of their own.
+struct RateGroup {
+  double factor = 1;                 // times the learning rate
+  std::vector<size_t> members = {};  // which of the optimizer's parameters
+  std::unique_ptr<UpdateRule> rule;  // of these, in this order
+};
+
+// Each parameter belongs to one group. PyTorch's parameter groups: rules look
+// at one parameter at a time, so a group's are those that it would have alone.
+//
+// State: that of the groups' rules.
+std::unique_ptr<UpdateRule> MakeGrouped(std::vector<RateGroup> groups);
 
 }  // namespace gandem

@@ -3,57 +3,14 @@
 
 #include "common/config/fused_feedback.h"
 #include "common/config/loss_needs.h"
+#include "common/config/optimism.h"
 #include "common/config/run_config.h"
 #include "common/philox.h"
+#include "exchange/config_schedule.h"
 #include "models/torch.h"
 
 namespace gandem {
 namespace {
-
-Encoding EncodingOf(ExchangeConfig::Encoding encoding) {
-  switch (encoding) {
-    case ExchangeConfig::FLOAT32:
-      return Encoding::kFloat32;
-    case ExchangeConfig::BFLOAT16:
-      return Encoding::kBfloat16;
-    case ExchangeConfig::UINT8:
-      return Encoding::kUint8;
-    case ExchangeConfig::FLOAT64:
-      return Encoding::kFloat64;
-  }
-  return Encoding::kFloat32;
-}
-
-// The numbers are the same, so that a mode is named in two places only.
-FeedbackMode FeedbackOf(ScheduleConfig::FeedbackMode mode) {
-  static_assert(static_cast<int>(FeedbackMode::kSnapshot) ==
-                ScheduleConfig::SNAPSHOT);
-  static_assert(static_cast<int>(FeedbackMode::kImageGradient) ==
-                ScheduleConfig::IMAGE_GRADIENT);
-  static_assert(static_cast<int>(FeedbackMode::kFused) ==
-                ScheduleConfig::FUSED);
-  return static_cast<FeedbackMode>(mode);
-}
-
-Schedule ScheduleOf(const RunConfig& config) {
-  const ScheduleConfig& schedule = config.schedule();
-  return {
-      .lag = schedule.lag(),
-      .discriminator_steps_per_round = schedule.discriminator_steps_per_round(),
-      .consistency = schedule.consistency() == ScheduleConfig::BOUNDED
-                         ? Consistency::kBounded
-                         : Consistency::kExact,
-      .image_source = schedule.image_source() == ScheduleConfig::FRESH
-                          ? ImageSource::kFresh
-                          : ImageSource::kReused,
-      .feedback = FeedbackOf(schedule.feedback()),
-      .generator_batch = StepBatch(config.generator()),
-      .discriminator_batch = StepBatch(config.discriminator()),
-      .generator_micro_batch = MicroBatch(config.generator()),
-      .discriminator_micro_batch = MicroBatch(config.discriminator()),
-      .real_first = RealImagesFirst(config),
-  };
-}
 
 ExchangeOptions ExchangeOf(const RunConfig& config) {
   const ExchangeConfig& exchange = config.exchange();
@@ -86,8 +43,7 @@ uint64_t NoiseSeed(const RunConfig& config, int64_t rollbacks) {
   if (rollbacks == 0) return config.seed();
   PhiloxStream stream(config.seed(), Purpose::kRollback,
                       static_cast<uint64_t>(rollbacks), /*index=*/0);
-  const uint64_t high = stream.NextUint32();
-  return high << 32 | stream.NextUint32();
+  return stream.NextUint64();
 }
 
 ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
@@ -140,7 +96,8 @@ RolePlan RoleOf(const RunConfig& config, Role role) {
       .workers = role_config.workers(),
       .step_batch = StepBatch(role_config),
       .steps_to_agreement = StepsToAgreement(role_config),
-      .optimizer = role_config.optimizer(),
+      .freeze = {role_config.freeze().begin(), role_config.freeze().end()},
+      .optimizer = ResolvedOptimizer(config, role),
       .optimizer_use = {.rounds = config.rounds(),
                         .batch_size = StepBatch(role_config)},
       .loss_scale = {.initial_scale = scale.initial(),
@@ -166,6 +123,7 @@ Ema::Options EmaOf(const RunConfig& config) {
   return {.decay = ema.decay(),
           .half_life_images = ema.half_life_images(),
           .ramp_up = ema.ramp_up(),
+          .half_life_ramp_images = ema.half_life_ramp_images(),
           .batch_size = StepBatch(config.generator()),
           .start_round = ema.start_round(),
           .rounds_per_update = StepsToAgreement(config.generator()),
@@ -180,6 +138,7 @@ ControlPlan ControlOf(const RunConfig& config) {
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),
       .metrics_every_rounds = control.metrics_every_rounds(),
+      .noise_scale_every_rounds = control.noise_scale_every_rounds(),
       .poll = absl::Seconds(config.exchange().poll_seconds())};
 }
 

@@ -11,6 +11,8 @@
 
 #include <cstdint>
 #include <limits>
+#include <string>
+#include <vector>
 
 #include "absl/time/time.h"
 #include "exchange/exchange_options.h"
@@ -41,6 +43,7 @@ struct RolePlan {
   int64_t step_batch = 1;  // images of an update, over the whole fleet
   // Updates from one at which all workers are at the same state to the next.
   int64_t steps_to_agreement = 1;
+  std::vector<std::string> freeze = {};  // patterns of parameters
   OptimizerConfig optimizer = {};
   OptimizerUse optimizer_use = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
@@ -63,6 +66,7 @@ struct ControlPlan {
   absl::Duration join_timeout;
   absl::Duration grace;
   int64_t metrics_every_rounds = 1;
+  int64_t noise_scale_every_rounds = 0;  // 0: never measured
   absl::Duration poll;  // a waiting role looks around as often as that
 };
 

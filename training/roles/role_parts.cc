@@ -34,6 +34,8 @@ RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
                           .every_rounds = plan.checkpoint_every_rounds},
           .objective = std::move(objective),
           .clip_gradient_norm = role.clip_gradient_norm,
+          .step_batch = role.step_batch,
+          .noise_scale_every_rounds = plan.control.noise_scale_every_rounds,
           .compute = compute,
           .compute_choice = ChoiceState(role.network, choice),
           .sent_format = sent_format};
@@ -72,7 +74,8 @@ std::unique_ptr<GradientSynchronizer> NewSynchronizer(
   options.may_be_infinite = scaler != nullptr;
   return std::make_unique<GradientSynchronizer>(
       options,
-      GradientSynchronizer::State{.parameters = ParametersOf(network),
+      GradientSynchronizer::State{.parameters = TrainedParametersOf(network),
+                                  .frozen = FrozenParametersOf(network),
                                   .buffers = BuffersOf(network),
                                   .optimizer = optimizer.State()},
       setup.fleet);

@@ -21,7 +21,9 @@ RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
     : options_(std::move(options)),
       services_(std::move(services)),
       role_(role),
+      steps_per_round_(steps_per_round),
       trained_(trained),
+      noise_(trained.network, trained.scaler),
       round_(options_.first_round),
       updates_(round_ * steps_per_round),
       saved_rounds_(options_.saved_rounds),
@@ -44,6 +46,19 @@ RoleState RoundRole::Capture() const {
   return {.completed_rounds = round_,
           .updates = updates_ + (is_updated_ ? 1 : 0),
           .tensors = Copy(StateShard(0, 1))};
+}
+
+TrainedBytes RoundRole::Size() const {
+  const auto bytes = [](const TensorsByName& tensors) {
+    int64_t sum = 0;
+    for (const auto& [name, tensor] : tensors) {
+      sum += static_cast<int64_t>(tensor.nbytes());
+    }
+    return sum;
+  };
+  return {.parameters = bytes(ParametersOf(*trained_.network)),
+          .buffers = bytes(BuffersOf(*trained_.network)),
+          .optimizer = bytes(trained_.optimizer->State())};
 }
 
 absl::Status RoundRole::Restore(const TensorReader& state) {
@@ -100,7 +115,23 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
       break;
   }
   trained_.optimizer->ZeroGradients();
+  BeginNoiseOfStep();
   return true;
+}
+
+// The last step of a round is measured.
+void RoundRole::BeginNoiseOfStep() {
+  const int64_t every = options_.noise_scale_every_rounds;
+  noise_.BeginStep(every > 0 && (round_ + 1) % every == 0 &&
+                       (updates_ + 1) % steps_per_round_ == 0,
+                   options_.step_batch);
+}
+
+void RoundRole::MeasuredBackward(GradientNoise::Part part, int64_t images,
+                                 absl::FunctionRef<void()> backward) {
+  noise_.BeforeBackward(part);
+  backward();
+  noise_.AfterBackward(images);
 }
 
 void RoundRole::ExpectLastBackward() {
@@ -122,14 +153,29 @@ absl::Status RoundRole::Update(double loss, absl::FunctionRef<void()> before,
              : updated;
 }
 
+// Called again after a deadline, when gradients may be sums in part.
+absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
+                               absl::Time deadline) {
+  const bool sums = synchronizer.sums_gradients();
+  if (!std::exchange(is_reducing_, true) && sums) {
+    noise_.BeforeSum(
+        RankSlice(options_.step_batch, options_.rank, options_.fleet_size)
+            .count);
+  }
+  GANDEM_RETURN_IF_ERROR(
+      timer_.Timed(RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},
+                   [&] { return synchronizer.Reduce(deadline); }));
+  is_reducing_ = false;
+  if (sums) noise_.AfterSum();
+  return absl::OkStatus();
+}
+
 absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
                                   absl::Time deadline) {
   GradientSynchronizer* const synchronizer = trained_.synchronizer;
   if (!is_updated_) {
     if (synchronizer != nullptr) {
-      GANDEM_RETURN_IF_ERROR(
-          timer_.Timed(RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},
-                       [&] { return synchronizer->Reduce(deadline); }));
+      GANDEM_RETURN_IF_ERROR(Reduce(*synchronizer, deadline));
     }
     const TraceSpan span("update");
     before();
@@ -150,6 +196,7 @@ absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
   }
   is_updated_ = false;
   ++updates_;
+  if (updates_ % steps_per_round_ != 0) BeginNoiseOfStep();
   return absl::OkStatus();
 }
 
@@ -167,6 +214,7 @@ void RoundRole::EndRound(RoundMetrics metrics) {
     metrics.set_drift(trained_.synchronizer->drift());
   }
   metrics.set_workers(options_.fleet_size);
+  noise_.AddTo(metrics);
   timer_.EndRound(metrics);
   if (services_.report) services_.report(metrics);
   ++round_;

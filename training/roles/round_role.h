@@ -21,6 +21,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "training/fleet/gradient_synchronizer.h"
+#include "training/optimizers/gradient_noise.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
 #include "training/roles/training_role.h"
@@ -33,6 +34,7 @@ class RoundRole : public TrainingRole {
  public:
   absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) final;
   RoleState Capture() const final;
+  TrainedBytes Size() const final;
   absl::Status Restore(const TensorReader& state) final;
 
  protected:
@@ -75,6 +77,10 @@ class RoundRole : public TrainingRole {
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
   // The next backward pass is the step's last.
   void ExpectLastBackward();
+  // Runs a backward pass, that of `images` of the step's; in rounds of
+  // noise_scale_every_rounds the noise of its gradient is measured.
+  void MeasuredBackward(GradientNoise::Part part, int64_t images,
+                        absl::FunctionRef<void()> backward);
   // Ends a step, whose loss is `loss`; `before` is called once, when the
   // gradients are there and nothing has changed yet.
   //   DEADLINE_EXCEEDED  waits for other ranks: call again.
@@ -99,9 +105,14 @@ class RoundRole : public TrainingRole {
   // All of it, or what a rank saves of it.
   std::vector<NamedTensor> Copy(StateShard state) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before, absl::Time deadline);
+  absl::Status Reduce(GradientSynchronizer& synchronizer, absl::Time deadline);
+  void BeginNoiseOfStep();
 
   const Role role_;
+  const int64_t steps_per_round_;
   const Trained trained_;
+  GradientNoiseMeter noise_;
+  bool is_reducing_ = false;  // has called Reduce, which was not done
   int64_t round_;
   int64_t updates_;
   int64_t saved_rounds_;  // completed rounds in the newest saved state

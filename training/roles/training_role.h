@@ -51,6 +51,13 @@ struct RoleState {
   std::vector<NamedTensor> tensors = {};  // those of a checkpoint
 };
 
+// Bytes of what a role trains, where it computes.
+struct TrainedBytes {
+  int64_t parameters = 0;
+  int64_t buffers = 0;
+  int64_t optimizer = 0;
+};
+
 class TrainingRole {
  public:
   virtual ~TrainingRole() = default;
@@ -58,6 +65,7 @@ class TrainingRole {
   virtual absl::StatusOr<AdvanceResult> Advance(absl::Time deadline) = 0;
   // Copies all state.
   virtual RoleState Capture() const = 0;
+  virtual TrainedBytes Size() const = 0;
   // Replaces all state; before the first Advance.
   virtual absl::Status Restore(const TensorReader& state) = 0;
 };
@@ -110,6 +118,8 @@ struct RoleOptions {
   CheckpointPlan checkpoints = {};
   ObjectiveOptions objective = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
+  int64_t step_batch = 1;                // images of an update, over the fleet
+  int64_t noise_scale_every_rounds = 0;  // 0: it is never measured
   Compute compute;
   TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)
   // Of what it sends: a generator's images, a discriminator's image gradients.

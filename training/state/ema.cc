@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "common/check.h"
+#include "common/half_cosine.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -38,8 +39,9 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
   ForEachPair(network, average,
               [this](const at::Tensor& source, const at::Tensor& target,
                      bool is_buffer) {
+                const bool is_frozen = !is_buffer && !source.requires_grad();
                 pairs_.push_back({source, target,
-                                  !source.is_floating_point() ||
+                                  !source.is_floating_point() || is_frozen ||
                                       (is_buffer && options_.copy_buffers)});
               });
 }
@@ -54,9 +56,13 @@ double Ema::Decay(int64_t round) const {
   }
   double half_life = options_.half_life_images;
   const double batch = static_cast<double>(options_.batch_size);
+  const double images = batch * static_cast<double>(round);
   if (options_.ramp_up > 0) {
-    half_life = std::min(half_life,
-                         options_.ramp_up * batch * static_cast<double>(round));
+    half_life = std::min(half_life, options_.ramp_up * images);
+  }
+  if (options_.half_life_ramp_images > 0) {
+    half_life = HalfCosine(0, half_life, images,
+                           static_cast<double>(options_.half_life_ramp_images));
   }
   return half_life > 0 ? std::exp2(-batch * rounds / half_life) : 0;
 }

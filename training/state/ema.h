@@ -26,6 +26,9 @@ class Ema {
     // The half-life is at most this times the images before the round, so that
     // the random start is forgotten soon. 0: no such limit.
     double ramp_up = 0;
+    // Images after which the half-life is reached, on half a cosine from 0
+    // (Huang et al. 2024). 0: from the first on.
+    int64_t half_life_ramp_images = 0;
     int64_t batch_size = 1;   // images per round, for half_life_images
     int64_t start_round = 0;  // before it a plain copy
     // Update is called at the end of every so many rounds only, and weighs as

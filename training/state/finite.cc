@@ -3,12 +3,24 @@
 
 #include <algorithm>
 #include <cmath>
-#include <optional>
 
 #include "models/torch.h"
 
 namespace gandem {
 namespace {
+
+bool IsInfinite(const NamedTensor& tensor) {
+  const std::optional<at::ScalarType> type = FloatingTypeOf(tensor.dtype);
+  if (!type.has_value() || tensor.bytes.empty()) return false;
+  // Only read.
+  void* const bytes = const_cast<std::byte*>(tensor.bytes.data());
+  return !IsFinite(at::from_blob(bytes,
+                                 {static_cast<int64_t>(tensor.bytes.size()) /
+                                  BytesPerElement(tensor.dtype)},
+                                 *type));
+}
+
+}  // namespace
 
 std::optional<at::ScalarType> FloatingTypeOf(DType dtype) {
   switch (dtype) {
@@ -24,19 +36,6 @@ std::optional<at::ScalarType> FloatingTypeOf(DType dtype) {
       return std::nullopt;
   }
 }
-
-bool IsInfinite(const NamedTensor& tensor) {
-  const std::optional<at::ScalarType> type = FloatingTypeOf(tensor.dtype);
-  if (!type.has_value() || tensor.bytes.empty()) return false;
-  // Only read.
-  void* const bytes = const_cast<std::byte*>(tensor.bytes.data());
-  return !IsFinite(at::from_blob(bytes,
-                                 {static_cast<int64_t>(tensor.bytes.size()) /
-                                  BytesPerElement(tensor.dtype)},
-                                 *type));
-}
-
-}  // namespace
 
 bool IsFinite(const at::Tensor& values) {
   if (!values.is_floating_point() || values.numel() == 0) return true;

@@ -66,6 +66,20 @@ TensorsByName ParametersOf(const torch::nn::Module& module) {
   return Listed(module.named_parameters());
 }
 
+TensorsByName TrainedParametersOf(const torch::nn::Module& module) {
+  TensorsByName trained = ParametersOf(module);
+  std::erase_if(trained,
+                [](const auto& item) { return !item.second.requires_grad(); });
+  return trained;
+}
+
+TensorsByName FrozenParametersOf(const torch::nn::Module& module) {
+  TensorsByName frozen = ParametersOf(module);
+  std::erase_if(frozen,
+                [](const auto& item) { return item.second.requires_grad(); });
+  return frozen;
+}
+
 TensorsByName BuffersOf(const torch::nn::Module& module) {
   return Listed(module.named_buffers());
 }

@@ -24,6 +24,10 @@ namespace gandem {
 
 // In order of registration.
 TensorsByName ParametersOf(const torch::nn::Module& module);
+// Those of them that are trained, and that are frozen: by whether they want a
+// gradient (training/optimizers/freeze_parameters.h).
+TensorsByName TrainedParametersOf(const torch::nn::Module& module);
+TensorsByName FrozenParametersOf(const torch::nn::Module& module);
 TensorsByName BuffersOf(const torch::nn::Module& module);
 // Parameters, then buffers, in order of registration.
 TensorsByName StateOf(const torch::nn::Module& module);

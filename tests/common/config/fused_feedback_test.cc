@@ -99,6 +99,10 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
            {"loss=RELATIVISTIC_AVERAGE", "loss RELATIVISTIC_AVERAGE"},
            {"discriminator.network.dcgan={}",
             "batch norm in discriminator.network"},
+           {"discriminator.network.python={module: 'a.py' name: 'A'}",
+            "discriminator.network.python"},
+           {"discriminator.network.own={name: 'a'}",
+            "discriminator.network.own"},
            {"penalties.r2=1", "penalties.r2 1"},
            {"penalties.lecam=0.5", "penalties.lecam 0.5"},
            {"penalties.consistency_generated=2",
@@ -151,6 +155,11 @@ TEST(FusedFeedbackTest, SyncBatchNormNeedsAsManyPassesOfEveryWorker) {
       with({"discriminator.workers=2", "discriminator.precision=FLOAT16"}),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("FLOAT16 tries until nothing overflows")));
+  ExpectFusedFault(
+      {"discriminator.network.python={module: 'a.py' name: 'A'}",
+       "discriminator.sync.batch_norm=true"},
+      "discriminator.sync.batch_norm reaches the layers of built-in networks "
+      "only");
 }
 
 }  // namespace

@@ -106,5 +106,26 @@ TEST(OptimizerValidateTest, FaultsNameFieldValueAndRange) {
   }
 }
 
+TEST(OptimizerValidateTest, GroupsNameTheirParametersAndAFactorAboveZero) {
+  EXPECT_OK(CheckOptimizer("group { parameters: 'main.*' }"));
+  EXPECT_THAT(CheckOptimizer("group { parameters: 'a' } group { "
+                             "learning_rate_factor: 0.1 }"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("g.group[1].parameters is empty")));
+  EXPECT_THAT(
+      CheckOptimizer("group { parameters: 'a' learning_rate_factor: 0 }"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("g.group[0].learning_rate_factor 0 is not in (0, "
+                         "1000]: what is not to move belongs into the role's "
+                         "freeze")));
+  for (const std::string value : {"-1", "1001", "nan"}) {
+    EXPECT_THAT(
+        CheckOptimizer(
+            "group { parameters: 'a' learning_rate_factor: " + value + " }"),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("g.group[0].learning_rate_factor " + value)));
+  }
+}
+
 }  // namespace
 }  // namespace gandem

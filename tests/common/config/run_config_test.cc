@@ -71,6 +71,25 @@ TEST(RunConfigTest, ErrorsSayWhere) {
 
 TEST(RunConfigTest, TheSmallestConfigIsValid) { EXPECT_OK(With({})); }
 
+// What they match is known where the networks are.
+TEST(RunConfigTest, PatternsOfParametersArePartOfTheRun) {
+  EXPECT_THAT(With({"generator.freeze=['main.0.*', '']"}),
+              Fault("generator.freeze[1] is empty"));
+  ASSERT_OK_AND_ASSIGN(const RunConfig plain, With({}));
+  ASSERT_OK_AND_ASSIGN(const RunConfig frozen,
+                       With({"generator.freeze=['main.0.*']"}));
+  ASSERT_OK_AND_ASSIGN(
+      const RunConfig grouped,
+      With({"generator.optimizer.group=[{parameters: 'main.*'}]"}));
+  EXPECT_NE(ConfigHash(frozen), ConfigHash(plain));
+  EXPECT_NE(ConfigHash(grouped), ConfigHash(plain));
+  EXPECT_TRUE(EffectiveConfig(grouped)
+                  .generator()
+                  .optimizer()
+                  .group(0)
+                  .has_learning_rate_factor());
+}
+
 TEST(RunConfigTest, ListsEveryFaultAtOnce) {
   EXPECT_THAT(ParseRunConfig("schedule { lag: -1 } ema { decay: 1 } "
                              "discriminator { batch_size: 0 device: \"gpu\" }",
@@ -100,6 +119,10 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"data.idx_labels=\"a\\000b\"", "data.idx_labels has a control"},
       {"data.source=\"a\\000b\"", "data.source has a control"},
       {"data.inputs=\"a\\000b\"", "data.inputs has a control"},
+      {"generator.network.own.options=16", "network.own.name is missing"},
+      {"discriminator={network { own { name: 'x' } } sync { batch_norm: true "
+       "}}",
+       "discriminator.sync.batch_norm is for gandem's own layers"},
       {"data.channels=2", "data.channels 2 is none of 1 (gray), 3 (RGB)"},
       {"data={source: 'a' idx_images: 'b'}",
        "data.source and data.idx_images are both set"},
@@ -252,6 +275,7 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"ema.decay=1", "ema.decay 1"},
       {"ema.half_life_images=-1", "ema.half_life_images -1"},
       {"ema.ramp_up=0.05", "ema.ramp_up shortens ema.half_life_images"},
+      {"ema.half_life_ramp_images=9", "how ema.half_life_images is reached"},
       {"ema.start_round=-1", "ema.start_round -1"},
       {"checkpoint.every_rounds=-1", "checkpoint.every_rounds -1"},
       {"checkpoint.keep_last=0", "checkpoint.keep_last 0"},

@@ -7,8 +7,11 @@
 
 #include <atomic>
 #include <cerrno>
+#include <cstddef>
+#include <span>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/process/thread.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -52,6 +55,21 @@ TEST(FileTest, ReadPrefixReadsNoMore) {
   EXPECT_EQ(*ReadPrefix(dir / "f", 3), "123");
   EXPECT_EQ(*ReadPrefix(dir / "f", 9), "12345");
   EXPECT_THAT(ReadPrefix(dir / "none", 3),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+TEST(FileTest, ReadPiecesReadsAllInSmallOnes) {
+  const TempDir dir;
+  std::string text;
+  while (text.size() < 200'000) absl::StrAppend(&text, text.size(), ",");
+  ASSERT_OK(WriteFile(dir / "f", text));
+  std::string read;
+  ASSERT_OK(ReadPieces(dir / "f", [&](std::span<const std::byte> piece) {
+    EXPECT_LE(piece.size(), 65536U);
+    read.append(reinterpret_cast<const char*>(piece.data()), piece.size());
+  }));
+  EXPECT_EQ(read, text);
+  EXPECT_THAT(ReadPieces(dir / "none", [](std::span<const std::byte>) {}),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 

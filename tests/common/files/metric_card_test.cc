@@ -75,6 +75,16 @@ TEST(MetricCardTest, TextForPeople) {
   EXPECT_THAT(text, Not(HasSubstr("reference")));
 }
 
+// As pytorch-fid's statistics are.
+TEST(MetricCardTest, TextOfWhatDoesNotSayWhatItIs) {
+  MetricCard card = SmallCard();
+  card.mutable_images()->set_num_images(0);
+  card.mutable_features()->clear_sha256();
+  const std::string text = MetricCardText(card);
+  EXPECT_THAT(text, HasSubstr("runs/a, of an unknown number of images,"));
+  EXPECT_THAT(text, Not(HasSubstr("sha256")));
+}
+
 TEST(MetricCardTest, ScalarsForTensorBoard) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(AddCardScalars(dir / "tensorboard", SmallCard()));

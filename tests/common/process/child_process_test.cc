@@ -54,6 +54,23 @@ TEST_F(ChildProcessTest, TellsTheExitCode) {
   EXPECT_EQ(child.Poll(), std::nullopt);  // told once
 }
 
+TEST_F(ChildProcessTest, TheEnvironmentIsOursWithChanges) {
+  setenv("GANDEM_TEST_KEPT", "kept", 1);
+  setenv("GANDEM_TEST_CHANGED", "before", 1);
+  ASSERT_OK_AND_ASSIGN(
+      ChildProcess child,
+      ChildProcess::Start(
+          {.arguments = {"/bin/sh", "-c",
+                         "echo $GANDEM_TEST_KEPT $GANDEM_TEST_CHANGED "
+                         "$GANDEM_TEST_CHANGED2"},
+           .log_path = log_,
+           .environment = {"GANDEM_TEST_CHANGED=after",
+                           "GANDEM_TEST_CHANGED2=new"}}));
+  WaitForEnd(child);
+  EXPECT_EQ(child.LogTail(1), "kept after new\n");
+  EXPECT_STREQ(getenv("GANDEM_TEST_CHANGED"), "before");
+}
+
 TEST_F(ChildProcessTest, TellsTheSignal) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"signal=9"}));
   const ProcessEnd end = WaitForEnd(child);

@@ -4,6 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -16,6 +20,7 @@ using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::MatchesRegex;
 using ::testing::Not;
+using ::testing::SizeIs;
 
 TEST(LogTest, LinesCarryTimeLevelRoleAndRank) {
   const TempDir dir;
@@ -30,6 +35,29 @@ TEST(LogTest, LinesCarryTimeLevelRoleAndRank) {
       *ReadFile(dir / "log"),
       MatchesRegex("[0-9]+-[0-9]+-[0-9]+ [0-9:.]+ W generator/1: view 7 "
                    "NOT_FOUND: why\n"));
+}
+
+TEST(LogTest, AnObjectALineForPrograms) {
+  const TempDir dir;
+  ASSERT_OK(InitLogging({.role = "generator",
+                         .rank = 1,
+                         .format = "json",
+                         .file = dir / "log",
+                         .to_stderr = false}));
+  GANDEM_LOG_WARN("it says \"{}\"\n and \xff", 100);
+  GANDEM_LOG_INFO("100%");
+  const std::vector<std::string> lines =
+      absl::StrSplit(*ReadFile(dir / "log"), '\n');
+  ASSERT_THAT(lines, SizeIs(3));
+  const auto first = nlohmann::json::parse(lines[0]);
+  EXPECT_EQ(first.at("level"), "warn");
+  EXPECT_EQ(first.at("role"), "generator");
+  EXPECT_EQ(first.at("rank"), 1);
+  EXPECT_EQ(first.at("text"), "it says \"100\"\n and \\xff");
+  EXPECT_THAT(first.at("time").get<std::string>(),
+              MatchesRegex("[0-9]+-[0-9]+-[0-9]+T[0-9:]+[.][0-9]+Z"));
+  EXPECT_EQ(nlohmann::json::parse(lines[1]).at("text"), "100%");
+  ASSERT_OK(InitLogging({.role = "gandem", .to_stderr = false}));
 }
 
 TEST(LogTest, LevelsBelowTheChosenOneCostNothing) {
@@ -74,6 +102,8 @@ TEST(LogTest, RefusesUnknownLevelsAndUnwritableFiles) {
   EXPECT_THAT(InitLogging({.level = "loud"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("debug, info, warn, error")));
+  EXPECT_THAT(InitLogging({.format = "xml"}),
+              StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("xml")));
   EXPECT_THAT(InitLogging({.file = "/dev/null/log"}),
               StatusIs(absl::StatusCode::kPermissionDenied,
                        HasSubstr("/dev/null/log")));

@@ -4,6 +4,7 @@
 // other hosts reach only with a certificate of the run. All connections are
 // real ones.
 #include <gmock/gmock.h>
+#include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
 
@@ -14,6 +15,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
@@ -95,14 +97,43 @@ std::shared_ptr<grpc::Channel> Stranger(
   return grpc::CreateCustomChannel(address, credentials, arguments);
 }
 
+// What a probe without a token hears of a server; 1 is SERVING.
+absl::StatusOr<std::string> AskHealth(const std::string& address,
+                                      const std::string& method,
+                                      const std::string& token = "") {
+  grpc::GenericStub stub(Stranger(address));
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kBound));
+  if (!token.empty()) context.AddMetadata("gandem-token", token);
+  const grpc::Slice nothing;
+  const grpc::ByteBuffer request(&nothing, 1);  // of the server as a whole
+  grpc::ByteBuffer reply;
+  grpc::Status status;
+  absl::Notification done;
+  stub.UnaryCall(&context, "/grpc.health.v1.Health/" + method,
+                 grpc::StubOptions(), &request, &reply,
+                 [&](grpc::Status ended) {
+                   status = std::move(ended);
+                   done.Notify();
+                 });
+  done.WaitForNotification();
+  if (!status.ok()) return FromGrpcStatus(status);
+  grpc::Slice slice;
+  EXPECT_TRUE(reply.DumpToSingleSlice(&slice).ok());
+  return std::string(reinterpret_cast<const char*>(slice.begin()),
+                     slice.size());
+}
+
 class CredentialsOfCallsTest : public ::testing::Test {
  protected:
   absl::StatusOr<std::unique_ptr<RpcServer>> Serve(
       const std::string& address,
-      std::shared_ptr<const Credentials> credentials = nullptr) {
+      std::shared_ptr<const Credentials> credentials = nullptr,
+      bool offers_health = false) {
     return RpcServer::Start(
         {.address = address,
-         .rpc = {.max_message_bytes = 64 << 10, .credentials = credentials}},
+         .rpc = {.max_message_bytes = 64 << 10, .credentials = credentials},
+         .offers_health = offers_health},
         [this](grpc::ServerBuilder& builder) {
           builder.RegisterService(&service_);
         });
@@ -139,6 +170,33 @@ TEST_F(CredentialsOfCallsTest, OnlyTheTokenOfTheRunIsTaken) {
     EXPECT_OK(Call(stranger, TestToken()));
     EXPECT_OK(Ask(server->address()));
   }
+}
+
+TEST_F(CredentialsOfCallsTest, HealthIsAskedWithoutAToken) {
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0", nullptr,
+                                                /*offers_health=*/true));
+  const int64_t before = NumRefusals();
+  ASSERT_OK_AND_ASSIGN(const std::string serving,
+                       AskHealth(server->address(), "Check"));
+  EXPECT_EQ(serving, "\x08\x01") << "field 1 is SERVING";
+  EXPECT_OK(AskHealth(server->address(), "Check", TestToken()));
+  EXPECT_EQ(NumRefusals(), before);
+  // A wrong token is never right, a stream never ends, and nothing else is
+  // open.
+  EXPECT_THAT(AskHealth(server->address(), "Check", std::string(64, 'b')),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+  EXPECT_THAT(AskHealth(server->address(), "Watch"),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+  EXPECT_THAT(Call(Stranger(server->address())),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+}
+
+TEST_F(CredentialsOfCallsTest, HealthIsOnlyWhereItIsOffered) {
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve("127.0.0.1:0"));
+  EXPECT_THAT(AskHealth(server->address(), "Check"),
+              StatusIs(absl::StatusCode::kUnauthenticated));
+  EXPECT_THAT(AskHealth(server->address(), "Check", TestToken()),
+              StatusIs(absl::StatusCode::kUnimplemented));
 }
 
 // A message that is too long is an error of its own, once it is read.

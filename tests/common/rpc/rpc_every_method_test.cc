@@ -19,8 +19,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/notification.h"
 #include "collective/ring_collective.h"
+#include "common/control/measure_service.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
+#include "common/process/thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/socket_folder.h"
@@ -30,8 +32,11 @@
 #include "exchange/rpc/exchange_server.h"
 #include "proto/collective.pb.h"
 #include "proto/control.pb.h"
+#include "proto/doctor.pb.h"
 #include "proto/exchange.pb.h"
+#include "proto/measure.pb.h"
 #include "scaling_manager/coordinator/control_service.h"
+#include "scaling_manager/doctor/doctor_service.h"
 #include "tests/exchange/exchange_testing.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -55,7 +60,8 @@ std::vector<const ServiceDescriptor*> AllServices() {
   std::vector<const ServiceDescriptor*> services;
   for (const FileDescriptor* const file :
        {RingMessage::descriptor()->file(), StatusRequest::descriptor()->file(),
-        HelloRequest::descriptor()->file()}) {
+        HelloRequest::descriptor()->file(), LookRequest::descriptor()->file(),
+        MeasureRequest::descriptor()->file()}) {
     for (int i = 0; i < file->service_count(); ++i) {
       services.push_back(file->service(i));
     }
@@ -99,6 +105,8 @@ class EveryMethodTest : public ::testing::Test {
   EveryMethodTest() {
     StartControl();
     StartExchange();
+    StartMeasuring();
+    StartDoctor();
     auto ring = RingListener::Start({.local_address = sockets_->AddressOf("r"),
                                      .network_address = "127.0.0.1:0"});
     EXPECT_OK(ring);
@@ -144,6 +152,45 @@ class EveryMethodTest : public ::testing::Test {
     }
   }
 
+  // A worker in profile mode.
+  class Measured : public MeasureHandler {
+    absl::StatusOr<PrepareReply> Prepare(const PrepareRequest&) override {
+      return PrepareReply();
+    }
+    absl::StatusOr<MeasureReply> Measure(const MeasureRequest&) override {
+      return absl::FailedPreconditionError("nothing was prepared");
+    }
+    absl::StatusOr<TransferReply> Transfer(const TransferRequest&) override {
+      return TransferReply();
+    }
+  };
+
+  void StartMeasuring() {
+    for (const std::string& address :
+         {sockets_->AddressOf("m"), std::string("127.0.0.1:0")}) {
+      auto server = StartMeasureServer(address, &measuring_);
+      EXPECT_OK(server);
+      addresses_["gandem.Measuring"].push_back((*server)->address());
+      measure_servers_.push_back(*std::move(server));
+    }
+    measuring_thread_ = Thread("measuring", [this] { measuring_.Serve(); });
+  }
+
+  void StartDoctor() {
+    for (const std::string& address :
+         {sockets_->AddressOf("d"), std::string("127.0.0.1:0")}) {
+      auto server = StartDoctorServer(address, &doctor_);
+      EXPECT_OK(server);
+      addresses_["gandem.Doctor"].push_back((*server)->address());
+      doctor_servers_.push_back(*std::move(server));
+    }
+  }
+
+  ~EveryMethodTest() override {
+    measuring_.Stop();
+    measuring_thread_.Join();
+  }
+
   const TempDir run_dir_;
   const std::unique_ptr<SocketFolder> sockets_ = *SocketFolder::Create();
   std::map<std::string, std::vector<std::string>> addresses_;  // by service
@@ -153,6 +200,12 @@ class EveryMethodTest : public ::testing::Test {
   std::unique_ptr<DiscriminatorEnd> end_;
   std::vector<std::unique_ptr<ExchangeServer>> exchange_;
   std::unique_ptr<RingListener> ring_;
+  DoctorService doctor_{run_dir_.path()};
+  std::vector<std::unique_ptr<RpcServer>> doctor_servers_;
+  Measured measured_;
+  MeasureService measuring_{&measured_};
+  std::vector<std::unique_ptr<RpcServer>> measure_servers_;
+  Thread measuring_thread_;
 };
 
 TEST_F(EveryMethodTest, EveryServiceIsHere) {

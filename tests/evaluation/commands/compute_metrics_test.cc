@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "evaluation/metrics/extrapolated_distance.h"
+#include "evaluation/metrics/gaussian_discrepancy.h"
 #include "evaluation/metrics/intra_class_distance.h"
 #include "models/torch.h"
 #include "tests/evaluation/metrics/random_features.h"
@@ -34,7 +36,8 @@ TEST(MetricSetTest, ReadsNamesInAnyOrder) {
   EXPECT_THAT(ParseMetrics("fid,fud").status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'fud' of --metric fid,fud is none of fid, "
-                                 "is, kid, prdc, intra_fid")));
+                                 "is, kid, prdc, intra_fid, fid_infinity, "
+                                 "cmmd")));
 }
 
 // Whatever would fail after hours of features is found out before.
@@ -83,6 +86,32 @@ TEST(PreconditionsTest, AClassWithoutImages) {
                HasSubstr("class 3 has 0 of x")));
 }
 
+TEST(PreconditionsTest, CmmdIsOfClip) {
+  FeatureNet net;
+  net.name = "net";
+  EXPECT_THAT(CheckNetwork({.clip_discrepancy = true}, net),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("net is none: name one with --features "
+                                 "clip:FILE")));
+  net.family = kDinov2Family;
+  EXPECT_FALSE(CheckNetwork({.clip_discrepancy = true}, net).ok());
+  net.family = kClipFamily;
+  EXPECT_OK(CheckNetwork({.clip_discrepancy = true}, net));
+}
+
+// The reference may have any number: statistics are enough.
+TEST(PreconditionsTest, ImagesToExtrapolateFrom) {
+  const MetricOptions options = {.metrics = *ParseMetrics("fid_infinity")};
+  EXPECT_TRUE(options.metrics.needs_reference());
+  EXPECT_FALSE(options.metrics.needs_reference_features());
+  EXPECT_OK(CheckNumImages(options, 150, 2));
+  EXPECT_OK(CheckNumImages(options, 150, 0));
+  EXPECT_THAT(CheckNumImages(options, 149, 500),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("fid_infinity needs 150 images to draw its "
+                                 "subsets from, and there are 149")));
+}
+
 // A bias that is small beside the distance is no reason to warn.
 TEST(WarningsTest, ABiasThatMatters) {
   MetricCard card;
@@ -102,12 +131,25 @@ TEST(WarningsTest, ABiasThatMatters) {
             "images only");
 }
 
-class IntraClassTest : public ::testing::Test {
+TEST(WarningsTest, ALineThatIsTooShort) {
+  MetricCard card;
+  WarnOfShortLine(20480, 2048, card);
+  EXPECT_EQ(card.warnings_size(), 0);
+  WarnOfShortLine(20470, 2048, card);
+  ASSERT_EQ(card.warnings_size(), 1);
+  EXPECT_THAT(card.warnings(0),
+              HasSubstr("subsets of 2047 images, and features "
+                        "have 2048 numbers"));
+}
+
+class ComputeMetricsTest : public ::testing::Test {
  protected:
   FeatureStore Store(const std::string& name, const at::Tensor& features_ND) {
     const FeatureStore store = *FeatureStore::Create(dir_ / name, {});
-    EXPECT_OK(store.Write({.first = 0, .count = features_ND.size(0)},
-                          {.features_ND = features_ND}));
+    for (const IndexRange& slice : SlicesOf(features_ND.size(0))) {
+      EXPECT_OK(store.Write(slice, {.features_ND = features_ND.narrow(
+                                        0, slice.first, slice.count)}));
+    }
     return store;
   }
   static at::Tensor Labels(int64_t count) {
@@ -121,7 +163,7 @@ class IntraClassTest : public ::testing::Test {
                            .resize = {}};
 };
 
-TEST_F(IntraClassTest, GivesTheMeanAndEachClass) {
+TEST_F(ComputeMetricsTest, IntraClassGivesTheMeanAndEachClass) {
   const at::Tensor generated_ND =
       gandem::testing::RandomNormal(100, kComputeMetricsDim, 1);
   const at::Tensor reference_ND =
@@ -155,7 +197,39 @@ TEST_F(IntraClassTest, GivesTheMeanAndEachClass) {
   }
 }
 
-TEST_F(IntraClassTest, AClassWithoutImagesIsNamed) {
+// Without `fid` beside it, from statistics and from images.
+TEST_F(ComputeMetricsTest, FidInfinityAndCmmd) {
+  const at::Tensor generated_ND =
+      gandem::testing::RandomNormal(200, kComputeMetricsDim, 1) + 1;
+  const at::Tensor reference_ND =
+      gandem::testing::RandomNormal(121, kComputeMetricsDim, 2);
+  const FeatureStore images = Store("images", generated_ND);
+  const FeatureStore reference = Store("reference", reference_ND);
+  FeatureNet clip = net_;
+  clip.family = kClipFamily;
+  ASSERT_OK_AND_ASSIGN(const Moments moments, MomentsOf(reference_ND));
+  ASSERT_OK_AND_ASSIGN(
+      const std::vector<Metric> metrics,
+      ComputeMetrics(
+          clip, {.store = &images, .num_images = 200},
+          FeatureSide{.store = &reference, .num_images = 121}, moments,
+          {.metrics = {.extrapolated = true, .clip_discrepancy = true}}));
+  ASSERT_EQ(metrics.size(), 2u);
+  ASSERT_OK_AND_ASSIGN(const FrechetReference decomposed,
+                       FrechetReference::Create(moments));
+  EXPECT_EQ(metrics[0].name(), "FD(net)-infinity");
+  EXPECT_EQ(metrics[0].value(),
+            *ExtrapolatedDistance(decomposed, generated_ND));
+  EXPECT_EQ(metrics[1].name(), "CMMD(net)");
+  EXPECT_EQ(metrics[1].value(),
+            *GaussianDiscrepancy(reference_ND, generated_ND));
+  for (const Metric& metric : metrics) {
+    EXPECT_EQ(metric.num_images(), 200);
+    EXPECT_EQ(metric.num_reference_images(), 121);
+  }
+}
+
+TEST_F(ComputeMetricsTest, AClassWithoutImagesIsNamed) {
   const FeatureStore images =
       Store("images", gandem::testing::RandomNormal(4, kComputeMetricsDim, 1));
   EXPECT_THAT(

@@ -51,27 +51,27 @@ class FeatureStoreTest : public ::testing::Test {
 };
 
 TEST_F(FeatureStoreTest, SlicesAreThoseOfTheIndex) {
-  EXPECT_THAT(SlicesOf(600),
-              ElementsAre(IndexRange{0, 256}, IndexRange{256, 256},
-                          IndexRange{512, 88}));
-  EXPECT_THAT(SlicesOf(256), ElementsAre(IndexRange{0, 256}));
+  EXPECT_THAT(SlicesOf(300),
+              ElementsAre(IndexRange{0, 128}, IndexRange{128, 128},
+                          IndexRange{256, 44}));
+  EXPECT_THAT(SlicesOf(128), ElementsAre(IndexRange{0, 128}));
   EXPECT_THAT(SlicesOf(0), IsEmpty());
 }
 
 TEST_F(FeatureStoreTest, AnotherProcessFindsTheJobAndWhatIsMissing) {
   const FeatureStore store = Create();
-  ASSERT_OK(store.Write({0, 256}, MakeFeatures({0, 256})));
+  ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   ASSERT_OK(store.WriteJob());
   ASSERT_OK_AND_ASSIGN(const FeatureStore other,
                        FeatureStore::Open(store.job_path()));
   EXPECT_EQ(other.folder(), store.folder());
   // Of whichever folder another process runs in.
   EXPECT_EQ(other.job().network(), AbsoluteName("net.pt"));
-  EXPECT_THAT(other.Missing(300), ElementsAre(IndexRange{256, 44}));
-  ASSERT_OK(other.Write({256, 44}, MakeFeatures({256, 44})));
-  EXPECT_THAT(store.Missing(300), IsEmpty());
+  EXPECT_THAT(other.Missing(150), ElementsAre(IndexRange{128, 22}));
+  ASSERT_OK(other.Write({128, 22}, MakeFeatures({128, 22})));
+  EXPECT_THAT(store.Missing(150), IsEmpty());
   // Creating it again changes nothing.
-  EXPECT_THAT(Create().Missing(300), IsEmpty());
+  EXPECT_THAT(Create().Missing(150), IsEmpty());
   EXPECT_THAT(FeatureStore::Open(dir_ / "none"),
               StatusIs(absl::StatusCode::kNotFound));
 }
@@ -103,7 +103,7 @@ TEST_F(FeatureStoreTest, AFullDiskLeavesNothing) {
   const auto handler = signal(SIGXFSZ, SIG_IGN);
   const rlimit small = {.rlim_cur = 100, .rlim_max = before.rlim_max};
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
-  const absl::Status written = store.Write({0, 256}, MakeFeatures({0, 256}));
+  const absl::Status written = store.Write({0, 128}, MakeFeatures({0, 128}));
   ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
   signal(SIGXFSZ, handler);
   EXPECT_THAT(written, StatusIs(absl::StatusCode::kResourceExhausted));
@@ -130,33 +130,33 @@ TEST_F(FeatureStoreTest, WhatFloat32HoldsTakesHalfTheBytes) {
   const auto size_of = [&](const at::Tensor& values) {
     const FeatureStore here =
         *FeatureStore::Create(dir_ / "sized", FeatureJob());
-    EXPECT_OK(here.Write({0, 256}, {.features_ND = values, .logits_NK = {}}));
+    EXPECT_OK(here.Write({0, 128}, {.features_ND = values, .logits_NK = {}}));
     return std::filesystem::file_size(
-        dir_ / "sized/features-000000000-256.safetensors");
+        dir_ / "sized/features-000000000-128.safetensors");
   };
-  const at::Tensor wide = torch::rand({256, 64}, at::kDouble);
+  const at::Tensor wide = torch::rand({128, 64}, at::kDouble);
   const at::Tensor narrow = wide.to(at::kFloat).to(at::kDouble);
-  EXPECT_EQ(size_of(wide) - size_of(narrow), 256u * 64 * 4);
+  EXPECT_EQ(size_of(wide) - size_of(narrow), 128u * 64 * 4);
 }
 
 TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
   const FeatureStore store = Create();
   const std::string path =
-      store.folder() + "/features-000000000-256.safetensors";
-  ASSERT_OK(store.Write({0, 256}, MakeFeatures({0, 256})));
+      store.folder() + "/features-000000000-128.safetensors";
+  ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   ASSERT_OK_AND_ASSIGN(const std::string good, ReadFile(path));
   ASSERT_OK(WriteFile(path, good.substr(0, good.size() - 1)));
-  EXPECT_THAT(ReadAllFeatures(store, kNet, 256),
+  EXPECT_THAT(ReadAllFeatures(store, kNet, 128),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("run the same command again")));
   EXPECT_FALSE(PathExists(path));
   // The features of a network with other dimensions.
-  ASSERT_OK(store.Write({0, 256}, MakeFeatures({0, 256})));
+  ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   FeatureNet other = kNet;
   other.feature_dim = 6;
-  EXPECT_THAT(ReadMoments(store, other, 256),
+  EXPECT_THAT(ReadMoments(store, other, 128),
               StatusIs(absl::StatusCode::kDataLoss, HasSubstr("features")));
-  EXPECT_THAT(store.Missing(256), ElementsAre(IndexRange{0, 256}));
+  EXPECT_THAT(store.Missing(128), ElementsAre(IndexRange{0, 128}));
 }
 
 }  // namespace

@@ -125,6 +125,38 @@ TEST_F(InceptionTest, FeaturesAreThoseOfTorchFidelityAndPyTorchFid) {
   }
 }
 
+// pytorch-fid's --dims.
+TEST_F(InceptionTest, EarlierLayersAreThoseOfPyTorchFid) {
+  const std::vector<NamedTensor> weights = DrawInceptionWeights();
+  ASSERT_OK_AND_ASSIGN(const InceptionV3 network, InceptionV3::Load(weights));
+  const at::Tensor input = ResizeForInception(
+      DrawImages(Cases()[0].shape_NCHW, 0), InputResize::kPytorchFid);
+  for (const int64_t dims : {64, 192, 768}) {
+    const Features layer = network.Forward(input, dims);
+    EXPECT_LE(LargestDifference(
+                  layer.features_ND,
+                  golden_.Get("fid." + std::to_string(dims) + ".small")),
+              1e-4)
+        << dims;
+    EXPECT_FALSE(layer.logits_NK.defined());
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const auto extractor,
+      MakeInceptionExtractor(
+          weights,
+          "6726825d0af5f729cebd5821db510b11b1cfad8faad88a03f1befd49fb9129b2",
+          {.dims = 192}));
+  EXPECT_EQ(extractor->net().feature_dim, 192);
+  EXPECT_EQ(extractor->net().num_classes, 0);
+  EXPECT_EQ(DistanceName(extractor->net()), "FD(inception-2015-12-05-192)");
+  EXPECT_EQ(extractor->net().part, "layer of 192");
+  EXPECT_THAT(
+      MakeInceptionExtractor(weights, std::string(64, '0'), {.dims = 100})
+          .status(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("dims 100 is none of 64, 192, 768, 2048")));
+}
+
 TEST_F(InceptionTest, NamesOfResizes) {
   EXPECT_EQ(*ParseInputResize(""), InputResize::kTf1);
   for (const char* name : {"tf1", "pytorch_fid", "clean"}) {

@@ -208,7 +208,8 @@ class SampleCheckTest : public ::testing::Test {
 std::shared_ptr<const Dataset> SampleCheckTest::data_;
 PixelStatistics* SampleCheckTest::real_ = nullptr;
 
-// The table of docs/sample_check.md; run it again when one of these changes.
+// The table of docs/reference/sample_check.md; run it again when one of these
+// changes.
 TEST_F(SampleCheckTest, DocumentedValues) {
   const auto expect = [](const char* name, double documented,
                          const Maker& make) {

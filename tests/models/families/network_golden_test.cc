@@ -227,7 +227,14 @@ INSTANTIATE_TEST_SUITE_P(
             "biggan { form: DEEP_MIXING width: 2 noise_dim: 6 class_dim: 5 "
             "         head: CONTRASTIVE embedding_dim: 6 "
             "         shortcut: RECTIFIED }",
-            {{1, 32, 32}, 3}}));
+            {{1, 32, 32}, 3}},
+        NetworkGoldenCase{"r3gan",
+                          "r3gan { width: 4 groups: 2 blocks: 1 noise_dim: 6 }",
+                          {{1, 32, 32}}},
+        NetworkGoldenCase{
+            "r3gan_64_classes",
+            "r3gan { width: 8 groups: 4 widest_until: 16 noise_dim: 5 }",
+            {{1, 64, 64}, 3}}));
 
 }  // namespace
 }  // namespace gandem

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // SNGAN with classes, SAGAN, BigGAN: what their options mean, and the known
-// traps (docs/traps.md).
+// traps (docs/reference/traps.md).
 #include "models/families/resnet.h"
 
 #include <gtest/gtest.h>

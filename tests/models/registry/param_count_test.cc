@@ -47,7 +47,7 @@ struct Rule {
 
 const Rule kRules[] = {
     // What is not here.
-    {"^(SG3|R3)/", "", "StyleGAN2 and R3GAN come later"},
+    {"^SG3/", "", "StyleGAN2 comes later"},
     {"info=", "", "InfoGAN"},
     {"head=(MH|MD)|aux=|head=AC", "", "class heads of other models"},
     {"ACGAN head", "", "class heads of other models"},
@@ -73,6 +73,10 @@ const Rule kRules[] = {
     {"^OSU/SNGAN", "keras_dcgan { variant: SNGAN }", "", 3,
      Buffers::kRunningOnly},
     {"^OSU/WGAN-GP", "keras_dcgan { variant: WGAN_GP }"},
+
+    {"^R3/.*/preset ImageNet-64/", "r3gan { width: 1536 widest_until: 64 }"},
+    {"^R3/.*/preset ImageNet-32/", "r3gan { width: 1536 }"},
+    {"^R3/", "r3gan {}"},
 
     // BigGAN, ContraGAN, ReACGAN. BigGAN-PyTorch stores no v and no counters.
     {"/BG-PT BigGANdeep/", "biggan { form: DEEP }", "", 3,

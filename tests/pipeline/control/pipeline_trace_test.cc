@@ -40,6 +40,15 @@ TEST(PipelineTraceTest, IsReadAsItWasWritten) {
   EXPECT_EQ(*read, trace);
 }
 
+TEST(PipelineTraceTest, NumbersAreWrittenToTheirLastDigit) {
+  PipelineTrace trace = TraceOf({GoodLink()}, 60);
+  trace.demand = {{.at = 1.0 / 3, .batch_seconds = 0.1 + 0.2}};
+  trace.seconds = 999.0 + 1.0 / 7;
+  const auto read = ParsePipelineTrace(PipelineTraceText(trace));
+  ASSERT_OK(read.status());
+  EXPECT_EQ(*read, trace);
+}
+
 TEST(PipelineTraceTest, RemarksAndEmptyLinesCountNothing) {
   const auto read = ParsePipelineTrace(absl::StrCat(
       kHead, "\n# a remark\ndemand 0 0.1\n  link at=0 latency=0.1 ",
@@ -99,6 +108,14 @@ TEST(PipelineTraceTest, ARecordingMayBeCutOff) {
   EXPECT_EQ(read->fetches.size(), 2);
 }
 
+TEST(PipelineTraceTest, ACutOffRecordingIsNoLongerThanAnother) {
+  const auto read = ParsePipelineTrace(
+      absl::StrCat(kHead, "demand 0 1\nfetch 99999 20 10\n"));
+  ASSERT_OK(read.status());
+  EXPECT_EQ(read->seconds, kMaxTraceSeconds);
+  EXPECT_OK(ParsePipelineTrace(PipelineTraceText(*read)).status());
+}
+
 TEST(PipelineTraceTest, AFileOfItIsNamed) {
   const gandem::testing::TempDir dir;
   ASSERT_OK(WriteFile(dir / "a.trace", "no trace"));
@@ -126,6 +143,23 @@ TEST(PipelineTraceWriterTest, WritesWhatIsRead) {
   EXPECT_EQ(read->fetches[4999],
             (FetchRecord{.at = 49.99, .seconds = 0.125, .bytes = 4999}));
   EXPECT_EQ(read->seconds, 60);
+}
+
+TEST(PipelineTraceWriterTest, ALongRunCanBeRead) {
+  const gandem::testing::TempDir dir;
+  auto writer =
+      PipelineTraceWriter::Create(dir / "a.trace", TraceOf({}, 1).job);
+  ASSERT_OK(writer.status());
+  for (const double at : {0.0, kMaxTraceSeconds - 1, kMaxTraceSeconds + 1}) {
+    writer->Add(DemandPart{.at = at, .batch_seconds = 1});
+    writer->Add(FetchRecord{.at = at, .seconds = 0.5, .bytes = 1});
+  }
+  ASSERT_OK(writer->Close(kMaxTraceSeconds + 2));
+  const auto read = ReadPipelineTrace(dir / "a.trace");
+  ASSERT_OK(read.status());
+  EXPECT_EQ(read->demand.size(), 2);
+  EXPECT_EQ(read->fetches.size(), 2);
+  EXPECT_EQ(read->seconds, kMaxTraceSeconds);
 }
 
 // 40 fetches a second of 0.05 s and 10 kB.

@@ -132,6 +132,22 @@ TEST_F(CoordinatorTest, AStrangerCannotTakeALaunchedWorkersPlace) {
   EXPECT_OK(Register(generator_));
 }
 
+// What the launcher starts is a program of its own there, on this host.
+TEST_F(CoordinatorTest, AWorkerThatIsStartedElsewhereHasItsOwnPid) {
+  options_.starts_elsewhere = true;
+  Open();
+  PlayedWorker remote = {.key = kGenerator, .pid = 1};
+  EXPECT_THAT(Register(remote), StatusIs(absl::StatusCode::kUnavailable));
+  Launch(generator_);
+  ASSERT_NE(generator_.pid, remote.pid);
+  EXPECT_OK(Register(remote));
+  // Whom it replaces is refused, however late it comes back.
+  PlayedWorker next = {.key = kGenerator, .pid = 2};
+  ASSERT_OK(Register(next));
+  EXPECT_THAT(Register(remote),
+              StatusIs(absl::StatusCode::kFailedPrecondition));
+}
+
 TEST_F(CoordinatorTest, NobodyStartsBeforeAllHaveJoined) {
   Open();
   Launch(generator_);

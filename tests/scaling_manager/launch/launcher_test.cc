@@ -40,11 +40,21 @@ class LauncherTest : public ::testing::Test {
     Launch(/*trace_folder=*/"");
   }
   void Launch(const std::string& trace_folder) {
-    launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
-                                        .run_dir = run_dir_.path(),
-                                        .control_address = "unix:/tmp/c",
-                                        .trace_folder = trace_folder},
-                      coordinator_.get());
+    launcher_.emplace(
+        Launcher::Options{.program = {.binary_folder = binaries_.path()},
+                          .run_dir = run_dir_.path(),
+                          .control_address = "unix:/tmp/c",
+                          .trace_folder = trace_folder},
+        coordinator_.get());
+  }
+  void GiveUpGenerator();
+  void LaunchBy(const std::string& program) {
+    launcher_.emplace(
+        Launcher::Options{.program = {.binary_folder = binaries_.path()},
+                          .run_dir = run_dir_.path(),
+                          .control_address = "unix:/tmp/c",
+                          .start_by = program},
+        coordinator_.get());
   }
   // The role's binary runs test_child with these arguments before its own.
   void Install(Role role, const std::string& arguments) {
@@ -113,16 +123,34 @@ TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
   ExpectLog("--control\nunix:/tmp/c\n--rank\n0\n--trace\n/tmp/run/trace\n");
 }
 
+// The program gets who it starts, how often it has, and the whole command.
+TEST_F(LauncherTest, AProgramStartsWorkersElsewhere) {
+  const std::string program = run_dir_ / "start.sh";
+  ASSERT_OK(WriteFile(program, "#!/bin/sh\necho \"$@\"\nexit 7\n"));
+  ASSERT_EQ(chmod(program.c_str(), 0755), 0);
+  LaunchBy(program);
+  EXPECT_EQ(PollForFailures(1).front().end.exit_code, 7);
+  const std::string command = absl::StrCat(binaries_ / WorkerBinary(GENERATOR),
+                                           " --control unix:/tmp/c --rank 0\n");
+  EXPECT_TRUE(Eventually([&] {
+    launcher_->Poll();
+    return absl::StartsWith(
+        Log("generator-0.log"),
+        absl::StrCat("generator 0 0 ", command, "generator 0 1 ", command));
+  })) << Log("generator-0.log");
+}
+
 TEST_F(LauncherTest, WorkersRunOnTheirCores) {
   Install(GENERATOR, "cores");
   Install(DISCRIMINATOR, "cores");
   const std::vector<int> allowed = AllowedCores();
   const std::vector<int> last = {allowed.back()};
-  launcher_.emplace(Launcher::Options{.binary_folder = binaries_.path(),
-                                      .run_dir = run_dir_.path(),
-                                      .control_address = "unix:/tmp/c",
-                                      .cores = {{{GENERATOR, 0}, last}}},
-                    coordinator_.get());
+  launcher_.emplace(
+      Launcher::Options{.program = {.binary_folder = binaries_.path()},
+                        .run_dir = run_dir_.path(),
+                        .control_address = "unix:/tmp/c",
+                        .cores = {{{GENERATOR, 0}, last}}},
+      coordinator_.get());
   launcher_->Poll();
   const auto says = [this](const std::string& log, const std::string& cores) {
     const std::string expected = absl::StrCat("cores ", cores, ",");
@@ -190,9 +218,9 @@ TEST_F(LauncherTest, AMissingBinaryEndsTheRun) {
               HasSubstr("discriminator_worker"));
 }
 
-TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
-  Install(GENERATOR, "ignore_term");
-  Install(DISCRIMINATOR, "ignore_term");
+// Worker 0 registers and says that it is stuck, but never leaves: a failure
+// that it reports gives it five seconds, silence none.
+void LauncherTest::GiveUpGenerator() {
   launcher_->Poll();
   RegisterRequest request;
   request.set_role(GENERATOR);
@@ -200,8 +228,6 @@ TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
   request.set_pid(coordinator_->Status().workers(0).pid());
   ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
                        coordinator_->Register(request));
-  // It registers again in mid-run, say, but never leaves: a failure that it
-  // reports gives it five seconds, silence none.
   HeartbeatRequest beat;
   beat.set_incarnation(reply.incarnation());
   beat.set_run_epoch(reply.run_epoch());
@@ -209,11 +235,35 @@ TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
   beat.set_failure("INTERNAL: stuck");
   beat.set_failure_exit_code(kExitInternal);
   ASSERT_OK(coordinator_->Heartbeat(beat));
+}
+
+TEST_F(LauncherTest, KillsWhatTheCoordinatorHasGivenUp) {
+  Install(GENERATOR, "ignore_term");
+  Install(DISCRIMINATOR, "ignore_term");
+  ASSERT_NO_FATAL_FAILURE(GiveUpGenerator());
   const auto failures = PollForFailures(1);
   ASSERT_EQ(failures.size(), 1);
   EXPECT_EQ(failures[0].end.exit_code, 137);
   EXPECT_EQ(failures[0].advice, "");  // it was us
   EXPECT_EQ(coordinator_->Status().restarts(), 1);
+}
+
+// A program that starts workers elsewhere is asked first, so that it can end
+// its worker there.
+TEST_F(LauncherTest, AsksTheProgramThatStartsWorkersToEndOne) {
+  for (const auto& [arguments, code] :
+       {std::pair("wait", 143), std::pair("ignore_term wait", 137)}) {
+    SetUp();
+    const std::string program = run_dir_ / "start.sh";
+    ASSERT_OK(WriteFile(program, absl::StrCat("#!/bin/sh\nexec ", TEST_CHILD,
+                                              " ", arguments, "\n")));
+    ASSERT_EQ(chmod(program.c_str(), 0755), 0);
+    LaunchBy(program);
+    ASSERT_NO_FATAL_FAILURE(GiveUpGenerator());
+    const auto failures = PollForFailures(1);
+    ASSERT_EQ(failures.size(), 1);
+    EXPECT_EQ(failures[0].end.exit_code, code);
+  }
 }
 
 TEST_F(LauncherTest, WhoWasAskedToLeaveHasNotFailed) {

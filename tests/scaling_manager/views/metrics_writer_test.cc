@@ -14,7 +14,7 @@
 #include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "common/files/rotation.h"
-#include "scaling_manager/views/round_history.h"
+#include "common/results/round_history.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -102,6 +102,26 @@ TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
   // A fleet of one has no communication to show.
   EXPECT_THAT(Events(), Not(HasSubstr("generator/sync_bytes")));
   EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
+}
+
+// As signal and noise: 3 + 8 / 2 and 3 + 8 / 4.
+TEST_F(MetricsWriterTest, WritesGradientNoise) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    RoundMetrics metrics = MetricsOf(GENERATOR, 1, 0);
+    GradientNoise& noise = *metrics.add_gradient_noise();
+    noise.set_part(GradientNoise::GENERATED);
+    noise.set_small_images(2);
+    noise.set_large_images(4);
+    noise.set_small_square(7);
+    noise.set_large_square(5);
+    writer->Add(metrics);
+    writer->Add(MetricsOf(DISCRIMINATOR, 1, 0));
+  }
+  EXPECT_THAT(Events(), HasSubstr("generator/gradient_signal_generated"));
+  EXPECT_THAT(Events(), HasSubstr("generator/gradient_noise_generated"));
+  EXPECT_THAT(Events(), Not(HasSubstr("discriminator/gradient_noise")));
 }
 
 TEST_F(MetricsWriterTest, RepeatedRecordsAreDropped) {

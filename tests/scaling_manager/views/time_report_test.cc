@@ -93,6 +93,33 @@ class TimeReportTest : public ::testing::Test {
   RoundHistory history_;
 };
 
+TEST_F(TimeReportTest, ShowsTheGradientNoiseScale) {
+  AddRounds(/*workers=*/1, 0, 40);
+  EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("noise scale")));
+  for (int64_t round = 20; round < 40; ++round) {
+    const double noise = 8 + 0.1 * static_cast<double>(round % 3);
+    const Json squares = {{"part", "generated"},
+                          {"small_images", 2},
+                          {"large_images", 4},
+                          {"small_square", 2 + noise / 2},
+                          {"large_square", 2 + noise / 4}};
+    Json line = {{"role", "generator"}, {"round", round}, {"run_epoch", 1},
+                 {"workers", 1},        {"images", 24},   {"round_seconds", 1}};
+    line["gradient_noise"] = Json::array();
+    line["gradient_noise"].push_back(squares);
+    history_.AddLine(line.dump());
+  }
+  const TimeReport report = Report();
+  EXPECT_THAT(TimeReportText(report),
+              HasSubstr("gradient noise scale of the generator on generated "
+                        "images: 4.05 images ("));
+  const Json json = Json::parse(TimeReportsJson({&report, 1}));
+  const Json& scale = json.at("runs").at(0).at("gradient_noise_scale").at(0);
+  EXPECT_EQ(scale.at("part"), "generated");
+  EXPECT_NEAR(scale.at("images").get<double>(), 4.05, 0.01);
+  EXPECT_LT(scale.at("low").get<double>(), scale.at("high").get<double>());
+}
+
 TEST_F(TimeReportTest, NumbersAreThoseOfTheMetrics) {
   AddRounds(/*workers=*/2, 0, 100);
   AddWorker(GENERATOR, 0, "a");

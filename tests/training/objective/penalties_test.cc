@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <functional>
 #include <string>
 #include <utility>
@@ -86,6 +87,19 @@ TEST(PenaltiesTest, LazyGradientsAreAsMuchStronger) {
     sum += lazy.GradientFactor(step);
   }
   EXPECT_EQ(sum, 8);
+}
+
+TEST(PenaltiesTest, GradientsFadeOnHalfACosine) {
+  const PenaltyOptions options{.gradient_every_steps = 2,
+                               .gradient_decay_steps = 8,
+                               .gradient_final_factor = 0.1};
+  EXPECT_EQ(options.GradientFactor(0), 2);
+  EXPECT_EQ(options.GradientFactor(1), 0);
+  EXPECT_NEAR(options.GradientFactor(4), 2 * 0.55, 1e-15);
+  EXPECT_NEAR(options.GradientFactor(6),
+              2 * (0.1 + 0.9 * (1 - std::sqrt(0.5)) / 2), 1e-15);
+  EXPECT_EQ(options.GradientFactor(8), 0.2);
+  EXPECT_EQ(options.GradientFactor(1000), 0.2);
 }
 
 TEST(PenaltiesTest, LecamAnchorsFollowTheMeans) {

@@ -271,6 +271,60 @@ TEST(OptimizerTest, WithoutAFamilyItIsAdam) {
   EXPECT_TRUE(at::equal(none.kernel, adam.kernel));
 }
 
+// PyTorch's parameter groups: each parameter moves as if it were alone, with
+// its own rate.
+TEST(OptimizerTest, AGroupIsAnOptimizerOfItsOwn) {
+  for (const std::string family :
+       {"adam { beta1: 0.5 weight_decay: 0.1 }", "adamw { weight_decay: 0.1 }",
+        "sgd { momentum: 0.5 weight_decay: 0.1 }", "rmsprop {}",
+        "adabelief { beta1: 0.5 }", "radam { beta2: 0.9 }", "lars {}",
+        "lamb { beta1: 0.5 }", "adafactor {}", "lion { weight_decay: 0.1 }",
+        "adam { beta1: 0.5 } optimism: 1 lookahead { period: 2 }"}) {
+    SCOPED_TRACE(family);
+    const std::string rest = family + " rate_schedule { shape: COSINE }";
+    Toy grouped(rest +
+                " group { parameters: 'ker*' learning_rate_factor: 0.25 } "
+                "group { parameters: '*' learning_rate_factor: 3 }");
+    Toy slow(rest + " group { parameters: '*' learning_rate_factor: 0.25 }");
+    Toy fast(rest + " group { parameters: '*' learning_rate_factor: 3 }");
+    for (Toy* const toy : {&grouped, &slow, &fast}) {
+      toy->use = {.rounds = 10};
+      toy->Make();
+      toy->Train(0, 5);
+    }
+    EXPECT_TRUE(at::equal(grouped.kernel, slow.kernel));
+    EXPECT_TRUE(at::equal(grouped.scale, fast.scale));
+    EXPECT_FALSE(at::equal(slow.kernel, fast.kernel));
+    EXPECT_EQ(grouped.State().size(), slow.State().size());
+    EXPECT_EQ(grouped.optimizer->learning_rate(),
+              slow.optimizer->learning_rate());
+  }
+}
+
+TEST(OptimizerTest, AFactorMultipliesTheLearningRate) {
+  Toy factor(
+      "adam { learning_rate: 1e-3 beta1: 0.5 } "
+      "group { parameters: '*' learning_rate_factor: 0.25 }");
+  Toy plain("adam { learning_rate: 2.5e-4 beta1: 0.5 }");
+  for (Toy* const toy : {&factor, &plain}) {
+    toy->Make();
+    toy->Train(0, 5);
+  }
+  EXPECT_TRUE(at::allclose(factor.kernel, plain.kernel, 1e-6, 1e-7));
+  EXPECT_FALSE(at::equal(factor.kernel,
+                         OptimizerRamp({3, 4, 5, 5}, 7).to(torch::kFloat32)));
+}
+
+TEST(OptimizerTest, AFactorOfOneChangesNoBit) {
+  Toy grouped("adam {} group { parameters: 'kernel' }");
+  Toy plain("adam {}");
+  for (Toy* const toy : {&grouped, &plain}) {
+    toy->Make();
+    toy->Train(0, 5);
+  }
+  EXPECT_TRUE(at::equal(grouped.kernel, plain.kernel));
+}
+
 TEST(OptimizerTest, MakeNamesEveryFault) {
   const Toy toy("adam { learning_rate: -1 beta1: 1 eps: 0 } optimism: -1");
   EXPECT_THAT(MakeOptimizer(toy.config, toy.Parameters(), {}),

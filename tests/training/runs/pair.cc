@@ -270,8 +270,8 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
 void ExpectSame(const std::map<std::string, std::vector<NamedTensor>>& a,
                 const std::map<std::string, std::vector<NamedTensor>>& b,
                 const std::string& what) {
-  ASSERT_EQ(a.size(), 2u) << what;
-  ASSERT_EQ(b.size(), 2u) << what;
+  ASSERT_GE(a.size(), 2u) << what;  // a file of each worker
+  ASSERT_EQ(a.size(), b.size()) << what;
   for (const auto& [file, tensors] : a) {
     ASSERT_TRUE(b.contains(file)) << file << ", " << what;
     EXPECT_THAT(Differences(tensors, b.at(file)), ::testing::IsEmpty())

@@ -45,7 +45,7 @@ std::vector<std::string> RecipeNames() {
 }
 
 // Whatever the family: the field `width`, if it has one. Attention needs eight
-// channels.
+// channels, and more than one group more than these.
 void Narrow(NetworkConfig& network) {
   const auto& reflection = *network.GetReflection();
   const auto* const family = reflection.GetOneofFieldDescriptor(
@@ -56,6 +56,8 @@ void Narrow(NetworkConfig& network) {
   if (width == nullptr) return;
   const bool attention = fields.FindFieldByName("attention") != nullptr;
   message.GetReflection()->SetInt64(&message, width, attention ? 8 : 2);
+  const auto* const groups = fields.FindFieldByName("groups");
+  if (groups != nullptr) message.GetReflection()->SetInt64(&message, groups, 1);
 }
 
 RunConfig Reduced(RunConfig config) {

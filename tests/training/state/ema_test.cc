@@ -60,6 +60,17 @@ TEST_F(EmaTest, StartsAsACopy) {
   ExpectAverage(3, 5);
 }
 
+TEST_F(EmaTest, AFrozenParameterIsItsOwnAverage) {
+  SetNetwork(1, 5);
+  network_.named_parameters()["weight"].set_requires_grad(false);
+  Ema ema({.decay = 0.75}, network_, average_);
+  SetNetwork(2, 6);
+  ema.Update(/*round=*/0);
+  const auto average = average_.named_parameters();
+  EXPECT_EQ(average["weight"].min().item<double>(), 2);
+  EXPECT_EQ(average["bias"].min().item<double>(), 1.25);
+}
+
 TEST_F(EmaTest, AveragesParametersAndBuffersAndCopiesCounters) {
   SetNetwork(1, 5);
   Ema ema({.decay = 0.75}, network_, average_);
@@ -117,6 +128,17 @@ TEST_F(EmaTest, RampUpShortensTheHalfLifeAtFirst) {
   EXPECT_NEAR(ema.Decay(40), std::exp2(-0.5), 1e-15);
   EXPECT_NEAR(ema.Decay(2000), std::exp2(-0.01), 1e-15);
   EXPECT_NEAR(ema.Decay(9000), std::exp2(-0.01), 1e-15);
+}
+
+TEST_F(EmaTest, TheHalfLifeIsReachedOnHalfACosine) {
+  const Ema ema({.half_life_images = 1000,
+                 .half_life_ramp_images = 800,
+                 .batch_size = 100},
+                network_, average_);
+  EXPECT_EQ(ema.Decay(0), 0);
+  EXPECT_NEAR(ema.Decay(4), std::exp2(-0.2), 1e-15);
+  EXPECT_NEAR(ema.Decay(8), std::exp2(-0.1), 1e-15);
+  EXPECT_NEAR(ema.Decay(100), std::exp2(-0.1), 1e-15);
 }
 
 TEST_F(EmaTest, BuffersMayBeCopied) {

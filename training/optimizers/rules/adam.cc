@@ -11,6 +11,7 @@
 
 #include <concepts>
 
+#include "common/half_cosine.h"
 #include "training/optimizers/rules/families.h"
 
 namespace gandem {
@@ -36,12 +37,24 @@ class Adam : public UpdateRule {
     const Tensors steps(parameters_.size(), step_tensor);
     fused(parameters_, gradients, exp_avgs_, exp_avg_sqs_,
           /*max_exp_avg_sqs=*/{}, steps, learning_rate, config_.beta1(),
-          config_.beta2(), config_.weight_decay(), config_.eps(),
+          Beta2(step), config_.weight_decay(), config_.eps(),
           /*amsgrad=*/false, /*maximize=*/false, /*grad_scale=*/{},
           /*found_inf=*/{});
   }
 
  private:
+  // Of update `step`, counted from 1.
+  double Beta2(int64_t step) const {
+    if constexpr (std::same_as<Config, AdamConfig>) {
+      if (config_.beta2_steps() > 0) {
+        return HalfCosine(config_.beta2(), config_.final_beta2(),
+                          static_cast<double>(step - 1),
+                          static_cast<double>(config_.beta2_steps()));
+      }
+    }
+    return config_.beta2();
+  }
+
   using Fused = void(at::TensorList, at::TensorList, at::TensorList,
                      at::TensorList, at::TensorList, at::TensorList, double,
                      double, double, double, double, bool, bool,

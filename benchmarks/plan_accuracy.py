@@ -1,0 +1,325 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What plans predict against what runs do: images/s, memory, waiting, regret.
+
+    benchmarks/plan_accuracy.py --bin build/bin
+
+Measures a profile of each network (`gandem profile`), predicts a list of
+configurations that it has no probe of (`gandem plan --as_it_is`; the batches lie
+between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
+workers and one process, all feedback modes, two batches, three lags. FUSED has
+one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
+with the first rounds left out; a role's memory is the largest VmHWM of its
+workers. At last the plan that `gandem plan --objective throughput` chooses runs,
+too: its regret is what the best of all measured runs with its batch has more.
+
+Takes under 25 minutes on two cores that have nothing else to do, under two with
+--fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
+from those that are there. docs/cost_model.md has the result.
+"""
+
+import itertools
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import tempfile
+import time
+
+import memory
+import throughput
+
+# Batches of neither a probe nor the recipes.
+SMALL, LARGE = 48, 96
+LEAST_ROUNDS, MOST_ROUNDS = 6, 2000
+ROLES = ("generator", "discriminator")
+
+
+def pair(generators, discriminators, batch, lag, feedback="SNAPSHOT", micro=0):
+    return False, [*throughput.sets(lag, feedback=feedback, micro=micro),
+                   f"generator.workers={generators}",
+                   f"discriminator.workers={discriminators}",
+                   f"generator.batch_size={batch}",
+                   f"discriminator.batch_size={batch}"]
+
+
+def together(batch, lag, feedback="SNAPSHOT"):
+    """One process, with both cores."""
+    _, sets = pair(1, 1, batch, lag, feedback)
+    return True, [*sets, "generator.threads=2", "discriminator.threads=2"]
+
+
+# Name -> (colocated, sets).
+CONFIGURATIONS = {
+    "1 + 1 SNAPSHOT L1 b48": pair(1, 1, SMALL, 1),
+    "1 + 1 SNAPSHOT L2 b96": pair(1, 1, LARGE, 2),
+    "1 + 1 IMAGE_GRADIENT L1 b96": pair(1, 1, LARGE, 1, "IMAGE_GRADIENT"),
+    "1 + 1 IMAGE_GRADIENT L2 b48, by 24":
+        pair(1, 1, SMALL, 2, "IMAGE_GRADIENT", micro=24),
+    "1 + 1 FUSED L1 b48": pair(1, 1, SMALL, 1, "FUSED"),
+    "1 + 2 SNAPSHOT L2 b48": pair(1, 2, SMALL, 2),
+    "1 + 2 FUSED L1 b96": pair(1, 2, LARGE, 1, "FUSED"),
+    "2 + 2 SNAPSHOT L1 b96": pair(2, 2, LARGE, 1),
+    "2 + 2 IMAGE_GRADIENT L1 b48": pair(2, 2, SMALL, 1, "IMAGE_GRADIENT"),
+    "2 + 2 FUSED L1 b48": pair(2, 2, SMALL, 1, "FUSED"),
+    "colocated SNAPSHOT L0 b48": together(SMALL, 0),
+    "colocated SNAPSHOT L1 b96": together(LARGE, 1),
+    "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
+}
+# Of different balance: the discriminator is the slower one, or neither.
+NETWORKS = ("fashion_mnist_sngan", "dcgan_64")
+# --fast: seconds, on whatever machine.
+FAST_NETWORKS = ("mlp_smoke",)
+FAST_CONFIGURATIONS = {name: CONFIGURATIONS[name] for name in (
+    "1 + 1 SNAPSHOT L1 b48", "1 + 1 FUSED L1 b48", "1 + 2 SNAPSHOT L2 b48",
+    "colocated SNAPSHOT L0 b48")}
+
+
+class Bench:
+    """One network: its profile, and what is predicted and measured of it."""
+
+    def __init__(self, args, folder, recipe):
+        self.args, self.folder, self.recipe = args, folder, recipe
+        self.path = throughput.SOURCE / "recipes" / f"{recipe}.textproto"
+        self.profile = (args.profiles or folder) / f"{recipe}.textproto"
+
+    def gandem(self, command, sets, *flags):
+        """Profiles and plans stay out of the user's cache."""
+        words = [self.args.bin / "gandem", command, self.path, *flags]
+        for assignment in sets:
+            words += ["--set", assignment]
+        done = subprocess.run(
+            [str(word) for word in words], stdin=subprocess.DEVNULL,
+            capture_output=True, text=True, timeout=memory.LONGEST, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")})
+        if done.returncode:
+            raise RuntimeError(done.stderr.strip())
+        return done.stdout
+
+    def measure_profile(self):
+        text = self.gandem("profile", [], "-o", self.profile, "--budget",
+                           self.args.budget)
+        print(f"{self.recipe}: {text.splitlines()[-1]}", flush=True)
+
+    def plan(self, name, sets, *flags):
+        """The file of a plan."""
+        path = self.folder / f"{self.recipe}-{name}.textproto"
+        self.gandem("plan", sets, "--profile", self.profile, "-o", path, *flags)
+        return path
+
+    def predict(self, colocated, sets):
+        path = self.plan("asked", sets, "--as_it_is",
+                         *["--colocated"] * colocated)
+        return prediction_of(path.read_text())
+
+    def choose(self):
+        """The plan of the larger batch: rounds are as long as they get."""
+        return self.plan(
+            "chosen", [f"{role}.batch_size={LARGE}" for role in ROLES],
+            "--objective", "throughput", "--max_batch", LARGE)
+
+    def run(self, sets, flags, round_seconds):
+        """(images/s a batch, waits by role, peak bytes by program)."""
+        rounds = math.ceil(self.args.seconds / round_seconds)
+        rounds = min(max(rounds, LEAST_ROUNDS), MOST_ROUNDS)
+        folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
+        command = throughput.train_command(
+            self.args.bin, self.recipe, folder / "run",
+            [*sets, f"rounds={throughput.WARM_UP + rounds}"], flags)
+        if "--plan" in flags:
+            command.remove(str(self.path))
+        peaks = memory.watch(command)
+        speed, waits = throughput.speed_and_waits(
+            throughput.records_of(folder / "run"))
+        return speed, waits, peaks
+
+
+def prediction_of(plan):
+    """Numbers of the first candidate's prediction, by field."""
+    block = re.search(r"(?m)^  prediction \{\n(.*?)^  \}", plan, re.S).group(1)
+    numbers = {name: float(value) for name, value in
+               re.findall(r"(\w+): (-?[\d.e+-]+)$", block, re.M)}
+    # Of what is 0 there is no line.
+    return {"generator_wait": 0, "discriminator_wait": 0, **numbers}
+
+
+def memory_pairs(predicted, peaks):
+    """(predicted, measured) bytes of each kind of worker."""
+    pairs = {}
+    for program, measured in peaks.items():
+        role = program.removesuffix("_worker")
+        field = "discriminator" if role == "colocated" else role
+        pairs[role] = (predicted[f"{field}_bytes"], measured)
+    return pairs
+
+
+def relative_error(predicted, measured):
+    return predicted / measured - 1
+
+
+def kendall_tau(pairs):
+    """tau-b of (a, b): 1 where both have the same order."""
+    signs = [((a > c) - (a < c), (b > d) - (b < d))
+             for (a, b), (c, d) in itertools.combinations(pairs, 2)]
+    untied = [sum(sign[i] != 0 for sign in signs) for i in (0, 1)]
+    if not all(untied):
+        return math.nan
+    return sum(a * b for a, b in signs) / math.sqrt(untied[0] * untied[1])
+
+
+def batch_of(sets):
+    return next(int(s.split("=")[1]) for s in sets
+                if s.startswith("discriminator.batch_size"))
+
+
+def wait_share(waits, role):
+    return sum(waits[role].values())
+
+
+def measure(bench, configurations):
+    """Rows by name. The plan's choice is one of them."""
+    rows = {}
+    for name, how in configurations.items():
+        try:
+            rows[name] = {"predicted": bench.predict(*how), "runs": []}
+        except RuntimeError as error:  # a short profile does not know all
+            print(f"{bench.recipe}: {name} is left out: {error}", flush=True)
+    chosen = bench.choose()
+    name = re.search(r'name: "(.*)"', chosen.read_text()).group(1)
+    plan_row = f"the plan: {name}"
+    rows[plan_row] = {"predicted": prediction_of(chosen.read_text()),
+                      "runs": []}
+    for repetition in range(bench.args.repetitions):
+        for name, row in rows.items():
+            seconds = row["predicted"]["round_seconds"]
+            if name == plan_row:
+                run = bench.run([], ["--plan", chosen], seconds)
+                batch = LARGE
+            else:
+                colocated, sets = configurations[name]
+                run = bench.run(sets,
+                                ["--colocated"] * colocated, seconds)
+                batch = batch_of(sets)
+            row["batch"] = batch
+            row["runs"].append({"images_per_second": batch * run[0],
+                                "waits": run[1], "peaks": run[2]})
+        print(f"{bench.recipe}: repetition {repetition + 1} of "
+              f"{bench.args.repetitions}", flush=True)
+    for row in rows.values():
+        row["measured"] = statistics.median(
+            run["images_per_second"] for run in row["runs"])
+    return rows, plan_row
+
+
+def memory_text(row):
+    parts = []
+    for role, (predicted, measured) in row_memory(row).items():
+        parts.append(f"{role[0].upper()} {predicted / 2**20:.0f} / "
+                     f"{measured / 2**20:.0f}")
+    return ", ".join(parts)
+
+
+def row_memory(row):
+    peaks = {}
+    for run in row["runs"]:
+        for program, measured in run["peaks"].items():
+            peaks[program] = max(measured, peaks.get(program, 0))
+    return memory_pairs(row["predicted"], peaks)
+
+
+def waits_text(row):
+    return ", ".join(
+        f"{role[0].upper()} {row['predicted'][f'{role}_wait']:.0%} / "
+        f"{wait_share(row['runs'][-1]['waits'], role):.0%}"
+        for role in ROLES)
+
+
+def print_rows(recipe, rows):
+    print(f"\n### {recipe}\n\n| configuration | predicted images/s | measured "
+          "| error | memory: predicted / measured MiB "
+          "| waits: predicted / measured |\n" + "|---" * 6 + "|")
+    for name, row in rows.items():
+        predicted = row["predicted"]["images_per_second"]
+        print(f"| {name} | {predicted:.1f} | {row['measured']:.1f} "
+              f"| {relative_error(predicted, row['measured']):+.1%} "
+              f"| {memory_text(row)} | {waits_text(row)} |")
+
+
+def summary_of(rows, plan_row):
+    speeds = {name: (row["predicted"]["images_per_second"], row["measured"])
+              for name, row in rows.items() if name != plan_row}
+    errors = {name: abs(relative_error(*speed))
+              for name, speed in speeds.items()}
+    memory_errors = [abs(relative_error(*pair)) for row in rows.values()
+                     for pair in row_memory(row).values()]
+    picked = max(speeds, key=lambda name: speeds[name][0])
+    best = max(measured for _, measured in speeds.values())
+    with_batch = [row["measured"] for row in rows.values()
+                  if row["batch"] == rows[plan_row]["batch"]]
+    return {"configurations": len(speeds),
+            "median_error": statistics.median(errors.values()),
+            "worst_error": max(errors.values()),
+            "worst": max(errors, key=errors.get),
+            "kendall_tau": kendall_tau(list(speeds.values())),
+            "regret_in_list": 1 - speeds[picked][1] / best,
+            "plan_regret": 1 - rows[plan_row]["measured"] / max(with_batch),
+            "median_memory_error": statistics.median(memory_errors),
+            "worst_memory_error": max(memory_errors)}
+
+
+def print_summary(recipe, summary):
+    print(f"\n{recipe}: error of {summary['configurations']} configurations: "
+          f"median {summary['median_error']:.1%}, worst "
+          f"{summary['worst_error']:.1%} ({summary['worst']}); Kendall tau "
+          f"{summary['kendall_tau']:.2f}; regret of the best prediction "
+          f"{summary['regret_in_list']:.1%}, of the plan "
+          f"{summary['plan_regret']:.1%}; memory: median "
+          f"{summary['median_memory_error']:.1%}, worst "
+          f"{summary['worst_memory_error']:.1%}")
+
+
+def parsed():
+    parser = throughput.arguments(__doc__, "plan_accuracy.json", 2)
+    parser.add_argument("--recipe", choices=NETWORKS, action="append",
+                        help="default: all")
+    parser.add_argument("--budget", default="4m", help="of each profile")
+    parser.add_argument("--seconds", type=float, default=5,
+                        help="of the measured rounds of a run")
+    parser.add_argument("--profiles", type=pathlib.Path,
+                        help="a folder that keeps the profiles")
+    parser.add_argument("--fast", action="store_true", help="a smoke test")
+    args = parser.parse_args()
+    if args.fast:
+        args.budget, args.seconds, args.repetitions = "25s", 1, 1
+    if args.profiles:
+        args.profiles.mkdir(parents=True, exist_ok=True)
+    return args
+
+
+def main():
+    args = parsed()
+    networks = FAST_NETWORKS if args.fast else NETWORKS
+    configurations = FAST_CONFIGURATIONS if args.fast else CONFIGURATIONS
+    result = {"cores": os.cpu_count(), "networks": {}}
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
+        for recipe in networks:
+            if args.recipe and recipe not in args.recipe:
+                continue
+            bench = Bench(args, pathlib.Path(folder), recipe)
+            bench.measure_profile()
+            rows, plan_row = measure(bench, configurations)
+            summary = summary_of(rows, plan_row)
+            print_rows(recipe, rows)
+            print_summary(recipe, summary)
+            result["networks"][recipe] = {"rows": rows, "summary": summary}
+    result["seconds"] = time.monotonic() - begin
+    pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
+    print(f"\n{result['seconds'] / 60:.1f} minutes; written: {args.json}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+# `cmake --install build --prefix P`: programs, recipes, and the package that
+# find_package(gandem) finds (docs/library.md). Programs are copied as they are:
+# they find LibTorch and Arrow where the build did.
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+get_property(_programs GLOBAL PROPERTY GANDEM_PROGRAMS)
+foreach(_program ${_programs})
+  install(PROGRAMS $<TARGET_FILE:${_program}> DESTINATION bin)
+endforeach()
+install(DIRECTORY ${PROJECT_SOURCE_DIR}/recipes/ DESTINATION share/gandem/recipes
+        FILES_MATCHING PATTERN "*.textproto")
+
+# The public headers: all of gandem/, the workers' where there are workers.
+set(_headers ${PROJECT_SOURCE_DIR}/gandem/scaling_manager.h)
+set(_outside gandem_flags)
+if(GANDEM_NCCL_FOUND)
+  list(APPEND _outside gandem_nccl)
+endif()
+if(GANDEM_TORCH)
+  list(APPEND _headers ${PROJECT_SOURCE_DIR}/gandem/own_networks.h
+                       ${PROJECT_SOURCE_DIR}/gandem/worker.h)
+  list(APPEND _outside gandem_torch)
+  # See GandemLibTorch.cmake: its headers without those of others.
+  install(CODE "
+    set(_links \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${GANDEM_TORCH_LINKS}\")
+    file(MAKE_DIRECTORY \${_links})
+    foreach(_part ATen c10 torch caffe2)
+      file(CREATE_LINK ${GANDEM_TORCH_FOLDER}/include/\${_part} \${_links}/\${_part}
+           SYMBOLIC)
+    endforeach()")
+endif()
+install(FILES ${_headers} DESTINATION include/gandem)
+
+# Whoever links one of the two public libraries links what is below them.
+get_property(_libraries GLOBAL PROPERTY GANDEM_LIBRARIES)
+install(TARGETS ${_libraries} ${_outside} EXPORT gandem
+        ARCHIVE DESTINATION lib/gandem)
+install(EXPORT gandem NAMESPACE gandem:: FILE gandemTargets.cmake
+        DESTINATION lib/cmake/gandem)
+configure_package_config_file(
+  ${CMAKE_CURRENT_LIST_DIR}/gandemConfig.cmake.in
+  ${PROJECT_BINARY_DIR}/gandemConfig.cmake
+  INSTALL_DESTINATION lib/cmake/gandem)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/gandemConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/gandemConfig.cmake
+              ${PROJECT_BINARY_DIR}/gandemConfigVersion.cmake
+        DESTINATION lib/cmake/gandem)

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/checkpoint/state_dict_tensors.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+// The first pickle of a file from before 1.6: its magic number.
+constexpr char kStateDictMagic[] =
+    "\x80\x02\x8a\x0a\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
+constexpr size_t kMagicSize = sizeof(kStateDictMagic) - 1;
+
+absl::Status DamagedStateDict(absl::string_view what) {
+  return absl::DataLossError(absl::StrCat("damaged: ", what));
+}
+
+struct Extent {
+  int64_t count = 0;  // of elements
+  int64_t end = 0;    // one past the last element that is read; 0: none is
+};
+
+absl::StatusOr<Extent> ExtentOf(const TensorPlace& place) {
+  int64_t end = place.offset;
+  const int64_t width = BytesPerElement(place.dtype);
+  int64_t bytes = width;
+  bool overflow = place.offset < 0;
+  for (size_t i = 0; i < place.shape.size(); ++i) {
+    const int64_t size = place.shape[i];
+    int64_t reach = 0;
+    overflow |= size < 0 || place.strides[i] < 0 ||
+                __builtin_mul_overflow(size - 1, place.strides[i], &reach) ||
+                __builtin_mul_overflow(bytes, size, &bytes) ||
+                __builtin_add_overflow(end, reach, &end);
+  }
+  overflow |= __builtin_add_overflow(end, 1, &end);
+  if (overflow) return DamagedStateDict("a tensor's shape is impossible");
+  return bytes == 0 ? Extent{} : Extent{.count = bytes / width, .end = end};
+}
+
+// Whether two elements may be the same one of the storage. They are not where
+// each dimension, from the smallest stride up, steps over all that those below
+// it reach: contiguous tensors, in any order of their dimensions, and slices.
+// Then a tensor is never larger than its storage, whose extent fits.
+bool RepeatsElements(const TensorPlace& place) {
+  std::vector<std::pair<int64_t, int64_t>> dimensions;  // stride, size
+  for (size_t i = 0; i < place.shape.size(); ++i) {
+    if (place.shape[i] > 1) {
+      dimensions.emplace_back(place.strides[i], place.shape[i]);
+    }
+  }
+  std::ranges::sort(dimensions);
+  int64_t reach = 0;
+  for (const auto& [stride, size] : dimensions) {
+    if (stride <= reach) return true;
+    reach += stride * (size - 1);
+  }
+  return false;
+}
+
+bool IsRowByRow(const TensorPlace& place) {
+  int64_t stride = 1;
+  for (size_t i = place.shape.size(); i-- > 0;) {
+    if (place.shape[i] > 1 && place.strides[i] != stride) return false;
+    stride *= place.shape[i];
+  }
+  return true;
+}
+
+// Of a tensor with elements, all of which are in `storage`.
+SharedBytes CopyRows(const TensorPlace& place, int64_t count,
+                     const SharedBytes& storage) {
+  const auto width = static_cast<size_t>(BytesPerElement(place.dtype));
+  const auto size = static_cast<size_t>(count) * width;
+  if (IsRowByRow(place)) {
+    return SharedBytes::Copy(storage.span().subspan(
+        static_cast<size_t>(place.offset) * width, size));
+  }
+  std::vector<std::byte> rows(size);
+  std::vector<int64_t> index(place.shape.size(), 0);
+  int64_t from = place.offset;
+  for (size_t to = 0; to < size; to += width) {
+    std::memcpy(rows.data() + to,
+                storage.data() + static_cast<size_t>(from) * width, width);
+    for (size_t i = index.size(); i-- > 0;) {
+      if (index[i] + 1 < place.shape[i]) {
+        ++index[i];
+        from += place.strides[i];
+        break;
+      }
+      from -= std::exchange(index[i], 0) * place.strides[i];
+    }
+  }
+  return SharedBytes(std::move(rows));
+}
+
+absl::StatusOr<NamedTensor> ReadTensor(const std::string& name,
+                                       const TensorPlace& place,
+                                       const StorageBytes& storage,
+                                       int64_t max_bytes) {
+  const int64_t width = BytesPerElement(place.dtype);
+  GANDEM_ASSIGN_OR_RETURN(const SharedBytes bytes, storage(place));
+  GANDEM_ASSIGN_OR_RETURN(const Extent extent, ExtentOf(place));
+  if (extent.end > static_cast<int64_t>(bytes.size()) / width) {
+    return DamagedStateDict(absl::StrCat(name, " reaches out of its storage"));
+  }
+  if (extent.count == 0) {
+    return NamedTensor{name, place.dtype, place.shape, {}};
+  }
+  if (RepeatsElements(place)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the tensor '", name,
+                     "' repeats elements of its storage, as expand() makes "
+                     "them: save its contiguous()"));
+  }
+  if (extent.count * width > max_bytes) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "from '", name, "' on its tensors have more than ", kMaxStateDictCopies,
+        " times the file's bytes: save those that share a storage only once"));
+  }
+  return NamedTensor{name, place.dtype, place.shape,
+                     CopyRows(place, extent.count, bytes)};
+}
+
+using Storages = std::map<std::string, SharedBytes>;
+
+// By key, the type of the storages that the dict's tensors lie in.
+std::map<std::string, DType> StorageTypes(const PickleReader& pickle,
+                                          size_t root) {
+  std::map<std::string, DType> types;
+  for (const size_t item : pickle.value(root).items) {
+    const PickleValue& value = pickle.value(item);
+    if (value.kind == PickleValue::Kind::kTensor) {
+      types[value.tensor.storage] = value.tensor.dtype;
+    }
+  }
+  return types;
+}
+
+// What follows the pickles: for each key how many elements, 8 bytes, and the
+// elements.
+absl::StatusOr<Storages> TakeStorages(const PickleReader& pickle, size_t root,
+                                      size_t keys) {
+  const std::map<std::string, DType> types = StorageTypes(pickle, root);
+  Storages storages;
+  std::span<const std::byte> rest = pickle.rest();
+  for (const size_t item : pickle.value(keys).items) {
+    const std::string& key = pickle.value(item).text;
+    const auto type = types.find(key);
+    if (type == types.end()) return DamagedStateDict("a storage of no tensor");
+    uint64_t count = 0;
+    if (rest.size() < sizeof(count)) {
+      return DamagedStateDict("it ends too early");
+    }
+    std::memcpy(&count, rest.data(), sizeof(count));
+    rest = rest.subspan(sizeof(count));
+    const auto width = static_cast<uint64_t>(BytesPerElement(type->second));
+    if (count > rest.size() / width) {
+      return DamagedStateDict("it ends too early");
+    }
+    storages[key] = SharedBytes::Copy(rest.first(count * width));  // aligned
+    rest = rest.subspan(count * width);
+  }
+  return storages;
+}
+
+}  // namespace
+
+absl::StatusOr<std::vector<NamedTensor>> CollectTensors(
+    const PickleReader& pickle, size_t root, const StorageBytes& storage,
+    int64_t max_bytes) {
+  const PickleValue& dict = pickle.value(root);
+  if (dict.kind != PickleValue::Kind::kDict) {
+    return absl::InvalidArgumentError(
+        "it holds no dict: save the module's state_dict()");
+  }
+  std::vector<NamedTensor> tensors;
+  std::set<absl::string_view> names;
+  for (size_t i = 0; i + 1 < dict.items.size(); i += 2) {
+    const PickleValue& key = pickle.value(dict.items[i]);
+    const PickleValue& value = pickle.value(dict.items[i + 1]);
+    if (key.kind != PickleValue::Kind::kText ||
+        value.kind != PickleValue::Kind::kTensor) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("its entry '", key.text,
+                       "' is no tensor: save the module's state_dict()"));
+    }
+    if (!names.insert(key.text).second) {
+      return DamagedStateDict(absl::StrCat("'", key.text, "' stands twice"));
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        NamedTensor tensor,
+        ReadTensor(key.text, value.tensor, storage, max_bytes));
+    max_bytes -= static_cast<int64_t>(tensor.bytes.size());
+    tensors.push_back(std::move(tensor));
+  }
+  return tensors;
+}
+
+bool IsPickleStream(absl::string_view prefix) {
+  return prefix.substr(0, kMagicSize) ==
+         absl::string_view(kStateDictMagic, kMagicSize);
+}
+
+// Magic number, protocol version, facts about the machine, the object, the
+// storages' keys: five pickles. Then the storages.
+absl::StatusOr<std::vector<NamedTensor>> ParsePickleStream(
+    std::span<const std::byte> file) {
+  PickleReader pickle(file);
+  for (int i = 0; i < 3; ++i) GANDEM_RETURN_IF_ERROR(pickle.Read());
+  GANDEM_ASSIGN_OR_RETURN(const size_t root, pickle.Read());
+  GANDEM_ASSIGN_OR_RETURN(const size_t keys, pickle.Read());
+  GANDEM_ASSIGN_OR_RETURN(const Storages storages,
+                          TakeStorages(pickle, root, keys));
+  const int64_t max_bytes =
+      kMaxStateDictCopies * static_cast<int64_t>(file.size());
+  return CollectTensors(
+      pickle, root,
+      [&](const TensorPlace& place) -> absl::StatusOr<SharedBytes> {
+        const auto found = storages.find(place.storage);
+        if (found == storages.end()) {
+          return DamagedStateDict("a storage is missing");
+        }
+        return found->second;
+      },
+      max_bytes);
+}
+
+}  // namespace gandem

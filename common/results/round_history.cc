@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/results/round_history.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+using Json = nlohmann::json;
+
+Role RoleFrom(const std::string& name) {
+  return name == "generator"       ? GENERATOR
+         : name == "discriminator" ? DISCRIMINATOR
+                                   : ROLE_UNKNOWN;
+}
+
+void ReadData(const Json& json, DataMetrics& data) {
+  data.set_seconds(json.value("seconds", 0.0));
+  data.set_images(json.value("images", int64_t{0}));
+  data.set_fetch_stall_seconds(json.value("fetch_stall_seconds", 0.0));
+  data.set_decode_stall_seconds(json.value("decode_stall_seconds", 0.0));
+  data.set_transform_stall_seconds(json.value("transform_stall_seconds", 0.0));
+  data.set_stored_bytes(json.value("stored_bytes", int64_t{0}));
+  data.set_retries(json.value("retries", int64_t{0}));
+  data.set_waiting_images(json.value("waiting_images", int64_t{0}));
+  data.set_fetches(json.value("fetches", 0));
+  data.set_workers(json.value("workers", 0));
+  data.set_images_ahead(json.value("images_ahead", int64_t{0}));
+}
+
+// An element that is none is left out.
+void ReadNoise(const Json& list, RoundMetrics& metrics) {
+  if (!list.is_array()) return;
+  for (const Json& json : list) {
+    if (!json.is_object()) continue;
+    GradientNoise::Part part = GradientNoise::UNKNOWN;
+    if (!GradientNoise::Part_Parse(
+            absl::AsciiStrToUpper(json.value("part", "")), &part)) {
+      continue;
+    }
+    const auto number = [&json](const char* key) {
+      const auto found = json.find(key);
+      return found != json.end() && found->is_number() ? found->get<double>()
+                                                       : 0.0;
+    };
+    GradientNoise& noise = *metrics.add_gradient_noise();
+    noise.set_part(part);
+    noise.set_small_images(number("small_images"));
+    noise.set_large_images(number("large_images"));
+    noise.set_small_square(number("small_square"));
+    noise.set_large_square(number("large_square"));
+  }
+}
+
+// Null where it was not finite.
+double FiniteOrNan(const Json& json, const char* key) {
+  const auto found = json.find(key);
+  return found != json.end() && found->is_number()
+             ? found->get<double>()
+             : std::numeric_limits<double>::quiet_NaN();
+}
+
+RoundMetrics MetricsFrom(const Json& json) {
+  RoundMetrics metrics;
+  metrics.set_role(RoleFrom(json.value("role", "")));
+  metrics.set_rank(json.value("rank", 0));
+  metrics.set_run_epoch(json.value("run_epoch", int64_t{0}));
+  metrics.set_round(json.at("round").get<int64_t>());
+  metrics.set_loss(FiniteOrNan(json, "loss"));
+  metrics.set_logit_real(FiniteOrNan(json, "logit_real"));
+  metrics.set_logit_generated(FiniteOrNan(json, "logit_generated"));
+  metrics.set_cache_images(json.value("cache_images", int64_t{0}));
+  metrics.set_cache_capacity(json.value("cache_capacity", int64_t{0}));
+  metrics.set_lag(json.value("lag", int64_t{0}));
+  metrics.set_workers(json.value("workers", 0));
+  metrics.set_images(json.value("images", int64_t{0}));
+  metrics.set_sync_bytes(json.value("sync_bytes", int64_t{0}));
+  metrics.set_unix_seconds(json.value("unix_seconds", 0.0));
+  metrics.set_round_seconds(json.value("round_seconds", 0.0));
+  metrics.set_wait_images_seconds(json.value("wait_images_seconds", 0.0));
+  metrics.set_wait_feedback_seconds(json.value("wait_feedback_seconds", 0.0));
+  metrics.set_wait_data_seconds(json.value("wait_data_seconds", 0.0));
+  metrics.set_wait_cache_seconds(json.value("wait_cache_seconds", 0.0));
+  metrics.set_wait_sync_seconds(json.value("wait_sync_seconds", 0.0));
+  metrics.set_hidden_sync_seconds(json.value("hidden_sync_seconds", 0.0));
+  const auto data = json.find("data");
+  if (data != json.end()) ReadData(*data, *metrics.mutable_data());
+  const auto noise = json.find("gradient_noise");
+  if (noise != json.end()) ReadNoise(*noise, metrics);
+  return metrics;
+}
+
+// A number that is none of an integer's has no meaning as one.
+bool HasIntegers(const Json& json, std::span<const char* const> keys) {
+  return std::ranges::all_of(keys, [&json](const char* key) {
+    const auto found = json.find(key);
+    return found == json.end() || found->is_number_integer();
+  });
+}
+
+bool HasIntegers(const Json& json) {
+  constexpr const char* kOfRounds[] = {
+      "rank",   "run_epoch",  "round",        "lag",           "workers",
+      "images", "sync_bytes", "cache_images", "cache_capacity"};
+  constexpr const char* kOfData[] = {
+      "images",  "stored_bytes", "retries",     "waiting_images",
+      "fetches", "workers",      "images_ahead"};
+  const auto data = json.find("data");
+  return HasIntegers(json, kOfRounds) &&
+         (data == json.end() ||
+          (data->is_object() && HasIntegers(*data, kOfData)));
+}
+
+RoundRecord RecordOf(const RoundMetrics& metrics) {
+  RoundRecord record = {
+      .run_epoch = metrics.run_epoch(),
+      .workers = metrics.workers(),
+      .images = metrics.images(),
+      .sync_bytes = metrics.sync_bytes(),
+      .times = TimesOf(metrics),
+      .noise = {metrics.gradient_noise().begin(),
+                metrics.gradient_noise().end()},
+      .unix_seconds = metrics.unix_seconds(),
+      .loss = static_cast<float>(metrics.loss()),
+      .logit_real = static_cast<float>(metrics.logit_real()),
+      .logit_generated = static_cast<float>(metrics.logit_generated()),
+      .lag = static_cast<int32_t>(metrics.lag()),
+      .waiting_images = static_cast<int32_t>(metrics.data().waiting_images())};
+  if (metrics.cache_capacity() > 0) {
+    record.cache_fill = static_cast<float>(metrics.cache_images()) /
+                        static_cast<float>(metrics.cache_capacity());
+  }
+  return record;
+}
+
+void Widen(const RoundMetrics& metrics, EpochSpan& span) {
+  span.first_round = std::min(span.first_round, metrics.round());
+  span.last_round = std::max(span.last_round, metrics.round());
+  span.first_unix_seconds =
+      std::min(span.first_unix_seconds, metrics.unix_seconds());
+  span.last_unix_seconds =
+      std::max(span.last_unix_seconds, metrics.unix_seconds());
+}
+
+}  // namespace
+
+std::optional<RoundMetrics> ParseRoundMetrics(absl::string_view line) {
+  const Json json = Json::parse(line.begin(), line.end(), nullptr, false);
+  if (!json.is_object() || !HasIntegers(json)) return std::nullopt;
+  try {
+    RoundMetrics metrics = MetricsFrom(json);
+    if (metrics.role() != ROLE_UNKNOWN) return metrics;
+  } catch (const Json::exception&) {
+    // A line of another version.
+  }
+  return std::nullopt;
+}
+
+void RoundHistory::AddLine(absl::string_view line) {
+  const std::optional<RoundMetrics> metrics = ParseRoundMetrics(line);
+  if (!metrics.has_value()) {
+    ++unreadable_lines_;
+    return;
+  }
+  const EpochSpan fresh = {.first_round = metrics->round(),
+                           .last_round = metrics->round(),
+                           .first_unix_seconds = metrics->unix_seconds(),
+                           .last_unix_seconds = metrics->unix_seconds()};
+  Widen(*metrics,
+        epochs_.try_emplace(metrics->run_epoch(), fresh).first->second);
+  const WorkerKey worker = {metrics->role(), metrics->rank()};
+  RoundRecord& kept = rounds_[worker][metrics->round()];
+  if (metrics->run_epoch() >= kept.run_epoch) kept = RecordOf(*metrics);
+}
+
+absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          ListDirectory(run_dir));
+  RoundHistory history;
+  for (const std::string& name : names) {
+    if (!absl::StartsWith(name, "metrics") || !absl::EndsWith(name, ".jsonl")) {
+      continue;
+    }
+    const std::string path = absl::StrCat(run_dir, "/", name);
+    std::ifstream file(path);
+    // The oldest may just have been removed (metrics_writer.h).
+    if (!file && errno == ENOENT) continue;
+    if (!file) return FileError(errno, "cannot open", path);
+    std::string line;
+    while (std::getline(file, line)) history.AddLine(line);
+    if (file.bad()) return FileError(EIO, "cannot read", path);
+  }
+  if (history.rounds().empty()) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir, "' has no metrics yet: no round is done. `gandem status ",
+        run_dir, "` says what it waits for"));
+  }
+  return history;
+}
+
+}  // namespace gandem

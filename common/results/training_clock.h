@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many images a run had trained on, and for how long, when a checkpoint was
+// made: what its quality is plotted against.
+//
+// Of the discriminator, whose steps are the run's. Time is that of the rounds
+// which count, each once: neither pauses between two starts nor rounds that
+// were done again are in it. Rounds without a record (metrics_every_rounds, and
+// files that were removed) take as long as the next one that has one.
+//
+// Owner: values. Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "common/results/round_history.h"
+
+namespace gandem {
+
+class TrainingClock {
+ public:
+  struct Reading {
+    double images = 0;
+    double seconds = 0;
+  };
+
+  // Of nothing: all readings are 0.
+  TrainingClock() = default;
+  explicit TrainingClock(const RoundHistory& history);
+
+  // When so many rounds were done. After the last record: that of the last.
+  Reading At(int64_t rounds) const;
+
+ private:
+  std::map<int64_t, Reading> readings_;  // by rounds done
+};
+
+}  // namespace gandem

@@ -1,0 +1,25 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# collect.sh BUILD_DIR DESTINATION: the programs of a build, and the shared
+# libraries of theirs that Debian does not have (LibTorch, CUDA, Arrow), as they
+# go into the image: DESTINATION/bin and DESTINATION/lib.
+set -euo pipefail
+build_dir=$1 destination=$2
+mkdir -p "$destination/bin" "$destination/lib"
+for name in gandem generator_worker discriminator_worker colocated_worker \
+    evaluation_job data_worker; do
+  program=$build_dir/bin/$name
+  [[ -x $program ]] || {
+    echo "collect.sh: there is no $program; scripts/build.sh makes it" >&2
+    exit 1
+  }
+  cp "$program" "$destination/bin"
+  if ldd "$program" | grep 'not found' >&2; then
+    echo "collect.sh: $program lacks the libraries above" >&2
+    exit 1
+  fi
+  ldd "$program" | awk '$3 ~ /^\// && $3 !~ /^(\/usr)?\/lib\/x86_64-linux-gnu/ {print $3}'
+done | sort -u | while read -r library; do
+  cp -L "$library" "$destination/lib/$(basename "$library")"
+done
+strip --strip-unneeded "$destination"/bin/*

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/kubernetes/kubernetes_run.h"
+
+#include <algorithm>
+#include <cctype>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/role_name.h"
+#include "common/faults.h"
+#include "common/files/printable.h"
+
+namespace gandem {
+namespace {
+
+// A ConfigMap holds a mebibyte.
+constexpr size_t kMaxConfigBytes = 900 << 10;
+
+bool IsLabelCharacter(char c) {
+  return absl::ascii_islower(c) || absl::ascii_isdigit(c) || c == '-';
+}
+
+// Of RFC 1123, beginning with a letter, as names of Services do.
+bool IsLabel(const std::string& text, size_t max_bytes) {
+  return !text.empty() && text.size() <= max_bytes &&
+         absl::ascii_islower(text.front()) && text.back() != '-' &&
+         std::ranges::all_of(text, IsLabelCharacter);
+}
+
+// Of objects whose names may have dots.
+bool IsSubdomain(const std::string& text) {
+  return !text.empty() && text.size() <= 253 &&
+         absl::ascii_isalnum(text.front()) &&
+         absl::ascii_isalnum(text.back()) &&
+         std::ranges::all_of(
+             text, [](char c) { return IsLabelCharacter(c) || c == '.'; });
+}
+
+// "50Gi": digits, and one of the units of Kubernetes.
+bool IsQuantity(const std::string& text) {
+  const auto unit = std::ranges::find_if_not(text, absl::ascii_isdigit);
+  const std::string ending(unit, text.end());
+  const std::vector<std::string> units = {"",   "k",  "M",  "G", "T",
+                                          "Ki", "Mi", "Gi", "Ti"};
+  return unit != text.begin() && text.front() != '0' &&
+         std::ranges::find(units, ending) != units.end();
+}
+
+void CheckName(const char* flag, const std::string& text, bool fits,
+               const std::string& wanted, Faults& faults) {
+  if (fits) return;
+  faults.Add(
+      absl::StrCat(flag, " '", PrintableText(text), "' is not ", wanted));
+}
+
+void CheckVolume(const KubernetesVolume& volume, Faults& faults) {
+  if (absl::StartsWith(volume.claim, "s3://")) {
+    faults.Add(absl::StrCat(
+        "--pvc '", PrintableText(volume.claim),
+        "': a run folder cannot be in S3, which has neither a rename nor a "
+        "lock, by which checkpoints are committed and a second coordinator is "
+        "kept out; name a PersistentVolumeClaim (the dataset may be in S3)"));
+    return;
+  }
+  CheckName("--pvc", volume.claim, IsSubdomain(volume.claim),
+            "a name of a PersistentVolumeClaim", faults);
+  if (volume.storage_class.empty()) return;
+  CheckName("--storage_class", volume.storage_class,
+            IsSubdomain(volume.storage_class), "a name of a StorageClass",
+            faults);
+  CheckName("--storage_size", volume.size, IsQuantity(volume.size),
+            "an amount such as 50Gi", faults);
+}
+
+}  // namespace
+
+absl::Status CheckKubernetesRun(const KubernetesRun& run) {
+  Faults faults("what the cluster is to run");
+  CheckName("--name", run.name, IsLabel(run.name, kMaxRunName),
+            absl::StrCat("1 to ", kMaxRunName,
+                         " small letters, digits and -, beginning with a "
+                         "letter"),
+            faults);
+  CheckName("--namespace", run.name_space, IsLabel(run.name_space, 63),
+            "a name of a namespace", faults);
+  const bool is_image =
+      !run.image.empty() && std::ranges::all_of(run.image, absl::ascii_isgraph);
+  CheckName("--image", run.image, is_image,
+            "an image such as registry.example/gandem:0.1 "
+            "(scripts/build_container.sh makes one)",
+            faults);
+  if (!run.secret.empty()) {
+    CheckName("--secret", run.secret, IsSubdomain(run.secret),
+              "a name of a Secret", faults);
+  }
+  CheckVolume(run.volume, faults);
+  if (run.config.size() > kMaxConfigBytes) {
+    faults.Add(absl::StrCat("the recipe or plan has ", run.config.size(),
+                            " bytes, at most ", kMaxConfigBytes,
+                            " fit into a ConfigMap"));
+  }
+  if (run.workers.empty()) faults.Add("the run has no workers");
+  return faults.ToStatus();
+}
+
+std::string KubernetesName(const std::string& text) {
+  std::string name;
+  for (const char c : text) {
+    const char lower = absl::ascii_tolower(c);
+    if (IsLabelCharacter(lower) && lower != '-') {
+      name += lower;
+    } else if (!name.empty() && name.back() != '-') {
+      name += '-';
+    }
+  }
+  if (!name.empty() && absl::ascii_isdigit(name.front())) name = "run-" + name;
+  if (name.size() > kMaxRunName) name.resize(kMaxRunName);
+  while (!name.empty() && name.back() == '-') name.pop_back();
+  return name;
+}
+
+std::string CoordinatorName(const KubernetesRun& run) {
+  return run.name + "-coordinator";
+}
+
+std::string PodName(const KubernetesRun& run, const KubernetesWorker& worker) {
+  return absl::StrCat(run.name, "-", RoleName(worker.role), "-", worker.rank);
+}
+
+std::vector<std::string> PodNames(const KubernetesRun& run) {
+  std::vector<std::string> names = {CoordinatorName(run)};
+  for (const KubernetesWorker& worker : run.workers) {
+    names.push_back(PodName(run, worker));
+  }
+  return names;
+}
+
+}  // namespace gandem

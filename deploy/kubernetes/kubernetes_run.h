@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run as a Kubernetes cluster gets to see it: who takes part, and what of the
+// cluster it uses. docs/kubernetes.md explains the choices to users.
+//
+// Thread safety: values and pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+struct KubernetesWorker {
+  Role role = ROLE_UNKNOWN;  // required
+  int rank = 0;
+  int threads = 1;           // cores that it asks for
+  int gpus = 0;              // it asks for, and gets
+  int64_t memory_bytes = 0;  // it asks for; 0: nothing
+};
+
+// Where the run folder is: on a volume that all nodes can write to.
+struct KubernetesVolume {
+  std::string claim = {};          // required: a PersistentVolumeClaim
+  std::string storage_class = {};  // of which it is made; empty: it is there
+  std::string size = "50Gi";       // where it is made
+};
+
+struct KubernetesRun {
+  std::string name;        // required: all objects begin with it
+  std::string name_space;  // required
+  std::string image;       // required: of deploy/container
+  std::string config;      // required: the text of the recipe, or of the plan
+  bool is_plan = false;    // that `config` is a plan
+  std::vector<std::string> train_arguments = {};  // "--set", "a=b", ...
+  std::vector<KubernetesWorker> workers = {};     // required
+  KubernetesVolume volume = {};
+  // A Secret with ca.crt and, for each of PodNames(), NAME.crt and NAME.key.
+  // Empty: connections are not encrypted, and the network is trusted.
+  std::string secret = {};
+  absl::Duration grace = absl::Seconds(30);  // control.grace_seconds
+};
+
+// Length of a name that leaves room for "-discriminator-999" and what
+// Kubernetes adds, in the 63 characters of a host's name.
+inline constexpr size_t kMaxRunName = 38;
+
+// INVALID_ARGUMENT lists every field that Kubernetes would not take, and what
+// it would.
+absl::Status CheckKubernetesRun(const KubernetesRun& run);
+
+// `text` in lower case, with - for what a name may not have; empty: nothing is
+// left.
+std::string KubernetesName(const std::string& text);
+
+// "mnist-coordinator", and of a worker "mnist-discriminator-1": the names of
+// its Job, of its Service and of its host, and so that in its certificate.
+std::string CoordinatorName(const KubernetesRun& run);
+std::string PodName(const KubernetesRun& run, const KubernetesWorker& worker);
+std::vector<std::string> PodNames(const KubernetesRun& run);
+
+}  // namespace gandem

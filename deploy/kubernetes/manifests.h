@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A run as plain manifests, a folder that `kubectl apply -k` takes and that is
+// a kustomize base for changes of a cluster's own.
+//
+// Each process is a Job of one pod: what ends well is over, what dies is
+// started again, on another node if its own is gone, and nothing is left that
+// somebody would have to stop. A worker's rank is in its Job's name, because a
+// rank is a place that its newest process takes over (design.md section 8), and
+// because its certificate is for the name of a host.
+//
+// Thread safety: pure functions.
+// Errors: those of CheckKubernetesRun.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "deploy/kubernetes/kubernetes_run.h"
+
+namespace gandem {
+
+struct ManifestFile {
+  std::string name;
+  std::string text;
+};
+
+// Ports of every run: its pods have addresses of their own.
+inline constexpr int kControlPort = 7000;
+inline constexpr int kExchangePort = 7001;
+inline constexpr int kFleetPort = 7002;
+
+// Where pods see the volume, and the run folder in it.
+inline constexpr char kVolumePath[] = "/gandem";
+std::string RunFolderInPod(const KubernetesRun& run);
+
+// A claim that is to be made is a file that kustomization.yaml leaves out:
+// who deletes the run keeps its checkpoints.
+inline constexpr char kVolumeFile[] = "volume.yaml";
+
+// kustomization.yaml first, which names the others.
+absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
+    const KubernetesRun& run);
+
+}  // namespace gandem

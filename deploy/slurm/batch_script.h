@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The batch script of a run: it coordinates on the job's first node, lets srun
+// start each worker as a step of its own, and resumes what is there. What it
+// relies on of Slurm (version 22.05) was measured: docs/operations.md.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "deploy/slurm/slurm_job.h"
+
+namespace gandem {
+
+// `text` as one word of a shell.
+std::string ShellQuoted(absl::string_view text);
+
+// Readable, and clean to shellcheck. `job` has passed CheckSlurmJob.
+std::string BatchScript(const SlurmJob& job);
+
+}  // namespace gandem

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Slurm's own programs, which are asked as a person would ask them.
+//
+// Owner: the command that asks. Thread safety: one thread.
+// Errors: NOT_FOUND where Slurm's programs are not installed; UNAVAILABLE where
+// slurmctld does not answer within a minute; else INVALID_ARGUMENT with the
+// program's words.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "deploy/slurm/job_state.h"
+
+namespace gandem {
+
+class SlurmTools {
+ public:
+  // What they print goes through files in this folder.
+  explicit SlurmTools(std::string scratch_folder)
+      : scratch_(std::move(scratch_folder)) {}
+
+  // Returns the job's number. Deadline: a minute, as for the others.
+  absl::StatusOr<int64_t> Submit(const std::string& script);
+  absl::StatusOr<SlurmJobState> JobState(int64_t job);
+
+ private:
+  const std::string scratch_;
+};
+
+}  // namespace gandem

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `gandem evaluate RUN --every_checkpoint`: judges each complete checkpoint of
+// a run that has no card yet, then shows the figures of all rounds that were
+// judged in this way, with the best one, as a table, as a picture and in
+// TensorBoard. Checkpoints that were pruned since stay in it by their cards.
+//
+// Thread safety: one compute thread. Errors: those of evaluate_command.h, and
+//   NOT_FOUND         the run has no checkpoint.
+//   INVALID_ARGUMENT  SOURCE is no run; options for one checkpoint.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/results/judged_curves.h"
+#include "common/results/training_clock.h"
+#include "evaluation/commands/evaluate_request.h"
+
+namespace gandem {
+
+struct CheckpointCurve {
+  JudgedCurve curve;
+  std::vector<TrainingClock::Reading> readings;  // of its points
+  std::string chart;                             // the picture's path
+};
+
+struct CheckpointsReport {
+  std::vector<CheckpointCurve> curves;
+  int64_t judged = 0;       // now; the others had their cards
+  int64_t checkpoints = 0;  // that the run has
+  // Checkpoints that are damaged or were pruned meanwhile, and why.
+  std::vector<std::string> skipped;
+};
+
+absl::StatusOr<CheckpointsReport> EvaluateCheckpoints(
+    const EvaluateRequest& request);
+
+// A table for each figure, its best checkpoint marked and named.
+std::string CheckpointsText(const CheckpointsReport& report);
+
+}  // namespace gandem

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/commands/evaluation_main.h"
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "absl/strings/str_format.h"
+#include "common/process/exit_code.h"
+#include "common/process/failpoint.h"
+#include "common/process/signals.h"
+#include "common/process/standard_streams.h"
+#include "evaluation/commands/command_lines.h"
+#include "evaluation/commands/export_command.h"
+#include "evaluation/commands/models_command.h"
+#include "evaluation/commands/train_features_command.h"
+
+namespace gandem {
+
+int EvaluationMain(int argc, char** argv) {
+  OpenStandardStreams();
+  IgnoreFileSizeSignal();
+  const absl::Status armed = ArmFailpointFromEnvironment("evaluation");
+  if (!armed.ok()) {
+    absl::FPrintF(stderr, "evaluation_job: %s\n", armed.message());
+    return ExitCodeOf(armed);
+  }
+  // What the user typed, so that its help and errors show that.
+  CLI::App app("Judges what a run has made.", "gandem");
+  app.require_subcommand(1);
+  int exit_code = kExitOk;
+  AddSampleCommand(app, exit_code);
+  AddEvaluateCommand(app, exit_code);
+  AddExportCommand(app, exit_code);
+  AddExtractCommand(app, exit_code);
+  AddTrainFeaturesCommand(app, exit_code);
+  AddModelsCommand(app, exit_code);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+  }
+  return exit_code;
+}
+
+}  // namespace gandem

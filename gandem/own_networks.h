@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Networks of your own: what they look like to gandem, and the name that
+// configs know them by (docs/library.md). They are modules of LibTorch, made of
+// its own layers:
+//
+//   class Generator : public gandem::OwnGenerator { ... };
+//   class Discriminator : public gandem::OwnDiscriminator { ... };
+//   gandem::NetworksNamed<Generator, Discriminator>("tiny")
+//
+// gandem trains, freezes and evaluates a network by train(): a frozen critic
+// (docs/design.md, section 3) is one that is training and whose buffers are put
+// back after the pass, so that batch norm uses the batch's statistics and
+// records none. Another buffer that forward() changes must not be what its own
+// backward pass needs: give that a clone, or LibTorch refuses the backward
+// pass.
+//
+// First values are the constructor's, from LibTorch's generator, seeded by the
+// run's seed and the role. Parameters are float32.
+//
+// Owner: gandem, which makes as many of a network as it needs. Thread safety:
+// one compute thread. Errors: exceptions; they end the run, and are in its log.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+
+namespace gandem {
+
+// What a network is made for.
+struct NetworkShape {
+  int64_t channels = 0;  // of an image
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t num_classes = 0;   // of labels; 0: there are none
+  std::string options = {};  // OwnConfig.options of the config: your text
+};
+
+class OwnGenerator : public torch::nn::Module {
+ public:
+  // noise_NZ: [N, noise_dim()]; labels_N: int64, undefined without classes.
+  // Returns images_NCHW in (-1, 1).
+  virtual at::Tensor forward(const at::Tensor& noise_NZ,
+                             const at::Tensor& labels_N) = 0;
+  virtual int64_t noise_dim() const = 0;
+};
+
+class OwnDiscriminator : public torch::nn::Module {
+ public:
+  // images_NCHW in [-1, 1]. Returns logits_N, or of any shape with N first
+  // (patch discriminators); large: real.
+  virtual at::Tensor forward(const at::Tensor& images_NCHW,
+                             const at::Tensor& labels_N) = 0;
+};
+
+struct OwnNetworks {
+  std::string name = {};  // OwnConfig.name of the config
+  std::function<std::shared_ptr<OwnGenerator>(const NetworkShape&)>
+      make_generator = {};
+  std::function<std::shared_ptr<OwnDiscriminator>(const NetworkShape&)>
+      make_discriminator = {};
+};
+
+// Both are constructed from a NetworkShape.
+template <typename ThisGenerator, typename ThisDiscriminator>
+OwnNetworks NetworksNamed(std::string name) {
+  return {.name = std::move(name),
+          .make_generator =
+              [](const NetworkShape& shape) {
+                return std::make_shared<ThisGenerator>(shape);
+              },
+          .make_discriminator =
+              [](const NetworkShape& shape) {
+                return std::make_shared<ThisDiscriminator>(shape);
+              }};
+}
+
+}  // namespace gandem

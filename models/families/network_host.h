@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where networks of the family `python` come from: a program in which Python
+// runs says so once (python_worker/), all others cannot make them. Torch's and
+// our own folders thus need nothing of Python.
+//
+// Owner: the program. Thread safety: set before networks are made, from one
+// thread; then never changes. Errors: Torch exceptions.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/config/data_shape.h"
+#include "models/network.h"
+
+namespace gandem {
+
+class PythonConfig;  // proto/config.proto
+
+struct NetworkHost {
+  std::function<std::shared_ptr<Generator>(const PythonConfig&,
+                                           const DataShape&)>
+      make_generator = {};
+  std::function<std::shared_ptr<Discriminator>(const PythonConfig&,
+                                               const DataShape&)>
+      make_discriminator = {};
+};
+
+void SetNetworkHost(NetworkHost host);
+bool HasNetworkHost();
+
+}  // namespace gandem

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Generators of runs as torch.nn.Modules. The one file of the face that needs
+torch."""
+from __future__ import annotations
+
+import json
+import pathlib
+import struct
+from typing import TYPE_CHECKING, Any, Optional
+
+from gandem import _program
+from gandem._errors import ConfigError
+
+try:
+    import torch
+except ImportError as _error:
+    raise ConfigError("this needs torch: pip install torch into this "
+                      "interpreter, or write files with `gandem sample` and "
+                      "`gandem export`") from _error
+
+if TYPE_CHECKING:
+    from gandem._run import Run
+
+# Images of one pass.
+BATCH = 64
+# Name in a safetensors file: the type in PyTorch (common/checkpoint/safetensors.h).
+TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16,
+         "BF16": torch.bfloat16, "I64": torch.int64, "I32": torch.int32,
+         "U8": torch.uint8, "BOOL": torch.bool}
+AVERAGE = "ema."
+
+
+def load(run: Run) -> torch.nn.Module:
+    network = run.config["generator"]["network"]
+    if "python" in network:
+        return load_own(run, network["python"])
+    return load_exported(run)
+
+
+def load_exported(run: Run) -> torch.nn.Module:
+    """By `gandem export`, once for each checkpoint."""
+    from gandem._run import EXPORT_SECONDS
+    checkpoint = run.checkpoint()
+    file = run.dir / "export" / checkpoint.name / "generator.pt"
+    # A run that was rolled back writes a step again.
+    made = file.stat().st_mtime if file.exists() else 0.0
+    if made <= (checkpoint / "manifest.textproto").stat().st_mtime:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        _program.call("export", run.dir, "-o", file, "--checkpoint",
+                      int(checkpoint.name[5:]), timeout=EXPORT_SECONDS)
+    return torch.jit.load(str(file)).eval()
+
+
+def load_own(run: Run, python: dict[str, Any]) -> torch.nn.Module:
+    from gandem import _network
+    path, name = python["module"], python["name"]
+    given = python.get("arguments", [])
+    try:
+        made_by = _network.find_class(
+            _network.load_module(path, python.get("sha256", "")), path, name)
+        arguments = _network.parse_arguments(
+            given if isinstance(given, list) else [given])
+        _network.check_arguments(made_by, name, arguments)
+    except _network.NetworkError as error:
+        raise ConfigError(str(error)) from error
+    # What the constructor draws is replaced: the caller's numbers stay.
+    with torch.random.fork_rng(devices=[]):
+        module = made_by(**arguments).float()
+    state = read_state(run.checkpoint())
+    # Not load_state_dict: buffers that are not persistent are in a checkpoint,
+    # and tied parameters once.
+    with torch.no_grad():
+        for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            if name not in state or state[name].shape != tensor.shape:
+                raise ConfigError(f"'{run.checkpoint()}' has no '{name}' of shape "
+                                  f"{tuple(tensor.shape)}")
+            tensor.copy_(state[name])
+    return module.eval()
+
+
+def read_state(checkpoint: pathlib.Path) -> dict[str, torch.Tensor]:
+    """The averaged generator."""
+    state: dict[str, torch.Tensor] = {}
+    for file in sorted(checkpoint.glob("generator-*.safetensors")):
+        for name, tensor in read_tensors(file).items():
+            if name.startswith(AVERAGE):
+                state[name[len(AVERAGE):]] = tensor
+    if not state:
+        raise ConfigError(f"'{checkpoint}' has no averaged generator")
+    return state
+
+
+def read_tensors(file: pathlib.Path) -> dict[str, torch.Tensor]:
+    """Of a safetensors file; an 8-byte size, a JSON header, the bytes."""
+    content = file.read_bytes()
+    try:
+        size = struct.unpack_from("<Q", content)[0]
+        header = json.loads(content[8:8 + size])
+        header.pop("__metadata__", None)
+        data = memoryview(content)[8 + size:]
+        tensors = {}
+        for name, entry in header.items():
+            begin, end = entry["data_offsets"]
+            raw = bytearray(data[begin:end])  # torch wants to own it
+            kind = TYPES[entry["dtype"]]
+            flat = torch.frombuffer(raw, dtype=kind) if raw else \
+                torch.empty(0, dtype=kind)
+            tensors[name] = flat.reshape(entry["shape"])
+        return tensors
+    except (struct.error, ValueError, KeyError, TypeError,
+            AttributeError, RuntimeError) as error:
+        raise ConfigError(f"'{file}' is damaged ({error}): go on with the run, "
+                          "which looks for an older checkpoint") from error
+
+
+def sample(run: Run, num_images: int, seed: int,
+           label: Optional[int]) -> torch.Tensor:
+    config = run.config
+    network = next(value for key, value in config["generator"]["network"].items()
+                   if isinstance(value, dict))
+    if config["data"].get("inputs") or config["data"].get("idx_inputs") or \
+            "noise_dim" not in network:
+        raise ConfigError("this generator translates images: call generator() "
+                          "with those, or use `gandem sample`")
+    if num_images < 1:
+        raise ConfigError(f"num_images is {num_images}: at least one")
+    num_classes = config["data"].get("num_classes", 0)
+    if label is not None and not 0 <= label < num_classes:
+        raise ConfigError(f"label {label} is none of the run's {num_classes} "
+                          "classes")
+    random = torch.Generator().manual_seed(seed)
+    module = load(run)
+    images = []
+    with torch.no_grad():
+        for first in range(0, num_images, BATCH):
+            count = min(BATCH, num_images - first)
+            # Whole batches: an image does not depend on how many are asked for.
+            given = [torch.randn(BATCH, network["noise_dim"],
+                                 generator=random)[:count]]
+            if num_classes:
+                labels = torch.randint(num_classes, (BATCH,),
+                                       generator=random)[:count]
+                given.append(labels if label is None
+                             else torch.full_like(labels, label))
+            images.append(module(*given))
+    return torch.cat(images)

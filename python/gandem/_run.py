@@ -1,0 +1,129 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A run folder (docs/running.md) and what can be had of it.
+
+Thread safety: a Run holds no state but its path. Errors: ConfigError where
+there is no run, or not yet what is asked for; GandemError of the programs.
+"""
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import re
+from typing import TYPE_CHECKING, Any, Optional
+
+from gandem import _metrics, _program
+from gandem._errors import ConfigError
+from gandem._text_proto import parse_message
+
+if TYPE_CHECKING:
+    import torch
+
+# Of making a generator's file for PyTorch, grid and card included.
+EXPORT_SECONDS = 1800.0
+
+
+class Run:
+    """The run in the folder `run_dir`, live or not."""
+
+    def __init__(self, run_dir: str | os.PathLike[str]) -> None:
+        self.dir = pathlib.Path(run_dir)
+        if not (self.dir / "config.textproto").is_file():
+            raise ConfigError(f"'{self.dir}' holds no run: there is no "
+                              "config.textproto; gandem.train makes one")
+
+    def __repr__(self) -> str:
+        return f"gandem.Run({str(self.dir)!r})"
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The effective recipe, every default written out."""
+        path = self.dir / "config.textproto"
+        try:
+            return parse_message(path.read_text(encoding="utf-8"))
+        except OSError as error:
+            raise ConfigError(f"'{path}' cannot be read "
+                              f"({error.strerror})") from error
+        except ConfigError as error:
+            raise ConfigError(f"'{path}': {error.message}: gandem has not "
+                              "written this") from error
+
+    def status(self) -> dict[str, Any]:
+        """What `gandem status --json` says: "state", "completed_rounds" and so
+        on."""
+        return whole_numbers(json.loads(
+            _program.call("status", self.dir, "--json")))
+
+    def metrics(self, role: Optional[str] = None,
+                rank: Optional[int] = None) -> _metrics.Columns:
+        """What the workers have measured, one row a record: lists of one length
+        by the names of proto/metrics.proto; all roles and ranks, or one. Rounds
+        that were done again are there once."""
+        return _metrics.columns_of(self.dir, role, rank)
+
+    def checkpoint(self) -> pathlib.Path:
+        """The newest complete one."""
+        found = [path for path in (self.dir / "checkpoints").glob("step-*")
+                 if re.fullmatch(r"step-\d+", path.name)
+                 and (path / "manifest.textproto").is_file()]
+        if not found:
+            raise ConfigError(f"'{self.dir}' has no complete checkpoint yet: "
+                              "train at least checkpoint.every_rounds rounds")
+        return max(found, key=lambda path: int(path.name[5:]))
+
+    def generator(self) -> torch.nn.Module:
+        """The generator of the newest checkpoint with the averaged weights, on
+        the CPU, for evaluation: `forward(noise)`, or what docs/export.md says.
+        For a network of your own, your class. Needs torch."""
+        from gandem import _generator
+        return _generator.load(self)
+
+    def sample(self, num_images: int, seed: int = 0,
+               label: Optional[int] = None) -> torch.Tensor:
+        """Images [N, C, H, W] in [-1, 1], a function of the checkpoint and
+        `seed`; with classes those of one, or drawn uniformly. Noise is Torch's:
+        `gandem sample` makes other images. Needs torch."""
+        from gandem import _generator
+        return _generator.sample(self, num_images, seed, label)
+
+    def evaluate(self, metric: str = "fid", *, timeout: Optional[float] = None,
+                 **options: Any) -> dict[str, float]:
+        """Figures of the metric card by name, {"FID": 12.3}. `options` are those
+        of `gandem evaluate --help`: num=10000, features="net.pt", first=True.
+        `timeout` in seconds; the same call goes on with what was begun."""
+        card = self.evaluate_card(metric, timeout=timeout, **options)
+        return {one["name"]: float(one["value"]) for one in card["metrics"]}
+
+    def evaluate_card(self, metric: str = "fid", *,
+                      timeout: Optional[float] = None,
+                      **options: Any) -> dict[str, Any]:
+        """The whole card (proto/evaluation.proto), with what has to agree
+        where figures are compared."""
+        flags = ["--metric", metric]
+        for name, value in options.items():
+            if value is True:
+                flags.append(f"--{name}")
+            elif value is not None and value is not False:
+                flags += [f"--{name}", str(value)]
+        return whole_numbers(json.loads(_program.call(
+            "evaluate", self.dir, *flags, "--quiet", "--json", "-",
+            timeout=timeout)))
+
+
+def whole_numbers(value: Any, name: str = "") -> Any:
+    """JSON of protobuf has 64-bit numbers as text."""
+    if isinstance(value, dict):
+        return {key: whole_numbers(one, key) for key, one in value.items()}
+    if isinstance(value, list):
+        return [whole_numbers(one, name) for one in value]
+    if isinstance(value, str) and name not in TEXTS and \
+            re.fullmatch(r"-?\d+", value):
+        return int(value)
+    if value in ("NaN", "Infinity", "-Infinity"):
+        return float(value)
+    return value
+
+
+# Fields of text, which may consist of digits.
+TEXTS = frozenset(("run_name", "host", "name", "detail", "sha256", "version",
+                   "sample_grid", "split"))

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Python's exceptions as ours.
+//
+// Thread safety: any thread that does not hold the interpreter's lock.
+#pragma once
+
+#include <pybind11/pybind11.h>
+
+#include <utility>
+
+#include "absl/status/status.h"
+#include "training/state/status_error.h"
+
+namespace gandem {
+
+// What `error` says: gandem.NetworkError by its message, anything else by its
+// traceback. Needs the interpreter's lock.
+absl::Status StatusOf(pybind11::error_already_set& error);
+
+// body() with the interpreter's lock; what it raises becomes a StatusError.
+template <typename Body>
+auto WithInterpreter(Body body) {
+  const pybind11::gil_scoped_acquire lock;
+  try {
+    return body();
+  } catch (pybind11::error_already_set& error) {
+    throw StatusError(StatusOf(error));
+  }
+}
+
+}  // namespace gandem

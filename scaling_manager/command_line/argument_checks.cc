@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/command_line/argument_checks.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+
+namespace gandem {
+
+CLI::Validator AtLeastOne() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        int64_t number = 0;
+        if (absl::SimpleAtoi(text, &number) && number >= 1) return "";
+        return absl::StrCat("'", text, "' is not a whole number from 1 on");
+      },
+      "");
+}
+
+void AddSets(CLI::App* command, const std::string& help,
+             std::vector<std::string>& sets) {
+  command->add_option("--set", sets, help)->take_all()->allow_extra_args(false);
+}
+
+void AddMachines(CLI::App* command, MachineOptions& machines) {
+  command
+      ->add_option("--devices", machines.devices,
+                   "Plan for so many cores, or GPUs [all of this machine]")
+      ->check(AtLeastOne());
+  command->add_option("--hosts", machines.hosts,
+                      "Plan for the hosts in this file (docs/planning.md)");
+  command->add_option("--memory", machines.memory,
+                      "Of each host, or of each GPU, as in 40GiB");
+  command->add_option("--link", machines.link,
+                      "Between hosts, as in 25Gbit or 25Gbit,20ms; without "
+                      "--hosts each device is a host of its own");
+}
+
+}  // namespace gandem

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What several commands' arguments have in common.
+//
+// Thread safety: one thread.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+#include <vector>
+
+#include "scaling_manager/planner_commands/plan_options.h"
+
+namespace gandem {
+
+// CLI11's own checks name the limits of a double.
+CLI::Validator AtLeastOne();
+
+// --set, again for each field.
+void AddSets(CLI::App* command, const std::string& help,
+             std::vector<std::string>& sets);
+
+// --devices, --hosts, --memory and --link.
+void AddMachines(CLI::App* command, MachineOptions& machines);
+
+}  // namespace gandem

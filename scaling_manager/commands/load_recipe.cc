@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/commands/load_recipe.h"
+
+#include <utility>
+
+#include "absl/strings/escaping.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/files/printable.h"
+#include "common/files/text_proto.h"
+#include "common/files/utf8.h"
+#include "common/status.h"
+#include "pipeline/sources/image_sources.h"
+#include "scaling_manager/commands/run_dataset.h"
+
+namespace gandem {
+namespace {
+
+// What --data sets: the source alone names images then. A recipe that tells its
+// networks classes gets as many as the labels are.
+absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
+  std::vector<std::string> sets;
+  if (recipe.data.empty()) return sets;
+  if (!IsValidUtf8(recipe.data)) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data '", PrintableText(recipe.data),
+        "' is not UTF-8, as the text of a config has to be: rename it, or name "
+        "a link to it"));
+  }
+  for (const char* const field : {"idx_images", "idx_labels", "idx_inputs"}) {
+    sets.push_back(absl::StrCat("data.", field, "=\"\""));
+  }
+  sets.push_back(
+      absl::StrCat("data.source=\"", absl::Utf8SafeCEscape(recipe.data), "\""));
+  RunConfig config;
+  ParseTextProto(recipe.text, recipe.name, config).IgnoreError();  // said later
+  if (config.data().num_classes() == 0) return sets;
+  GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(recipe.data), "--data"));
+  const auto source = OpenSource(recipe.data);
+  if (!source.ok()) return Annotate(source.status(), "--data");
+  const int64_t num_classes = NumClasses(**source);
+  if (num_classes > 0) {
+    sets.push_back(absl::StrCat("data.num_classes=", num_classes));
+  }
+  return sets;
+}
+
+}  // namespace
+
+absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
+  sets.insert(sets.end(), source.sets.begin(), source.sets.end());
+  return ParseRunConfig(source.text, source.name, sets);
+}
+
+absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
+                                     const std::string& data,
+                                     const std::vector<std::string>& sets) {
+  GANDEM_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMaxTextProtoBytes));
+  SeenRecipe seen;
+  GANDEM_ASSIGN_OR_RETURN(
+      seen.config,
+      ParseRecipe(
+          {.text = std::move(text), .name = path, .data = data, .sets = sets}));
+  absl::StatusOr<std::string> line = LookAtSource(*seen.config.mutable_data());
+  if (!line.ok() && (!data.empty() || !absl::IsNotFound(line.status()))) {
+    return line.status();
+  }
+  seen.data = line.value_or("");
+  // Networks may not be for the channels that were found.
+  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(seen.config), path));
+  return seen;
+}
+
+}  // namespace gandem

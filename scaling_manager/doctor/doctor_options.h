@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The arguments of `gandem doctor`.
+//
+// Thread safety: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gandem {
+
+struct DoctorOptions {
+  std::string recipe = {};   // empty: that of the plan, or none
+  std::string plan = {};     // a file; empty: none
+  std::string run_dir = {};  // required
+  // HOST:PORT of each `gandem doctor --listen` of another host.
+  std::vector<std::string> hosts = {};
+  // HOST:PORT; without a recipe and hosts this process only answers others.
+  std::string listen = {};
+  std::string token_file = {};    // empty: the run folder's
+  std::string certificates = {};  // empty: none
+  bool insecure_network = false;
+};
+
+}  // namespace gandem

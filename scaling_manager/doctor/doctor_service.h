@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A `gandem doctor --listen` as the others see it: it says who it is and what
+// it sees of the run folder, carries bytes, and tries the way back.
+//
+// Owner: `gandem doctor`; it outlives the server that it is registered with.
+// Thread safety: gRPC's threads call. Errors: proto/doctor.proto.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+
+#include "absl/status/statusor.h"
+#include "common/rpc/channel.h"
+#include "proto/doctor.grpc.pb.h"
+
+namespace gandem {
+
+// Of a message in either direction.
+inline constexpr int64_t kMaxCarriedBytes = int64_t{4} << 20;
+
+class DoctorService final : public Doctor::Service {
+ public:
+  // `run_dir`: where this host sees the run folder.
+  explicit DoctorService(std::string run_dir) : run_dir_(std::move(run_dir)) {}
+
+  grpc::Status Look(grpc::ServerContext* context, const LookRequest* request,
+                    LookReply* reply) override;
+  grpc::Status Carry(grpc::ServerContext* context, const CarryRequest* request,
+                     CarryReply* reply) override;
+  grpc::Status Return(grpc::ServerContext* context,
+                      const ReturnRequest* request,
+                      ReturnReply* reply) override;
+
+ private:
+  const std::string run_dir_;
+};
+
+// `service` outlives the server. Errors: those of RpcServer::Start.
+absl::StatusOr<std::unique_ptr<RpcServer>> StartDoctorServer(
+    const std::string& address, DoctorService* service);
+
+}  // namespace gandem

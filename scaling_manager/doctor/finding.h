@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one check of `gandem doctor` has found.
+//
+// Thread safety: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+
+namespace gandem {
+
+struct Finding {
+  enum class Verdict { kOk, kWarning, kFault };
+  Verdict verdict = Verdict::kOk;
+  std::string check;        // "run folder"
+  std::string text;         // what was found
+  std::string advice = {};  // what to do about it; empty if it is ok
+};
+using Findings = std::vector<Finding>;
+
+inline Finding Fine(std::string check, std::string text) {
+  return {Finding::Verdict::kOk, std::move(check), std::move(text)};
+}
+inline Finding Warning(std::string check, std::string text,
+                       std::string advice) {
+  return {Finding::Verdict::kWarning, std::move(check), std::move(text),
+          std::move(advice)};
+}
+inline Finding Fault(std::string check, std::string text, std::string advice) {
+  return {Finding::Verdict::kFault, std::move(check), std::move(text),
+          std::move(advice)};
+}
+
+// One line: "FAULT    disk: 1 GiB are free ...; make room".
+std::string FindingLine(const Finding& finding);
+bool HasFault(const Findings& findings);
+
+}  // namespace gandem

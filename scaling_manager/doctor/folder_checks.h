@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a run folder can hold a run: it is written, synced and renamed in as
+// checkpoints are, it has room for them, its token is private, and the
+// certificates last as long as the run.
+//
+// Owner: `gandem doctor`. Thread safety: any thread. What is written is
+// removed again.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "absl/time/time.h"
+#include "proto/config.pb.h"
+#include "scaling_manager/doctor/finding.h"
+
+namespace gandem {
+
+inline constexpr char kRunFolderCheck[] = "run folder";
+
+// Makes the folder if there is none.
+Finding CheckRunFolder(const std::string& run_dir);
+
+// Bytes of the run's newest checkpoint; 0: there is none.
+int64_t CheckpointBytes(const std::string& run_dir);
+
+// For the checkpoints that are kept and the one that is being written, of
+// `checkpoint_bytes` each; 0: not known.
+Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
+                  int64_t free_bytes);
+// Free in the folder, for this user; 0: not known.
+int64_t FreeDisk(const std::string& folder);
+
+// The token is made with the first `gandem train`.
+Finding CheckToken(const std::string& run_dir);
+
+// `path` is as Certificates::Load takes it. `needed`: how long the run will
+// take; zero: not known.
+Finding CheckCertificates(const std::string& path, absl::Duration needed,
+                          absl::Time now);
+
+}  // namespace gandem

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/doctor/host_checks.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <map>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/strip.h"
+#include "common/files/file.h"
+#include "scaling_manager/planner/quantities.h"
+
+namespace gandem {
+namespace {
+
+constexpr int64_t kFewDescriptors = 4096;
+
+// Of GPUs that a role names, the highest number; -1: none.
+int HighestGpu(const std::string& device) {
+  absl::string_view text = device;
+  if (!absl::ConsumePrefix(&text, "cuda")) return -1;
+  int number = 0;
+  if (absl::ConsumePrefix(&text, ":") && !absl::SimpleAtoi(text, &number)) {
+    return -1;
+  }
+  return number;
+}
+
+int GpusOf(const std::string& device_folder) {
+  const auto names = ListDirectory(device_folder);
+  if (!names.ok()) return 0;
+  return static_cast<int>(
+      std::ranges::count_if(*names, [](const std::string& name) {
+        absl::string_view number = name;
+        return absl::ConsumePrefix(&number, "nvidia") && !number.empty() &&
+               std::ranges::all_of(number, absl::ascii_isdigit);
+      }));
+}
+
+// The host with the most, by the plan; bytes of all its workers.
+int64_t LargestHost(const Candidate& plan) {
+  std::map<std::string, int64_t> hosts;
+  for (const PlacedWorker& worker : plan.placement().workers()) {
+    const Prediction& prediction = plan.prediction();
+    const int64_t bytes = worker.role() == GENERATOR
+                              ? prediction.generator_bytes()
+                              : prediction.discriminator_bytes();
+    hosts[worker.host()] += bytes;
+  }
+  int64_t most = 0;
+  for (const auto& [host, bytes] : hosts) most = std::max(most, bytes);
+  return most;
+}
+
+}  // namespace
+
+Finding CheckPrograms(const std::string& folder) {
+  std::vector<std::string> missing;
+  for (const char* const name :
+       {"generator_worker", "discriminator_worker", "colocated_worker"}) {
+    const std::string path = folder + "/" + name;
+    if (access(path.c_str(), X_OK) != 0) missing.push_back(name);
+  }
+  if (missing.empty()) {
+    return Fine("programs", "the workers are in " + folder);
+  }
+  return Fault("programs",
+               absl::StrCat("there is no ", absl::StrJoin(missing, ", "),
+                            " that can be run in ", folder),
+               "gandem starts what is beside itself: install all programs of "
+               "one build there");
+}
+
+Finding CheckMemory(const Candidate* plan, int64_t free_bytes) {
+  const std::string free = BytesText(free_bytes) + " of memory are free";
+  const int64_t needed = plan == nullptr ? 0 : LargestHost(*plan);
+  if (needed == 0)
+    return Fine("memory", free + "; no plan says what is needed");
+  if (needed <= free_bytes) {
+    return Fine("memory", absl::StrCat(free, ", the plan's fullest host needs ",
+                                       BytesText(needed)));
+  }
+  return Fault("memory",
+               absl::StrCat(free, ", but the plan's fullest host needs ",
+                            BytesText(needed)),
+               "end what else runs here, plan with --memory, or take smaller "
+               "micro-batches");
+}
+
+Finding CheckGpus(const RunConfig& config, const std::string& device_folder) {
+  const int highest = std::max(HighestGpu(config.generator().device()),
+                               HighestGpu(config.discriminator().device()));
+  const int gpus = GpusOf(device_folder);
+  if (highest < 0) return Fine("GPUs", "none is asked for");
+  if (highest < gpus) {
+    return Fine("GPUs", absl::StrCat("cuda:", highest, " is one of ", gpus));
+  }
+  return Fault("GPUs",
+               absl::StrCat("the recipe asks for cuda:", highest, ", but ",
+                            device_folder, " has ", gpus, " GPUs"),
+               "load the driver (nvidia-smi lists its GPUs), give the "
+               "container or job its GPUs, or set device to cpu");
+}
+
+Finding CheckDescriptors(int64_t limit) {
+  const std::string text =
+      absl::StrCat("a process may have ", limit, " files and connections open");
+  if (limit >= kFewDescriptors) return Fine("descriptors", text);
+  return Warning(
+      "descriptors", text,
+      absl::StrCat("raise the hard limit (ulimit -Hn) to ", kFewDescriptors,
+                   " where fleets or data folders are large"));
+}
+
+}  // namespace gandem

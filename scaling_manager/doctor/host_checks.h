@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether this host can do its part of a run: programs, memory, devices,
+// descriptors. What a host has is given, so that a test can plant a host.
+//
+// Thread safety: pure functions, but for what they read of files.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "proto/config.pb.h"
+#include "proto/plan.pb.h"
+#include "scaling_manager/doctor/finding.h"
+
+namespace gandem {
+
+// The workers' programs are beside `gandem`, and may be run.
+Finding CheckPrograms(const std::string& folder);
+
+// What the plan's workers need on one host, the largest sum of all, against
+// what is free here. Of no plan: only what is free.
+Finding CheckMemory(const Candidate* plan, int64_t free_bytes);
+
+// GPUs that the roles ask for, by the files in `device_folder` ("/dev").
+Finding CheckGpus(const RunConfig& config, const std::string& device_folder);
+
+// Connections and files that a process may have.
+Finding CheckDescriptors(int64_t limit);
+
+}  // namespace gandem

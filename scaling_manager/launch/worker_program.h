@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a worker of a run is: the binary of its role, or `python -m
+// gandem.worker` where a network of the run is the user's own. Then all workers
+// are, because a generator runs the discriminator as its critic.
+//
+// Owner: values. Thread safety: any thread.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/config.pb.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+struct WorkerProgram {
+  std::string binary_folder = {};
+  std::string python = {};  // the interpreter; empty: built-in networks only
+};
+
+// `python` is --python; empty: that of $VIRTUAL_ENV. Looked up only if `config`
+// has a network that needs it.
+//   INVALID_ARGUMENT     neither names an interpreter.
+//   FAILED_PRECONDITION  this gandem was built without gandem.worker.
+absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
+                                                std::string binary_folder,
+                                                const std::string& python);
+
+// The words that start it, without its flags. Errors: those of ProgramCommand.
+absl::StatusOr<std::vector<std::string>> WorkerCommand(
+    const WorkerProgram& program, Role role);
+
+// The binary of a role: "generator_worker" ...
+std::string WorkerBinary(Role role);
+
+}  // namespace gandem

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/monitoring/metrics_endpoint.h"
+
+#include <prometheus/collectable.h>
+#include <prometheus/exposer.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/strings/str_cat.h"
+#include "absl/synchronization/mutex.h"
+#include "common/process/machine.h"
+#include "common/rpc/address.h"
+#include "common/rpc/listen_check.h"
+#include "common/status.h"
+#include "scaling_manager/monitoring/run_metrics.h"
+
+namespace gandem {
+namespace {
+
+// A scrape is one request; more at a time wait.
+constexpr char kThreads[] = "2";
+// A client that does not speak, or does not read, is given up.
+constexpr char kTimeoutMilliseconds[] = "10000";
+
+}  // namespace
+
+class MetricsEndpoint::Source final : public prometheus::Collectable {
+ public:
+  explicit Source(const Options& options)
+      : status_(options.status), folder_(options.run_dir) {}
+
+  void Add(const RoundMetrics& metrics) {
+    absl::MutexLock lock(&mu_);
+    totals_.Add(metrics);
+  }
+
+  std::vector<prometheus::MetricFamily> Collect() const override {
+    RunSnapshot run = {.status = status_(),
+                       .own_bytes = ResidentMemory().now_bytes};
+    {
+      // Files, on a disk that may hang: not under the lock that records take.
+      absl::MutexLock lock(&folder_mu_);
+      run.folder = folder_.Read(run.status.last_checkpoint_step());
+    }
+    {
+      absl::MutexLock lock(&mu_);
+      run.totals = totals_;
+    }
+    return RunMetrics(run);
+  }
+
+ private:
+  const std::function<StatusReply()> status_;
+  mutable absl::Mutex folder_mu_;
+  mutable FolderReader folder_ ABSL_GUARDED_BY(folder_mu_);
+  mutable absl::Mutex mu_;
+  RunTotals totals_ ABSL_GUARDED_BY(mu_);
+};
+
+struct MetricsEndpoint::Server {
+  explicit Server(const std::string& ports)
+      : exposer({"listening_ports", ports, "num_threads", kThreads,
+                 "request_timeout_ms", kTimeoutMilliseconds}) {}
+  prometheus::Exposer exposer;
+};
+
+absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
+    Options options) {
+  GANDEM_ASSIGN_OR_RETURN(Address address, ParseAddress(options.listen));
+  if (address.is_unix()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("--metrics_listen '", options.listen,
+                     "' is a unix socket; Prometheus reads HOST:PORT"));
+  }
+  // The server takes addresses only, and does not say why it cannot listen.
+  if (address.host == "localhost") address.host = "127.0.0.1";
+  GANDEM_RETURN_IF_ERROR(Annotate(TryToListen(address), "--metrics_listen"));
+  std::unique_ptr<Server> server;
+  try {
+    server = std::make_unique<Server>(ToString(address));
+  } catch (const std::exception& error) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--metrics_listen ", options.listen, ": cannot listen there (",
+        error.what(), "); give an address of this host, as in 127.0.0.1:9400"));
+  }
+  const std::vector<int> ports = server->exposer.GetListeningPorts();
+  if (!ports.empty()) address.port = ports.front();
+  auto source = std::make_shared<Source>(options);
+  server->exposer.RegisterCollectable(source);
+  return std::unique_ptr<MetricsEndpoint>(new MetricsEndpoint(
+      std::move(source), std::move(server), ToString(address)));
+}
+
+MetricsEndpoint::MetricsEndpoint(std::shared_ptr<Source> source,
+                                 std::unique_ptr<Server> server,
+                                 std::string address)
+    : source_(std::move(source)),
+      server_(std::move(server)),
+      address_(std::move(address)) {}
+
+MetricsEndpoint::~MetricsEndpoint() = default;
+
+void MetricsEndpoint::Add(const RoundMetrics& metrics) {
+  source_->Add(metrics);
+}
+
+}  // namespace gandem

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long a round of one generator and one discriminator takes, as a formula:
+// EXACT, REUSED, one micro-batch each, processes that do not disturb each
+// other, nothing that varies. It is the largest mean of all cycles of the
+// graph of who waits for whom (max-plus algebra: Baccelli, Cohen, Olsder and
+// Quadrat 1992, "Synchronization and linearity", theorem 3.23), which are
+// written out in docs/cost_model.md section 6. The simulation has to agree.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "exchange/schedule.h"
+#include "scaling_manager/planner/model/run_shape.h"
+
+namespace gandem {
+
+// Seconds of a round's parts.
+struct PipelineTimes {
+  double generator = 0;
+  // The discriminator's steps; of them what comes before it takes generated
+  // images, and from there until the last answer of FUSED leaves.
+  double discriminator = 0;
+  double before_images = 0;
+  double until_answer = 0;
+  // Between two rounds: the answers of IMAGE_GRADIENT, or the copy of a critic.
+  double boundary = 0;
+  // On the way: how long images, and what comes back, keep the link, and the
+  // latency of each.
+  double images_link = 0;
+  double feedback_link = 0;
+  double latency = 0;
+};
+
+PipelineTimes PipelineTimesOf(const RunShape& shape);
+double PipelineRoundSeconds(const Schedule& schedule,
+                            const PipelineTimes& times);
+
+}  // namespace gandem

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What it takes to move bytes: between the two roles, and to sum them among the
+// workers of one (docs/cost_model.md sections 3 and 4).
+//
+// Owner: values; copy freely. Thread safety: pure functions.
+// Errors: INVALID_ARGUMENT names what the profile or the machines lack.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/plan.pb.h"
+#include "proto/profile.pb.h"
+
+namespace gandem {
+
+// n bytes take latency + n / bytes_per_second.
+struct LinkLine {
+  double latency = 0;
+  double bytes_per_second = std::numeric_limits<double>::infinity();
+  // Processor seconds of both ends together.
+  double compute_seconds_per_byte = 0;
+
+  double Occupied(int64_t bytes) const {
+    return static_cast<double>(bytes) / bytes_per_second;
+  }
+};
+
+// Buffers of which all ranks together send no more than this go to all others
+// at once (docs/collective.md).
+inline constexpr int64_t kSmallSumBytes = 64 << 10;
+
+struct LinkTimes {
+  LinkLine memory = {};       // within a process
+  LinkLine socket = {};       // between two processes of a host
+  LinkLine network = {};      // between two hosts
+  LinkLine sum_memory = {};   // an all-reduce of two ranks of a host
+  LinkLine sum_network = {};  // of two hosts
+
+  // Of ranks on several hosts, `ranks_by_host` on each: a ring within each
+  // host, one between the hosts, and back within the host. `crowding` >= 1
+  // makes the ring within a host longer: ranks per core.
+  double AllReduceSeconds(int64_t bytes, const std::vector<int>& ranks_by_host,
+                          double crowding) const;
+  // From one rank to all others.
+  double BroadcastSeconds(int64_t bytes,
+                          const std::vector<int>& ranks_by_host) const;
+};
+
+// What of them a run uses.
+struct LinksUsed {
+  bool socket = false;
+  bool network = false;
+  bool sum_memory = false;
+  bool sum_network = false;
+};
+
+absl::StatusOr<LinkTimes> LinkTimesOf(const Profile& profile,
+                                      const Machines& machines,
+                                      const LinksUsed& used);
+
+// Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
+// clusters of workstations", section 3: 2 (n - 1) hops, each rank sends
+// 2 (n - 1) / n of the bytes. `pair` is what two ranks take.
+double RingSeconds(const LinkLine& pair, int64_t bytes, int ranks);
+
+}  // namespace gandem

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/measured_line.h"
+
+#include <algorithm>
+#include <iterator>
+
+namespace gandem {
+
+void MeasuredLine::Add(int64_t images, double seconds) {
+  Sum& sum = points_[images];
+  sum.seconds += seconds;
+  ++sum.count;
+}
+
+double MeasuredLine::At(int64_t images) const {
+  if (points_.empty()) return 0;
+  if (!grows_) return Mean();
+  const auto at = points_.find(images);
+  if (at != points_.end()) return at->second.mean();
+  const auto proportional = [images](const auto& point) {
+    return point.second.mean() * static_cast<double>(images) /
+           static_cast<double>(point.first);
+  };
+  if (points_.size() == 1) return proportional(*points_.begin());
+  // The segment that holds it, or the nearest one.
+  auto high = points_.upper_bound(images);
+  if (high == points_.begin()) ++high;
+  if (high == points_.end()) --high;
+  const auto low = std::prev(high);
+  const double slope = (high->second.mean() - low->second.mean()) /
+                       static_cast<double>(high->first - low->first);
+  const double line =
+      low->second.mean() + slope * static_cast<double>(images - low->first);
+  // Noise may tilt the segments at the ends: fewer images take no less than
+  // their part, and no more.
+  if (images < low->first) {
+    return std::clamp(line, proportional(*low), low->second.mean());
+  }
+  return images > high->first ? std::max(line, high->second.mean()) : line;
+}
+
+double MeasuredLine::RatioTo(const MeasuredLine& other) const {
+  if (empty() || other.empty()) return 1;
+  double sum = 0;
+  for (const auto& [images, point] : points_) {
+    const double seconds = other.At(images);
+    sum += seconds > 0 ? point.mean() / seconds : 1;
+  }
+  return sum / static_cast<double>(points_.size());
+}
+
+double MeasuredLine::Mean() const {
+  double sum = 0;
+  for (const auto& [images, point] : points_) sum += point.mean();
+  return sum / static_cast<double>(points_.size());
+}
+
+}  // namespace gandem

@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/memory_model.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/role_name.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+struct Peak {
+  double images = 0;
+  double bytes = 0;
+  double resting = 0;
+};
+
+// A generator keeps the graphs of all micro-batches of its step until they are
+// judged, a discriminator that of one.
+int64_t ImagesHeld(Role role, int64_t step, int64_t micro_batch) {
+  if (role != DISCRIMINATOR || micro_batch <= 0) return step;
+  return std::min(step, micro_batch);
+}
+
+std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
+                          bool same_feedback) {
+  std::vector<Peak> peaks;
+  for (const Probe* const probe : ProbesOf(profile, settings)) {
+    const ProbeSettings& probed = probe->settings();
+    if (probe->peak_bytes() == 0) continue;
+    if (same_feedback != (probed.feedback() == settings.feedback)) continue;
+    peaks.push_back(
+        {.images = static_cast<double>(ImagesHeld(
+             settings.role, probed.batch_size(), probed.micro_batch())),
+         .bytes = static_cast<double>(probe->peak_bytes()),
+         .resting = static_cast<double>(probe->resting_bytes())});
+  }
+  return peaks;
+}
+
+int64_t RoundImages(const RunShape& shape, Role role) {
+  const Schedule& schedule = shape.schedule;
+  const int64_t step =
+      role == GENERATOR
+          ? RankSlice(schedule.generator_batch, 0, shape.generator.size()).count
+          : RankSlice(schedule.discriminator_batch, 0,
+                      shape.discriminator.size())
+                    .count *
+                schedule.discriminator_steps_per_round;
+  return step;
+}
+
+// Of sums: each bucket has a buffer of its own.
+int64_t BucketBytes(const RoleShape& role) {
+  if (role.size() < 2) return 0;
+  if (role.sums.averages_state) {
+    return role.network_bytes() + role.state.optimizer_bytes();
+  }
+  return std::llround(static_cast<double>(role.state.parameter_bytes()) *
+                      role.sums.wire_factor);
+}
+
+}  // namespace
+
+absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
+                                     const RoleSettings& settings) {
+  std::vector<Peak> peaks = PeaksOf(profile, settings, /*same_feedback=*/true);
+  if (peaks.empty()) {
+    peaks = PeaksOf(profile, settings, /*same_feedback=*/false);
+  }
+  if (peaks.empty()) {
+    return absl::NotFoundError(
+        absl::StrCat("the profile has no peak of memory of the ",
+                     RoleName(settings.role), " with ", SettingsText(settings),
+                     "; measure it with `gandem profile`"));
+  }
+  double images = 0, bytes = 0, resting = 0;
+  for (const Peak& peak : peaks) {
+    images += peak.images;
+    bytes += peak.bytes;
+    resting = std::max(resting, peak.resting);
+  }
+  const double count = static_cast<double>(peaks.size());
+  images /= count;
+  bytes /= count;
+  double covariance = 0, variance = 0;
+  for (const Peak& peak : peaks) {
+    covariance += (peak.images - images) * (peak.bytes - bytes);
+    variance += (peak.images - images) * (peak.images - images);
+  }
+  // More images never take less.
+  const double slope = std::max(
+      0.0, variance > 0 ? covariance / variance : (bytes - resting) / images);
+  return MemoryLine{.fixed_bytes = bytes - slope * images,
+                    .bytes_per_image = slope};
+}
+
+int64_t PlannedBytes(const RunShape& shape, Role role) {
+  const Schedule& schedule = shape.schedule;
+  const int64_t round = RoundImages(shape, role);
+  const int64_t critic = shape.discriminator.network_bytes();
+  const int64_t lag = schedule.lag;
+  const bool sends_critics = !schedule.AnswersImages();
+  int64_t bytes = BucketBytes(shape.role(role));
+  if (role == GENERATOR) {
+    // What has left and was not acknowledged, and answers that came.
+    bytes += round * shape.image_bytes;
+    if (schedule.AnswersImages()) bytes += round * shape.feedback_bytes;
+    // The one in use, as it came, and those ahead.
+    if (sends_critics) bytes += (1 + std::max<int64_t>(1, lag)) * critic;
+    return bytes;
+  }
+  // Its part of all that the lag lets come, or what the cache holds.
+  bytes += std::min(shape.cache_images, (lag + 1) * round) * shape.image_bytes;
+  if (sends_critics) {
+    // In the slot, and since lag 2 those that a checkpoint needs.
+    bytes += (1 + (lag >= 2 ? lag : 0)) * critic;
+  } else {
+    bytes += ImagesJudgedBy(schedule, 0, shape.discriminator.size()) *
+             shape.feedback_bytes;
+  }
+  return bytes;
+}
+
+namespace {
+
+// Images of a worker's pass that are in memory at once.
+int64_t HeldInRun(const RunShape& shape, Role role) {
+  const Schedule& schedule = shape.schedule;
+  const bool is_generator = role == GENERATOR;
+  const int64_t step = RankSlice(is_generator ? schedule.generator_batch
+                                              : schedule.discriminator_batch,
+                                 0, shape.role(role).size())
+                           .count;
+  return ImagesHeld(role, step,
+                    is_generator ? schedule.generator_micro_batch
+                                 : schedule.discriminator_micro_batch);
+}
+
+int64_t AtImages(const MemoryLine& line, int64_t images) {
+  return std::llround(line.fixed_bytes +
+                      line.bytes_per_image * static_cast<double>(images));
+}
+
+// The program without networks: what both roles have.
+double ProgramBytes(const MemoryLine& line, const StateSize& state) {
+  return std::max(
+      0.0, line.fixed_bytes - static_cast<double>(state.parameter_bytes() +
+                                                  state.buffer_bytes() +
+                                                  state.optimizer_bytes()));
+}
+
+}  // namespace
+
+absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
+                                  Role role) {
+  GANDEM_ASSIGN_OR_RETURN(const MemoryLine line,
+                          FitMemory(profile, shape.role(role).settings));
+  return AtImages(line, HeldInRun(shape, role)) + PlannedBytes(shape, role);
+}
+
+absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
+                                           const RunShape& shape) {
+  const int64_t planned =
+      PlannedBytes(shape, GENERATOR) + PlannedBytes(shape, DISCRIMINATOR);
+  const int64_t generated = HeldInRun(shape, GENERATOR);
+  RoleSettings settings = shape.discriminator.settings;
+  settings.role = COLOCATED;
+  const absl::StatusOr<MemoryLine> both = FitMemory(profile, settings);
+  if (both.ok()) return AtImages(*both, generated) + planned;
+  GANDEM_ASSIGN_OR_RETURN(const MemoryLine generator,
+                          FitMemory(profile, shape.generator.settings));
+  GANDEM_ASSIGN_OR_RETURN(const MemoryLine discriminator,
+                          FitMemory(profile, shape.discriminator.settings));
+  const double program =
+      std::min(ProgramBytes(generator, shape.generator.state),
+               ProgramBytes(discriminator, shape.discriminator.state));
+  return AtImages(generator, generated) +
+         AtImages(discriminator, HeldInRun(shape, DISCRIMINATOR)) -
+         std::llround(program) + planned;
+}
+
+}  // namespace gandem

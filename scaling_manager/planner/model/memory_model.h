@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The peak of a worker's memory: a line in the images that it has in a pass,
+// fitted to the peaks of the probes, and what this plan adds to what a probe
+// had (docs/cost_model.md section 7).
+//
+// Owner: values. Thread safety: pure functions.
+// Errors: NOT_FOUND  no probe of the role has a peak; says what to do.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "proto/profile.pb.h"
+#include "scaling_manager/planner/model/run_shape.h"
+
+namespace gandem {
+
+// bytes = fixed + per_image * images
+struct MemoryLine {
+  double fixed_bytes = 0;
+  double bytes_per_image = 0;
+};
+
+// Least squares over the probes of a role with these settings; with one size
+// only, through its resting memory.
+absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
+                                     const RoleSettings& settings);
+
+// What a worker holds beyond a probe: images that wait, critics, messages,
+// buckets.
+int64_t PlannedBytes(const RunShape& shape, Role role);
+
+// Of the largest worker of the role.
+absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
+                                  Role role);
+// Of a worker with both: by probes of such, or the sum of both with what the
+// program is without networks counted once.
+absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
+                                           const RunShape& shape);
+
+}  // namespace gandem

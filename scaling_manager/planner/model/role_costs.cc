@@ -1,0 +1,266 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/role_costs.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+namespace gandem {
+namespace {
+
+// With images: it is done once for each micro-batch, others once a step.
+bool Grows(OperationTime::Operation operation) {
+  return operation != OperationTime::UPDATE &&
+         operation != OperationTime::CAPTURE_CRITIC &&
+         operation != OperationTime::LOAD_CRITIC;
+}
+
+bool IsRoundOf(const Probe& probe, Role role) {
+  return probe.outcome() == Probe::MEASURED && probe.has_round() &&
+         probe.settings().role() == role;
+}
+
+bool SameSchedule(const Probe& probe, const RoleSettings& wanted) {
+  return probe.settings().feedback() == wanted.feedback &&
+         probe.settings().image_source() == wanted.image_source;
+}
+
+// But for company.
+bool IsSameProbe(const ProbeSettings& a, const ProbeSettings& b) {
+  return a.batch_size() == b.batch_size() &&
+         a.micro_batch() == b.micro_batch() && a.precision() == b.precision() &&
+         a.layout() == b.layout() && a.threads() == b.threads() &&
+         a.feedback() == b.feedback() && a.image_source() == b.image_source();
+}
+
+// How much longer a round of the role takes in company, over the probes that
+// have one alone with the same settings; 1: none has.
+double BesideRatioOf(const Profile& profile, Role role) {
+  double sum = 0;
+  int pairs = 0;
+  for (const Probe& beside : profile.probes()) {
+    if (!IsRoundOf(beside, role) || !beside.settings().beside_other_role()) {
+      continue;
+    }
+    for (const Probe& alone : profile.probes()) {
+      if (!IsRoundOf(alone, role) || alone.settings().beside_other_role() ||
+          !IsSameProbe(alone.settings(), beside.settings()) ||
+          !(alone.round().median_seconds() > 0)) {
+        continue;
+      }
+      sum += beside.round().median_seconds() / alone.round().median_seconds();
+      ++pairs;
+    }
+  }
+  return pairs == 0 ? 1 : std::max(1.0, sum / pairs);
+}
+
+std::vector<OperationTime::Operation> Needed(const RoleSettings& settings) {
+  if (settings.role == GENERATOR) {
+    std::vector<OperationTime::Operation> needed = {
+        OperationTime::FORWARD, OperationTime::BACKWARD, OperationTime::UPDATE};
+    if (settings.feedback == ScheduleConfig::SNAPSHOT) {
+      needed.push_back(OperationTime::JUDGE);
+    }
+    if (settings.image_source == ScheduleConfig::FRESH) {
+      needed.push_back(OperationTime::MAKE_IMAGES);
+    }
+    return needed;
+  }
+  std::vector<OperationTime::Operation> needed = {
+      OperationTime::REAL, OperationTime::GENERATED, OperationTime::UPDATE};
+  if (settings.feedback == ScheduleConfig::IMAGE_GRADIENT) {
+    needed.push_back(OperationTime::ANSWER);
+  }
+  return needed;
+}
+
+}  // namespace
+
+absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
+                                            const RoleSettings& settings) {
+  RoleCosts times;
+  times.Read(profile, settings);
+  for (const Operation operation : Needed(settings)) {
+    const auto lines = times.lines_.find(operation);
+    if (lines == times.lines_.end() || lines->second.alone.empty()) {
+      return NotMeasured(profile, settings,
+                         OperationTime::Operation_Name(operation));
+    }
+  }
+  times.ReadRests(profile, settings);
+  return times;
+}
+
+void RoleCosts::Read(const Profile& profile, const RoleSettings& settings) {
+  // Those of the same schedule count; others where these lack an operation.
+  for (const bool same : {true, false}) {
+    std::map<Operation, Lines> found;
+    MeasuredLine round_alone;
+    MeasuredLine round_beside;
+    for (const Probe* const probe : ProbesOf(profile, settings)) {
+      if (SameSchedule(*probe, settings) != same) continue;
+      const ProbeSettings& probed = probe->settings();
+      const bool beside = probed.beside_other_role();
+      for (const OperationTime& time : probe->operations()) {
+        const Operation operation = time.operation();
+        if (operation == OperationTime::GENERATED &&
+            !SamePasses(*probe, settings)) {
+          continue;
+        }
+        const auto [lines, is_new] =
+            found.try_emplace(operation, Lines{MeasuredLine(Grows(operation)),
+                                               MeasuredLine(Grows(operation))});
+        const int64_t times = Grows(operation) ? PassesOf(probed) : 1;
+        (beside ? lines->second.beside : lines->second.alone)
+            .Add(PassImages(probed),
+                 time.median_seconds() / static_cast<double>(times));
+      }
+      if (!probe->has_round()) continue;
+      (beside ? round_beside : round_alone)
+          .Add(probed.batch_size(), probe->round().median_seconds());
+    }
+    if (beside_ratio_ == 1) {
+      beside_ratio_ = std::max(1.0, round_beside.RatioTo(round_alone));
+    }
+    for (auto& [operation, lines] : found) {
+      // Measured in company only: that is what there is.
+      if (lines.alone.empty()) lines.alone = lines.beside;
+      lines_.try_emplace(operation, std::move(lines));
+    }
+  }
+  // Hardly less than with a graph.
+  const auto forward = lines_.find(OperationTime::FORWARD);
+  if (forward != lines_.end()) {
+    lines_.try_emplace(OperationTime::MAKE_IMAGES, forward->second);
+  }
+  // Other kernels and threads find as much company.
+  if (beside_ratio_ == 1) {
+    beside_ratio_ = BesideRatioOf(profile, settings.role);
+  }
+}
+
+void RoleCosts::ReadRests(const Profile& profile,
+                          const RoleSettings& settings) {
+  MeasuredLine rest;
+  for (const Probe* const probe : ProbesOf(profile, settings)) {
+    const ProbeSettings& probed = probe->settings();
+    if (!probe->has_round() || probed.beside_other_role() ||
+        !SameSchedule(*probe, settings)) {
+      continue;
+    }
+    const double unexplained = probe->round().median_seconds() -
+                               ProbedRoundSeconds(settings.role, probed, *this);
+    rest.Add(probed.batch_size(), std::max(0.0, unexplained));
+  }
+  rest_ = rest;
+}
+
+void RoleCosts::Scale(double factor) { factor_ *= factor; }
+
+ComputeCost RoleCosts::Of(Operation operation, int64_t images) const {
+  const auto found = lines_.find(operation);
+  if (found == lines_.end() || images <= 0) return {};
+  const double alone = found->second.alone.At(images);
+  const double beside = found->second.beside.empty()
+                            ? alone * beside_ratio_
+                            : found->second.beside.At(images);
+  return {.alone = factor_ * alone,
+          .beside = factor_ * std::max(alone, beside)};
+}
+
+ComputeCost RoleCosts::Rest(int64_t images) const {
+  const double rest = factor_ * rest_.At(images);
+  return {.alone = rest, .beside = rest * beside_ratio_};
+}
+
+ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
+                   const RoleCosts& times) {
+  using Kind = GeneratorOp::Kind;
+  const int64_t images = op.range.count;
+  switch (op.kind) {
+    case Kind::kMakeImages:
+      return times.Of(OperationTime::MAKE_IMAGES, images) +
+             times.Of(OperationTime::ENCODE, images);
+    case Kind::kForward:
+      return times.Of(OperationTime::FORWARD, images) +
+             (schedule.SendsStepImages()
+                  ? times.Of(OperationTime::ENCODE, images)
+                  : ComputeCost());
+    case Kind::kTakeCritic:
+      // Its cost does not depend on images.
+      return times.Of(OperationTime::LOAD_CRITIC, 1);
+    case Kind::kTakeFeedback:
+      return times.Of(OperationTime::DECODE, images);
+    case Kind::kBackward:
+      return times.Of(OperationTime::BACKWARD, images) +
+             (schedule.AnswersImages()
+                  ? ComputeCost()
+                  : times.Of(OperationTime::JUDGE, images));
+    case Kind::kUpdate:
+      return times.Of(OperationTime::UPDATE, 1);
+    case Kind::kSendImages:
+    case Kind::kSendForward:
+      return {};
+  }
+  return {};
+}
+
+ComputeCost CostOf(const DiscriminatorOp& op, const Schedule& schedule,
+                   const RoleCosts& times) {
+  using Kind = DiscriminatorOp::Kind;
+  const int64_t images = op.range.count;
+  switch (op.kind) {
+    case Kind::kReal:
+      return times.Of(OperationTime::REAL, images);
+    case Kind::kGenerated:
+      return times.Of(OperationTime::DECODE, images) +
+             times.Of(OperationTime::GENERATED, images) +
+             (schedule.JudgesInTraining()
+                  ? times.Of(OperationTime::ENCODE, images)
+                  : ComputeCost());
+    case Kind::kUpdate:
+      return times.Of(OperationTime::UPDATE, 1);
+    case Kind::kTake:
+      return {};
+  }
+  return {};
+}
+
+double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
+                          const RoleCosts& times) {
+  const int64_t batch = settings.batch_size();
+  const Schedule schedule = {
+      .discriminator_steps_per_round = 1,
+      .image_source = settings.image_source() == ScheduleConfig::FRESH
+                          ? ImageSource::kFresh
+                          : ImageSource::kReused,
+      .feedback = static_cast<FeedbackMode>(settings.feedback()),
+      .generator_batch = batch,
+      .discriminator_batch = batch,
+      .generator_micro_batch = settings.micro_batch(),
+      .discriminator_micro_batch = settings.micro_batch()};
+  ComputeCost sum = times.Rest(batch);
+  if (role == GENERATOR) {
+    for (const GeneratorOp& op : GeneratorRound(schedule, 0, 0, 1)) {
+      sum += CostOf(op, schedule, times);
+    }
+    return sum.alone;
+  }
+  for (const DiscriminatorOp& op : DiscriminatorRound(schedule, 0, 1)) {
+    sum += CostOf(op, schedule, times);
+  }
+  if (!schedule.AnswersImages()) {
+    sum += times.Of(OperationTime::CAPTURE_CRITIC, batch);
+  } else if (!schedule.JudgesInTraining()) {
+    for (const IndexRange& piece :
+         MicroBatches({.count = batch}, settings.micro_batch())) {
+      sum += times.Of(OperationTime::ANSWER, piece.count) +
+             times.Of(OperationTime::DECODE, piece.count) +
+             times.Of(OperationTime::ENCODE, piece.count);
+    }
+  }
+  return sum.alone;
+}
+
+}  // namespace gandem

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the operations of a role cost, from the probes of a profile: the time of
+// a probe's step by its micro-batches, linear in the images of one between the
+// measured sizes, and beyond them on (docs/cost_model.md section 1).
+//
+// Owner: values; copy freely. Thread safety: pure functions.
+// Errors: those of profile_probes.h.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "absl/status/statusor.h"
+#include "exchange/schedule.h"
+#include "proto/profile.pb.h"
+#include "scaling_manager/planner/model/compute_cost.h"
+#include "scaling_manager/planner/model/measured_line.h"
+#include "scaling_manager/planner/model/profile_probes.h"
+
+namespace gandem {
+
+class RoleCosts {
+ public:
+  using Operation = OperationTime::Operation;
+
+  // `settings` are resolved; the profile is checked.
+  static absl::StatusOr<RoleCosts> Create(const Profile& profile,
+                                          const RoleSettings& settings);
+
+  ComputeCost Of(Operation operation, int64_t images) const;
+  // Of a step of `images`: what no operation covers of a measured round.
+  ComputeCost Rest(int64_t images) const;
+  // From now on all of it takes `factor` times as long.
+  void Scale(double factor);
+
+ private:
+  struct Lines {
+    MeasuredLine alone;
+    MeasuredLine beside;
+  };
+
+  void Read(const Profile& profile, const RoleSettings& settings);
+  void ReadRests(const Profile& profile, const RoleSettings& settings);
+
+  std::map<Operation, Lines> lines_;
+  MeasuredLine rest_;
+  double factor_ = 1;
+  double beside_ratio_ = 1;  // of a round, where an operation has none itself
+};
+
+// What a rank computes for an operation of its round; waiting costs nothing.
+ComputeCost CostOf(const GeneratorOp& op, const Schedule& schedule,
+                   const RoleCosts& times);
+ComputeCost CostOf(const DiscriminatorOp& op, const Schedule& schedule,
+                   const RoleCosts& times);
+
+// Of a role's whole round in a probe, which is one step, from its operations.
+double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
+                          const RoleCosts& times);
+
+}  // namespace gandem

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/scaling/scaled_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+
+namespace gandem {
+namespace {
+
+struct FleetSizes {
+  int generators = 0;
+  int discriminators = 0;
+  int devices = 0;
+};
+
+absl::StatusOr<FleetSizes> SizesOf(const Candidate& candidate,
+                                   const Machines& machines) {
+  FleetSizes sizes;
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    ++sizes.devices;
+    if (worker.role() != DISCRIMINATOR) ++sizes.generators;
+    if (worker.role() != GENERATOR) ++sizes.discriminators;
+  }
+  if (machines.hosts_size() == 0) {
+    return absl::InvalidArgumentError("plan: machines has no hosts");
+  }
+  if (sizes.generators == 0 || sizes.discriminators == 0) {
+    return absl::InvalidArgumentError(
+        "plan: the placement of candidates(0) lacks workers of a role");
+  }
+  return sizes;
+}
+
+int WorkersOfHost(const Candidate& candidate, const Machines& machines) {
+  const Host& host = machines.hosts(0);
+  if (host.device() == "cuda" && host.devices() > 0) return host.devices();
+  int workers = 0;
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    workers += worker.host() == host.name() ? 1 : 0;
+  }
+  return std::max(1, workers);
+}
+
+int ThreadsOf(const Candidate& candidate, Role role) {
+  for (const PlacedWorker& worker : candidate.placement().workers()) {
+    if (worker.role() == role || worker.role() == COLOCATED) {
+      return worker.threads();
+    }
+  }
+  return 0;
+}
+
+int64_t Rounded(int64_t batch, int devices, int of, int workers) {
+  const double scaled =
+      static_cast<double>(batch) * devices / static_cast<double>(of);
+  return std::max<int64_t>(workers, std::llround(scaled));
+}
+
+// B_G = R B_D where images are reused, in updates.
+void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
+  RunConfig& config = plan.config;
+  const int64_t discriminator =
+      Rounded(config.discriminator().batch_size(), devices, base.devices,
+              plan.discriminators);
+  int64_t generator = Rounded(config.generator().batch_size(), devices,
+                              base.devices, plan.generators);
+  if (config.schedule().image_source() == ScheduleConfig::REUSED) {
+    const int64_t before = StepBatch(config.generator());
+    const int64_t per_batch = std::max<int64_t>(
+        1, before / std::max<int64_t>(1, config.generator().batch_size()));
+    config.mutable_discriminator()->set_batch_size(discriminator);
+    generator = config.schedule().discriminator_steps_per_round() *
+                StepBatch(config.discriminator()) / per_batch;
+  }
+  config.mutable_discriminator()->set_batch_size(discriminator);
+  config.mutable_generator()->set_batch_size(generator);
+}
+
+void PlaceScaled(const Candidate& candidate, const Machines& machines,
+                 int devices, ScaledPlan& plan) {
+  const int of_host = WorkersOfHost(candidate, machines);
+  *plan.machines.mutable_link() = machines.link();
+  for (int i = 0; i * of_host < devices; ++i) {
+    Host& host = *plan.machines.add_hosts();
+    host = machines.hosts(i % machines.hosts_size());
+    host.set_name(absl::StrCat("host", i + 1));
+  }
+  int ranks[2] = {0, 0};
+  for (int i = 0; i < devices; ++i) {
+    // Spread evenly, so that hosts have both roles in the same
+    // proportion.
+    const int64_t generators = plan.generators;
+    const bool is_generator =
+        (i + 1) * generators / devices > i * generators / devices;
+    const Role role = devices == 1   ? COLOCATED
+                      : is_generator ? GENERATOR
+                                     : DISCRIMINATOR;
+    PlacedWorker& worker = *plan.placement.add_workers();
+    worker.set_role(role);
+    worker.set_rank(ranks[role == GENERATOR]++);
+    worker.set_host(plan.machines.hosts(i / of_host).name());
+    worker.set_threads(
+        ThreadsOf(candidate, role == GENERATOR ? GENERATOR : DISCRIMINATOR));
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<ScaledPlan> ScalePlan(const Candidate& candidate,
+                                     const Machines& machines, int devices,
+                                     Scaling scaling) {
+  const absl::StatusOr<FleetSizes> base = SizesOf(candidate, machines);
+  if (!base.ok()) return base.status();
+  ScaledPlan plan = {.config = candidate.config()};
+  if (devices > 1) {
+    const int both = base->generators + base->discriminators;
+    const auto generators = static_cast<int>(
+        std::lround(static_cast<double>(devices) * base->generators / both));
+    plan.generators = std::clamp(generators, 1, devices - 1);
+    plan.discriminators = devices - plan.generators;
+  }
+  plan.config.mutable_generator()->set_workers(plan.generators);
+  plan.config.mutable_discriminator()->set_workers(plan.discriminators);
+  if (scaling == Scaling::kWeak) ScaleBatches(*base, devices, plan);
+  for (const bool is_generator : {true, false}) {
+    const RoleConfig& role =
+        is_generator ? plan.config.generator() : plan.config.discriminator();
+    if (role.batch_size() >= role.workers()) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        is_generator ? "generator" : "discriminator", ".batch_size ",
+        role.batch_size(), " is less than its ", role.workers(), " workers"));
+  }
+  PlaceScaled(candidate, machines, devices, plan);
+  return plan;
+}
+
+}  // namespace gandem

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/search/scored_choice.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <tuple>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/status.h"
+
+namespace gandem {
+namespace {
+
+int64_t BytesOfWorker(Role role, const Prediction& prediction) {
+  if (role == GENERATOR) return prediction.generator_bytes();
+  if (role == DISCRIMINATOR) return prediction.discriminator_bytes();
+  return LargestWorkerBytes(prediction);
+}
+
+// A plan that was predicted to need all of the memory would need a little more
+// every other time.
+constexpr double kMemoryReserve = 1.08;
+
+MemoryNeed NeedOfHost(const Host& host, int64_t bytes) {
+  const bool has_gpus = host.device() == "cuda";
+  return {
+      .where = has_gpus ? absl::StrCat("a GPU of ", host.name()) : host.name(),
+      .bytes = std::llround(kMemoryReserve * static_cast<double>(bytes)),
+      .limit = has_gpus ? host.device_memory_bytes() : host.memory_bytes()};
+}
+
+}  // namespace
+
+int64_t LargestWorkerBytes(const Prediction& prediction) {
+  return std::max(prediction.generator_bytes(),
+                  prediction.discriminator_bytes());
+}
+
+MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
+                        const Prediction& prediction) {
+  struct OfHost {
+    int64_t sum = 0;
+    int64_t largest = 0;
+  };
+  std::map<std::string, OfHost> hosts;
+  for (const PlacedWorker& worker : placement.workers()) {
+    const int64_t bytes = BytesOfWorker(worker.role(), prediction);
+    OfHost& host = hosts[worker.host()];
+    host.sum += bytes;
+    host.largest = std::max(host.largest, bytes);
+  }
+  MemoryNeed most;
+  for (const Host& host : machines.hosts()) {
+    const auto at = hosts.find(host.name());
+    if (at == hosts.end()) continue;
+    // Workers of a host share its memory, but each has a GPU of its own.
+    MemoryNeed need = NeedOfHost(
+        host, host.device() == "cuda" ? at->second.largest : at->second.sum);
+    if (std::pair(need.Share(), need.bytes) >
+        std::pair(most.Share(), most.bytes)) {
+      most = std::move(need);
+    }
+  }
+  return most;
+}
+
+double CostOf(Plan::Objective objective, const ScoredChoice& scored) {
+  const Prediction& prediction = scored.candidate.prediction();
+  const double seconds = 1 / prediction.images_per_second();
+  switch (objective) {
+    case Plan::THROUGHPUT:
+      return seconds;
+    case Plan::MEMORY:
+      return static_cast<double>(LargestWorkerBytes(prediction));
+    default:
+      return seconds * (scored.choice.batch_doublings == 0
+                            ? scored.images.factor
+                            : scored.images.high);
+  }
+}
+
+absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
+                                         RunConfig config, Placement placement,
+                                         const PlanRequest& request,
+                                         const PlanModels& models) {
+  GANDEM_ASSIGN_OR_RETURN(
+      Prediction prediction,
+      models.predict(request.profile, request.machines, config, placement));
+  // A model that does not know is no reason to run it.
+  if (!(prediction.images_per_second() > 0) ||
+      !std::isfinite(prediction.images_per_second())) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("the profile's times make ",
+                     prediction.images_per_second(), " images/s of it"));
+  }
+  ScoredChoice scored = {.choice = choice,
+                         .images = models.images_needed(config)};
+  scored.memory = MemoryNeedOf(request.machines, placement, prediction);
+  prediction.set_images_needed(scored.images.factor);
+  prediction.set_images_needed_low(scored.images.low);
+  prediction.set_images_needed_high(scored.images.high);
+  *scored.candidate.mutable_prediction() = std::move(prediction);
+  *scored.candidate.mutable_config() = std::move(config);
+  *scored.candidate.mutable_placement() = std::move(placement);
+  scored.cost = CostOf(request.objective, scored);
+  return scored;
+}
+
+bool IsSimpler(const SearchChoice& a, const SearchChoice& b) {
+  const auto key = [](const SearchChoice& choice) {
+    return std::tuple(!choice.colocated,
+                      choice.generator.workers + choice.discriminator.workers,
+                      choice.lag, std::abs(choice.batch_doublings),
+                      choice.average_every);
+  };
+  return std::pair(key(a), a) < std::pair(key(b), b);
+}
+
+}  // namespace gandem

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Finds the plan: which shape, batches, feedback, lag, threads, precision and
+// placement serve the objective best on some machines. Every shape is predicted
+// with every feedback mode; the best of them are changed in one decision after
+// the other while that helps. The same request has the same plan.
+//
+// What a candidate is good for is said by functions, so that tests have models
+// with answers in closed form.
+//
+// Owner: `gandem plan`. Thread safety: pure functions.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "proto/config.pb.h"
+#include "proto/plan.pb.h"
+#include "proto/profile.pb.h"
+#include "scaling_manager/planner/quality/quality.h"
+#include "scaling_manager/planner/search/search_space.h"
+
+namespace gandem {
+
+struct PlanModels {
+  // planner/predict.h
+  std::function<absl::StatusOr<Prediction>(const Profile&, const Machines&,
+                                           const RunConfig&, const Placement&)>
+      predict;
+  // planner/quality/quality.h
+  std::function<ImagesNeeded(const RunConfig&)> images_needed;
+  // planner/quality/optimizer_rules.h
+  std::function<std::vector<std::string>(RunConfig&)> choose_optimizers;
+};
+
+struct PlanRequest {
+  RunConfig recipe;   // valid
+  Profile profile;    // of this recipe
+  Machines machines;  // as CheckMachines leaves them
+  Plan::Objective objective = Plan::TIME_TO_QUALITY;
+  SearchSpace space;
+};
+
+// At most ten candidates, one for each shape, feedback and lag, the best first;
+// with the best colocated one and the best decoupled one. Candidates that are
+// worth the same to 2 %, which is less than the models know, are in the order
+// of simplicity. Rounds and bytes are predicted by `models`, and memory is the
+// limit of each host, or of each of its GPUs.
+//   INVALID_ARGUMENT  nothing fits; names what is binding and the nearest value
+//                     at which something does.
+absl::StatusOr<Plan> FindPlan(const PlanRequest& request,
+                              const PlanModels& models);
+
+}  // namespace gandem

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/simulation/simulated_exchange.h"
+
+#include <algorithm>
+
+#include "common/check.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+namespace {
+
+// BOUNDED: images are used while they are younger than this.
+int64_t MaxAge(const Schedule& schedule) {
+  return std::max<int64_t>(1, schedule.lag);
+}
+
+}  // namespace
+
+SimulatedExchange::SimulatedExchange(const RunShape* shape,
+                                     SimulatedNetwork* network)
+    : shape_(shape),
+      network_(network),
+      outbox_room_(std::max(shape->schedule.TrainImagesPerRound(),
+                            shape->schedule.generator_batch)),
+      critic_takers_(shape->discriminator.size()) {
+  const Schedule& schedule = shape->schedule;
+  const int num_generators = shape->generator.size();
+  const int num_discriminators = shape->discriminator.size();
+  for (int g = 0; g < num_generators; ++g) {
+    generators_.push_back({.critics = CriticQueue(schedule)});
+    critic_takers_[CriticSource(g, num_generators, num_discriminators)]
+        .push_back(g);
+  }
+  for (int d = 0; d < num_discriminators; ++d) {
+    // Only the generators that take its critics count.
+    const int takers = static_cast<int>(critic_takers_[d].size());
+    discriminators_.push_back(
+        {.cache = ImageCache(
+             {.max_images = std::max<int64_t>(1, shape->cache_images),
+              .max_bytes = 1,
+              .max_samples_per_image = shape->max_samples_per_image,
+              .max_age = MaxAge(schedule)}),
+         .critic = CriticSlot(schedule.consistency, takers)});
+  }
+}
+
+void SimulatedExchange::SetWakers(std::function<void(int)> generators,
+                                  std::function<void(int)> discriminators) {
+  wake_generator_ = std::move(generators);
+  wake_discriminator_ = std::move(discriminators);
+}
+
+// --- Images ---
+
+bool SimulatedExchange::Put(int generator, int discriminator,
+                            const ImageBatch& part) {
+  Stream& stream = StreamOf(generator, discriminator);
+  if (stream.outbox_images > 0 &&
+      stream.outbox_images + part.count > outbox_room_) {
+    return false;
+  }
+  stream.outbox_images += part.count;
+  if (IsTrained(part.use)) counts_.images_sent += part.count;
+  if (IsAnswered(part.use)) counts_.images_asked += part.count;
+  network_->Send(ProcessOf(shape_->generator, generator),
+                 ProcessOf(shape_->discriminator, discriminator),
+                 part.count * shape_->image_bytes,
+                 [this, generator, discriminator, part] {
+                   Arrive(generator, discriminator, part);
+                 });
+  return true;
+}
+
+void SimulatedExchange::Arrive(int generator, int discriminator,
+                               const ImageBatch& batch) {
+  Stream& stream = StreamOf(generator, discriminator);
+  stream.waiting.push_back(batch);
+  discriminators_[discriminator].senders.insert(generator);
+  if (AcceptWaiting(discriminator)) wake_discriminator_(discriminator);
+}
+
+// As DiscriminatorEnd of exchange/discriminator_end.h.
+bool SimulatedExchange::HasRoom(int discriminator,
+                                const ImageBatch& batch) const {
+  const DiscriminatorSide& side = discriminators_[discriminator];
+  if (batch.round > side.oldest_unfinished + shape_->schedule.lag) return false;
+  return !IsTrained(batch.use) ||
+         (IsAnswered(batch.use) && batch.round <= side.wanted_feedback_round) ||
+         side.cache.HasRoom(batch);
+}
+
+bool SimulatedExchange::AcceptWaiting(int discriminator) {
+  DiscriminatorSide& side = discriminators_[discriminator];
+  bool any = false;
+  for (auto sender = side.senders.begin(); sender != side.senders.end();) {
+    std::deque<ImageBatch>& waiting = StreamOf(*sender, discriminator).waiting;
+    while (!waiting.empty() && HasRoom(discriminator, waiting.front())) {
+      Accept(*sender, discriminator, waiting.front());
+      waiting.pop_front();
+      any = true;
+    }
+    sender = waiting.empty() ? side.senders.erase(sender) : std::next(sender);
+  }
+  return any;
+}
+
+void SimulatedExchange::Accept(int generator, int discriminator,
+                               const ImageBatch& batch) {
+  DiscriminatorSide& side = discriminators_[discriminator];
+  if (IsTrained(batch.use)) {
+    counts_.images_accepted += batch.count;
+    side.cache.Add(batch);
+  }
+  if (IsAnswered(batch.use)) {
+    side.requests.push_back({.generator = generator, .images = batch});
+  }
+  network_->Notify(ProcessOf(shape_->discriminator, discriminator),
+                   ProcessOf(shape_->generator, generator),
+                   [this, generator, discriminator, count = batch.count] {
+                     StreamOf(generator, discriminator).outbox_images -= count;
+                     wake_generator_(generator);
+                   });
+}
+
+bool SimulatedExchange::Take(int discriminator, int64_t round,
+                             IndexRange range) {
+  DiscriminatorSide& side = discriminators_[discriminator];
+  const auto attempt = [&] {
+    if (!shape_->schedule.IsExact()) {
+      return !side.cache.TakeNext(round, range.count).empty();
+    }
+    const auto taken = side.cache.Take(round, range.first, range.count);
+    GANDEM_CHECK_OK(taken.status());
+    return !taken->empty();
+  };
+  bool is_taken = attempt();
+  // What it lacks has room now; what it took leaves some.
+  if (AcceptWaiting(discriminator) && !is_taken) is_taken = attempt();
+  if (is_taken) {
+    counts_.images_taken += range.count;
+    AcceptWaiting(discriminator);
+  }
+  return is_taken;
+}
+
+void SimulatedExchange::FinishRound(int discriminator, int64_t round) {
+  DiscriminatorSide& side = discriminators_[discriminator];
+  side.oldest_unfinished = std::max(side.oldest_unfinished, round + 1);
+  side.cache.DropBefore(shape_->schedule.IsExact()
+                            ? round + 1
+                            : round + 2 - MaxAge(shape_->schedule));
+  AcceptWaiting(discriminator);
+}
+
+// --- Feedback ---
+
+int64_t SimulatedExchange::NewestJudgedRound(int discriminator) const {
+  return shape_->schedule.LastRoundJudgedBy(
+      discriminators_[discriminator].oldest_unfinished);
+}
+
+std::optional<SimulatedExchange::Request> SimulatedExchange::NextRequest(
+    int discriminator, int64_t last_round) {
+  DiscriminatorSide& side = discriminators_[discriminator];
+  if (last_round > side.wanted_feedback_round) {
+    side.wanted_feedback_round = last_round;
+    AcceptWaiting(discriminator);
+  }
+  const auto found =
+      std::ranges::find_if(side.requests, [&](const Request& request) {
+        return request.images.round <= last_round;
+      });
+  if (found == side.requests.end()) return std::nullopt;
+  Request request = *found;
+  side.requests.erase(found);
+  return request;
+}
+
+void SimulatedExchange::Answer(int discriminator, const Request& request) {
+  counts_.images_answered += request.images.count;
+  network_->Send(
+      ProcessOf(shape_->discriminator, discriminator),
+      ProcessOf(shape_->generator, request.generator),
+      request.images.count * shape_->feedback_bytes,
+      [this, generator = request.generator, round = request.images.round,
+       first = request.images.first_index, count = request.images.count] {
+        counts_.answers_taken += count;
+        generators_[generator].answers.emplace(round, first);
+        wake_generator_(generator);
+      });
+}
+
+bool SimulatedExchange::TakeAnswer(int generator, int64_t round,
+                                   int64_t first_index) {
+  return generators_[generator].answers.erase({round, first_index}) > 0;
+}
+
+// --- Critics ---
+
+bool SimulatedExchange::Publish(int discriminator, int64_t version) {
+  CriticSlot& slot = discriminators_[discriminator].critic;
+  if (!slot.MayPublish()) return false;
+  GANDEM_CHECK_OK(slot.Publish({.version = version}));
+  SendCritics(discriminator);
+  return true;
+}
+
+void SimulatedExchange::SendCritics(int discriminator) {
+  for (const int generator : critic_takers_[discriminator]) {
+    SendCritic(generator, discriminator);
+  }
+}
+
+void SimulatedExchange::SendCritic(int generator, int discriminator) {
+  Stream& stream = StreamOf(generator, discriminator);
+  if (stream.is_critic_under_way) return;
+  const std::vector<int>& takers = critic_takers_[discriminator];
+  const int taker =
+      static_cast<int>(std::ranges::find(takers, generator) - takers.begin());
+  const std::optional<CriticState> next =
+      discriminators_[discriminator].critic.Next(taker, stream.critic_sent);
+  if (!next.has_value()) return;
+  stream.is_critic_under_way = true;
+  stream.critic_sent = next->version;
+  ++counts_.critics_sent;
+  const size_t from = ProcessOf(shape_->discriminator, discriminator);
+  const size_t to = ProcessOf(shape_->generator, generator);
+  // Inside a process a critic is not copied to another end.
+  const int64_t bytes = from == to ? 0 : shape_->discriminator.network_bytes();
+  network_->Send(from, to, bytes,
+                 [this, generator, discriminator, critic = *next] {
+                   OfferCritic(generator, discriminator, critic);
+                   wake_generator_(generator);
+                 });
+}
+
+void SimulatedExchange::OfferCritic(int generator, int discriminator,
+                                    const CriticState& critic) {
+  GeneratorSide& side = generators_[generator];
+  if (!side.critics.Offer(critic)) {
+    side.offered = critic;
+    return;
+  }
+  side.offered.reset();
+  network_->Notify(
+      ProcessOf(shape_->generator, generator),
+      ProcessOf(shape_->discriminator, discriminator),
+      [this, generator, discriminator, version = critic.version] {
+        const std::vector<int>& takers = critic_takers_[discriminator];
+        const int taker = static_cast<int>(
+            std::ranges::find(takers, generator) - takers.begin());
+        ++counts_.critics_acknowledged;
+        StreamOf(generator, discriminator).is_critic_under_way = false;
+        discriminators_[discriminator].critic.Acknowledge(taker, version);
+        SendCritic(generator, discriminator);
+        wake_discriminator_(discriminator);
+      });
+}
+
+std::optional<int64_t> SimulatedExchange::TakeCritic(int generator,
+                                                     int64_t version) {
+  GeneratorSide& side = generators_[generator];
+  const int source = CriticSource(generator, shape_->generator.size(),
+                                  shape_->discriminator.size());
+  const auto attempt = [&]() -> std::optional<int64_t> {
+    const auto taken = side.critics.Take(version);
+    GANDEM_CHECK_OK(taken.status());
+    if (!taken->has_value()) return std::nullopt;
+    return (*taken)->version;
+  };
+  std::optional<int64_t> taken = attempt();
+  // Older critics were given up, so that the awaited one has room.
+  if (side.offered.has_value()) {
+    OfferCritic(generator, source, CriticState(*side.offered));
+    if (!taken.has_value()) taken = attempt();
+  }
+  return taken;
+}
+
+ExchangeCounts SimulatedExchange::counts() const {
+  ExchangeCounts counts = counts_;
+  for (const DiscriminatorSide& side : discriminators_) {
+    counts.images_dropped += side.cache.stats().dropped;
+    counts.images_replayed += side.cache.stats().replayed;
+    counts.images_in_caches += side.cache.stats().images;
+  }
+  return counts;
+}
+
+}  // namespace gandem

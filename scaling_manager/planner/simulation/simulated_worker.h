@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A worker process: one compute thread that does the operations of its role,
+// or of both in turn where they are colocated (training/roles/run_roles.h).
+//
+// Owner: the simulation. Thread safety: one thread.
+#pragma once
+
+#include <array>
+#include <deque>
+#include <functional>
+#include <utility>
+#include <vector>
+
+#include "scaling_manager/planner/model/compute_cost.h"
+#include "scaling_manager/planner/simulation/event_queue.h"
+#include "scaling_manager/planner/simulation/simulated_host.h"
+
+namespace gandem {
+
+// What a role waits for.
+enum class RoleWait { kNone, kOtherRole, kCache, kFleet, kData };
+inline constexpr size_t kNumRoleWaits = 5;
+// Seconds of each.
+using RoleWaits = std::array<double, kNumRoleWaits>;
+
+// What a role does, in order.
+class SimulatedRole {
+ public:
+  virtual ~SimulatedRole() = default;
+
+  struct Step {
+    enum class Kind { kAdvanced, kComputes, kWaits };
+    Kind kind = Kind::kAdvanced;
+    ComputeCost cost = {};
+  };
+  Step Next();
+
+  RoleWait wait() const { return wait_; }
+
+ protected:
+  // The tasks of the next round.
+  virtual void PlanRound() = 0;
+
+  void Compute(ComputeCost cost) { tasks_.push_back({.cost = cost}); }
+  void Do(std::function<void()> action) {
+    tasks_.push_back({.attempt = [action = std::move(action)] {
+      action();
+      return true;
+    }});
+  }
+  // Until `attempt` is true; it is called again whenever the worker is woken.
+  void Await(RoleWait wait, std::function<bool()> attempt) {
+    tasks_.push_back({.wait = wait, .attempt = std::move(attempt)});
+  }
+  // For an attempt: before it is called again, or, if it is true, next.
+  void First(ComputeCost cost, std::function<void()> then);
+
+ private:
+  struct Task {
+    ComputeCost cost = {};
+    RoleWait wait = RoleWait::kNone;
+    std::function<bool()> attempt = {};  // empty: compute
+  };
+
+  std::deque<Task> tasks_;
+  std::vector<Task> first_;
+  RoleWait wait_ = RoleWait::kNone;
+};
+
+class SimulatedWorker {
+ public:
+  SimulatedWorker(int threads, SimulatedHost* host, EventQueue* queue)
+      : threads_(threads), host_(host), queue_(queue) {}
+
+  // The roles outlive it.
+  void Add(SimulatedRole* role) { roles_.push_back(role); }
+  // Something has changed that a role may wait for.
+  void Wake();
+
+  // So far, by what `role`, the n-th that was added, waited for while the
+  // thread had nothing to do.
+  RoleWaits Waited(size_t role) const;
+
+ private:
+  void Run();
+  void EndIdle();
+
+  const int threads_;
+  SimulatedHost* const host_;
+  EventQueue* const queue_;
+  std::vector<SimulatedRole*> roles_;
+  size_t current_ = 0;
+  bool is_busy_ = false;
+  bool is_running_ = false;
+  bool is_idle_ = false;
+  double idle_since_ = 0;
+  std::vector<RoleWaits> waited_;
+};
+
+}  // namespace gandem

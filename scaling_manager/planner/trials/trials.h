@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A study of trials as arithmetic on its file (Trials of proto/plan.proto):
+// which run comes next, what the scores say, what the planner may take from
+// them.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "proto/plan.pb.h"
+#include "scaling_manager/planner/quality/quality.h"
+#include "scaling_manager/planner/trials/halving.h"
+
+namespace gandem {
+
+struct TrialRun {
+  int trial = 0;  // its index
+  uint64_t seed = 0;
+  int64_t rounds = 0;
+};
+
+// Goes on from where the scores end: all trials of a rung with one seed after
+// the other, so that what was done can be compared at any time. None: the study
+// is complete.
+std::optional<TrialRun> NextRun(const Trials& trials);
+
+void AddScore(const TrialRun& run, double distance, Trials& trials);
+
+// Of the last rung at which at least two trials have a seed in common;
+// candidates are indices of trials. `rounds` 0: none has.
+struct TrialStandings {
+  int64_t rounds = 0;
+  std::vector<Standing> standings = {};
+};
+TrialStandings StandingsOf(const Trials& trials);
+
+// The index of the trial to take; the recipe's own where nothing is known to be
+// better. The reference is chosen only where it is the recipe.
+int WinnerOf(const Trials& trials);
+
+// A table with uncertainties, the verdict, and the flags that take the winner.
+std::string TrialsText(const Trials& trials);
+
+// What each trial needs in images against the reference; nothing from
+// references with fewer than two rungs.
+std::vector<MeasuredQuality> EvidenceOf(const Trials& trials);
+
+//   FAILED_PRECONDITION  `found`, a folder's file, is of another study than
+//                        `wanted`; names what differs.
+absl::Status CheckSameStudy(const Trials& found, const Trials& wanted);
+
+}  // namespace gandem

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner_commands/machines.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <set>
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/text_proto.h"
+#include "common/status.h"
+#include "scaling_manager/planner/quantities.h"
+#include "scaling_manager/planner/search/search_choice.h"
+
+namespace gandem {
+namespace {
+
+constexpr int kMostHosts = 4096;
+constexpr int kMostCores = 4096;
+constexpr int64_t kMostDevices = 65536;
+// The rest of a machine's memory is for the system and for what else runs.
+constexpr double kUsableMemory = 0.9;
+
+void CheckHost(const std::string& path, Host& host, Faults& faults) {
+  if (host.device().empty()) host.set_device("cpu");
+  if (host.speed() == 0) host.set_speed(1);
+  if (host.name().empty()) faults.Add(absl::StrCat(path, ".name is missing"));
+  if (host.cores() == 0) {
+    faults.Add(absl::StrCat(path, " (", host.name(),
+                            ") has no cores: set cores to their number"));
+  } else {
+    faults.CheckRange(path + ".cores", host.cores(), 1, kMostCores);
+  }
+  for (const auto& [field, bytes] :
+       {std::pair(".memory_bytes", host.memory_bytes()),
+        std::pair(".device_memory_bytes", host.device_memory_bytes())}) {
+    faults.CheckRange(path + field, bytes, 0, int64_t{1} << 50);
+  }
+  faults.CheckRange(path + ".speed", host.speed(), 0.001, 1000.0);
+  if (host.device() != "cpu" && host.device() != "cuda") {
+    faults.Add(absl::StrCat(path, ".device '", host.device(),
+                            "' is neither cpu nor cuda"));
+  } else if (host.device() == "cuda") {
+    faults.CheckRange(path + ".devices", host.devices(), 1, 1024);
+  } else if (host.devices() != 0) {
+    faults.Add(absl::StrCat(path, ".devices ", host.devices(),
+                            " are GPUs: set device to \"cuda\", or leave ",
+                            "devices out (of a CPU the cores count)"));
+  }
+}
+
+void CheckLink(const Machines& machines, Faults& faults) {
+  const Link& link = machines.link();
+  if (machines.hosts_size() > 1 && !machines.has_link()) {
+    faults.Add(
+        "link is missing, and there are several hosts: say how fast they are "
+        "connected, as in link { bytes_per_second: 3.1e9 }, or with --link "
+        "25Gbit");
+  }
+  if (!machines.has_link()) return;
+  faults.CheckPositive("link.bytes_per_second", link.bytes_per_second(), 1e15);
+  faults.CheckRange("link.latency_seconds", link.latency_seconds(), 0.0, 60.0);
+}
+
+absl::Status CheckMachines(absl::string_view file, Machines& machines) {
+  Faults faults(file);
+  if (machines.hosts_size() == 0) {
+    faults.Add(
+        "no hosts: name one at least, as in hosts { name: \"alpha\" cores: 8 "
+        "}");
+  }
+  faults.CheckRange("number of hosts", machines.hosts_size(), 0, kMostHosts);
+  std::set<std::string> names;
+  for (int i = 0; i < machines.hosts_size(); ++i) {
+    Host& host = *machines.mutable_hosts(i);
+    CheckHost(absl::StrCat("hosts[", i, "]"), host, faults);
+    if (!names.insert(host.name()).second && !host.name().empty()) {
+      faults.Add(absl::StrCat("hosts[", i, "].name '", host.name(),
+                              "' is there twice: each host once, with all its "
+                              "cores and devices"));
+    }
+  }
+  CheckLink(machines, faults);
+  return faults.ToStatus();
+}
+
+bool WantsGpus(const RunConfig& recipe) {
+  return absl::StartsWith(recipe.discriminator().device(), "cuda");
+}
+
+// Takes devices off the last hosts until `devices` are left.
+void Shrink(int64_t devices, Machines& machines) {
+  int64_t surplus = NumDevices(machines) - devices;
+  while (surplus > 0) {
+    Host& host = *machines.mutable_hosts(machines.hosts_size() - 1);
+    const bool has_gpus = host.device() == "cuda";
+    const int count = has_gpus ? host.devices() : host.cores();
+    if (count <= surplus) {
+      surplus -= count;
+      machines.mutable_hosts()->RemoveLast();
+      continue;
+    }
+    const int left = static_cast<int>(count - surplus);
+    has_gpus ? host.set_devices(left) : host.set_cores(left);
+    return;
+  }
+}
+
+absl::Status TooManyDevices(const MachineOptions& options,
+                            const Machines& machines) {
+  const int there_are = NumDevices(machines);
+  const char* const what =
+      machines.hosts(0).device() == "cuda" ? "GPUs" : "cores";
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--devices ", options.devices, " are more than the ", there_are, " ",
+      what, " of ",
+      options.hosts.empty() ? "the profiled machine"
+                            : absl::StrCat("the hosts in ", options.hosts),
+      ": give --devices ", there_are, " at most",
+      options.hosts.empty()
+          ? ", or say which machines there will be (--hosts FILE, or --link "
+            "SPEED for so many machines like this one)"
+          : ""));
+}
+
+Host ProfiledHost(const RunConfig& recipe, const ProfileFingerprint& profiled) {
+  Host host;
+  host.set_name("this machine");
+  host.set_cores(std::max(profiled.cores(), 1));
+  host.set_memory_bytes(static_cast<int64_t>(
+      kUsableMemory * static_cast<double>(profiled.memory_bytes())));
+  host.set_device(WantsGpus(recipe) ? "cuda" : "cpu");
+  host.set_speed(1);
+  return host;
+}
+
+absl::StatusOr<Machines> MachinesLikeProfiled(
+    const MachineOptions& options, const RunConfig& recipe,
+    const ProfileFingerprint& profiled) {
+  Machines machines;
+  Host host = ProfiledHost(recipe, profiled);
+  if (!options.link.empty()) {
+    if (WantsGpus(recipe)) host.set_devices(1);
+    const int64_t hosts = std::max<int64_t>(options.devices, 1);
+    if (hosts > kMostHosts) {
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--devices ", hosts, " with --link are as many hosts: ", "give ",
+          kMostHosts, " at most"));
+    }
+    for (int64_t i = 0; i < hosts; ++i) {
+      host.set_name(absl::StrCat("host", i));
+      *machines.add_hosts() = host;
+    }
+    return machines;
+  }
+  // The profile does not say how many GPUs there are.
+  if (WantsGpus(recipe)) {
+    host.set_devices(
+        static_cast<int>(std::clamp<int64_t>(options.devices, 1, 1024)));
+  }
+  *machines.add_hosts() = host;
+  if (options.devices > NumDevices(machines)) {
+    return TooManyDevices(options, machines);
+  }
+  if (options.devices > 0) Shrink(options.devices, machines);
+  return machines;
+}
+
+absl::StatusOr<Machines> MachinesOfFile(const MachineOptions& options,
+                                        const RunConfig& recipe) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(options.hosts, kMaxTextProtoBytes));
+  // A link of the command line stands for the file's.
+  Machines machines;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, options.hosts, machines));
+  if (!options.link.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(*machines.mutable_link(),
+                            ParseLink("--link", options.link));
+  }
+  GANDEM_RETURN_IF_ERROR(CheckMachines(options.hosts, machines));
+  for (const Host& host : machines.hosts()) {
+    if ((host.device() == "cuda") == WantsGpus(recipe)) continue;
+    return absl::InvalidArgumentError(absl::StrCat(
+        options.hosts, ": host '", host.name(), "' has device ", host.device(),
+        ", and the recipe's discriminator.device is ",
+        recipe.discriminator().device(), ": leave the host out, or plan with ",
+        "--set generator.device=", host.device(),
+        " --set discriminator.device=", host.device()));
+  }
+  if (options.devices > NumDevices(machines)) {
+    return TooManyDevices(options, machines);
+  }
+  if (options.devices > 0) Shrink(options.devices, machines);
+  return machines;
+}
+
+}  // namespace
+
+absl::StatusOr<Machines> ParseMachines(absl::string_view text,
+                                       absl::string_view file) {
+  Machines machines;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, file, machines));
+  GANDEM_RETURN_IF_ERROR(CheckMachines(file, machines));
+  return machines;
+}
+
+absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
+                                     const RunConfig& recipe,
+                                     const ProfileFingerprint& profiled) {
+  if (options.devices < 0 || options.devices > kMostDevices) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--devices ", options.devices, " is not in [1, ", kMostDevices, "]"));
+  }
+  absl::StatusOr<Machines> machines =
+      options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profiled)
+                            : MachinesOfFile(options, recipe);
+  GANDEM_RETURN_IF_ERROR(machines);
+  if (!options.link.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(*machines->mutable_link(),
+                            ParseLink("--link", options.link));
+  }
+  if (options.memory.empty()) return machines;
+  GANDEM_ASSIGN_OR_RETURN(const int64_t bytes,
+                          ParseBytes("--memory", options.memory));
+  for (Host& host : *machines->mutable_hosts()) {
+    host.device() == "cuda" ? host.set_device_memory_bytes(bytes)
+                            : host.set_memory_bytes(bytes);
+  }
+  return machines;
+}
+
+}  // namespace gandem

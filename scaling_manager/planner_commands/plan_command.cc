@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner_commands/plan_command.h"
+
+#include <optional>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
+#include "common/config/schedule_limits.h"
+#include "common/status.h"
+#include "scaling_manager/planner/predict.h"
+#include "scaling_manager/planner/quality/optimizer_rules.h"
+#include "scaling_manager/planner/quality/quality.h"
+#include "scaling_manager/planner/quantities.h"
+#include "scaling_manager/planner/search/as_it_is.h"
+#include "scaling_manager/planner_commands/held_images.h"
+#include "scaling_manager/planner_commands/machines.h"
+#include "scaling_manager/planner_commands/plan_evidence.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "scaling_manager/planner_commands/plan_text.h"
+#include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/profile_file.h"
+
+namespace gandem {
+namespace {
+
+absl::StatusOr<Plan::Objective> ParseObjective(const std::string& text) {
+  Plan::Objective objective;
+  if (Plan::Objective_Parse(absl::AsciiStrToUpper(text), &objective)) {
+    return objective;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--objective '", text,
+                   "' is none of time_to_quality, throughput and memory"));
+}
+
+// "0..4", or one number.
+absl::Status ParseLags(const std::string& text, SearchLimits& limits) {
+  const std::vector<std::string> ends = absl::StrSplit(text, "..");
+  if (ends.size() <= 2 && absl::SimpleAtoi(ends.front(), &limits.least_lag) &&
+      absl::SimpleAtoi(ends.back(), &limits.most_lag) &&
+      limits.least_lag >= 0 && limits.least_lag <= limits.most_lag &&
+      limits.most_lag <= kMaxLag) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("--lag '", text,
+                   "' leaves no plan: give a lag or a range of lags in [0, ",
+                   kMaxLag, "], as in 0..4"));
+}
+
+// What is compared with a profile.
+ProfileFingerprint FingerprintFor(const PlanOptions& options,
+                                  const RunConfig& recipe,
+                                  const ProfileFingerprint& profiled) {
+  ProfileFingerprint here = FingerprintHere(recipe);
+  if (options.ignore_machine) {
+    here.set_machine(profiled.machine());
+    here.set_cores(profiled.cores());
+    here.set_memory_bytes(profiled.memory_bytes());
+  }
+  return here;
+}
+
+absl::StatusOr<Profile> ProfileFor(const PlanOptions& options,
+                                   const RunConfig& recipe) {
+  if (options.profile.empty()) {
+    std::optional<Profile> kept = FindCachedProfile(FingerprintHere(recipe));
+    if (kept.has_value()) return *std::move(kept);
+    return absl::NotFoundError(absl::StrCat(
+        "there is no profile of ", options.recipe,
+        " on this machine yet: ", "`gandem profile ", options.recipe,
+        options.data.empty() ? "" : absl::StrCat(" --data ", options.data),
+        "` makes one in minutes"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(Profile profile, ReadProfile(options.profile));
+  absl::Status holds = CheckProfileHolds(
+      profile, FingerprintFor(options, recipe, profile.fingerprint()));
+  if (!holds.ok()) {
+    return Annotate(holds, absl::StrCat("--profile ", options.profile));
+  }
+  return profile;
+}
+
+std::string FingerprintText(const ProfileFingerprint& fingerprint) {
+  return absl::StrCat(
+      fingerprint.machine(), ", ", fingerprint.cores(), " cores, ",
+      BytesText(fingerprint.memory_bytes()), ", networks ",
+      absl::Hex(fingerprint.networks(), absl::kZeroPad16), ", release ",
+      fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
+}
+
+}  // namespace
+
+PlanModels RealModels(QualityEvidence evidence) {
+  return {.predict = Predict,
+          .images_needed =
+              [evidence = std::move(evidence)](const RunConfig& config) {
+                return PredictImagesNeeded(config, evidence);
+              },
+          .choose_optimizers = ChooseOptimizers};
+}
+
+absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
+                              const RunConfig& recipe, const Profile& profile,
+                              const PlanModels& models) {
+  GANDEM_ASSIGN_OR_RETURN(const Plan::Objective objective,
+                          ParseObjective(options.objective));
+  SearchLimits limits = {.max_batch = options.max_batch};
+  GANDEM_RETURN_IF_ERROR(ParseLags(options.lag, limits));
+  GANDEM_ASSIGN_OR_RETURN(
+      Machines machines,
+      MachinesFor(options.machines, recipe, profile.fingerprint()));
+  SearchSpace space = SpaceOf(recipe, profile, machines, objective, limits);
+  const PlanRequest request = {.recipe = recipe,
+                               .profile = profile,
+                               .machines = std::move(machines),
+                               .objective = objective,
+                               .space = std::move(space)};
+  GANDEM_ASSIGN_OR_RETURN(Plan plan,
+                          options.as_it_is
+                              ? PlanAsItIs(request, options.colocated, models)
+                              : FindPlan(request, models));
+  plan.set_profile(FingerprintText(profile.fingerprint()));
+  plan.set_unix_seconds(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+  return plan;
+}
+
+absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
+                     std::ostream& out) {
+  GANDEM_ASSIGN_OR_RETURN(Profile profile, ProfileFor(options, recipe));
+  AddHeldImages(HeldImageBytes(recipe.data()), profile);
+  GANDEM_ASSIGN_OR_RETURN(
+      QualityEvidence evidence,
+      ReadEvidence(recipe, options.trials, options.noise_of));
+  GANDEM_ASSIGN_OR_RETURN(
+      const Plan plan,
+      MakePlan(options, recipe, profile, RealModels(std::move(evidence))));
+  // Asking what a recipe would do costs nobody a plan that is there.
+  const bool has_file = !options.as_it_is || !options.output.empty();
+  const std::string output =
+      options.output.empty() ? "plan.textproto" : options.output;
+  if (has_file) {
+    GANDEM_RETURN_IF_ERROR(WritePlan(plan, output));
+  }
+  out << PlanTable(plan);
+  if (has_file) {
+    out << "\ngandem train --plan " << output
+        << " --run_dir RUN_DIR trains by candidate 1\n";
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gandem

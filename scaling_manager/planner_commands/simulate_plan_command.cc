@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner_commands/simulate_plan_command.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <ostream>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
+#include "common/faults.h"
+#include "common/files/file.h"
+#include "common/files/png.h"
+#include "common/files/text_proto.h"
+#include "common/status.h"
+#include "scaling_manager/planner/model/role_costs.h"
+#include "scaling_manager/planner_commands/efficiency_chart.h"
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/profile_file.h"
+
+namespace gandem {
+namespace {
+
+// The aim that a plan is held against.
+constexpr double kGoodEfficiency = 0.95;
+constexpr int kCurveWidth = 50;
+
+// Also one that was never measured, without a recipe and a fingerprint
+// (docs/scaling): its numbers are checked where they are used.
+absl::StatusOr<Profile> ReadNumbers(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, kMaxTextProtoBytes));
+  Profile profile;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, profile));
+  return profile;
+}
+
+std::string ProfileBeside(const std::string& plan) {
+  const size_t slash = plan.rfind('/');
+  return absl::StrCat(
+      slash == std::string::npos ? "" : plan.substr(0, slash + 1),
+      "profile.textproto");
+}
+
+absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
+                                  const Plan& plan) {
+  if (!options.profile.empty()) return ReadNumbers(options.profile);
+  const std::string path = ProfileBeside(options.plan);
+  absl::StatusOr<Profile> profile = ReadNumbers(path);
+  if (!absl::IsNotFound(profile.status())) return profile;
+  std::optional<Profile> kept =
+      FindCachedProfile(FingerprintHere(plan.candidates(0).config()));
+  if (kept.has_value()) return *std::move(kept);
+  return absl::NotFoundError(absl::StrCat(
+      "there is no ", path, ", and no profile of the plan's networks is kept ",
+      "on this machine: say by --profile which one the plan was made of"));
+}
+
+absl::StatusOr<StudyOptions> StudyOf(const SimulatePlanOptions& options) {
+  Faults faults("simulate");
+  if (options.jitter >= 0) {
+    faults.CheckRange("--jitter", options.jitter, 0.0, 10.0);
+  }
+  faults.CheckRange("--mtbf_hours", options.mtbf_hours, 0.0, 1e9);
+  faults.CheckRange("--checkpoint_seconds", options.checkpoint_seconds, 1e-6,
+                    1e6);
+  faults.CheckRange("--restart_seconds", options.restart_seconds, 0.0, 1e6);
+  if (!faults.empty()) return faults.ToStatus();
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int> devices,
+                          ParseDevices(options.devices));
+  return StudyOptions{.devices = std::move(devices),
+                      .jitter = options.jitter,
+                      .failures = {.mean_between = 3600 * options.mtbf_hours,
+                                   .checkpoint = options.checkpoint_seconds,
+                                   .restart = options.restart_seconds}};
+}
+
+const ScalingRow* LastRow(const std::vector<ScalingRow>& rows) {
+  const auto last = std::ranges::find_if(
+      rows.rbegin(), rows.rend(),
+      [](const ScalingRow& row) { return row.why_not.empty(); });
+  return last == rows.rend() ? nullptr : &*last;
+}
+
+// What would keep the last row above the aim.
+absl::StatusOr<std::string> PlanThatScales(
+    const Profile& profile, Plan plan, const StudyOptions& study,
+    const std::vector<ScalingRow>& rows) {
+  const ScalingRow* const last = LastRow(rows);
+  if (last == nullptr) return std::string();
+  if (last->efficiency >= kGoodEfficiency) {
+    return absl::StrFormat("This plan stays above %.0f %% up to %d devices.\n",
+                           100 * kGoodEfficiency, last->devices);
+  }
+  std::string tried;
+  for (const Variant& variant : OverlapVariants(plan.candidates(0))) {
+    *plan.mutable_candidates(0)->mutable_config() = variant.candidate.config();
+    StudyOptions largest = study;
+    largest.devices = {last->devices};
+    const absl::StatusOr<std::vector<ScalingRow>> changed =
+        StudyScaling(profile, plan, Scaling::kWeak, largest);
+    if (!changed.ok()) continue;
+    // Against the plan as it is: by its own first row a variant would hide what
+    // it costs.
+    const double efficiency = last->efficiency *
+                              changed->back().images_per_second /
+                              last->images_per_second;
+    if (efficiency >= kGoodEfficiency) {
+      return absl::StrFormat("With %s it stays above %.0f %%: %.1f %% at %d.\n",
+                             variant.name, 100 * kGoodEfficiency,
+                             100 * efficiency, last->devices);
+    }
+    absl::StrAppendFormat(&tried, "  with %s: %.1f %%\n", variant.name,
+                          100 * efficiency);
+  }
+  return absl::StrCat("No change that was tried keeps it above ",
+                      100 * kGoodEfficiency, " % at ", last->devices, ":\n",
+                      tried.empty() ? "  there is none\n" : tried);
+}
+
+std::string CsvField(const std::string& text) {
+  return absl::StrCat("\"", absl::StrReplaceAll(text, {{"\"", "\"\""}}), "\"");
+}
+
+void AppendCsv(const char* scaling, const std::vector<ScalingRow>& rows,
+               std::string& csv) {
+  for (const ScalingRow& row : rows) {
+    absl::StrAppendFormat(
+        &csv, "%s,%d,%d,%d,%d,%.6g,%.6f,%.6f,%.6f,%.6f,%d,%s,%s\n", scaling,
+        row.devices, row.generators, row.discriminators, row.batch,
+        row.images_per_second, row.efficiency, row.generator_wait,
+        row.discriminator_wait, row.useful, row.checkpoint_rounds,
+        CsvField(row.bottleneck), CsvField(row.why_not));
+  }
+}
+
+}  // namespace
+
+std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows,
+                         bool has_failures) {
+  std::string text = scaling == Scaling::kWeak
+                         ? "weak scaling: the images of a device stay\n"
+                         : "strong scaling: the batch stays\n";
+  absl::StrAppendFormat(
+      &text, "%8s %5s %5s %8s %11s %10s %7s %7s  %s%s\n", "devices", "G", "D",
+      "batch", "images/s", "efficiency", "G waits", "D waits",
+      has_failures ? " useful  checkpoint every  " : "", "bottleneck");
+  std::string curve;
+  for (const ScalingRow& row : rows) {
+    if (!row.why_not.empty()) {
+      absl::StrAppendFormat(&text, "%8d  %s\n", row.devices, row.why_not);
+      continue;
+    }
+    std::string failures;
+    if (has_failures) {
+      failures = absl::StrFormat("%6.1f%%  %8.0f s, %5d  ", 100 * row.useful,
+                                 row.checkpoint_seconds, row.checkpoint_rounds);
+    }
+    absl::StrAppendFormat(
+        &text, "%8d %5d %5d %8d %11.1f %9.1f%% %6.1f%% %6.1f%%  %s%s\n",
+        row.devices, row.generators, row.discriminators, row.batch,
+        row.images_per_second, 100 * row.efficiency, 100 * row.generator_wait,
+        100 * row.discriminator_wait, failures, row.bottleneck);
+    const int length =
+        std::clamp(static_cast<int>(std::lround(row.efficiency * kCurveWidth)),
+                   0, 2 * kCurveWidth);
+    absl::StrAppendFormat(&curve, "%8d |%s %.1f %%\n", row.devices,
+                          std::string(length, '#'), 100 * row.efficiency);
+  }
+  return absl::StrCat(text, curve);
+}
+
+std::string ScalingCsv(const std::vector<ScalingRow>& weak,
+                       const std::vector<ScalingRow>& strong) {
+  std::string csv =
+      "scaling,devices,generators,discriminators,batch,images_per_second,"
+      "efficiency,generator_wait,discriminator_wait,useful,checkpoint_rounds,"
+      "bottleneck,why_not\n";
+  AppendCsv("weak", weak, csv);
+  AppendCsv("strong", strong, csv);
+  return csv;
+}
+
+absl::Status SimulatePlan(const SimulatePlanOptions& options,
+                          std::ostream& out) {
+  GANDEM_ASSIGN_OR_RETURN(const StudyOptions study, StudyOf(options));
+  GANDEM_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(options.plan));
+  GANDEM_ASSIGN_OR_RETURN(const Profile profile, ProfileOf(options, plan));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ScalingRow> weak,
+                          StudyScaling(profile, plan, Scaling::kWeak, study));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ScalingRow> strong,
+                          StudyScaling(profile, plan, Scaling::kStrong, study));
+  if (!options.chart.empty()) {
+    GANDEM_RETURN_IF_ERROR(
+        WritePng(options.chart, EfficiencyChart(weak, strong)));
+  }
+  if (options.csv) {
+    out << ScalingCsv(weak, strong);
+    return absl::OkStatus();
+  }
+  const bool fails = options.mtbf_hours > 0;
+  out << plan.candidates(0).name() << "; a round varies by "
+      << absl::StrFormat("%.1f %%",
+                         100 * (options.jitter < 0 ? MeasuredJitter(profile)
+                                                   : options.jitter))
+      << "\n\n"
+      << ScalingTable(Scaling::kWeak, weak, fails) << "\n"
+      << ScalingTable(Scaling::kStrong, strong, fails) << "\n";
+  GANDEM_ASSIGN_OR_RETURN(const std::string better,
+                          PlanThatScales(profile, plan, study, weak));
+  out << better;
+  return absl::OkStatus();
+}
+
+}  // namespace gandem

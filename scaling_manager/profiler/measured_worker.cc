@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/profiler/measured_worker.h"
+
+#include <signal.h>
+
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
+#include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/machine.h"
+#include "common/status.h"
+#include "scaling_manager/launch/worker_program.h"
+
+namespace gandem {
+namespace {
+
+// Between two looks: a process that writes into new memory as fast as it can
+// gets some 100 MB further.
+constexpr absl::Duration kLookEvery = absl::Milliseconds(10);
+constexpr int kLastLines = 5;
+// From the end of a process's connections to its own.
+constexpr absl::Duration kDyingTime = absl::Seconds(2);
+
+void Pause() { absl::SleepFor(kLookEvery); }
+
+Probe::Outcome OutcomeOf(const absl::Status& failure) {
+  switch (failure.code()) {
+    case absl::StatusCode::kResourceExhausted:
+      return Probe::OUT_OF_MEMORY;
+    case absl::StatusCode::kDeadlineExceeded:
+      return Probe::TIMED_OUT;
+    case absl::StatusCode::kUnavailable:
+    case absl::StatusCode::kCancelled:
+      return Probe::DIED;
+    default:
+      return Probe::REFUSED;
+  }
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<MeasuredWorker>> MeasuredWorker::Start(
+    Options options) {
+  const std::string address =
+      absl::StrCat("unix:", options.folder, "/", options.name);
+  GANDEM_ASSIGN_OR_RETURN(
+      std::vector<std::string> arguments,
+      ProgramCommand(options.binary_folder, WorkerBinary(options.role)));
+  arguments.insert(arguments.end(),
+                   {"--profile", address, "--token_file", options.token_file});
+  auto process = ChildProcess::Start(
+      {.arguments = std::move(arguments),
+       .log_path = absl::StrCat(options.folder, "/", options.name, ".log"),
+       .cores = options.cores});
+  GANDEM_RETURN_IF_ERROR(process);
+  GANDEM_ASSIGN_OR_RETURN(auto client, MeasureClient::Create(address));
+  return std::unique_ptr<MeasuredWorker>(new MeasuredWorker(
+      std::move(options), *std::move(process), std::move(client)));
+}
+
+MeasuredWorker::MeasuredWorker(Options options, ChildProcess process,
+                               std::unique_ptr<MeasureClient> client)
+    : options_(std::move(options)),
+      process_(std::move(process)),
+      client_(std::move(client)) {}
+
+// The call ends before its thread is joined, and the process after that.
+MeasuredWorker::~MeasuredWorker() { client_->Cancel(); }
+
+void MeasuredWorker::Begin(Call call) {
+  thread_.Join();
+  given_up_.reset();
+  {
+    absl::MutexLock lock(&mu_);
+    answer_.reset();
+  }
+  thread_ = Thread("measure call", [this, call = std::move(call)] {
+    absl::Status answer = call(*client_);
+    absl::MutexLock lock(&mu_);
+    answer_ = std::move(answer);
+  });
+}
+
+absl::StatusOr<std::vector<MeasuredWorker::End>> MeasuredWorker::Wait(
+    std::span<MeasuredWorker* const> workers, absl::Time deadline,
+    const std::function<bool()>& interrupted) {
+  bool stopped = false;
+  while (true) {
+    bool all_ended = true;
+    bool one_failed = false;
+    for (MeasuredWorker* const worker : workers) {
+      all_ended = worker->Look(deadline) && all_ended;
+      one_failed = one_failed || worker->HasFailed();
+    }
+    if (all_ended) break;
+    stopped = stopped || interrupted();
+    // Nobody waits for a worker that waits for another one in vain.
+    if (stopped || one_failed) {
+      for (MeasuredWorker* const worker : workers) {
+        worker->GiveUp({.outcome = Probe::REFUSED,
+                        .message = "the worker beside it failed"});
+      }
+    }
+    Pause();
+  }
+  std::vector<End> ends;
+  for (MeasuredWorker* const worker : workers) {
+    ends.push_back(worker->EndOfCall());
+  }
+  if (stopped) return absl::CancelledError("stopped; the same command goes on");
+  return ends;
+}
+
+bool MeasuredWorker::HasFailed() {
+  absl::MutexLock lock(&mu_);
+  return given_up_.has_value() || (answer_.has_value() && !answer_->ok());
+}
+
+bool MeasuredWorker::Look(absl::Time deadline) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (answer_.has_value()) return true;
+  }
+  if (given_up_.has_value()) return false;  // the call is about to end
+  const std::optional<ProcessEnd> end = process_.Poll();
+  if (end.has_value()) {
+    GiveUp(EndOfProcess(*end));
+    return false;
+  }
+  const int64_t bytes = ResidentMemory(process_.pid()).now_bytes;
+  if (options_.memory_bytes > 0 && bytes > options_.memory_bytes) {
+    GiveUp(
+        {.outcome = Probe::OUT_OF_MEMORY,
+         .message = absl::StrCat("it had ", bytes >> 20, " MiB and may have ",
+                                 options_.memory_bytes >> 20, " MiB")});
+  } else if (MonotonicNow() > deadline) {
+    GiveUp(
+        {.outcome = Probe::TIMED_OUT, .message = "no answer within its time"});
+  }
+  return false;
+}
+
+void MeasuredWorker::GiveUp(End end) {
+  {
+    absl::MutexLock lock(&mu_);
+    if (given_up_.has_value() || answer_.has_value()) return;
+  }
+  given_up_ = std::move(end);
+  process_.Signal(SIGKILL);
+  client_->Cancel();
+}
+
+MeasuredWorker::End MeasuredWorker::EndOfCall() {
+  thread_.Join();
+  if (given_up_.has_value()) return *given_up_;
+  absl::Status answer;
+  {
+    absl::MutexLock lock(&mu_);
+    answer = *answer_;
+  }
+  if (answer.ok()) return {};
+  const Probe::Outcome outcome = OutcomeOf(answer);
+  // The connection of a process that dies breaks before the process is gone.
+  const absl::Time deadline = MonotonicNow() + kDyingTime;
+  while (outcome == Probe::DIED && MonotonicNow() < deadline) {
+    const std::optional<ProcessEnd> end = process_.Poll();
+    if (end.has_value()) return EndOfProcess(*end);
+    Pause();
+  }
+  return {.outcome = outcome,
+          .message = answer.message().empty()
+                         ? absl::StatusCodeToString(answer.code())
+                         : std::string(answer.message())};
+}
+
+MeasuredWorker::End MeasuredWorker::EndOfProcess(const ProcessEnd& end) const {
+  return {.outcome = Probe::DIED,
+          .message = absl::StrCat("it ", end.description, LastWords())};
+}
+
+std::string MeasuredWorker::LastWords() const {
+  const std::string tail = process_.LogTail(kLastLines);
+  std::string last;
+  for (const absl::string_view line : absl::StrSplit(tail, '\n')) {
+    if (!line.empty()) last = std::string(line);
+  }
+  return last.empty() ? "" : absl::StrCat("; its last line: ", last);
+}
+
+}  // namespace gandem

@@ -1,0 +1,227 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/profiler/probe_asker.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/role_name.h"
+#include "common/config/run_config.h"
+#include "common/monotonic_time.h"
+#include "common/process/cores.h"
+#include "common/status.h"
+#include "scaling_manager/launch/core_plan.h"
+#include "scaling_manager/profiler/transfer_fit.h"
+
+namespace gandem {
+namespace {
+
+// After the time of measuring: rounds that were under way.
+constexpr absl::Duration kAnswerGrace = absl::Seconds(15);
+constexpr double kLastRounds = 4;
+constexpr absl::Duration kTransferDeadline = absl::Seconds(60);
+constexpr int64_t kTransferSizes[] = {4 << 10, 32 << 10, 256 << 10, 2 << 20,
+                                      16 << 20};
+constexpr int kTransferRepetitions = 15;
+
+// By the order of `together`; empty where threads are more than cores.
+std::vector<std::vector<int>> CoresOf(
+    const std::vector<ProbeSettings>& together) {
+  std::map<WorkerKey, int> threads;
+  for (const ProbeSettings& settings : together) {
+    threads[{settings.role(), 0}] = settings.threads();
+  }
+  const auto plan = PlanCores(ReadMachine(AllowedCores()), threads);
+  std::vector<std::vector<int>> cores;
+  for (const ProbeSettings& settings : together) {
+    cores.emplace_back();
+    if (!plan.ok()) continue;
+    const auto found = plan->find({settings.role(), 0});
+    if (found != plan->end()) cores.back() = found->second;
+  }
+  return cores;
+}
+
+MeasureReply FailedProbe(const ProbeSettings& settings,
+                         const MeasuredWorker::End& end) {
+  MeasureReply reply;
+  Probe& probe = *reply.mutable_probe();
+  *probe.mutable_settings() = settings;
+  probe.set_outcome(end.outcome);
+  probe.set_message(end.message);
+  return reply;
+}
+
+std::vector<MeasureReply> FailedProbes(
+    const std::vector<ProbeSettings>& together,
+    const std::vector<MeasuredWorker::End>& ends) {
+  std::vector<MeasureReply> probes;
+  for (size_t i = 0; i < together.size(); ++i) {
+    // Of two the one that was done before the other one failed is not what it
+    // was to be, either.
+    probes.push_back(
+        FailedProbe(together[i],
+                    ends[i].outcome == Probe::MEASURED
+                        ? MeasuredWorker::End{.outcome = Probe::REFUSED,
+                                              .message = "the worker beside it "
+                                                         "failed"}
+                        : ends[i]));
+  }
+  return probes;
+}
+
+bool AllMeasured(const std::vector<MeasuredWorker::End>& ends) {
+  return std::ranges::all_of(ends, [](const MeasuredWorker::End& end) {
+    return end.outcome == Probe::MEASURED;
+  });
+}
+
+}  // namespace
+
+absl::StatusOr<ProbeAsker::Workers> ProbeAsker::Start(
+    const std::vector<ProbeSettings>& together) {
+  const auto cores = CoresOf(together);
+  Workers workers;
+  for (size_t i = 0; i < together.size(); ++i) {
+    const Role role = together[i].role();
+    GANDEM_ASSIGN_OR_RETURN(
+        workers.emplace_back(),
+        MeasuredWorker::Start(
+            {.role = role,
+             .binary_folder = options_.binary_folder,
+             .folder = options_.folder,
+             .name = absl::StrCat(RoleName(role), "-", ++num_started_),
+             .token_file = options_.token_file,
+             .cores = cores[i],
+             .memory_bytes = options_.memory_bytes /
+                             static_cast<int64_t>(together.size())}));
+  }
+  return workers;
+}
+
+absl::StatusOr<std::vector<MeasuredWorker::End>> ProbeAsker::CallAll(
+    const Workers& workers, std::vector<MeasuredWorker::Call> calls,
+    absl::Time deadline) {
+  std::vector<MeasuredWorker*> all;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    all.push_back(workers[i].get());
+    workers[i]->Begin(std::move(calls[i]));
+  }
+  return MeasuredWorker::Wait(all, deadline, options_.interrupted);
+}
+
+absl::StatusOr<std::vector<MeasureReply>> ProbeAsker::Ask(
+    const ProbeQuestion& question, const Limits& limits) {
+  const std::vector<ProbeSettings>& together = question.together;
+  // What the threads of calls write to is theirs until CallAll has returned.
+  std::vector<PrepareReply> prepared(together.size());
+  std::vector<MeasureReply> measured(together.size());
+  GANDEM_ASSIGN_OR_RETURN(const Workers workers, Start(together));
+
+  absl::Time deadline = MonotonicNow() + limits.prepare;
+  std::vector<MeasuredWorker::Call> calls;
+  for (size_t i = 0; i < together.size(); ++i) {
+    PrepareRequest request;
+    request.set_config_text(EffectiveConfigText(
+        ProbeConfig(options_.recipe, together[i], options_.data)));
+    calls.push_back([request, deadline,
+                     &reply = prepared[i]](MeasureClient& worker) {
+      absl::StatusOr<PrepareReply> answer = worker.Prepare(request, deadline);
+      if (answer.ok()) reply = *std::move(answer);
+      return answer.status();
+    });
+  }
+  GANDEM_ASSIGN_OR_RETURN(auto ends,
+                          CallAll(workers, std::move(calls), deadline));
+  if (!AllMeasured(ends)) return FailedProbes(together, ends);
+
+  absl::Duration last = absl::ZeroDuration();
+  for (const PrepareReply& reply : prepared) {
+    last = std::max(last, kLastRounds * absl::Seconds(reply.round_seconds()));
+  }
+  deadline = MonotonicNow() + limits.measure + last + kAnswerGrace;
+  calls.clear();
+  for (size_t i = 0; i < together.size(); ++i) {
+    MeasureRequest request;
+    request.set_seconds(absl::ToDoubleSeconds(limits.measure));
+    // Two that are to disturb each other end together.
+    request.set_until_settled(together.size() == 1);
+    calls.push_back([request, deadline,
+                     &reply = measured[i]](MeasureClient& worker) {
+      absl::StatusOr<MeasureReply> answer = worker.Measure(request, deadline);
+      if (answer.ok()) reply = *std::move(answer);
+      return answer.status();
+    });
+  }
+  GANDEM_ASSIGN_OR_RETURN(ends, CallAll(workers, std::move(calls), deadline));
+  if (!AllMeasured(ends)) return FailedProbes(together, ends);
+  for (size_t i = 0; i < together.size(); ++i) {
+    *measured[i].mutable_probe()->mutable_settings() = together[i];
+  }
+  return measured;
+}
+
+absl::StatusOr<std::vector<TransferProfile>> ProbeAsker::Transfers() {
+  ProbeSettings settings;
+  settings.set_threads(1);
+  std::vector<ProbeSettings> pair(2, settings);
+  pair[0].set_role(DISCRIMINATOR);
+  pair[1].set_role(GENERATOR);
+  GANDEM_ASSIGN_OR_RETURN(const Workers workers, Start(pair));
+  std::vector<TransferProfile> transfers;
+  for (const auto kind :
+       {TransferProfile::EXCHANGE_SOCKET, TransferProfile::COLLECTIVE_MEMORY,
+        TransferProfile::COLLECTIVE_TCP}) {
+    GANDEM_ASSIGN_OR_RETURN(transfers.emplace_back(), Transfer(kind, workers));
+  }
+  return transfers;
+}
+
+absl::StatusOr<TransferProfile> ProbeAsker::Transfer(TransferProfile::Kind kind,
+                                                     const Workers& workers) {
+  const absl::Time deadline = MonotonicNow() + kTransferDeadline;
+  TransferRequest request;
+  request.set_kind(kind);
+  request.set_repetitions(kTransferRepetitions);
+  request.mutable_bytes()->Add(std::begin(kTransferSizes),
+                               std::end(kTransferSizes));
+  for (const char* const rank : {"a", "b"}) {
+    request.add_addresses(absl::StrCat("unix:", options_.folder, "/t",
+                                       static_cast<int>(kind), rank));
+  }
+  std::vector<TransferReply> replies(workers.size());
+  std::vector<MeasuredWorker::Call> calls;
+  for (size_t rank = 0; rank < workers.size(); ++rank) {
+    request.set_rank(static_cast<int>(rank));
+    calls.push_back([request, deadline,
+                     &reply = replies[rank]](MeasureClient& worker) {
+      absl::StatusOr<TransferReply> answer = worker.Transfer(request, deadline);
+      if (answer.ok()) reply = *std::move(answer);
+      return answer.status();
+    });
+  }
+  GANDEM_ASSIGN_OR_RETURN(const auto ends,
+                          CallAll(workers, std::move(calls), deadline));
+  for (const MeasuredWorker::End& end : ends) {
+    if (end.outcome != Probe::MEASURED) {
+      return absl::UnavailableError(
+          absl::StrCat(TransferProfile::Kind_Name(kind), ": ", end.message));
+    }
+  }
+  std::vector<TransferSample> samples;
+  // The sender's times; what it waits for is all of it.
+  for (int i = 0; i < replies.back().samples_size(); ++i) {
+    const TransferReply::Sample& sent = replies.back().samples(i);
+    samples.push_back(
+        {.bytes = static_cast<double>(sent.bytes()),
+         .seconds = sent.seconds(),
+         .compute_seconds = sent.compute_seconds() +
+                            replies.front().samples(i).compute_seconds()});
+  }
+  const bool has_answer = kind == TransferProfile::EXCHANGE_SOCKET;
+  return FitTransfers(kind, samples, has_answer ? 2 : 1);
+}
+
+}  // namespace gandem

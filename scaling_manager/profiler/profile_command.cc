@@ -1,0 +1,330 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/profiler/profile_command.h"
+
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <iostream>
+#include <memory>
+#include <ostream>
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/role_name.h"
+#include "common/config/run_config.h"
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/process/binary_folder.h"
+#include "common/process/cores.h"
+#include "common/process/machine.h"
+#include "common/process/signals.h"
+#include "common/rpc/socket_folder.h"
+#include "common/security/credentials.h"
+#include "common/security/token.h"
+#include "common/status.h"
+#include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/pipeline_rate.h"
+#include "scaling_manager/profiler/probe_asker.h"
+#include "scaling_manager/profiler/probe_list.h"
+#include "scaling_manager/profiler/probe_progress.h"
+#include "scaling_manager/profiler/profile_file.h"
+#include "scaling_manager/profiler/random_images.h"
+
+namespace gandem {
+namespace {
+
+// Of what is free, where nobody says how much probes may have.
+constexpr double kMemoryShare = 0.8;
+// What a process takes until its first round, more or less.
+constexpr double kStartSeconds = 3;
+// Rounds of a probe that is worth its start, warm-up included.
+constexpr double kFewestRounds = 4;
+// Parts of the budget for the rounds of a probe.
+constexpr double kNeededShare = 1.0 / 15;
+constexpr double kOtherShare = 1.0 / 30;
+constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
+constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
+
+class Profiler {
+ public:
+  Profiler(const ProfileRequest& request, Profile profile, ProbeAsker* asker,
+           std::ostream& out, std::ostream& err)
+      : request_(request),
+        profile_(std::move(profile)),
+        asker_(asker),
+        before_(absl::Seconds(profile_.spent_seconds())),
+        progress_(request.budget, out, err, isatty(STDERR_FILENO) == 1) {}
+
+  absl::Status Run() {
+    const std::vector<ProbeQuestion> questions =
+        ProbeList(profile_.recipe(), static_cast<int>(AllowedCores().size()));
+    const auto ask = [&](bool needed) -> absl::Status {
+      for (const ProbeQuestion& question : questions) {
+        if (question.is_needed != needed) continue;
+        GANDEM_RETURN_IF_ERROR(Answer(question));
+      }
+      return absl::OkStatus();
+    };
+    GANDEM_RETURN_IF_ERROR(ask(/*needed=*/true));
+    GANDEM_RETURN_IF_ERROR(CheckNeeded(questions));
+    GANDEM_RETURN_IF_ERROR(MeasureTransfers());
+    GANDEM_RETURN_IF_ERROR(MeasurePipeline());
+    GANDEM_RETURN_IF_ERROR(ask(/*needed=*/false));
+    GANDEM_RETURN_IF_ERROR(Save());
+    PrintSummary(questions);
+    return absl::OkStatus();
+  }
+
+ private:
+  absl::Duration Spent() const { return before_ + (MonotonicNow() - begin_); }
+  absl::Duration Left() const { return request_.budget - Spent(); }
+
+  absl::Status Answer(const ProbeQuestion& question) {
+    const ProbeSettings& first = question.together.front();
+    if (FindProbe(profile_, first) != nullptr) return absl::OkStatus();
+    for (const ProbeSettings& settings : question.together) {
+      if (!WhyHopeless(profile_, settings).empty()) return absl::OkStatus();
+    }
+    if (!question.is_needed && ExpectedTime(first) > Left()) {
+      return absl::OkStatus();
+    }
+    progress_.Show(Spent(), ToString(first));
+    GANDEM_ASSIGN_OR_RETURN(const std::vector<MeasureReply> replies,
+                            asker_->Ask(question, LimitsOf(question)));
+    for (const MeasureReply& reply : replies) {
+      *profile_.add_probes() = reply.probe();
+      KeepStates(reply);
+      progress_.PrintLine(ProbeLine(reply.probe()));
+    }
+    return Save();
+  }
+
+  // They are the same in all probes but for bytes of an element.
+  void KeepStates(const MeasureReply& reply) {
+    if (reply.has_generator_state() && !profile_.has_generator_state()) {
+      *profile_.mutable_generator_state() = reply.generator_state();
+    }
+    if (reply.has_discriminator_state() &&
+        !profile_.has_discriminator_state()) {
+      *profile_.mutable_discriminator_state() = reply.discriminator_state();
+    }
+  }
+
+  absl::Duration ExpectedTime(const ProbeSettings& settings) const {
+    const Probe* const near = NearestMeasured(profile_, settings);
+    if (near == nullptr) return absl::ZeroDuration();
+    const double part = static_cast<double>(settings.batch_size()) /
+                        static_cast<double>(near->settings().batch_size());
+    return absl::Seconds(kStartSeconds +
+                         kFewestRounds * part * near->round().median_seconds());
+  }
+
+  // What nothing is known of may take half of the budget; of others it is known
+  // how long they take.
+  ProbeAsker::Limits LimitsOf(const ProbeQuestion& question) const {
+    if (question.is_needed) {
+      return {.prepare = std::max(kShortestPrepare, request_.budget / 2),
+              .measure = kNeededShare * request_.budget};
+    }
+    return {.prepare = std::max(kShortestPrepare,
+                                5 * ExpectedTime(question.together.front())),
+            .measure = std::min(kOtherShare * request_.budget,
+                                std::max(absl::ZeroDuration(), Left()))};
+  }
+
+  // Of two networks of which one cannot run at all there is nothing to plan.
+  absl::Status CheckNeeded(const std::vector<ProbeQuestion>& questions) const {
+    for (const ProbeQuestion& question : questions) {
+      if (!question.is_needed) continue;
+      const ProbeSettings& settings = question.together.front();
+      const Probe* const probe = FindProbe(profile_, settings);
+      if (probe == nullptr || probe->outcome() == Probe::MEASURED) continue;
+      return absl::FailedPreconditionError(absl::StrCat(
+          ToString(settings), ": ", Probe::Outcome_Name(probe->outcome()), ": ",
+          probe->message(), Advice(*probe)));
+    }
+    return absl::OkStatus();
+  }
+
+  static std::string Advice(const Probe& probe) {
+    const std::string role = RoleName(probe.settings().role());
+    switch (probe.outcome()) {
+      case Probe::OUT_OF_MEMORY:
+        return absl::StrCat("; raise --memory, or make ", role,
+                            ".batch_size smaller (--set)");
+      case Probe::TIMED_OUT:
+        return absl::StrCat("; raise --budget, or make ", role,
+                            ".batch_size smaller (--set)");
+      case Probe::DIED:
+        return "; --fresh tries again";
+      default:
+        return "";
+    }
+  }
+
+  absl::Status MeasureTransfers() {
+    if (profile_.transfers_size() > 0) return absl::OkStatus();
+    progress_.Show(Spent(), "transfers between two processes");
+    const auto transfers = asker_->Transfers();
+    if (absl::IsCancelled(transfers.status())) return transfers.status();
+    if (!transfers.ok()) {
+      // A plan for one worker a role on one host may do without.
+      progress_.PrintLine(absl::StrCat("no transfers were measured: ",
+                                       transfers.status().message()));
+      return absl::OkStatus();
+    }
+    for (const TransferProfile& transfer : *transfers) {
+      *profile_.add_transfers() = transfer;
+      progress_.PrintLine(TransferLine(transfer));
+    }
+    return Save();
+  }
+
+  absl::Status MeasurePipeline() {
+    if (!request_.measures_data ||
+        profile_.images_per_decode_thread_second() > 0) {
+      return absl::OkStatus();
+    }
+    progress_.Show(Spent(), "decoding images");
+    GANDEM_ASSIGN_OR_RETURN(
+        const double rate,
+        ImagesPerDecodeThreadSecond(request_.recipe.data(), kPipelineLimit));
+    profile_.set_images_per_decode_thread_second(rate);
+    progress_.PrintLine(absl::StrCat("images: ", static_cast<int64_t>(rate),
+                                     " a second with one decode thread"));
+    return Save();
+  }
+
+  absl::Status Save() {
+    profile_.set_spent_seconds(absl::ToDoubleSeconds(Spent()));
+    profile_.set_unix_seconds(
+        absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
+    const std::string cached = CachedProfilePath(profile_.fingerprint());
+    // A cache that cannot be written costs time, and nothing else.
+    if (!cached.empty() && CreateDirectories(ParentOf(cached)).ok()) {
+      WriteProfile(cached, profile_).IgnoreError();
+    }
+    return WriteProfile(request_.output, profile_);
+  }
+
+  // Settings of a role whose batch is the largest that was measured.
+  std::string LargestBatch(Role role) const {
+    const Probe* largest = nullptr;
+    for (const Probe& probe : profile_.probes()) {
+      if (probe.outcome() != Probe::MEASURED ||
+          probe.settings().role() != role) {
+        continue;
+      }
+      if (largest == nullptr ||
+          probe.settings().batch_size() > largest->settings().batch_size()) {
+        largest = &probe;
+      }
+    }
+    if (largest == nullptr) return "none";
+    return absl::StrCat(largest->settings().batch_size(), " (",
+                        largest->peak_bytes() >> 20, " MiB)");
+  }
+
+  void PrintSummary(const std::vector<ProbeQuestion>& questions) {
+    int64_t open = 0;
+    for (const ProbeQuestion& question : questions) {
+      const ProbeSettings& first = question.together.front();
+      if (FindProbe(profile_, first) == nullptr &&
+          WhyHopeless(profile_, first).empty()) {
+        ++open;
+      }
+    }
+    progress_.PrintLine(absl::StrCat(
+        request_.output, ": ", profile_.probes_size(), " probes in ",
+        absl::FormatDuration(
+            absl::Seconds(static_cast<int64_t>(profile_.spent_seconds()))),
+        "; largest batch that was measured: generator ",
+        LargestBatch(GENERATOR), ", discriminator ",
+        LargestBatch(DISCRIMINATOR),
+        open == 0 ? ""
+                  : absl::StrCat("; ", open,
+                                 " questions are open, a larger --budget "
+                                 "answers them")));
+  }
+
+  const ProfileRequest& request_;
+  Profile profile_;
+  ProbeAsker* const asker_;
+  const absl::Duration before_;
+  const absl::Time begin_ = MonotonicNow();
+  ProbeProgress progress_;
+};
+
+// What is known already: in the output, or in the cache.
+absl::StatusOr<Profile> KnownProfile(const ProfileRequest& request,
+                                     std::ostream& out) {
+  const ProfileFingerprint here = FingerprintHere(request.recipe);
+  Profile profile;
+  if (!request.fresh && PathExists(request.output)) {
+    GANDEM_ASSIGN_OR_RETURN(profile, ReadProfile(request.output));
+    const absl::Status holds = CheckProfileHolds(profile, here);
+    if (!holds.ok()) return Annotate(holds, request.output);
+  } else if (!request.fresh) {
+    std::optional<Profile> cached = FindCachedProfile(here);
+    if (cached.has_value()) {
+      profile = *std::move(cached);
+      out << "goes on from " << CachedProfilePath(here)
+          << " (--fresh measures again)\n";
+    }
+  }
+  *profile.mutable_fingerprint() = here;
+  *profile.mutable_recipe() = request.recipe;
+  return profile;
+}
+
+int64_t MemoryOf(const ProfileRequest& request) {
+  return request.memory_bytes > 0
+             ? request.memory_bytes
+             : static_cast<int64_t>(kMemoryShare *
+                                    static_cast<double>(FreeMemory()));
+}
+
+}  // namespace
+
+absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
+                        std::ostream& err) {
+  std::atomic<bool> stop = false;
+  SignalThread signals(SignalsToHear({SIGINT, SIGTERM}),
+                       [&](int) { stop = true; });
+  GANDEM_ASSIGN_OR_RETURN(Profile profile, KnownProfile(request, out));
+  GANDEM_ASSIGN_OR_RETURN(const auto folder, SocketFolder::Create());
+  const std::string token_file = folder->path() + "/token";
+  GANDEM_ASSIGN_OR_RETURN(std::string token, ReadOrCreateToken(token_file));
+  SetProcessCredentials({.token = std::move(token), .token_file = token_file});
+  GANDEM_ASSIGN_OR_RETURN(
+      const DataConfig data,
+      WriteRandomImages(request.recipe.data(), folder->path()));
+  ProbeAsker asker({.recipe = request.recipe,
+                    .data = data,
+                    .binary_folder = request.binary_folder,
+                    .folder = folder->path(),
+                    .token_file = token_file,
+                    .memory_bytes = MemoryOf(request),
+                    .interrupted = [&stop] { return stop.load(); }});
+  return Profiler(request, std::move(profile), &asker, out, err).Run();
+}
+
+absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
+                                       const std::string& folder) {
+  const std::string path = folder + "/profile.textproto";
+  GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
+  std::cout << "there is no profile of this recipe on this machine yet: "
+               "measuring, which takes minutes"
+            << std::endl;
+  GANDEM_RETURN_IF_ERROR(RunProfile({.recipe = EffectiveConfig(recipe),
+                                     .output = path,
+                                     .binary_folder = std::move(binaries),
+                                     .measures_data = true},
+                                    std::cout, std::cerr));
+  return ReadProfile(path);
+}
+
+}  // namespace gandem

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `gandem profile`: asks its list of questions, the most informative first,
+// until all are answered or the budget is over, and writes the file after each.
+// The same command goes on where it stopped, and a profile that was measured on
+// this machine before is taken from the cache.
+//
+// Owner: main. Thread safety: call once, from main, with SIGINT and SIGTERM
+// blocked.
+// Errors: each says what the user can do.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "proto/config.pb.h"
+#include "proto/profile.pb.h"
+
+namespace gandem {
+
+struct ProfileRequest {
+  // Complete, with the shape of its images known.
+  RunConfig recipe = {};
+  std::string output = {};
+  std::string binary_folder = {};
+  absl::Duration budget = absl::Minutes(5);
+  int64_t memory_bytes = 0;  // of the workers; 0: most of what is free
+  // The recipe's images are here: measures how fast they are decoded.
+  bool measures_data = false;
+  bool fresh = false;
+};
+
+//   FAILED_PRECONDITION  the output is a profile of another model, machine or
+//                        version; or one of the roles could not be measured at
+//                        all.
+//   CANCELLED            a signal; what was measured is in the output.
+//   those of files and of starting workers.
+absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
+                        std::ostream& err);
+
+// For --plan AUTO where none is kept: `recipe` measured into the folder, which
+// is told on stdout.
+absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
+                                       const std::string& folder);
+
+}  // namespace gandem

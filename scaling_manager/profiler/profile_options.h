@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What `gandem profile` is told.
+//
+// Owner: values.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace gandem {
+
+struct ProfileOptions {
+  std::string recipe;
+  std::string output = "profile.textproto";
+  std::string data;  // of any kind, in place of the recipe's; empty: none
+  std::vector<std::string> sets = {};  // "path.to.field=value"
+  std::string budget = "5m";
+  std::string memory;  // that probes may have; empty: most of what is free
+  bool fresh = false;  // measures again what is known
+};
+
+}  // namespace gandem

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether the roles of an asynchronous run work at the same time. With g and d
+// the parts of a round in which either does not wait for the other one, both
+// work in g + d - 1 of it, of min(g, d) that could be.
+//
+// Thread safety: pure functions; the watch from any thread.
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "absl/base/thread_annotations.h"
+#include "absl/synchronization/mutex.h"
+#include "common/round_times.h"
+#include "proto/metrics.pb.h"
+
+namespace gandem {
+
+// In [0, 1]; 1 where one of the roles has next to nothing to do.
+double RoleOverlap(const RoundTimes& generator,
+                   const RoundTimes& discriminator);
+
+// One line where a run with this lag is serial in fact, which says who waits
+// for what; else empty. Times are sums over rounds.
+std::string SerialWarning(int64_t lag, const RoundTimes& generator,
+                          const RoundTimes& discriminator);
+
+// Adds up the rounds of a run as they are reported.
+class OverlapWatch {
+ public:
+  void Add(const RoundMetrics& metrics);
+  // SerialWarning, if both roles have done enough rounds to tell.
+  std::string Warning(int64_t lag) const;
+
+ private:
+  struct RoleSum {
+    RoundTimes times;
+    int64_t rounds = 0;
+  };
+
+  mutable absl::Mutex mu_;
+  std::map<Role, RoleSum> sums_ ABSL_GUARDED_BY(mu_);
+};
+
+}  // namespace gandem

@@ -1,0 +1,105 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Makes the container image of gandem (docs/kubernetes.md) with buildah, as root
+# or as a user with namespaces:
+#   scripts/build_container.sh [--cpu | --cuda] [--tag NAME:TAG] [--base IMAGE]
+#                              [--programs BUILD_DIR] [--output FILE.tar]
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+usage() {
+  cat <<EOF
+usage: scripts/build_container.sh [options]
+  --cpu | --cuda        which LibTorch goes in (default: --cpu)
+  --tag NAME:TAG        name of the image (default: localhost/gandem:VERSION-cpu)
+  --base IMAGE          Debian 12 to build on (default:
+                        docker.io/library/debian:12-slim); "mmdebstrap" makes
+                        one of Debian's packages, without a registry
+  --programs BUILD_DIR  take the programs of this build in place of compiling
+                        them in the image; it must be of the same LibTorch
+  --output FILE.tar     also write the image there, as docker and containerd
+                        load it
+EOF
+}
+
+variant=cpu tag='' base=docker.io/library/debian:12-slim programs='' output=''
+while (($# > 0)); do
+  case $1 in
+    --cpu | --cuda) variant=${1#--} ;;
+    --tag | --base | --programs | --output)
+      (($# >= 2)) || die "$1 needs a value"
+      declare "${1#--}=$2"
+      shift
+      ;;
+    -h | --help)
+      usage
+      exit 0
+      ;;
+    *)
+      usage >&2
+      exit 2
+      ;;
+  esac
+  shift
+done
+version=$(sed -nE 's/^project\(gandem VERSION ([0-9.]+).*/\1/p' \
+          "$source_dir/CMakeLists.txt")
+tag=${tag:-localhost/gandem:$version-$variant}
+command -v buildah >/dev/null ||
+  die "there is no buildah: apt-get install buildah (or see" \
+      "deploy/container/Containerfile, which docker and podman build, too)"
+
+# Where there is no runc, or no cgroups for it, chroot is enough to build.
+build=(buildah bud --isolation chroot)
+
+# A Debian 12 of the packages that this machine's sources have.
+make_base() {
+  local tree
+  command -v mmdebstrap >/dev/null ||
+    die "there is no mmdebstrap: apt-get install mmdebstrap"
+  tree=$(mktemp -d "$cache_dir/tmp.base.XXXXXX")
+  step "Debian 12 by mmdebstrap" mmdebstrap --variant=minbase bookworm \
+    "$tree/base.tar" || die "mmdebstrap failed (see above)"
+  printf 'FROM scratch\nADD base.tar /\n' >"$tree/Containerfile"
+  step "base image" "${build[@]}" -t localhost/debian:12 "$tree" ||
+    die "the base image failed (see above)"
+  rm -rf "$tree"
+  base=localhost/debian:12
+}
+
+# The context of the build: sources, or programs that are there.
+make_context() {
+  local folder=$1
+  mkdir -p "$folder/programs"
+  cp "$source_dir"/deploy/container/{Containerfile,gandem_pod.sh} "$folder"
+  if [[ -n $programs ]]; then
+    tar -cf "$folder/source.tar" -T /dev/null
+    "$source_dir/deploy/container/collect.sh" "$programs" "$folder/programs"
+  else
+    git -C "$source_dir" archive --format=tar HEAD >"$folder/source.tar" ||
+      die "the tree is no git repository: its sources cannot be listed"
+  fi
+}
+
+mkdir -p "$cache_dir"
+[[ $base != mmdebstrap ]] || make_base
+context=$(mktemp -d "$cache_dir/tmp.image.XXXXXX")
+trap 'rm -rf "$context"' EXIT
+make_context "$context"
+arguments=(--build-arg "BASE=$base" --build-arg "VARIANT=$variant"
+           --build-arg "VERSION=$version")
+what="image $tag, which compiles gandem: half an hour on 16 cores"
+if [[ -n $programs ]]; then
+  arguments+=(--build-arg "COMPILE=no")
+  what="image $tag of the programs in $programs"
+fi
+step "$what" \
+  "${build[@]}" --layers=false "${arguments[@]}" -t "$tag" \
+  -f "$context/Containerfile" "$context" || die "buildah failed (see above)"
+if [[ -n $output ]]; then
+  rm -f "$output"
+  step "writing $output" buildah push "$tag" "docker-archive:$output:$tag" ||
+    die "the image could not be written to $output"
+fi
+say "image $tag: $(buildah inspect --type image --format '{{.FromImageID}}' "$tag" |
+  cut -c 1-12)"

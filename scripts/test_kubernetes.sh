@@ -1,0 +1,244 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+# Runs of gandem in a real Kubernetes of two nodes on this machine, as root; a
+# line for each thing that was tried, exit code 1 if one failed. docs/kubernetes.md
+# has results, and what is not tried.
+#   scripts/test_kubernetes.sh [NAME...]     only these
+# GANDEM_TESTBED   folder of scripts that start a cluster (../shared/testbed/k8s)
+# BIN              the servers of Kubernetes 1.20, built by those scripts
+# IMAGE_TAR        of build_container.sh --output (localhost/gandem:test)
+# GANDEM_BUILD_DIR its bin/ has the programs that are in the image
+
+. "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
+
+testbed=${GANDEM_TESTBED:-$source_dir/../shared/testbed/k8s}
+gandem=$build_dir/bin/gandem
+image=localhost/gandem:test
+work=$(mktemp -d /tmp/gandem-kubernetes.XXXXXX)
+cluster=$work/cluster volume=$work/volume
+failed=0
+
+for needed in "$testbed/kcluster.sh" "${BIN:?folder of the Kubernetes servers}" \
+    "${IMAGE_TAR:?tar file of the image}" "$gandem"; do
+  [[ -e $needed ]] || die "there is no $needed"
+done
+export BIN
+
+in_cluster() { "$testbed/kcluster.sh" run "$cluster" "$@"; }
+k() { in_cluster kubectl "$@"; }
+
+clean_up() {
+  [[ -z ${dns_pid:-} ]] || kill "$dns_pid" 2>/dev/null || true
+  [[ ! -e $cluster/vars ]] || "$testbed/kcluster.sh" down "$cluster" || true
+  if [[ -n ${KEEP:-} ]]; then say "kept: $work"; else rm -rf "$work"; fi
+}
+trap clean_up EXIT
+trap 'exit 130' INT TERM
+
+passed() { printf 'PASS %s\n' "$*"; }
+broken() {
+  printf 'FAIL %s\n' "$*"
+  failed=1
+}
+check() {  # check TEXT COMMAND...
+  local text=$1
+  shift
+  if "$@" >"$work/check.log" 2>&1; then
+    passed "$text"
+  else
+    broken "$text"
+    tail -n 20 "$work/check.log"
+  fi
+}
+# until_ SECONDS COMMAND...: whether it comes true.
+until_() {
+  local end=$((SECONDS + $1))
+  shift
+  until "$@" >/dev/null 2>&1; do
+    ((SECONDS < end)) || return 1
+    sleep 0.5
+  done
+}
+
+# Manifests of the run $1 in $work/$1; the rest are flags of the launch. USE_IMAGE
+# is another image than ours.
+render() {
+  local name=$1
+  shift
+  HOME=$work "$gandem" launch kubernetes "$source_dir/recipes/mlp_smoke.textproto" \
+    --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
+    --set 'data.idx_images="/gandem/data/images.gz"' \
+    --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
+  # What this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and the
+  # cluster has no CoreDNS and no registry.
+  sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
+  sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
+    -e 's,^          image: .*,&\n          imagePullPolicy: Never,' \
+    "$work/$name"/{coordinator,generators,discriminators}.yaml
+}
+start() {  # start NAME FLAGS...
+  render "$@" && k apply -k "$work/$1" >"$work/$1.apply" 2>&1
+}
+stop() { k delete --wait=true --timeout=120s -k "$work/$1" >/dev/null 2>&1; }
+job_done() { k wait --for=condition=complete --timeout=1s "job/$1"; }
+rounds() {  # of the run $1
+  tail -n 1 "$volume/runs/$1/metrics.jsonl" 2>/dev/null |
+    sed -nE 's/.*"round": ?"?([0-9]+).*/\1/p'
+}
+beyond() { local now; now=$(rounds "$1"); ((${now:-0} > $2)); }
+newest_checkpoint() {
+  find "$volume/runs/$1/checkpoints" -maxdepth 1 -name 'step-*[0-9]' | sort |
+    tail -n 1
+}
+pod_of() { k get pods -l "gandem/pod=$1" --field-selector=status.phase=Running \
+  -o name | head -n 1; }
+
+set_up() {
+  mkdir -p "$volume/data" "$work/img"
+  cp /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz \
+    "$volume/data/images.gz"
+  cp /usr/share/datasets/fashion-mnist/train-labels-idx1-ubyte.gz \
+    "$volume/data/labels.gz"
+  chown -R 10001:10001 "$volume"
+  chmod 755 "$work"
+  "$testbed/mkimg.sh" "$work/img" >/dev/null
+  IMAGES="$work/img/pause.tar $IMAGE_TAR" WAIT=1200 \
+    "$testbed/kcluster.sh" up "$cluster" 2 || die "the cluster has not come up"
+  in_cluster python3 "$source_dir/tests/deploy/kubernetes/cluster_dns.py" \
+    10.77.1.1 &
+  dns_pid=$!
+  k apply -f - >/dev/null <<EOF
+apiVersion: v1
+kind: PersistentVolume
+metadata: {name: shared}
+spec:
+  capacity: {storage: 50Gi}
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  hostPath: {path: $volume}
+---
+apiVersion: v1
+kind: PersistentVolumeClaim
+metadata: {name: shared}
+spec:
+  accessModes: [ReadWriteMany]
+  storageClassName: ""
+  resources: {requests: {storage: 50Gi}}
+EOF
+}
+
+try_validate() {
+  render strict --secret certificates
+  check "strict: the server takes every field of the manifests" \
+    k apply --dry-run=server --validate=true -k "$work/strict"
+  sed -i 's/terminationGracePeriodSeconds/terminationGraceSeconds/' \
+    "$work/strict/coordinator.yaml"
+  check "strict: and would refuse one that it does not know" \
+    not k apply --dry-run=server --validate=true -k "$work/strict"
+}
+not() { ! "$@"; }
+
+# The same bits as a run on this machine, by two pods on two nodes.
+try_train() {
+  check "train: manifests are taken" start train --set rounds=200
+  until_ 300 job_done train-coordinator ||
+    k get pods -o wide -l gandem/run=train
+  check "train: the coordinator's Job is complete" job_done train-coordinator
+  check "train: pods were on both nodes" both_nodes train
+  check "train: and the workers' Jobs end by themselves" \
+    until_ 60 job_done train-generator-0
+  HOME=$work "$gandem" train "$source_dir/recipes/mlp_smoke.textproto" \
+    --run_dir "$work/here" --set rounds=200 \
+    --set "data.idx_images=\"$volume/data/images.gz\"" \
+    --set "data.idx_labels=\"$volume/data/labels.gz\"" >"$work/here.log" 2>&1
+  check "train: bits are those of a run without Kubernetes" same_bits
+  stop train
+}
+both_nodes() {
+  [[ $(k get pods -l "gandem/run=$1" -o \
+    'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | sort -u |
+    wc -l) == 2 ]]
+}
+same_bits() {
+  local file
+  for file in generator-0 discriminator-0; do
+    cmp "$(newest_checkpoint train)/$file.safetensors" \
+      "$work/here/checkpoints/step-000000200/$file.safetensors"
+  done
+}
+
+# kubectl delete pod, one after the other, in a run that would take an hour.
+try_delete() {
+  local pod before
+  check "delete: a long run starts" start delete --set rounds=1000000
+  check "delete: it trains" until_ 300 beyond delete 20
+  for pod in generator-0 discriminator-0 coordinator; do
+    k delete --wait=false "$(pod_of "delete-$pod")" >/dev/null
+    before=$(rounds delete) SECONDS=0
+    check "delete: goes on without the deleted $pod" \
+      until_ 180 beyond_from delete "$before"
+    printf '     %d s until new rounds\n' "$SECONDS"
+  done
+  stop delete
+  before=$(rounds delete)
+  check "delete: kubectl delete -k leaves a checkpoint of the last rounds" \
+    near "$before"
+}
+beyond_from() { beyond "$1" $(($2 + 20)); }
+near() {
+  local step
+  step=$(basename "$(newest_checkpoint delete)")
+  step=$((10#${step#step-}))
+  echo "checkpoint $step, round $1"
+  ((step >= $1 - 5))
+}
+
+# Power loss of the node of the discriminator.
+try_node() {
+  local node before
+  check "node: a long run starts" start node --set rounds=1000000
+  check "node: it trains" until_ 300 beyond node 20
+  node=$(k get "$(pod_of node-discriminator-0)" -o 'jsonpath={.spec.nodeName}')
+  before=$(rounds node) SECONDS=0
+  "$testbed/kcluster.sh" kill "$cluster" "$node"
+  check "node: goes on without $node" until_ 300 beyond_from node "$before"
+  printf '     %d s until new rounds\n' "$SECONDS"
+  IMAGES="$work/img/pause.tar $IMAGE_TAR" \
+    "$testbed/kcluster.sh" start "$cluster" "$node"
+  stop node
+}
+
+try_elastic() {
+  local before
+  check "elastic: two discriminators, BOUNDED" start elastic \
+    --set rounds=1000000 --set discriminator.workers=2 \
+    --set schedule.consistency=BOUNDED \
+    --set control.heartbeat_timeout_seconds=5 --set control.grace_seconds=5
+  check "elastic: it trains" until_ 300 beyond elastic 20
+  before=$(rounds elastic)
+  k patch job elastic-discriminator-1 -p '{"spec":{"parallelism":0}}' >/dev/null
+  check "elastic: is told to go on with one" until_ 120 says elastic '1 of 2'
+  check "elastic: and does" until_ 60 beyond_from elastic "$before"
+  k patch job elastic-discriminator-1 -p '{"spec":{"parallelism":1}}' >/dev/null
+  check "elastic: two again" until_ 120 says elastic '2 of 2'
+  stop elastic
+}
+says() { grep -q "$2 workers" "$volume/runs/$1/logs/gandem.log"; }
+
+try_image() {
+  USE_IMAGE=localhost/none:1 check "image: one that is nowhere" start image
+  check "image: the pods say so" until_ 60 image_is_missed
+  stop image
+}
+image_is_missed() {
+  k get pods -l gandem/run=image | grep -qE 'ErrImage|ImagePull'
+}
+
+tests=("$@")
+((${#tests[@]} > 0)) || tests=(validate train delete node elastic image)
+set +e
+set_up
+for name in "${tests[@]}"; do
+  "try_$name" || broken "$name ended early"
+done
+exit "$failed"

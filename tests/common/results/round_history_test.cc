@@ -1,0 +1,168 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/results/round_history.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/files/proto_json.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
+RoundMetrics Metrics(Role role, int rank, int64_t epoch, int64_t round) {
+  RoundMetrics metrics;
+  metrics.set_role(role);
+  metrics.set_rank(rank);
+  metrics.set_run_epoch(epoch);
+  metrics.set_round(round);
+  return metrics;
+}
+
+// What the coordinator writes is what is read.
+TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
+  RoundMetrics metrics = Metrics(DISCRIMINATOR, 1, 2, 30);
+  metrics.set_images(32);
+  metrics.set_round_seconds(1.5);
+  metrics.set_wait_images_seconds(0.125);
+  metrics.set_wait_feedback_seconds(0.25);
+  metrics.set_wait_data_seconds(0.0625);
+  metrics.set_wait_cache_seconds(0.03125);
+  metrics.set_wait_sync_seconds(0.5);
+  metrics.set_hidden_sync_seconds(0.75);
+  metrics.set_sync_bytes(4096);
+  metrics.set_workers(3);
+  metrics.mutable_data()->set_fetch_stall_seconds(0.015625);
+  metrics.mutable_data()->set_decode_stall_seconds(0.03125);
+  metrics.mutable_data()->set_transform_stall_seconds(0.0078125);
+  RoundHistory history;
+  history.AddLine(ProtoJson(metrics));
+  const RoundRecord& record = history.rounds().at({DISCRIMINATOR, 1}).at(30);
+  EXPECT_EQ(record.run_epoch, 2);
+  EXPECT_EQ(record.workers, 3);
+  EXPECT_EQ(record.images, 32);
+  EXPECT_EQ(record.sync_bytes, 4096);
+  const RoundTimes expected = TimesOf(metrics);
+  EXPECT_EQ(record.times.round, expected.round);
+  EXPECT_EQ(record.times.images, expected.images);
+  EXPECT_EQ(record.times.feedback, expected.feedback);
+  EXPECT_EQ(record.times.data, expected.data);
+  EXPECT_EQ(record.times.cache, expected.cache);
+  EXPECT_EQ(record.times.sync, expected.sync);
+  EXPECT_EQ(record.times.hidden_sync, expected.hidden_sync);
+  EXPECT_EQ(record.times.data_fetch, 0.015625);
+  EXPECT_EQ(record.times.data_decode, 0.03125);
+  EXPECT_EQ(record.times.data_transform, 0.0078125);
+  EXPECT_STREQ(record.times.data_stage(), "decode");
+  EXPECT_EQ(record.times.compute(),
+            1.5 - 0.125 - 0.25 - 0.0625 - 0.03125 - 0.5);
+  EXPECT_EQ(record.times.overlap(), 0.6);
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
+  RoundHistory history;
+  for (const int64_t epoch : {1, 3, 2}) {
+    RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 5);
+    metrics.set_images(10 * epoch);
+    history.AddLine(ProtoJson(metrics));
+  }
+  ASSERT_EQ(history.rounds().size(), 1);
+  ASSERT_EQ(history.rounds().at({GENERATOR, 0}).size(), 1);
+  EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
+}
+
+TEST(RoundHistoryTest, WhatIsShownOfReadingAheadIsRead) {
+  RoundMetrics metrics = Metrics(DISCRIMINATOR, 0, 1, 0);
+  DataMetrics& data = *metrics.mutable_data();
+  data.set_seconds(2);
+  data.set_images(64);
+  data.set_stored_bytes(1000);
+  data.set_retries(3);
+  data.set_waiting_images(5);
+  data.set_fetches(6);
+  data.set_workers(7);
+  data.set_images_ahead(8);
+  const auto read = ParseRoundMetrics(ProtoJson(metrics));
+  ASSERT_TRUE(read.has_value());
+  EXPECT_EQ(ProtoJson(read->data()), ProtoJson(data));
+  EXPECT_FALSE(
+      ParseRoundMetrics(R"({"role":"generator","round":1})")->has_data());
+  for (const char* const text :
+       {"1", "[]", R"({"images":1.5})", R"({"seconds":"a"})"}) {
+    EXPECT_FALSE(
+        ParseRoundMetrics(
+            absl::StrCat(R"({"role":"discriminator","round":1,"data":)", text,
+                         "}"))
+            .has_value())
+        << text;
+  }
+}
+
+// Converted to an integer, such numbers are undefined.
+TEST(RoundHistoryTest, NumbersThatAreNoIntegersAreNoRecord) {
+  EXPECT_TRUE(
+      ParseRoundMetrics(R"({"role":"generator","round":1})").has_value());
+  for (const char* const number : {"1e300", "1.5", "true", "null"}) {
+    for (const char* const key :
+         {"rank", "run_epoch", "lag", "workers", "images", "sync_bytes"}) {
+      EXPECT_FALSE(
+          ParseRoundMetrics(absl::StrCat(R"({"role":"generator","round":1,")",
+                                         key, "\":", number, "}"))
+              .has_value())
+          << key << " " << number;
+    }
+    EXPECT_FALSE(
+        ParseRoundMetrics(
+            absl::StrCat(R"({"role":"generator","round":)", number, "}"))
+            .has_value());
+  }
+}
+
+TEST(RoundHistoryTest, WhatIsNoRecordIsCounted) {
+  const gandem::testing::TempDir dir;
+  const std::string line = ProtoJson(Metrics(GENERATOR, 0, 1, 0));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl",
+                      line +
+                          "\n{\"role\":\"gener\n[1]\n{\"role\":\"critic\"}\n" +
+                          R"({"role":"generator","round":"first"})" + "\n" +
+                          line.substr(0, line.size() / 2)));
+  ASSERT_OK_AND_ASSIGN(const RoundHistory history,
+                       RoundHistory::Read(dir.path()));
+  EXPECT_EQ(history.rounds().size(), 1);
+  EXPECT_EQ(history.unreadable_lines(), 5);
+}
+
+TEST(RoundHistoryTest, ReadsAllFilesOfMetrics) {
+  const gandem::testing::TempDir dir;
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl",
+                      ProtoJson(Metrics(GENERATOR, 0, 1, 0)) + "\n"));
+  ASSERT_OK(WriteFile(dir / "metrics-1.jsonl",
+                      ProtoJson(Metrics(GENERATOR, 1, 1, 0)) + "\n"));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl.bak", "?\n"));
+  ASSERT_OK_AND_ASSIGN(const RoundHistory history,
+                       RoundHistory::Read(dir.path()));
+  EXPECT_EQ(history.rounds().size(), 2);
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST(RoundHistoryTest, ARunWithoutMetricsIsToldWhatToDo) {
+  const gandem::testing::TempDir dir;
+  EXPECT_THAT(
+      RoundHistory::Read(dir.path()),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("gandem status")));
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl", ""));
+  EXPECT_THAT(RoundHistory::Read(dir.path()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("no round")));
+  EXPECT_THAT(RoundHistory::Read(dir / "none"),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
+}
+
+}  // namespace
+}  // namespace gandem

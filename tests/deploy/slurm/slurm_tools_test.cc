@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Shell scripts in place of Slurm's programs.
+#include "deploy/slurm/slurm_tools.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <cstdlib>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+class SlurmToolsTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const path = getenv("PATH");
+    old_path_ = path == nullptr ? "" : path;
+    ASSERT_EQ(setenv("PATH", (programs_.path() + ":/usr/bin:/bin").c_str(), 1),
+              0);
+  }
+  void TearDown() override { setenv("PATH", old_path_.c_str(), 1); }
+
+  void Install(const std::string& name, const std::string& script) {
+    const std::string path = programs_ / name;
+    ASSERT_OK(WriteFile(path, absl::StrCat("#!/bin/sh\n", script, "\n")));
+    ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+  }
+
+  TempDir programs_;
+  TempDir scratch_;
+  SlurmTools tools_{scratch_.path()};
+  std::string old_path_;
+};
+
+TEST_F(SlurmToolsTest, SubmitsTheScript) {
+  Install("sbatch",
+          "echo warning >&2; [ \"$*\" = '--parsable /nfs/job.sbatch' ] "
+          "&& echo 17");
+  const auto job = tools_.Submit("/nfs/job.sbatch");
+  ASSERT_OK(job);
+  EXPECT_EQ(*job, 17);
+  // Nothing is left of what it has printed.
+  EXPECT_EQ(ListDirectory(scratch_.path())->size(), 0U);
+}
+
+TEST_F(SlurmToolsTest, ARefusalHasTheProgramsWords) {
+  Install("sbatch",
+          "echo 'sbatch: error: invalid partition specified: gpu' >&2; exit 1");
+  const absl::Status refused = tools_.Submit("/nfs/job.sbatch").status();
+  EXPECT_EQ(refused.code(), absl::StatusCode::kInvalidArgument);
+  EXPECT_THAT(std::string(refused.message()),
+              AllOf(HasSubstr("exited with code 1"),
+                    HasSubstr("invalid partition specified: gpu")));
+}
+
+TEST_F(SlurmToolsTest, WithoutSlurmItSaysWhereToGo) {
+  ASSERT_EQ(setenv("PATH", programs_.path().c_str(), 1), 0);
+  const absl::Status missing = tools_.Submit("/nfs/job.sbatch").status();
+  EXPECT_EQ(missing.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(missing.message()),
+              AllOf(HasSubstr("no sbatch"), HasSubstr("--dry_run")));
+}
+
+TEST_F(SlurmToolsTest, AsksForAJobByItsNumber) {
+  Install("scontrol",
+          "[ \"$*\" = '--oneliner show job 17' ] && "
+          "echo JobId=17 JobState=RUNNING ExitCode=0:0");
+  const auto state = tools_.JobState(17);
+  ASSERT_OK(state);
+  EXPECT_EQ(state->state, "RUNNING");
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,270 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `gandem launch slurm` promises, on a real Slurm of three nodes; one line
+for each case. `scripts/test_slurm.sh [NAME...]` runs it.
+
+A run is N_G = 1, N_D = 2 on a node for each worker, unless a case says otherwise.
+The undisturbed run is the oracle: EXACT runs have its bits, whatever happens.
+"""
+
+import argparse
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from slurm_cluster import (BIN, SOURCE, Cluster, Launch, wait_for, why_not)
+
+# Long enough to be disturbed, short enough to be repeated.
+ROUNDS = 1500
+SETS = (f"rounds={ROUNDS}", "discriminator.workers=2",
+        "checkpoint.every_rounds=100", "samples.every_rounds=0",
+        "control.heartbeat_timeout_seconds=4", "control.restart_budget=20")
+LAST = f"step-{ROUNDS:09d}"
+
+
+class Cases:
+    def __init__(self, folder):
+        self.folder = folder
+        self.cluster = Cluster(folder / "cluster")
+        self.launches = []
+        self.oracle = None
+
+    def close(self):
+        for launch in self.launches:
+            launch.stop()
+        self.cluster.down()
+
+    def launch(self, name, sets=(), flags=("--nodes", "3")):
+        launch = Launch(self.cluster, self.folder / "runs" / name,
+                        [*SETS, *sets], flags)
+        self.launches.append(launch)
+        return launch
+
+    def finish(self, launch, code=0):
+        got = launch.wait()
+        assert got == code, f"exit code {got}:\n{launch.text()[-3000:]}"
+
+    def same_bits(self, launch):
+        if self.oracle is None:
+            self.undisturbed()
+        assert launch.checkpoint() == LAST, launch.checkpoint()
+        assert launch.hashes() == self.oracle, "other bits than undisturbed"
+        return "the undisturbed bits"
+
+    def lonely_node(self, launch):
+        """That of a discriminator, and not of the coordinator."""
+        job = launch.job()
+        first = self.cluster.run("squeue", "-h", "-j", job, "-o", "%B").strip()
+        nodes = [self.cluster.node_of(job, f"discriminator-{rank}")
+                 for rank in (0, 1)]
+        return next(node for node in nodes if node not in (None, first))
+
+    # The cases.
+
+    def undisturbed(self):
+        launch = self.launch("undisturbed")
+        self.finish(launch)
+        assert launch.checkpoint() == LAST
+        self.oracle = launch.hashes()
+        return f"{len(self.oracle)} files"
+
+    def het(self):
+        """A heterogeneous job, a component for each role."""
+        launch = self.launch("het", flags=("--layout", "het", "--nodes", "3"))
+        self.finish(launch)
+        assert "#SBATCH hetjob" in (
+            launch.dir / "slurm" / "job.sbatch").read_text()
+        return self.same_bits(launch)
+
+    def one_node(self):
+        launch = self.launch("one", flags=("--nodes", "1"))
+        self.finish(launch)
+        return self.same_bits(launch)
+
+    def power_loss(self):
+        """A node with a discriminator is off; Slurm would notice in 25 s."""
+        launch = self.launch("power")
+        launch.wait_rounds(300)
+        node = self.lonely_node(launch)
+        at = time.monotonic()
+        self.cluster.do("off", node)
+        wait_for(lambda: "new run epoch" in launch.log(), "a new run epoch")
+        noticed = time.monotonic() - at
+        # Nobody was further then.
+        launch.wait_rounds(launch.rounds() + 1)
+        again = time.monotonic() - at
+        self.finish(launch)
+        self.cluster.do("start", node)
+        self.cluster.wait_idle()
+        return (f"{self.same_bits(launch)}; noticed after {noticed:.1f} s, "
+                f"next new round after {again:.1f} s (EXACT)")
+
+    def partition(self):
+        """The cut node's worker lives on, and is refused when it is back."""
+        launch = self.launch("cut")
+        launch.wait_rounds(300)
+        node = self.lonely_node(launch)
+        before = launch.rounds()
+        self.cluster.do("cut", node)
+        launch.wait_rounds(before + 50)
+        self.cluster.do("heal", node)
+        self.finish(launch)
+        self.cluster.wait_idle()
+        return self.same_bits(launch)
+
+    def slurmctld(self):
+        launch = self.launch("slurmctld")
+        # Younger jobs are not on its disk yet.
+        wait_for(lambda: launch.rounds() >= 300, "rounds")
+        self.cluster.do("slurmctld")
+        self.finish(launch)
+        self.cluster.wait_idle()
+        return self.same_bits(launch)
+
+    def scancel(self):
+        """A checkpoint of the moment, and the run goes on from it."""
+        launch = self.launch("scancel")
+        launch.wait_rounds(150)
+        at = time.monotonic()
+        self.cluster.run("scancel", launch.job())
+        self.finish(launch, code=75)
+        took = time.monotonic() - at
+        made = launch.checkpoint()
+        assert int(made[5:]) % 100 != 0, f"{made} is an ordinary checkpoint"
+        self.cluster.wait_idle()
+        again = self.launch("scancel")
+        self.finish(again)
+        return f"{made} in {took:.1f} s, then {self.same_bits(again)}"
+
+    def time_limit(self):
+        """The signal comes a minute and more before the limit; requeued."""
+        sets = ("rounds=6000", "checkpoint.every_rounds=1000")
+        launch = self.launch("limit", sets, flags=(
+            "--nodes", "3", "--time", "2:05", "--signal_seconds", "60"))
+        wait_for(lambda: "requeued: it goes on from" in launch.text(),
+                 "the signal", 200)
+        cut = launch.checkpoint()
+        assert int(cut[5:]) % 1000 != 0, f"{cut} is an ordinary checkpoint"
+        wait_for(lambda: "start 1" in launch.text(), "the second start")
+        self.finish(launch)
+        straight = self.launch("straight", sets)
+        self.finish(straight)
+        assert straight.hashes() == launch.hashes(), "other bits"
+        return f"requeued at {cut}, the bits of one stretch"
+
+    def two_jobs(self):
+        flags = ("--nodes", "1")
+        launches = [self.launch(name, flags=flags) for name in ("two-a", "two-b")]
+        for launch in launches:
+            launch.wait_rounds(50)
+        for launch in launches:
+            self.finish(launch)
+        return " and ".join(self.same_bits(launch) for launch in launches)
+
+    def leave(self):
+        """Ctrl-C leaves the job running; the same command shows it again."""
+        launch = self.launch("leave")
+        launch.wait_rounds(50)
+        assert launch.leave() == 0
+        job = launch.job()
+        assert self.cluster.state(job) == "RUNNING"
+        again = self.launch("leave")
+        wait_for(lambda: f"job {job} is at work" in again.text(), "the job")
+        self.finish(again)
+        return self.same_bits(again)
+
+    def bounded(self):
+        """Without the lost node the others go on within seconds."""
+        launch = self.launch("bounded", (
+            "schedule.consistency=BOUNDED", "rounds=20000",
+            "control.heartbeat_timeout_seconds=3"))
+        launch.wait_rounds(300)
+        # The first node is the coordinator's.
+        node = self.lonely_node(launch)
+        self.cluster.do("off", node)
+        at = time.monotonic()
+        wait_for(lambda: "goes on with 1 of 2" in launch.log(), "the others")
+        launch.wait_rounds(launch.rounds() + 1)
+        took = time.monotonic() - at
+        wait_for(lambda: "is back" in launch.log(), "a replacement")
+        self.cluster.run("scancel", launch.job())
+        self.finish(launch, code=75)
+        self.cluster.do("start", node)
+        self.cluster.wait_idle()
+        return f"next round after {took:.1f} s, then the rank was replaced"
+
+    def bad_input(self):
+        """Told at once, and nothing is left in the queue."""
+        for flags, words in (
+                (("--partition", "nowhere"), "invalid partition"),
+                (("--nodes", "1", "--layout", "het"), "--layout one"),
+                (("--gpus_per_worker", "60"), "Slurm refuses"),
+                (("--time", "3"), "--time 3")):
+            launch = self.launch("bad", flags=flags)
+            assert launch.wait() == 2, launch.text()
+            assert words in launch.text(), launch.text()
+            launch.output.unlink()
+        assert not self.cluster.run("squeue", "-h").strip()
+        return "4 refusals, an empty queue"
+
+    def shellcheck(self):
+        if shutil.which("shellcheck") is None:
+            return "not installed: not looked at"
+        for layout in ("het", "one"):
+            script = subprocess.run(
+                [BIN / "gandem", "launch", "slurm",
+                 SOURCE / "recipes" / "mlp_smoke.textproto", "--run_dir", "/a",
+                 "--dry_run", "--layout", layout],
+                check=True, text=True, capture_output=True).stdout
+            subprocess.run(["shellcheck", "-"], check=True, input=script,
+                           text=True)
+        return "both layouts are clean"
+
+
+NAMES = ("shellcheck", "bad_input", "undisturbed", "het", "one_node", "scancel",
+         "power_loss", "partition", "slurmctld", "leave", "two_jobs", "bounded",
+         "time_limit")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME",
+                        help="cases [all]: " + ", ".join(NAMES))
+    parser.add_argument("--keep", action="store_true",
+                        help="leave the runs' folders")
+    arguments = parser.parse_args()
+    unknown = set(arguments.names) - set(NAMES)
+    if unknown:
+        parser.error(f"no case {', '.join(sorted(unknown))}")
+    if why_not():
+        sys.exit(f"error: no Slurm can be started: {why_not()}")
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-slurm-"))
+    try:
+        cases = Cases(folder)
+    except subprocess.CalledProcessError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        sys.exit(f"error: no Slurm starts: {error.stdout[-2000:]}")
+    failed = 0
+    try:
+        for name in arguments.names or NAMES:
+            start = time.monotonic()
+            try:
+                text, result = getattr(cases, name)(), "PASS"
+            except Exception as error:  # pylint: disable=broad-except
+                text, result = f"{type(error).__name__}: {error}", "FAIL"
+                failed += 1
+            print(f"{result} {name} ({time.monotonic() - start:.0f} s): {text}",
+                  flush=True)
+    finally:
+        cases.close()
+        if arguments.keep or failed:
+            print(f"the runs are in {folder}")
+        else:
+            shutil.rmtree(folder, ignore_errors=True)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

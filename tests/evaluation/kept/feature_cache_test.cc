@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "evaluation/kept/feature_cache.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <optional>
+#include <string>
+
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+class FeatureCacheTest : public ::testing::Test {
+ protected:
+  std::string cache() const { return dir_.path(); }
+  // A folder with 1000 bytes, last used so many seconds after 1970.
+  void Fill(const std::string& key, time_t used) {
+    {
+      ASSERT_OK_AND_ASSIGN(const CachedFolder folder,
+                           CachedFolder::Hold(cache(), key));
+      ASSERT_OK(WriteFile(folder.path() + "/slice", std::string(1000, 'x')));
+    }
+    const timespec times[] = {{.tv_sec = used, .tv_nsec = 0},
+                              {.tv_sec = used, .tv_nsec = 0}};
+    ASSERT_EQ(utimensat(AT_FDCWD, (dir_ / key + "/used").c_str(), times, 0), 0);
+  }
+  bool Has(const std::string& key) const {
+    return PathExists(dir_ / key + "/slice");
+  }
+
+  gandem::testing::TempDir dir_;
+};
+
+TEST_F(FeatureCacheTest, WhatWasNotUsedForLongestGoes) {
+  Fill("b", 100);
+  Fill("a", 200);
+  Fill("c", 300);
+  ASSERT_OK(TrimFeatureCache(cache(), 3000));
+  EXPECT_TRUE(Has("a") && Has("b") && Has("c"));
+  ASSERT_OK(TrimFeatureCache(cache(), 2999));
+  EXPECT_FALSE(PathExists(dir_ / "b"));
+  EXPECT_TRUE(Has("a") && Has("c"));
+  // To hold a folder is to use it.
+  {
+    ASSERT_OK_AND_ASSIGN(const CachedFolder held,
+                         CachedFolder::Hold(cache(), "a"));
+  }
+  ASSERT_OK(TrimFeatureCache(cache(), 1000));
+  EXPECT_TRUE(Has("a"));
+  EXPECT_FALSE(Has("c"));
+}
+
+TEST_F(FeatureCacheTest, WhatAJobHoldsStays) {
+  Fill("a", 100);
+  Fill("b", 200);
+  {
+    ASSERT_OK_AND_ASSIGN(const CachedFolder one,
+                         CachedFolder::Hold(cache(), "a"));
+    ASSERT_OK_AND_ASSIGN(const CachedFolder two,
+                         CachedFolder::Hold(cache(), "a"));
+    ASSERT_OK(TrimFeatureCache(cache(), 0));
+    EXPECT_TRUE(Has("a"));
+    EXPECT_FALSE(Has("b"));
+  }
+  ASSERT_OK(TrimFeatureCache(cache(), 0));
+  EXPECT_FALSE(PathExists(dir_ / "a"));
+}
+
+TEST_F(FeatureCacheTest, NoCacheIsNothingToTrim) {
+  EXPECT_OK(TrimFeatureCache(dir_ / "none", 0));
+}
+
+}  // namespace
+}  // namespace gandem

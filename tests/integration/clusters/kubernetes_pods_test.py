@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The manifests of `gandem launch kubernetes` as pods would play them: the
+commands that they hold, word for word but for addresses and folders, started
+and ended as a kubelet does."""
+
+import json
+import os
+import re
+import shutil
+import signal
+import stat
+import subprocess
+import unittest
+
+from harness import BIN, SMOKE, SOURCE, RunTest, Worker, free_port, wait_for
+
+NAME = "smoke"
+STOPPED = 75
+
+
+def commands(folder):
+    """What each Job starts, by its name. The texts are in double quotes, as in
+    JSON; PyYAML reads the rest of the manifests in another test."""
+    found = {}
+    for path in folder.glob("*.yaml"):
+        for text in path.read_text().split("\n---\n"):
+            if "kind: Job\n" not in text:
+                continue
+            name = re.search(r"^  name: (.*)$", text, flags=re.M)[1]
+            start = re.search(r"^ +command: (.*)$", text, flags=re.M)[1]
+            block = re.search(r"^ +args:\n((?: +- \".*\n)+)", text, flags=re.M)
+            words = [line.strip()[2:] for line in block[1].splitlines()]
+            found[name] = [*json.loads(start), *map(json.loads, words)]
+    return found
+
+
+class KubernetesPodsTest(RunTest):
+    def setUp(self):
+        super().setUp()
+        self.pods = []
+        self.addCleanup(self.end_pods)
+        self.volume = self.folder / "volume"
+        self.programs = self.folder / "programs"
+        for folder in (self.volume, self.programs):
+            folder.mkdir()
+        shutil.copy(SOURCE / "deploy/container/gandem_pod.sh",
+                    self.programs / "gandem_pod")
+        self.port = free_port()
+
+    def end_pods(self):
+        for pod in self.pods:
+            pod.process.kill()
+            pod.process.wait()
+
+    def render(self, *sets):
+        command = [BIN / "gandem", "launch", "kubernetes", SMOKE, "--name", NAME,
+                   "--image", "gandem:test", "--pvc", "shared", "--dry_run",
+                   "-o", self.folder / "manifests"]
+        for assignment in sets:
+            command += ["--set", assignment]
+        subprocess.run([str(part) for part in command], check=True,
+                       stdout=subprocess.DEVNULL, timeout=60)
+        self.commands = commands(self.folder / "manifests")
+
+    def here(self, word):
+        """A word of a command on this machine: one address for all pods, so
+        ports are the system's to choose."""
+        word = word.replace(f"{NAME}-coordinator:7000", f"127.0.0.1:{self.port}")
+        word = re.sub(r"^\$\(POD_IP\):\d+$", "127.0.0.1:0", word)
+        word = word.replace("/recipe/recipe.textproto", str(SMOKE))
+        return re.sub("^/gandem/", f"{self.volume}/", word)
+
+    def start_pod(self, name, **env):
+        pod = Worker([self.here(word) for word in self.commands[name]],
+                     self.folder / f"{name}.log",
+                     {"PATH": f"{self.programs}:{BIN}:{os.environ['PATH']}",
+                      **env})
+        self.pods.append(pod)
+        return pod
+
+    def start_all(self):
+        return {name: self.start_pod(name) for name in sorted(self.commands)}
+
+    @property
+    def run_dir(self):
+        return self.volume / "runs" / NAME
+
+    def rounds(self):
+        path = self.run_dir / "metrics.jsonl"
+        lines = path.read_text().splitlines(True) if path.exists() else []
+        return max((int(json.loads(line).get("round", 0)) for line in lines
+                    if line.endswith("\n")), default=0)
+
+    def wait_for_rounds(self, rounds):
+        wait_for(lambda: self.rounds() >= rounds, f"round {rounds}")
+
+    def newest_checkpoint(self):
+        return max((self.run_dir / "checkpoints").glob("step-*[0-9]"))
+
+    def test_a_run_ends_with_all_its_pods_and_the_usual_bits(self):
+        self.render("rounds=20", "discriminator.workers=2")
+        self.assertEqual(sorted(self.commands), [
+            f"{NAME}-coordinator", f"{NAME}-discriminator-0",
+            f"{NAME}-discriminator-1", f"{NAME}-generator-0"])
+        # Workers come first, and wait.
+        pods = [self.start_pod(name)
+                for name in sorted(self.commands, reverse=True)]
+        for pod in pods:
+            self.assertEqual(pod.wait(), 0, pod.text()[-4000:])
+        usual = self.train("usual", sets=["rounds=20",
+                                          "discriminator.workers=2"])
+        step, files = usual.final_state()
+        self.assertEqual(self.newest_checkpoint().name, step)
+        for name, content in files.items():
+            self.assertEqual((self.newest_checkpoint() / name).read_bytes(),
+                             content, name)
+
+    # kubectl delete pod: the Job makes another one while the old one has
+    # SIGTERM and its grace.
+    def test_a_deleted_worker_is_replaced_and_the_run_goes_on(self):
+        self.render("rounds=1000000")
+        pods = self.start_all()
+        self.wait_for_rounds(20)
+        for name in (f"{NAME}-generator-0", f"{NAME}-discriminator-0"):
+            pods[name].process.send_signal(signal.SIGTERM)
+            before = self.rounds()
+            replacement = self.start_pod(name)
+            self.assertEqual(pods[name].wait(), STOPPED, pods[name].text())
+            # From the newest checkpoint, at most ten rounds back.
+            self.wait_for_rounds(before + 20)
+            pods[name] = replacement
+        self.assertIsNone(pods[f"{NAME}-coordinator"].process.poll())
+
+    # kubectl delete -k: SIGTERM to all.
+    def test_deleting_all_leaves_a_checkpoint(self):
+        self.render("rounds=1000000", "checkpoint.every_rounds=1000000")
+        pods = self.start_all()
+        self.wait_for_rounds(20)
+        for name in sorted(pods, reverse=True):
+            pods[name].process.send_signal(signal.SIGTERM)
+        for pod in pods.values():
+            self.assertEqual(pod.wait(), STOPPED, pod.text()[-4000:])
+        step = int(self.newest_checkpoint().name.removeprefix("step-"))
+        self.assertGreaterEqual(step, 20)
+        # Applied again it goes on from there, in pods that are new.
+        self.start_all()
+        self.wait_for_rounds(step + 20)
+
+    def test_without_a_coordinator_a_worker_is_done(self):
+        self.render("rounds=20")
+        worker = self.start_pod(f"{NAME}-generator-0", GANDEM_WAIT_SECONDS="1")
+        self.assertEqual(worker.wait(), 0)
+        self.assertIn("the run is over", worker.text())
+
+    def test_a_deleted_worker_that_waits_leaves_at_once(self):
+        self.render("rounds=20")
+        worker = self.start_pod(f"{NAME}-generator-0")
+        wait_for(lambda: "waiting for a coordinator" in worker.text(),
+                 "the wait")
+        worker.process.send_signal(signal.SIGTERM)
+        self.assertEqual(worker.wait(), STOPPED)
+
+    # As Kubernetes mounts it for a group; gandem refuses a key like that.
+    def test_keys_are_copied_for_their_owner_alone(self):
+        secret, certificates = self.folder / "secret", self.folder / "copy"
+        for folder in (secret, certificates):
+            folder.mkdir()
+        for name in ("ca.crt", "pod.crt", "pod.key"):
+            (secret / name).write_text(name)
+            (secret / name).chmod(0o440)
+        pod = Worker([self.programs / "gandem_pod", "coordinator", "true"],
+                     self.folder / "pod.log",
+                     {"GANDEM_SECRET": str(secret),
+                      "GANDEM_CERTIFICATES": str(certificates)})
+        self.pods.append(pod)
+        self.assertEqual(pod.wait(), 0, pod.text())
+        for name in ("ca.crt", "pod.crt", "pod.key"):
+            copy = certificates / name
+            self.assertEqual(copy.read_text(), name)
+            self.assertEqual(stat.S_IMODE(copy.stat().st_mode), 0o600)
+
+    def test_an_unknown_kind_is_a_usage_error(self):
+        pod = Worker([self.programs / "gandem_pod", "pause"],
+                     self.folder / "pod.log", {})
+        self.pods.append(pod)
+        self.assertEqual(pod.wait(), 2)
+        self.assertIn("'pause'", pod.text())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks of users in real runs (docs/own_networks.md). In a build without
+workers inside Python there is one test: that it says so."""
+
+import json
+import os
+import pathlib
+import shutil
+import struct
+import subprocess
+import unittest
+
+import harness
+
+FOLDER = pathlib.Path(__file__).parent / "own_networks"
+# An interpreter that has torch; set where gandem._worker was built.
+PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
+SHORT = ["rounds=20", "checkpoint.every_rounds=10"]
+
+
+def network(role, file, name, *arguments):
+    """--set for a network of a file."""
+    path = f"{role}.network.python"
+    listed = ", ".join(json.dumps(a) for a in arguments)
+    return ([f'{path}.module="{file}"', f'{path}.name="{name}"',
+             f"{path}.noise_dim=8"] +
+            ([f"{path}.arguments=[{listed}]"] if arguments else []))
+
+
+def both(file, *arguments):
+    return (network("generator", file, "Generator", *arguments) +
+            network("discriminator", file, "Discriminator", *arguments))
+
+
+def tensors(content, prefix):
+    """Name and bytes of a safetensors file's tensors, in order of name."""
+    size = struct.unpack("<Q", content[:8])[0]
+    found = json.loads(content[8:8 + size])
+    return [content[8 + size + value["data_offsets"][0]:
+                    8 + size + value["data_offsets"][1]]
+            for name, value in sorted(found.items()) if name.startswith(prefix)]
+
+
+@unittest.skipIf(PYTHON, "built with workers inside Python")
+class WithoutPythonTest(harness.RunTest):
+    def test_says_how_to_build_it(self):
+        run = self.train("none", code=2, sets=both(FOLDER / "mlp.py"))
+        self.assertIn("generator.network.python", run.text())
+        self.assertIn("scripts/build.sh --python", run.text())
+
+
+@unittest.skipUnless(PYTHON, "built without workers inside Python")
+class OwnNetworkTest(harness.RunTest):
+    def own(self, name, sets, code=0, flags=(), **options):
+        return self.train(name, code=code, sets=sets,
+                          flags=["--python", PYTHON, *flags], **options)
+
+    def fails(self, name, sets, *texts, flags=()):
+        run = self.own(name, sets, code=2, flags=flags)
+        for text in texts:
+            self.assertIn(text, run.text())
+        return run
+
+    def assert_same_networks(self, run, other):
+        for role in ("generator", "discriminator"):
+            parts = ("model.", "ema.") if role == "generator" else ("model.",)
+            for part in parts:
+                values = [tensors(r.final_state()[1][f"{role}-0.safetensors"],
+                                  part) for r in (run, other)]
+                self.assertGreater(len(values[0]), 0)
+                self.assertEqual(values[0], values[1], f"{role} {part}")
+
+    def test_has_the_bits_of_the_built_in_network(self):
+        for feedback in ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED"):
+            sets = SHORT + [f"schedule.feedback={feedback}"]
+            if feedback == "FUSED":
+                sets.append("schedule.fused_backward=TWO_PASSES")
+            with self.subTest(feedback):
+                built_in = self.train(f"built-in-{feedback}", sets=sets)
+                own = self.own(f"own-{feedback}",
+                               sets + both(FOLDER / "mlp.py"))
+                self.assert_same_networks(built_in, own)
+
+    def test_of_one_role_alone(self):
+        built_in = self.train("built-in", sets=SHORT)
+        for role, name in (("generator", "Generator"),
+                           ("discriminator", "Discriminator")):
+            with self.subTest(role):
+                own = self.own(role, SHORT + network(
+                    role, FOLDER / "mlp.py", name, "hidden=(32, 32)"))
+                self.assert_same_networks(built_in, own)
+
+    def test_one_process_and_two_have_the_same_bits(self):
+        sets = SHORT + both(FOLDER / "rich.py")
+        apart = self.own("apart", sets)
+        together = self.own("together", sets, flags=["--colocated"])
+        self.assert_same_networks(apart, together)
+
+    def test_a_resume_has_the_same_bits(self):
+        sets = both(FOLDER / "rich.py") + ["checkpoint.every_rounds=10"]
+        straight = self.own("straight", sets + ["rounds=20"])
+        self.own("resumed", sets + ["rounds=10"])
+        resumed = self.own("resumed", sets + ["rounds=20"])
+        self.assert_same_state(straight, resumed)
+
+    def test_gradient_penalties_differentiate_twice(self):
+        self.own("penalty", SHORT + network(
+            "discriminator", FOLDER / "mlp.py", "Discriminator") +
+            ["penalties.r1=1"])
+
+    def test_a_fleet_of_two_and_two(self):
+        self.own("fleet", SHORT + both(FOLDER / "rich.py") + [
+            "generator.workers=2", "discriminator.workers=2"])
+
+    def test_changed_code_is_refused_until_accepted(self):
+        file = self.folder / "own.py"
+        shutil.copy(FOLDER / "mlp.py", file)
+        sets = both(file) + ["checkpoint.every_rounds=10"]
+        self.own("run", sets + ["rounds=10"])
+        file.write_text(file.read_text() + "\n# more\n")
+        self.fails("run", sets + ["rounds=20"], "sha256",
+                   "--accept_changed_code")
+        self.own("run", sets + ["rounds=20"], flags=["--accept_changed_code"])
+
+    def test_a_moved_file_is_the_same_network(self):
+        first = self.folder / "first.py"
+        shutil.copy(FOLDER / "mlp.py", first)
+        self.own("moved", both(first) + ["rounds=10"])
+        second = self.folder / "second.py"
+        first.rename(second)
+        self.own("moved", both(second) + ["rounds=20"])
+
+    def test_names_what_is_wrong_with_a_network(self):
+        cases = {
+            "Missing": ["has no 'Missing'", "Good"],
+            "ReturnsNone": ["returns a NoneType"],
+            "ReturnsTuple": ["returns a tuple"],
+            "Detached": ["has no gradient"],
+            "OneForAll": ["returns logits of shape []"],
+            "Unused": ["forgotten.weight, forgotten.bias"],
+            "Infinite": ["not finite"],
+            "Empty": ["has no parameters to train"],
+            "Complex": ["phase is torch.complex64"],
+            "no_module": ["is a int"],
+        }
+        for name, texts in cases.items():
+            with self.subTest(name):
+                self.fails(name, network("discriminator", FOLDER / "faulty.py",
+                                         name), *texts)
+
+    def test_arguments(self):
+        for argument, text in (("depth=3", "unexpected keyword argument 'depth'"),
+                               ("width=four", "no Python literal")):
+            with self.subTest(argument):
+                self.fails("bad", network("discriminator", FOLDER / "faulty.py",
+                                          "Good", argument),
+                           "network.python.arguments", text)
+
+    def test_an_exception_ends_the_run_with_its_traceback(self):
+        for name, line in (("Raises", "ValueError: this network does not like"),
+                           ("RaisesLater", "ValueError: twenty passes")):
+            with self.subTest(name):
+                run = self.fails(name, network(
+                    "discriminator", FOLDER / "faulty.py", name), line)
+                log = (run.dir / "logs" / "discriminator-0.log").read_text()
+                self.assertEqual(log.count(line), 1, log)
+                self.assertIn("faulty.py", log)
+                self.assertNotIn("_network.py", log)
+
+    def test_files(self):
+        broken = self.folder / "broken.py"
+        broken.write_text("class Generator(:\n")
+        self.fails("syntax", both(broken), "SyntaxError", "broken.py")
+        self.fails("absent", both(self.folder / "absent.py"),
+                   "generator.network.python.module", "absent.py")
+
+    def test_interpreters(self):
+        run = self.train("absent", code=2, sets=both(FOLDER / "mlp.py"),
+                         flags=["--python", "/no/such/python"])
+        self.assertIn("--python: '/no/such/python'", run.text())
+        run = self.train("none", code=2, sets=both(FOLDER / "mlp.py"),
+                         env={"VIRTUAL_ENV": ""})
+        self.assertIn("--python", run.text())
+        bare = self.folder / "bare"  # without any packages
+        bare.write_text(f"#!/bin/sh\nexec {PYTHON} -S \"$@\"\n")
+        bare.chmod(0o755)
+        run = self.train("without_torch", code=2, sets=both(FOLDER / "mlp.py"),
+                         flags=["--python", bare])
+        self.assertIn("cannot import torch", run.text())
+
+    def test_workers_make_grids_and_gandem_sample_says_where_to_read(self):
+        run = self.own("sampled", SHORT + both(FOLDER / "mlp.py"))
+        self.assertTrue(list((run.dir / "samples").iterdir()))
+        sampled = subprocess.run(
+            [harness.BIN / "gandem", "sample", run.dir, "-n", "4", "-o",
+             self.folder / "grid.png"], capture_output=True, text=True,
+            timeout=harness.DEADLINE)
+        self.assertEqual(sampled.returncode, 2, sampled.stderr)
+        self.assertIn("docs/own_networks.md", sampled.stdout + sampled.stderr)
+
+
+if __name__ == "__main__":
+    harness.main()

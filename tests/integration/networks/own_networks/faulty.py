@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Networks with one fault each, beside one that has none."""
+import torch
+from torch import nn
+
+
+class Good(nn.Module):
+    def __init__(self, width=4):
+        super().__init__()
+        self.main = nn.Linear(64, 1)
+
+    def forward(self, images):
+        return self.main(images.flatten(1))
+
+
+class ReturnsNone(Good):
+    def forward(self, images):
+        self.main(images.flatten(1))
+
+
+class ReturnsTuple(Good):
+    def forward(self, images):
+        return (super().forward(images),)
+
+
+class Detached(Good):
+    def forward(self, images):
+        return super().forward(images).detach()
+
+
+class OneForAll(Good):
+    def forward(self, images):
+        return super().forward(images).mean()
+
+
+class Unused(Good):
+    def __init__(self):
+        super().__init__()
+        self.forgotten = nn.Linear(3, 3)
+
+
+class Infinite(Good):
+    def forward(self, images):
+        return super().forward(images) / 0
+
+
+class Empty(nn.Module):
+    def forward(self, images):
+        return images.sum((1, 2, 3))
+
+
+class Complex(Good):
+    def __init__(self):
+        super().__init__()
+        self.phase = nn.Parameter(torch.zeros(3, dtype=torch.complex64))
+
+
+class Raises(Good):
+    def forward(self, images):
+        return self.looks_wrong(images)
+
+    def looks_wrong(self, images):
+        raise ValueError("this network does not like images")
+
+
+class RaisesLater(Good):
+    passes = 0
+
+    def forward(self, images):
+        RaisesLater.passes += 1
+        if RaisesLater.passes > 20:
+            raise ValueError("twenty passes are enough")
+        return super().forward(images)
+
+
+def no_module():
+    return 3

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The three commands of docs/planning.md with real workers: a profile, a plan of
+it, a run by the plan; and one command that does all of it."""
+
+import os
+import pathlib
+import re
+import subprocess
+import unittest
+
+from harness import (BIN, DEADLINE, SMOKE, RunTest, command_of, descendants,
+                     wait_for)
+
+
+def peak_bytes(pid):
+    """VmHWM; 0: it is gone."""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return 0
+    found = re.search(r"(?m)^VmHWM:\s+(\d+) kB$", status)
+    return 1024 * int(found.group(1)) if found else 0
+
+
+class PlanningTest(RunTest):
+    measured = ""
+
+    def setUp(self):
+        super().setUp()
+        self.profile = self.folder / "profile.textproto"
+
+    def measure_profile(self):
+        """Once for all tests."""
+        if not PlanningTest.measured:
+            self.gandem("profile", SMOKE, "-o", self.profile, "--budget", "30s")
+            PlanningTest.measured = self.profile.read_text()
+        self.profile.write_text(PlanningTest.measured)
+
+    def gandem(self, *arguments, code=0):
+        """What it prints; errors, too."""
+        done = subprocess.run(
+            [str(part) for part in [BIN / "gandem", *arguments]],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=2 * DEADLINE, check=False,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")})
+        text = done.stdout + done.stderr
+        self.assertEqual(done.returncode, code, text)
+        return text
+
+    def test_profile_plan_train(self):
+        profile = self.folder / "profile.textproto"
+        plan = self.folder / "plan.textproto"
+        self.gandem("profile", SMOKE, "-o", profile, "--budget", "30s")
+        text = profile.read_text()
+        for role in ("generator", "discriminator"):
+            self.assertRegex(
+                text, rf"{role}_state \{{\n\s+parameter_bytes: [1-9]\d*\n")
+
+        table = self.gandem("plan", SMOKE, "--profile", profile, "-o", plan)
+        self.assertIn("img/s", table)
+        self.assertIn("why 1:", table)
+        self.assertIn("colocated", table)
+        candidates = plan.read_text().count("candidates {")
+        self.assertGreaterEqual(candidates, 1)
+        # The profile is kept.
+        kept = self.gandem("plan", SMOKE, "-o", self.folder / "other")
+        self.assertIn("img/s", kept)
+
+        run = self.folder / "run"
+        text = self.gandem("train", "--plan", plan, "--run_dir", run)
+        self.assertIn("plan: ", text)
+        self.assertTrue((run / "plan.textproto").exists())
+
+        text = self.gandem("train", SMOKE, "--plan", "AUTO", "--devices", 1,
+                           "--run_dir", self.folder / "auto")
+        self.assertIn("plan: colocated, 1 thread", text)
+
+    def test_a_recipe_as_it_is(self):
+        self.measure_profile()
+        plan = self.folder / "plan.textproto"
+        flags = ["--profile", self.profile, "--as_it_is"]
+        text = self.gandem("plan", SMOKE, *flags, "--set",
+                           "discriminator.workers=2", "-o", plan)
+        self.assertIn("1 G + 2 D, 1 thread, SNAPSHOT, lag 1", text)
+        self.assertIn("nothing else was tried", text)
+        self.assertEqual(plan.read_text().count("candidates {"), 1)
+        self.assertIn("colocated, 1 thread", self.gandem(
+            "plan", SMOKE, *flags, "--colocated"))
+        # Nobody's plan is lost to a question.
+        self.assertFalse(pathlib.Path("plan.textproto").exists())
+        self.assertIn("discriminator.workers", self.gandem(
+            "plan", SMOKE, *flags, "--set", "discriminator.workers=0",
+            code=2))
+
+    def peaks(self, *arguments):
+        """Runs it: the most bytes that each of its workers has had."""
+        process = subprocess.Popen(
+            [str(part) for part in [BIN / "gandem", *arguments]],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL)
+        self.addCleanup(process.wait)
+        self.addCleanup(process.kill)
+        peaks = {}
+
+        def is_over():
+            for pid in descendants(process.pid):
+                if command_of(pid).endswith("_worker"):
+                    peaks[pid] = max(peaks.get(pid, 0), peak_bytes(pid))
+            return process.poll() is not None
+        wait_for(is_over, "the run")
+        self.assertEqual(process.returncode, 0)
+        return list(peaks.values())
+
+    def test_a_run_by_a_plan_keeps_its_memory(self):
+        self.measure_profile()
+        plan = self.folder / "plan.textproto"
+
+        def make(memory, code=0):
+            return self.gandem("plan", SMOKE, "--profile", self.profile,
+                               "--memory", f"{memory}MiB", "-o", plan,
+                               code=code)
+        # What nothing fits says what would: one process, and no byte more.
+        said = re.search(r"--memory (\d+)MiB", make(1, code=2))
+        least = int(said.group(1))
+        make(least)
+        self.assertEqual(plan.read_text().count("role: COLOCATED"),
+                         plan.read_text().count("candidates {"))
+        peaks = self.peaks("train", "--plan", plan, "--run_dir",
+                           self.folder / "least")
+        self.assertEqual(len(peaks), 1)
+        self.assertLessEqual(peaks[0], least << 20)
+        self.assertGreater(peaks[0], 0.85 * (least << 20))
+
+        # Both networks apart: what would just fit.
+        make(10 * least)
+        candidates = plan.read_text().split("candidates {")[1:]
+        apart = next(i for i, text in enumerate(candidates, 1)
+                     if re.search(r'name: "\d+ G \+ ', text))
+        text = candidates[apart - 1]
+        need = sum(
+            int(re.search(rf"{role}_bytes: (\d+)", text).group(1))
+            * len(re.findall(rf"role: {role.upper()}\n", text))
+            for role in ("generator", "discriminator"))
+        peaks = self.peaks("train", "--plan", plan, "--candidate", apart,
+                           "--run_dir", self.folder / "apart")
+        self.assertGreaterEqual(len(peaks), 2)
+        self.assertLessEqual(sum(peaks), 1.05 * need)
+
+    def test_bad_plans_are_refused_by_name(self):
+        self.measure_profile()
+        hosts = self.folder / "hosts.textproto"
+        hosts.write_text('hosts { name: "a" cores: 2 }\n' * 2)
+        other = ["--set", "generator.network.mlp.hidden=[33]"]
+        for flags, *said in (
+                (other, "another model", "mlp_smoke", "gandem profile"),
+                (["--memory", "1MiB"], "no plan fits the memory", "--memory "),
+                (["--memory", "0"], "--memory '0'", "40GiB"),
+                (["--devices", "4096"], "--devices", "--hosts FILE"),
+                (["--link", "0Gbit"], "--link '0Gbit'", "25Gbit"),
+                (["--lag", "3..2"], "--lag '3..2'", "0..4"),
+                (["--lag", "64"], "schedule.lag 64", "smaller schedule.lag"),
+                (["--set", "schedule.discriminator_steps_per_round=3"],
+                 "REUSED", "generator.batch_size=48"),
+                (["--hosts", hosts], "hosts[1].name 'a' is there twice",
+                 "link is missing"),
+                (["--trials", self.folder], "trials.textproto"),
+                (["--noise_of", self.folder], "no metrics")):
+            with self.subTest(flags):
+                text = self.gandem("plan", SMOKE, "--profile", self.profile,
+                                   *flags, "-o", self.folder / "none", code=2)
+                for part in said:
+                    self.assertIn(part, text)
+        self.assertFalse((self.folder / "none").exists())
+
+    def test_without_a_profile_the_plan_says_how_to_make_one(self):
+        text = self.gandem("plan", SMOKE, "-o", self.folder / "plan", code=2)
+        self.assertIn("gandem profile", text)
+        self.assertFalse((self.folder / "plan").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/doctor/host_checks.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include "common/files/file.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+constexpr int64_t kGiB = int64_t{1} << 30;
+
+class ProgramsTest : public ::testing::Test {
+ protected:
+  void Install(const std::string& name, mode_t mode) {
+    ASSERT_OK(WriteFile(folder_ / name, "#!/bin/sh\n"));
+    ASSERT_EQ(chmod((folder_ / name).c_str(), mode), 0);
+  }
+  TempDir folder_;
+};
+
+TEST_F(ProgramsTest, WorkersThatAreMissingOrCannotRunAreNamed) {
+  Install("generator_worker", 0755);
+  Install("discriminator_worker", 0644);
+  const Finding found = CheckPrograms(folder_.path());
+  EXPECT_THAT(FindingLine(found),
+              AllOf(StartsWith("FAULT"), HasSubstr("discriminator_worker"),
+                    HasSubstr("colocated_worker"),
+                    Not(HasSubstr("no generator_worker"))));
+  Install("discriminator_worker", 0755);
+  Install("colocated_worker", 0755);
+  EXPECT_THAT(FindingLine(CheckPrograms(folder_.path())), StartsWith("ok "));
+}
+
+// Two hosts: alpha has both discriminators.
+Candidate PlanOf(int64_t generator_bytes, int64_t discriminator_bytes) {
+  Candidate plan;
+  plan.mutable_prediction()->set_generator_bytes(generator_bytes);
+  plan.mutable_prediction()->set_discriminator_bytes(discriminator_bytes);
+  for (const auto& [role, host] :
+       {std::pair(DISCRIMINATOR, "alpha"), std::pair(DISCRIMINATOR, "alpha"),
+        std::pair(GENERATOR, "beta")}) {
+    PlacedWorker* const worker = plan.mutable_placement()->add_workers();
+    worker->set_role(role);
+    worker->set_host(host);
+  }
+  return plan;
+}
+
+TEST(HostChecksTest, AHostWithTooLittleMemoryForItsWorkers) {
+  const Candidate plan = PlanOf(5 * kGiB, 3 * kGiB);
+  EXPECT_THAT(FindingLine(CheckMemory(&plan, 6 * kGiB - 1)),
+              AllOf(StartsWith("FAULT"), HasSubstr("needs 6.00 GiB"),
+                    HasSubstr("--memory")));
+  EXPECT_THAT(FindingLine(CheckMemory(&plan, 6 * kGiB)), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckMemory(nullptr, kGiB)),
+              AllOf(StartsWith("ok "), HasSubstr("no plan says")));
+}
+
+TEST(HostChecksTest, GpusThatAreNotThere) {
+  const TempDir devices;
+  for (const char* const name : {"nvidia0", "nvidia1", "nvidiactl"}) {
+    ASSERT_OK(WriteFile(devices / name, ""));
+  }
+  RunConfig config;
+  EXPECT_THAT(FindingLine(CheckGpus(config, devices.path())),
+              HasSubstr("none is asked for"));
+  config.mutable_discriminator()->set_device("cuda:1");
+  EXPECT_THAT(FindingLine(CheckGpus(config, devices.path())),
+              AllOf(StartsWith("ok "), HasSubstr("one of 2")));
+  config.mutable_generator()->set_device("cuda:2");
+  EXPECT_THAT(
+      FindingLine(CheckGpus(config, devices.path())),
+      AllOf(StartsWith("FAULT"), HasSubstr("cuda:2"), HasSubstr("nvidia-smi")));
+  config.mutable_generator()->set_device("cuda");
+  EXPECT_THAT(FindingLine(CheckGpus(config, devices / "none")),
+              AllOf(StartsWith("FAULT"), HasSubstr("has 0 GPUs")));
+}
+
+TEST(HostChecksTest, FewDescriptorsAreAWarning) {
+  EXPECT_THAT(FindingLine(CheckDescriptors(1024)),
+              AllOf(StartsWith("warning"), HasSubstr("ulimit -Hn")));
+  EXPECT_THAT(FindingLine(CheckDescriptors(1 << 20)), StartsWith("ok "));
+}
+
+}  // namespace
+}  // namespace gandem

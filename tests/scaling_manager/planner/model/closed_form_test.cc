@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/closed_form.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <string>
+#include <vector>
+
+#include "scaling_manager/planner/simulation/simulated_run.h"
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::HostsOf;
+using ::gandem::testing::kTick;
+using ::gandem::testing::PlacementOf;
+using ::gandem::testing::PlannedConfig;
+using ::gandem::testing::ProfileBuilder;
+
+// A tenth of a second for a batch of images of 4 KiB, and as much for a critic.
+constexpr double kSlowLink = 1 << 21;
+
+struct PipelineCase {
+  std::string name = {};
+  std::vector<std::string> sets = {};
+  double latency = 0;  // ticks
+  double bytes_per_second = 1 << 30;
+  double generator = 1;      // its times are multiplied by it
+  double discriminator = 1;  // the same
+  double seconds = 0;        // ticks of a round, by hand; 0: not worked out
+};
+
+class PipelineTest : public ::testing::TestWithParam<PipelineCase> {
+ protected:
+  static absl::StatusOr<RunShape> Shape() {
+    const PipelineCase& param = GetParam();
+    ProfileBuilder builder;
+    builder.Scale(GENERATOR, param.generator)
+        .Scale(DISCRIMINATOR, param.discriminator)
+        .Fixed(OperationTime::UPDATE, 8192 * kTick)
+        .Fixed(OperationTime::CAPTURE_CRITIC, 1024 * kTick)
+        .Fixed(OperationTime::LOAD_CRITIC, 2048 * kTick);
+    Machines machines = HostsOf(2, 1);
+    machines.mutable_link()->set_bytes_per_second(param.bytes_per_second);
+    machines.mutable_link()->set_latency_seconds(param.latency * kTick);
+    // The parameters of the discriminator, a MiB, travel in SNAPSHOT.
+    builder.profile().mutable_discriminator_state()->set_parameter_bytes(1
+                                                                         << 20);
+    return MakeRunShape(builder.Build(), machines, PlannedConfig(param.sets),
+                        PlacementOf({"G a", "D b"}));
+  }
+};
+
+TEST_P(PipelineTest, TheSimulationAgreesToTheLastBit) {
+  ASSERT_OK_AND_ASSIGN(const RunShape shape, Shape());
+  ASSERT_OK_AND_ASSIGN(const SimulatedRounds rounds, SimulateRun(shape, {}));
+  const double formula =
+      PipelineRoundSeconds(shape.schedule, PipelineTimesOf(shape));
+  EXPECT_DOUBLE_EQ(rounds.round_seconds, formula);
+  if (GetParam().seconds > 0) {
+    EXPECT_DOUBLE_EQ(formula, GetParam().seconds * kTick);
+  }
+}
+
+// A batch of 64: the generator takes 64 (1000 + 2000 + 2000) + 8192 + 2048
+// ticks, the discriminator 64 (3000 + 3000) + 8192 + 1024. Images are 256 KiB,
+// 256 ticks at 2^30 bytes/s, the critic 1024.
+constexpr double kG = 64 * 5000 + 8192 + 2048;
+constexpr double kD = 64 * 6000 + 8192 + 1024;
+
+INSTANTIATE_TEST_SUITE_P(
+    Snapshot, PipelineTest,
+    ::testing::Values(
+        // Images wait for no real pass: 64 * 3000 of it is over.
+        PipelineCase{.name = "Lag0",
+                     .sets = {"schedule.lag=0"},
+                     .seconds = kG + kD - 64 * 3000 + 256 + 1024},
+        PipelineCase{.name = "Lag1", .sets = {"schedule.lag=1"}, .seconds = kD},
+        PipelineCase{.name = "Lag1SlowLink",
+                     .sets = {"schedule.lag=1"},
+                     .bytes_per_second = kSlowLink},
+        PipelineCase{.name = "Lag4SlowLink",
+                     .sets = {"schedule.lag=4"},
+                     .bytes_per_second = kSlowLink},
+        // A critic of 65,536 ticks, and its acknowledgment.
+        PipelineCase{.name = "CriticsFromFar",
+                     .sets = {"schedule.lag=2"},
+                     .latency = 300000,
+                     .bytes_per_second = 1 << 24,
+                     .seconds = 65536 + 2 * 300000},
+        // Images of 4 MiB.
+        PipelineCase{.name = "ImagesFromFar",
+                     .sets = {"schedule.lag=3", "data.image_size=128"},
+                     .latency = 300000,
+                     .bytes_per_second = 1 << 24,
+                     .seconds = 262144 + 2 * 300000},
+        PipelineCase{.name = "CriticsFillTheLink",
+                     .sets = {"schedule.lag=8"},
+                     .bytes_per_second = 1 << 20,
+                     .seconds = 1 << 20},
+        PipelineCase{.name = "GeneratorHeavy",
+                     .sets = {"schedule.lag=1"},
+                     .generator = 4,
+                     .seconds = 4 * 64 * 5000 + 8192 + 2048},
+        PipelineCase{.name = "DiscriminatorHeavy",
+                     .sets = {"schedule.lag=1"},
+                     .discriminator = 4,
+                     .seconds = 4 * 64 * 6000 + 8192 + 1024},
+        PipelineCase{
+            .name = "TwoSteps",
+            .sets = {"schedule.discriminator_steps_per_round=2",
+                     "discriminator.batch_size=32", "schedule.lag=1"}}),
+    [](const auto& info) { return info.param.name; });
+
+INSTANTIATE_TEST_SUITE_P(
+    Answers, PipelineTest,
+    ::testing::Values(
+        PipelineCase{
+            .name = "ImageGradientLag0",
+            .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=0"}},
+        // The generator's round has an answer of 64 * 2000 in it, the
+        // discriminator's too.
+        PipelineCase{
+            .name = "ImageGradientLag1",
+            .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=1"},
+            .seconds = 64 * 8000 + 8192},
+        PipelineCase{
+            .name = "ImageGradientLag3SlowLink",
+            .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=3"},
+            .bytes_per_second = kSlowLink},
+        PipelineCase{
+            .name = "ImageGradientGeneratorHeavy",
+            .sets = {"schedule.feedback=IMAGE_GRADIENT", "schedule.lag=2"},
+            .latency = 5000,
+            .generator = 4,
+            .seconds = 4 * 64 * 3000 + 8192 + 64 * 2000 + 2 * 256 + 2 * 5000},
+        // An mlp has no batch norm: one backward pass, so that the answer
+        // leaves at its end.
+        PipelineCase{.name = "FusedOnePass",
+                     .sets = {"schedule.feedback=FUSED"},
+                     .seconds = 64 * 3000 + 8192 + 64 * 4000 + 2 * 256},
+        PipelineCase{.name = "FusedTwoPasses",
+                     .sets = {"schedule.feedback=FUSED",
+                              "schedule.fused_backward=TWO_PASSES"},
+                     .seconds = 64 * 7000 + 8192},
+        PipelineCase{.name = "FusedSlowLink",
+                     .sets = {"schedule.feedback=FUSED"},
+                     .latency = 9000,
+                     .bytes_per_second = kSlowLink}),
+    [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace gandem

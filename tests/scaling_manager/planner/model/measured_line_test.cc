@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/measured_line.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gandem {
+namespace {
+
+using ::testing::DoubleEq;
+
+TEST(MeasuredLineTest, IsLinearBetweenPointsAndBeyond) {
+  MeasuredLine line;
+  EXPECT_EQ(line.At(8), 0);
+  line.Add(16, 2);
+  EXPECT_THAT(line.At(32), DoubleEq(4));
+  line.Add(64, 5);
+  line.Add(16, 4);
+  EXPECT_THAT(line.At(16), DoubleEq(3));
+  EXPECT_THAT(line.At(40), DoubleEq(4));
+  EXPECT_THAT(line.At(112), DoubleEq(7));
+  // A third of a second whatever the images, by the first segment.
+  EXPECT_THAT(line.At(4), DoubleEq(2.5));
+}
+
+TEST(MeasuredLineTest, NoiseMakesNothingFree) {
+  MeasuredLine steep;
+  steep.Add(16, 1);
+  steep.Add(32, 4);
+  // The segment would be below 0 here.
+  EXPECT_THAT(steep.At(4), DoubleEq(0.25));
+  MeasuredLine falling;
+  falling.Add(16, 2);
+  falling.Add(32, 1);
+  EXPECT_THAT(falling.At(64), DoubleEq(1));
+  EXPECT_THAT(falling.At(8), DoubleEq(2));
+}
+
+TEST(MeasuredLineTest, WhatDoesNotGrowIsAMean) {
+  MeasuredLine line(/*grows=*/false);
+  line.Add(16, 1);
+  line.Add(64, 2);
+  EXPECT_THAT(line.At(1), DoubleEq(1.5));
+  EXPECT_THAT(line.At(1000), DoubleEq(1.5));
+}
+
+TEST(MeasuredLineTest, Ratios) {
+  MeasuredLine alone;
+  MeasuredLine beside;
+  EXPECT_EQ(beside.RatioTo(alone), 1);
+  alone.Add(16, 1);
+  beside.Add(32, 3);
+  EXPECT_THAT(beside.RatioTo(alone), DoubleEq(1.5));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/memory_model.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::HostsOf;
+using ::gandem::testing::PlacementOf;
+using ::gandem::testing::PlannedConfig;
+using ::gandem::testing::ProfileBuilder;
+using ::gandem::testing::StatusIs;
+using ::testing::DoubleEq;
+using ::testing::DoubleNear;
+using ::testing::HasSubstr;
+
+constexpr int64_t kMemoryMiB = 1 << 20;
+constexpr int64_t kImage = 32 * 32 * 4;
+// Of the discriminator of ProfileBuilder.
+constexpr int64_t kCritic = 4 * kMemoryMiB;
+
+absl::StatusOr<RunShape> ShapeOf(const Profile& profile,
+                                 const std::vector<std::string>& sets,
+                                 const std::vector<std::string>& workers = {
+                                     "G a", "D a"}) {
+  return MakeRunShape(profile, HostsOf(1, 4), PlannedConfig(sets),
+                      PlacementOf(workers));
+}
+
+TEST(MemoryModelTest, ALineThroughTheProbes) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
+  ASSERT_OK_AND_ASSIGN(
+      const MemoryLine line,
+      FitMemory(builder.Build(), {.role = GENERATOR, .threads = 1}));
+  EXPECT_THAT(line.bytes_per_image, DoubleEq(2 * kMemoryMiB));
+  EXPECT_THAT(line.fixed_bytes, DoubleEq(300 * kMemoryMiB));
+}
+
+TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
+  Profile profile = builder.Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    if (probe.settings().batch_size() == 16) probe.clear_peak_bytes();
+  }
+  ASSERT_OK_AND_ASSIGN(const MemoryLine line,
+                       FitMemory(profile, {.role = GENERATOR, .threads = 1}));
+  EXPECT_THAT(line.bytes_per_image, DoubleEq(2 * kMemoryMiB));
+  EXPECT_THAT(line.fixed_bytes, DoubleNear(300 * kMemoryMiB, 1));
+}
+
+TEST(MemoryModelTest, NothingMeasuredIsAnError) {
+  EXPECT_THAT(FitMemory(Profile(), {.role = GENERATOR, .threads = 1}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("no peak of memory of the generator")));
+}
+
+TEST(MemoryModelTest, WhatAPlanAdds) {
+  const Profile profile = ProfileBuilder().Build();
+  ASSERT_OK_AND_ASSIGN(const RunShape shape,
+                       ShapeOf(profile, {"schedule.lag=1"}));
+  // A round on its way; the critic in use and one ahead.
+  EXPECT_EQ(PlannedBytes(shape, GENERATOR), 64 * kImage + 2 * kCritic);
+  // Two rounds in the cache; the critic in the slot.
+  EXPECT_EQ(PlannedBytes(shape, DISCRIMINATOR), 2 * 64 * kImage + kCritic);
+  ASSERT_OK_AND_ASSIGN(
+      const RunShape deep,
+      ShapeOf(profile, {"schedule.lag=3", "exchange.cache_rounds=3"}));
+  EXPECT_EQ(PlannedBytes(deep, GENERATOR), 64 * kImage + 4 * kCritic);
+  EXPECT_EQ(PlannedBytes(deep, DISCRIMINATOR), 3 * 64 * kImage + 4 * kCritic);
+  ASSERT_OK_AND_ASSIGN(const RunShape fused,
+                       ShapeOf(profile, {"schedule.feedback=FUSED",
+                                         "exchange.image_encoding=UINT8"}));
+  EXPECT_EQ(PlannedBytes(fused, GENERATOR), 64 * kImage / 4 + 64 * kImage);
+  EXPECT_EQ(PlannedBytes(fused, DISCRIMINATOR),
+            2 * 64 * kImage / 4 + 64 * kImage);
+}
+
+TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
+      .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
+  Profile profile = builder.Build();
+  ASSERT_OK_AND_ASSIGN(const RunShape shape, ShapeOf(profile, {}, {"C a"}));
+  const int64_t planned =
+      PlannedBytes(shape, GENERATOR) + PlannedBytes(shape, DISCRIMINATOR);
+  // Of the 200 MiB the discriminator's network is 4; the rest comes once.
+  ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
+  EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
+  Probe& probe = *profile.add_probes();
+  probe = profile.probes(0);
+  probe.mutable_settings()->set_role(COLOCATED);
+  probe.mutable_settings()->set_batch_size(32);
+  probe.set_resting_bytes(250 * kMemoryMiB);
+  probe.set_peak_bytes((250 + 32 * 3) * kMemoryMiB);
+  ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
+  EXPECT_EQ(both, (250 + 64 * 3) * kMemoryMiB + planned);
+}
+
+TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
+      .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
+  const Profile profile = builder.Build();
+  ASSERT_OK_AND_ASSIGN(
+      const RunShape shape,
+      ShapeOf(
+          profile,
+          {"generator.workers=2", "generator.micro_batch=8",
+           "discriminator.micro_batch=16", "schedule.feedback=IMAGE_GRADIENT",
+           "generator.sync.wire=BFLOAT16"},
+          {"G a", "G a", "D a"}));
+  // The graphs of all micro-batches of the slice; buckets of 2 bytes.
+  ASSERT_OK_AND_ASSIGN(const int64_t generator,
+                       PeakBytes(profile, shape, GENERATOR));
+  EXPECT_EQ(generator,
+            (300 + 32 * 2) * kMemoryMiB + 2 * kMemoryMiB + 2 * 32 * kImage);
+  // That of one; two rounds that wait, one of answers.
+  ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
+                       PeakBytes(profile, shape, DISCRIMINATOR));
+  EXPECT_EQ(discriminator, (200 + 16) * kMemoryMiB + 3 * 64 * kImage);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/profile_probes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::ProfileBuilder;
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(ProfileProbesTest, AutoIsTheFastest) {
+  Profile profile = ProfileBuilder().Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    probe.mutable_round()->set_median_seconds(1);
+  }
+  Probe& fast = *profile.add_probes();
+  fast = profile.probes(0);
+  fast.mutable_settings()->set_precision(RoleConfig::BFLOAT16);
+  fast.mutable_settings()->set_layout(CHANNELS_LAST);
+  fast.mutable_round()->set_median_seconds(0.125);
+  Probe& faster = *profile.add_probes();
+  faster = fast;
+  faster.mutable_settings()->set_precision(RoleConfig::FLOAT64);
+  faster.mutable_round()->set_median_seconds(0.0625);
+  ASSERT_OK_AND_ASSIGN(
+      const RoleSettings chosen,
+      Resolve(profile, {.role = profile.probes(0).settings().role(),
+                        .precision = RoleConfig::AUTO,
+                        .layout = MemoryLayout::AUTO,
+                        .threads = 1}));
+  EXPECT_EQ(chosen.precision, RoleConfig::BFLOAT16);
+  EXPECT_EQ(chosen.layout, CHANNELS_LAST);
+}
+
+TEST(ProfileProbesTest, NumbersThatCannotBeAreNamed) {
+  Profile profile = ProfileBuilder().Build();
+  EXPECT_OK(CheckProfile(profile));
+  profile.mutable_probes(1)->mutable_operations(0)->set_median_seconds(-1);
+  profile.mutable_transfers(0)->set_bytes_per_second(0);
+  EXPECT_THAT(
+      CheckProfile(profile),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("probes(1).operations(0).median_seconds -1"),
+                     HasSubstr("transfers(0).bytes_per_second 0"))));
+  // Probes that failed have no numbers.
+  profile = ProfileBuilder().Build();
+  profile.mutable_probes(0)->mutable_round()->set_median_seconds(NAN);
+  EXPECT_FALSE(CheckProfile(profile).ok());
+  profile.mutable_probes(0)->set_outcome(Probe::DIED);
+  EXPECT_OK(CheckProfile(profile));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/model/role_costs.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::kTick;
+using ::gandem::testing::ProfileBuilder;
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::DoubleEq;
+using ::testing::HasSubstr;
+
+TEST(RoleCostsTest, TakesTheFeedbackModeIntoAccount) {
+  const Profile profile = ProfileBuilder().Build();
+  RoleSettings settings = {.role = DISCRIMINATOR, .threads = 1};
+  ASSERT_OK_AND_ASSIGN(const RoleCosts snapshot,
+                       RoleCosts::Create(profile, settings));
+  settings.feedback = ScheduleConfig::FUSED;
+  ASSERT_OK_AND_ASSIGN(const RoleCosts fused,
+                       RoleCosts::Create(profile, settings));
+  EXPECT_THAT(snapshot.Of(OperationTime::GENERATED, 64).alone,
+              DoubleEq(64 * 3000 * kTick));
+  EXPECT_THAT(fused.Of(OperationTime::GENERATED, 64).alone,
+              DoubleEq(64 * 4000 * kTick));
+}
+
+// A profile has the time of a whole step.
+TEST(RoleCostsTest, AMicroBatchIsItsPartOfTheStep) {
+  constexpr double kSecondsAnImage = 3000 * kTick;
+  Profile profile;
+  // Four passes of 16 images; one of 4 and one of 2.
+  for (const auto& [batch, micro_batch] :
+       {std::pair(64, 16), std::pair(6, 4)}) {
+    Probe& probe = *profile.add_probes();
+    ProbeSettings& settings = *probe.mutable_settings();
+    settings.set_role(DISCRIMINATOR);
+    settings.set_threads(1);
+    settings.set_batch_size(batch);
+    settings.set_micro_batch(micro_batch);
+    probe.set_outcome(Probe::MEASURED);
+    for (const auto& [operation, seconds] :
+         {std::pair(OperationTime::REAL, batch * kSecondsAnImage),
+          std::pair(OperationTime::GENERATED, batch * kSecondsAnImage),
+          std::pair(OperationTime::UPDATE, 0.5)}) {
+      OperationTime& time = *probe.add_operations();
+      time.set_operation(operation);
+      time.set_median_seconds(seconds);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const RoleCosts times,
+      RoleCosts::Create(profile, {.role = DISCRIMINATOR, .threads = 1}));
+  for (const int64_t images : {3, 10, 16, 64}) {
+    EXPECT_THAT(times.Of(OperationTime::REAL, images).alone,
+                DoubleEq(static_cast<double>(images) * kSecondsAnImage))
+        << images;
+  }
+  EXPECT_THAT(times.Of(OperationTime::UPDATE, 1).alone, DoubleEq(0.5));
+  for (const Probe& probe : profile.probes()) {
+    const auto images = static_cast<double>(probe.settings().batch_size());
+    EXPECT_THAT(ProbedRoundSeconds(DISCRIMINATOR, probe.settings(), times),
+                DoubleEq(2 * images * kSecondsAnImage + 0.5));
+  }
+}
+
+TEST(RoleCostsTest, ImagesWithoutAGraphTakeAsLongAsWithOne) {
+  Profile profile = ProfileBuilder().Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    auto& operations = *probe.mutable_operations();
+    operations.erase(std::remove_if(operations.begin(), operations.end(),
+                                    [](const OperationTime& time) {
+                                      return time.operation() ==
+                                             OperationTime::MAKE_IMAGES;
+                                    }),
+                     operations.end());
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const RoleCosts times,
+      RoleCosts::Create(profile, {.role = GENERATOR,
+                                  .threads = 1,
+                                  .image_source = ScheduleConfig::FRESH}));
+  EXPECT_EQ(times.Of(OperationTime::MAKE_IMAGES, 16),
+            times.Of(OperationTime::FORWARD, 16));
+}
+
+TEST(RoleCostsTest, CompanyIsMeasured) {
+  const Profile profile = ProfileBuilder().Beside(1.5).Build();
+  ASSERT_OK_AND_ASSIGN(
+      const RoleCosts times,
+      RoleCosts::Create(profile, {.role = GENERATOR, .threads = 1}));
+  const ComputeCost cost = times.Of(OperationTime::FORWARD, 16);
+  EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
+}
+
+// In company only the recipe's kernels are probed.
+TEST(RoleCostsTest, OtherKernelsFindAsMuchCompany) {
+  Profile profile = ProfileBuilder().Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    probe.mutable_round()->set_median_seconds(0.5);
+  }
+  const Probe alone = profile.probes(0);
+  ASSERT_EQ(alone.settings().role(), GENERATOR);
+  Probe& beside = *profile.add_probes();
+  beside = alone;
+  beside.mutable_settings()->set_beside_other_role(true);
+  beside.mutable_round()->set_median_seconds(0.75);
+  Probe& narrow = *profile.add_probes();
+  narrow = alone;
+  narrow.mutable_settings()->set_precision(RoleConfig::BFLOAT16);
+  ASSERT_OK_AND_ASSIGN(
+      const RoleCosts times,
+      RoleCosts::Create(profile, {.role = GENERATOR,
+                                  .precision = RoleConfig::BFLOAT16,
+                                  .threads = 1,
+                                  .feedback = alone.settings().feedback()}));
+  const ComputeCost cost = times.Of(OperationTime::FORWARD, 16);
+  EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
+}
+
+TEST(RoleCostsTest, WhatNoOperationCoversIsTheRest) {
+  ProfileBuilder builder;
+  Profile profile = builder.Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    if (probe.settings().role() != DISCRIMINATOR) continue;
+    // Real, generated and answered images, and 0.25 s.
+    const double images = static_cast<double>(probe.settings().batch_size());
+    const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
+    probe.mutable_round()->set_median_seconds(
+        0.25 + images * (is_fused ? 7000 : 8000) * kTick);
+  }
+  for (const auto feedback :
+       {ScheduleConfig::IMAGE_GRADIENT, ScheduleConfig::FUSED}) {
+    ASSERT_OK_AND_ASSIGN(const RoleCosts times,
+                         RoleCosts::Create(profile, {.role = DISCRIMINATOR,
+                                                     .threads = 1,
+                                                     .feedback = feedback}));
+    EXPECT_NEAR(times.Rest(64).alone, 0.25, 1e-12);
+  }
+}
+
+TEST(RoleCostsTest, WhatWasNotMeasuredIsNamed) {
+  const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
+  EXPECT_THAT(
+      RoleCosts::Create(profile, {.role = GENERATOR, .threads = 4}),
+      StatusIs(absl::StatusCode::kNotFound,
+               AllOf(HasSubstr("no FORWARD of the GENERATOR with FLOAT32, "
+                               "NCHW, 4 threads"),
+                     HasSubstr("FLOAT32, NCHW, 1 thread; FLOAT32, NCHW, 2 "
+                               "threads"),
+                     HasSubstr("gandem profile"))));
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/quality/optimizer_rules.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "common/config/run_config.h"
+#include "common/files/text_proto.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+RunConfig RulesConfig(const std::string& text) {
+  RunConfig config;
+  EXPECT_OK(ParseTextProto("rounds: 10 " + text, "rules", config));
+  return config;
+}
+
+RunConfig WithDiscriminator(const std::string& network,
+                            const std::string& more = "") {
+  return RulesConfig("discriminator { network { " + network +
+                     " } batch_size: 64 } " + more);
+}
+
+RunConfig WithBatch(const std::string& network, int64_t batch) {
+  RunConfig config = WithDiscriminator(network);
+  config.mutable_generator()->set_batch_size(batch);
+  config.mutable_discriminator()->set_batch_size(batch);
+  return config;
+}
+
+TEST(OptimizerRulesTest, TheFirstRowThatFits) {
+  const auto name = [](const RunConfig& config) {
+    return std::string(OptimizerRowOf(config).name);
+  };
+  EXPECT_EQ(name(WithDiscriminator("dcgan {}")),
+            "batch norm or no normalization");
+  EXPECT_EQ(name(WithDiscriminator("dcgan {}", "loss: LEAST_SQUARES")),
+            "least squares");
+  EXPECT_EQ(name(WithDiscriminator("sndcgan {}", "loss: HINGE")),
+            "spectral norm");
+  EXPECT_EQ(name(WithDiscriminator("sndcgan { spectral_norm: false }")),
+            "batch norm or no normalization");
+  EXPECT_EQ(name(WithBatch("sagan {}", 256)),
+            "spectral norm, batches of 256 and more");
+  EXPECT_EQ(name(WithBatch("biggan {}", 2048)),
+            "spectral norm, batches of 1024 and more");
+  EXPECT_EQ(name(WithDiscriminator(
+                "wgan_gp {}",
+                "loss: WASSERSTEIN penalties { gradient_penalty: 10 }")),
+            "Wasserstein with gradient penalty");
+  EXPECT_EQ(
+      name(WithDiscriminator("sngan { norm: NONE }", "penalties { r1: 10 }")),
+      "R1 or R2");
+  EXPECT_EQ(name(WithDiscriminator("mlp {}", "loss: WASSERSTEIN")),
+            "Wasserstein without a penalty");
+}
+
+// TTUR's two rates, and the lag's.
+TEST(OptimizerRulesTest, ARoleWithoutAFamilyGetsTheTables) {
+  RunConfig config = WithBatch("sagan {}", 256);
+  config.mutable_schedule()->set_lag(2);
+  const std::vector<std::string> reasons = ChooseOptimizers(config);
+  EXPECT_EQ(config.generator().optimizer().adam().learning_rate(), 1e-4);
+  EXPECT_EQ(config.discriminator().optimizer().adam().learning_rate(), 4e-4);
+  EXPECT_EQ(config.discriminator().optimizer().adam().beta2(), 0.9);
+  EXPECT_EQ(config.discriminator().optimizer().batch_scaling(), BATCH_NONE);
+  EXPECT_EQ(EffectiveConfig(config).generator().optimizer().optimism(), 1);
+  EXPECT_THAT(reasons, Contains(HasSubstr("SAGAN, Zhang et al. 2019")));
+  EXPECT_THAT(reasons, Contains(HasSubstr("make up for lag 2")));
+  // What was chosen is chosen again.
+  const std::string text = config.DebugString();
+  ChooseOptimizers(config);
+  EXPECT_EQ(config.DebugString(), text);
+}
+
+TEST(OptimizerRulesTest, WhatARecipeHasStaysButForTheLag) {
+  RunConfig config = RulesConfig(R"(
+    schedule { lag: 1 }
+    generator {
+      network { mlp {} }
+      optimizer { adam { learning_rate: 3e-4 beta1: 0.5 } }
+    }
+    discriminator {
+      network { mlp {} }
+      optimizer { adabelief { learning_rate: 1e-3 } }
+    })");
+  const std::vector<std::string> reasons = ChooseOptimizers(config);
+  EXPECT_EQ(config.generator().optimizer().adam().learning_rate(), 3e-4);
+  EXPECT_EQ(config.generator().optimizer().adam().beta1(), 0);
+  EXPECT_EQ(config.discriminator().optimizer().adabelief().learning_rate(),
+            1e-3);
+  EXPECT_EQ(config.discriminator().optimizer().adabelief().beta1(), 0.5);
+  EXPECT_EQ(config.discriminator().optimizer().optimism_rule(),
+            OptimizerConfig::LAG_MATCHED);
+  EXPECT_THAT(reasons,
+              Contains(HasSubstr("generator: beta1 0 in place of 0.5")));
+  EXPECT_THAT(reasons,
+              Contains(HasSubstr("discriminator: the family and the rate are "
+                                 "those of the recipe")));
+  EXPECT_OK(ValidateRunConfig(config));
+}
+
+TEST(OptimizerRulesTest, WithoutALagOnlyTheBatchMatters) {
+  RunConfig config = RulesConfig(R"(
+    schedule { lag: 0 }
+    generator { batch_size: 64 optimizer { adam { beta1: 0.5 } } }
+    discriminator { batch_size: 64 optimizer { sgd {} } })");
+  RememberBatches(config);
+  EXPECT_THAT(ChooseOptimizers(config), Not(Contains(HasSubstr("optimism"))));
+  EXPECT_EQ(config.generator().optimizer().adam().beta1(), 0.5);
+  EXPECT_EQ(config.generator().optimizer().optimism_rule(),
+            OptimizerConfig::FIXED);
+  EXPECT_EQ(config.generator().optimizer().batch_scaling(), BATCH_NONE);
+
+  config.mutable_generator()->set_batch_size(256);
+  config.mutable_discriminator()->set_batch_size(256);
+  const std::vector<std::string> reasons = ChooseOptimizers(config);
+  EXPECT_EQ(config.generator().optimizer().batch_scaling(), BATCH_SQRT);
+  EXPECT_EQ(config.discriminator().optimizer().batch_scaling(), BATCH_LINEAR);
+  EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
+  EXPECT_THAT(reasons,
+              Contains(HasSubstr("from 64 to 256 by its square root")));
+  // The recipe's batch is known for good.
+  RememberBatches(config);
+  EXPECT_EQ(config.generator().optimizer().base_batch_size(), 64);
+}
+
+}  // namespace
+}  // namespace gandem

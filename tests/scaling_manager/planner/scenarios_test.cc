@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machines and networks for which a person knows what is right, and what the
+// planner makes of them: the search with the cost model and the quality model
+// of this release, of profiles made by hand. docs/planning.md, "Seven
+// decisions", is this file as a table.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "scaling_manager/planner/predict.h"
+#include "scaling_manager/planner/quality/optimizer_rules.h"
+#include "scaling_manager/planner/quality/quality.h"
+#include "scaling_manager/planner/search/search.h"
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::HostsOf;
+using ::gandem::testing::kTick;
+using ::gandem::testing::PlannedConfig;
+using ::gandem::testing::ProfileBuilder;
+using ::testing::StartsWith;
+
+// Ticks of 2^-20 s: a generator of 5 ms an image and a discriminator of 6, in
+// FUSED of 3 and 7. An update takes 8 ms, beside the other role all takes a
+// tenth longer, and a critic has 4 MiB.
+ProfileBuilder Networks() {
+  ProfileBuilder builder;
+  builder.Fixed(OperationTime::UPDATE, 8000 * kTick).Beside(1.1);
+  builder.Transfer(TransferProfile::EXCHANGE_SOCKET, 2e-4, 1e9, 5e-10);
+  builder.Transfer(TransferProfile::COLLECTIVE_MEMORY, 1e-4, 1e9);
+  builder.Transfer(TransferProfile::COLLECTIVE_TCP, 3e-4, 5e8);
+  return builder;
+}
+
+Machines Linked(int hosts, double bytes_per_second, double latency) {
+  Machines machines = HostsOf(hosts, 1);
+  machines.mutable_link()->set_bytes_per_second(bytes_per_second);
+  machines.mutable_link()->set_latency_seconds(latency);
+  return machines;
+}
+
+// Rates that were found at batches of 64, without momentum.
+RunConfig Recipe(std::vector<std::string> sets = {}) {
+  for (const char* const role : {"generator", "discriminator"}) {
+    sets.push_back(absl::StrCat(role, ".optimizer.adam.learning_rate=2e-4"));
+    sets.push_back(absl::StrCat(role, ".optimizer.adam.beta1=0"));
+  }
+  return PlannedConfig(sets);
+}
+
+// What a failure shows, and --gtest_output=xml.
+std::string TextOf(const Plan& plan) {
+  std::string text;
+  for (const Candidate& candidate : plan.candidates()) {
+    absl::StrAppend(&text, candidate.name(), ": ",
+                    candidate.prediction().images_per_second(), " images/s, ",
+                    candidate.prediction().time_to_quality(), ", ",
+                    candidate.prediction().bottleneck(), "\n");
+  }
+  for (const std::string& reason : plan.reasons()) {
+    absl::StrAppend(&text, reason, "\n");
+  }
+  return text;
+}
+
+Plan MustPlan(const ProfileBuilder& networks, const Machines& machines,
+              const RunConfig& recipe = Recipe(),
+              const QualityEvidence& evidence = {}) {
+  const Profile profile = networks.Build();
+  const auto plan = FindPlan(
+      {.recipe = recipe,
+       .profile = profile,
+       .machines = machines,
+       .space = SpaceOf(recipe, profile, machines, Plan::TIME_TO_QUALITY, {})},
+      {.predict = Predict,
+       .images_needed =
+           [&evidence](const RunConfig& config) {
+             return PredictImagesNeeded(config, evidence);
+           },
+       .choose_optimizers = ChooseOptimizers});
+  EXPECT_OK(plan);
+  if (plan.ok()) ::testing::Test::RecordProperty("plan", TextOf(*plan));
+  return plan.ok() ? *plan : Plan();
+}
+
+bool IsTogether(const Plan& plan) {
+  return plan.candidates(0).placement().workers(0).role() == COLOCATED;
+}
+
+const RunConfig& ChosenConfig(const Plan& plan) {
+  return plan.candidates(0).config();
+}
+
+// Workers of the role on the host.
+int WorkersOn(const Plan& plan, const std::string& host, Role role) {
+  return static_cast<int>(std::ranges::count_if(
+      plan.candidates(0).placement().workers(),
+      [&](const PlacedWorker& worker) {
+        return worker.host() == host && worker.role() == role;
+      }));
+}
+
+// Two threads of one process share all the work; two processes of one thread
+// each disturb each other, and one of them waits.
+TEST(ScenariosTest, FastEqualDevicesStayTogether) {
+  ProfileBuilder networks = Networks();
+  networks.Threads({1, 2});
+  const Plan plan = MustPlan(networks, HostsOf(1, 2));
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_TRUE(IsTogether(plan));
+  EXPECT_EQ(ChosenConfig(plan).discriminator().threads(), 2);
+  EXPECT_THAT(plan.reasons(0), StartsWith("do not decouple here: "));
+}
+
+// A critic of 4 MiB takes a second on the way, and images with their answers
+// an eighth of it.
+TEST(ScenariosTest, ANarrowLinkCarriesNoCritic) {
+  const Plan plan = MustPlan(Networks(), Linked(2, 1 << 22, 1e-3));
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_FALSE(IsTogether(plan));
+  EXPECT_EQ(ChosenConfig(plan).schedule().feedback(), ScheduleConfig::FUSED);
+  EXPECT_LT(plan.candidates(0).prediction().link_bytes(), 4 << 20);
+}
+
+// There and back is 0.4 s, as long as a round of the discriminator: what waits
+// for both at lag 1 waits for neither at lag 2.
+TEST(ScenariosTest, AFarLinkIsHiddenByADeeperLag) {
+  const Plan plan = MustPlan(Networks(), Linked(2, 1 << 30, 0.2));
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_FALSE(IsTogether(plan));
+  EXPECT_EQ(ChosenConfig(plan).schedule().lag(), 2);
+  EXPECT_EQ(ChosenConfig(plan).schedule().feedback(), ScheduleConfig::SNAPSHOT);
+}
+
+TEST(ScenariosTest, AHeavyGeneratorGetsMoreWorkers) {
+  ProfileBuilder networks = Networks();
+  networks.Scale(GENERATOR, 4);
+  const Plan plan = MustPlan(networks, HostsOf(1, 8));
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_GT(ChosenConfig(plan).generator().workers(),
+            ChosenConfig(plan).discriminator().workers());
+  // Judging is moved to the role that has time for it.
+  EXPECT_NE(ChosenConfig(plan).schedule().feedback(), ScheduleConfig::SNAPSHOT);
+}
+
+TEST(ScenariosTest, AHeavyDiscriminatorGetsMoreWorkers) {
+  ProfileBuilder networks = Networks();
+  networks.Scale(DISCRIMINATOR, 4);
+  const Plan plan = MustPlan(networks, HostsOf(1, 8));
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_GT(ChosenConfig(plan).discriminator().workers(),
+            2 * ChosenConfig(plan).generator().workers());
+}
+
+// FRESH images leave SNAPSHOT and IMAGE_GRADIENT. The discriminator has no time
+// to judge again, but its copies of 1 GiB do not fit beside the generator.
+TEST(ScenariosTest, MemoryForbidsACriticBesideTheGenerator) {
+  ProfileBuilder networks = Networks();
+  networks.Scale(DISCRIMINATOR, 2);
+  networks.Transfer(TransferProfile::EXCHANGE_SOCKET, 2e-4, 1e10, 5e-11);
+  networks.profile().mutable_discriminator_state()->set_parameter_bytes(1
+                                                                        << 30);
+  const auto plan_of = [&networks](int64_t gib) {
+    Machines machines = Linked(2, 1e11, 1e-5);
+    for (Host& host : *machines.mutable_hosts()) {
+      host.set_memory_bytes(gib << 30);
+    }
+    return MustPlan(networks, machines,
+                    Recipe({"schedule.image_source=FRESH"}));
+  };
+  const Plan roomy = plan_of(8);
+  {
+    SCOPED_TRACE(TextOf(roomy));
+    EXPECT_EQ(ChosenConfig(roomy).schedule().feedback(),
+              ScheduleConfig::SNAPSHOT);
+  }
+  const Plan narrow = plan_of(1);
+  SCOPED_TRACE(TextOf(narrow));
+  EXPECT_FALSE(IsTogether(narrow));
+  EXPECT_EQ(ChosenConfig(narrow).schedule().feedback(),
+            ScheduleConfig::IMAGE_GRADIENT);
+  for (const Candidate& candidate : narrow.candidates()) {
+    EXPECT_LE(candidate.prediction().generator_bytes(), 1 << 30)
+        << candidate.name();
+  }
+}
+
+// A fleet goes at the pace of its slowest rank: seven fast devices do more
+// without the slow one.
+TEST(ScenariosTest, OneSlowDeviceAmongEightIsLeftOut) {
+  ProfileBuilder networks = Networks();
+  networks.Scale(DISCRIMINATOR, 6);
+  Machines machines = Linked(8, 1 << 30, 1e-4);
+  machines.mutable_hosts(2)->set_speed(0.3);
+  const Plan plan = MustPlan(networks, machines);
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_EQ(WorkersOn(plan, "c", GENERATOR), 0);
+  EXPECT_EQ(WorkersOn(plan, "c", DISCRIMINATOR), 0);
+  EXPECT_EQ(plan.candidates(0).placement().workers_size(), 7);
+}
+
+// Unless one role has that much time: a generator that waits most of a round
+// may as well be slow.
+TEST(ScenariosTest, OneSlowDeviceAmongEightTakesTheGeneratorThatWaits) {
+  ProfileBuilder networks = Networks();
+  networks.Scale(DISCRIMINATOR, 24);
+  Machines machines = Linked(8, 1 << 30, 1e-4);
+  machines.mutable_hosts(2)->set_speed(0.3);
+  const Plan plan = MustPlan(networks, machines);
+  SCOPED_TRACE(TextOf(plan));
+  EXPECT_EQ(WorkersOn(plan, "c", GENERATOR), 1);
+  EXPECT_EQ(ChosenConfig(plan).discriminator().workers(), 7);
+}
+
+// An update costs as much as the images of a batch, so that larger batches are
+// faster; beyond the noise scale they need more images in proportion.
+TEST(ScenariosTest, ABatchBeyondTheNoiseScaleIsNotTaken) {
+  ProfileBuilder networks = Networks();
+  networks.Fixed(OperationTime::UPDATE, 400'000 * kTick);
+  const auto batch_at = [&networks](double scale) {
+    const NoiseScale noise = {
+        .images = scale, .low = 0.8 * scale, .high = 1.25 * scale};
+    const Plan plan =
+        MustPlan(networks, HostsOf(1, 2), Recipe(),
+                 {.generator_noise = noise, .discriminator_noise = noise});
+    EXPECT_GT(plan.candidates_size(), 0);
+    return ChosenConfig(plan).discriminator().batch_size();
+  };
+  EXPECT_LE(batch_at(40), 64);
+  EXPECT_GT(batch_at(4000), 64);
+}
+
+}  // namespace
+}  // namespace gandem

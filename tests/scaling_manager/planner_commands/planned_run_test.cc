@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner_commands/planned_run.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <optional>
+#include <string>
+
+#include "scaling_manager/planner_commands/plan_file.h"
+#include "tests/scaling_manager/planner/search/fake_models.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::FakeMachines;
+using ::gandem::testing::FakeModels;
+using ::gandem::testing::FakeProfile;
+using ::gandem::testing::FakeRecipe;
+using ::gandem::testing::FakeRequest;
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+// Six discriminator workers and more: it fills whatever it is given.
+Plan PlanFor(int cores, int hosts = 1) {
+  const auto plan = FindPlan(FakeRequest(FakeMachines(cores, hosts)),
+                             FakeModels({.discriminator = 20e-3}));
+  EXPECT_OK(plan);
+  return plan.ok() ? *plan : Plan();
+}
+
+TEST(PlannedRunTest, APlanForMoreCoresThanThereAreSaysWhatThereIs) {
+  const Plan plan = PlanFor(8);
+  EXPECT_OK(CheckMachineHas(plan, 8, /*external=*/false));
+  EXPECT_THAT(
+      CheckMachineHas(plan, 2, /*external=*/false),
+      StatusIs(absl::StatusCode::kFailedPrecondition,
+               AllOf(HasSubstr("is for 8 cores"), HasSubstr("may use 2"),
+                     HasSubstr("--devices 2"))));
+  // Workers that are started by hand are where their users want them.
+  EXPECT_OK(CheckMachineHas(plan, 2, /*external=*/true));
+}
+
+TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
+  const Plan plan = PlanFor(1, /*hosts=*/3);
+  EXPECT_THAT(CheckMachineHas(plan, 64, /*external=*/false),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("3 hosts"), HasSubstr("--external"),
+                             HasSubstr("--devices 64"))));
+  EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
+}
+
+TEST(PlannedRunTest, ACandidateThatThereIsNot) {
+  const TempDir folder;
+  const Plan plan = PlanFor(4);
+  ASSERT_OK(WritePlan(plan, folder / "p"));
+  ASSERT_OK_AND_ASSIGN(
+      const std::optional<Plan> second,
+      PlanToFollow({.plan = folder / "p", .candidate = 2}, folder / "run"));
+  ASSERT_TRUE(second.has_value());
+  EXPECT_EQ(second->candidates(0).name(), plan.candidates(1).name());
+  EXPECT_EQ(second->reasons_size(), 0);
+  for (const int candidate : {0, plan.candidates_size() + 1}) {
+    EXPECT_THAT(
+        PlanToFollow({.plan = folder / "p", .candidate = candidate},
+                     folder / "run")
+            .status(),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("--candidate " + std::to_string(candidate))));
+  }
+}
+
+TEST(PlannedRunTest, ABetterPlanIsKnownByItsGain) {
+  Profile profile = FakeProfile({1});
+  profile.mutable_fingerprint()->set_cores(4);
+  profile.mutable_fingerprint()->set_memory_bytes(int64_t{64} << 30);
+  // Nothing is better than the best, and one worker of each role is not it.
+  const PlanModels models = FakeModels({.discriminator = 3e-3});
+  const auto better =
+      FindBetterPlan(FakeRecipe(), /*colocated=*/false, profile, models);
+  ASSERT_TRUE(better.has_value());
+  EXPECT_GT(better->gain, 2);
+  RunConfig best = FakeRecipe();
+  best.mutable_discriminator()->set_workers(3);
+  best.mutable_schedule()->set_feedback(ScheduleConfig::FUSED);
+  const auto same = FindBetterPlan(best, /*colocated=*/false, profile, models);
+  ASSERT_TRUE(same.has_value());
+  EXPECT_NEAR(same->gain, 1, 0.02);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner_commands/simulate_plan_command.h"
+
+#include <gmock/gmock.h>
+#include <google/protobuf/text_format.h>
+#include <gtest/gtest.h>
+
+#include <array>
+#include <sstream>
+#include <string>
+
+#include "common/files/file.h"
+#include "common/files/png.h"
+#include "scaling_manager/planner_commands/efficiency_chart.h"
+#include "tests/scaling_manager/planner/profiles.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::HostsOf;
+using ::gandem::testing::PlacementOf;
+using ::gandem::testing::PlannedConfig;
+using ::gandem::testing::ProfileBuilder;
+using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+std::string TextOf(const google::protobuf::Message& message) {
+  std::string text;
+  EXPECT_TRUE(google::protobuf::TextFormat::PrintToString(message, &text));
+  return text;
+}
+
+class SimulatePlanTest : public ::testing::Test {
+ protected:
+  SimulatePlanTest() {
+    Candidate& candidate = *plan_.add_candidates();
+    candidate.set_name("a pair");
+    *candidate.mutable_config() = PlannedConfig();
+    *candidate.mutable_placement() = PlacementOf({"G a", "D a"});
+    *plan_.mutable_machines() = HostsOf(1, 2);
+    plan_.mutable_machines()->mutable_link()->set_bytes_per_second(1e9);
+    options_.plan = dir_ / "plan.textproto";
+    options_.devices = "2..8";
+    EXPECT_OK(WriteFile(options_.plan, TextOf(plan_)));
+    EXPECT_OK(WriteFile(dir_ / "profile.textproto",
+                        TextOf(ProfileBuilder().Build())));
+  }
+
+  const gandem::testing::TempDir dir_;
+  Plan plan_;
+  SimulatePlanOptions options_;
+  std::ostringstream out_;
+};
+
+TEST_F(SimulatePlanTest, PrintsTablesAndCurves) {
+  ASSERT_OK(SimulatePlan(options_, out_));
+  EXPECT_THAT(
+      out_.str(),
+      AllOf(StartsWith("a pair; a round varies by 0.0 %\n"),
+            HasSubstr("weak scaling"), HasSubstr("strong scaling"),
+            HasSubstr("       2 |##################################"
+                      "################ 100.0 %\n"),
+            HasSubstr("discriminator computing"), Not(HasSubstr("useful"))));
+}
+
+TEST_F(SimulatePlanTest, FailuresAddColumns) {
+  options_.mtbf_hours = 1000;
+  ASSERT_OK(SimulatePlan(options_, out_));
+  EXPECT_THAT(out_.str(), HasSubstr("useful  checkpoint every"));
+}
+
+TEST_F(SimulatePlanTest, PrintsCsv) {
+  options_.csv = true;
+  ASSERT_OK(SimulatePlan(options_, out_));
+  EXPECT_THAT(out_.str(), AllOf(StartsWith("scaling,devices,generators,"),
+                                HasSubstr("\nweak,2,1,1,64,"),
+                                HasSubstr("\nstrong,8,4,4,64,")));
+}
+
+TEST_F(SimulatePlanTest, DrawsAChart) {
+  options_.chart = dir_ / "a.png";
+  ASSERT_OK(SimulatePlan(options_, out_));
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, ReadFile(options_.chart));
+  ASSERT_OK_AND_ASSIGN(const PixelImage image, DecodePng(bytes));
+  EXPECT_EQ(image.width, 640);
+  EXPECT_EQ(image.height, 400);
+}
+
+TEST_F(SimulatePlanTest, WhatIsWrongIsNamed) {
+  options_.devices = "many";
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--devices 'many'")));
+  options_.devices = "2";
+  options_.restart_seconds = -1;
+  options_.mtbf_hours = -2;
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("--restart_seconds -1"),
+                             HasSubstr("--mtbf_hours -2"))));
+  options_.restart_seconds = options_.mtbf_hours = 0;
+  options_.profile = dir_ / "other.textproto";
+  EXPECT_THAT(
+      SimulatePlan(options_, out_),
+      StatusIs(absl::StatusCode::kNotFound, HasSubstr("other.textproto")));
+  options_.profile.clear();
+  ASSERT_OK(WriteFile(dir_ / "profile.textproto", "probes { oops: 1 }"));
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("profile.textproto:1:")));
+  options_.plan = dir_ / "folder/plan.textproto";
+  EXPECT_FALSE(SimulatePlan(options_, out_).ok());
+}
+
+TEST_F(SimulatePlanTest, AProfileThatIsNotBesideThePlanIsAskedFor) {
+  options_.plan = dir_ / "alone.textproto";
+  ASSERT_OK(WriteFile(options_.plan, TextOf(plan_)));
+  ASSERT_OK(RemoveAll(dir_ / "profile.textproto"));
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("--profile")));
+}
+
+// --- The chart ---
+
+std::array<uint8_t, 3> PixelAt(const PixelImage& image, int64_t x, int64_t y) {
+  const size_t at = 3 * (y * image.width + x);
+  return {image.pixels[at], image.pixels[at + 1], image.pixels[at + 2]};
+}
+
+TEST(EfficiencyChartTest, PointsAreWhereTheyBelong) {
+  const std::vector<ScalingRow> weak = {{.devices = 1, .efficiency = 1},
+                                        {.devices = 16, .efficiency = 0.5}};
+  const PixelImage chart = EfficiencyChart(weak, {});
+  constexpr std::array<uint8_t, 3> kBlue = {31, 119, 180};
+  // Between 56 and 616 with 20 on each side; 360 is 0, 20 is 110 %.
+  EXPECT_EQ(PixelAt(chart, 76, 360 - 309), kBlue);
+  EXPECT_EQ(PixelAt(chart, 596, 360 - 155), kBlue);
+  EXPECT_EQ(PixelAt(chart, 336, 360 - 232), kBlue);
+  EXPECT_NE(PixelAt(chart, 336, 300), kBlue);
+}
+
+TEST(EfficiencyChartTest, RowsWithoutNumbersAreLeftOut) {
+  const std::vector<ScalingRow> rows = {{.devices = 4, .why_not = "no"}};
+  EXPECT_EQ(EfficiencyChart({}, {}).pixels.size(), 3u * 640 * 400);
+  EXPECT_EQ(EfficiencyChart(rows, {}).width, 640);
+}
+
+}  // namespace
+}  // namespace gandem

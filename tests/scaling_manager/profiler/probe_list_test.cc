@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/profiler/probe_list.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::Contains;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+RunConfig Recipe(const std::string& name, std::vector<std::string> sets = {}) {
+  const char* const root = std::getenv("GANDEM_SOURCE_DIR");
+  EXPECT_NE(root, nullptr);
+  auto config =
+      LoadRunConfig(absl::StrCat(root, "/recipes/", name, ".textproto"), sets);
+  EXPECT_OK(config);
+  return EffectiveConfig(*config);
+}
+
+std::vector<std::string> Texts(const std::vector<ProbeQuestion>& list) {
+  std::vector<std::string> texts;
+  for (const ProbeQuestion& question : list) {
+    for (const ProbeSettings& settings : question.together) {
+      texts.push_back(ToString(settings));
+    }
+  }
+  return texts;
+}
+
+ProbeSettings FirstOf(const RunConfig& recipe) {
+  return ProbeList(recipe, 2).front().together.front();
+}
+
+TEST(ProbeListTest, BeginsWithBothRolesAsInTheRecipe) {
+  const auto list = ProbeList(Recipe("dcgan_64"), 2);
+  ASSERT_GE(list.size(), 20u);
+  EXPECT_EQ(ToString(list[0].together.front()),
+            "generator, batch 64, 1 thread, FLOAT32, CHANNELS_LAST, SNAPSHOT");
+  EXPECT_EQ(
+      ToString(list[1].together.front()),
+      "discriminator, batch 64, 1 thread, FLOAT32, CHANNELS_LAST, SNAPSHOT");
+  for (size_t i = 0; i < list.size(); ++i) {
+    EXPECT_EQ(list[i].is_needed, i < 2) << i;
+  }
+}
+
+TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
+  const auto texts = Texts(ProbeList(Recipe("dcgan_64"), 2));
+  const std::string d = "discriminator, batch ";
+  const std::string kernels = ", FLOAT32, CHANNELS_LAST, ";
+  for (const std::string& wanted :
+       {d + "32, 1 thread" + kernels + "SNAPSHOT",
+        d + "128, 1 thread" + kernels + "SNAPSHOT",
+        d + "16, 1 thread" + kernels + "SNAPSHOT",
+        d + "64, 2 threads" + kernels + "SNAPSHOT",
+        d + "64, 1 thread" + kernels + "IMAGE_GRADIENT",
+        d + "64, 1 thread" + kernels + "FUSED",
+        d + "64, 2 threads" + kernels + "FUSED",
+        d + "64, 2 threads, BFLOAT16, CHANNELS_LAST, SNAPSHOT",
+        d + "64, 1 thread" + kernels + "SNAPSHOT, beside the other role",
+        d + "64, 1 thread, FLOAT32, NCHW, SNAPSHOT",
+        d + "64, 1 thread, BFLOAT16, CHANNELS_LAST, SNAPSHOT",
+        "generator, batch 64, 1 thread" + kernels + "SNAPSHOT, FRESH",
+        "colocated, batch 64, 2 threads" + kernels + "SNAPSHOT",
+        "colocated, batch 64, 1 thread" + kernels + "SNAPSHOT"}) {
+    EXPECT_THAT(texts, Contains(wanted));
+  }
+  EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()).size(),
+            texts.size())
+      << "each is asked once";
+}
+
+// Every question is one that a worker can be asked.
+TEST(ProbeListTest, AllConfigsAreValid) {
+  for (const char* const name :
+       {"mlp_smoke", "dcgan_64", "wgan_gp_64", "biggan_128", "cifar10_sngan",
+        "fashion_mnist_cgan", "fashion_mnist_fleet", "pix2pix_fashion_mnist"}) {
+    const RunConfig recipe = Recipe(name);
+    for (const ProbeQuestion& question : ProbeList(recipe, 4)) {
+      for (const ProbeSettings& settings : question.together) {
+        const RunConfig config = ProbeConfig(recipe, settings, recipe.data());
+        EXPECT_OK(ValidateRunConfig(config)) << name << ToString(settings);
+        EXPECT_OK(ParseRunConfig(EffectiveConfigText(config), name, {}))
+            << name << ToString(settings);
+      }
+    }
+  }
+}
+
+TEST(ProbeListTest, OneCoreHasNoContention) {
+  EXPECT_THAT(Texts(ProbeList(Recipe("mlp_smoke"), 1)),
+              Not(Contains(HasSubstr("beside"))));
+}
+
+TEST(ProbeListTest, WhatALossCannotHaveIsLeftOut) {
+  const auto texts =
+      Texts(ProbeList(Recipe("mlp_smoke", {"loss=RELATIVISTIC_PAIRED",
+                                           "schedule.feedback=IMAGE_GRADIENT"}),
+                      2));
+  EXPECT_THAT(texts, Not(Contains(HasSubstr("SNAPSHOT"))));
+  EXPECT_THAT(texts, Contains(HasSubstr("FUSED")));
+}
+
+TEST(ProbeListTest, AWorkerOfAFleetHasItsShareOfTheBatch) {
+  const RunConfig recipe =
+      Recipe("mlp_smoke", {"discriminator.workers=2", "generator.workers=2"});
+  EXPECT_EQ(FirstOf(recipe).batch_size(), 8);
+}
+
+TEST(ProbeListTest, AConfigAsksWhatTheSettingsSay) {
+  const RunConfig recipe =
+      Recipe("mlp_smoke", {"schedule.lag=3", "discriminator.precision=AUTO",
+                           "generator.optimizer.optimism=1"});
+  ProbeSettings settings = FirstOf(recipe);
+  settings.set_batch_size(10);
+  settings.set_threads(2);
+  settings.set_precision(RoleConfig::BFLOAT16);
+  settings.set_feedback(ScheduleConfig::FUSED);
+  const RunConfig config = ProbeConfig(recipe, settings, recipe.data());
+  EXPECT_EQ(config.schedule().lag(), 1);
+  EXPECT_EQ(config.schedule().feedback(), ScheduleConfig::FUSED);
+  for (const RoleConfig& role : {config.generator(), config.discriminator()}) {
+    EXPECT_EQ(role.batch_size(), 10);
+    EXPECT_EQ(role.threads(), 2);
+    EXPECT_EQ(role.workers(), 1);
+    EXPECT_EQ(role.precision(), RoleConfig::BFLOAT16);
+    EXPECT_LT(role.optimizer().adam().learning_rate(), 1e-6);
+  }
+  EXPECT_EQ(config.generator().optimizer().optimism(), 1) << "it costs time";
+  EXPECT_EQ(config.samples().every_rounds(), 0);
+}
+
+Probe ProbeOf(const ProbeSettings& settings, Probe::Outcome outcome) {
+  Probe probe;
+  *probe.mutable_settings() = settings;
+  probe.set_outcome(outcome);
+  return probe;
+}
+
+TEST(ProbeListTest, ALargerBatchThanOneThatDidNotFitIsHopeless) {
+  ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
+  settings.set_batch_size(32);
+  Profile profile;
+  *profile.add_probes() = ProbeOf(settings, Probe::OUT_OF_MEMORY);
+  EXPECT_NE(FindProbe(profile, settings), nullptr);
+  settings.set_batch_size(64);
+  settings.set_threads(2);
+  EXPECT_EQ(FindProbe(profile, settings), nullptr);
+  EXPECT_THAT(WhyHopeless(profile, settings),
+              AllOf(HasSubstr("batch 32"), HasSubstr("OUT_OF_MEMORY")));
+  settings.set_batch_size(16);
+  EXPECT_THAT(WhyHopeless(profile, settings), IsEmpty());
+  settings.set_batch_size(64);
+  settings.set_role(DISCRIMINATOR);
+  EXPECT_THAT(WhyHopeless(profile, settings), IsEmpty());
+}
+
+TEST(ProbeListTest, TheNearestBatchTellsHowLongAnotherTakes) {
+  ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
+  Profile profile;
+  EXPECT_EQ(NearestMeasured(profile, settings), nullptr);
+  for (const int batch : {8, 32}) {
+    settings.set_batch_size(batch);
+    *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
+  }
+  settings.set_batch_size(64);
+  ASSERT_NE(NearestMeasured(profile, settings), nullptr);
+  EXPECT_EQ(NearestMeasured(profile, settings)->settings().batch_size(), 32);
+  settings.set_batch_size(4);
+  EXPECT_EQ(NearestMeasured(profile, settings)->settings().batch_size(), 8);
+  settings.set_role(DISCRIMINATOR);
+  EXPECT_EQ(NearestMeasured(profile, settings), nullptr);
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/views/role_overlap.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace gandem {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+TEST(RoleOverlapTest, IsThePartInWhichBothWork) {
+  // Of 10 s the generator works 6 and the discriminator 8: both in 4 of 6.
+  EXPECT_DOUBLE_EQ(
+      RoleOverlap({.round = 10, .feedback = 4}, {.round = 10, .images = 2}),
+      4.0 / 6);
+  EXPECT_DOUBLE_EQ(RoleOverlap({.round = 10}, {.round = 10}), 1);
+  // One after the other.
+  EXPECT_DOUBLE_EQ(
+      RoleOverlap({.round = 10, .feedback = 7}, {.round = 10, .images = 3}), 0);
+}
+
+TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataAreWork) {
+  EXPECT_DOUBLE_EQ(
+      RoleOverlap({.round = 10, .sync = 5}, {.round = 10, .data = 5}), 1);
+}
+
+TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
+  const std::string warning = SerialWarning(1, {.round = 10, .feedback = 3},
+                                            {.round = 10, .images = 7});
+  EXPECT_THAT(
+      warning,
+      AllOf(StartsWith("the run has lag 1 but is serial in fact (overlap 0%): "
+                       "the discriminator waits 70% of its time, mostly for "
+                       "images, the generator waits 30%"),
+            HasSubstr("mostly for feedback")));
+  EXPECT_THAT(
+      SerialWarning(2, {.round = 10, .cache = 7}, {.round = 10, .feedback = 3}),
+      HasSubstr("the generator waits 70% of its time, mostly for room "
+                "in the cache, the discriminator"));
+}
+
+TEST(RoleOverlapTest, SynchronousAndUnevenRunsAreNoFault) {
+  const RoundTimes generator = {.round = 10, .feedback = 3};
+  const RoundTimes discriminator = {.round = 10, .images = 7};
+  EXPECT_EQ(SerialWarning(0, generator, discriminator), "");
+  // A generator that has nothing to do.
+  EXPECT_EQ(SerialWarning(1, {.round = 10, .feedback = 9.8},
+                          {.round = 10, .images = 0.2}),
+            "");
+  EXPECT_EQ(SerialWarning(1, {.round = 10, .feedback = 3},
+                          {.round = 10, .images = 6.5}),
+            "");
+}
+
+TEST(RoleOverlapTest, AWatchTellsAfterSomeRounds) {
+  OverlapWatch watch;
+  RoundMetrics generator;
+  generator.set_role(GENERATOR);
+  generator.set_round_seconds(1);
+  generator.set_wait_feedback_seconds(0.5);
+  RoundMetrics discriminator;
+  discriminator.set_role(DISCRIMINATOR);
+  discriminator.set_round_seconds(1);
+  discriminator.set_wait_images_seconds(0.5);
+  for (int i = 0; i < 20; ++i) {
+    EXPECT_EQ(watch.Warning(1), "");
+    watch.Add(generator);
+    watch.Add(discriminator);
+  }
+  EXPECT_THAT(watch.Warning(1), HasSubstr("serial in fact"));
+  EXPECT_EQ(watch.Warning(0), "");
+}
+
+}  // namespace
+}  // namespace gandem

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/profile/operation_times.h"
+
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+namespace {
+
+// UNKNOWN: a span that is no operation, or one whose meaning is the role's.
+OperationTime::Operation PlainOperation(absl::string_view name) {
+  constexpr struct {
+    absl::string_view name;
+    OperationTime::Operation operation;
+  } kNames[] = {{"make images", OperationTime::MAKE_IMAGES},
+                {"forward", OperationTime::FORWARD},
+                {"forward real", OperationTime::REAL},
+                {"forward generated", OperationTime::GENERATED},
+                {"update", OperationTime::UPDATE},
+                {"average", OperationTime::UPDATE},
+                {"copy critic", OperationTime::CAPTURE_CRITIC},
+                {"load critic", OperationTime::LOAD_CRITIC}};
+  for (const auto& entry : kNames) {
+    if (entry.name == name) return entry.operation;
+  }
+  return OperationTime::UNKNOWN;
+}
+
+// Of "judge", which every mode of feedback has at another place.
+OperationTime::Operation JudgeOperation(ScheduleConfig::FeedbackMode feedback) {
+  switch (feedback) {
+    case ScheduleConfig::SNAPSHOT:
+      return OperationTime::JUDGE;
+    case ScheduleConfig::IMAGE_GRADIENT:
+      return OperationTime::ANSWER;
+    case ScheduleConfig::FUSED:
+      return OperationTime::GENERATED;
+  }
+  return OperationTime::JUDGE;
+}
+
+bool IsDiscriminatorPass(OperationTime::Operation operation) {
+  return operation == OperationTime::REAL ||
+         operation == OperationTime::GENERATED;
+}
+
+}  // namespace
+
+OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
+                            ScheduleConfig::FeedbackMode feedback) {
+  OperationSeconds sums;
+  // Of the pass whose backward pass has not come yet.
+  OperationTime::Operation pass = OperationTime::UNKNOWN;
+  for (const TraceEvent& event : events) {
+    if (event.kind != TraceEvent::Kind::kSpan) continue;
+    const absl::string_view name = event.name;
+    OperationTime::Operation operation = PlainOperation(name);
+    if (name == "judge") operation = JudgeOperation(feedback);
+    if (name == "backward") {
+      // Each pass has one; with both roles in turn the next may be a
+      // generator's.
+      operation = IsDiscriminatorPass(pass) ? pass : OperationTime::BACKWARD;
+      pass = OperationTime::UNKNOWN;
+    } else if (operation != OperationTime::UNKNOWN && name != "judge") {
+      pass = operation;
+    }
+    if (operation == OperationTime::UNKNOWN) continue;
+    sums[operation] +=
+        static_cast<double>(event.end_ns - event.begin_ns) * 1e-9;
+  }
+  return sums;
+}
+
+}  // namespace gandem

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which operations of proto/profile.proto the spans of a round are: the roles
+// record them for timelines anyway (common/trace/trace.h), so that nothing of
+// what is measured was added for it.
+//
+// Owner: values. Thread safety: pure functions.
+#pragma once
+
+#include <map>
+#include <span>
+
+#include "common/trace/trace_buffer.h"
+#include "proto/profile.pb.h"
+
+namespace gandem {
+
+using OperationSeconds = std::map<OperationTime::Operation, double>;
+
+// The sums over `events`, which one role's compute thread, or that of both
+// roles in turn, recorded in the order in which they ended. A backward pass of
+// a discriminator belongs to the forward pass before it, and in FUSED feedback
+// so does what judges in between; `feedback` says how else judging counts.
+OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
+                            ScheduleConfig::FeedbackMode feedback);
+
+}  // namespace gandem

@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "worker/profile/probe_run.h"
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "common/check.h"
+#include "common/config/loss_needs.h"
+#include "common/monotonic_time.h"
+#include "common/process/machine.h"
+#include "common/round_times.h"
+#include "common/status.h"
+#include "training/compute/choose_compute.h"
+#include "training/roles/run_roles.h"
+#include "training/state/catch_torch.h"
+#include "training/state/module_state.h"
+#include "worker/profile/codec_times.h"
+#include "worker/profile/stand_in_exchange.h"
+
+namespace gandem {
+namespace {
+
+// Rounds that warm up end after so many, or after this time.
+constexpr size_t kMostWarmUps = 3;
+constexpr double kWarmUpSeconds = 0.3;
+constexpr double kSettledWithin = 0.05;
+
+int64_t RoundsOfBlock(const PenaltyConfig& penalties) {
+  return HasGradientPenalty(penalties) ? penalties.gradient_every_steps() : 1;
+}
+
+// Means over blocks of `size`; of fewer rounds over all that there are.
+template <typename Get, typename Rounds>
+std::vector<double> BlockMeans(const Rounds& rounds, size_t size, Get get) {
+  size = std::min(size, rounds.size());
+  std::vector<double> means;
+  for (size_t begin = 0; begin + size <= rounds.size(); begin += size) {
+    double sum = 0;
+    for (size_t i = begin; i < begin + size; ++i) sum += get(rounds[i]);
+    means.push_back(sum / static_cast<double>(size));
+  }
+  return means;
+}
+
+OperationTime TimeOf(OperationTime::Operation operation,
+                     const MedianInterval& interval) {
+  OperationTime time;
+  time.set_operation(operation);
+  time.set_median_seconds(interval.median);
+  time.set_low_seconds(interval.low);
+  time.set_high_seconds(interval.high);
+  time.set_repetitions(static_cast<int32_t>(interval.values));
+  return time;
+}
+
+// A version of the discriminator, as generators that judge get it.
+absl::StatusOr<SharedBytes> MakeCritic(const RunPlan& plan) {
+  if (plan.schedule().AnswersImages()) return SharedBytes();
+  NetworkPlan network = plan.discriminator.network;
+  network.device = plan.generator.network.device;
+  GANDEM_ASSIGN_OR_RETURN(const Compute compute,
+                          ComputeFrom(network, Resolve(network, {})));
+  GANDEM_ASSIGN_OR_RETURN(const auto critic,
+                          NewDiscriminator(network, compute));
+  return PackModule(*critic);
+}
+
+}  // namespace
+
+ProbeRun::ProbeRun(Role role, const RunConfig& config)
+    : role_(role),
+      config_(config),
+      plan_(WithDevices(MakeRunPlan(config), /*position=*/0)),
+      block_(RoundsOfBlock(config.penalties())),
+      gate_(/*first_round=*/0, plan_.rounds) {}
+
+absl::StatusOr<std::unique_ptr<ProbeRun>> ProbeRun::Create(
+    Role role, const RoleFactories& factories, const RunConfig& config) {
+  std::unique_ptr<ProbeRun> run(new ProbeRun(role, config));
+  GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return run->Build(factories); }));
+  return run;
+}
+
+absl::Status ProbeRun::Build(const RoleFactories& factories) {
+  GANDEM_RETURN_IF_ERROR(MakeExchanges());
+  GANDEM_RETURN_IF_ERROR(BuildRoles(factories));
+  resting_bytes_ = ResidentMemory().now_bytes;
+  return absl::OkStatus();
+}
+
+absl::Status ProbeRun::MakeExchanges() {
+  const ExchangeOptions options = ExchangeAt(plan_, {});
+  if (role_ == COLOCATED) {
+    GANDEM_ASSIGN_OR_RETURN(
+        ends_, ExchangeEnds::Create(role_, options, /*listen=*/""));
+    return ends_->Connect({});
+  }
+  if (role_ == GENERATOR) {
+    GANDEM_ASSIGN_OR_RETURN(SharedBytes critic, MakeCritic(plan_));
+    GANDEM_ASSIGN_OR_RETURN(
+        generator_exchange_,
+        StandInForDiscriminators(options, std::move(critic)));
+    return absl::OkStatus();
+  }
+  GANDEM_ASSIGN_OR_RETURN(discriminator_exchange_,
+                          StandInForGenerators(options));
+  return absl::OkStatus();
+}
+
+absl::Status ProbeRun::BuildRoles(const RoleFactories& factories) {
+  RoleSetup setup;
+  setup.services.gate = &gate_;
+  setup.services.report = [this](const RoundMetrics& metrics) {
+    EndRound(metrics);
+  };
+  if (Plays(GENERATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        roles_.emplace_back(),
+        factories.generator(
+            plan_, setup,
+            ends_ ? ends_->generator() : generator_exchange_.get()));
+  }
+  if (Plays(DISCRIMINATOR)) {
+    GANDEM_ASSIGN_OR_RETURN(
+        roles_.emplace_back(),
+        factories.discriminator(
+            plan_, setup,
+            ends_ ? ends_->discriminator() : discriminator_exchange_.get()));
+  }
+  return absl::OkStatus();
+}
+
+void ProbeRun::EndRound(const RoundMetrics& metrics) {
+  // Of two roles in turn a round is what lies between two of the later one's.
+  if (role_ == COLOCATED && metrics.role() != DISCRIMINATOR) return;
+  // Not round_seconds: before the first round there was a call to answer.
+  const absl::Time now = MonotonicNow();
+  const RoundTimes times = TimesOf(metrics);
+  rounds_.push_back(
+      {.seconds = std::max(0.0, absl::ToDoubleSeconds(now - round_began_) -
+                                    (times.round - times.compute())),
+       .operations = SumOfSpans(trace_.Take(), config_.schedule().feedback())});
+  done_ = is_enough_();
+  round_began_ = MonotonicNow();  // what this took is no round's
+}
+
+absl::Status ProbeRun::RunUntil(std::function<bool()> is_enough) {
+  rounds_.clear();
+  trace_.Take();
+  is_enough_ = std::move(is_enough);
+  done_ = false;
+  round_began_ = MonotonicNow();
+  std::vector<TrainingRole*> roles;
+  for (const auto& role : roles_) roles.push_back(role.get());
+  const absl::Status ended =
+      RunRoles(roles, {.poll = plan_.control.poll, .interrupted = [this] {
+                         return done_ ? absl::CancelledError("enough rounds")
+                                      : absl::OkStatus();
+                       }});
+  if (done_) return absl::OkStatus();
+  if (!ended.ok()) return ended;
+  return absl::InternalError("the rounds of a probe have ended");
+}
+
+absl::StatusOr<double> ProbeRun::WarmUp() {
+  const absl::Time begin = MonotonicNow();
+  GANDEM_RETURN_IF_ERROR(RunUntil([&] {
+    return rounds_.size() >= kMostWarmUps ||
+           absl::ToDoubleSeconds(MonotonicNow() - begin) >= kWarmUpSeconds;
+  }));
+  return rounds_.back().seconds;
+}
+
+absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
+                                        bool until_settled) {
+  const absl::Time end = MonotonicNow() + limit;
+  GANDEM_RETURN_IF_ERROR(RunUntil([&] {
+    return MonotonicNow() >= end ||
+           (until_settled && RoundInterval().IsWithin(kSettledWithin));
+  }));
+  return Result();
+}
+
+MedianInterval ProbeRun::RoundInterval() const {
+  return MedianIntervalOf(BlockMeans(
+      rounds_, block_, [](const Round& round) { return round.seconds; }));
+}
+
+StateSize ProbeRun::StateOf(Role role) const {
+  GANDEM_CHECK(Plays(role));
+  const auto& played = role == GENERATOR ? roles_.front() : roles_.back();
+  const TrainedBytes bytes = played->Size();
+  StateSize size;
+  size.set_parameter_bytes(bytes.parameters);
+  size.set_buffer_bytes(bytes.buffers);
+  size.set_optimizer_bytes(bytes.optimizer);
+  return size;
+}
+
+Probe ProbeRun::Result() const {
+  const MedianInterval interval = RoundInterval();
+  Probe probe;
+  probe.set_outcome(Probe::MEASURED);
+  probe.set_is_settled(interval.IsWithin(kSettledWithin));
+  probe.set_resting_bytes(resting_bytes_);
+  // The kernel's counters are rounded: a peak may lie below what once rested.
+  probe.set_peak_bytes(
+      std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
+  *probe.mutable_round() = TimeOf(OperationTime::ROUND, interval);
+  OperationSeconds seen;
+  for (const Round& round : rounds_) {
+    seen.insert(round.operations.begin(), round.operations.end());
+  }
+  for (const auto& [operation, seconds] : seen) {
+    // A round without it, as between two with penalties, took no time for it.
+    const auto of = [operation = operation](const Round& round) {
+      const auto found = round.operations.find(operation);
+      return found == round.operations.end() ? 0.0 : found->second;
+    };
+    *probe.add_operations() =
+        TimeOf(operation, MedianIntervalOf(BlockMeans(rounds_, block_, of)));
+  }
+  // After the peak was read, because it needs memory, too.
+  for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {
+    *probe.add_operations() = TimeOf(operation, MedianIntervalOf(seconds));
+  }
+  return probe;
+}
+
+}  // namespace gandem

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The rounds of a probe (proto/profile.proto): the real role, its loop and its
+// schedule, against an exchange whose other side needs no time
+// (stand_in_exchange.h). A colocated worker has both roles, and no stand-in.
+//
+// Owner: a worker in profile mode; a process has one at most, so that one
+// probe's peak of memory is not another's.
+// Thread safety: the compute thread. No TraceListener or TraceWriter beside it.
+// Errors: those of the role's factory and of its rounds; RESOURCE_EXHAUSTED
+// where memory ends.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/time/time.h"
+#include "common/trace/trace_listener.h"
+#include "proto/config.pb.h"
+#include "proto/profile.pb.h"
+#include "training/plan/run_plan.h"
+#include "training/roles/role_parts.h"
+#include "training/roles/round_gate.h"
+#include "worker/exchange_ends.h"
+#include "worker/profile/median_interval.h"
+#include "worker/profile/operation_times.h"
+
+namespace gandem {
+
+class ProbeRun {
+ public:
+  // `config` is valid, has a worker of each role and no AUTO.
+  static absl::StatusOr<std::unique_ptr<ProbeRun>> Create(
+      Role role, const RoleFactories& factories, const RunConfig& config);
+
+  // Rounds that do not count: at least one. Returns what the last one took, in
+  // seconds.
+  absl::StatusOr<double> WarmUp();
+
+  // Rounds until the median is known (Probe.is_settled) or `limit` is over, at
+  // least one; with `until_settled` false always as long as that.
+  absl::StatusOr<Probe> Measure(absl::Duration limit, bool until_settled);
+
+  bool Plays(Role role) const { return role_ == role || role_ == COLOCATED; }
+  // Bytes of what a role that it plays trains.
+  StateSize StateOf(Role role) const;
+
+ private:
+  // What a round took, without waits.
+  struct Round {
+    double seconds = 0;
+    OperationSeconds operations = {};
+  };
+
+  ProbeRun(Role role, const RunConfig& config);
+
+  absl::Status Build(const RoleFactories& factories);
+  absl::Status MakeExchanges();
+  absl::Status BuildRoles(const RoleFactories& factories);
+  // Until `is_enough`, which is asked after each round.
+  absl::Status RunUntil(std::function<bool()> is_enough);
+  void EndRound(const RoundMetrics& metrics);
+  // Of the median of a repetition's seconds.
+  MedianInterval RoundInterval() const;
+  Probe Result() const;
+
+  const Role role_;
+  const RunConfig config_;
+  const RunPlan plan_;
+  // Rounds of one repetition: not all have the penalties.
+  const int64_t block_;
+  RoundGate gate_;
+  TraceListener trace_;
+  // Those of the role; a colocated worker's are in ends_.
+  std::unique_ptr<GeneratorExchange> generator_exchange_;
+  std::unique_ptr<DiscriminatorExchange> discriminator_exchange_;
+  std::unique_ptr<ExchangeEnds> ends_;
+  // The generator first; end before the above.
+  std::vector<std::unique_ptr<TrainingRole>> roles_;
+  int64_t resting_bytes_ = 0;
+
+  absl::Time round_began_;
+  std::vector<Round> rounds_;  // since the last RunUntil began
+  std::function<bool()> is_enough_;
+  bool done_ = false;
+};
+
+}  // namespace gandem

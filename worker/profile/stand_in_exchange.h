@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An exchange whose other side needs no time: each end of it stands in for the
+// workers of the other role, so that a role's own speed can be measured.
+// Images, image gradients and critics are there at once, and what is handed
+// over disappears. Values are random but finite, of the format that the run
+// has.
+//
+// Owner: who measures; outlives the role. Thread safety: one compute thread.
+// Errors: those of the run's options; DEADLINE_EXCEEDED for a feedback request
+// that is not due, and Close()'s reason from then on.
+#pragma once
+
+#include <memory>
+
+#include "absl/status/statusor.h"
+#include "common/shared_bytes.h"
+#include "exchange/exchange.h"
+#include "exchange/exchange_options.h"
+
+namespace gandem {
+
+// What a generator sees. `critic` are the bytes of any version of the
+// discriminator; needed where generators judge by themselves.
+absl::StatusOr<std::unique_ptr<GeneratorExchange>> StandInForDiscriminators(
+    const ExchangeOptions& options, SharedBytes critic);
+
+// What a discriminator sees: images of all rounds, of the only generator, which
+// asks for feedback on those that the schedule lets it have judged.
+absl::StatusOr<std::unique_ptr<DiscriminatorExchange>> StandInForGenerators(
+    const ExchangeOptions& options);
+
+}  // namespace gandem
