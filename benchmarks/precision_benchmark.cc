@@ -14,6 +14,7 @@
 #include "absl/status/status.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
+#include "common/matrix_tiles.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/measure_step.h"
@@ -121,6 +122,7 @@ absl::StatusOr<bool> Run(const Flags& flags) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
+  gandem::HideTilesWithoutSize();
   CLI::App app("cost of a step in every precision and layout");
   gandem::Flags flags;
   app.add_option("recipe", flags.recipe, "recipes/NAME.textproto")->required();

@@ -21,6 +21,7 @@
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
+#include "common/matrix_tiles.h"
 #include "common/monotonic_time.h"
 #include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
@@ -334,6 +335,7 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
 
 int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   OpenStandardStreams();
+  HideTilesWithoutSize();
   // Before gRPC and OpenMP start threads.
   BlockSignals({SIGTERM, SIGINT});
   signal(SIGPIPE, SIG_IGN);

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "common/matrix_tiles.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
 #include "common/process/signals.h"
@@ -18,6 +19,7 @@ namespace gandem {
 
 int EvaluationMain(int argc, char** argv) {
   OpenStandardStreams();
+  HideTilesWithoutSize();
   IgnoreFileSizeSignal();
   const absl::Status armed = ArmFailpointFromEnvironment("evaluation");
   if (!armed.ok()) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/matrix_tiles.h"
 #include "tests/testing/test_credentials.h"
 
 namespace {
@@ -44,6 +45,7 @@ std::string FilterFor(std::string_view path) {
 int main(int argc, char** argv) {
   ::testing::InitGoogleMock(&argc, argv);
   gandem::testing::UseTestCredentials();
+  gandem::HideTilesWithoutSize();
   for (int i = 1; i < argc; ++i) {
     const std::string_view argument = argv[i];
     if (!argument.starts_with(kFlag)) continue;

@@ -85,7 +85,7 @@ TEST(FrechetDistanceTest, EqualCovariancesLeaveTheMeans) {
 TEST(FrechetDistanceTest, CommutingCovariancesLeaveTheRoots) {
   const at::Tensor basis = RandomRotation(kFrechetDistanceDim, 5);
   const at::Tensor roots_a =
-      torch::linspace(0, 3, kFrechetDistanceDim, at::kDouble);
+      torch::linspace(0.1, 3, kFrechetDistanceDim, at::kDouble);
   const at::Tensor roots_b =
       torch::linspace(4, 0.1, kFrechetDistanceDim, at::kDouble);
   const at::Tensor zero = torch::zeros({kFrechetDistanceDim}, at::kDouble);
