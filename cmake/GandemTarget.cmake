@@ -177,7 +177,7 @@ endfunction()
 function(_gandem_add_test name timeout labels sources)
   add_test(NAME ${name} COMMAND ${ARGN})
   if(NOT timeout)
-    set(timeout 120)
+    set(timeout 300)  # ends what hangs, also on a busy machine
   endif()
   set_tests_properties(${name} PROPERTIES
     TIMEOUT ${timeout} LABELS "${labels}"

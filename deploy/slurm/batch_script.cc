@@ -187,6 +187,7 @@ void AddComponent(const SlurmJob& job, const SlurmFleet& fleet,
 std::string SlurmOptions(const SlurmJob& job) {
   std::string text;
   AddOption("job-name", job.name, text);
+  AddOption("comment", SlurmComment(job.run_dir), text);
   AddOption("output", absl::StrCat(job.run_dir, "/slurm/job-%j.log"), text);
   AddOption("open-mode", "append", text);
   AddOption("requeue", "", text);
@@ -218,6 +219,10 @@ std::string ShellQuoted(absl::string_view text) {
   });
   if (is_plain) return std::string(text);
   return absl::StrCat("'", absl::StrReplaceAll(text, {{"'", R"('\'')"}}), "'");
+}
+
+std::string SlurmComment(absl::string_view run_dir) {
+  return absl::StrCat("gandem:", run_dir);
 }
 
 std::string BatchScript(const SlurmJob& job) {

@@ -17,6 +17,10 @@ namespace gandem {
 // `text` as one word of a shell.
 std::string ShellQuoted(absl::string_view text);
 
+// The comment of the run's jobs, by which one is found again whose number
+// nobody has kept.
+std::string SlurmComment(absl::string_view run_dir);
+
 // Readable, and clean to shellcheck. `job` has passed CheckSlurmJob.
 std::string BatchScript(const SlurmJob& job);
 

@@ -82,4 +82,20 @@ absl::StatusOr<int64_t> ParseSlurmJobId(absl::string_view text) {
   return job;
 }
 
+std::optional<int64_t> FindSlurmJob(absl::string_view queue,
+                                    absl::string_view comment) {
+  std::optional<int64_t> newest;
+  for (const absl::string_view line : absl::StrSplit(queue, '\n')) {
+    const size_t space = line.find(' ');
+    if (space == absl::string_view::npos ||
+        absl::StripAsciiWhitespace(line.substr(space)) != comment) {
+      continue;
+    }
+    const absl::string_view number = line.substr(0, space);
+    const auto job = ParseSlurmJobId(number.substr(0, number.find('+')));
+    if (job.ok()) newest = std::max(newest.value_or(0), *job);
+  }
+  return newest;
+}
+
 }  // namespace gandem

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -29,5 +30,11 @@ absl::StatusOr<SlurmJobState> ParseSlurmJobState(absl::string_view text);
 
 // The job's number in what `sbatch --parsable` prints: "17" or "17;cluster".
 absl::StatusOr<int64_t> ParseSlurmJobId(absl::string_view text);
+
+// The newest job with this comment in what `squeue --format="%i %k"` prints:
+// "17 gandem:/nfs/a", of a heterogeneous job "17+0 gandem:/nfs/a". None: there
+// is no such job.
+std::optional<int64_t> FindSlurmJob(absl::string_view queue,
+                                    absl::string_view comment);
 
 }  // namespace gandem

@@ -112,7 +112,7 @@ absl::StatusOr<absl::Duration> ParseSlurmTime(absl::string_view text) {
 }
 
 absl::Status CheckSlurmJob(const SlurmJob& job) {
-  Faults faults("gandem launch slurm");
+  Faults faults("arguments");
   CheckName("name", job.name, faults);
   CheckName("--run_dir", job.run_dir, faults);
   CheckName("the folder of gandem's programs", job.binary_folder, faults);

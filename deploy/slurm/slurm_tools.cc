@@ -80,4 +80,12 @@ absl::StatusOr<SlurmJobState> SlurmTools::JobState(int64_t job) {
   return ParseSlurmJobState(text);
 }
 
+absl::StatusOr<std::optional<int64_t>> SlurmTools::FindJob(
+    const std::string& comment) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::string text,
+      RunTool(scratch_, {"squeue", "--me", "--noheader", "--format=%i %k"}));
+  return FindSlurmJob(text, comment);
+}
+
 }  // namespace gandem

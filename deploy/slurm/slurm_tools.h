@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -26,6 +27,8 @@ class SlurmTools {
   // Returns the job's number. Deadline: a minute, as for the others.
   absl::StatusOr<int64_t> Submit(const std::string& script);
   absl::StatusOr<SlurmJobState> JobState(int64_t job);
+  // The user's newest job with this comment that is not over, if there is one.
+  absl::StatusOr<std::optional<int64_t>> FindJob(const std::string& comment);
 
  private:
   const std::string scratch_;

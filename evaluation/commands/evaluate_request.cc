@@ -10,7 +10,7 @@
 namespace gandem {
 
 absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
-  Faults faults("evaluate");
+  Faults faults("arguments");
   const absl::StatusOr<MetricSet> metrics = ParseMetrics(request.metrics);
   if (!metrics.ok()) faults.Add(std::string(metrics.status().message()));
   if (!request.resize.empty() &&

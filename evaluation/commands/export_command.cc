@@ -53,7 +53,7 @@ bool IsScript(const ExportRequest& request) {
 }
 
 absl::Status CheckExport(const ExportRequest& request) {
-  Faults faults("export");
+  Faults faults("arguments");
   const std::vector<std::string> namings = Namings();
   if (std::ranges::find(namings, request.names) == namings.end()) {
     faults.Add(absl::StrCat("there are no --names '", request.names,

@@ -232,7 +232,7 @@ absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
 }  // namespace
 
 absl::StatusOr<SampleReport> RunSampleCommand(const SampleRequest& request) {
-  Faults faults("sample");
+  Faults faults("arguments");
   const bool exports = IsExportPath(request.output);
   if (!exports && !request.output.empty() &&
       !absl::EndsWithIgnoreCase(request.output, ".png")) {

@@ -214,7 +214,7 @@ std::string DefaultFeatureCache() {
 
 absl::StatusOr<TrainFeaturesReport> TrainFeatures(
     const TrainFeaturesRequest& request) {
-  Faults faults("train-features");
+  Faults faults("arguments");
   faults.CheckRange("epochs", request.epochs, 1, 1000);
   faults.CheckRange("threads", request.threads, 1, 1024);
   GANDEM_RETURN_IF_ERROR(faults.ToStatus());

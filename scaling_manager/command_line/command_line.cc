@@ -20,6 +20,7 @@
 #include "scaling_manager/command_line/doctor_arguments.h"
 #include "scaling_manager/command_line/launch_arguments.h"
 #include "scaling_manager/command_line/launch_kubernetes_arguments.h"
+#include "scaling_manager/command_line/logs_arguments.h"
 #include "scaling_manager/command_line/planning_arguments.h"
 #include "scaling_manager/command_line/train_arguments.h"
 
@@ -30,6 +31,7 @@ constexpr char kExamples[] =
     "Examples:\n"
     "  gandem train recipes/fashion_mnist_dcgan.textproto --run_dir runs/a\n"
     "  gandem status runs/a\n"
+    "  gandem logs runs/a --follow\n"
     "  gandem report runs/a\n"
     "  gandem sample runs/a -n 64 -o grid.png\n"
     "  gandem evaluate runs/a --metric fid\n"
@@ -97,6 +99,7 @@ struct Parser {
     launch.emplace(app);
     launch_kubernetes.emplace(launch->command());
     AddStatus();
+    logs.emplace(app);
     AddReport();
     AddCompare();
     AddWatch();
@@ -204,6 +207,7 @@ struct Parser {
     if (const auto given = train->Given()) return *given;
     if (const auto given = coordinate->Given()) return *given;
     if (const auto given = launch->Given()) return *given;
+    if (const auto given = logs->Given()) return *given;
     if (const auto given = doctor->Given()) return *given;
     if (const auto given = dataset->Given()) return *given;
     if (const auto given = planning->Given()) return *given;
@@ -230,6 +234,7 @@ struct Parser {
   std::optional<TrainArguments> train;
   std::optional<CoordinateArguments> coordinate;
   std::optional<LaunchArguments> launch;
+  std::optional<LogsArguments> logs;
   std::optional<DoctorArguments> doctor;
   std::optional<DatasetArguments> dataset;
   std::optional<PlanningArguments> planning;

@@ -16,6 +16,7 @@
 #include "scaling_manager/deploy_commands/launch_kubernetes.h"
 #include "scaling_manager/deploy_commands/launch_options.h"
 #include "scaling_manager/doctor/doctor_options.h"
+#include "scaling_manager/logs/logs_command.h"
 #include "scaling_manager/planner_commands/plan_options.h"
 #include "scaling_manager/planner_commands/simulate_plan_command.h"
 #include "scaling_manager/planner_commands/trials_command.h"
@@ -120,7 +121,7 @@ using Command =
                  CertificatesOptions, DatasetOptions, SimulateOptions,
                  SimulatePlanOptions, ProfileOptions, PlanOptions,
                  TrialsOptions, LaunchSlurmOptions, LaunchKubernetesOptions,
-                 DoctorOptions, ExplainOptions>;
+                 DoctorOptions, LogsOptions, ExplainOptions>;
 
 // Help goes to `out`, errors to `err`.
 Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,

@@ -15,6 +15,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/explain.h"
 #include "common/config/run_config.h"
@@ -33,6 +34,7 @@
 #include "scaling_manager/commands/dataset_command.h"
 #include "scaling_manager/commands/load_recipe.h"
 #include "scaling_manager/commands/run_dataset.h"
+#include "scaling_manager/commands/run_lock.h"
 #include "scaling_manager/commands/run_status.h"
 #include "scaling_manager/commands/simulate_command.h"
 #include "scaling_manager/commands/train_command.h"
@@ -40,6 +42,7 @@
 #include "scaling_manager/deploy_commands/launch_command.h"
 #include "scaling_manager/deploy_commands/launch_kubernetes.h"
 #include "scaling_manager/doctor/doctor.h"
+#include "scaling_manager/logs/logs_command.h"
 #include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner_commands/plan_command.h"
 #include "scaling_manager/planner_commands/plan_file.h"
@@ -61,6 +64,16 @@ int End(const absl::Status& status, const char* command = "gandem") {
     std::cerr << command << ": " << PrintableText(status.message()) << "\n";
   }
   return ExitCodeOf(status);
+}
+
+// Waits so long for SIGINT or SIGTERM, which are blocked. True: one has come.
+bool SignalWithin(absl::Duration limit) {
+  sigset_t signals;
+  sigemptyset(&signals);
+  sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGTERM);
+  const timespec time = absl::ToTimespec(limit);
+  return sigtimedwait(&signals, nullptr, &time) >= 0;
 }
 
 int Run(const NoCommand& command) { return command.exit_code; }
@@ -232,6 +245,16 @@ int Run(const DoctorOptions& options) {
            }},
       std::cout);
   return exit_code.ok() ? *exit_code : End(exit_code.status(), "gandem doctor");
+}
+
+int Run(const LogsOptions& options) {
+  // Ctrl-C ends the wait, so that what is held back is still shown.
+  BlockSignals({SIGINT, SIGTERM});
+  const LogsHooks hooks = {
+      .run_is_alive = [&options] { return RunLock::IsTaken(options.run_dir); },
+      .wait = SignalWithin,
+      .now = absl::Now};
+  return End(RunLogs(options, hooks, std::cout), "gandem logs");
 }
 
 int Run(const ExplainOptions& options) {

@@ -94,6 +94,8 @@ class TrainCommand {
   void Turn();
   // Empty: the operating system places them.
   WorkerCores PlaceWorkers();
+  // Workers of this host have more compute threads than it has cores.
+  bool SharesCores() const;
   absl::Status StartWatcher(const std::string& binaries);
   // With --metrics_listen.
   absl::Status StartMonitoring();
@@ -215,6 +217,7 @@ absl::Status TrainCommand::Start() {
                                         .trace_folder = TraceFolder(),
                                         .log_format = options_.log_format,
                                         .cores = PlaceWorkers(),
+                                        .shares_cores = SharesCores(),
                                         .start_by = options_.start_by},
                       coordinator_.get());
     return absl::OkStatus();
@@ -268,6 +271,13 @@ WorkerCores TrainCommand::PlaceWorkers() {
   }
   GANDEM_LOG_INFO("cores: {}", ToString(*cores));
   return *cores;
+}
+
+bool TrainCommand::SharesCores() const {
+  if (options_.elsewhere() || setup_.threads.size() < 2) return false;
+  size_t threads = 0;
+  for (const auto& [worker, count] : setup_.threads) threads += count;
+  return threads > AllowedCores().size();
 }
 
 absl::Status TrainCommand::StartWatcher(const std::string& binaries) {

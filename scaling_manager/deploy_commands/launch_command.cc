@@ -120,9 +120,12 @@ std::string JobIdPath(const std::string& run_dir) {
   return run_dir + "/slurm/job.id";
 }
 
-// The job that an earlier launch of this run has submitted, if it lives.
-std::optional<int64_t> LivingJob(const std::string& run_dir,
-                                 SlurmTools& tools) {
+absl::Status KeepJobId(const std::string& run_dir, int64_t job) {
+  return WriteFileDurably(JobIdPath(run_dir), absl::StrCat(job, "\n"));
+}
+
+// The job whose number an earlier launch of this run has kept, if it lives.
+std::optional<int64_t> KeptJob(const std::string& run_dir, SlurmTools& tools) {
   const auto text = ReadFile(JobIdPath(run_dir), kMaxJobIdBytes);
   if (!text.ok()) return std::nullopt;
   const auto job = ParseSlurmJobId(*text);
@@ -130,6 +133,18 @@ std::optional<int64_t> LivingJob(const std::string& run_dir,
   const auto state = tools.JobState(*job);
   if (!state.ok() || state->is_over()) return std::nullopt;
   return *job;
+}
+
+// The run's job, if one lives. A launch that died after sbatch, or a user who
+// submitted the script, has left no number: then Slurm knows it. What Slurm
+// does not say is an error, because two jobs would be submitted.
+absl::StatusOr<std::optional<int64_t>> LivingJob(const std::string& run_dir,
+                                                 SlurmTools& tools) {
+  std::optional<int64_t> job = KeptJob(run_dir, tools);
+  if (job.has_value()) return job;
+  GANDEM_ASSIGN_OR_RETURN(job, tools.FindJob(SlurmComment(run_dir)));
+  if (job.has_value()) GANDEM_RETURN_IF_ERROR(KeepJobId(run_dir, *job));
+  return job;
 }
 
 absl::StatusOr<int64_t> SubmitRun(const LaunchSlurmOptions& options,
@@ -144,8 +159,7 @@ absl::StatusOr<int64_t> SubmitRun(const LaunchSlurmOptions& options,
                      "; `sinfo --long` lists partitions, nodes and limits"));
   }
   GANDEM_RETURN_IF_ERROR(job);
-  GANDEM_RETURN_IF_ERROR(
-      WriteFileDurably(JobIdPath(options.run_dir), absl::StrCat(*job, "\n")));
+  GANDEM_RETURN_IF_ERROR(KeepJobId(options.run_dir, *job));
   return job;
 }
 
@@ -193,7 +207,8 @@ absl::StatusOr<int> LaunchSlurm(const LaunchSlurmOptions& given,
     return kExitOk;
   }
   SlurmTools tools(options.run_dir + "/slurm");
-  std::optional<int64_t> job = LivingJob(options.run_dir, tools);
+  GANDEM_ASSIGN_OR_RETURN(std::optional<int64_t> job,
+                          LivingJob(options.run_dir, tools));
   const bool is_new = !job.has_value();
   if (!is_new) {
     out << "job " << *job << " is at work on this run already; `scancel "

@@ -2,7 +2,8 @@
 //
 // `gandem launch slurm`: describes a run to Slurm, submits it and follows it.
 // The job works without this process; the same command finds it again by the
-// number in RUN_DIR/slurm/job.id.
+// number in RUN_DIR/slurm/job.id, or by the job's comment where a launch died
+// before it had written the number.
 //
 // Owner: main(). Thread safety: the main thread, with the signals of
 // kLaunchSignals blocked in all threads.

@@ -152,6 +152,7 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
     findings.push_back(CheckMemory(
         subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
     findings.push_back(CheckGpus(config, "/dev"));
+    findings.push_back(CheckNccl(config, GANDEM_HAS_NCCL, LoadNccl()));
     findings.push_back(CheckData(hooks, config));
   }
   if (!options.certificates.empty()) {

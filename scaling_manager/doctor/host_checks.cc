@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/doctor/host_checks.h"
 
+#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,6 +21,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kFewDescriptors = 4096;
+constexpr char kNcclLibrary[] = "libnccl.so.2";
 
 // Of GPUs that a role names, the highest number; -1: none.
 int HighestGpu(const std::string& device) {
@@ -106,6 +108,34 @@ Finding CheckGpus(const RunConfig& config, const std::string& device_folder) {
                             device_folder, " has ", gpus, " GPUs"),
                "load the driver (nvidia-smi lists its GPUs), give the "
                "container or job its GPUs, or set device to cpu");
+}
+
+Finding CheckNccl(const RunConfig& config, bool is_built_in,
+                  const absl::Status& loaded) {
+  const auto asks = [](const RoleConfig& role) {
+    return role.sync().collective() == SyncConfig::NCCL;
+  };
+  if (!asks(config.generator()) && !asks(config.discriminator())) {
+    return Fine("NCCL", "none is asked for");
+  }
+  if (!is_built_in) {
+    return Fault("NCCL",
+                 "the recipe asks for it (sync.collective), but this gandem "
+                 "was built without",
+                 "build it with GANDEM_CUDA=ON where a CUDA toolkit and nccl.h "
+                 "are installed, or set sync.collective to RING");
+  }
+  if (loaded.ok()) return Fine("NCCL", std::string(kNcclLibrary) + " is there");
+  return Warning("NCCL", std::string(loaded.message()),
+                 "`ldd discriminator_worker` says whether the workers find "
+                 "it; else add its folder to LD_LIBRARY_PATH");
+}
+
+absl::Status LoadNccl() {
+  void* const library = dlopen(kNcclLibrary, RTLD_LAZY | RTLD_LOCAL);
+  if (library == nullptr) return absl::NotFoundError(dlerror());
+  dlclose(library);
+  return absl::OkStatus();
 }
 
 Finding CheckDescriptors(int64_t limit) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/status.h"
 #include "proto/config.pb.h"
 #include "proto/plan.pb.h"
 #include "scaling_manager/doctor/finding.h"
@@ -24,6 +25,14 @@ Finding CheckMemory(const Candidate* plan, int64_t free_bytes);
 
 // GPUs that the roles ask for, by the files in `device_folder` ("/dev").
 Finding CheckGpus(const RunConfig& config, const std::string& device_folder);
+
+// Whether the workers can sum over NCCL, where the recipe asks for it.
+// `is_built_in`: this gandem was built with it. `loaded`: see LoadNccl.
+Finding CheckNccl(const RunConfig& config, bool is_built_in,
+                  const absl::Status& loaded);
+// NOT_FOUND  the loader finds no NCCL here, with its words. Workers may still
+//            find one by the path that they were built with.
+absl::Status LoadNccl();
 
 // Connections and files that a process may have.
 Finding CheckDescriptors(int64_t limit);

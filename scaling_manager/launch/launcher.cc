@@ -3,6 +3,7 @@
 
 #include <signal.h>
 
+#include <cstdlib>
 #include <utility>
 #include <vector>
 
@@ -24,6 +25,8 @@ namespace {
 
 constexpr size_t kLauncherTailLines = 15;
 constexpr int kWithBacktraceLines = 150;
+// Of OpenMP, by which LibTorch computes.
+constexpr char kWaitPolicy[] = "OMP_WAIT_POLICY";
 constexpr absl::Duration kTrimInterval = absl::Minutes(1);
 
 // The end of a log for people: LibTorch's exceptions bring 30 frames along,
@@ -81,6 +84,11 @@ absl::StatusOr<std::vector<std::string>> Launcher::CommandOf(WorkerKey key) {
   return arguments;
 }
 
+std::vector<std::string> Launcher::Environment() const {
+  if (!options_.shares_cores || std::getenv(kWaitPolicy) != nullptr) return {};
+  return {absl::StrCat(kWaitPolicy, "=PASSIVE")};
+}
+
 absl::Status Launcher::Start(WorkerKey key) {
   const std::string logs = absl::StrCat(options_.run_dir, "/logs");
   GANDEM_RETURN_IF_ERROR(CreateDirectories(logs));
@@ -91,7 +99,8 @@ absl::Status Launcher::Start(WorkerKey key) {
        .log_path =
            absl::StrCat(logs, "/", RoleName(key.role), "-", key.rank, ".log"),
        .cores =
-           cores == options_.cores.end() ? std::vector<int>() : cores->second});
+           cores == options_.cores.end() ? std::vector<int>() : cores->second,
+       .environment = Environment()});
   GANDEM_RETURN_IF_ERROR(child);
   coordinator_->WorkerStarted(key, child->pid());
   children_.emplace(key, *std::move(child));

@@ -39,7 +39,11 @@ class Launcher {
     std::vector<std::string> credential_flags = {};  // see CredentialFlags
     std::string trace_folder = {};                   // empty: no timelines
     std::string log_format = "text";                 // see LogOptions
-    WorkerCores cores = {};     // workers that are not in it run anywhere
+    WorkerCores cores = {};  // workers that are not in it run anywhere
+    // Workers of this host have more compute threads than there are cores:
+    // those that wait for each other block, and do not spin on a core that
+    // another worker could have. What the environment says of that comes first.
+    bool shares_cores = false;
     std::string start_by = {};  // empty: workers are children, on this host
   };
   // The end of a worker that was not asked to leave, or that failed.
@@ -67,6 +71,7 @@ class Launcher {
  private:
   absl::Status Start(WorkerKey key);
   absl::StatusOr<std::vector<std::string>> CommandOf(WorkerKey key);
+  std::vector<std::string> Environment() const;
   void End(WorkerKey key, ChildProcess& child);
   void KillLingering();
   void TrimLogs();

@@ -60,7 +60,7 @@ absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
 }
 
 absl::StatusOr<StudyOptions> StudyOf(const SimulatePlanOptions& options) {
-  Faults faults("simulate");
+  Faults faults("arguments");
   if (options.jitter >= 0) {
     faults.CheckRange("--jitter", options.jitter, 0.0, 10.0);
   }

@@ -222,7 +222,7 @@ absl::Status TrialsCommand::Run() {
 }  // namespace
 
 absl::StatusOr<Trials> StudyOf(const TrialsOptions& options) {
-  Faults faults("gandem trials");
+  Faults faults("arguments");
   faults.CheckRange("--trials", options.trials, 2, 100);
   faults.CheckRange("--seeds", options.seeds, 2, 100);
   faults.CheckRange("--rounds", options.rounds, int64_t{0},

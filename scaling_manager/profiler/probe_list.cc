@@ -151,6 +151,9 @@ class ListOfProbes {
 };
 
 constexpr Role kBothRoles[] = {GENERATOR, DISCRIMINATOR};
+constexpr ScheduleConfig::FeedbackMode kFeedbackModes[] = {
+    ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
+    ScheduleConfig::FUSED};
 
 void AddBatches(const RunConfig& recipe, int numerator, int denominator,
                 int threads, ListOfProbes& list) {
@@ -174,9 +177,7 @@ void AddContention(const RunConfig& recipe, int cores, ListOfProbes& list) {
 
 void AddFeedbackModes(const RunConfig& recipe, int threads,
                       ListOfProbes& list) {
-  for (const auto mode :
-       {ScheduleConfig::SNAPSHOT, ScheduleConfig::IMAGE_GRADIENT,
-        ScheduleConfig::FUSED}) {
+  for (const auto mode : kFeedbackModes) {
     for (const Role role : kBothRoles) {
       ProbeSettings settings = BaseSettings(recipe, role);
       settings.set_feedback(mode);
@@ -218,6 +219,17 @@ ProbeSettings Colocated(const RunConfig& recipe, int threads) {
   return settings;
 }
 
+// One process in each mode: what a pair costs is not the sum of its parts, nor
+// the same multiple of it in every mode.
+void AddColocatedModes(const RunConfig& recipe, int threads,
+                       ListOfProbes& list) {
+  for (const auto mode : kFeedbackModes) {
+    ProbeSettings settings = Colocated(recipe, threads);
+    settings.set_feedback(mode);
+    list.Add(std::move(settings));
+  }
+}
+
 }  // namespace
 
 std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
@@ -233,6 +245,7 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   // with what two of fewer may.
   AddThreads(recipe, cores, list);
   AddFeedbackModes(recipe, cores, list);
+  AddColocatedModes(recipe, cores, list);
   AddThreads(recipe, std::max(1, cores / 2), list);
   AddBatches(recipe, 2, 1, 1, list);
   {
@@ -249,7 +262,7 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   AddBatches(recipe, 1, 2, cores, list);
   for (const int threads : ThreadCounts(cores)) {
     AddThreads(recipe, threads, list);
-    list.Add(Colocated(recipe, threads));
+    AddColocatedModes(recipe, threads, list);
   }
   for (const int factor : {2, 4, 8, 16}) {
     AddBatches(recipe, factor, 1, cores, list);

@@ -350,5 +350,23 @@ class BadFleetTest(harness.RunTest):
         self.assertEqual(run.final_state(), before)
 
 
+class ArgumentsTest(harness.RunTest):
+    def test_the_commands_name_stands_once(self):
+        nowhere = self.folder / "none"
+        for arguments in (["sample", nowhere, "-o", "a.gif"],
+                          ["export", nowhere, "-o", "a.pt", "--names", "nobody"],
+                          ["evaluate", nowhere, "--metric", "nothing"],
+                          ["train-features", "--epochs", "0"]):
+            done = subprocess.run([harness.BIN / "gandem", *arguments],
+                                  capture_output=True, text=True,
+                                  timeout=harness.DEADLINE)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            name = arguments[0]
+            self.assertTrue(
+                done.stderr.startswith(f"gandem {name}: arguments: "),
+                done.stderr)
+            self.assertEqual(done.stderr.count(f"{name}: "), 1, done.stderr)
+
+
 if __name__ == "__main__":
     harness.main()

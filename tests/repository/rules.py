@@ -63,7 +63,7 @@ ROOMS = {
                         ("planner/simulation",), ("planner/scaling",),
                         ("planner",), ("planner/search",), ("launch", "views"),
                         ("monitoring",), ("profiler",), ("planner_commands",),
-                        ("deploy_commands", "doctor", "report_page"),
+                        ("deploy_commands", "doctor", "logs", "report_page"),
                         ("reports",), ("command_line",), ("commands",)],
 }
 

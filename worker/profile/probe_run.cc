@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/check.h"
-#include "common/config/loss_needs.h"
 #include "common/monotonic_time.h"
 #include "common/process/machine.h"
 #include "common/round_times.h"
@@ -16,6 +15,7 @@
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 #include "worker/profile/codec_times.h"
+#include "worker/profile/repetitions.h"
 #include "worker/profile/stand_in_exchange.h"
 
 namespace gandem {
@@ -25,23 +25,6 @@ namespace {
 constexpr size_t kMostWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.3;
 constexpr double kSettledWithin = 0.05;
-
-int64_t RoundsOfBlock(const PenaltyConfig& penalties) {
-  return HasGradientPenalty(penalties) ? penalties.gradient_every_steps() : 1;
-}
-
-// Means over blocks of `size`; of fewer rounds over all that there are.
-template <typename Get, typename Rounds>
-std::vector<double> BlockMeans(const Rounds& rounds, size_t size, Get get) {
-  size = std::min(size, rounds.size());
-  std::vector<double> means;
-  for (size_t begin = 0; begin + size <= rounds.size(); begin += size) {
-    double sum = 0;
-    for (size_t i = begin; i < begin + size; ++i) sum += get(rounds[i]);
-    means.push_back(sum / static_cast<double>(size));
-  }
-  return means;
-}
 
 OperationTime TimeOf(OperationTime::Operation operation,
                      const MedianInterval& interval) {
@@ -72,7 +55,8 @@ ProbeRun::ProbeRun(Role role, const RunConfig& config)
     : role_(role),
       config_(config),
       plan_(WithDevices(MakeRunPlan(config), /*position=*/0)),
-      block_(RoundsOfBlock(config.penalties())),
+      turn_(RoundsOfTurn(role, config.schedule())),
+      repetition_(RoundsOfRepetition(role, config)),
       gate_(/*first_round=*/0, plan_.rounds) {}
 
 absl::StatusOr<std::unique_ptr<ProbeRun>> ProbeRun::Create(
@@ -141,7 +125,7 @@ void ProbeRun::EndRound(const RoundMetrics& metrics) {
       {.seconds = std::max(0.0, absl::ToDoubleSeconds(now - round_began_) -
                                     (times.round - times.compute())),
        .operations = SumOfSpans(trace_.Take(), config_.schedule().feedback())});
-  done_ = is_enough_();
+  done_ = std::ssize(rounds_) % turn_ == 0 && is_enough_();
   round_began_ = MonotonicNow();  // what this took is no round's
 }
 
@@ -169,7 +153,7 @@ absl::StatusOr<double> ProbeRun::WarmUp() {
     return rounds_.size() >= kMostWarmUps ||
            absl::ToDoubleSeconds(MonotonicNow() - begin) >= kWarmUpSeconds;
   }));
-  return rounds_.back().seconds;
+  return Means(turn_, [](const Round& round) { return round.seconds; }).back();
 }
 
 absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
@@ -182,9 +166,17 @@ absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
   return Result();
 }
 
+std::vector<double> ProbeRun::Means(
+    int64_t rounds, const std::function<double(const Round&)>& get) const {
+  std::vector<double> values;
+  values.reserve(rounds_.size());
+  for (const Round& round : rounds_) values.push_back(get(round));
+  return MeansOfRepetitions(values, rounds);
+}
+
 MedianInterval ProbeRun::RoundInterval() const {
-  return MedianIntervalOf(BlockMeans(
-      rounds_, block_, [](const Round& round) { return round.seconds; }));
+  return MedianIntervalOf(
+      Means(repetition_, [](const Round& round) { return round.seconds; }));
 }
 
 StateSize ProbeRun::StateOf(Role role) const {
@@ -219,7 +211,7 @@ Probe ProbeRun::Result() const {
       return found == round.operations.end() ? 0.0 : found->second;
     };
     *probe.add_operations() =
-        TimeOf(operation, MedianIntervalOf(BlockMeans(rounds_, block_, of)));
+        TimeOf(operation, MedianIntervalOf(Means(repetition_, of)));
   }
   // After the peak was read, because it needs memory, too.
   for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {

@@ -37,11 +37,11 @@ class ProbeRun {
   static absl::StatusOr<std::unique_ptr<ProbeRun>> Create(
       Role role, const RoleFactories& factories, const RunConfig& config);
 
-  // Rounds that do not count: at least one. Returns what the last one took, in
-  // seconds.
+  // Rounds that do not count: at least a turn (repetitions.h). Returns what one
+  // took, in seconds, as the mean of the last turn.
   absl::StatusOr<double> WarmUp();
 
-  // Rounds until the median is known (Probe.is_settled) or `limit` is over, at
+  // Turns until the median is known (Probe.is_settled) or `limit` is over, at
   // least one; with `until_settled` false always as long as that.
   absl::StatusOr<Probe> Measure(absl::Duration limit, bool until_settled);
 
@@ -61,18 +61,21 @@ class ProbeRun {
   absl::Status Build(const RoleFactories& factories);
   absl::Status MakeExchanges();
   absl::Status BuildRoles(const RoleFactories& factories);
-  // Until `is_enough`, which is asked after each round.
+  // Until `is_enough`, which is asked after each turn.
   absl::Status RunUntil(std::function<bool()> is_enough);
   void EndRound(const RoundMetrics& metrics);
-  // Of the median of a repetition's seconds.
+  // Of what `get` takes of a round, over each `rounds` in a row.
+  std::vector<double> Means(
+      int64_t rounds, const std::function<double(const Round&)>& get) const;
+  // Of the median of a repetition's seconds a round.
   MedianInterval RoundInterval() const;
   Probe Result() const;
 
   const Role role_;
   const RunConfig config_;
   const RunPlan plan_;
-  // Rounds of one repetition: not all have the penalties.
-  const int64_t block_;
+  const int64_t turn_;        // rounds
+  const int64_t repetition_;  // rounds: whole turns
   RoundGate gate_;
   TraceListener trace_;
   // Those of the role; a colocated worker's are in ends_.

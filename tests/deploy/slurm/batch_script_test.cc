@@ -44,10 +44,11 @@ std::vector<std::string> SbatchLines(const std::string& script) {
 TEST(BatchScriptTest, AHeterogeneousJobHasAComponentForEachRole) {
   EXPECT_THAT(
       SbatchLines(BatchScript(ScriptedJob())),
-      ElementsAre("--job-name=small", "--output=/nfs/a/slurm/job-%j.log",
-                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
-                  "--no-kill", "--partition=main", "--time=8:00:00",
-                  "--ntasks=1", "--cpus-per-task=2", "hetjob", "--no-kill",
+      ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
+                  "--output=/nfs/a/slurm/job-%j.log", "--open-mode=append",
+                  "--requeue", "--signal=B:USR2@120", "--no-kill",
+                  "--partition=main", "--time=8:00:00", "--ntasks=1",
+                  "--cpus-per-task=2", "hetjob", "--no-kill",
                   "--partition=main", "--time=8:00:00", "--nodes=2",
                   "--ntasks=2", "--cpus-per-task=4"));
 }
@@ -59,11 +60,11 @@ TEST(BatchScriptTest, OneLayoutHoldsAllWorkers) {
   const std::string script = BatchScript(job);
   EXPECT_THAT(
       SbatchLines(script),
-      ElementsAre("--job-name=small", "--output=/nfs/a/slurm/job-%j.log",
-                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
-                  "--no-kill", "--partition=main", "--time=8:00:00",
-                  "--nodes=2", "--ntasks=3", "--cpus-per-task=4",
-                  "--gpus-per-task=1"));
+      ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
+                  "--output=/nfs/a/slurm/job-%j.log", "--open-mode=append",
+                  "--requeue", "--signal=B:USR2@120", "--no-kill",
+                  "--partition=main", "--time=8:00:00", "--nodes=2",
+                  "--ntasks=3", "--cpus-per-task=4", "--gpus-per-task=1"));
   // Slurm refuses it for other jobs.
   EXPECT_THAT(script, Not(HasSubstr("--het-group")));
   EXPECT_THAT(script, HasSubstr("--cpus-per-task=\"$cpus\" --gpus-per-task=1"));

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include <cstdlib>
+#include <optional>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -80,6 +81,21 @@ TEST_F(SlurmToolsTest, AsksForAJobByItsNumber) {
   const auto state = tools_.JobState(17);
   ASSERT_OK(state);
   EXPECT_EQ(state->state, "RUNNING");
+}
+
+TEST_F(SlurmToolsTest, FindsAJobByItsComment) {
+  Install("squeue",
+          "[ \"$*\" = '--me --noheader --format=%i %k' ] && "
+          "printf '16 gandem:/nfs/a\\n17+0 gandem:/nfs/a\\n"
+          "17+1 (null)\\n18 gandem:/nfs/ab\\n'");
+  const auto found = tools_.FindJob("gandem:/nfs/a");
+  ASSERT_OK(found);
+  EXPECT_EQ(*found, std::optional<int64_t>(17));
+  const auto none = tools_.FindJob("gandem:/nfs/b");
+  ASSERT_OK(none);
+  EXPECT_EQ(*none, std::nullopt);
+  Install("squeue", "echo 'squeue: error: Unable to contact' >&2; exit 1");
+  EXPECT_FALSE(tools_.FindJob("gandem:/nfs/a").ok());
 }
 
 }  // namespace

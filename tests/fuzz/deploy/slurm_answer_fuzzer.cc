@@ -19,6 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   }
   const auto job = gandem::ParseSlurmJobId(text);
   if (job.ok()) GANDEM_CHECK(*job > 0);
+  const auto found = gandem::FindSlurmJob(text, "a");
+  if (found.has_value()) GANDEM_CHECK(*found > 0);
   const auto time = gandem::ParseSlurmTime(text);
   if (time.ok()) GANDEM_CHECK(*time > absl::ZeroDuration());
   return 0;

@@ -37,6 +37,7 @@ class LaunchFaultsTest(RunTest):
         """One that takes every job, as number 17."""
         self.job.write_text(state + "\n")
         self.play("sbatch", "echo 17")
+        self.play("squeue", "")
         self.play("scontrol", f"cat {self.job}")
         self.play("scancel", "")
 
@@ -82,6 +83,7 @@ class LaunchFaultsTest(RunTest):
         self.assertIn("--nodes 3 is more than the 2 workers", launch.text())
         self.assertEqual(self.asked("sbatch"), [])
         # Nodes that have less than the workers need.
+        self.play("squeue", "")
         self.play("sbatch", "echo 'sbatch: error: Batch job submission failed: "
                   "Requested node configuration is not available' >&2; exit 1")
         launch = self.slurm("--set", "discriminator.threads=1000")
@@ -114,6 +116,32 @@ class LaunchFaultsTest(RunTest):
         self.assertEqual(again.wait(), 0, again.text())
         self.assertEqual(len(self.asked("sbatch")), 1)
         self.assertEqual(self.asked("scancel"), [])
+
+    def test_a_launch_that_died_before_it_kept_the_number(self):
+        self.play_slurm(RUNNING)
+        comment = f"gandem:{self.folder.resolve()}/run"
+        self.play("squeue", f"echo '17 {comment}'")
+        launch = self.slurm("--no_follow")
+        self.assertEqual(launch.wait(), 0, launch.text())
+        self.assertIn("job 17 is at work on this run already", launch.text())
+        self.assertEqual(self.asked("sbatch"), [])
+        self.assertEqual(
+            (self.folder / "run" / "slurm" / "job.id").read_text(), "17\n")
+        # Where Slurm does not say, nothing is submitted a second time.
+        (self.folder / "run" / "slurm" / "job.id").unlink()
+        self.play("squeue", "echo 'squeue: error: no contact' >&2; exit 1")
+        launch = self.slurm("--no_follow")
+        self.assertEqual(launch.wait(), USAGE, launch.text())
+        self.assertIn("no contact", launch.text())
+        self.assertEqual(self.asked("sbatch"), [])
+
+    def test_a_launch_says_whose_job_it_is(self):
+        self.play_slurm(RUNNING)
+        launch = self.slurm("--no_follow")
+        self.assertEqual(launch.wait(), 0, launch.text())
+        script = (self.folder / "run" / "slurm" / "job.sbatch").read_text()
+        self.assertIn(f"#SBATCH --comment=gandem:{self.folder.resolve()}/run\n",
+                      script)
 
     def test_a_missing_secret_is_told_before_anything_starts(self):
         self.play("kubectl", '[ "$1" = auth ]')

@@ -53,6 +53,22 @@ class SlurmTest(harness.RunTest):
         self.assertEqual(more.wait(), 0, more.text()[-4000:])
         self.assertEqual(more.checkpoint(), "step-000000060")
 
+    def test_a_job_without_its_number_is_found_by_its_comment(self):
+        flags = ["--layout", "het", "--no_follow"]
+        endless = ["rounds=1000000", *SETS[1:]]
+        first = self.launch("job", flags, endless)
+        self.assertEqual(first.wait(), 0, first.text())
+        number = first.job()
+        (first.dir / "slurm" / "job.id").unlink()
+        second = self.launch("job", flags, endless)
+        self.assertEqual(second.wait(), 0, second.text())
+        self.assertIn(f"job {number} is at work on this run already",
+                      second.text())
+        self.assertEqual(second.job(), number)
+        self.cluster.run("scancel", number)
+        harness.wait_for(lambda: not self.cluster.run("squeue", "-h").strip(),
+                         "an empty queue")
+
     def test_what_cannot_run_is_said_and_leaves_nothing(self):
         refused = self.launch("refused", ["--partition", "nowhere"])
         self.assertEqual(refused.wait(), 2, refused.text())

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Networks leave a run for PyTorch, and come into another one."""
 
+import json
 import pathlib
 import shutil
 import subprocess
@@ -14,6 +15,17 @@ def gandem(*arguments):
         [str(part) for part in [harness.BIN / "gandem", *arguments]],
         stdin=subprocess.DEVNULL, capture_output=True, text=True,
         timeout=harness.DEADLINE)
+
+
+def tensors_of(path):
+    """Name -> bytes, of a safetensors file."""
+    content = pathlib.Path(path).read_bytes()
+    begin = 8 + int.from_bytes(content[:8], "little")
+    header = json.loads(content[8:begin])
+    header.pop("__metadata__", None)
+    return {name: content[begin + tensor["data_offsets"][0]:
+                          begin + tensor["data_offsets"][1]]
+            for name, tensor in header.items()}
 
 
 class ExportTest(harness.RunTest):
@@ -77,6 +89,29 @@ class ExportTest(harness.RunTest):
         sets = ["generator.workers=2",
                 "generator.sync.divergence_check_interval=1"]
         self.train("fleet", sets=sets, flags=self.flags())
+
+    def test_frozen_layers_stay_what_they_were(self):
+        begun = tensors_of(self.state)
+        # 15 rounds, and 15 after a resume.
+        for rounds in (15, 30):
+            run = self.train("frozen", flags=self.flags() if rounds == 15
+                             else [], sets=[f"rounds={rounds}",
+                                            'generator.freeze=["main.0.*"]'])
+        for flags in ([], ["--raw"]):
+            out = self.folder / f"ended{len(flags)}.safetensors"
+            done = gandem("export", run.dir, "-o", out, *flags)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            ended = tensors_of(out)
+            self.assertEqual(ended.keys(), begun.keys())
+            changed = {name for name in begun if ended[name] != begun[name]}
+            self.assertEqual(changed, {name for name in begun
+                                       if not name.startswith("main.0.")})
+        self.assertIn("main.0.weight", begun)
+
+    def test_a_frozen_name_that_is_not_there(self):
+        run = self.train("refused", code=2,
+                         sets=['generator.freeze=["mian.0.*"]'])
+        self.assertIn("mian.0.*", run.text())
 
     def test_another_architecture_is_refused(self):
         run = self.train("refused", code=2, flags=self.flags(),

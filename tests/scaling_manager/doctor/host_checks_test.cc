@@ -87,6 +87,24 @@ TEST(HostChecksTest, GpusThatAreNotThere) {
               AllOf(StartsWith("FAULT"), HasSubstr("has 0 GPUs")));
 }
 
+TEST(HostChecksTest, NcclThatIsNotThere) {
+  RunConfig config;
+  const absl::Status missing =
+      absl::NotFoundError("libnccl.so.2: no such file");
+  EXPECT_THAT(FindingLine(CheckNccl(config, false, missing)),
+              AllOf(StartsWith("ok "), HasSubstr("none is asked for")));
+  config.mutable_discriminator()->mutable_sync()->set_collective(
+      SyncConfig::NCCL);
+  EXPECT_THAT(FindingLine(CheckNccl(config, false, missing)),
+              AllOf(StartsWith("FAULT"), HasSubstr("built without"),
+                    HasSubstr("RING")));
+  EXPECT_THAT(FindingLine(CheckNccl(config, true, missing)),
+              AllOf(StartsWith("warning"), HasSubstr("libnccl.so.2: no such"),
+                    HasSubstr("LD_LIBRARY_PATH")));
+  EXPECT_THAT(FindingLine(CheckNccl(config, true, absl::OkStatus())),
+              StartsWith("ok "));
+}
+
 TEST(HostChecksTest, FewDescriptorsAreAWarning) {
   EXPECT_THAT(FindingLine(CheckDescriptors(1024)),
               AllOf(StartsWith("warning"), HasSubstr("ulimit -Hn")));

@@ -72,6 +72,23 @@ class LauncherTest : public ::testing::Test {
     }));
     return failures;
   }
+  // What OMP_WAIT_POLICY is to a generator.
+  std::string WaitPolicyOf(bool shares_cores) {
+    launcher_.emplace(
+        Launcher::Options{.program = {.binary_folder = binaries_.path()},
+                          .run_dir = run_dir_.path(),
+                          .control_address = "unix:/tmp/c",
+                          .shares_cores = shares_cores},
+        coordinator_.get());
+    const std::string path = binaries_ / WorkerBinary(GENERATOR);
+    EXPECT_OK(WriteFile(
+        path, "#!/bin/sh\necho \"$OMP_WAIT_POLICY.\"\nexec sleep 60\n"));
+    EXPECT_EQ(chmod(path.c_str(), 0755), 0);
+    Install(DISCRIMINATOR, "");
+    launcher_->Poll();
+    EXPECT_TRUE(Eventually([&] { return !Log("generator-0.log").empty(); }));
+    return Log("generator-0.log");
+  }
   // True when no process is left.
   bool AllEnd() {
     return Eventually([this] {
@@ -121,6 +138,14 @@ TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
   Install(DISCRIMINATOR, "");
   launcher_->Poll();
   ExpectLog("--control\nunix:/tmp/c\n--rank\n0\n--trace\n/tmp/run/trace\n");
+}
+
+TEST_F(LauncherTest, WorkersThatShareCoresDoNotSpin) {
+  EXPECT_EQ(WaitPolicyOf(/*shares_cores=*/true), "PASSIVE.\n");
+}
+
+TEST_F(LauncherTest, WorkersWithCoresOfTheirOwnWaitAsTheyLike) {
+  EXPECT_EQ(WaitPolicyOf(/*shares_cores=*/false), ".\n");
 }
 
 // The program gets who it starts, how often it has, and the whole command.

@@ -76,7 +76,10 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
         d + "64, 1 thread, BFLOAT16, CHANNELS_LAST, SNAPSHOT",
         "generator, batch 64, 1 thread" + kernels + "SNAPSHOT, FRESH",
         "colocated, batch 64, 2 threads" + kernels + "SNAPSHOT",
-        "colocated, batch 64, 1 thread" + kernels + "SNAPSHOT"}) {
+        "colocated, batch 64, 2 threads" + kernels + "IMAGE_GRADIENT",
+        "colocated, batch 64, 2 threads" + kernels + "FUSED",
+        "colocated, batch 64, 1 thread" + kernels + "SNAPSHOT",
+        "colocated, batch 64, 1 thread" + kernels + "FUSED"}) {
     EXPECT_THAT(texts, Contains(wanted));
   }
   EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()).size(),

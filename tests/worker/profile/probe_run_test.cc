@@ -147,6 +147,36 @@ TEST(ProbeRunCasesTest, FreshImagesAreMadeInARoundOfTheirOwn) {
   EXPECT_FALSE(probe.is_settled());
 }
 
+// A pair in one process is stopped between turns only, of which each has two
+// rounds at lag 1: then the next measurement begins as this one did.
+TEST(ProbeRunCasesTest, APairIsMeasuredByWholeTurns) {
+  const TempDir folder;
+  int rounds = 0;  // of the discriminator
+  RoleFactories factories = Factories();
+  factories.discriminator = [&](const RunPlan& plan, RoleSetup setup,
+                                DiscriminatorExchange* exchange) {
+    setup.services.report =
+        [&rounds, report = setup.services.report](const RoundMetrics& metrics) {
+          ++rounds;
+          report(metrics);
+        };
+    return DiscriminatorRoles()(plan, setup, exchange);
+  };
+  const RunConfig config =
+      ProbedConfig(folder.path(), ScheduleConfig::SNAPSHOT);
+  ASSERT_OK_AND_ASSIGN(const auto run,
+                       ProbeRun::Create(COLOCATED, factories, config));
+  ASSERT_OK(run->WarmUp());
+  EXPECT_EQ(rounds % 2, 0);
+  for (int i = 0; i < 3; ++i) {
+    const int before = rounds;
+    ASSERT_OK_AND_ASSIGN(const Probe probe,
+                         run->Measure(absl::ZeroDuration(), false));
+    EXPECT_EQ(rounds - before, 2) << "no time is one turn";
+    EXPECT_EQ(probe.round().repetitions(), 1);
+  }
+}
+
 // Penalties of every fourth step are in every repetition.
 TEST(ProbeRunCasesTest, LazyPenaltiesAreSharedOut) {
   const TempDir folder;

@@ -235,6 +235,46 @@ TEST(SimulatedRunTest, ColocatedRoundsThatWereMeasuredCount) {
   EXPECT_THAT(rounds.round_seconds, DoubleNear(64 * 13750 * kTick, 1e-9));
 }
 
+double ColocatedSeconds(const Profile& profile,
+                        ScheduleConfig::FeedbackMode mode) {
+  const std::string feedback = absl::StrCat(
+      "schedule.feedback=", ScheduleConfig::FeedbackMode_Name(mode));
+  const auto shape = MakeRunShape(
+      profile, HostsOf(1, 2), PlannedConfig({feedback}), PlacementOf({"C a"}));
+  EXPECT_OK(shape);
+  const auto rounds = shape.ok() ? SimulateRun(*shape, {}) : shape.status();
+  EXPECT_OK(rounds);
+  return rounds.ok() ? rounds->round_seconds : 0;
+}
+
+// Each mode has a measured round of its own; one that has none is the sum of
+// its operations, whatever the others took.
+TEST(SimulatedRunTest, ColocatedRoundsCountForTheirFeedbackMode) {
+  constexpr struct {
+    ScheduleConfig::FeedbackMode mode;
+    double factor;
+  } kMeasured[] = {{ScheduleConfig::SNAPSHOT, 1.25},
+                   {ScheduleConfig::IMAGE_GRADIENT, 1.5}};
+  const Profile parts = ProfileBuilder().Build();
+  Profile profile = parts;
+  for (const auto& [mode, factor] : kMeasured) {
+    Probe& probe = *profile.add_probes();
+    probe = parts.probes(0);
+    probe.mutable_settings()->set_role(COLOCATED);
+    probe.mutable_settings()->set_batch_size(64);
+    probe.mutable_settings()->set_feedback(mode);
+    probe.mutable_round()->set_median_seconds(factor *
+                                              ColocatedSeconds(parts, mode));
+  }
+  for (const auto& [mode, factor] : kMeasured) {
+    EXPECT_THAT(ColocatedSeconds(profile, mode),
+                DoubleNear(factor * ColocatedSeconds(parts, mode), 1e-9))
+        << ScheduleConfig::FeedbackMode_Name(mode);
+  }
+  EXPECT_EQ(ColocatedSeconds(profile, ScheduleConfig::FUSED),
+            ColocatedSeconds(parts, ScheduleConfig::FUSED));
+}
+
 // Two workers that compute all the time on two cores are in each other's way.
 TEST(SimulatedRunTest, CompanyCosts) {
   const RunConfig config = PlannedConfig({"schedule.lag=2"});

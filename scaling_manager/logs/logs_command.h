@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `gandem logs`: what all processes of a run have said, in the order of time,
+// and what they say (docs/watching.md).
+//
+// Owner: main(). Thread safety: one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/time.h"
+
+namespace gandem {
+
+struct LogsOptions {
+  std::string run_dir = {};     // required
+  bool follow = false;          // until the run ends
+  std::string since = {};       // as in "10m", or a time; empty: all
+  std::string role = {};        // empty: all
+  int64_t rank = -1;            // -1: all
+  std::string level = "debug";  // and what is worse
+  bool json = false;
+};
+
+// Where a test plays the rest of the world.
+struct LogsHooks {
+  std::function<bool()> run_is_alive;  // required
+  // Waits so long. True: the user wants to leave.
+  std::function<bool(absl::Duration)> wait;  // required
+  std::function<absl::Time()> now;           // required
+  absl::TimeZone zone = absl::LocalTimeZone();
+};
+
+// So long lines are held back for those of other processes; the last line of a
+// file for another such time, because lines without a stamp may follow it.
+inline constexpr absl::Duration kMergeWindow = absl::Seconds(1);
+// Of each process, in such a time, when following.
+inline constexpr int kMostLinesPerWindow = 100;
+
+// "90s", "10m" or "1h30m" before `now`, or a time: 2026-01-31T12:00:00Z, or
+// "2026-01-31 12:00:00" in `zone`.
+//   INVALID_ARGUMENT  it is neither.
+absl::StatusOr<absl::Time> ParseSince(const std::string& text, absl::Time now,
+                                      absl::TimeZone zone);
+
+//   NOT_FOUND         the folder has no logs, or none of this role and rank.
+//   INVALID_ARGUMENT  an option is none of those above.
+absl::Status RunLogs(const LogsOptions& options, const LogsHooks& hooks,
+                     std::ostream& out);
+
+}  // namespace gandem

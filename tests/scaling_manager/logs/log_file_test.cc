@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/logs/log_file.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <fstream>
+
+#include "absl/strings/str_cat.h"
+#include "common/files/file.h"
+#include "common/files/rotation.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::TempDir;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+std::string LineAt(int second, const std::string& text) {
+  return absl::StrCat("2026-01-31 12:00:", absl::Dec(second, absl::kZeroPad2),
+                      ".000 W generator/1: ", text, "\n");
+}
+
+class LogFileTest : public ::testing::Test {
+ protected:
+  void Append(const std::string& bytes) {
+    std::ofstream(path_, std::ios::app) << bytes;
+  }
+  std::vector<std::string> Read() { return Texts(file_.Read()); }
+  std::vector<std::string> TakeRest() { return Texts(file_.TakeRest()); }
+  static std::vector<std::string> Texts(const std::vector<LogEntry>& entries) {
+    std::vector<std::string> texts;
+    for (const LogEntry& entry : entries) texts.push_back(entry.text);
+    return texts;
+  }
+
+  TempDir dir_;
+  std::string path_ = dir_ / "generator-1.log";
+  LogFile file_{path_, {.role = "generator", .rank = 1}, absl::UTCTimeZone()};
+};
+
+TEST_F(LogFileTest, OlderFilesComeFirst) {
+  for (int number = 1; number <= kOlderLogs; ++number) {
+    ASSERT_OK(WriteFile(RotatedName(path_, number),
+                        LineAt(9 - number, absl::StrCat("older ", number))));
+  }
+  Append(LineAt(9, "newest"));
+  EXPECT_THAT(Read(), ElementsAre("older 3", "older 2", "older 1"));
+  EXPECT_THAT(TakeRest(), ElementsAre("newest"));
+}
+
+TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
+  Append(LineAt(1, "failed") + "Traceback:\n  a.py\n" + LineAt(2, "next"));
+  EXPECT_THAT(Read(), ElementsAre("failed\nTraceback:\n  a.py"));
+  // The rest of a line that comes with the next call is still part of it.
+  Append("more\n");
+  EXPECT_THAT(Read(), ElementsAre("next\nmore"));
+  // What comes later has the time and the level of that line.
+  Append("late\n");
+  EXPECT_THAT(Read(), IsEmpty());
+  const std::vector<LogEntry> late = file_.Read();
+  ASSERT_EQ(late.size(), 1U);
+  EXPECT_EQ(late[0].text, "late");
+  EXPECT_EQ(late[0].level, LogLevel::kWarn);
+  EXPECT_EQ(absl::ToUnixSeconds(late[0].time) % 60, 2);
+}
+
+TEST_F(LogFileTest, WhatALoaderSaysIsAnErrorOfThatTime) {
+  Append("cannot open shared object file\n");
+  EXPECT_THAT(Read(), IsEmpty());
+  const std::vector<LogEntry> rest = file_.TakeRest();
+  ASSERT_EQ(rest.size(), 1U);
+  EXPECT_EQ(rest[0].level, LogLevel::kError);
+  EXPECT_GT(rest[0].time, absl::FromUnixSeconds(1));
+}
+
+TEST_F(LogFileTest, BeforeTheFirstStampTimeIsThatOfTheStamp) {
+  Append("warning of a library\n" + LineAt(3, "first") + LineAt(4, "second"));
+  const std::vector<LogEntry> read = file_.Read();
+  ASSERT_THAT(Texts(read), ElementsAre("warning of a library", "first"));
+  EXPECT_EQ(read[0].time, read[1].time);
+}
+
+TEST_F(LogFileTest, ALineThatIsBeingWrittenIsWhole) {
+  Append(LineAt(1, "a") + "2026-01-31 12:00:02.000 I gen");
+  EXPECT_THAT(Read(), IsEmpty());
+  Append("erator/1: b\n");
+  EXPECT_THAT(Read(), ElementsAre("a"));
+  Append("2026-01-31 12:00:03.000 I generator/1: its process died here");
+  EXPECT_THAT(Read(), ElementsAre("b"));
+  EXPECT_THAT(TakeRest(), ElementsAre("its process died here"));
+}
+
+TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamed) {
+  Append(LineAt(1, "a"));
+  EXPECT_THAT(Read(), IsEmpty());
+  Append(LineAt(2, "b"));
+  ASSERT_OK(RotateFile(path_, kOlderLogs));
+  Append(LineAt(3, "c") + LineAt(4, "d"));
+  EXPECT_THAT(Read(), ElementsAre("a", "b", "c"));
+  EXPECT_THAT(TakeRest(), ElementsAre("d"));
+}
+
+TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptied) {
+  Append(LineAt(1, "long enough to be longer than the new file"));
+  EXPECT_THAT(Read(), IsEmpty());
+  Append(LineAt(2, "b"));
+  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
+  Append(LineAt(3, "c"));
+  EXPECT_THAT(Read(),
+              ElementsAre("long enough to be longer than the new file", "b"));
+  EXPECT_THAT(TakeRest(), ElementsAre("c"));
+}
+
+TEST(ListLogSourcesTest, OnlyProcessesOfTheRun) {
+  const TempDir run;
+  ASSERT_OK(CreateDirectories(run / "logs"));
+  for (const char* const name :
+       {"gandem.log", "gandem.1.log", "generator-0.log", "generator-10.log",
+        "discriminator-1.2.log", "evaluation.log", "generator--1.log",
+        "generator-.log", "discriminator-2.log.tmp", "report.json"}) {
+    ASSERT_OK(WriteFile(run / "logs/" + name, ""));
+  }
+  const auto sources = ListLogSources(run.path());
+  ASSERT_OK(sources);
+  EXPECT_THAT(*sources,
+              ElementsAre(LogSource{.role = "gandem"},
+                          LogSource{.role = "generator", .rank = 0},
+                          LogSource{.role = "generator", .rank = 10}));
+  EXPECT_EQ(LogPath("r", sources->at(2)), "r/logs/generator-10.log");
+}
+
+}  // namespace
+}  // namespace gandem
