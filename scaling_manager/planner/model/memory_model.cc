@@ -95,8 +95,12 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
   // More images never take less.
   const double slope = std::max(
       0.0, variance > 0 ? covariance / variance : (bytes - resting) / images);
+  const Peak& least = *std::min_element(
+      peaks.begin(), peaks.end(),
+      [](const Peak& a, const Peak& b) { return a.images < b.images; });
   return MemoryLine{.fixed_bytes = bytes - slope * images,
-                    .bytes_per_image = slope};
+                    .bytes_per_image = slope,
+                    .least_bytes = least.bytes};
 }
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
@@ -142,8 +146,14 @@ int64_t HeldInRun(const RunShape& shape, Role role) {
 }
 
 int64_t AtImages(const MemoryLine& line, int64_t images) {
-  return std::llround(line.fixed_bytes +
-                      line.bytes_per_image * static_cast<double>(images));
+  return std::llround(std::max(
+      line.least_bytes,
+      line.fixed_bytes + line.bytes_per_image * static_cast<double>(images)));
+}
+
+// Each precision and layout brings kernels of its own into a process.
+bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
+  return a.precision == b.precision && a.layout == b.layout;
 }
 
 // The program without networks: what both roles have.
@@ -170,8 +180,10 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
   const int64_t generated = HeldInRun(shape, GENERATOR);
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
-  const absl::StatusOr<MemoryLine> both = FitMemory(profile, settings);
-  if (both.ok()) return AtImages(*both, generated) + planned;
+  if (ComputesAlike(shape.generator.settings, settings)) {
+    const absl::StatusOr<MemoryLine> both = FitMemory(profile, settings);
+    if (both.ok()) return AtImages(*both, generated) + planned;
+  }
   GANDEM_ASSIGN_OR_RETURN(const MemoryLine generator,
                           FitMemory(profile, shape.generator.settings));
   GANDEM_ASSIGN_OR_RETURN(const MemoryLine discriminator,

@@ -16,14 +16,17 @@
 
 namespace gandem {
 
-// bytes = fixed + per_image * images
+// bytes = max(least, fixed + per_image * images)
 struct MemoryLine {
   double fixed_bytes = 0;
   double bytes_per_image = 0;
+  double least_bytes = 0;
 };
 
 // Least squares over the probes of a role with these settings; with one size
-// only, through its resting memory.
+// only, through its resting memory. Fewer images than were measured are not
+// promised to take less: what a first pass loads and keeps does not depend on
+// its images.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 
@@ -34,8 +37,9 @@ int64_t PlannedBytes(const RunShape& shape, Role role);
 // Of the largest worker of the role.
 absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
                                   Role role);
-// Of a worker with both: by probes of such, or the sum of both with what the
-// program is without networks counted once.
+// Of a worker with both: by probes of such where both roles compute as they
+// did, or the sum of both with what the program is without networks counted
+// once.
 absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                                            const RunShape& shape);
 

@@ -179,6 +179,11 @@ absl::Status FillRole(const Profile& profile, const RunConfig& config,
 void FitColocated(const Profile& profile, RunShape& shape) {
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
+  // Such probes have one precision and layout, the plan may have two.
+  RoleSettings alike = shape.discriminator.settings;
+  alike.role = GENERATOR;
+  const absl::StatusOr<RoleCosts> generator = RoleCosts::Create(profile, alike);
+  if (!generator.ok()) return;
   double sum = 0;
   int probes = 0;
   for (const Probe* const probe : ProbesOf(profile, settings)) {
@@ -188,7 +193,7 @@ void FitColocated(const Profile& profile, RunShape& shape) {
       continue;
     }
     const double roles =
-        ProbedRoundSeconds(GENERATOR, probed, shape.generator.times) +
+        ProbedRoundSeconds(GENERATOR, probed, *generator) +
         ProbedRoundSeconds(DISCRIMINATOR, probed, shape.discriminator.times);
     if (roles <= 0) continue;
     sum += probe->round().median_seconds() / roles;

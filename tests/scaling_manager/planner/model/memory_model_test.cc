@@ -55,6 +55,20 @@ TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
   EXPECT_THAT(line.fixed_bytes, DoubleNear(300 * kMemoryMiB, 1));
 }
 
+// What a first pass loads and keeps does not depend on its images.
+TEST(MemoryModelTest, FewerImagesThanMeasuredTakeNoLess) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
+  const Profile profile = builder.Build();
+  ASSERT_OK_AND_ASSIGN(const RunShape small,
+                       ShapeOf(profile, {"generator.batch_size=4",
+                                         "discriminator.batch_size=4"}));
+  ASSERT_OK_AND_ASSIGN(const int64_t bytes,
+                       PeakBytes(profile, small, GENERATOR));
+  EXPECT_EQ(bytes,
+            (300 + 16 * 2) * kMemoryMiB + PlannedBytes(small, GENERATOR));
+}
+
 TEST(MemoryModelTest, NothingMeasuredIsAnError) {
   EXPECT_THAT(FitMemory(Profile(), {.role = GENERATOR, .threads = 1}),
               StatusIs(absl::StatusCode::kNotFound,
@@ -101,6 +115,32 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   probe.set_peak_bytes((250 + 32 * 3) * kMemoryMiB);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (250 + 64 * 3) * kMemoryMiB + planned);
+}
+
+// Each precision brings kernels of its own, which a probe in another lacks.
+TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNoProbe) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
+      .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
+  Profile profile = builder.Build();
+  ASSERT_OK_AND_ASSIGN(RunShape shape, ShapeOf(profile, {}, {"C a"}));
+  ASSERT_OK_AND_ASSIGN(const int64_t apart, ColocatedPeakBytes(profile, shape));
+  Probe& probe = *profile.add_probes();
+  probe = profile.probes(0);
+  probe.mutable_settings()->set_role(COLOCATED);
+  probe.set_peak_bytes(probe.peak_bytes() + kMemoryMiB);
+  ASSERT_OK_AND_ASSIGN(const int64_t probed,
+                       ColocatedPeakBytes(profile, shape));
+  EXPECT_NE(probed, apart);
+  for (int i = 0; i + 1 < profile.probes_size(); ++i) {
+    ProbeSettings& settings = *profile.mutable_probes(i)->mutable_settings();
+    if (settings.role() == GENERATOR) {
+      settings.set_precision(RoleConfig::BFLOAT16);
+    }
+  }
+  shape.generator.settings.precision = RoleConfig::BFLOAT16;
+  ASSERT_OK_AND_ASSIGN(const int64_t mixed, ColocatedPeakBytes(profile, shape));
+  EXPECT_EQ(mixed, apart);
 }
 
 TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
