@@ -48,6 +48,7 @@ Examples:
   gandem evaluate runs/a --features inception-2015-12-05.pt
   gandem evaluate runs/a --metric fid,fid_infinity --features dinov2:vitl14.pth
   gandem evaluate runs/a --metric cmmd --features clip:vit-l-14-336.safetensors
+  gandem evaluate runs/a --metric lpips --num 5000 --features lpips:alex.pth
   gandem evaluate runs/a --every_checkpoint --num 10000
   gandem evaluate images/ --reference other.tar --features net.pt
   gandem evaluate images/ --reference others/ --features inception.pth --json -
@@ -293,8 +294,9 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
   command->add_option("--device", subject.device,
                       "Where the generator runs: cpu or cuda:N [cpu]");
   AddOptional(*command, "--num", request.num,
-              "Images to judge [50000 generated ones, or all of the files]; of "
-              "files they are drawn at random");
+              "Images to judge, or pairs of lpips and ways of ppl [50000 "
+              "generated ones, or all of the files]; of files they are drawn "
+              "at random");
   command->add_flag("--first", request.first,
                     "With --num: the first files by name, not drawn ones");
   command
@@ -302,7 +304,8 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                    "Any of fid, is, kid, prdc (precision, recall, density, "
                    "coverage), intra_fid (of each class), fid_infinity "
                    "(extrapolated to any number of images), cmmd (of CLIP's "
-                   "features), with commas between")
+                   "features), with commas between; or lpips (how much images "
+                   "differ), or ppl (path length), by itself")
       ->capture_default_str();
   command->add_option("--reference", request.reference,
                       "Images as SOURCE, a recipe, or a statistics file [what "

@@ -14,6 +14,7 @@
 #include "evaluation/metrics/gaussian_discrepancy.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/intra_class_distance.h"
+#include "evaluation/metrics/perceptual_metrics.h"
 #include "evaluation/metrics/sampling_bias.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
@@ -42,7 +43,9 @@ constexpr NamedMetric kMetrics[] = {{"fid", &MetricSet::frechet},
                                     {"prdc", &MetricSet::precision_recall},
                                     {"intra_fid", &MetricSet::intra_class},
                                     {"fid_infinity", &MetricSet::extrapolated},
-                                    {"cmmd", &MetricSet::clip_discrepancy}};
+                                    {"cmmd", &MetricSet::clip_discrepancy},
+                                    {"lpips", &MetricSet::diversity},
+                                    {"ppl", &MetricSet::path_length}};
 
 // "KID" where the features are those that the name stands for.
 std::string NameOf(absl::string_view metric, const FeatureNet& net) {
@@ -191,6 +194,26 @@ class Computation {
     return absl::OkStatus();
   }
 
+  absl::Status AddDiversity() {
+    GANDEM_ASSIGN_OR_RETURN(const MeanAndSd distance,
+                            MeanDistance(images_.features_ND));
+    Metric& metric = Add(NameOf("LPIPS", net_), distance.mean);
+    metric.set_num_images(2 * images_.features_ND.size(0));
+    metric.set_sd(distance.sd);
+    metric.set_sd_of("the mean over the pairs");
+    return absl::OkStatus();
+  }
+
+  absl::Status AddPathLength() {
+    GANDEM_ASSIGN_OR_RETURN(const PathLength length,
+                            PerceptualPathLength(images_.features_ND));
+    Metric& metric = Add(NameOf("PPL", net_), length.mean);
+    metric.set_sd(length.sd);
+    metric.set_sd_of(absl::StrCat("the mean over the ", length.kept,
+                                  " samples between the percentiles"));
+    return absl::OkStatus();
+  }
+
   // The mean, then each class.
   absl::Status AddIntraClass() {
     GANDEM_ASSIGN_OR_RETURN(
@@ -243,9 +266,17 @@ absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text) {
       return absl::InvalidArgumentError(
           absl::StrCat("'", name, "' of --metric ", text,
                        " is none of fid, is, kid, prdc, intra_fid, "
-                       "fid_infinity, cmmd"));
+                       "fid_infinity, cmmd, lpips, ppl"));
     }
     metrics.*(found->member) = true;
+  }
+  if (metrics.takes_pairs() &&
+      metrics != MetricSet{.diversity = !metrics.path_length,
+                           .path_length = metrics.path_length}) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--metric ", text,
+        ": lpips and ppl each look at pairs of their own, and go by "
+        "themselves: one command for each"));
   }
   return metrics;
 }
@@ -300,6 +331,17 @@ absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net) {
         " is none: name one with --features clip:FILE, the weights of its "
         "ViT-L/14 of 336 pixels, or leave out `cmmd`"));
   }
+  const bool compares_pairs = net.family == kLpipsFamily;
+  if (metrics.takes_pairs() != compares_pairs) {
+    return absl::InvalidArgumentError(
+        compares_pairs
+            ? "the weights are of LPIPS, which lpips and ppl are made of: "
+              "--metric lpips, or other --features"
+            : absl::StrCat(MetricSetText(metrics), " is defined by LPIPS, and ",
+                           net.name,
+                           " is none: name its weights with --features "
+                           "lpips:FILE"));
+  }
   if (!metrics.inception_score || net.num_classes > 0) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("an inception score needs a network with classes, and ",
@@ -350,6 +392,10 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     }
     if (metrics.intra_class) {
       GANDEM_RETURN_IF_ERROR(computation.AddIntraClass());
+    }
+    if (metrics.diversity) GANDEM_RETURN_IF_ERROR(computation.AddDiversity());
+    if (metrics.path_length) {
+      GANDEM_RETURN_IF_ERROR(computation.AddPathLength());
     }
     return computation.Take();
   });

@@ -32,7 +32,11 @@ struct MetricSet {
   bool intra_class = false;       // "intra_fid"
   bool extrapolated = false;      // "fid_infinity"
   bool clip_discrepancy = false;  // "cmmd"
+  bool diversity = false;         // "lpips"
+  bool path_length = false;       // "ppl"
 
+  // Of LPIPS distances of pairs rather than of features of images.
+  bool takes_pairs() const { return diversity || path_length; }
   bool needs_reference() const {
     return needs_moments() || needs_reference_features();
   }
@@ -46,8 +50,10 @@ struct MetricSet {
   bool operator==(const MetricSet&) const = default;
 };
 
-// "fid,is,kid,prdc,intra_fid,fid_infinity,cmmd" in any order.
-//   INVALID_ARGUMENT  another name, or none; lists them.
+// "fid,is,kid,prdc,intra_fid,fid_infinity,cmmd" in any order; "lpips" or "ppl"
+// by itself.
+//   INVALID_ARGUMENT  another name, or none; lists them. What goes by itself
+//                     beside others.
 absl::StatusOr<MetricSet> ParseMetrics(absl::string_view text);
 // In one order, with '-' between.
 std::string MetricSetText(const MetricSet& metrics);
@@ -67,8 +73,9 @@ struct MetricOptions {
 absl::Status CheckNumImages(const MetricOptions& options, int64_t num_images,
                             int64_t num_reference);
 // Whether they can be computed with this network.
-//   INVALID_ARGUMENT  an inception score of a network without classes, or cmmd
-//                     of one that is no CLIP.
+//   INVALID_ARGUMENT  an inception score of a network without classes, cmmd of
+//                     one that is no CLIP, or metrics of pairs of one that is
+//                     no LPIPS, and the other way round.
 absl::Status CheckNetwork(const MetricSet& metrics, const FeatureNet& net);
 // Whether each class has the two images that a distance needs. `what` are the
 // images.

@@ -38,6 +38,18 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
   if (metrics.ok() && metrics->clip_discrepancy && request.features.empty()) {
     faults.Add("metric cmmd needs features of CLIP: --features clip:FILE");
   }
+  if (metrics.ok() && metrics->takes_pairs()) {
+    if (request.features.empty()) {
+      faults.Add(
+          absl::StrCat("metric ", request.metrics,
+                       " needs weights of LPIPS: --features lpips:FILE"));
+    }
+    if (!request.save_statistics.empty()) {
+      faults.Add(absl::StrCat("metric ", request.metrics,
+                              " has no features of images whose statistics "
+                              "could be saved: no save_statistics"));
+    }
+  }
   if (request.num.has_value()) {
     faults.CheckRange("num", *request.num, 2, EvaluateRequest::kMaxImages);
   }

@@ -6,7 +6,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "evaluation/commands/compute_metrics.h"
 #include "evaluation/commands/statistics_subject.h"
+#include "evaluation/metrics/perceptual_metrics.h"
 
 namespace gandem {
 namespace {
@@ -38,6 +40,24 @@ absl::Status AddResize(const EvaluateRequest& request,
   resize.set_height(to.height);
   resize.set_width(to.width);
   return absl::OkStatus();
+}
+
+// All of them are drawn, so that a number of them needs no subset.
+absl::StatusOr<std::unique_ptr<ImageSet>> OpenPairs(
+    const MetricSet& metrics, const EvaluateRequest& request,
+    Subject& subject) {
+  if (metrics.path_length && !subject.images.has_generated()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("ppl is of the ways between a generator's images, and ",
+                     request.subject.source,
+                     " is none: name a run or a checkpoint, or ask for lpips"));
+  }
+  if (metrics.path_length) {
+    subject.images.mutable_generated()->set_path_epsilon(kPathEpsilon);
+  } else {
+    subject.images.set_pairs(true);
+  }
+  return OpenImageSet(subject.images);
 }
 
 }  // namespace
@@ -74,6 +94,9 @@ absl::StatusOr<std::string> IdentityOf(Subject& subject) {
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     const EvaluateRequest& request, const Reference& reference,
     Subject& subject) {
+  GANDEM_ASSIGN_OR_RETURN(const MetricSet metrics,
+                          ParseMetrics(request.metrics));
+  if (metrics.takes_pairs()) return OpenPairs(metrics, request, subject);
   GANDEM_ASSIGN_OR_RETURN(auto source, OpenImageSet(subject.images));
   GANDEM_ASSIGN_OR_RETURN(const int64_t count,
                           NumToJudge(request, subject, *source));
@@ -106,7 +129,8 @@ absl::StatusOr<int64_t> NumToJudge(const EvaluateRequest& request,
   const int64_t count = request.num.value_or(std::min(size, most));
   if (count <= size && count >= 2) return count;
   return absl::InvalidArgumentError(
-      absl::StrCat(request.subject.source, " holds ", size, " images; --num ",
+      absl::StrCat(request.subject.source, " holds ", size,
+                   subject.images.pairs() ? " pairs" : " images", "; --num ",
                    count, " cannot be had"));
 }
 

@@ -25,9 +25,10 @@ void KeepShape(const ImageSet& images, ImagesSpec& spec);
 absl::StatusOr<std::string> IdentityOf(Subject& subject);
 
 // Opens subject.images, and writes into them what the request changes: the size
-// of the reference's images, or that some are drawn.
+// of the reference's images, that some are drawn, or that pairs are.
 //   INVALID_ARGUMENT  a size to resize to where the reference has none; more
-//                     images than there are, or fewer than two.
+//                     images, or pairs, than there are, or fewer than two; a
+//                     path of what no generator makes.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(
     const EvaluateRequest& request, const Reference& reference,
     Subject& subject);

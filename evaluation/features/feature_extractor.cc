@@ -13,6 +13,8 @@
 #include "common/status.h"
 #include "evaluation/features/classifier.h"
 #include "evaluation/features/inception_extractor.h"
+#include "evaluation/features/lpips_extractor.h"
+#include "evaluation/features/lpips_network.h"
 #include "evaluation/features/torchscript_extractor.h"
 #include "evaluation/features/vit_extractor.h"
 #include "models/torch.h"
@@ -26,14 +28,18 @@ std::string ExtractorShapeText(const at::Tensor& tensor) {
   return absl::StrCat("[", absl::StrJoin(tensor.sizes().vec(), ", "), "]");
 }
 
-absl::Status CheckImages(const at::Tensor& images_NCHW) {
-  if (images_NCHW.scalar_type() != at::kByte || images_NCHW.dim() != 4 ||
-      images_NCHW.numel() == 0 || !images_NCHW.is_cpu() ||
-      (images_NCHW.size(1) != 1 && images_NCHW.size(1) != 3)) {
+absl::Status CheckImages(const FeatureNet& net, const at::Tensor& images) {
+  const bool pairs = net.family == kLpipsFamily;
+  const int64_t together = pairs ? 2 : 1;
+  const bool right_type = images.scalar_type() == at::kByte ||
+                          (pairs && images.scalar_type() == at::kFloat);
+  if (!right_type || images.dim() != 4 || images.numel() == 0 ||
+      !images.is_cpu() ||
+      (images.size(1) != together && images.size(1) != 3 * together)) {
     return absl::InvalidArgumentError(absl::StrCat(
-        "features need 8-bit images [N, 1 or 3, height, width], not ",
-        ExtractorShapeText(images_NCHW), " of type ",
-        c10::toString(images_NCHW.scalar_type())));
+        "features need 8-bit images [N, ", together, " or ", 3 * together,
+        ", height, width], not ", ExtractorShapeText(images), " of type ",
+        c10::toString(images.scalar_type())));
   }
   return absl::OkStatus();
 }
@@ -119,6 +125,11 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
         "neither TorchScript, nor a state dict that torch.save() has written, "
         "nor safetensors");
   }
+  if (options.family == kLpipsFamily ||
+      (options.family.empty() && LpipsNetwork::Holds(tensors))) {
+    GANDEM_RETURN_IF_ERROR(CheckOwnInput("LPIPS", options));
+    return MakeLpipsExtractor(std::move(tensors), sha256, options);
+  }
   const std::optional<VitFamily> vit = WantedVit(options, tensors);
   if (vit.has_value()) {
     GANDEM_RETURN_IF_ERROR(CheckOwnInput("a vision transformer", options));
@@ -143,7 +154,8 @@ std::string DistanceName(const FeatureNet& net) {
 }
 
 NetworkFile ParseNetworkFile(absl::string_view text) {
-  for (const absl::string_view family : {kClipFamily, kDinov2Family}) {
+  for (const absl::string_view family :
+       {kClipFamily, kDinov2Family, kLpipsFamily}) {
     absl::string_view path = text;
     if (absl::ConsumePrefix(&path, family) && absl::ConsumePrefix(&path, ":")) {
       return {.family = std::string(family), .path = std::string(path)};
@@ -160,7 +172,7 @@ absl::StatusOr<Features> FeatureExtractor::Extract(
     const at::Tensor& images_NCHW, ImageNames name_of) {
   return CatchTorchOr([&]() -> absl::StatusOr<Features> {
     const torch::NoGradGuard no_grad;
-    GANDEM_RETURN_IF_ERROR(CheckImages(images_NCHW));
+    GANDEM_RETURN_IF_ERROR(CheckImages(net(), images_NCHW));
     GANDEM_ASSIGN_OR_RETURN(const Features raw, Forward(images_NCHW));
     const int64_t rows = images_NCHW.size(0);
     Features result;

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A network that turns images into the features that FID and its relatives
-// compare. Four kinds of file make one:
+// compare. Five kinds of file make one:
 //
 //   a TorchScript file            torchscript_extractor.h
 //   weights of the FID Inception  inception_extractor.h
 //   weights of CLIP or DINOv2     vit_extractor.h
+//   weights of LPIPS              lpips_extractor.h
 //   what train-features wrote     classifier.h
 //
 //   auto extractor = *OpenFeatureExtractor(path, {.image_shape = shape});
@@ -41,13 +42,15 @@ struct FeatureNet {
   int64_t num_classes = 0;    // 0: no logits
   std::string resize;         // how images get the size that the network wants
   bool is_inception = false;  // the file is known to be the Inception of FID
-  std::string family = {};    // kClipFamily, kDinov2Family, or empty
+  std::string family = {};    // one of those below, or empty
   std::string part = {};      // which of the file's layers; empty: the last
 };
 
-// What `--features clip:FILE` and `dinov2:FILE` name (vit_extractor.h).
+// What `--features clip:FILE`, `dinov2:FILE` (vit_extractor.h) and `lpips:FILE`
+// name. The features of the last are of pairs of images.
 inline constexpr char kClipFamily[] = "clip";
 inline constexpr char kDinov2Family[] = "dinov2";
+inline constexpr char kLpipsFamily[] = "lpips";
 
 // "FID" for the Inception that the word stands for, else "FD(<name>)".
 std::string DistanceName(const FeatureNet& net);
@@ -88,7 +91,8 @@ class FeatureExtractor {
   const FeatureNet& net() const { return net_; }
 
   // images_NCHW: uint8 on the CPU, N >= 1; 3 channels, or 1 that stands for
-  // three equal ones where the network wants RGB. Features of an image do not
+  // three equal ones where the network wants RGB; a network of pairs takes 6,
+  // or 2, and float32, too. Features of an image do not
   // depend on the others but for rounding: for the same bits pass the same
   // batches.
   //   INVALID_ARGUMENT     not such images, or of a size that the network
@@ -116,7 +120,7 @@ class FeatureExtractor {
 
 // Tells the kind by the file's content.
 //   NOT_FOUND ...     the file cannot be read.
-//   INVALID_ARGUMENT  it is none of the four, or of another family, or the
+//   INVALID_ARGUMENT  it is none of the five, or of another family, or the
 //                     network does not take images of options.image_shape; a
 //                     resize or a layer for a network that has its own.
 //   DATA_LOSS         it is damaged.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/generated_images.h"
 
+#include <algorithm>
 #include <limits>
 #include <optional>
 #include <utility>
@@ -16,6 +17,9 @@
 
 namespace gandem {
 namespace {
+
+// Path lengths are of images of about that size, as in StyleGAN's code.
+constexpr int64_t kPathPixels = 256;
 
 NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
   return {.truncation = spec.truncation(),
@@ -41,8 +45,14 @@ class GeneratedImages : public ImageSet {
   // One image tells the shape, and whether the device works.
   absl::Status TryOut() {
     const torch::NoGradGuard no_grad;
-    GANDEM_ASSIGN_OR_RETURN(const at::Tensor image,
+    if (spec_.has_path_epsilon() && generator_.pairs) {
+      return absl::InvalidArgumentError(
+          "this generator translates images: there is no way between two "
+          "noises to measure");
+    }
+    GANDEM_ASSIGN_OR_RETURN(at::Tensor image,
                             ReadImages({.first = 0, .count = 1}));
+    if (spec_.has_path_epsilon()) image = image.chunk(2, /*dim=*/1)[0];
     shape_ = {.channels = image.size(1),
               .height = image.size(2),
               .width = image.size(3)};
@@ -112,31 +122,53 @@ class GeneratedImages : public ImageSet {
     hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
                              generator.standing_statistics(), " ",
                              generator.inputs()));
+    if (spec_.has_path_epsilon()) {
+      hash.Update(absl::StrCat(" path ", spec_.path_epsilon()));
+      card.set_quantization("none");
+    }
     card.set_sha256(hash.Finish());
     return card;
   }
 
  protected:
   absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
+    const int64_t noise_dim = generator_.network->noise_dim();
+    if (!spec_.has_path_epsilon()) {
+      GANDEM_ASSIGN_OR_RETURN(
+          const at::Tensor images_NCHW,
+          Make(SampleNoise(spec_.seed(), NoiseOf(spec_), noise_dim, range),
+               range));
+      return QuantizeImages(images_NCHW);
+    }
+    const at::Tensor ends = PathNoise(spec_.seed(), NoiseOf(spec_), noise_dim,
+                                      range, spec_.path_epsilon());
+    GANDEM_ASSIGN_OR_RETURN(const at::Tensor from_NCHW, Make(ends[0], range));
+    GANDEM_ASSIGN_OR_RETURN(const at::Tensor to_NCHW, Make(ends[1], range));
+    const at::Tensor pairs =
+        at::cat({from_NCHW, to_NCHW}, /*dim=*/1).to(at::kCPU, at::kFloat);
+    const int64_t factor = std::min(pairs.size(2), pairs.size(3)) / kPathPixels;
+    return factor < 2 ? pairs : at::avg_pool2d(pairs, {factor, factor});
+  }
+
+ private:
+  // In the generator's type, on its device.
+  absl::StatusOr<at::Tensor> Make(const at::Tensor& noise_NZ,
+                                  IndexRange range) {
     const Compute& compute = generator_.compute;
-    const at::Tensor noise_NZ =
-        SampleNoise(spec_.seed(), NoiseOf(spec_),
-                    generator_.network->noise_dim(), range)
-            .to(compute.device, compute.dtype);
     GANDEM_ASSIGN_OR_RETURN(const Condition condition,
                             generator_.conditions(Purpose::kSample, 0, range));
-    const at::Tensor images_NCHW = generator_.network->forward(
-        noise_NZ, condition, ForwardMode::kEvaluate);
+    at::Tensor images_NCHW =
+        generator_.network->forward(noise_NZ.to(compute.device, compute.dtype),
+                                    condition, ForwardMode::kEvaluate);
     if (!images_NCHW.isfinite().all().item<bool>()) {
       return absl::DataLossError(absl::StrCat(
           spec_.checkpoint(),
           ": the generator makes NaN or infinite pixels: its training has "
           "diverged; judge an older checkpoint (--checkpoint)"));
     }
-    return QuantizeImages(images_NCHW);
+    return images_NCHW;
   }
 
- private:
   const ImagesSpec::Generated spec_;
   LoadedGenerator generator_;
   ImageShape shape_;

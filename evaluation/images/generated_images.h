@@ -4,6 +4,11 @@
 // noise stream (seed, kSample, 0, i) and of its label or the input that it
 // translates (load_generator.h), as in the grids of `gandem sample`.
 //
+// With spec.path_epsilon element i is two images, of two points of the way
+// between two noises (PathNoise) and one label: what a perceptual path length
+// compares. Of 512 pixels a side and more, they are averaged down to 256 or a
+// little more, as in StyleGAN's code.
+//
 // Owner, thread safety, errors: see image_set.h.
 #pragma once
 
@@ -25,7 +30,8 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
 //   INVALID_ARGUMENT  the truncation is negative, so small that noise is not
 //                     found in reasonable time, or not a number; another
 //                     option is out of range; there is no such device or
-//                     class; standing statistics without batch norm.
+//                     class; standing statistics without batch norm; a path
+//                     of a generator that translates images.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
     const ImagesSpec::Generated& spec);
 

@@ -10,6 +10,7 @@
 #include "evaluation/images/dataset_images.h"
 #include "evaluation/images/file_images.h"
 #include "evaluation/images/generated_images.h"
+#include "evaluation/images/paired_images.h"
 #include "evaluation/images/resized_images.h"
 #include "evaluation/images/subset_images.h"
 #include "models/torch.h"
@@ -117,8 +118,12 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenImageSet(const ImagesSpec& spec) {
   if (spec.has_subset()) {
     GANDEM_ASSIGN_OR_RETURN(images, SubsetOf(std::move(images), spec.subset()));
   }
-  if (!spec.has_resize()) return images;
-  return ResizeImages(std::move(images), spec.resize());
+  if (spec.has_resize()) {
+    GANDEM_ASSIGN_OR_RETURN(images,
+                            ResizeImages(std::move(images), spec.resize()));
+  }
+  if (!spec.pairs()) return images;
+  return PairsOf(std::move(images));
 }
 
 }  // namespace gandem

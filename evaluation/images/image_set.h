@@ -3,8 +3,8 @@
 // Images by index, as the bytes that features are made of: those of a generator
 // (generated_images.h), of a dataset (dataset_images.h) or of files
 // (file_images.h); some of them (subset_images.h), in another size
-// (resized_images.h) if so wished. Image i never depends on how many are read,
-// or on who reads.
+// (resized_images.h), or in pairs (paired_images.h) if so wished. Image i never
+// depends on how many are read, or on who reads.
 //
 //   ASSIGN(auto source, OpenImageSet(spec));
 //   ASSIGN(at::Tensor images_NCHW, source->Read({.first = 64, .count = 64}));
@@ -38,7 +38,9 @@ class ImageSet {
   // That labels may be of; 0: nothing tells, or there are no labels.
   virtual int64_t num_classes() const { return 0; }
 
-  // uint8 [range.count, channels, height, width] on the CPU, contiguous.
+  // uint8 [range.count, channels, height, width] on the CPU, contiguous. Pairs
+  // have twice the channels, and those of a generator's path are float32 in
+  // [-1, 1].
   //   OUT_OF_RANGE  the range is empty or does not lie within [0, size()).
   //   DATA_LOSS     an image cannot be read, or holds NaN; names it.
   //   INVALID_ARGUMENT  they are of several sizes.

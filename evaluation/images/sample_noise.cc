@@ -70,4 +70,24 @@ at::Tensor InterpolatedNoise(uint64_t seed, const NoiseOptions& options,
   return at::stack(noise).to(at::kFloat);
 }
 
+at::Tensor PathNoise(uint64_t seed, const NoiseOptions& options,
+                     int64_t noise_dim, IndexRange range, double epsilon) {
+  const at::Tensor ends =
+      SampleNoise(seed, options, noise_dim,
+                  {.first = 2 * range.first, .count = 2 * range.count})
+          .to(at::kDouble);
+  std::vector<at::Tensor> from;
+  std::vector<at::Tensor> to;
+  for (int64_t row = 0; row < range.count; ++row) {
+    PhiloxStream stream(seed, Purpose::kResampling, /*step=*/0,
+                        static_cast<uint64_t>(range.first + row));
+    const double t = stream.NextUniform();
+    const at::Tensor& a = ends[2 * row];
+    const at::Tensor& b = ends[2 * row + 1];
+    from.push_back(Slerp(a, b, t));
+    to.push_back(Slerp(a, b, t + epsilon));
+  }
+  return at::stack({at::stack(from), at::stack(to)});
+}
+
 }  // namespace gandem

@@ -39,4 +39,10 @@ void CheckNoise(const NoiseOptions& options, Faults& faults);
 at::Tensor InterpolatedNoise(uint64_t seed, const NoiseOptions& options,
                              int64_t noise_dim, int64_t rows, int64_t steps);
 
+// float64 [2, range.count, noise_dim]: for each row a point of the way between
+// samples 2 i and 2 i + 1, as in InterpolatedNoise, with t uniform in [0, 1),
+// and the point at t + epsilon.
+at::Tensor PathNoise(uint64_t seed, const NoiseOptions& options,
+                     int64_t noise_dim, IndexRange range, double epsilon);
+
 }  // namespace gandem

@@ -37,7 +37,32 @@ TEST(MetricSetTest, ReadsNamesInAnyOrder) {
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("'fud' of --metric fid,fud is none of fid, "
                                  "is, kid, prdc, intra_fid, fid_infinity, "
-                                 "cmmd")));
+                                 "cmmd, lpips, ppl")));
+}
+
+// Each has pairs of its own, and another network than features of images.
+TEST(MetricSetTest, MetricsOfPairsGoByThemselves) {
+  for (const std::string name : {"lpips", "ppl"}) {
+    ASSERT_OK_AND_ASSIGN(const MetricSet metrics, ParseMetrics(name));
+    EXPECT_TRUE(metrics.takes_pairs());
+    EXPECT_FALSE(metrics.needs_reference());
+    EXPECT_EQ(MetricSetText(metrics), name);
+    EXPECT_THAT(ParseMetrics("fid," + name).status(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("one command for each")));
+    FeatureNet net;
+    net.name = "net";
+    EXPECT_THAT(CheckNetwork(metrics, net),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("net is none: name its weights with "
+                                   "--features lpips:FILE")));
+    net.family = kLpipsFamily;
+    EXPECT_OK(CheckNetwork(metrics, net));
+    EXPECT_THAT(CheckNetwork({.frechet = true}, net),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         HasSubstr("the weights are of LPIPS")));
+  }
+  EXPECT_FALSE(ParseMetrics("lpips,ppl").ok());
 }
 
 // Whatever would fail after hours of features is found out before.

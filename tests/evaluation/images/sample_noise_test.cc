@@ -85,5 +85,33 @@ TEST(SampleNoiseTest, FromASampleToItself) {
   EXPECT_TRUE(ways.isfinite().all().item<bool>());
 }
 
+// On the circle through both ends, so many radians apart as t tells.
+TEST(SampleNoiseTest, APathsPairs) {
+  constexpr int64_t kDim = 512;
+  constexpr double kEpsilon = 1e-2;
+  const IndexRange range = {.first = 2, .count = 3};
+  const at::Tensor path = PathNoise(5, {}, kDim, range, kEpsilon);
+  ASSERT_EQ(path.sizes(), at::IntArrayRef({2, 3, kDim}));
+  const at::Tensor ends = SampleNoise(5, {}, kDim, {.first = 4, .count = 6});
+  const auto angle = [](const at::Tensor& a, const at::Tensor& b) {
+    return std::acos((a.dot(b) / (a.norm() * b.norm())).item<double>());
+  };
+  for (int64_t row = 0; row < 3; ++row) {
+    const at::Tensor a = ends[2 * row].to(at::kDouble);
+    const at::Tensor b = ends[2 * row + 1].to(at::kDouble);
+    const double whole = angle(a, b);
+    // Ends of nearly one length, so that angles are proportional to t.
+    EXPECT_NEAR(angle(path[0][row], path[1][row]) / whole, kEpsilon,
+                0.1 * kEpsilon);
+    const double t = angle(a, path[0][row]) / whole;
+    EXPECT_GE(t, 0);
+    EXPECT_LT(t, 1);
+    EXPECT_GT(angle(a, path[1][row]) / whole, t);
+  }
+  // Rows do not depend on the others.
+  EXPECT_TRUE(PathNoise(5, {}, kDim, {.first = 3, .count = 1}, kEpsilon)
+                  .equal(path.narrow(1, 1, 1)));
+}
+
 }  // namespace
 }  // namespace gandem

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// LPIPS, how different two images look: Zhang et al. 2018, "The unreasonable
+// effectiveness of deep features as a perceptual metric", equation 1, with the
+// weights of its authors' `lpips` package. Activations of five layers of an
+// AlexNet or a VGG16 get length 1 at each place; their squared differences are
+// weighed by channel, averaged over the places and summed.
+//
+// Owner: values; the weights never change. Thread safety: const members may run
+// at once. Errors: Status; Distances() may throw Torch's.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "common/checkpoint/safetensors.h"
+
+namespace gandem {
+
+class LpipsNetwork {
+ public:
+  // Does the file have LPIPS's linear layers?
+  static bool Holds(const std::vector<NamedTensor>& tensors);
+
+  // The state dict of lpips.LPIPS(net="alex") or "vgg".
+  //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
+  static absl::StatusOr<LpipsNetwork> Load(std::vector<NamedTensor> tensors);
+
+  // "alex" or "vgg"
+  const std::string& trunk() const { return trunk_; }
+  // Both sides of an image must have that many pixels.
+  int64_t least_pixels() const { return least_pixels_; }
+
+  // float32 [N], from two of float32 [N, 3, height, width] in [-1, 1].
+  at::Tensor Distances(const at::Tensor& a_NCHW,
+                       const at::Tensor& b_NCHW) const;
+
+ private:
+  struct Layer {
+    at::Tensor weight;
+    at::Tensor bias;
+    int64_t stride = 1;
+    int64_t padding = 1;
+    bool pools = false;  // before it
+    at::Tensor linear;   // of what it gives; undefined: it is not compared
+  };
+
+  LpipsNetwork() = default;
+  // Of the compared layers, with length 1 at each place.
+  std::vector<at::Tensor> Activations(const at::Tensor& images_NCHW) const;
+
+  std::string trunk_;
+  int64_t pool_ = 2;  // side of its squares; they are 2 apart
+  int64_t least_pixels_ = 1;
+  at::Tensor shift_;
+  at::Tensor scale_;
+  std::vector<Layer> layers_;
+};
+
+}  // namespace gandem
