@@ -6,9 +6,9 @@
 
 Both judge the same two folders of PNG files by FID and inception score with the
 same Inception (weights drawn at random: their values do not change the time),
-each from its start to its end, in turns, without a cache. Prints the median and
-the spread of each, the CPU time of all its threads, ratios, the figures that
-must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
+each from its start to its end, in turns, without a cache; gandem also by one
+worker. Prints the median and the spread of each, the CPU time of all its
+threads, ratios, the figures that must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
 safetensors, torch-fidelity==0.4.0 and a torchvision that fits.
 """
 import argparse
@@ -24,6 +24,7 @@ import time
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent
 
+ONE_WORKER = "gandem, 1 worker"
 THEIRS = """
 import json, sys, torch, torch_fidelity
 one, two, weights, threads = sys.argv[1:]
@@ -77,32 +78,38 @@ def run(command, environment):
 
 
 def measure(options, folder):
+    def ours(workers, environment, output):
+        return run(
+            [f"{options.bin}/gandem", "evaluate", str(images[0]),
+             "--reference", str(images[1]), "--features", weights, "--metric",
+             "fid,is", "--workers", str(workers), "--halvings", "0", "--quiet",
+             "--feature_cache_gib", "0", "--output", str(output)], environment)
+
     weights = str(folder / "weights.pth")
     make_weights(weights)
     images = [folder / "judged", folder / "reference"]
     for seed, path in enumerate(images):
         make_images(path, options.images, options.size, seed)
-    seconds = {"gandem": [], "torch-fidelity": []}
+    seconds = {"gandem": [], ONE_WORKER: [], "torch-fidelity": []}
     figures = {}
     for repetition in range(options.repetitions):
         # Its features of a reference are cached there: a new place each time.
         environment = os.environ | {
             "XDG_CACHE_HOME": str(folder / f"cache-{repetition}"),
             "OMP_NUM_THREADS": str(options.threads)}
-        taken, text = run(
-            [f"{options.bin}/gandem", "evaluate", str(images[0]),
-             "--reference", str(images[1]), "--features", weights, "--metric",
-             "fid,is", "--workers", str(options.threads), "--bootstrap", "0",
-             "--quiet", "--output",
-             str(folder / f"cards-{repetition}")], environment)
+        cards = folder / f"cards-{repetition}"
+        taken, text = ours(options.threads, environment, cards)
         seconds["gandem"].append(taken)
         figures["gandem"] = text
+        environment["XDG_CACHE_HOME"] += "-one"
+        taken, text = ours(1, environment, f"{cards}-one")
+        seconds[ONE_WORKER].append(taken)
+        environment["XDG_CACHE_HOME"] += "-theirs"
         taken, text = run([sys.executable, "-c", THEIRS, *map(str, images),
                            weights, str(options.threads)], environment)
         seconds["torch-fidelity"].append(taken)
         figures["torch-fidelity"] = json.loads(text)["fid"]
     return seconds, figures
-
 
 
 def main():
@@ -122,18 +129,21 @@ def main():
         wall, cpu = zip(*taken)
         medians[name] = statistics.median(wall), statistics.median(cpu)
         each = 1000 * medians[name][0] / (2 * options.images)
-        print(f"{name:15} {medians[name][0]:8.1f} s ({min(wall):.1f} to "
+        print(f"{name:17} {medians[name][0]:8.1f} s ({min(wall):.1f} to "
               f"{max(wall):.1f}), {each:.1f} ms an image, CPU "
               f"{medians[name][1]:.1f} s")
     ratios = [theirs / ours for theirs, ours in
               zip(medians["torch-fidelity"], medians["gandem"])]
     print("torch-fidelity / gandem: {:.2f}, CPU {:.2f}".format(*ratios))
+    wall = medians["gandem"][0] / medians[ONE_WORKER][0]
+    print(f"gandem with {options.threads} workers / with one: {wall:.2f}")
     print(f"torch-fidelity's distance: {figures['torch-fidelity']:.6g}\n"
           f"{figures['gandem']}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(
             {"images": options.images, "size": options.size,
-             "threads": options.threads, "seconds": seconds, "ratios": ratios},
+             "threads": options.threads, "seconds": seconds, "ratios": ratios,
+             "of_one_worker": wall},
             indent=2) + "\n")
 
 
