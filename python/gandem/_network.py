@@ -57,9 +57,10 @@ def load_module(path, sha256):
     found = hashlib.sha256(source).hexdigest()
     if sha256 and found != sha256:
         raise NetworkError(
-            f"network.python.module: '{path}' has changed since `gandem train` "
-            f"was called (SHA-256 {found}, then {sha256}): stop, and call it "
-            "again")
+            f"network.python.module: '{path}' has changed since the run was "
+            f"begun (SHA-256 {found}, then {sha256}): put it back as it was, or "
+            "go on with it by `gandem train --accept_changed_code`, whose "
+            "checkpoints are of the new file")
     if (path, found) not in _modules:
         folder = str(pathlib.Path(path).resolve().parent)
         if folder not in sys.path:

@@ -2,7 +2,8 @@
 //
 // What a worker of a run is: the binary of its role, or `python -m
 // gandem.worker` where a network of the run is the user's own. Then all workers
-// are, because a generator runs the discriminator as its critic.
+// are, because a generator runs the discriminator as its critic. The same for
+// evaluation_job, which makes a run's images.
 //
 // Owner: values. Thread safety: any thread.
 #pragma once
@@ -32,6 +33,14 @@ absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
 // The words that start it, without its flags. Errors: those of ProgramCommand.
 absl::StatusOr<std::vector<std::string>> WorkerCommand(
     const WorkerProgram& program, Role role);
+
+// The words that start evaluation_job, without `arguments`, which are those of
+// `gandem sample`, `gandem evaluate` and the like. It is inside Python if one
+// of them names a run, a checkpoint or a recipe with such a network; they say
+// --python, too.
+// Errors: those of FindWorkerProgram and of ProgramCommand.
+absl::StatusOr<std::vector<std::string>> EvaluationCommand(
+    std::string binary_folder, const std::vector<std::string>& arguments);
 
 // The binary of a role: "generator_worker" ...
 std::string WorkerBinary(Role role);
