@@ -27,7 +27,8 @@ int RunProgram(const std::string& program, std::vector<std::string> arguments) {
   const int argc = static_cast<int>(arguments.size());
   SetNetworkHost(PythonNetworkHost());
   if (program == "evaluation_job") {
-    const pybind11::gil_scoped_release unlocked;
+    // One thread computes, and keeps the interpreter's lock: what the tracer
+    // has recorded of a user's network holds Python's objects.
     return EvaluationMain(argc, argv.data());
   }
   for (const Role known : {GENERATOR, DISCRIMINATOR, COLOCATED}) {

@@ -197,6 +197,8 @@ class Network:
             self.module.train(training)
             self.training = training
         given = (values,) if labels is None else (values, labels)
+        if torch.jit.is_tracing():
+            return self._recorded(given)
         if mode == "train":
             result = self.module(*given)
             self._keep_buffers()
@@ -207,6 +209,18 @@ class Network:
                       for name, buffer in self._buffers.items()}
             result = functional_call(self.module, copies, given)
         return self._checked_result(result, values.shape[0])
+
+    def _recorded(self, given):
+        """A pass for the tracer, which functional_call refuses: what that would
+        keep a pass from changing must not be changed."""
+        versions = {name: buffer._version
+                    for name, buffer in self._buffers.items()}
+        result = self.module(*given)
+        for name, tensor in self.module.named_buffers():
+            if tensor is not self._buffers[name] or \
+                    tensor._version != versions[name]:
+                raise NetworkError(f"it changes its buffer {name} in eval()")
+        return result
 
     def _keep_buffers(self):
         """The tensors that C++ knows have the values of those that code like

@@ -69,16 +69,18 @@ std::string PythonOf(const std::vector<std::string>& arguments) {
   return python;
 }
 
-// The config that `argument` names: of a run or a checkpoint by its folder, a
-// recipe by its file. What is none, or damaged, is left to evaluation_job.
-RunConfig ConfigNamedBy(const std::string& argument) {
+// The config whose networks `command` runs because of `argument`: of a run or a
+// checkpoint by its folder, a recipe by its file. Other commands take a recipe
+// for its images. What is none, or damaged, is left to evaluation_job.
+RunConfig ConfigNamedBy(const std::string& command,
+                        const std::string& argument) {
   const size_t equals = argument.find('=');
   const std::string path =
       absl::StartsWith(argument, "--") && equals != std::string::npos
           ? argument.substr(equals + 1)
           : argument;
   const std::string file =
-      absl::EndsWith(path, ".textproto") ? path : path + "/config.textproto";
+      command == "models" ? path : path + "/config.textproto";
   RunConfig config;
   const auto text = ReadFile(file, kMaxTextProtoBytes);
   if (!text.ok() || !ParseTextProto(*text, file, config).ok()) return {};
@@ -126,7 +128,7 @@ absl::StatusOr<std::vector<std::string>> WorkerCommand(
 absl::StatusOr<std::vector<std::string>> EvaluationCommand(
     std::string binary_folder, const std::vector<std::string>& arguments) {
   for (const std::string& argument : arguments) {
-    const RunConfig config = ConfigNamedBy(argument);
+    const RunConfig config = ConfigNamedBy(arguments.front(), argument);
     if (OwnNetworkOf(config).empty()) continue;
     GANDEM_ASSIGN_OR_RETURN(const WorkerProgram program,
                             FindWorkerProgram(config, std::move(binary_folder),

@@ -35,9 +35,9 @@ absl::StatusOr<std::vector<std::string>> WorkerCommand(
     const WorkerProgram& program, Role role);
 
 // The words that start evaluation_job, without `arguments`, which are those of
-// `gandem sample`, `gandem evaluate` and the like. It is inside Python if one
-// of them names a run, a checkpoint or a recipe with such a network; they say
-// --python, too.
+// `gandem sample`, `gandem evaluate` and the like, the command first. It is
+// inside Python if one of them names a run or a checkpoint with such a network,
+// or for `gandem models` a recipe; they say --python, too.
 // Errors: those of FindWorkerProgram and of ProgramCommand.
 absl::StatusOr<std::vector<std::string>> EvaluationCommand(
     std::string binary_folder, const std::vector<std::string>& arguments);

@@ -104,6 +104,85 @@ assert off.max() <= 1 and off.mean() < 1e-3, (off.max(), off.mean())
             self.gandem("sample", run, "-n", 70, "-o", grids[-1], "--check")
         self.assertEqual(*(grid.read_bytes() for grid in grids))
 
+    def test_an_export_has_the_images_of_plain_torch(self):
+        file = self.folder / "generator.pt"
+        done = self.gandem("export", self.own, "-o", file)
+        self.assertIn("forward(noise): ", done.stdout)
+        self.assertTrue((self.folder / "generator.png").exists())
+        self.in_torch(self.plain() + f"""
+exported = torch.jit.load({str(file)!r})
+with torch.no_grad():
+    for count in (1, 70):
+        torch.testing.assert_close(exported(noise[:count]), images[:count],
+                                   rtol=0, atol=1e-5)
+""")
+
+    def test_an_exported_state_loads_into_the_class(self):
+        for flags in ([], ["--raw"]):
+            file = self.folder / f"generator{len(flags)}.safetensors"
+            self.gandem("export", self.own, "-o", file, *flags)
+            self.in_torch(self.plain() + f"""
+import pathlib
+from gandem import _generator
+module = mlp.Generator()
+module.load_state_dict(_generator.read_tensors(pathlib.Path({str(file)!r})))
+with torch.no_grad():
+    off = (module(noise) - images).abs().max()
+assert (off == 0) is not {bool(flags)}, off
+""")
+        self.assertIn("network = Generator()  # of mlp.py",
+                      (self.folder / "README.md").read_text())
+
+    def test_which_forwards_can_be_recorded(self):
+        # rich.py has an autograd Function.
+        file = self.folder / "cases.py"
+        file.write_text((FOLDER / "mlp.py").read_text() + """
+class Random(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.randn_like(noise))
+
+class Baked(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.ones(len(noise), 8))
+
+class Shaped(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.ones(noise.shape[0], 8))
+
+class Counts(Generator):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("passes", torch.zeros(()))
+
+    def forward(self, noise):
+        self.passes += 1
+        return super().forward(noise)
+""")
+        cases = [(file, "Shaped", ""),
+                 ("rich.py", "Generator", "Swish"),
+                 (file, "Random", "makes other images"),
+                 (file, "Baked", "makes other images"),
+                 (file, "Counts", "it changes its buffer passes in eval()")]
+        for module, name, why in cases:
+            with self.subTest(name):
+                run = self.trained(self.folder / f"run-{name}", SHORT + [
+                    f'generator.network.python.module="{FOLDER / module}"',
+                    f'generator.network.python.name="{name}"',
+                    "generator.network.python.noise_dim=8"])
+                output = self.folder / name / "generator.pt"
+                output.parent.mkdir()
+                if not why:
+                    self.gandem("export", run, "-o", output)
+                    continue
+                said = self.refused("export", run, "-o", output,
+                                    text="cannot be recorded as a .pt")
+                self.assertIn(f"generator.network.python '{name}'", said)
+                self.assertIn("-o FILE.safetensors", said)
+                self.assertIn(why, said)
+                self.assertEqual(list(output.parent.iterdir()), [])
+                self.gandem("export", run, "-o",
+                            output.with_suffix(".safetensors"))
+
     def test_evaluation_has_the_figures_of_the_built_in_network(self):
         cards = []
         for run, workers in ((self.own, 2), (self.own, 1), (self.built_in, 1)):

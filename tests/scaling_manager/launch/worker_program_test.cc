@@ -107,6 +107,11 @@ TEST_F(WorkerProgramTest, EvaluatesInTheInterpreterThatTheArgumentsName) {
                          EvaluationCommand(build_ / "bin", arguments));
     EXPECT_THAT(command, ElementsAreArray(InPython(python, "evaluation_job")));
   }
+  ASSERT_OK_AND_ASSIGN(
+      const auto of_images,
+      EvaluationCommand("/b/bin", {"train-features", "--dataset",
+                                   run + "/config.textproto"}));
+  EXPECT_THAT(of_images, ElementsAre("/b/bin/evaluation_job"));
   EXPECT_THAT(EvaluationCommand(build_ / "bin", {"sample", run}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("name it with --python")));
