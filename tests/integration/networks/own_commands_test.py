@@ -214,6 +214,17 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
         self.assertEqual(len(list((run.dir / "evaluation").glob("*.json"))), 2,
                          run.text()[-4000:])
 
+    def test_counts_are_those_of_the_built_in_network(self):
+        # Not the labels that a family is given: the class takes none.
+        texts = []
+        for run in (self.own, self.built_in):
+            recipe = run / "config.textproto"
+            text = self.gandem("models", recipe, "--summary").stdout
+            texts.append(text.replace("\npython ", "\nmlp    "))
+        self.assertEqual(*texts)
+        self.refused("models", self.own / "config.textproto", python="",
+                     env={"VIRTUAL_ENV": ""}, text="name it with --python")
+
     def test_the_interpreter(self):
         grid = self.folder / "grid.png"
         sample = ["sample", self.own, "-o", grid]
