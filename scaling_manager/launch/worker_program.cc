@@ -27,16 +27,6 @@ std::string PackageFolder(const std::string& binary_folder) {
   return binary_folder.substr(0, binary_folder.rfind('/')) + "/python";
 }
 
-// The first field that needs Python; empty: none.
-std::string OwnNetworkOf(const RunConfig& config) {
-  if (config.generator().network().has_python()) {
-    return "generator.network.python";
-  }
-  return config.discriminator().network().has_python()
-             ? "discriminator.network.python"
-             : "";
-}
-
 constexpr char kEvaluationJob[] = "evaluation_job";
 
 // `name` as gandem.worker knows it. The programs that it starts lie beside
@@ -88,6 +78,15 @@ RunConfig ConfigNamedBy(const std::string& command,
 }
 
 }  // namespace
+
+std::string OwnNetworkOf(const RunConfig& config) {
+  if (config.generator().network().has_python()) {
+    return "generator.network.python";
+  }
+  return config.discriminator().network().has_python()
+             ? "discriminator.network.python"
+             : "";
+}
 
 absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
                                                 std::string binary_folder,

@@ -22,6 +22,9 @@ struct WorkerProgram {
   std::string python = {};  // the interpreter; empty: built-in networks only
 };
 
+// The first field of `config` that is a network of the user's own; empty: none.
+std::string OwnNetworkOf(const RunConfig& config);
+
 // `python` is --python; empty: that of $VIRTUAL_ENV. Looked up only if `config`
 // has a network that needs it.
 //   INVALID_ARGUMENT     neither names an interpreter.

@@ -225,6 +225,13 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
         self.refused("models", self.own / "config.textproto", python="",
                      env={"VIRTUAL_ENV": ""}, text="name it with --python")
 
+    def test_a_profile_is_refused_before_anything_is_measured(self):
+        profile = self.folder / "profile.textproto"
+        self.refused("profile", self.own / "config.textproto", "-o", profile,
+                     python="", text="generator.network.python: gandem profile "
+                     "measures built-in networks only")
+        self.assertFalse(profile.exists())
+
     def test_the_interpreter(self):
         grid = self.folder / "grid.png"
         sample = ["sample", self.own, "-o", grid]
