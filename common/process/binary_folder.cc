@@ -15,17 +15,19 @@
 namespace gandem {
 namespace {
 
-// Null: the environment names none.
-const char* OwnWorker() {
-  const char* const path = std::getenv(kOwnWorkerVariable);
-  return path == nullptr || *path == '\0' ? nullptr : path;
+// Null: the environment has none, or an empty one.
+const char* FromEnvironment(const char* name) {
+  const char* const value = std::getenv(name);
+  return value == nullptr || *value == '\0' ? nullptr : value;
 }
+
+const char* OwnWorker() { return FromEnvironment(kOwnWorkerVariable); }
 
 }  // namespace
 
 absl::StatusOr<std::string> BinaryFolder() {
-  const char* const told = std::getenv(kBinaryFolderVariable);
-  if (told != nullptr && *told != '\0') return std::string(told);
+  const char* const told = FromEnvironment(kBinaryFolderVariable);
+  if (told != nullptr) return std::string(told);
   constexpr char kSelf[] = "/proc/self/exe";
   std::string path(PATH_MAX, '\0');
   const ssize_t size = readlink(kSelf, path.data(), path.size());
@@ -44,6 +46,10 @@ bool IsProgram(const std::string& path) {
 
 absl::StatusOr<std::vector<std::string>> ProgramCommand(
     const std::string& folder, const std::string& name) {
+  const char* const python = FromEnvironment(kInterpreterVariable);
+  if (python != nullptr) {
+    return std::vector<std::string>{python, "-m", "gandem.worker", name};
+  }
   const char* const own = OwnWorker();
   if (own == nullptr) return std::vector<std::string>{folder + "/" + name};
   if (IsProgram(own)) return std::vector<std::string>{own, name};

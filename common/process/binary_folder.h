@@ -3,7 +3,7 @@
 // Where gandem's programs lie, and how those that compute are started: they are
 // beside the running one, or, where the environment's GANDEM_WORKER names a
 // program with networks of the user's own, that one is all of them
-// (docs/library.md).
+// (docs/library.md). A program inside Python starts others inside Python.
 //
 // Thread safety: any thread, as long as none changes the environment.
 #pragma once
@@ -20,12 +20,15 @@ namespace gandem {
 inline constexpr char kBinaryFolderVariable[] = "GANDEM_PROGRAMS";
 // Names a program with networks of the user's own.
 inline constexpr char kOwnWorkerVariable[] = "GANDEM_WORKER";
+// Names, to a program inside Python, its interpreter.
+inline constexpr char kInterpreterVariable[] = "GANDEM_INTERPRETER";
 
 // The folder that GANDEM_PROGRAMS names, or else that of the running binary.
 // Without a final slash; absolute, unless GANDEM_PROGRAMS is not.
 absl::StatusOr<std::string> BinaryFolder();
 
-// The start of a command line: {FOLDER/NAME}, or {GANDEM_WORKER, NAME}.
+// The start of a command line: {FOLDER/NAME}, or {GANDEM_WORKER, NAME}, or
+// {GANDEM_INTERPRETER, -m, gandem.worker, NAME}.
 //   NOT_FOUND  GANDEM_WORKER is set and is no program.
 absl::StatusOr<std::vector<std::string>> ProgramCommand(
     const std::string& folder, const std::string& name);

@@ -241,6 +241,14 @@ int RunExtract(const ExtractFlags& flags) {
 
 }  // namespace
 
+void AddPythonOption(CLI::App& command) {
+  command
+      .add_option_function<std::string>(
+          "--python", [](const std::string&) {},
+          "Interpreter for networks of your own [that of $VIRTUAL_ENV]")
+      ->take_last();
+}
+
 void AddSampleCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<SampleFlags>();
   SampleRequest& request = flags->request;
@@ -263,6 +271,7 @@ void AddSampleCommand(CLI::App& app, int& exit_code) {
                       "A grid with a row of so many images for each class");
   AddOptional(*command, "--class", request.only_class,
               "Only images of this class [labels are drawn]");
+  AddPythonOption(*command);
   AddSamplingOptions(*command, request.noise, request.standing);
   AddCheckpointOptions(*command, request.checkpoint, request.seed, "the ");
   CLI::Option* check = command->add_flag(
@@ -352,6 +361,7 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                  "Judge each checkpoint of the run that was not judged yet, "
                  "and plot them all")
       ->excludes(json);
+  AddPythonOption(*command);
   command->add_flag("--quiet", flags->quiet, "Print no progress");
   // For `gandem train --evaluate_args`: only whether they are arguments of
   // this.

@@ -18,6 +18,10 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code);
 // `evaluation_job extract`, which no user starts.
 void AddExtractCommand(CLI::App& app, int& exit_code);
 
+// --python, which `gandem` has read before it started this process
+// (scaling_manager/launch/worker_program.h): here it is for --help.
+void AddPythonOption(CLI::App& command);
+
 // Tells the user why `command` failed; returns the exit code.
 int ReportFailure(absl::string_view command, const absl::Status& status);
 

@@ -96,15 +96,33 @@ absl::StatusOr<GeneratorInputs> FirstInputs(const LoadedGenerator& generator,
       .condition = std::move(condition)};
 }
 
+// What the tracer does not take of a user's forward is the user's to change.
+absl::Status NotRecorded(const PythonConfig& network, const absl::Status& why) {
+  if (absl::IsResourceExhausted(why)) return why;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "generator.network.python '", network.name(), "' of '", network.module(),
+      "' cannot be recorded as a .pt: its forward has to be operations of "
+      "torch, "
+      "the same for any number of images, with no random numbers and no "
+      "torch.autograd.Function. -o FILE.safetensors writes its state dict, "
+      "which your class loads. The tracer says: ",
+      why.message()));
+}
+
 absl::StatusOr<std::vector<std::string>> WriteScript(
     const LoadedGenerator& generator, const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const ScriptModule script,
-      MakeScriptModule(*generator.network, [&](int64_t count) {
-        return FirstInputs(generator, count);
-      }));
-  GANDEM_RETURN_IF_ERROR(WriteFileDurably(path, script.bytes));
-  return script.arguments;
+  const NetworkConfig& network = generator.plan.generator.network.network;
+  const absl::StatusOr<ScriptModule> script = CatchTorchOr([&] {
+    return MakeScriptModule(*generator.network, [&](int64_t count) {
+      return FirstInputs(generator, count);
+    });
+  });
+  if (!script.ok() && network.has_python()) {
+    return NotRecorded(network.python(), script.status());
+  }
+  GANDEM_RETURN_IF_ERROR(script);
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(path, script->bytes));
+  return script->arguments;
 }
 
 std::string FamilyOf(const LoadedGenerator& generator) {
@@ -151,16 +169,29 @@ std::vector<MetricCard> CardsOf(const ExportRequest& request, int64_t step) {
   return cards;
 }
 
-std::string UsageOf(const ExportRequest& request, const ExportReport& report,
-                    int64_t noise_dim) {
+// A line on the class that a state dict is for.
+std::string ClassOf(const ExportRequest& request,
+                    const NetworkConfig& network) {
+  if (!network.has_python()) {
+    return "# docs/export.md of gandem has the classes for names: " +
+           request.names;
+  }
+  const PythonConfig& python = network.python();
+  return absl::StrCat("network = ", python.name(), "(",
+                      absl::StrJoin(python.arguments(), ", "), ")  # of ",
+                      fs::path(python.module()).filename().string());
+}
+
+std::string UsageOf(const ExportRequest& request, const NetworkConfig& network,
+                    const ExportReport& report, int64_t noise_dim) {
   const std::string file = fs::path(request.output).filename();
   if (!IsScript(request)) {
     return absl::StrFormat(
         "from safetensors.torch import load_file\n\n"
-        "# docs/export.md of gandem has the classes for names: %s\n"
+        "%s\n"
         "network.load_state_dict(load_file(\"%s\"), strict=True)\n"
         "network.eval()\n",
-        request.names, file);
+        ClassOf(request, network), file);
   }
   std::string text = absl::StrFormat(
       "import torch\n\ngenerator = torch.jit.load(\"%s\")\n", file);
@@ -187,7 +218,8 @@ ModelCardFacts FactsOf(const ExportRequest& request,
   ModelCardFacts facts = {
       .family = FamilyOf(generator),
       .file = fs::path(request.output).filename(),
-      .usage = UsageOf(request, report, generator.network->noise_dim()),
+      .usage = UsageOf(request, plan.generator.network.network, report,
+                       generator.network->noise_dim()),
       .is_average = !request.raw,
       .translates = generator.pairs != nullptr,
       .step = generator.step,
@@ -302,6 +334,7 @@ void AddExportCommand(CLI::App& app, int& exit_code) {
           [request](const int64_t& step) { request->checkpoint = step; },
           "Step of the checkpoint [the newest complete one]")
       ->check(CLI::NonNegativeNumber);
+  AddPythonOption(*command);
   command->add_flag("--raw", request->raw,
                     "The weights of the last step [their average]");
   command

@@ -6,10 +6,12 @@
 #include <memory>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "common/config/network_check.h"
+#include "common/config/run_config.h"
 #include "common/files/nearest.h"
 #include "common/files/text_proto.h"
 #include "common/process/exit_code.h"
@@ -31,15 +33,17 @@ constexpr char kModelsCommandHelp[] = R"(Examples:
   gandem models dcgan --image_size 64
   gandem models sngan --image_size 128 --summary
   gandem models dcgan --summary --set width=128 --set noise_dim=128
+  gandem models my_recipe.textproto --set generator.network.dcgan.width=128
 
 GFLOP counts a multiply and an add as two, of convolutions, fully connected
 layers and attention in a forward pass over one image. Activations are the
 outputs of all layers for it in float32. Buffers are values of running
 statistics, spectral-norm vectors and counters.)";
 
-// A family in one size.
+// A family in one size, or the networks of a recipe.
 struct Case {
-  NetworkConfig config;
+  NetworkConfig generator;
+  NetworkConfig discriminator;
   DataShape data;
 };
 
@@ -53,11 +57,11 @@ absl::StatusOr<Summaries> SummarizeBoth(const Case& c) {
   // One after the other: large ones need the memory.
   {
     GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Generator> generator,
-                            MakeGenerator(c.config, c.data));
+                            MakeGenerator(c.generator, c.data));
     result.generator = Summarize(*generator, c.data);
   }
   GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Discriminator> discriminator,
-                          MakeDiscriminator(c.config, c.data));
+                          MakeDiscriminator(c.discriminator, c.data));
   result.discriminator = Summarize(*discriminator, c.data);
   return result;
 }
@@ -94,7 +98,8 @@ absl::StatusOr<std::vector<Case>> CasesOf(
       flags.classes == 0 && labels_needed ? kUsualClasses : flags.classes;
   std::vector<Case> cases;
   for (const int64_t size : SizesOf(family, flags)) {
-    cases.push_back({.config = config,
+    cases.push_back({.generator = config,
+                     .discriminator = config,
                      .data = {.image = {.channels = flags.channels,
                                         .height = size,
                                         .width = size},
@@ -136,12 +141,14 @@ std::string CostHeader() {
                          "GFLOP/image", "activations");
 }
 
-std::string CostLines(absl::string_view family, const Case& c,
-                      const Summaries& summaries) {
+std::string CostLines(const Case& c, const Summaries& summaries) {
+  const std::string family = FamilyFieldOf(c.generator)->name();
+  const std::string other = FamilyFieldOf(c.discriminator)->name();
   const std::string image = absl::StrCat(
       c.data.image.height, "x", c.data.image.width, "x", c.data.image.channels);
   return CostLine(family, image, "generator", summaries.generator) +
-         CostLine("", "", "discriminator", summaries.discriminator);
+         CostLine(other == family ? "" : other, "", "discriminator",
+                  summaries.discriminator);
 }
 
 // One row a layer. `width` is that of the longest name.
@@ -185,6 +192,33 @@ absl::Status NoSuchFamily(const std::string& name) {
               : absl::StrCat("expected one of ", absl::StrJoin(names, ", "))));
 }
 
+std::string LayerTables(const Summaries& summaries) {
+  return absl::StrCat("\n", LayerTable("generator", summaries.generator), "\n",
+                      LayerTable("discriminator", summaries.discriminator),
+                      "\n");
+}
+
+absl::Status ShowRecipe(const ModelsFlags& flags,
+                        absl::FunctionRef<void(const std::string&)> print) {
+  const ModelsFlags others;
+  if (flags.image_size != others.image_size ||
+      flags.channels != others.channels || flags.classes != others.classes) {
+    return absl::InvalidArgumentError(
+        "--image_size, --channels and --classes are for families: a recipe has "
+        "its own, change those by --set data.image_size=64");
+  }
+  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
+                          LoadRunConfig(flags.name, flags.sets));
+  const Case c = {.generator = config.generator().network(),
+                  .discriminator = config.discriminator().network(),
+                  .data = DataShapeOf(config.data())};
+  GANDEM_ASSIGN_OR_RETURN(const Summaries summaries,
+                          CatchTorchOr([&c] { return SummarizeBoth(c); }));
+  print(CostHeader() + CostLines(c, summaries));
+  if (flags.summary) print(LayerTables(summaries));
+  return absl::OkStatus();
+}
+
 int RunModels(const ModelsFlags& flags) {
   const absl::Status listed = ListModels(flags, [](const std::string& text) {
     absl::PrintF("%s", text);
@@ -199,13 +233,15 @@ void AddModelsCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<ModelsFlags>();
   CLI::App* const command = app.add_subcommand(
       "models", "List the networks with what they cost, or the layers of one");
-  command->add_option("NAME", flags->name, "Family of networks [all]");
+  command->add_option("NAME", flags->name,
+                      "Family of networks, or a recipe (.textproto) [all "
+                      "families]");
   command->add_flag("--summary", flags->summary,
                     "One row a layer, with the shape of its output");
   command
       ->add_option("--set", flags->sets,
-                   "Changes a field of the family (`gandem explain`): "
-                   "field=value")
+                   "Changes a field of the family, or of the recipe (`gandem "
+                   "explain`): field=value")
       ->take_all()
       ->allow_extra_args(false);
   command
@@ -220,6 +256,7 @@ void AddModelsCommand(CLI::App& app, int& exit_code) {
                    "Classes of labels that the networks are told")
       ->check(CLI::Range(0, 1 << 20))
       ->capture_default_str();
+  AddPythonOption(*command);
   command->footer(kModelsCommandHelp);
   command->callback([flags, &exit_code] { exit_code = RunModels(*flags); });
 }
@@ -228,8 +265,9 @@ absl::Status ListModels(const ModelsFlags& flags,
                         absl::FunctionRef<void(const std::string&)> print) {
   if (flags.name.empty() && (flags.summary || !flags.sets.empty())) {
     return absl::InvalidArgumentError(
-        "--summary and --set need the NAME of a family");
+        "--summary and --set need the NAME of a family, or a recipe");
   }
+  if (absl::EndsWith(flags.name, ".textproto")) return ShowRecipe(flags, print);
   bool found = false;
   bool printed = false;
   for (const auto* const family : NetworkFamilies()) {
@@ -244,11 +282,8 @@ absl::Status ListModels(const ModelsFlags& flags,
       if (!summaries.ok() && flags.name.empty()) continue;
       GANDEM_RETURN_IF_ERROR(summaries);
       if (!std::exchange(printed, true)) print(CostHeader());
-      print(CostLines(family->name(), c, *summaries));
-      if (!flags.summary) continue;
-      print(absl::StrCat(
-          "\n", LayerTable("generator", summaries->generator), "\n",
-          LayerTable("discriminator", summaries->discriminator), "\n"));
+      print(CostLines(c, *summaries));
+      if (flags.summary) print(LayerTables(*summaries));
     }
   }
   if (!found) return NoSuchFamily(flags.name);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `gandem models`: the families of networks with what they cost, or the layers
-// of one.
+// of one; the same of the networks of a recipe.
 //
 // Owner: main. Thread safety: one thread.
 #pragma once
@@ -17,9 +17,9 @@
 namespace gandem {
 
 struct ModelsFlags {
-  std::string name = {};               // of a family; empty: all
+  std::string name = {};               // family or recipe; empty: all
   bool summary = false;                // needs a name
-  std::vector<std::string> sets = {};  // "field=value" of the family's message
+  std::vector<std::string> sets = {};  // "field=value" of it
   int64_t image_size = 0;              // 0: each that the family has, up to 128
   int64_t channels = 3;
   int64_t classes = 0;
@@ -31,6 +31,7 @@ void AddModelsCommand(CLI::App& app, int& exit_code);
 // Hands the text that it prints to `print`, piece by piece as it is known: some
 // networks take seconds to make.
 //   INVALID_ARGUMENT  there is no such family, or what its options are not.
+//   those of LoadRunConfig for a recipe.
 absl::Status ListModels(const ModelsFlags& flags,
                         absl::FunctionRef<void(const std::string&)> print);
 

@@ -138,8 +138,9 @@ absl::Status Compare(Generator& network, torch::jit::Module& module,
   return absl::InternalError(absl::StrCat(
       "the recorded network makes other images of a batch of ",
       expected.size(0), " than the run's (recorded with ", kTracedImages,
-      "): its family reads the number of images from a shape "
-      "(models/network.h). Nothing was written; -o FILE.safetensors works"));
+      "): it reads the number of images from a shape as a plain number "
+      "(models/network.h), or draws random ones. Nothing was written; -o "
+      "FILE.safetensors works"));
 }
 
 }  // namespace

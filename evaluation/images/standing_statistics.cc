@@ -59,8 +59,8 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
   }
   if (!has_batch_norm) {
     return absl::InvalidArgumentError(
-        "standing_steps: the generator has no batch norm, so no statistics; "
-        "leave it out");
+        "standing_steps: the generator has no batch norm of gandem's own "
+        "networks, so no statistics; leave it out");
   }
   const torch::NoGradGuard no_grad;
   const Compute& compute = generator.compute;

@@ -28,7 +28,7 @@ void CheckStanding(const StandingOptions& options, Faults& faults);
 // (seed, kStandingStatistics, s, .): index 0 the size, index 1 + i noise and
 // label of image i. Images that are translated come in the order of their file,
 // those of step s from number s * max_batch on.
-//   INVALID_ARGUMENT  the generator has no batch norm.
+//   INVALID_ARGUMENT  the generator has no batch norm of ours.
 //   and Torch exceptions.
 absl::Status UseStandingStatistics(const StandingOptions& options,
                                    uint64_t seed, LoadedGenerator& generator);

@@ -34,9 +34,8 @@ absl::StatusOr<const NetworkFamily*> CheckedFamily(const NetworkConfig& config,
     return absl::FailedPreconditionError(absl::StrCat(
         "network.python '", config.python().name(), "' of '",
         config.python().module(),
-        "' needs Python, and this program has none: `gandem train` runs it, "
-        "and "
-        "docs/own_networks.md says how to load its weights into the class"));
+        "' needs Python, and this program has none: docs/own_networks.md has "
+        "the commands that run it"));
   }
   return FamilyOf(config);
 }

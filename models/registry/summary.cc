@@ -188,8 +188,9 @@ template <typename Network>
 NetworkSummary SummarizePass(Network& network, const at::Tensor& input,
                              const DataShape& data) {
   const torch::NoGradGuard no_grad;
-  const Condition condition = {.labels_N = torch::zeros({1}, torch::kInt64),
-                               .images_NCHW = SampleImage(data)};
+  Condition condition = {.images_NCHW = SampleImage(data)};
+  // A user's network takes no labels where there are no classes.
+  if (data.num_classes > 0) condition.labels_N = torch::zeros({1}, at::kLong);
   Tracer tracer(network);
   network.forward(input, condition, ForwardMode::kEvaluate);
   return tracer.Finish();

@@ -57,9 +57,10 @@ def load_module(path, sha256):
     found = hashlib.sha256(source).hexdigest()
     if sha256 and found != sha256:
         raise NetworkError(
-            f"network.python.module: '{path}' has changed since `gandem train` "
-            f"was called (SHA-256 {found}, then {sha256}): stop, and call it "
-            "again")
+            f"network.python.module: '{path}' has changed since the run was "
+            f"begun (SHA-256 {found}, then {sha256}): put it back as it was, or "
+            "go on with it by `gandem train --accept_changed_code`, whose "
+            "checkpoints are of the new file")
     if (path, found) not in _modules:
         folder = str(pathlib.Path(path).resolve().parent)
         if folder not in sys.path:
@@ -196,6 +197,8 @@ class Network:
             self.module.train(training)
             self.training = training
         given = (values,) if labels is None else (values, labels)
+        if torch.jit.is_tracing():
+            return self._recorded(given)
         if mode == "train":
             result = self.module(*given)
             self._keep_buffers()
@@ -206,6 +209,18 @@ class Network:
                       for name, buffer in self._buffers.items()}
             result = functional_call(self.module, copies, given)
         return self._checked_result(result, values.shape[0])
+
+    def _recorded(self, given):
+        """A pass for the tracer, which functional_call refuses: what that would
+        keep a pass from changing must not be changed."""
+        versions = {name: buffer._version
+                    for name, buffer in self._buffers.items()}
+        result = self.module(*given)
+        for name, tensor in self.module.named_buffers():
+            if tensor is not self._buffers[name] or \
+                    tensor._version != versions[name]:
+                raise NetworkError(f"it changes its buffer {name} in eval()")
+        return result
 
     def _keep_buffers(self):
         """The tensors that C++ knows have the values of those that code like

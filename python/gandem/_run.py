@@ -10,6 +10,7 @@ import json
 import os
 import pathlib
 import re
+import sys
 from typing import TYPE_CHECKING, Any, Optional
 
 from gandem import _metrics, _program
@@ -100,6 +101,8 @@ class Run:
         """The whole card (proto/evaluation.proto), with what has to agree
         where figures are compared."""
         flags = ["--metric", metric]
+        if sys.executable and "python" not in options:
+            flags += ["--python", sys.executable]
         for name, value in options.items():
             if value is True:
                 flags.append(f"--{name}")

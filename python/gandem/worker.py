@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""python -m gandem.worker ROLE FLAGS...: a worker whose networks may be
-torch.nn.Modules of the user. ROLE is generator, discriminator or colocated; the
-flags are those of the binary of that role. `gandem train` starts it."""
+"""python -m gandem.worker PROGRAM ARGUMENTS...: a program whose networks may be
+torch.nn.Modules of the user. PROGRAM is a role of a worker (generator,
+discriminator or colocated) or evaluation_job; the arguments are those of its
+binary. `gandem train` starts it, and `gandem sample` and the like."""
 import signal
 import sys
 
 EXIT_USAGE = 2
+EVALUATION = "evaluation_job"
 
 
 def fail(text):
@@ -14,18 +16,23 @@ def fail(text):
 
 
 def main(arguments):
-    # Before libraries start threads, which would take these signals from us.
-    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM, signal.SIGINT})
     if not arguments:
-        return fail("the first argument is a role: generator, discriminator or "
-                    "colocated")
+        return fail("the first argument is a program: generator, discriminator, "
+                    f"colocated or {EVALUATION}")
+    if arguments[0] == EVALUATION:
+        # At once: Python's own waits for C++ to return.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    else:
+        # Before libraries start threads, which would take these signals from us.
+        signal.pthread_sigmask(signal.SIG_BLOCK,
+                               {signal.SIGTERM, signal.SIGINT})
     try:
         # First: gandem._worker uses the LibTorch that this loads.
         import torch
     except ImportError as error:
         return fail(f"the interpreter {sys.executable} cannot import torch "
-                    f"({error}): install torch into it, or let `gandem train "
-                    "--python` name one that has it")
+                    f"({error}): install torch into it, or name one that has "
+                    "it with --python")
     from gandem import _build
     if torch.__version__.split("+")[0] != _build.TORCH_VERSION:
         return fail(f"gandem._worker was built for torch "
@@ -38,7 +45,7 @@ def main(arguments):
                     f"({error}): build it with this interpreter, "
                     "`GANDEM_PYTHON=... scripts/build.sh --python`")
     try:
-        return _worker.run_role(arguments[0], [sys.argv[0], *arguments[1:]])
+        return _worker.run_program(arguments[0], [sys.argv[0], *arguments[1:]])
     except ValueError as error:
         return fail(error)
 

@@ -42,6 +42,7 @@
 #include "scaling_manager/deploy_commands/launch_command.h"
 #include "scaling_manager/deploy_commands/launch_kubernetes.h"
 #include "scaling_manager/doctor/doctor.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/logs/logs_command.h"
 #include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner_commands/plan_command.h"
@@ -115,7 +116,7 @@ int Run(const CertificatesOptions& options) {
 int Run(const EvaluationOptions& options) {
   const auto folder = BinaryFolder();
   if (!folder.ok()) return End(folder.status());
-  auto program = ProgramCommand(*folder, "evaluation_job");
+  auto program = EvaluationCommand(*folder, options.arguments);
   if (!program.ok()) return End(program.status());
   std::vector<std::string> arguments = *std::move(program);
   const std::string binary = arguments.front();

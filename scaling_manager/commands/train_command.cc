@@ -282,12 +282,12 @@ bool TrainCommand::SharesCores() const {
 
 absl::Status TrainCommand::StartWatcher(const std::string& binaries) {
   if (options_.evaluate_every == 0) return absl::OkStatus();
-  const TrainingWatcher::Options options = {
-      .binary_folder = binaries,
-      .run_dir = setup_.run_dir,
-      .every = options_.evaluate_every,
-      .cores = setup_.evaluate_cores,
-      .arguments = options_.evaluate_args};
+  const TrainingWatcher::Options options = {.binary_folder = binaries,
+                                            .run_dir = setup_.run_dir,
+                                            .every = options_.evaluate_every,
+                                            .cores = setup_.evaluate_cores,
+                                            .arguments = options_.evaluate_args,
+                                            .python = setup_.program.python};
   GANDEM_RETURN_IF_ERROR(TrainingWatcher::CheckArguments(options));
   GANDEM_ASSIGN_OR_RETURN(TrainingWatcher watcher,
                           TrainingWatcher::Start(options));

@@ -70,6 +70,9 @@ absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
                                         "--every",
                                         absl::StrCat(options.every),
                                         "--"};
+  if (!options.python.empty()) {
+    arguments.insert(arguments.end(), {"--python", options.python});
+  }
   AppendParts(options.arguments, arguments);
   GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
   const std::string log = options.run_dir + "/logs/watch-eval.log";

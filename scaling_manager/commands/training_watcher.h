@@ -25,6 +25,7 @@ class TrainingWatcher {
     int64_t every = 0;            // rounds, required
     std::vector<int> cores = {};  // empty: all, at the lowest priority
     std::string arguments = {};   // of `gandem evaluate`, with spaces between
+    std::string python = {};      // see WorkerProgram
   };
 
   // Lets evaluation_job say what it thinks of `arguments`, which takes seconds.

@@ -45,8 +45,8 @@ std::string TableLine(const std::string& round, const MetricCard& card,
 
 class WatchCommand {
  public:
-  WatchCommand(const WatchOptions& options, std::vector<std::string> program,
-               int64_t rounds, FILE* out)
+  WatchCommand(const WatchOptions& options, std::string program, int64_t rounds,
+               FILE* out)
       : options_(options),
         program_(std::move(program)),
         log_(options.run_dir + "/logs/evaluation.log"),
@@ -68,7 +68,7 @@ class WatchCommand {
   }
 
   const WatchOptions options_;
-  const std::vector<std::string> program_;  // evaluation_job
+  const std::string program_;  // `gandem`, which knows where evaluation_job is
   const std::string log_;
   EvaluationSnapshots snapshots_;
   FILE* const out_;
@@ -77,8 +77,8 @@ class WatchCommand {
 };
 
 absl::Status WatchCommand::Start(int64_t step) {
-  std::vector<std::string> arguments = program_;
-  arguments.insert(arguments.end(), {"evaluate", snapshots_.PathOf(step)});
+  std::vector<std::string> arguments = {program_, "evaluate",
+                                        snapshots_.PathOf(step)};
   arguments.insert(arguments.end(), options_.evaluate_arguments.begin(),
                    options_.evaluate_arguments.end());
   auto child = ChildProcess::Start(
@@ -150,9 +150,7 @@ absl::Status RunWatch(const WatchOptions& options, FILE* out) {
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           ReadRunConfig(options.run_dir));
   GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> program,
-                          ProgramCommand(folder, "evaluation_job"));
-  return WatchCommand(options, std::move(program), config.rounds(), out).Run();
+  return WatchCommand(options, folder + "/gandem", config.rounds(), out).Run();
 }
 
 }  // namespace gandem

@@ -4,10 +4,15 @@
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
+#include "common/files/text_proto.h"
 #include "common/process/binary_folder.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
@@ -22,7 +27,58 @@ std::string PackageFolder(const std::string& binary_folder) {
   return binary_folder.substr(0, binary_folder.rfind('/')) + "/python";
 }
 
-// The first field that needs Python; empty: none.
+constexpr char kEvaluationJob[] = "evaluation_job";
+
+// `name` as gandem.worker knows it. The programs that it starts lie beside
+// ours, and not beside the interpreter.
+std::vector<std::string> InsidePython(const WorkerProgram& program,
+                                      const std::string& name) {
+  const std::string others = FromEnvironment("PYTHONPATH");
+  return {"/usr/bin/env",
+          absl::StrCat("PYTHONPATH=", PackageFolder(program.binary_folder),
+                       others.empty() ? "" : ":", others),
+          absl::StrCat(kBinaryFolderVariable, "=", program.binary_folder),
+          absl::StrCat(kInterpreterVariable, "=", program.python),
+          program.python,
+          "-m",
+          "gandem.worker",
+          name};
+}
+
+// The value of --python, in both ways to write it; empty: it is not given.
+std::string PythonOf(const std::vector<std::string>& arguments) {
+  constexpr char kFlag[] = "--python";
+  std::string python;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    absl::string_view value = arguments[i];
+    if (value == kFlag && i + 1 < arguments.size()) python = arguments[i + 1];
+    if (absl::ConsumePrefix(&value, absl::StrCat(kFlag, "="))) {
+      python = std::string(value);
+    }
+  }
+  return python;
+}
+
+// The config whose networks `command` runs because of `argument`: of a run or a
+// checkpoint by its folder, a recipe by its file. Other commands take a recipe
+// for its images. What is none, or damaged, is left to evaluation_job.
+RunConfig ConfigNamedBy(const std::string& command,
+                        const std::string& argument) {
+  const size_t equals = argument.find('=');
+  const std::string path =
+      absl::StartsWith(argument, "--") && equals != std::string::npos
+          ? argument.substr(equals + 1)
+          : argument;
+  const std::string file =
+      command == "models" ? path : path + "/config.textproto";
+  RunConfig config;
+  const auto text = ReadFile(file, kMaxTextProtoBytes);
+  if (!text.ok() || !ParseTextProto(*text, file, config).ok()) return {};
+  return config;
+}
+
+}  // namespace
+
 std::string OwnNetworkOf(const RunConfig& config) {
   if (config.generator().network().has_python()) {
     return "generator.network.python";
@@ -31,8 +87,6 @@ std::string OwnNetworkOf(const RunConfig& config) {
              ? "discriminator.network.python"
              : "";
 }
-
-}  // namespace
 
 absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
                                                 std::string binary_folder,
@@ -67,15 +121,20 @@ absl::StatusOr<std::vector<std::string>> WorkerCommand(
   if (program.python.empty()) {
     return ProgramCommand(program.binary_folder, WorkerBinary(role));
   }
-  const std::string others = FromEnvironment("PYTHONPATH");
-  return std::vector<std::string>{
-      "/usr/bin/env",
-      absl::StrCat("PYTHONPATH=", PackageFolder(program.binary_folder),
-                   others.empty() ? "" : ":", others),
-      program.python,
-      "-m",
-      "gandem.worker",
-      RoleName(role)};
+  return InsidePython(program, RoleName(role));
+}
+
+absl::StatusOr<std::vector<std::string>> EvaluationCommand(
+    std::string binary_folder, const std::vector<std::string>& arguments) {
+  for (const std::string& argument : arguments) {
+    const RunConfig config = ConfigNamedBy(arguments.front(), argument);
+    if (OwnNetworkOf(config).empty()) continue;
+    GANDEM_ASSIGN_OR_RETURN(const WorkerProgram program,
+                            FindWorkerProgram(config, std::move(binary_folder),
+                                              PythonOf(arguments)));
+    return InsidePython(program, kEvaluationJob);
+  }
+  return ProgramCommand(binary_folder, kEvaluationJob);
 }
 
 std::string WorkerBinary(Role role) {

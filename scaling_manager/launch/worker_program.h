@@ -2,7 +2,8 @@
 //
 // What a worker of a run is: the binary of its role, or `python -m
 // gandem.worker` where a network of the run is the user's own. Then all workers
-// are, because a generator runs the discriminator as its critic.
+// are, because a generator runs the discriminator as its critic. The same for
+// evaluation_job, which makes a run's images.
 //
 // Owner: values. Thread safety: any thread.
 #pragma once
@@ -21,6 +22,9 @@ struct WorkerProgram {
   std::string python = {};  // the interpreter; empty: built-in networks only
 };
 
+// The first field of `config` that is a network of the user's own; empty: none.
+std::string OwnNetworkOf(const RunConfig& config);
+
 // `python` is --python; empty: that of $VIRTUAL_ENV. Looked up only if `config`
 // has a network that needs it.
 //   INVALID_ARGUMENT     neither names an interpreter.
@@ -32,6 +36,14 @@ absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
 // The words that start it, without its flags. Errors: those of ProgramCommand.
 absl::StatusOr<std::vector<std::string>> WorkerCommand(
     const WorkerProgram& program, Role role);
+
+// The words that start evaluation_job, without `arguments`, which are those of
+// `gandem sample`, `gandem evaluate` and the like, the command first. It is
+// inside Python if one of them names a run or a checkpoint with such a network,
+// or for `gandem models` a recipe; they say --python, too.
+// Errors: those of FindWorkerProgram and of ProgramCommand.
+absl::StatusOr<std::vector<std::string>> EvaluationCommand(
+    std::string binary_folder, const std::vector<std::string>& arguments);
 
 // The binary of a role: "generator_worker" ...
 std::string WorkerBinary(Role role);

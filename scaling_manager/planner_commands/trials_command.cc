@@ -165,9 +165,8 @@ absl::StatusOr<double> TrialsCommand::Score(const TrialRun& run,
   if (trained.first.exit_code != kExitOk) {
     return failed("the run", trained);
   }
-  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> evaluate,
-                          ProgramCommand(binaries_, "evaluation_job"));
-  evaluate.insert(evaluate.end(), {"evaluate", folder, "--metric", "fid"});
+  std::vector<std::string> evaluate = {binaries_ + "/gandem", "evaluate",
+                                       folder, "--metric", "fid"};
   evaluate.insert(evaluate.end(), trials_.evaluate_arguments().begin(),
                   trials_.evaluate_arguments().end());
   GANDEM_ASSIGN_OR_RETURN(const auto judged,

@@ -25,6 +25,7 @@
 #include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/status.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/pipeline_rate.h"
 #include "scaling_manager/profiler/probe_asker.h"
@@ -291,6 +292,13 @@ int64_t MemoryOf(const ProfileRequest& request) {
 
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                         std::ostream& err) {
+  if (const std::string own = OwnNetworkOf(request.recipe); !own.empty()) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        own,
+        ": gandem profile measures built-in networks only, and a plan "
+        "needs what it measures: train a few rounds with the settings in "
+        "question, and let `gandem compare` put the runs side by side"));
+  }
   std::atomic<bool> stop = false;
   SignalThread signals(SignalsToHear({SIGINT, SIGTERM}),
                        [&](int) { stop = true; });

@@ -33,6 +33,7 @@ struct ProfileRequest {
   bool fresh = false;
 };
 
+//   INVALID_ARGUMENT     a network of the recipe is the user's own.
 //   FAILED_PRECONDITION  the output is a profile of another model, machine or
 //                        version; or one of the roles could not be measured at
 //                        all.

@@ -33,7 +33,7 @@ LAYERS = {
     "discriminator_worker": MAIN | {"worker"},
     "colocated_worker": {"worker", "generator_worker", "discriminator_worker"},
     "python_worker": MAIN | {"worker", "generator_worker",
-                             "discriminator_worker"},
+                             "discriminator_worker", "evaluation"},
     "deploy": BASE,
     "scaling_manager": BASE | {"exchange", "pipeline", "deploy"},
     "library": BASE | {"gandem", "models", "worker", "generator_worker",

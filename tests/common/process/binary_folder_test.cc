@@ -28,6 +28,7 @@ class BinaryFolderTest : public ::testing::Test {
   static void Forget() {
     unsetenv("GANDEM_WORKER");
     unsetenv("GANDEM_PROGRAMS");
+    unsetenv("GANDEM_INTERPRETER");
   }
 };
 
@@ -48,6 +49,15 @@ TEST_F(BinaryFolderTest, AWorkerOfTheUsersIsAllPrograms) {
   setenv("GANDEM_WORKER", "/bin/sh", 1);
   ASSERT_OK_AND_ASSIGN(const auto own, ProgramCommand("/other", "a_worker"));
   EXPECT_THAT(own, ElementsAre("/bin/sh", "a_worker"));
+}
+
+TEST_F(BinaryFolderTest, InsidePythonProgramsAre) {
+  setenv("GANDEM_INTERPRETER", "/venv/bin/python", 1);
+  // It has been asked for by the run; the other one by the user's shell.
+  setenv("GANDEM_WORKER", "/bin/sh", 1);
+  ASSERT_OK_AND_ASSIGN(const auto command, ProgramCommand("/bin", "a_job"));
+  EXPECT_THAT(command,
+              ElementsAre("/venv/bin/python", "-m", "gandem.worker", "a_job"));
 }
 
 TEST_F(BinaryFolderTest, AWorkerThatIsNoProgramIsNamed) {

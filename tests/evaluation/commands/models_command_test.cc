@@ -7,13 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/str_split.h"
+#include "common/files/file.h"
 #include "common/status.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -72,6 +76,38 @@ TEST(ModelsCommandTest, SummaryHasOneRowALayer) {
                               "main.1     batch_norm                8x4x4      "
                               "     16         17       0.0000\n"));
   EXPECT_THAT(text, HasSubstr("\ndiscriminator  layer"));
+}
+
+TEST(ModelsCommandTest, ARecipeHasTheCountsOfItsFamilies) {
+  const TempDir folder;
+  const std::string recipe = folder / "mixed.textproto";
+  ASSERT_OK(WriteFile(recipe,
+                      "rounds: 1 data { image_size: 32 channels: 3 }"
+                      "generator { network { dcgan { width: 4 } } }"
+                      "discriminator { network { mlp { hidden: 8 } } }"));
+  ASSERT_OK_AND_ASSIGN(
+      const std::string text,
+      ModelsText(
+          {.name = recipe, .sets = {"generator.network.dcgan.width=2"}}));
+  const auto row_of = [](const std::string& table, size_t number) {
+    const std::vector<std::string> rows = absl::StrSplit(table, '\n');
+    return rows.at(number).substr(rows.at(number).find("or  "));
+  };
+  ASSERT_OK_AND_ASSIGN(
+      const std::string dcgan,
+      ModelsText({.name = "dcgan", .sets = {"width=2"}, .image_size = 32}));
+  ASSERT_OK_AND_ASSIGN(
+      const std::string mlp,
+      ModelsText({.name = "mlp", .sets = {"hidden=[8]"}, .image_size = 32}));
+  EXPECT_THAT(text, HasSubstr("\ndcgan          32x32x3  generator "));
+  EXPECT_THAT(text, HasSubstr("\nmlp                     discriminator "));
+  EXPECT_EQ(row_of(text, 1), row_of(dcgan, 1));
+  EXPECT_EQ(row_of(text, 2), row_of(mlp, 2));
+  EXPECT_THAT(ModelsText({.name = recipe, .image_size = 64}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("--set data.image_size=64")));
+  EXPECT_THAT(ModelsText({.name = folder / "none.textproto"}),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("none")));
 }
 
 TEST(ModelsCommandTest, ErrorsHelp) {

@@ -19,6 +19,7 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
+using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
 
 class WorkerProgramTest : public ::testing::Test {
@@ -26,6 +27,7 @@ class WorkerProgramTest : public ::testing::Test {
   void SetUp() override {
     unsetenv("VIRTUAL_ENV");
     unsetenv("PYTHONPATH");
+    unsetenv("GANDEM_WORKER");
     own_.mutable_discriminator()->mutable_network()->mutable_python()->set_name(
         "Net");
   }
@@ -40,6 +42,19 @@ class WorkerProgramTest : public ::testing::Test {
     EXPECT_OK(WriteFile(path, ""));
     EXPECT_EQ(chmod(path.c_str(), 0755), 0);
     return path;
+  }
+
+  // The command of `name` in `python`.
+  std::vector<std::string> InPython(const std::string& python,
+                                    const std::string& name) const {
+    return {"/usr/bin/env",
+            absl::StrCat("PYTHONPATH=", build_.path(), "/python"),
+            absl::StrCat("GANDEM_PROGRAMS=", build_.path(), "/bin"),
+            absl::StrCat("GANDEM_INTERPRETER=", python),
+            python,
+            "-m",
+            "gandem.worker",
+            name};
   }
 
   TempDir build_;
@@ -75,6 +90,49 @@ TEST_F(WorkerProgramTest, WantsAnInterpreter) {
                        HasSubstr("$VIRTUAL_ENV: '/no/such/bin/python'")));
 }
 
+TEST_F(WorkerProgramTest, EvaluatesInTheInterpreterThatTheArgumentsName) {
+  MakePackage();
+  const std::string python = MakeInterpreter();
+  const std::string run = build_ / "run";
+  ASSERT_OK(CreateDirectories(run));
+  ASSERT_OK(WriteFile(run + "/config.textproto", own_.DebugString()));
+  const std::vector<std::vector<std::string>> all = {
+      {"sample", run, "-n", "4", "--python", python},
+      {"evaluate", "images/", "--reference=" + run, "--python=" + python},
+      {"models", run + "/config.textproto", "--python", "/no/such/python",
+       "--python", python},
+  };
+  for (const std::vector<std::string>& arguments : all) {
+    ASSERT_OK_AND_ASSIGN(const auto command,
+                         EvaluationCommand(build_ / "bin", arguments));
+    EXPECT_THAT(command, ElementsAreArray(InPython(python, "evaluation_job")));
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const auto of_images,
+      EvaluationCommand("/b/bin", {"train-features", "--dataset",
+                                   run + "/config.textproto"}));
+  EXPECT_THAT(of_images, ElementsAre("/b/bin/evaluation_job"));
+  EXPECT_THAT(EvaluationCommand(build_ / "bin", {"sample", run}),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("name it with --python")));
+}
+
+TEST_F(WorkerProgramTest, EvaluatesBuiltInNetworksByItself) {
+  const std::string run = build_ / "run";
+  ASSERT_OK(CreateDirectories(run));
+  const auto evaluates = [&] {
+    ASSERT_OK_AND_ASSIGN(
+        const auto command,
+        EvaluationCommand("/b/bin", {"sample", run, "--python"}));
+    EXPECT_THAT(command, ElementsAre("/b/bin/evaluation_job"));
+  };
+  evaluates();  // no run, for evaluation_job to say
+  ASSERT_OK(WriteFile(run + "/config.textproto", "generator {"));
+  evaluates();  // damaged
+  ASSERT_OK(WriteFile(run + "/config.textproto", "name: 'built-in'"));
+  evaluates();
+}
+
 TEST_F(WorkerProgramTest, RunsAllRolesInTheInterpreter) {
   MakePackage();
   const std::string python = MakeInterpreter();
@@ -82,10 +140,7 @@ TEST_F(WorkerProgramTest, RunsAllRolesInTheInterpreter) {
   ASSERT_OK_AND_ASSIGN(const WorkerProgram program,
                        FindWorkerProgram(own_, build_ / "bin", ""));
   ASSERT_OK_AND_ASSIGN(const auto generator, WorkerCommand(program, GENERATOR));
-  EXPECT_THAT(generator,
-              ElementsAre("/usr/bin/env",
-                          absl::StrCat("PYTHONPATH=", build_.path(), "/python"),
-                          python, "-m", "gandem.worker", "generator"));
+  EXPECT_THAT(generator, ElementsAreArray(InPython(python, "generator")));
   setenv("PYTHONPATH", "/mine", 1);
   ASSERT_OK_AND_ASSIGN(const auto colocated, WorkerCommand(program, COLOCATED));
   EXPECT_EQ(colocated[1],

@@ -1,0 +1,281 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What `gandem` does with runs whose networks are users' (docs/own_networks.md,
+"After and before the training")."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+import harness
+from own_network_test import FOLDER, PYTHON, SHORT, both
+
+# The generator of a run's newest checkpoint in nothing but PyTorch, and the
+# noise of samples as evaluation/images/sample_noise.h says: makes `images`.
+PLAIN = """
+import math, sys
+import torch
+sys.path.append({folder!r})
+import gandem, mlp
+
+def normals(index):
+    values = []
+    for block in range(2):
+        words = mlp.philox([block, index, 0, 8], [1, 0])
+        for u, v in (words[:2], words[2:]):
+            radius = math.sqrt(-2 * math.log((u + 1) * 2.0 ** -32))
+            angle = 2 * math.pi * v * 2.0 ** -32
+            values += [radius * math.cos(angle), radius * math.sin(angle)]
+    return values
+
+noise = torch.tensor([normals(i) for i in range(70)])
+with torch.no_grad():
+    images = gandem.Run({run!r}).generator()(noise)
+assert images.std(0).mean() > 0.01  # they are of their noise
+"""
+# Of a file that `gandem sample -o FILE.npz` has written: makes `bytes_NHWC`.
+STORED = """
+import zipfile
+stored = zipfile.ZipFile({file!r}).read("arr_0.npy")
+header = 10 + int.from_bytes(stored[8:10], "little")
+bytes_NHWC = torch.frombuffer(bytearray(stored[header:]), dtype=torch.uint8)
+"""
+
+
+@unittest.skipUnless(PYTHON, "built without workers inside Python")
+class OwnCommandsTest(harness.RunTest):
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = pathlib.Path(tempfile.mkdtemp(prefix="gandem-test-"))
+        cls.addClassCleanup(shutil.rmtree, cls.shared, ignore_errors=True)
+        cls.built_in = cls.trained("built-in", SHORT)
+        cls.own = cls.trained("own", SHORT + both(FOLDER / "mlp.py"))
+
+    @classmethod
+    def trained(cls, name, sets):
+        run = harness.Run(cls.shared / name, sets=sets,
+                          flags=["--python", PYTHON])
+        assert run.wait() == 0, run.text()[-4000:]
+        return run.dir
+
+    def gandem(self, *arguments, code=0, python=PYTHON, env=None):
+        flags = ["--python", python] if python else []
+        done = subprocess.run(
+            [str(part) for part in [harness.BIN / "gandem", *arguments, *flags]],
+            stdin=subprocess.DEVNULL, capture_output=True, text=True,
+            timeout=harness.DEADLINE,
+            env={**os.environ, "XDG_CACHE_HOME": str(self.shared / "cache"),
+                 **(env or {})})
+        self.assertEqual(done.returncode, code, done.stdout + done.stderr)
+        return done
+
+    def refused(self, *arguments, text, **options):
+        done = self.gandem(*arguments, code=2, **options)
+        self.assertIn(text, done.stderr)
+        return done.stderr
+
+    def in_torch(self, script):
+        done = subprocess.run(
+            [PYTHON, "-c", script], capture_output=True, text=True,
+            timeout=harness.DEADLINE,
+            env={**os.environ,
+                 "PYTHONPATH": str(harness.BIN.parent / "python"),
+                 "XDG_CACHE_HOME": str(self.shared / "cache"),
+                 "VIRTUAL_ENV": ""})
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+    def plain(self):
+        return PLAIN.format(folder=str(FOLDER), run=str(self.own))
+
+    def test_samples_are_those_of_plain_torch(self):
+        file = self.folder / "own.npz"
+        self.gandem("sample", self.own, "-n", 70, "-o", file)
+        self.in_torch(self.plain() + STORED.format(file=str(file)) + """
+expected = ((images + 1) / 2 * 255 + 0.5).floor().permute(0, 2, 3, 1).flatten()
+off = (bytes_NHWC.float() - expected).abs()
+assert off.max() <= 1 and off.mean() < 1e-3, (off.max(), off.mean())
+""")
+        grids = []
+        for run in (self.own, self.built_in):
+            grids.append(self.folder / f"{run.name}.png")
+            self.gandem("sample", run, "-n", 70, "-o", grids[-1], "--check")
+        self.assertEqual(*(grid.read_bytes() for grid in grids))
+
+    def test_an_export_has_the_images_of_plain_torch(self):
+        file = self.folder / "generator.pt"
+        done = self.gandem("export", self.own, "-o", file)
+        self.assertIn("forward(noise): ", done.stdout)
+        self.assertTrue((self.folder / "generator.png").exists())
+        self.in_torch(self.plain() + f"""
+exported = torch.jit.load({str(file)!r})
+with torch.no_grad():
+    for count in (1, 70):
+        torch.testing.assert_close(exported(noise[:count]), images[:count],
+                                   rtol=0, atol=1e-5)
+""")
+
+    def test_an_exported_state_loads_into_the_class(self):
+        for flags in ([], ["--raw"]):
+            file = self.folder / f"generator{len(flags)}.safetensors"
+            self.gandem("export", self.own, "-o", file, *flags)
+            self.in_torch(self.plain() + f"""
+import pathlib
+from gandem import _generator
+module = mlp.Generator()
+module.load_state_dict(_generator.read_tensors(pathlib.Path({str(file)!r})))
+with torch.no_grad():
+    off = (module(noise) - images).abs().max()
+assert (off == 0) is not {bool(flags)}, off
+""")
+        self.assertIn("network = Generator()  # of mlp.py",
+                      (self.folder / "README.md").read_text())
+
+    def test_which_forwards_can_be_recorded(self):
+        # rich.py has an autograd Function.
+        file = self.folder / "cases.py"
+        file.write_text((FOLDER / "mlp.py").read_text() + """
+class Random(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.randn_like(noise))
+
+class Baked(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.ones(len(noise), 8))
+
+class Shaped(Generator):
+    def forward(self, noise):
+        return super().forward(noise + torch.ones(noise.shape[0], 8))
+
+class Counts(Generator):
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("passes", torch.zeros(()))
+
+    def forward(self, noise):
+        self.passes += 1
+        return super().forward(noise)
+""")
+        cases = [(file, "Shaped", ""),
+                 ("rich.py", "Generator", "Swish"),
+                 (file, "Random", "makes other images"),
+                 (file, "Baked", "makes other images"),
+                 (file, "Counts", "it changes its buffer passes in eval()")]
+        for module, name, why in cases:
+            with self.subTest(name):
+                run = self.trained(self.folder / f"run-{name}", SHORT + [
+                    f'generator.network.python.module="{FOLDER / module}"',
+                    f'generator.network.python.name="{name}"',
+                    "generator.network.python.noise_dim=8"])
+                output = self.folder / name / "generator.pt"
+                output.parent.mkdir()
+                if not why:
+                    self.gandem("export", run, "-o", output)
+                    continue
+                said = self.refused("export", run, "-o", output,
+                                    text="cannot be recorded as a .pt")
+                self.assertIn(f"generator.network.python '{name}'", said)
+                self.assertIn("-o FILE.safetensors", said)
+                self.assertIn(why, said)
+                self.assertEqual(list(output.parent.iterdir()), [])
+                self.gandem("export", run, "-o",
+                            output.with_suffix(".safetensors"))
+
+    def test_evaluation_has_the_figures_of_the_built_in_network(self):
+        cards = []
+        for run, workers in ((self.own, 2), (self.own, 1), (self.built_in, 1)):
+            cards.append(json.loads(self.gandem(
+                "evaluate", run, "--metric", "fid,is", "--num", 300, "--quiet",
+                "--workers", workers, "--feature_cache_gib", 0, "--output",
+                self.folder / f"{run.name}-{workers}", "--json", "-").stdout))
+        figures = [[metric["value"] for metric in card["metrics"]]
+                   for card in cards]
+        self.assertEqual(len(figures[0]), 2)
+        self.assertEqual(figures[0], figures[1])
+        self.assertEqual(figures[0], figures[2])
+
+    def test_evaluation_from_python_takes_the_interpreter_that_asks(self):
+        self.in_torch(f"""
+import gandem
+figures = gandem.Run({str(self.own)!r}).evaluate(num=200)
+assert len(figures) == 1 and min(figures.values()) > 0, figures
+""")
+
+    def test_evaluation_beside_the_training(self):
+        run = harness.Run(
+            self.folder / "judged", sets=SHORT + both(FOLDER / "mlp.py"),
+            flags=["--python", PYTHON, "--evaluate_every", "10",
+                   "--evaluate_args", "--num 200"],
+            env={"XDG_CACHE_HOME": str(self.shared / "cache"),
+                 "VIRTUAL_ENV": ""})
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertEqual(len(list((run.dir / "evaluation").glob("*.json"))), 2,
+                         run.text()[-4000:])
+
+    def test_counts_are_those_of_the_built_in_network(self):
+        # Not the labels that a family is given: the class takes none.
+        texts = []
+        for run in (self.own, self.built_in):
+            recipe = run / "config.textproto"
+            text = self.gandem("models", recipe, "--summary").stdout
+            texts.append(text.replace("\npython ", "\nmlp    "))
+        self.assertEqual(*texts)
+        self.refused("models", self.own / "config.textproto", python="",
+                     env={"VIRTUAL_ENV": ""}, text="name it with --python")
+
+    def test_a_profile_is_refused_before_anything_is_measured(self):
+        profile = self.folder / "profile.textproto"
+        self.refused("profile", self.own / "config.textproto", "-o", profile,
+                     python="", text="generator.network.python: gandem profile "
+                     "measures built-in networks only")
+        self.assertFalse(profile.exists())
+
+    def test_the_interpreter(self):
+        grid = self.folder / "grid.png"
+        sample = ["sample", self.own, "-o", grid]
+        environment = str(pathlib.Path(PYTHON).parent.parent)
+        self.gandem(*sample, python="", env={"VIRTUAL_ENV": environment})
+        self.refused(*sample, python="", env={"VIRTUAL_ENV": ""},
+                     text="name it with --python")
+        self.refused(*sample, python="/no/such/python",
+                     text="--python: '/no/such/python' cannot be executed")
+        bare = self.folder / "bare"  # without any packages
+        bare.write_text(f"#!/bin/sh\nexec {PYTHON} -S \"$@\"\n")
+        bare.chmod(0o755)
+        self.refused(*sample, python=bare, text="cannot import torch")
+        # A run of built-in networks asks for none.
+        self.gandem("sample", self.built_in, "-o", grid, python="",
+                    env={"VIRTUAL_ENV": ""})
+
+    def test_code_that_has_changed(self):
+        file = self.folder / "changed.py"
+        shutil.copy(FOLDER / "mlp.py", file)
+        run = self.trained(self.folder / "changed", SHORT + both(file))
+        file.write_text(file.read_text() + "\nraise ValueError('not mine')\n")
+        said = self.refused("sample", run, text="--accept_changed_code")
+        self.assertNotIn("not mine", said)
+        file.unlink()
+        self.refused("sample", run, text=f"cannot read '{file}'")
+
+    def test_an_exception_comes_with_its_traceback(self):
+        file = self.folder / "fails.py"
+        file.write_text((FOLDER / "mlp.py").read_text() + """
+class Fails(Generator):
+    def forward(self, noise):
+        if not self.training and len(noise) == 7:
+            raise ValueError("seven are too many")
+        return super().forward(noise)
+""")
+        run = self.trained(self.folder / "fails", SHORT + [
+            one.replace('name="Generator"', 'name="Fails"')
+            for one in both(file)])
+        said = self.refused("sample", run, "-n", 7,
+                            text="ValueError: seven are too many")
+        self.assertIn("fails.py", said)
+        self.assertNotIn("_network.py", said)
+
+
+if __name__ == "__main__":
+    harness.main()
