@@ -5,6 +5,7 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,8 +28,12 @@ int RunProgram(const std::string& program, std::vector<std::string> arguments) {
   const int argc = static_cast<int>(arguments.size());
   SetNetworkHost(PythonNetworkHost());
   if (program == "evaluation_job") {
-    // One thread computes, and keeps the interpreter's lock: what the tracer
-    // has recorded of a user's network holds Python's objects.
+    // What the tracer records of a user's network holds Python's objects, so
+    // that an export keeps the interpreter's lock. Other commands may train a
+    // classifier, and the threads of a backward pass take the lock themselves.
+    const bool exports = argc > 1 && arguments[1] == "export";
+    std::optional<pybind11::gil_scoped_release> unlocked;
+    if (!exports) unlocked.emplace();
     return EvaluationMain(argc, argv.data());
   }
   for (const Role known : {GENERATOR, DISCRIMINATOR, COLOCATED}) {
