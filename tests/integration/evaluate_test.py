@@ -462,7 +462,7 @@ class EvaluateTest(harness.RunTest):
 
     def test_how_much_images_differ(self):
         weights = self.folder / "lpips.safetensors"
-        golden_part(weights, "lpips.safetensors", "vgg.weights.")
+        golden_part(weights, "lpips_weights.safetensors", "vgg.")
         net = ["--features", f"lpips:{weights}"]
         run = harness.Run(self.folder / "run", sets=["data.image_size=16"])
         self.assertEqual(run.wait(), 0, run.text()[-4000:])

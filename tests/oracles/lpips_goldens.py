@@ -8,11 +8,14 @@ The package's own code computes everything, in float64; its convolutions are
 replaced by such of fewer channels. Nothing is downloaded. Writes
 lpips.safetensors:
 
-    <trunk>.weights.<name>   state dict of lpips.LPIPS(net=<trunk>), float16
-    pairs.<case>             uint8 [N, 2 C, H, W]
-    <trunk>.<case>           float64 [N, 1]: the distances
-    paths                    float32 [N, 6, H, W] in [-1, 1], nearly equal images
-    <trunk>.paths            float64 [N, 1]
+    pairs.<case>    uint8 [N, 2 C, H, W]
+    <trunk>.<case>  float64 [N, 1]: the distances
+    paths           float32 [N, 6, H, W] in [-1, 1], nearly equal images
+    <trunk>.paths   float64 [N, 1]
+
+and lpips_weights.safetensors, state dicts of lpips.LPIPS in half precision:
+
+    alex.<name>, vgg.<name>
 """
 import sys
 
@@ -66,7 +69,7 @@ def distances(network, first, second):
 
 def main():
     rng = np.random.RandomState(29)
-    goldens = {}
+    goldens, weights = {}, {}
     for case, (count, channels, height, width) in CASES.items():
         goldens[f"pairs.{case}"] = torch.from_numpy(rng.randint(
             0, 256, (count, 2 * channels, height, width)).astype(np.uint8))
@@ -76,7 +79,7 @@ def main():
     for trunk in WIDTHS:
         network = small_lpips(rng, trunk)
         for name, tensor in network.state_dict().items():
-            goldens[f"{trunk}.weights.{name}"] = tensor.half().clone()
+            weights[f"{trunk}.{name}"] = tensor.half().clone()
         network = network.double()
         for case in CASES:
             # The package's im2tensor().
@@ -85,8 +88,10 @@ def main():
             goldens[f"{trunk}.{case}"] = distances(network, first, second)
         goldens[f"{trunk}.paths"] = distances(
             network, *goldens["paths"].chunk(2, 1))
-    save_file({name: tensor.contiguous() for name, tensor in goldens.items()},
-              f"{sys.argv[1]}/lpips.safetensors")
+    for file, tensors in (("lpips", goldens), ("lpips_weights", weights)):
+        save_file({name: tensor.contiguous()
+                   for name, tensor in tensors.items()},
+                  f"{sys.argv[1]}/{file}.safetensors")
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ using ::testing::HasSubstr;
 const std::string kLpipsHash(64, 'b');
 
 std::vector<NamedTensor> LpipsWeights(const std::string& trunk) {
-  return GoldenWeights("lpips.safetensors", trunk + ".weights.");
+  return GoldenWeights("lpips_weights.safetensors", trunk + ".");
 }
 
 ExtractorOptions ImagesOf(int64_t pixels) {
