@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -12,6 +13,7 @@
 #include "common/status.h"
 #include "models/torch.h"
 #include "training/state/module_state.h"
+#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {
@@ -166,19 +168,13 @@ namespace {
 
 // Weights may be stored in half or double precision.
 void ToFloat(NamedTensor& tensor) {
-  at::ScalarType type = at::kFloat;
-  if (tensor.dtype == DType::kF16) type = at::kHalf;
-  if (tensor.dtype == DType::kBF16) type = at::kBFloat16;
-  if (tensor.dtype == DType::kF64) type = at::kDouble;
-  if (type == at::kFloat) return;
-  // from_blob() wants no constness; to() copies.
-  const at::Tensor values =
-      torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
-                       tensor.shape, type)
-          .to(at::kFloat);
+  if (tensor.dtype == DType::kF32) return;
+  const std::optional<at::Tensor> values = FloatValuesOf(tensor);
+  // The reader says what is wrong with another type.
+  if (!values.has_value()) return;
   tensor.dtype = DType::kF32;
   tensor.bytes = SharedBytes::Copy(std::as_bytes(std::span(
-      values.const_data_ptr<float>(), static_cast<size_t>(values.numel()))));
+      values->const_data_ptr<float>(), static_cast<size_t>(values->numel()))));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "common/faults.h"
 #include "common/status.h"
 #include "models/torch.h"
-#include "training/state/finite.h"
+#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {
@@ -99,11 +99,11 @@ class LpipsLoader {
       return {};
     }
     const NamedTensor& tensor = found->second;
-    const std::optional<at::ScalarType> type = FloatingTypeOf(tensor.dtype);
+    const std::optional<at::Tensor> values = FloatValuesOf(tensor);
     const auto fits = [](int64_t size, int64_t wanted) {
       return wanted < 0 ? size >= 1 : size == wanted;
     };
-    if (!type.has_value() || !std::ranges::equal(tensor.shape, shape, fits)) {
+    if (!values.has_value() || !std::ranges::equal(tensor.shape, shape, fits)) {
       faults_.Add(absl::StrCat(
           name, " is ", DTypeName(tensor.dtype), " [",
           absl::StrJoin(tensor.shape, ", "),
@@ -112,10 +112,7 @@ class LpipsLoader {
           "]"));
       return {};
     }
-    // from_blob() wants no constness; to() copies.
-    return torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
-                            tensor.shape, *type)
-        .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    return *values;
   }
 
   absl::Status ToStatus() { return faults_.ToStatus(); }

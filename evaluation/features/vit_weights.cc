@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <optional>
 #include <span>
 #include <utility>
 
@@ -15,6 +16,7 @@
 #include "common/faults.h"
 #include "common/status.h"
 #include "models/torch.h"
+#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {
@@ -189,21 +191,6 @@ const VitNaming* FindVitNaming(const std::vector<NamedTensor>& tensors) {
   return nullptr;
 }
 
-at::ScalarType VitTypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kF64:
-      return at::kDouble;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kBF16:
-      return at::kBFloat16;
-    default:
-      return at::ScalarType::Undefined;
-  }
-}
-
 // Takes tensors one by one, learns the sizes from the first that has them, and
 // remembers all that is wrong.
 class VitLoader {
@@ -270,8 +257,8 @@ class VitLoader {
     }
     const NamedTensor tensor = std::move(found->second);
     tensors_.erase(found);
-    const at::ScalarType type = VitTypeOf(tensor.dtype);
-    if (type == at::ScalarType::Undefined) {
+    const std::optional<at::Tensor> stored = FloatValuesOf(tensor);
+    if (!stored.has_value()) {
       faults_.Add(absl::StrCat(name, " has the type ", DTypeName(tensor.dtype),
                                ", expected floating-point numbers"));
       return {};
@@ -282,11 +269,7 @@ class VitLoader {
                                "], the network wants ", ShapeText(shape)));
       return {};
     }
-    // from_blob() wants no constness; to() copies.
-    at::Tensor values =
-        torch::from_blob(const_cast<std::byte*>(tensor.bytes.data()),
-                         tensor.shape, type)
-            .to(at::kFloat, /*non_blocking=*/false, /*copy=*/true);
+    at::Tensor values = *stored;
     while (!shape.empty() && shape[0] == '1') {
       values = values[0];
       shape.remove_prefix(1);

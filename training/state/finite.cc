@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 
 #include "models/torch.h"
+#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {
@@ -21,21 +23,6 @@ bool IsInfinite(const NamedTensor& tensor) {
 }
 
 }  // namespace
-
-std::optional<at::ScalarType> FloatingTypeOf(DType dtype) {
-  switch (dtype) {
-    case DType::kF32:
-      return at::kFloat;
-    case DType::kF64:
-      return at::kDouble;
-    case DType::kF16:
-      return at::kHalf;
-    case DType::kBF16:
-      return at::kBFloat16;
-    default:
-      return std::nullopt;
-  }
-}
 
 bool IsFinite(const at::Tensor& values) {
   if (!values.is_floating_point() || values.numel() == 0) return true;

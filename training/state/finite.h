@@ -7,7 +7,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -21,8 +20,5 @@ bool IsFinite(const at::Tensor& values);
 
 // Is there a value that is not finite? Null, or the first tensor with one.
 const NamedTensor* FindInfinite(std::span<const NamedTensor> tensors);
-
-// Torch's type of numbers that may be infinite; none: they cannot be.
-std::optional<at::ScalarType> FloatingTypeOf(DType dtype);
 
 }  // namespace gandem

@@ -20,6 +20,7 @@
 #include "models/torch.h"
 #include "training/state/finite.h"
 #include "training/state/state_dict_file.h"
+#include "training/state/stored_values.h"
 
 namespace gandem {
 namespace {
