@@ -154,8 +154,15 @@ absl::Time LogFile::TimeOfUnstamped() const {
 
 absl::StatusOr<std::vector<LogSource>> ListLogSources(
     const std::string& run_dir) {
+  const std::string folder = run_dir + "/logs";
+  if (!PathExists(folder)) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir,
+        "' holds no run (there is no logs/ in it): name the folder that "
+        "`gandem train --run_dir` has made"));
+  }
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
-                          ListDirectory(run_dir + "/logs"));
+                          ListDirectory(folder));
   std::vector<LogSource> sources;
   for (const std::string& name : names) {
     const std::optional<LogSource> source = SourceOf(name);

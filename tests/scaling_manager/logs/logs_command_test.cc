@@ -56,7 +56,7 @@ class LogsCommandTest : public ::testing::Test {
         .now = [] { return kNow; },
         .zone = absl::UTCTimeZone()};
     LogsOptions all = options;
-    all.run_dir = run_.path();
+    if (all.run_dir.empty()) all.run_dir = run_.path();
     return RunLogs(all, hooks, out_);
   }
   std::vector<std::string> Shown() const {
@@ -166,6 +166,10 @@ TEST_F(LogsCommandTest, SaysWhatThereIsNot) {
               StatusIs(absl::StatusCode::kNotFound,
                        AllOf(HasSubstr("no log of generator of rank 7"),
                              HasSubstr("those of generator/0"))));
+  EXPECT_THAT(Show({.run_dir = "/no/such/run"}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("'/no/such/run' holds no run"),
+                             HasSubstr("--run_dir"))));
   EXPECT_THAT(Show({.since = "yesterday"}),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("'yesterday'"), HasSubstr("1h30m"))));
