@@ -8,8 +8,9 @@ Both judge the same two folders of PNG files by FID and inception score with the
 same Inception (weights drawn at random: their values do not change the time),
 each from its start to its end, in turns, without a cache; gandem also by one
 worker. Prints the median and the spread of each, the CPU time of all its
-threads, ratios, the figures that must agree, and a JSON file. VENV has torch==2.11.0, numpy, scipy, pillow,
-safetensors, torch-fidelity==0.4.0 and a torchvision that fits.
+threads, ratios, the figures that must agree, and a JSON file. VENV has
+torch==2.11.0, numpy, scipy, pillow, safetensors, torch-fidelity==0.4.0 and a
+torchvision that fits.
 """
 import argparse
 import json

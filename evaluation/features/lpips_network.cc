@@ -151,20 +151,21 @@ absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
   network.shift_ = loader.Take("scaling_layer.shift", {1, 3, 1, 1});
   network.scale_ = loader.Take("scaling_layer.scale", {1, 3, 1, 1});
   int64_t channels = 3;
-  int linears = 0;
   for (const ConvolutionSpec& spec : trunk->layers) {
     Layer& layer = network.layers_.emplace_back();
     layer.stride = spec.stride;
     layer.padding = spec.padding;
     layer.pools = spec.pools;
+    layer.compared = spec.compared;
     layer.weight = loader.Take(absl::StrCat(spec.name, ".weight"),
                                {-1, channels, spec.kernel, spec.kernel});
     // Where it is not known, its tensor is among the faults.
     channels = layer.weight.defined() ? layer.weight.size(0) : -1;
     layer.bias = loader.Take(absl::StrCat(spec.name, ".bias"), {channels});
     if (!spec.compared) continue;
-    layer.linear = loader.Take(
-        absl::StrCat("lin", linears++, ".model.1.weight"), {1, channels, 1, 1});
+    const std::string linear =
+        absl::StrCat("lin", network.linears_.size(), ".model.1.weight");
+    network.linears_.push_back(loader.Take(linear, {1, channels, 1, 1}));
   }
   GANDEM_RETURN_IF_ERROR(loader.ToStatus());
   return network;
@@ -179,7 +180,7 @@ std::vector<at::Tensor> LpipsNetwork::Activations(
     values = at::relu(at::conv2d(values, layer.weight, layer.bias,
                                  {layer.stride, layer.stride},
                                  {layer.padding, layer.padding}));
-    if (!layer.linear.defined()) continue;
+    if (!layer.compared) continue;
     const at::Tensor length =
         values.square().sum(/*dim=*/1, /*keepdim=*/true).sqrt();
     activations.push_back(values / (length + kLpipsEpsilon));
@@ -192,12 +193,9 @@ at::Tensor LpipsNetwork::Distances(const at::Tensor& a_NCHW,
   const std::vector<at::Tensor> of_a = Activations(a_NCHW);
   const std::vector<at::Tensor> of_b = Activations(b_NCHW);
   at::Tensor sum_N = torch::zeros({a_NCHW.size(0)});
-  size_t place = 0;
-  for (const Layer& layer : layers_) {
-    if (!layer.linear.defined()) continue;
-    const at::Tensor differences = (of_a[place] - of_b[place]).square();
-    ++place;
-    sum_N = sum_N + at::conv2d(differences, layer.linear).mean({1, 2, 3});
+  for (size_t i = 0; i < linears_.size(); ++i) {
+    const at::Tensor differences = (of_a[i] - of_b[i]).square();
+    sum_N = sum_N + at::conv2d(differences, linears_[i]).mean({1, 2, 3});
   }
   return sum_N;
 }

@@ -45,8 +45,8 @@ class LpipsNetwork {
     at::Tensor bias;
     int64_t stride = 1;
     int64_t padding = 1;
-    bool pools = false;  // before it
-    at::Tensor linear;   // of what it gives; undefined: it is not compared
+    bool pools = false;     // before it
+    bool compared = false;  // what it gives
   };
 
   LpipsNetwork() = default;
@@ -59,6 +59,7 @@ class LpipsNetwork {
   at::Tensor shift_;
   at::Tensor scale_;
   std::vector<Layer> layers_;
+  std::vector<at::Tensor> linears_;  // of those that are compared
 };
 
 }  // namespace gandem

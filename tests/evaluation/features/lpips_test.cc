@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "evaluation/features/lpips_extractor.h"
 #include "evaluation/features/lpips_network.h"
 #include "models/torch.h"
@@ -31,12 +33,15 @@ ExtractorOptions ImagesOf(int64_t pixels) {
   return {.image_shape = {.channels = 3, .height = pixels, .width = pixels}};
 }
 
+absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenLpips(
+    const std::string& trunk, int64_t pixels) {
+  return MakeLpipsExtractor(LpipsWeights(trunk), kLpipsHash, ImagesOf(pixels));
+}
+
 TEST(LpipsTest, DistancesAreThoseOfThePackage) {
   const Golden golden("lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
-    ASSERT_OK_AND_ASSIGN(
-        const auto extractor,
-        MakeLpipsExtractor(LpipsWeights(trunk), kLpipsHash, ImagesOf(40)));
+    ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
     EXPECT_EQ(extractor->net().name, trunk);
     EXPECT_EQ(extractor->net().feature_dim, 1);
     for (const std::string images : {"color", "gray"}) {
@@ -54,9 +59,7 @@ TEST(LpipsTest, DistancesAreThoseOfThePackage) {
 TEST(LpipsTest, NearImagesOfAPath) {
   const Golden golden("lpips.safetensors");
   for (const std::string trunk : {"alex", "vgg"}) {
-    ASSERT_OK_AND_ASSIGN(
-        const auto extractor,
-        MakeLpipsExtractor(LpipsWeights(trunk), kLpipsHash, ImagesOf(40)));
+    ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, 40));
     ASSERT_OK_AND_ASSIGN(const Features distances,
                          extractor->Extract(golden.Get("paths")));
     const at::Tensor expected = golden.Get(trunk + ".paths");
@@ -106,23 +109,19 @@ TEST(LpipsTest, WrongWeightsAreListed) {
 }
 
 TEST(LpipsTest, ImagesThatItCannotCompare) {
-  const auto open = [](const std::string& trunk, int64_t pixels) {
-    return MakeLpipsExtractor(LpipsWeights(trunk), kLpipsHash,
-                              ImagesOf(pixels));
-  };
-  EXPECT_THAT(open("alex", 30).status(),
+  EXPECT_THAT(OpenLpips("alex", 30).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        AllOf(HasSubstr("31 pixels a side or more"),
                              HasSubstr("vgg takes smaller ones"))));
-  EXPECT_THAT(open("vgg", 15).status(),
+  EXPECT_THAT(OpenLpips("vgg", 15).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("16 pixels a side or more")));
   EXPECT_THAT(
-      open("vgg", 0).status(),
+      OpenLpips("vgg", 0).status(),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("of several")));
   // The least that each is said to take.
   for (const auto& [trunk, pixels] : {std::pair("alex", 31), {"vgg", 16}}) {
-    ASSERT_OK_AND_ASSIGN(const auto extractor, open(trunk, pixels));
+    ASSERT_OK_AND_ASSIGN(const auto extractor, OpenLpips(trunk, pixels));
     EXPECT_OK(
         extractor->Extract(torch::zeros({1, 6, pixels, pixels}, torch::kByte)));
     EXPECT_THAT(

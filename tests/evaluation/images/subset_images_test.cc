@@ -13,48 +13,23 @@
 
 #include "absl/strings/str_cat.h"
 #include "models/torch.h"
+#include "tests/evaluation/images/numbered_images.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::NumberedImages;
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
 constexpr int64_t kNumbered = 200;
 
-// Image i has the one pixel i and the label i / 100: sorted by class.
-class NumberedImages : public ImageSet {
- public:
-  int64_t size() const override { return kNumbered; }
-  ImageShape shape() const override {
-    return {.channels = 1, .height = 1, .width = 1};
-  }
-  std::string NameOf(int64_t index) const override {
-    return absl::StrCat(index, ".png");
-  }
-  absl::StatusOr<at::Tensor> ReadLabels(IndexRange range) override {
-    return torch::arange(range.first, range.end()).floor_divide(100);
-  }
-  absl::StatusOr<ImagesCard> Describe() const override {
-    ImagesCard card;
-    card.set_sha256("all");
-    return card;
-  }
-
- protected:
-  absl::StatusOr<at::Tensor> ReadImages(IndexRange range) override {
-    return torch::arange(range.first, range.end())
-        .to(at::kByte)
-        .view({-1, 1, 1, 1});
-  }
-};
-
 absl::StatusOr<std::unique_ptr<ImageSet>> Subset(int64_t count, uint64_t seed) {
   ImagesSpec::Subset spec;
   spec.set_count(count);
   spec.set_seed(seed);
-  return SubsetOf(std::make_unique<NumberedImages>(), spec);
+  return SubsetOf(std::make_unique<NumberedImages>(kNumbered), spec);
 }
 
 std::vector<int> Chosen(ImageSet& images) {
