@@ -7,7 +7,7 @@
 Both judge the same two folders of PNG files by FID and inception score with the
 same Inception (weights drawn at random: their values do not change the time),
 each from its start to its end, in turns, without a cache; gandem also by one
-worker. Prints the median and the spread of each, the CPU time of all its
+worker, and with --precisions in these too, whose distances it compares. Prints the median and the spread of each, the CPU time of all its
 threads, ratios, the figures that must agree, and a JSON file. VENV has
 torch==2.11.0, numpy, scipy, pillow, safetensors, torch-fidelity==0.4.0 and a
 torchvision that fits.
@@ -51,14 +51,14 @@ def make_weights(path):
     torch.save(feature_goldens.draw(layout), path)
 
 
-def make_images(folder, count, size, seed):
+def make_images(folder, count, size, seed, grid):
     import numpy as np
     from PIL import Image
     folder.mkdir()
     rng = np.random.RandomState(seed)
     for i in range(count):
         # Smooth and different, so that features differ as those of images do.
-        coarse = rng.randint(0, 256, (4, 4, 3), dtype=np.uint8)
+        coarse = rng.randint(0, 256, (grid, grid, 3), dtype=np.uint8)
         image = Image.fromarray(coarse).resize((size, size), Image.BICUBIC)
         image.save(folder / f"{i:06d}.png")
 
@@ -78,20 +78,28 @@ def run(command, environment):
     return (seconds, cpu), done.stdout
 
 
+def distance_in(card):
+    """The first figure of the card that is printed as JSON."""
+    return json.loads(card)["metrics"][0]["value"]
+
+
 def measure(options, folder):
-    def ours(workers, environment, output):
+    def ours(workers, environment, output, *flags):
         return run(
             [f"{options.bin}/gandem", "evaluate", str(images[0]),
              "--reference", str(images[1]), "--features", weights, "--metric",
              "fid,is", "--workers", str(workers), "--halvings", "0", "--quiet",
-             "--feature_cache_gib", "0", "--output", str(output)], environment)
+             "--feature_cache_gib", "0", "--output", str(output), "--json",
+             "-", *flags], environment)
 
     weights = str(folder / "weights.pth")
     make_weights(weights)
     images = [folder / "judged", folder / "reference"]
     for seed, path in enumerate(images):
-        make_images(path, options.images, options.size, seed)
-    seconds = {"gandem": [], ONE_WORKER: [], "torch-fidelity": []}
+        make_images(path, options.images, options.size, seed, 4 + 2 * seed)
+    in_precision = {f"gandem, {name}": name for name in options.precisions}
+    seconds = {"gandem": [], ONE_WORKER: [], "torch-fidelity": [],
+               **{name: [] for name in in_precision}}
     figures = {}
     for repetition in range(options.repetitions):
         # Its features of a reference are cached there: a new place each time.
@@ -101,10 +109,16 @@ def measure(options, folder):
         cards = folder / f"cards-{repetition}"
         taken, text = ours(options.threads, environment, cards)
         seconds["gandem"].append(taken)
-        figures["gandem"] = text
+        figures["gandem"] = distance_in(text)
         environment["XDG_CACHE_HOME"] += "-one"
         taken, text = ours(1, environment, f"{cards}-one")
         seconds[ONE_WORKER].append(taken)
+        for name, precision in in_precision.items():
+            environment["XDG_CACHE_HOME"] += "-next"
+            taken, text = ours(options.threads, environment,
+                               f"{cards}-{precision}", "--precision", precision)
+            seconds[name].append(taken)
+            figures[name] = distance_in(text)
         environment["XDG_CACHE_HOME"] += "-theirs"
         taken, text = run([sys.executable, "-c", THEIRS, *map(str, images),
                            weights, str(options.threads)], environment)
@@ -121,6 +135,9 @@ def main():
     parser.add_argument("--threads", type=int, default=2,
                         help="torch-fidelity's threads, gandem's workers")
     parser.add_argument("--repetitions", type=int, default=3)
+    parser.add_argument("--precisions", nargs="*", default=[],
+                        metavar="bfloat16",
+                        help="that gandem computes features in, too")
     parser.add_argument("--json", help="file for the result")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -138,13 +155,14 @@ def main():
     print("torch-fidelity / gandem: {:.2f}, CPU {:.2f}".format(*ratios))
     wall = medians["gandem"][0] / medians[ONE_WORKER][0]
     print(f"gandem with {options.threads} workers / with one: {wall:.2f}")
-    print(f"torch-fidelity's distance: {figures['torch-fidelity']:.6g}\n"
-          f"{figures['gandem']}")
+    for name, distance in figures.items():
+        print(f"distance by {name}: {distance:.6g}, change "
+              f"{distance / figures['gandem'] - 1:+.1e}")
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps(
             {"images": options.images, "size": options.size,
              "threads": options.threads, "seconds": seconds, "ratios": ratios,
-             "of_one_worker": wall},
+             "of_one_worker": wall, "distances": figures},
             indent=2) + "\n")
 
 

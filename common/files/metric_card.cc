@@ -43,6 +43,16 @@ std::string ImagesText(const ImagesCard& images) {
   return text;
 }
 
+std::string TrialText(const PrecisionTrial& trial) {
+  if (!trial.reason().empty()) {
+    return absl::StrCat(trial.precision(), ": ", trial.reason());
+  }
+  return absl::StrFormat(
+      "%s: %.2g times as fast as float32; it changed the distance of %d images "
+      "by %.1g of it",
+      trial.precision(), trial.speed(), trial.num_images(), trial.change());
+}
+
 // Two jobs may end with the same card at the same time.
 absl::Status WriteShared(const std::string& path, const std::string& contents) {
   const std::string temporary = TemporaryName(path);
@@ -107,6 +117,12 @@ std::string MetricCardText(const MetricCard& card) {
   // Statistics files may not say which network it was.
   if (!card.features().sha256().empty()) {
     absl::StrAppend(&text, ", sha256 ", card.features().sha256().substr(0, 12));
+  }
+  if (!card.features().compute().empty()) {
+    absl::StrAppend(&text, ", ", card.features().compute());
+  }
+  if (card.features().has_trial()) {
+    absl::StrAppend(&text, "\nprecision  ", TrialText(card.features().trial()));
   }
   for (const Metric& metric : card.metrics()) {
     absl::StrAppendFormat(&text, "\n%-28s %s", metric.name(),

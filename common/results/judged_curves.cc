@@ -28,6 +28,7 @@ std::string SettingOf(const MetricCard& card, const Metric& metric) {
   rest.clear_version();
   rest.clear_unix_seconds();
   rest.clear_seconds();
+  rest.mutable_features()->clear_trial();
   rest.mutable_images()->clear_name();
   rest.mutable_images()->clear_sha256();
   rest.mutable_images()->mutable_generator()->clear_step();
@@ -56,9 +57,11 @@ std::string AboutOf(const MetricCard& card, const Metric& metric) {
                     card.reference().split().empty() ? "" : ", ",
                     card.reference().split());
   }
-  return absl::StrCat(text, ", network ", card.features().network(),
-                      card.features().resize().empty() ? "" : ", resize ",
-                      card.features().resize());
+  const FeaturesCard& features = card.features();
+  return absl::StrCat(text, ", network ", features.network(),
+                      features.resize().empty() ? "" : ", resize ",
+                      features.resize(), features.compute().empty() ? "" : ", ",
+                      features.compute());
 }
 
 // The newest card of a step counts.

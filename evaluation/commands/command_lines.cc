@@ -301,7 +301,8 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                        "the run's ");
   AddSamplingOptions(*command, subject.noise, subject.standing);
   command->add_option("--device", subject.device,
-                      "Where the generator runs: cpu or cuda:N [cpu]");
+                      "Where the networks run, generator and features: cpu or "
+                      "cuda:N [cpu]");
   AddOptional(*command, "--num", request.num,
               "Images to judge, or pairs of lpips and ways of ppl [50000 "
               "generated ones, or all of the files]; of files they are drawn "
@@ -334,6 +335,10 @@ void AddEvaluateCommand(CLI::App& app, int& exit_code) {
                       "File of the network that sees the images, clip:FILE or "
                       "dinov2:FILE for weights of these [a classifier of the "
                       "dataset; `gandem train-features`]");
+  command->add_option("--precision", request.precision,
+                      "Of the features' network: float32, bfloat16 or float16; "
+                      "fastest: the fastest one that changes the distance by "
+                      "at most a thousandth, tried out first [float32]");
   command->add_option("--output", request.output,
                       "Folder for the cards [RUN/evaluation]");
   command->add_option("--save_statistics", request.save_statistics,

@@ -22,7 +22,7 @@
 #include "common/results/round_history.h"
 #include "common/status.h"
 #include "evaluation/commands/evaluate_command.h"
-#include "evaluation/commands/evaluation_reference.h"
+#include "evaluation/judging/evaluation_reference.h"
 
 namespace gandem {
 namespace {
@@ -35,6 +35,11 @@ absl::Status CheckForAll(const EvaluateRequest& request) {
     return absl::InvalidArgumentError(
         "--every_checkpoint judges all checkpoints: --checkpoint and "
         "--save_statistics are for one of them");
+  }
+  if (request.precision == EvaluateRequest::kFastest) {
+    return absl::InvalidArgumentError(
+        "--every_checkpoint compares checkpoints, and --precision fastest may "
+        "choose another one for each: name a precision");
   }
   const std::string& run_dir = request.subject.source;
   if (PathExists(run_dir + "/config.textproto") &&

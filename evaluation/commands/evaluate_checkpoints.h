@@ -18,7 +18,7 @@
 #include "absl/status/statusor.h"
 #include "common/results/judged_curves.h"
 #include "common/results/training_clock.h"
-#include "evaluation/commands/evaluate_request.h"
+#include "evaluation/judging/evaluate_request.h"
 
 namespace gandem {
 

@@ -13,13 +13,14 @@
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/version.h"
-#include "evaluation/commands/evaluation_reference.h"
-#include "evaluation/commands/statistics_subject.h"
-#include "evaluation/commands/subject_images.h"
 #include "evaluation/features/extract_features.h"
 #include "evaluation/features/extraction_progress.h"
 #include "evaluation/features/train_features.h"
 #include "evaluation/images/image_set.h"
+#include "evaluation/judging/evaluation_network.h"
+#include "evaluation/judging/evaluation_reference.h"
+#include "evaluation/judging/statistics_subject.h"
+#include "evaluation/judging/subject_images.h"
 #include "evaluation/kept/feature_cache.h"
 #include "evaluation/kept/work_folder.h"
 #include "evaluation/metrics/metrics_self_test.h"
@@ -50,16 +51,16 @@ class EvaluateCommand {
   absl::StatusOr<Reference> OpenReference();
   // `any_size` of EvaluationReference.
   absl::Status OpenReferenceSide(const Reference& reference, bool any_size);
-  absl::Status OpenNetwork(const ImageShape& shape, const Reference& reference);
-  void UseNetwork(const FeatureNet& net);
+  absl::Status OpenNetwork(const ImageShape& shape, const Reference& reference,
+                           const JudgedImages& judged = {});
+  void UseNetwork(EvaluationNetwork network);
+  const FeatureNet& net() const { return network_.net(); }
   // Where folders of features are.
   std::string FeaturesFolder() const {
     return request_.feature_cache_gib == 0 ? work_->path()
                                            : DefaultFeatureCache() + "/images";
   }
   void TrimCache();
-  // Without images.
-  FeatureJob NetworkJob() const;
   MetricOptions OptionsOfMetrics() const {
     return MetricOptionsOf(request_, metrics_, num_classes_);
   }
@@ -83,8 +84,7 @@ class EvaluateCommand {
   MetricSet metrics_;
   Subject subject_;
   std::string output_;
-  std::string network_path_;
-  FeatureNet net_;
+  EvaluationNetwork network_{FeatureNet()};
   int64_t num_images_ = 0;
   int64_t num_reference_ = 0;  // 0: statistics, or no reference
   at::Tensor labels_N_;        // where a metric needs them
@@ -135,36 +135,26 @@ absl::StatusOr<Reference> EvaluateCommand::OpenReference() {
 }
 
 absl::Status EvaluateCommand::OpenNetwork(const ImageShape& shape,
-                                          const Reference& reference) {
-  const NetworkFile named = ParseNetworkFile(request_.features);
-  GANDEM_ASSIGN_OR_RETURN(network_path_,
-                          FindNetwork(named.path, subject_, reference,
-                                      [this](const auto& line) { Say(line); }));
-  ExtractorOptions options = {
-      .image_shape = shape, .family = named.family, .dims = request_.dims};
-  GANDEM_ASSIGN_OR_RETURN(options.resize, InputResizeOf(request_));
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
-                          OpenFeatureExtractor(network_path_, options));
-  UseNetwork(extractor->net());
-  return CheckNetwork(metrics_, net_);
+                                          const Reference& reference,
+                                          const JudgedImages& judged) {
+  GANDEM_ASSIGN_OR_RETURN(
+      EvaluationNetwork network,
+      EvaluationNetwork::Open(request_, subject_, reference, shape, judged));
+  UseNetwork(std::move(network));
+  return absl::OkStatus();
 }
 
-void EvaluateCommand::UseNetwork(const FeatureNet& net) {
-  net_ = net;
-  FeaturesCard& features = *card_.mutable_features();
-  features.set_network(net_.name);
-  features.set_sha256(net_.sha256);
-  features.set_dim(net_.feature_dim);
-  features.set_num_classes(net_.num_classes);
-  features.set_resize(net_.resize);
+void EvaluateCommand::UseNetwork(EvaluationNetwork network) {
+  network_ = std::move(network);
+  *card_.mutable_features() = network_.Card();
 }
 
 absl::Status EvaluateCommand::OpenReferenceSide(const Reference& reference,
                                                 bool any_size) {
   GANDEM_ASSIGN_OR_RETURN(
-      reference_,
-      EvaluationReference::Open(reference, net_, NetworkJob(), card_.images(),
-                                metrics_, any_size, FeaturesFolder()));
+      reference_, EvaluationReference::Open(reference, net(), network_.Job(),
+                                            card_.images(), metrics_, any_size,
+                                            FeaturesFolder()));
   *card_.mutable_reference() = reference_->card();
   for (const std::string& warning : reference_->warnings()) {
     card_.add_warnings(warning);
@@ -191,10 +181,11 @@ absl::Status EvaluateCommand::OpenStatistics() {
         OpenNetwork(ExtractorOptions().image_shape, reference));
   } else {
     GANDEM_ASSIGN_OR_RETURN(const auto resize, InputResizeOf(request_));
-    UseNetwork(NetOfStatistics(statistics, *reference.statistics, resize));
+    UseNetwork(EvaluationNetwork(
+        NetOfStatistics(statistics, *reference.statistics, resize)));
   }
   GANDEM_ASSIGN_OR_RETURN(const auto assumed,
-                          CheckStatisticsOf(subject_.name, statistics, net_));
+                          CheckStatisticsOf(subject_.name, statistics, net()));
   for (const std::string& warning : assumed) card_.add_warnings(warning);
   return OpenReferenceSide(reference, /*any_size=*/true);
 }
@@ -219,7 +210,10 @@ absl::Status EvaluateCommand::OpenAll() {
   card_.mutable_images()->set_name(subject_.name);
   card_.mutable_images()->set_num_images(num_images_);
   if (metrics_.intra_class) GANDEM_RETURN_IF_ERROR(ReadLabels(*source));
-  GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape(), reference));
+  GANDEM_RETURN_IF_ERROR(OpenNetwork(source->shape(), reference,
+                                     {.images = source.get(),
+                                      .num_images = num_images_,
+                                      .sha256 = card_.images().sha256()}));
   if (!metrics_.needs_reference()) return absl::OkStatus();
   GANDEM_RETURN_IF_ERROR(OpenReferenceSide(
       reference, request_.resize == EvaluateRequest::kKeepSizes));
@@ -229,15 +223,6 @@ absl::Status EvaluateCommand::OpenAll() {
   return CheckClasses("the reference", reference_->labels_N(), num_classes_);
 }
 
-FeatureJob EvaluateCommand::NetworkJob() const {
-  FeatureJob job;
-  job.set_network(network_path_);
-  job.set_network_sha256(net_.sha256);
-  job.set_input_resize(request_.input_resize);
-  if (request_.dims.has_value()) job.set_dims(*request_.dims);
-  return job;
-}
-
 std::string EvaluateCommand::CardStem() const {
   std::string all = absl::StrCat(
       MetricSetText(metrics_), " ", num_images_, " ", request_.splits, " ",
@@ -245,7 +230,9 @@ std::string EvaluateCommand::CardStem() const {
       request_.kernel.subset_rows, " ", request_.kernel.degree, " ",
       request_.neighbors.value_or(0), " ", card_.images().sha256(), " ",
       card_.reference().sha256(), " ", card_.reference().num_images(), " ",
-      net_.sha256, " ", net_.resize, net_.part);
+      net().sha256, " ", net().resize, net().part, net().compute);
+  // A card that says what was tried out, beside one that does not.
+  if (card_.features().has_trial()) absl::StrAppend(&all, " fastest");
   if (metrics_.intra_class) {
     // The hashes above say nothing of labels.
     absl::StrAppend(&all, " ", LabelsKey(labels_N_), " ",
@@ -265,13 +252,13 @@ std::function<void(int64_t)> EvaluateCommand::ProgressOf(
 absl::Status EvaluateCommand::Extract() {
   const bool has_images = !subject_.statistics.has_value();
   if (has_images) {
-    FeatureJob job = NetworkJob();
+    FeatureJob job = network_.Job();
     *job.mutable_images() = subject_.images;
     // The hash is of the resize and of which images are drawn, too.
     GANDEM_ASSIGN_OR_RETURN(
         images_folder_,
         CachedFolder::Hold(FeaturesFolder(),
-                           FeaturesKey(card_.images().sha256(), net_)));
+                           FeaturesKey(card_.images().sha256(), net())));
     GANDEM_ASSIGN_OR_RETURN(images_,
                             FeatureStore::Create(images_folder_->path(), job));
   }
@@ -299,13 +286,13 @@ absl::Status EvaluateCommand::Compute() {
   if (subject_.statistics.has_value()) {
     GANDEM_ASSIGN_OR_RETURN(
         *card_.add_metrics(),
-        DistanceOfMoments(net_, subject_.statistics->moments, *moments));
+        DistanceOfMoments(net(), subject_.statistics->moments, *moments));
     WarnOfFewImages(num_images_, card_);
     return absl::OkStatus();
   }
   GANDEM_ASSIGN_OR_RETURN(
       const std::vector<Metric> metrics,
-      ComputeMetrics(net_,
+      ComputeMetrics(net(),
                      {.store = &*images_,
                       .num_images = num_images_,
                       .labels_N = labels_N_},
@@ -313,7 +300,7 @@ absl::Status EvaluateCommand::Compute() {
   for (const Metric& metric : metrics) *card_.add_metrics() = metric;
   if (metrics_.frechet) WarnOfFewImages(num_images_, card_);
   if (metrics_.extrapolated) {
-    WarnOfShortLine(num_images_, net_.feature_dim, card_);
+    WarnOfShortLine(num_images_, net().feature_dim, card_);
   }
   if (metrics_.intra_class) {
     WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);
@@ -327,12 +314,12 @@ absl::Status EvaluateCommand::SaveStatistics() {
   GANDEM_ASSIGN_OR_RETURN(const StatisticsFormat format,
                           StatisticsFormatOf(path));
   GANDEM_ASSIGN_OR_RETURN(Moments moments,
-                          ReadMoments(*images_, net_, num_images_));
+                          ReadMoments(*images_, net(), num_images_));
   return WriteStatistics(path,
                          {.moments = std::move(moments),
-                          .net_name = net_.name,
-                          .net_sha256 = net_.sha256,
-                          .resize = net_.resize,
+                          .net_name = net().name,
+                          .net_sha256 = net().sha256,
+                          .resize = net().resize,
                           .reference_name = card_.images().name(),
                           .reference_split = card_.images().split(),
                           .reference_hash = card_.images().sha256()},

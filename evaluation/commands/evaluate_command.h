@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "evaluation/commands/evaluate_request.h"
+#include "evaluation/judging/evaluate_request.h"
 #include "proto/evaluation.pb.h"
 
 namespace gandem {

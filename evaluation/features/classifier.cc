@@ -107,8 +107,12 @@ absl::Status CheckClassifierShape(const Classifier& classifier,
 
 class ClassifierExtractor : public FeatureExtractor {
  public:
-  ClassifierExtractor(std::shared_ptr<Classifier> classifier, FeatureNet net)
-      : FeatureExtractor(std::move(net)), classifier_(std::move(classifier)) {}
+  ClassifierExtractor(std::shared_ptr<Classifier> classifier, FeatureNet net,
+                      const FeatureCompute& compute)
+      : FeatureExtractor(std::move(net), compute),
+        classifier_(std::move(classifier)) {
+    classifier_->to(compute.device);
+  }
 
  protected:
   absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
@@ -116,7 +120,8 @@ class ClassifierExtractor : public FeatureExtractor {
         CheckClassifierShape(*classifier_, {.channels = images_NCHW.size(1),
                                             .height = images_NCHW.size(2),
                                             .width = images_NCHW.size(3)}));
-    return classifier_->Classify(images_NCHW, ForwardMode::kEvaluate);
+    return classifier_->Classify(images_NCHW.to(compute().device),
+                                 ForwardMode::kEvaluate);
   }
 
  private:
@@ -208,7 +213,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeClassifierExtractor(
                     .resize = "none",
                     .is_inception = false};
   return std::make_unique<ClassifierExtractor>(std::move(classifier),
-                                               std::move(net));
+                                               std::move(net), options.compute);
 }
 
 }  // namespace gandem

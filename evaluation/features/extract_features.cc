@@ -22,6 +22,7 @@
 #include "common/status.h"
 #include "evaluation/images/image_set.h"
 #include "models/torch.h"
+#include "training/compute/parse_device.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {
@@ -231,6 +232,9 @@ absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
                             ParseInputResize(job.input_resize()));
   }
   if (job.has_dims()) opened.dims = job.dims();
+  GANDEM_ASSIGN_OR_RETURN(opened.compute.device, ParseDevice(job.device()));
+  GANDEM_ASSIGN_OR_RETURN(opened.compute.precision,
+                          ParsePrecision(job.precision()));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
                           OpenFeatureExtractor(job.network(), opened));
   if (extractor->net().sha256 != job.network_sha256()) {

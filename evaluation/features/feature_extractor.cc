@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
@@ -14,9 +15,10 @@
 #include "evaluation/features/classifier.h"
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/lpips_extractor.h"
-#include "evaluation/features/lpips_network.h"
 #include "evaluation/features/torchscript_extractor.h"
 #include "evaluation/features/vit_extractor.h"
+#include "evaluation/networks/lpips_network.h"
+#include "models/autocast.h"
 #include "models/torch.h"
 #include "training/state/catch_torch.h"
 #include "training/state/state_dict_file.h"
@@ -65,7 +67,11 @@ absl::StatusOr<at::Tensor> CheckOutput(absl::string_view what,
         " images that it saw "
         "together, first for ",
         name_of(bad_N.nonzero()[0].item<int64_t>()),
-        ": is the network's file damaged, or does it want other images?"));
+        absl::StartsWith(net.compute, PrecisionText(at::kHalf))
+            ? ": its values are too large for float16? bfloat16 and float32 "
+              "hold them"
+            : ": is the network's file damaged, or does it want other "
+              "images?"));
   }
   return result;
 }
@@ -133,7 +139,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> Open(
   const std::optional<VitFamily> vit = WantedVit(options, tensors);
   if (vit.has_value()) {
     GANDEM_RETURN_IF_ERROR(CheckOwnInput("a vision transformer", options));
-    return MakeVitExtractor(*vit, std::move(tensors), sha256);
+    return MakeVitExtractor(*vit, std::move(tensors), sha256, options.compute);
   }
   if (!HoldsClassifier(tensors)) {
     return MakeInceptionExtractor(std::move(tensors), sha256, options);
@@ -164,6 +170,12 @@ NetworkFile ParseNetworkFile(absl::string_view text) {
   return {.path = std::string(text)};
 }
 
+FeatureExtractor::FeatureExtractor(FeatureNet net,
+                                   const FeatureCompute& compute)
+    : net_(std::move(net)), compute_(compute) {
+  net_.compute = ComputeText(compute);
+}
+
 std::string FeatureExtractor::NumberOf(int64_t place) {
   return absl::StrCat("image ", place);
 }
@@ -173,6 +185,12 @@ absl::StatusOr<Features> FeatureExtractor::Extract(
   return CatchTorchOr([&]() -> absl::StatusOr<Features> {
     const torch::NoGradGuard no_grad;
     GANDEM_RETURN_IF_ERROR(CheckImages(net(), images_NCHW));
+    std::optional<AutocastScope> scope;
+    if (compute_.precision != at::kFloat) {
+      scope.emplace(AutocastState{.device = compute_.device.type(),
+                                  .enabled = true,
+                                  .dtype = compute_.precision});
+    }
     GANDEM_ASSIGN_OR_RETURN(const Features raw, Forward(images_NCHW));
     const int64_t rows = images_NCHW.size(0);
     Features result;
@@ -221,6 +239,11 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenFeatureExtractor(
     return absl::InvalidArgumentError(
         absl::StrCat("features need gray or RGB images, not such of ", channels,
                      " x ", height, " x ", width));
+  }
+  // Float32 is float32: by default a GPU's convolutions round their factors.
+  if (options.compute.device.is_cuda()) {
+    at::globalContext().setAllowTF32CuDNN(false);
+    at::globalContext().setAllowTF32CuBLAS(false);
   }
   auto extractor = CatchTorchOr([&] { return Open(path, options); });
   if (!extractor.ok()) return Annotate(extractor.status(), path);

@@ -30,7 +30,9 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/image_shape.h"
+#include "evaluation/features/feature_compute.h"
 #include "evaluation/features/inception_input.h"
+#include "evaluation/networks/features.h"
 
 namespace gandem {
 
@@ -44,6 +46,7 @@ struct FeatureNet {
   bool is_inception = false;  // the file is known to be the Inception of FID
   std::string family = {};    // one of those below, or empty
   std::string part = {};      // which of the file's layers; empty: the last
+  std::string compute = {};   // ComputeText()
 };
 
 // What `--features clip:FILE`, `dinov2:FILE` (vit_extractor.h) and `lpips:FILE`
@@ -55,13 +58,6 @@ inline constexpr char kLpipsFamily[] = "lpips";
 // "FID" for the Inception that the word stands for, else "FD(<name>)".
 std::string DistanceName(const FeatureNet& net);
 
-struct Features {
-  at::Tensor features_ND = {};  // float64, contiguous, on the CPU
-  // The same; undefined where num_classes is 0. Up to a constant of each row,
-  // and without the bias of the last layer where that is an Inception's.
-  at::Tensor logits_NK = {};
-};
-
 struct ExtractorOptions {
   // The shape of the images that Extract() will get; height and width are 0
   // where it will get several.
@@ -72,6 +68,7 @@ struct ExtractorOptions {
   std::string family = {};
   // Of the FID Inception's layer (inception_v3.h); not set: the last.
   std::optional<int64_t> dims = {};
+  FeatureCompute compute = {};
 };
 
 // What a user names: FILE, or with the family that it must be of, "clip:FILE".
@@ -110,12 +107,18 @@ class FeatureExtractor {
   static std::string NumberOf(int64_t place);
 
  protected:
-  explicit FeatureExtractor(FeatureNet net = {}) : net_(std::move(net)) {}
+  explicit FeatureExtractor(FeatureNet net, const FeatureCompute& compute = {});
 
-  // The network's output, of any floating-point type. May throw.
+  // The network's output, of any floating-point type and on any device, from
+  // images on the CPU. Autocast is as compute() says. May throw.
   virtual absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) = 0;
 
+  const FeatureCompute& compute() const { return compute_; }
+
   FeatureNet net_;  // set when the file is opened
+
+ private:
+  const FeatureCompute compute_;
 };
 
 // Tells the kind by the file's content.

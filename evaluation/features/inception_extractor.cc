@@ -10,7 +10,7 @@
 #include "absl/strings/str_join.h"
 #include "common/status.h"
 #include "evaluation/features/inception_input.h"
-#include "evaluation/features/inception_v3.h"
+#include "evaluation/networks/inception_v3.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -31,8 +31,9 @@ constexpr int64_t kPiece = 8;
 class InceptionExtractor : public FeatureExtractor {
  public:
   // Ends at the layer that has net.feature_dim numbers.
-  InceptionExtractor(InceptionV3 network, InputResize resize, FeatureNet net)
-      : FeatureExtractor(std::move(net)),
+  InceptionExtractor(InceptionV3 network, InputResize resize, FeatureNet net,
+                     const FeatureCompute& compute)
+      : FeatureExtractor(std::move(net), compute),
         network_(std::move(network)),
         resize_(resize) {}
 
@@ -42,8 +43,9 @@ class InceptionExtractor : public FeatureExtractor {
     std::vector<at::Tensor> features;
     std::vector<at::Tensor> logits;
     for (const at::Tensor& piece : images.split(kPiece)) {
-      Features output = network_.Forward(ResizeForInception(piece, resize_),
-                                         net().feature_dim);
+      Features output = network_.Forward(
+          ResizeForInception(piece, resize_).to(compute().device),
+          net().feature_dim);
       features.push_back(std::move(output.features_ND));
       if (net().num_classes > 0) logits.push_back(std::move(output.logits_NK));
     }
@@ -81,8 +83,9 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
         "torch-fidelity (Conv2d_1a_3x3.conv.weight ...), nor a classifier of "
         "`gandem train-features`, nor weights of CLIP or DINOv2");
   }
-  GANDEM_ASSIGN_OR_RETURN(InceptionV3 network,
-                          InceptionV3::Load(std::move(tensors)));
+  GANDEM_ASSIGN_OR_RETURN(
+      InceptionV3 network,
+      InceptionV3::Load(std::move(tensors), options.compute.device));
   const int64_t dims = options.dims.value_or(InceptionV3::kFeatureDim);
   GANDEM_RETURN_IF_ERROR(CheckInceptionDims(dims));
   const bool last = dims == InceptionV3::kFeatureDim;
@@ -102,7 +105,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeInceptionExtractor(
     absl::StrAppend(&net.name, "-", dims);
   }
   return std::make_unique<InceptionExtractor>(std::move(network), resize,
-                                              std::move(net));
+                                              std::move(net), options.compute);
 }
 
 }  // namespace gandem

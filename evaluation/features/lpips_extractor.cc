@@ -7,7 +7,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "evaluation/features/lpips_network.h"
+#include "evaluation/networks/lpips_network.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -27,14 +27,17 @@ at::Tensor LpipsInput(const at::Tensor& images_NCHW) {
 
 class LpipsExtractor : public FeatureExtractor {
  public:
-  LpipsExtractor(LpipsNetwork network, FeatureNet net)
-      : FeatureExtractor(std::move(net)), network_(std::move(network)) {}
+  LpipsExtractor(LpipsNetwork network, FeatureNet net,
+                 const FeatureCompute& compute)
+      : FeatureExtractor(std::move(net), compute),
+        network_(std::move(network)) {}
 
  protected:
   absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
     std::vector<at::Tensor> distances;
     for (const at::Tensor& piece : images_NCHW.split(kLpipsPiece)) {
-      const std::vector<at::Tensor> pair = piece.chunk(2, /*dim=*/1);
+      const std::vector<at::Tensor> pair =
+          piece.to(compute().device).chunk(2, /*dim=*/1);
       distances.push_back(
           network_.Distances(LpipsInput(pair[0]), LpipsInput(pair[1])));
     }
@@ -50,8 +53,9 @@ class LpipsExtractor : public FeatureExtractor {
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeLpipsExtractor(
     std::vector<NamedTensor> tensors, const std::string& sha256,
     const ExtractorOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(LpipsNetwork network,
-                          LpipsNetwork::Load(std::move(tensors)));
+  GANDEM_ASSIGN_OR_RETURN(
+      LpipsNetwork network,
+      LpipsNetwork::Load(std::move(tensors), options.compute.device));
   const auto& [channels, height, width] = options.image_shape;
   if (height == 0) {
     return absl::InvalidArgumentError(
@@ -70,7 +74,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeLpipsExtractor(
   net.feature_dim = 1;
   net.resize = "none";
   net.family = kLpipsFamily;
-  return std::make_unique<LpipsExtractor>(std::move(network), std::move(net));
+  return std::make_unique<LpipsExtractor>(std::move(network), std::move(net),
+                                          options.compute);
 }
 
 }  // namespace gandem

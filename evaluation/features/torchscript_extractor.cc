@@ -91,16 +91,20 @@ at::Tensor FindOutputWeight(const torch::jit::Module& module,
 
 class TorchScriptExtractor : public FeatureExtractor {
  public:
-  TorchScriptExtractor(torch::jit::Module module, const std::string& sha256)
-      : module_(std::move(module)) {
+  TorchScriptExtractor(torch::jit::Module module, const std::string& sha256,
+                       const FeatureCompute& compute)
+      : FeatureExtractor(
+            {.name = IsPublishedInception(sha256)
+                         ? "inception-2015-12-05"
+                         : absl::StrCat("torchscript-", sha256.substr(0, 8)),
+             .sha256 = sha256,
+             .resize = "the network's own",
+             .is_inception = IsPublishedInception(sha256)},
+            compute),
+        module_(std::move(module)) {
     module_.eval();
     takes_features_ = Takes(module_, kReturnFeatures);
     takes_bias_ = takes_features_ && Takes(module_, kNoOutputBias);
-    net_ = {.name = absl::StrCat("torchscript-", sha256.substr(0, 8)),
-            .sha256 = sha256,
-            .resize = "the network's own",
-            .is_inception = IsPublishedInception(sha256)};
-    if (net_.is_inception) net_.name = "inception-2015-12-05";
   }
 
   // Learns what the module returns.
@@ -131,7 +135,8 @@ class TorchScriptExtractor : public FeatureExtractor {
     // One graph for the first call and all others, so equal images give equal
     // bits.
     const torch::jit::GraphOptimizerEnabledGuard same_graph(false);
-    const at::Tensor images = images_NCHW.expand({-1, 3, -1, -1}).contiguous();
+    const at::Tensor images =
+        images_NCHW.to(compute().device).expand({-1, 3, -1, -1}).contiguous();
     const c10::IValue returned =
         Call(module_, images,
              takes_features_ ? std::optional(kReturnFeatures) : std::nullopt);
@@ -197,7 +202,8 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> OpenTorchScriptExtractor(
         using Made = absl::StatusOr<std::unique_ptr<TorchScriptExtractor>>;
         return CatchScript([&]() -> Made {
           return std::make_unique<TorchScriptExtractor>(
-              torch::jit::load(path, at::kCPU), sha256);
+              torch::jit::load(path, options.compute.device), sha256,
+              options.compute);
         });
       });
   if (!extractor.ok()) {

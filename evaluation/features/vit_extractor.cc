@@ -9,7 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/png.h"
 #include "common/status.h"
-#include "evaluation/features/vision_transformer.h"
+#include "evaluation/networks/vision_transformer.h"
 #include "models/torch.h"
 #include "pipeline/kernel_resampler.h"
 
@@ -60,8 +60,9 @@ at::Tensor CentralSquare(const at::Tensor& images_NCHW) {
 
 class VitExtractor : public FeatureExtractor {
  public:
-  VitExtractor(VisionTransformer network, VitFamily family, FeatureNet net)
-      : FeatureExtractor(std::move(net)),
+  VitExtractor(VisionTransformer network, VitFamily family, FeatureNet net,
+               const FeatureCompute& compute)
+      : FeatureExtractor(std::move(net), compute),
         network_(std::move(network)),
         family_(family) {}
 
@@ -71,7 +72,8 @@ class VitExtractor : public FeatureExtractor {
     std::vector<at::Tensor> features;
     for (const at::Tensor& piece : images.split(kVitPiece)) {
       features.push_back(
-          network_.Forward(VitInput(piece, family_, network_.input_size())));
+          network_.Forward(VitInput(piece, family_, network_.input_size())
+                               .to(compute().device)));
     }
     return Features{.features_ND = at::cat(features)};
   }
@@ -109,9 +111,10 @@ at::Tensor VitInput(const at::Tensor& images_NCHW, VitFamily family,
 
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeVitExtractor(
     VitFamily family, std::vector<NamedTensor> tensors,
-    const std::string& sha256) {
-  GANDEM_ASSIGN_OR_RETURN(VitWeights weights,
-                          LoadVitWeights(family, std::move(tensors)));
+    const std::string& sha256, const FeatureCompute& compute) {
+  GANDEM_ASSIGN_OR_RETURN(
+      VitWeights weights,
+      LoadVitWeights(family, std::move(tensors), compute.device));
   const int64_t size = VisionTransformer::InputSize(weights);
   if (size < 1 || size > kMaxVitInput) {
     return absl::InvalidArgumentError(absl::StrCat(
@@ -133,7 +136,7 @@ absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeVitExtractor(
   VisionTransformer network(std::move(weights));
   net.feature_dim = network.feature_dim();
   return std::make_unique<VitExtractor>(std::move(network), family,
-                                        std::move(net));
+                                        std::move(net), compute);
 }
 
 }  // namespace gandem

@@ -25,7 +25,7 @@
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
 #include "evaluation/features/feature_extractor.h"
-#include "evaluation/features/vit_weights.h"
+#include "evaluation/networks/vit_weights.h"
 
 namespace gandem {
 
@@ -40,6 +40,6 @@ at::Tensor VitInput(const at::Tensor& images_NCHW, VitFamily family,
 //                     number of patches.
 absl::StatusOr<std::unique_ptr<FeatureExtractor>> MakeVitExtractor(
     VitFamily family, std::vector<NamedTensor> tensors,
-    const std::string& sha256);
+    const std::string& sha256, const FeatureCompute& compute = {});
 
 }  // namespace gandem

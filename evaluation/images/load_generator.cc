@@ -12,6 +12,7 @@
 #include "common/status.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
+#include "training/compute/parse_device.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
 
@@ -49,23 +50,6 @@ absl::StatusOr<std::shared_ptr<Generator>> LoadNetwork(
                 StateOf(*network));
   if (!loaded.ok()) return Annotate(loaded, folder);
   return network;
-}
-
-absl::StatusOr<at::Device> ParseDevice(const std::string& text) {
-  at::Device device = at::kCPU;
-  const absl::Status parsed = CatchTorch([&] {
-    device = at::Device(text);
-    return absl::OkStatus();
-  });
-  if (!parsed.ok() || (!device.is_cpu() && !device.is_cuda())) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "there is no device '", text, "'; expected cpu or cuda:N"));
-  }
-  if (device.is_cuda() && !torch::cuda::is_available()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "device ", text, ": this machine or this LibTorch has no CUDA"));
-  }
-  return device;
 }
 
 absl::StatusOr<LoadedGenerator> Load(const FoundCheckpoint& found,

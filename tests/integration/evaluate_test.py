@@ -2,6 +2,7 @@
 """Evaluation jobs as processes: any number of workers gives the same figures,
 kill -9 loses nothing, two jobs at a time do not disturb each other."""
 
+import functools
 import hashlib
 import json
 import os
@@ -302,6 +303,41 @@ class EvaluateTest(harness.RunTest):
         self.judge(self.run_dir, "--num", 300, "--seed", 7, "--output",
                    self.folder / "a", env=self.env)
         self.assertEqual(len(slices(cache)), len(before) + 5)
+
+    def test_precisions(self):
+        def figure(card):
+            return card["metrics"][0]["value"]
+
+        cache = self.own_cache()
+        judge = functools.partial(self.judge, self.run_dir, "--num", 300,
+                                  "--output", self.folder / "a", env=self.env)
+        exact = judge()
+        self.assertEqual(exact["features"]["compute"], "")
+        before = slices(cache)
+        coarse = judge("--precision", "bfloat16")
+        self.assertEqual(coarse["features"]["compute"], "bfloat16")
+        self.assertNotEqual(figure(coarse), figure(exact))
+        self.assertLess(abs(figure(coarse) / figure(exact) - 1), 0.05)
+        # Nothing of the one is taken for the other.
+        self.assertGreater(len(slices(cache)), len(before) + 3)
+
+        fastest = judge("--precision", "fastest")
+        trial = fastest["features"]["trial"]
+        self.assertEqual(trial["num_images"], 256)
+        if trial["precision"] == "float32":
+            self.assertEqual(fastest["features"]["compute"], "")
+            self.assertTrue(trial["reason"])
+        else:
+            self.assertEqual(fastest["features"]["compute"], trial["precision"])
+            self.assertLessEqual(trial["change"], 1e-3)
+            self.assertLess(abs(figure(fastest) / figure(exact) - 1), 1e-2)
+        # The choice is kept, so the card is found again.
+        again = self.evaluate(self.run_dir, "--num", 300, "--output",
+                              self.folder / "a", "--precision", "fastest",
+                              env=self.env)
+        self.assertEqual(again.returncode, 0, again.stderr)
+        self.assertNotIn("trying out", again.stderr)
+        self.assertIn("judged before", again.stdout)
 
     def test_kill_loses_nothing(self):
         cache = self.own_cache()
@@ -642,6 +678,16 @@ class EvaluateTest(harness.RunTest):
              "num 1 is not in [2, 10000000]; workers 0"),
             ([self.run_dir, "--checkpoint", 33], "no checkpoint of step 33"),
             ([self.run_dir, "--device", "tpu"], "expected cpu or cuda:N"),
+            ([other, "--reference", self.run_dir / "config.textproto",
+              "--device", "cuda:99"], "device cuda:99: this machine"),
+            ([self.run_dir, "--precision", "int8"],
+             "none of float32, bfloat16, float16, fastest"),
+            ([self.run_dir, "--precision", "bfloat16", "--save_statistics",
+              self.folder / "a.npz"], "precision float32"),
+            ([self.run_dir, "--precision", "fastest", "--metric", "is"],
+             "no metric has one: name a precision"),
+            ([self.run_dir, "--precision", "fastest", "--every_checkpoint"],
+             "compares checkpoints"),
             ([self.run_dir, "--truncation", "-1"], "truncation -1"),
             ([self.run_dir, "--features", harness.SMOKE], "mlp_smoke"),
             ([self.run_dir, "--reference", "/no/such"], "no such file"),

@@ -111,6 +111,56 @@ TEST(FeatureExtractorTest, NamesTheFirstImageThatIsNotFinite) {
   }
 }
 
+// Multiplies each image's pixels by 1.0123.
+class ScalingExtractor : public FeatureExtractor {
+ public:
+  explicit ScalingExtractor(const FeatureCompute& compute)
+      : FeatureExtractor(
+            {.name = "scaling", .sha256 = {}, .feature_dim = 64, .resize = {}},
+            compute) {}
+
+ protected:
+  absl::StatusOr<Features> Forward(const at::Tensor& images_NCHW) override {
+    return Features{.features_ND =
+                        at::linear(images_NCHW.to(at::kFloat).flatten(1),
+                                   1.0123 * torch::eye(64))};
+  }
+};
+
+TEST(FeatureExtractorTest, ProductsHaveThePrecisionThatIsAskedFor) {
+  const at::Tensor images = torch::full({2, 1, 8, 8}, 201, torch::kByte);
+  const at::Tensor exact = torch::tensor(1.0123f) * 201;
+  for (const auto& [precision, text] :
+       {std::pair(at::kFloat, ""), std::pair(at::kBFloat16, "bfloat16"),
+        std::pair(at::kHalf, "float16")}) {
+    ScalingExtractor extractor({.precision = precision});
+    EXPECT_EQ(extractor.net().compute, text);
+    ASSERT_OK_AND_ASSIGN(const Features features, extractor.Extract(images));
+    const at::Tensor expected =
+        (torch::tensor(1.0123f).to(precision).to(at::kFloat) * 201)
+            .to(precision)
+            .to(at::kDouble);
+    EXPECT_TRUE(features.features_ND.eq(expected).all().item<bool>()) << text;
+    EXPECT_EQ(exact.to(at::kDouble).equal(expected), precision == at::kFloat);
+  }
+}
+
+TEST(FeatureExtractorTest, WhatIsTooLargeForHalfPrecisionSaysSo) {
+  class Overflowing : public ScalingExtractor {
+   public:
+    Overflowing() : ScalingExtractor({.precision = at::kHalf}) {}
+
+   protected:
+    absl::StatusOr<Features> Forward(const at::Tensor& images) override {
+      return Features{.features_ND =
+                          torch::full({images.size(0), 64}, 1e6).to(at::kHalf)};
+    }
+  };
+  EXPECT_THAT(Overflowing().Extract(Images(2)),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("bfloat16 and float32 hold them")));
+}
+
 class OpenTest : public ::testing::Test {
  protected:
   gandem::testing::TempDir dir_;

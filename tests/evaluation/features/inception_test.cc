@@ -13,7 +13,7 @@
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_extractor.h"
 #include "evaluation/features/inception_input.h"
-#include "evaluation/features/inception_v3.h"
+#include "evaluation/networks/inception_v3.h"
 #include "models/torch.h"
 #include "tests/evaluation/features/inception_testing.h"
 #include "tests/models/golden.h"
@@ -155,6 +155,20 @@ TEST_F(InceptionTest, EarlierLayersAreThoseOfPyTorchFid) {
           .status(),
       StatusIs(absl::StatusCode::kInvalidArgument,
                HasSubstr("dims 100 is none of 64, 192, 768, 2048")));
+}
+
+TEST_F(InceptionTest, Bfloat16IsNear) {
+  ASSERT_OK_AND_ASSIGN(
+      const auto extractor,
+      MakeInceptionExtractor(DrawInceptionWeights(), std::string(64, '0'),
+                             {.compute = {.precision = at::kBFloat16}}));
+  ASSERT_OK_AND_ASSIGN(const Features features, extractor->Extract(DrawImages(
+                                                    Cases()[0].shape_NCHW, 0)));
+  const at::Tensor expected = golden_.Get("fidelity.features.small");
+  const double largest = expected.abs().max().item<double>();
+  const double difference = LargestDifference(features.features_ND, expected);
+  EXPECT_LE(difference, 3e-2 * largest);
+  EXPECT_GE(difference, 1e-4 * largest);
 }
 
 TEST_F(InceptionTest, NamesOfResizes) {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "evaluation/features/lpips_extractor.h"
-#include "evaluation/features/lpips_network.h"
+#include "evaluation/networks/lpips_network.h"
 #include "models/torch.h"
 #include "tests/evaluation/features/golden_weights.h"
 #include "tests/models/golden.h"
@@ -52,6 +52,23 @@ TEST(LpipsTest, DistancesAreThoseOfThePackage) {
                 1e-5)
           << trunk << " " << images;
     }
+  }
+}
+
+TEST(LpipsTest, Bfloat16IsNear) {
+  const Golden golden("lpips.safetensors");
+  ExtractorOptions options = ImagesOf(40);
+  options.compute.precision = at::kBFloat16;
+  for (const std::string trunk : {"alex", "vgg"}) {
+    ASSERT_OK_AND_ASSIGN(
+        const auto extractor,
+        MakeLpipsExtractor(LpipsWeights(trunk), kLpipsHash, options));
+    ASSERT_OK_AND_ASSIGN(const Features distances,
+                         extractor->Extract(golden.Get("pairs.color")));
+    const at::Tensor off =
+        (distances.features_ND / golden.Get(trunk + ".color") - 1).abs();
+    EXPECT_LE(off.max().item<double>(), 3e-2) << trunk;
+    EXPECT_GE(off.max().item<double>(), 1e-5) << trunk;
   }
 }
 

@@ -81,6 +81,25 @@ TEST(VitExtractorTest, FeaturesAreThoseOfPyTorch) {
   }
 }
 
+TEST(VitExtractorTest, Bfloat16IsNear) {
+  const Golden golden("vits.safetensors");
+  for (const VitCase& made : VitCases()) {
+    const std::string stem = made.name + "." + made.files.front();
+    ASSERT_OK_AND_ASSIGN(
+        const auto extractor,
+        MakeVitExtractor(made.family, VitGoldenWeights(stem), kVitHash,
+                         {.precision = at::kBFloat16}));
+    EXPECT_EQ(extractor->net().compute, "bfloat16");
+    ASSERT_OK_AND_ASSIGN(const Features features,
+                         extractor->Extract(golden.Get("images.wide")));
+    const at::Tensor expected = golden.Get(stem + ".features.wide");
+    const double largest = expected.abs().max().item<double>();
+    const double difference = VitDifference(features.features_ND, expected);
+    EXPECT_LE(difference, 3e-2 * largest) << stem;
+    EXPECT_GE(difference, 1e-4 * largest) << stem;
+  }
+}
+
 TEST(VitExtractorTest, TheCardNamesNetworkAndResize) {
   ASSERT_OK_AND_ASSIGN(
       const auto dino,

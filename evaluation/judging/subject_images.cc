@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/subject_images.h"
+#include "evaluation/judging/subject_images.h"
 
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
-#include "evaluation/commands/compute_metrics.h"
-#include "evaluation/commands/statistics_subject.h"
+#include "evaluation/judging/compute_metrics.h"
+#include "evaluation/judging/statistics_subject.h"
 #include "evaluation/metrics/perceptual_metrics.h"
 
 namespace gandem {

@@ -15,6 +15,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <optional>
@@ -69,6 +70,7 @@ std::optional<VitFamily> VitFamilyOf(const std::vector<NamedTensor>& tensors);
 //                     floating-point type, and those that such a network does
 //                     not have.
 absl::StatusOr<VitWeights> LoadVitWeights(VitFamily family,
-                                          std::vector<NamedTensor> tensors);
+                                          std::vector<NamedTensor> tensors,
+                                          at::Device device = at::kCPU);
 
 }  // namespace gandem

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/features/vit_weights.h"
+#include "evaluation/networks/vit_weights.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

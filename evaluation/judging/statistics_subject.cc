@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/statistics_subject.h"
+#include "evaluation/judging/statistics_subject.h"
 
 #include <utility>
 
@@ -8,7 +8,7 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "evaluation/features/inception_extractor.h"
-#include "evaluation/features/inception_v3.h"
+#include "evaluation/networks/inception_v3.h"
 
 namespace gandem {
 namespace {
@@ -74,6 +74,9 @@ absl::Status CheckStatisticsRequest(const EvaluateRequest& request,
   if (!request.resize.empty() &&
       request.resize != EvaluateRequest::kKeepSizes) {
     faults.Add("--resize changes images");
+  }
+  if (request.precision == EvaluateRequest::kFastest) {
+    faults.Add("--precision fastest tries out images");
   }
   if (!request.save_statistics.empty()) {
     faults.Add("--save_statistics would write it again");

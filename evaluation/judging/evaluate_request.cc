@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/evaluate_request.h"
+#include "evaluation/judging/evaluate_request.h"
 
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
@@ -8,6 +8,29 @@
 #include "evaluation/images/resized_images.h"
 
 namespace gandem {
+
+namespace {
+
+void CheckPrecision(const EvaluateRequest& request, const MetricSet& metrics,
+                    Faults& faults) {
+  const bool fastest = request.precision == EvaluateRequest::kFastest;
+  const auto named = ParsePrecision(request.precision);
+  if (!fastest && !named.ok()) {
+    faults.Add(absl::StrCat(named.status().message(), ", fastest"));
+    return;
+  }
+  if (fastest && !metrics.needs_reference()) {
+    faults.Add(
+        "precision fastest tries out a distance to a reference, and no metric "
+        "has one: name a precision");
+  }
+  if ((fastest || *named != at::kFloat) && !request.save_statistics.empty()) {
+    faults.Add(
+        "save_statistics writes what others compare with: precision float32");
+  }
+}
+
+}  // namespace
 
 absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
   Faults faults("arguments");
@@ -21,6 +44,7 @@ absl::Status CheckEvaluateRequest(const EvaluateRequest& request) {
       faults.Add("resize needs a metric that compares with a reference");
     }
   }
+  if (metrics.ok()) CheckPrecision(request, *metrics, faults);
   if (request.dims.has_value()) {
     const absl::Status dims = CheckInceptionDims(*request.dims);
     if (!dims.ok()) faults.Add(std::string(dims.message()));

@@ -13,11 +13,11 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "evaluation/commands/compute_metrics.h"
-#include "evaluation/commands/evaluate_request.h"
-#include "evaluation/commands/evaluation_inputs.h"
 #include "evaluation/features/feature_extractor.h"
 #include "evaluation/features/inception_input.h"
+#include "evaluation/judging/compute_metrics.h"
+#include "evaluation/judging/evaluate_request.h"
+#include "evaluation/judging/evaluation_inputs.h"
 #include "evaluation/metrics/statistics_file.h"
 #include "proto/evaluation.pb.h"
 

@@ -21,7 +21,7 @@
 
 #include <cstdint>
 
-#include "evaluation/features/vit_weights.h"
+#include "evaluation/networks/vit_weights.h"
 
 namespace gandem {
 

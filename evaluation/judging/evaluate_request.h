@@ -12,16 +12,17 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "evaluation/commands/compute_metrics.h"
-#include "evaluation/commands/evaluation_inputs.h"
 #include "evaluation/features/inception_input.h"
+#include "evaluation/judging/compute_metrics.h"
+#include "evaluation/judging/evaluation_inputs.h"
 
 namespace gandem {
 
 struct EvaluateRequest {
   static constexpr int64_t kMaxImages = 10'000'000;
   static constexpr int kMaxWorkers = 1024;
-  static constexpr char kKeepSizes[] = "none";  // of `resize`
+  static constexpr char kKeepSizes[] = "none";   // of `resize`
+  static constexpr char kFastest[] = "fastest";  // of `precision`
 
   SubjectRequest subject;
   std::string metrics = "fid";
@@ -36,6 +37,8 @@ struct EvaluateRequest {
   std::string input_resize = {};     // inception_input.h; empty: tf1
   std::optional<int64_t> dims = {};  // CheckInceptionDims; not set: 2048
   std::string features = {};         // ParseNetworkFile; empty: a classifier
+  // ParsePrecision, or kFastest (choose_precision.h).
+  std::string precision = {};
   std::string output = {};           // empty: the subject's
   std::string save_statistics = {};  // of the judged images, for others
   int64_t splits = 10;

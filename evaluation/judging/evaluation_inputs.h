@@ -30,7 +30,8 @@ struct SubjectRequest {
   std::optional<uint64_t> seed = {};       // none: that of the run
   NoiseOptions noise = {};
   StandingOptions standing = {};
-  std::string device = {};  // of the generator
+  // Of the generator and of the network of features.
+  std::string device = {};
 };
 
 struct Subject {

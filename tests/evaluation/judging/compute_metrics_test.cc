@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/compute_metrics.h"
+#include "evaluation/judging/compute_metrics.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

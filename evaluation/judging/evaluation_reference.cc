@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/evaluation_reference.h"
+#include "evaluation/judging/evaluation_reference.h"
 
 #include <memory>
 #include <utility>
@@ -8,8 +8,8 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
-#include "evaluation/commands/statistics_subject.h"
 #include "evaluation/images/image_set.h"
+#include "evaluation/judging/statistics_subject.h"
 
 namespace gandem {
 namespace {
@@ -42,9 +42,9 @@ std::string ShortKey(absl::string_view text) {
 
 std::string FeaturesKey(const std::string& images_sha256,
                         const FeatureNet& net) {
-  return absl::StrCat(
-      ShortHash(images_sha256), "-",
-      ShortKey(absl::StrCat(net.sha256, " ", net.resize, net.part, kReading)));
+  return absl::StrCat(ShortHash(images_sha256), "-",
+                      ShortKey(absl::StrCat(net.sha256, " ", net.resize,
+                                            net.part, net.compute, kReading)));
 }
 
 absl::StatusOr<EvaluationReference> EvaluationReference::Open(

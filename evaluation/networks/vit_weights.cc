@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/features/vit_weights.h"
+#include "evaluation/networks/vit_weights.h"
 
 #include <algorithm>
 #include <cmath>
@@ -195,8 +195,9 @@ const VitNaming* FindVitNaming(const std::vector<NamedTensor>& tensors) {
 // remembers all that is wrong.
 class VitLoader {
  public:
-  VitLoader(const VitNaming& naming, std::vector<NamedTensor> tensors)
-      : naming_(naming) {
+  VitLoader(const VitNaming& naming, std::vector<NamedTensor> tensors,
+            at::Device device)
+      : naming_(naming), device_(device) {
     for (NamedTensor& tensor : tensors) {
       std::string name = tensor.name;
       tensors_.emplace(std::move(name), std::move(tensor));
@@ -269,7 +270,7 @@ class VitLoader {
                                "], the network wants ", ShapeText(shape)));
       return {};
     }
-    at::Tensor values = *stored;
+    at::Tensor values = stored->to(device_);
     while (!shape.empty() && shape[0] == '1') {
       values = values[0];
       shape.remove_prefix(1);
@@ -339,6 +340,7 @@ class VitLoader {
   }
 
   const VitNaming& naming_;
+  const at::Device device_;
   std::map<std::string, NamedTensor> tensors_;  // that were not taken
   std::map<char, int64_t> sizes_ = {{'1', 1}, {'3', 3}};
   Faults faults_{"tensors do not fit"};
@@ -353,11 +355,12 @@ std::optional<VitFamily> VitFamilyOf(const std::vector<NamedTensor>& tensors) {
 }
 
 absl::StatusOr<VitWeights> LoadVitWeights(VitFamily family,
-                                          std::vector<NamedTensor> tensors) {
+                                          std::vector<NamedTensor> tensors,
+                                          at::Device device) {
   const torch::NoGradGuard no_grad;
   const VitNaming* const naming = FindVitNaming(tensors);
   if (naming != nullptr && naming->family == family) {
-    return VitLoader(*naming, std::move(tensors)).Load();
+    return VitLoader(*naming, std::move(tensors), device).Load();
   }
   std::vector<absl::string_view> first_layers;
   for (const VitNaming& known : VitNamings()) {

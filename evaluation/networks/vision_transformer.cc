@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/features/vision_transformer.h"
+#include "evaluation/networks/vision_transformer.h"
 
 #include <utility>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/features/lpips_network.h"
+#include "evaluation/networks/lpips_network.h"
 
 #include <algorithm>
 #include <map>
@@ -14,6 +14,7 @@
 #include "absl/strings/string_view.h"
 #include "common/faults.h"
 #include "common/status.h"
+#include "models/autocast.h"
 #include "models/torch.h"
 #include "training/state/stored_values.h"
 
@@ -83,7 +84,8 @@ bool HasTensor(const std::vector<NamedTensor>& tensors,
 // Takes tensors one by one and remembers all that is wrong.
 class LpipsLoader {
  public:
-  explicit LpipsLoader(std::vector<NamedTensor> tensors) {
+  LpipsLoader(std::vector<NamedTensor> tensors, at::Device device)
+      : device_(device) {
     for (NamedTensor& tensor : tensors) {
       std::string name = tensor.name;
       tensors_.emplace(std::move(name), std::move(tensor));
@@ -112,12 +114,13 @@ class LpipsLoader {
           "]"));
       return {};
     }
-    return *values;
+    return values->to(device_);
   }
 
   absl::Status ToStatus() { return faults_.ToStatus(); }
 
  private:
+  const at::Device device_;
   std::map<std::string, NamedTensor> tensors_;
   Faults faults_{"tensors do not fit LPIPS"};
 };
@@ -129,7 +132,7 @@ bool LpipsNetwork::Holds(const std::vector<NamedTensor>& tensors) {
 }
 
 absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
-    std::vector<NamedTensor> tensors) {
+    std::vector<NamedTensor> tensors, at::Device device) {
   const torch::NoGradGuard no_grad;
   const auto trunk = std::ranges::find_if(kTrunks, [&](const TrunkSpec& known) {
     return HasTensor(tensors, known.tell);
@@ -147,7 +150,7 @@ absl::StatusOr<LpipsNetwork> LpipsNetwork::Load(
   network.trunk_ = std::string(trunk->name);
   network.pool_ = trunk->pool;
   network.least_pixels_ = trunk->least_pixels;
-  LpipsLoader loader(std::move(tensors));
+  LpipsLoader loader(std::move(tensors), device);
   network.shift_ = loader.Take("scaling_layer.shift", {1, 3, 1, 1});
   network.scale_ = loader.Take("scaling_layer.scale", {1, 3, 1, 1});
   int64_t channels = 3;
@@ -181,9 +184,10 @@ std::vector<at::Tensor> LpipsNetwork::Activations(
                                  {layer.stride, layer.stride},
                                  {layer.padding, layer.padding}));
     if (!layer.compared) continue;
+    const at::Tensor exact = values.to(at::kFloat);
     const at::Tensor length =
-        values.square().sum(/*dim=*/1, /*keepdim=*/true).sqrt();
-    activations.push_back(values / (length + kLpipsEpsilon));
+        exact.square().sum(/*dim=*/1, /*keepdim=*/true).sqrt();
+    activations.push_back(exact / (length + kLpipsEpsilon));
   }
   return activations;
 }
@@ -192,7 +196,9 @@ at::Tensor LpipsNetwork::Distances(const at::Tensor& a_NCHW,
                                    const at::Tensor& b_NCHW) const {
   const std::vector<at::Tensor> of_a = Activations(a_NCHW);
   const std::vector<at::Tensor> of_b = Activations(b_NCHW);
-  at::Tensor sum_N = torch::zeros({a_NCHW.size(0)});
+  // Whatever precision the trunk has: differences are small.
+  const FullPrecision compare;
+  at::Tensor sum_N = torch::zeros({a_NCHW.size(0)}, a_NCHW.options());
   for (size_t i = 0; i < linears_.size(); ++i) {
     const at::Tensor differences = (of_a[i] - of_b[i]).square();
     sum_N = sum_N + at::conv2d(differences, linears_[i]).mean({1, 2, 3});

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <c10/core/Device.h>
 
 #include <cstdint>
 #include <string>
@@ -28,14 +29,16 @@ class LpipsNetwork {
 
   // The state dict of lpips.LPIPS(net="alex") or "vgg".
   //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
-  static absl::StatusOr<LpipsNetwork> Load(std::vector<NamedTensor> tensors);
+  static absl::StatusOr<LpipsNetwork> Load(std::vector<NamedTensor> tensors,
+                                           at::Device device = at::kCPU);
 
   // "alex" or "vgg"
   const std::string& trunk() const { return trunk_; }
   // Both sides of an image must have that many pixels.
   int64_t least_pixels() const { return least_pixels_; }
 
-  // float32 [N], from two of float32 [N, 3, height, width] in [-1, 1].
+  // float32 [N], from two of float32 [N, 3, height, width] in [-1, 1], on the
+  // weights' device.
   at::Tensor Distances(const at::Tensor& a_NCHW,
                        const at::Tensor& b_NCHW) const;
 

@@ -15,9 +15,9 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
-#include "evaluation/commands/compute_metrics.h"
-#include "evaluation/commands/evaluation_inputs.h"
 #include "evaluation/features/extract_features.h"
+#include "evaluation/judging/compute_metrics.h"
+#include "evaluation/judging/evaluation_inputs.h"
 #include "evaluation/kept/feature_cache.h"
 #include "proto/evaluation.pb.h"
 
@@ -70,7 +70,7 @@ class EvaluationReference {
 };
 
 // The folder's name for features: of what the images are made of, and of the
-// network, its part and resize and how images are read.
+// network, its part and resize, where it runs and how images are read.
 std::string FeaturesKey(const std::string& images_sha256,
                         const FeatureNet& net);
 

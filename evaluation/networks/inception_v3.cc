@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/features/inception_v3.h"
+#include "evaluation/networks/inception_v3.h"
 
 #include <algorithm>
 #include <cstddef>
@@ -179,8 +179,8 @@ void ToFloat(NamedTensor& tensor) {
 
 }  // namespace
 
-absl::StatusOr<InceptionV3> InceptionV3::Load(
-    std::vector<NamedTensor> tensors) {
+absl::StatusOr<InceptionV3> InceptionV3::Load(std::vector<NamedTensor> tensors,
+                                              at::Device device) {
   const torch::NoGradGuard no_grad;
   InceptionV3 network;
   for (NamedTensor& tensor : tensors) {
@@ -200,6 +200,11 @@ absl::StatusOr<InceptionV3> InceptionV3::Load(
     GANDEM_RETURN_IF_ERROR(
         network.LoadConvolution(name, {out, in, height, width}, reader));
   }
+  for (auto& [name, convolution] : network.convolutions_) {
+    convolution.weight = convolution.weight.to(device);
+    convolution.bias = convolution.bias.to(device);
+  }
+  if (has_output) network.output_weight_ = network.output_weight_.to(device);
   return network;
 }
 
@@ -309,7 +314,10 @@ at::Tensor InceptionV3::Layer(const at::Tensor& images_NCHW,
 Features InceptionV3::Forward(const at::Tensor& images_NCHW,
                               int64_t dims) const {
   const torch::NoGradGuard no_grad;
-  Features output = {.features_ND = Layer(images_NCHW, dims).mean({2, 3})};
+  // The mean in float32 whatever the layer has.
+  Features output = {
+      .features_ND =
+          Layer(images_NCHW, dims).mean({2, 3}, /*keepdim=*/false, at::kFloat)};
   if (has_logits() && dims == kFeatureDim) {
     output.logits_NK = at::linear(output.features_ND, output_weight_);
   }

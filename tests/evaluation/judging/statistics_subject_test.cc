@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "evaluation/commands/statistics_subject.h"
+#include "evaluation/judging/statistics_subject.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

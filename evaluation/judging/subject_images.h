@@ -10,9 +10,9 @@
 #include <string>
 
 #include "absl/status/statusor.h"
-#include "evaluation/commands/evaluate_request.h"
-#include "evaluation/commands/evaluation_inputs.h"
 #include "evaluation/images/image_set.h"
+#include "evaluation/judging/evaluate_request.h"
+#include "evaluation/judging/evaluation_inputs.h"
 
 namespace gandem {
 

@@ -24,7 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "common/checkpoint/safetensors.h"
-#include "evaluation/features/feature_extractor.h"
+#include "evaluation/networks/features.h"
 
 namespace gandem {
 
@@ -43,14 +43,16 @@ class InceptionV3 {
   // fc.weight may be missing: then there are no logits. fc.bias is not used.
   // Weights of half or double precision are made single.
   //   INVALID_ARGUMENT  lists the tensors that are missing or misshapen.
-  static absl::StatusOr<InceptionV3> Load(std::vector<NamedTensor> tensors);
+  static absl::StatusOr<InceptionV3> Load(std::vector<NamedTensor> tensors,
+                                          at::Device device = at::kCPU);
 
   bool has_logits() const { return output_weight_.defined(); }
 
-  // images_NCHW: float32 [N, 3, 299, 299], as ResizeForInception makes them.
-  // Returns, in float32, what comes after the last average pool, and logits
-  // without bias; undefined: no fc.weight. With `dims`, one of kLayerDims, that
-  // layer's mean over the pixels; only the last one has logits.
+  // images_NCHW: float32 [N, 3, 299, 299], as ResizeForInception makes them, on
+  // the weights' device. Returns, in float32, what comes after the last average
+  // pool, and logits without bias; undefined: no fc.weight. With `dims`, one of
+  // kLayerDims, that layer's mean over the pixels; only the last one has
+  // logits.
   Features Forward(const at::Tensor& images_NCHW,
                    int64_t dims = kFeatureDim) const;
 
