@@ -223,16 +223,26 @@ int RunEvaluate(EvaluateFlags& flags) {
 }
 
 struct ExtractFlags {
-  std::string job;
-  int64_t num = 0;
+  std::vector<std::string> jobs;
+  std::vector<int64_t> nums;
   WorkerShare share;
 };
 
+absl::Status ExtractJobs(const ExtractFlags& flags) {
+  std::vector<FeatureStore> stores;
+  for (const std::string& job : flags.jobs) {
+    GANDEM_ASSIGN_OR_RETURN(FeatureStore store, FeatureStore::Open(job));
+    stores.push_back(std::move(store));
+  }
+  std::vector<ExtractWork> work;
+  for (size_t i = 0; i < stores.size() && i < flags.nums.size(); ++i) {
+    work.push_back({.store = &stores[i], .num_images = flags.nums[i]});
+  }
+  return ExtractShare(work, flags.share);
+}
+
 int RunExtract(const ExtractFlags& flags) {
-  const absl::StatusOr<FeatureStore> store = FeatureStore::Open(flags.job);
-  const absl::Status done = store.ok()
-                                ? ExtractShare(*store, flags.num, flags.share)
-                                : store.status();
+  const absl::Status done = ExtractJobs(flags);
   if (done.ok()) return kExitOk;
   // For the process that started this one: the last line of the log.
   absl::FPrintF(stderr, "%s\n", done.message());
@@ -379,8 +389,8 @@ void AddExtractCommand(CLI::App& app, int& exit_code) {
   const auto flags = std::make_shared<ExtractFlags>();
   CLI::App* command = app.add_subcommand("extract");
   command->group("");  // not in the help
-  command->add_option("JOB", flags->job)->required();
-  command->add_option("--num", flags->num)->required();
+  command->add_option("--job", flags->jobs)->required();
+  command->add_option("--num", flags->nums)->required();
   command->add_option("--worker", flags->share.index)->required();
   command->add_option("--workers", flags->share.size)->required();
   command->callback([flags, &exit_code] { exit_code = RunExtract(*flags); });

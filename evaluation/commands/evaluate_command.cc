@@ -66,15 +66,10 @@ class EvaluateCommand {
   }
   absl::Status ReadLabels(ImageSet& source);
   std::string CardStem() const;
-  int Workers(int64_t num_images) const {
-    return request_.workers.value_or(DefaultWorkers(num_images));
-  }
   absl::Status Extract();
   absl::Status Compute();
   absl::Status SaveStatistics();
   absl::Status WriteCard();
-  std::function<void(int64_t)> ProgressOf(const std::string& what,
-                                          int64_t num_images) const;
   void Say(const std::string& line) const {
     if (request_.say) request_.say(line);
   }
@@ -242,18 +237,17 @@ std::string EvaluateCommand::CardStem() const {
                       "-", ShortKey(all));
 }
 
-std::function<void(int64_t)> EvaluateCommand::ProgressOf(
-    const std::string& what, int64_t num_images) const {
-  const auto progress =
-      std::make_shared<ExtractionProgress>(what, num_images, request_.say);
-  return [progress](int64_t present) { progress->Add(present, absl::Now()); };
-}
-
 absl::Status EvaluateCommand::Extract() {
-  const bool has_images = !subject_.statistics.has_value();
-  if (has_images) {
+  std::vector<ExtractWork> work;
+  if (reference_.has_value() && reference_->features().has_value()) {
+    const FeatureSide reference = *reference_->features();
+    work.push_back(
+        {.store = reference.store, .num_images = reference.num_images});
+  }
+  if (!subject_.statistics.has_value()) {
     FeatureJob job = network_.Job();
     *job.mutable_images() = subject_.images;
+    job.set_side("the images to judge");
     // The hash is of the resize and of which images are drawn, too.
     GANDEM_ASSIGN_OR_RETURN(
         images_folder_,
@@ -261,19 +255,17 @@ absl::Status EvaluateCommand::Extract() {
                            FeaturesKey(card_.images().sha256(), net())));
     GANDEM_ASSIGN_OR_RETURN(images_,
                             FeatureStore::Create(images_folder_->path(), job));
+    work.push_back({.store = &*images_, .num_images = num_images_});
   }
   TrimCache();
-  if (reference_.has_value()) {
-    const int64_t num_reference = card_.reference().num_images();
-    GANDEM_RETURN_IF_ERROR(reference_->Extract(
-        Workers(num_reference), ProgressOf("the reference", num_reference)));
-  }
-  if (!has_images) return absl::OkStatus();
-  return ExtractFeatures(*images_,
-                         {.num_images = num_images_,
-                          .workers = Workers(num_images_),
-                          .side = "the images to judge",
-                          .progress = ProgressOf("the images", num_images_)});
+  int64_t num_images = 0;
+  for (const ExtractWork& part : work) num_images += part.num_images;
+  ExtractionProgress progress(num_images, request_.say);
+  return ExtractFeatures(
+      work, {.workers = request_.workers.value_or(DefaultWorkers(num_images)),
+             .progress = [&](int64_t present) {
+               progress.Add(present, absl::Now());
+             }});
 }
 
 absl::Status EvaluateCommand::Compute() {

@@ -60,29 +60,27 @@ absl::StatusOr<Features> ExtractSlice(ImageSet& source,
   return all;
 }
 
-std::string WorkerLog(const FeatureStore& store, int index) {
-  return absl::StrCat(store.folder(), "/worker-", getpid(), "-", index, ".log");
-}
-
 // The child processes of one job.
 class Workers {
  public:
-  Workers(const FeatureStore& store, const ExtractOptions& options)
-      : store_(store), options_(options), cores_(AllowedCores()) {}
+  Workers(const std::vector<ExtractWork>& work, int count)
+      : work_(work), count_(count), cores_(AllowedCores()) {}
   // The folder of a reference is for others, too.
   ~Workers() {
     children_.clear();
-    RemoveAll(store_.job_path()).IgnoreError();
-    for (int i = 0; i < options_.workers; ++i) {
-      RemoveAll(WorkerLog(store_, i)).IgnoreError();
+    for (const ExtractWork& part : work_) {
+      RemoveAll(part.store->job_path()).IgnoreError();
     }
+    for (int i = 0; i < count_; ++i) RemoveAll(LogOf(i)).IgnoreError();
   }
 
   absl::Status Start() {
     GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
     GANDEM_ASSIGN_OR_RETURN(program_, ProgramCommand(folder, "evaluation_job"));
-    GANDEM_RETURN_IF_ERROR(store_.WriteJob());
-    for (int i = 0; i < options_.workers; ++i) {
+    for (const ExtractWork& part : work_) {
+      GANDEM_RETURN_IF_ERROR(part.store->WriteJob());
+    }
+    for (int i = 0; i < count_; ++i) {
       GANDEM_RETURN_IF_ERROR(StartOne(i));
     }
     return absl::OkStatus();
@@ -91,7 +89,7 @@ class Workers {
   // Reaps, and starts again whoever was killed. True: all are done.
   absl::StatusOr<bool> Poll() {
     bool done = true;
-    for (int i = 0; i < options_.workers; ++i) {
+    for (int i = 0; i < count_; ++i) {
       if (children_[i] == nullptr) continue;
       const std::optional<ProcessEnd> end = children_[i]->Poll();
       if (end.has_value()) GANDEM_RETURN_IF_ERROR(OnEnd(i, *end));
@@ -101,24 +99,30 @@ class Workers {
   }
 
  private:
+  std::string LogOf(int index) const {
+    return absl::StrCat(work_.front().store->folder(), "/worker-", getpid(),
+                        "-", index, ".log");
+  }
+
   // A core each where there are enough, so that workers do not take each
   // other's caches.
   absl::Status StartOne(int index) {
     std::vector<int> cores;
-    if (static_cast<int>(cores_.size()) >= options_.workers) {
-      cores = {cores_[index]};
-    }
+    if (static_cast<int>(cores_.size()) >= count_) cores = {cores_[index]};
     std::vector<std::string> arguments = program_;
-    arguments.insert(
-        arguments.end(),
-        {"extract", store_.job_path(), "--num",
-         absl::StrCat(options_.num_images), "--worker", absl::StrCat(index),
-         "--workers", absl::StrCat(options_.workers)});
+    arguments.insert(arguments.end(),
+                     {"extract", "--worker", absl::StrCat(index), "--workers",
+                      absl::StrCat(count_)});
+    for (const ExtractWork& part : work_) {
+      arguments.insert(arguments.end(),
+                       {"--job", part.store->job_path(), "--num",
+                        absl::StrCat(part.num_images)});
+    }
     auto child = ChildProcess::Start({.arguments = std::move(arguments),
-                                      .log_path = WorkerLog(store_, index),
+                                      .log_path = LogOf(index),
                                       .cores = std::move(cores)});
     GANDEM_RETURN_IF_ERROR(child);
-    children_.resize(static_cast<size_t>(options_.workers));
+    children_.resize(static_cast<size_t>(count_));
     children_[index] = std::make_unique<ChildProcess>(*std::move(child));
     return absl::OkStatus();
   }
@@ -152,27 +156,31 @@ class Workers {
     return StartOne(index);
   }
 
-  const FeatureStore& store_;
-  const ExtractOptions& options_;
+  const std::vector<ExtractWork>& work_;
+  const int count_;
   const std::vector<int> cores_;
   std::vector<std::string> program_;  // evaluation_job
   std::vector<std::unique_ptr<ChildProcess>> children_;
   int restarts_ = 0;
 };
 
-int64_t NumPresent(const FeatureStore& store, int64_t num_images) {
-  int64_t present = num_images;
-  for (const IndexRange slice : store.Missing(num_images)) {
-    present -= slice.count;
+int64_t NumPresent(const std::vector<ExtractWork>& work) {
+  int64_t present = 0;
+  for (const auto& [store, num_images] : work) {
+    present += num_images;
+    for (const IndexRange slice : store->Missing(num_images)) {
+      present -= slice.count;
+    }
   }
   return present;
 }
 
-// Progress is what lies in the folder, so it counts what earlier jobs have left
-// there.
-absl::Status ExtractInChildren(const FeatureStore& store,
+// Progress is what lies in the folders, so it counts what earlier jobs have
+// left there.
+absl::Status ExtractInChildren(const std::vector<ExtractWork>& work,
+                               int workers_count,
                                const ExtractOptions& options) {
-  Workers workers(store, options);
+  Workers workers(work, workers_count);
   GANDEM_RETURN_IF_ERROR(workers.Start());
   int64_t present = -1;
   absl::Time next_look = absl::InfinitePast();
@@ -183,7 +191,7 @@ absl::Status ExtractInChildren(const FeatureStore& store,
     const absl::Time now = MonotonicNow();
     if (now >= next_look) {
       next_look = now + kExtractionProgressInterval;
-      const int64_t now_present = NumPresent(store, options.num_images);
+      const int64_t now_present = NumPresent(work);
       if (std::exchange(present, now_present) != now_present) last_change = now;
       if (options.progress) options.progress(present);
     }
@@ -195,8 +203,77 @@ absl::Status ExtractInChildren(const FeatureStore& store,
     }
     absl::SleepFor(kPollInterval);
   }
-  if (options.progress) options.progress(options.num_images);
+  if (options.progress) options.progress(NumPresent(work));
   return absl::OkStatus();
+}
+
+// Opens the network of a job, and keeps it for the next one that wants the
+// same.
+class NetworkOfJobs {
+ public:
+  absl::StatusOr<FeatureExtractor*> Open(const FeatureJob& job,
+                                         ImageShape shape) {
+    FeatureJob network = job;
+    network.clear_images();
+    network.clear_side();
+    if (extractor_ != nullptr && shape == shape_ &&
+        network.SerializeAsString() == network_) {
+      return extractor_.get();
+    }
+    ExtractorOptions options = {.image_shape = shape};
+    if (!job.input_resize().empty()) {
+      GANDEM_ASSIGN_OR_RETURN(options.resize,
+                              ParseInputResize(job.input_resize()));
+    }
+    if (job.has_dims()) options.dims = job.dims();
+    GANDEM_ASSIGN_OR_RETURN(options.compute.device, ParseDevice(job.device()));
+    GANDEM_ASSIGN_OR_RETURN(options.compute.precision,
+                            ParsePrecision(job.precision()));
+    GANDEM_ASSIGN_OR_RETURN(extractor_,
+                            OpenFeatureExtractor(job.network(), options));
+    if (extractor_->net().sha256 != job.network_sha256()) {
+      return absl::FailedPreconditionError(absl::StrCat(
+          job.network(), " changed while the evaluation ran: start it again"));
+    }
+    shape_ = shape;
+    network_ = network.SerializeAsString();
+    return extractor_.get();
+  }
+
+ private:
+  std::unique_ptr<FeatureExtractor> extractor_;
+  ImageShape shape_;
+  std::string network_;
+};
+
+absl::Status ExtractSlices(const FeatureStore& store,
+                           const std::vector<IndexRange>& slices,
+                           NetworkOfJobs& network,
+                           const std::function<void(IndexRange)>& done) {
+  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
+                          OpenImageSet(store.job().images()));
+  GANDEM_ASSIGN_OR_RETURN(FeatureExtractor * extractor,
+                          network.Open(store.job(), source->shape()));
+  return CatchTorch([&]() -> absl::Status {
+    for (const IndexRange slice : slices) {
+      // Another job may have computed it meanwhile.
+      if (store.Has(slice)) continue;
+      GANDEM_ASSIGN_OR_RETURN(const Features features,
+                              ExtractSlice(*source, *extractor, slice));
+      GANDEM_RETURN_IF_ERROR(store.Write(slice, features));
+      GANDEM_FAILPOINT("evaluation.after_slice");
+      if (done) done(slice);
+    }
+    return absl::OkStatus();
+  });
+}
+
+// To and fro over the workers, so that none gets the small slices at the ends
+// of all stores.
+int WorkerOf(int64_t slice, int workers) {
+  const int64_t place = slice % workers;
+  const bool back = (slice / workers) % 2 != 0;
+  return static_cast<int>(back ? workers - 1 - place : place);
 }
 
 }  // namespace
@@ -210,78 +287,40 @@ int DefaultWorkers(int64_t num_images) {
                                      std::min(cores, kMost)));
 }
 
-absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
+absl::Status ExtractShare(const std::vector<ExtractWork>& work,
                           WorkerShare share,
                           const std::function<void(IndexRange)>& done) {
-  const std::vector<IndexRange> slices = SlicesOf(num_images);
-  std::vector<IndexRange> mine;
-  for (size_t i = 0; i < slices.size(); ++i) {
-    if (static_cast<int>(i % static_cast<size_t>(share.size)) != share.index) {
-      continue;
-    }
-    if (!store.Has(slices[i])) mine.push_back(slices[i]);
-  }
-  if (mine.empty()) return absl::OkStatus();
   at::set_num_threads(1);
-  const FeatureJob& job = store.job();
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<ImageSet> source,
-                          OpenImageSet(job.images()));
-  ExtractorOptions opened = {.image_shape = source->shape()};
-  if (!job.input_resize().empty()) {
-    GANDEM_ASSIGN_OR_RETURN(opened.resize,
-                            ParseInputResize(job.input_resize()));
-  }
-  if (job.has_dims()) opened.dims = job.dims();
-  GANDEM_ASSIGN_OR_RETURN(opened.compute.device, ParseDevice(job.device()));
-  GANDEM_ASSIGN_OR_RETURN(opened.compute.precision,
-                          ParsePrecision(job.precision()));
-  GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<FeatureExtractor> extractor,
-                          OpenFeatureExtractor(job.network(), opened));
-  if (extractor->net().sha256 != job.network_sha256()) {
-    return absl::FailedPreconditionError(absl::StrCat(
-        job.network(), " changed while the evaluation ran: start it again"));
-  }
-  return CatchTorch([&]() -> absl::Status {
-    for (const IndexRange slice : mine) {
-      // Another job may have computed it meanwhile.
-      if (store.Has(slice)) continue;
-      GANDEM_ASSIGN_OR_RETURN(const Features features,
-                              ExtractSlice(*source, *extractor, slice));
-      GANDEM_RETURN_IF_ERROR(store.Write(slice, features));
-      GANDEM_FAILPOINT("evaluation.after_slice");
-      if (done) done(slice);
+  NetworkOfJobs network;
+  int64_t number = 0;  // of the slice, over all stores
+  for (const auto& [store, num_images] : work) {
+    std::vector<IndexRange> mine;
+    for (const IndexRange slice : SlicesOf(num_images)) {
+      const bool is_mine = WorkerOf(number++, share.size) == share.index;
+      if (is_mine && !store->Has(slice)) mine.push_back(slice);
     }
-    return absl::OkStatus();
-  });
+    if (mine.empty()) continue;
+    const absl::Status status = ExtractSlices(*store, mine, network, done);
+    const std::string& side = store->job().side();
+    if (!status.ok()) return side.empty() ? status : Annotate(status, side);
+  }
+  return absl::OkStatus();
 }
 
-namespace {
-
-absl::Status ExtractMissing(const FeatureStore& store,
-                            const ExtractOptions& options) {
-  const auto missing =
-      static_cast<int>(store.Missing(options.num_images).size());
+absl::Status ExtractFeatures(const std::vector<ExtractWork>& work,
+                             const ExtractOptions& options) {
+  int missing = 0;
+  for (const auto& [store, num_images] : work) {
+    missing += static_cast<int>(store->Missing(num_images).size());
+  }
   if (missing == 0) return absl::OkStatus();
   const int workers = std::min(options.workers, missing);
-  if (workers > 1) {
-    ExtractOptions capped = options;
-    capped.workers = workers;
-    return ExtractInChildren(store, capped);
-  }
-  int64_t present = NumPresent(store, options.num_images);
-  return ExtractShare(store, options.num_images, {.index = 0, .size = 1},
-                      [&](IndexRange slice) {
-                        present += slice.count;
-                        if (options.progress) options.progress(present);
-                      });
-}
-
-}  // namespace
-
-absl::Status ExtractFeatures(const FeatureStore& store,
-                             const ExtractOptions& options) {
-  const absl::Status done = ExtractMissing(store, options);
-  return options.side.empty() ? done : Annotate(done, options.side);
+  if (workers > 1) return ExtractInChildren(work, workers, options);
+  int64_t present = NumPresent(work);
+  return ExtractShare(work, {.index = 0, .size = 1}, [&](IndexRange slice) {
+    present += slice.count;
+    if (options.progress) options.progress(present);
+  });
 }
 
 }  // namespace gandem

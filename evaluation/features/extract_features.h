@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fills a FeatureStore, in this process or in several. A slice is computed by
+// Fills FeatureStores, in this process or in several. A slice is computed by
 // one thread in batches of kChunkRows by index, so features are the same bits
 // for any number of workers.
 //
@@ -10,26 +10,29 @@
 
 #include <cstdint>
 #include <functional>
-#include <string>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "evaluation/features/feature_store.h"
 
 namespace gandem {
 
+// Features of the first images of a store.
+struct ExtractWork {
+  const FeatureStore* store = nullptr;
+  int64_t num_images = 0;  // required, >= 1
+};
+
 struct WorkerShare {
-  int index = 0;  // of the worker: it computes slices index, index + size ...
+  int index = 0;  // of the worker
   int size = 1;
 };
 
 struct ExtractOptions {
-  int64_t num_images = 0;  // required, >= 1
   // Above 1: that many child processes at most; each is pinned to one of this
   // process's cores where there are enough.
   int workers = 1;
-  // Where they come from, for messages: "the reference".
-  std::string side = {};
-  // How many images there are features of; called now and then.
+  // How many images there are features of, of all work; called now and then.
   std::function<void(int64_t num_images)> progress = {};
 };
 
@@ -39,16 +42,17 @@ int DefaultWorkers(int64_t num_images);
 // Returns when all slices are there. A worker that is killed is started again;
 // one that fails ends the others.
 //   the worker's error  the source or the network cannot be opened or used;
-//                       an image makes NaN: names it.
+//                       an image makes NaN: names it, and the job's side.
 //   RESOURCE_EXHAUSTED  a full disk, or too little memory; what is computed
 //                       stays, and nothing else.
 //   ABORTED             workers were killed again and again, or stood still;
 //                       what they computed stays.
-absl::Status ExtractFeatures(const FeatureStore& store,
+absl::Status ExtractFeatures(const std::vector<ExtractWork>& work,
                              const ExtractOptions& options);
 
-// In this process: the slices of `share` that are not there.
-absl::Status ExtractShare(const FeatureStore& store, int64_t num_images,
+// In this process: the slices of `share` that are not there. Shares of one size
+// have all slices between them, evenly, though the last ones may be smaller.
+absl::Status ExtractShare(const std::vector<ExtractWork>& work,
                           WorkerShare share,
                           const std::function<void(IndexRange)>& done = {});
 

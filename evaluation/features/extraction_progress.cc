@@ -14,9 +14,8 @@ constexpr absl::Duration kInterval = absl::Seconds(2);
 }  // namespace
 
 ExtractionProgress::ExtractionProgress(
-    std::string what, int64_t num_images,
-    std::function<void(const std::string&)> say)
-    : what_(std::move(what)), num_images_(num_images), say_(std::move(say)) {}
+    int64_t num_images, std::function<void(const std::string&)> say)
+    : num_images_(num_images), say_(std::move(say)) {}
 
 void ExtractionProgress::Add(int64_t present, absl::Time now) {
   if (first_ < 0) {
@@ -28,9 +27,8 @@ void ExtractionProgress::Add(int64_t present, absl::Time now) {
   const double seconds = absl::ToDoubleSeconds(now - first_time_);
   const double rate =
       seconds > 0 ? static_cast<double>(present - first_) / seconds : 0;
-  std::string line =
-      absl::StrFormat("features of %s: %d/%d images | %.0f images/s", what_,
-                      present, num_images_, rate);
+  std::string line = absl::StrFormat("features: %d/%d images | %.0f images/s",
+                                     present, num_images_, rate);
   if (rate > 0 && present < num_images_) {
     const double left = static_cast<double>(num_images_ - present) / rate;
     absl::StrAppend(

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// "features of the images: 512/50000 images | 83 images/s | 9m56s left", now
-// and then.
+// "features: 512/60000 images | 83 images/s | 11m57s left", now and then.
 //
 // Owner: an evaluation. Thread safety: one thread.
 #pragma once
@@ -16,14 +15,13 @@ namespace gandem {
 
 class ExtractionProgress {
  public:
-  ExtractionProgress(std::string what, int64_t num_images,
+  ExtractionProgress(int64_t num_images,
                      std::function<void(const std::string&)> say);
 
   // `present` features are there at `now`, those of earlier jobs included.
   void Add(int64_t present, absl::Time now);
 
  private:
-  const std::string what_;
   const int64_t num_images_;
   const std::function<void(const std::string&)> say_;
   // Images that were there before say nothing about the speed.

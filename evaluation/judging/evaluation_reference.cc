@@ -103,21 +103,13 @@ absl::Status EvaluationReference::UseImages(const Reference& reference,
     labels_N_ = *std::move(labels);
   }
   *job_.mutable_images() = *reference.images;
+  job_.set_side("the reference");
   GANDEM_ASSIGN_OR_RETURN(
       held_folder_,
       CachedFolder::Hold(folder_, FeaturesKey(card_.sha256(), net_)));
   GANDEM_ASSIGN_OR_RETURN(store_,
                           FeatureStore::Create(held_folder_->path(), job_));
   return absl::OkStatus();
-}
-
-absl::Status EvaluationReference::Extract(
-    int workers, const std::function<void(int64_t num_images)>& progress) {
-  if (!store_.has_value()) return absl::OkStatus();
-  return ExtractFeatures(*store_, {.num_images = card_.num_images(),
-                                   .workers = workers,
-                                   .side = "the reference",
-                                   .progress = progress});
 }
 
 std::optional<FeatureSide> EvaluationReference::features() const {

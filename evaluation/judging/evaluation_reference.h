@@ -41,13 +41,10 @@ class EvaluationReference {
   // Undefined where no metric needs them.
   const at::Tensor& labels_N() const { return labels_N_; }
 
-  // Computes what the cache lacks. Errors of ExtractFeatures.
-  absl::Status Extract(int workers,
-                       const std::function<void(int64_t num_images)>& progress);
-
-  // After Extract(); none where there are only statistics.
+  // Of which there are to be features before any figure; none where there are
+  // only statistics.
   std::optional<FeatureSide> features() const;
-  // After Extract(): from the file, the cache or the features.
+  // From the file, the cache or the features.
   absl::StatusOr<Moments> ReadMomentsOnce() const;
 
  private:

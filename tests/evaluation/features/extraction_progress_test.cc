@@ -13,9 +13,8 @@ using ::testing::ElementsAre;
 
 TEST(ExtractionProgressTest, SaysHowLongItTakes) {
   std::vector<std::string> lines;
-  ExtractionProgress progress("the images", 1000, [&](const std::string& line) {
-    lines.push_back(line);
-  });
+  ExtractionProgress progress(
+      1000, [&](const std::string& line) { lines.push_back(line); });
   const absl::Time start = absl::UnixEpoch();
   progress.Add(200, start);  // of an earlier job
   progress.Add(210, start + absl::Seconds(1));
@@ -23,14 +22,12 @@ TEST(ExtractionProgressTest, SaysHowLongItTakes) {
   progress.Add(250, start + absl::Seconds(5));
   progress.Add(1000, start + absl::Seconds(5.5));
   EXPECT_THAT(
-      lines,
-      ElementsAre(
-          "features of the images: 240/1000 images | 10 images/s | 1m16s left",
-          "features of the images: 1000/1000 images | 145 images/s"));
+      lines, ElementsAre("features: 240/1000 images | 10 images/s | 1m16s left",
+                         "features: 1000/1000 images | 145 images/s"));
 }
 
 TEST(ExtractionProgressTest, NobodyListens) {
-  ExtractionProgress progress("the images", 2, nullptr);
+  ExtractionProgress progress(2, nullptr);
   progress.Add(2, absl::UnixEpoch());
 }
 
