@@ -268,13 +268,21 @@ absl::Status ExtractSlices(const FeatureStore& store,
   });
 }
 
-// To and fro over the workers, so that none gets the small slices at the ends
-// of all stores.
-int WorkerOf(int64_t slice, int workers) {
-  const int64_t place = slice % workers;
-  const bool back = (slice / workers) % 2 != 0;
-  return static_cast<int>(back ? workers - 1 - place : place);
-}
+// Deals slices out: each goes to the worker that has had the fewest images. The
+// same for all workers, so that each knows which are its own.
+class Dealer {
+ public:
+  explicit Dealer(int workers) : images_(static_cast<size_t>(workers)) {}
+
+  int WorkerOf(IndexRange slice) {
+    const auto least = std::ranges::min_element(images_);
+    *least += slice.count;
+    return static_cast<int>(least - images_.begin());
+  }
+
+ private:
+  std::vector<int64_t> images_;  // that each worker has
+};
 
 }  // namespace
 
@@ -292,11 +300,11 @@ absl::Status ExtractShare(const std::vector<ExtractWork>& work,
                           const std::function<void(IndexRange)>& done) {
   at::set_num_threads(1);
   NetworkOfJobs network;
-  int64_t number = 0;  // of the slice, over all stores
+  Dealer dealer(share.size);
   for (const auto& [store, num_images] : work) {
     std::vector<IndexRange> mine;
     for (const IndexRange slice : SlicesOf(num_images)) {
-      const bool is_mine = WorkerOf(number++, share.size) == share.index;
+      const bool is_mine = dealer.WorkerOf(slice) == share.index;
       if (is_mine && !store->Has(slice)) mine.push_back(slice);
     }
     if (mine.empty()) continue;
