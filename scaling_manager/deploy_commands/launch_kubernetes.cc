@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
@@ -27,7 +26,6 @@ namespace {
 
 // A cluster that does not answer is given up; kubectl waits for less.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 // Of what a plan predicts, for what it does not count.
 constexpr double kMemoryMargin = 1.25;
 
@@ -132,21 +130,19 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"/usr/bin/env", "kubectl"});
   GANDEM_ASSIGN_OR_RETURN(ChildProcess child,
                           ChildProcess::Start({.arguments = arguments}));
-  const absl::Time deadline = MonotonicNow() + kKubectlTimeout;
-  while (MonotonicNow() < deadline) {
-    const std::optional<ProcessEnd> end = child.Poll();
-    if (end.has_value() && end->exit_code == 127) {
-      return absl::NotFoundError(
-          "there is no kubectl on this machine's PATH: install it "
-          "(kubernetes-client), or use --dry_run and apply the manifests "
-          "elsewhere");
-    }
-    if (end.has_value()) return end->exit_code;
-    absl::SleepFor(kLookInterval);
+  const auto end = child.AwaitEnd(MonotonicNow() + kKubectlTimeout);
+  if (!end.ok()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "kubectl has not ended in ", absl::FormatDuration(kKubectlTimeout),
+        ": does `kubectl get nodes` answer?"));
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "kubectl has not ended in ", absl::FormatDuration(kKubectlTimeout),
-      ": does `kubectl get nodes` answer?"));
+  if (end->exit_code == 127) {
+    return absl::NotFoundError(
+        "there is no kubectl on this machine's PATH: install it "
+        "(kubernetes-client), or use --dry_run and apply the manifests "
+        "elsewhere");
+  }
+  return end->exit_code;
 }
 
 // kubectl itself has said what it got for an answer.
