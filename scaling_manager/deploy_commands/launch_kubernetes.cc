@@ -172,6 +172,20 @@ std::string SecretAdvice(const KubernetesRun& run) {
                       " --namespace ", run.name_space, files);
 }
 
+absl::Status CheckHasJobSets(const std::string& name_space) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const int exit_code,
+      Kubectl({"get", "jobsets.jobset.x-k8s.io", "--namespace", name_space,
+               "--output", "name", "--request-timeout=20s"}));
+  if (exit_code == 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "the cluster has no JobSets, or does not let you list them in namespace "
+      "'",
+      name_space,
+      "': have the controller installed (jobset.sigs.k8s.io), or launch "
+      "without --jobset"));
+}
+
 absl::Status CheckCluster(const KubernetesRun& run) {
   GANDEM_ASSIGN_OR_RETURN(
       const int exit_code,
@@ -184,6 +198,7 @@ absl::Status CheckCluster(const KubernetesRun& run) {
         run.name_space, "': does `kubectl get jobs --namespace ",
         run.name_space, "` work? KUBECONFIG names the cluster"));
   }
+  if (run.as_jobset) GANDEM_RETURN_IF_ERROR(CheckHasJobSets(run.name_space));
   if (!run.secret.empty()) {
     GANDEM_RETURN_IF_ERROR(
         CheckThere("secret", run.secret, run.name_space, SecretAdvice(run)));
@@ -214,7 +229,9 @@ absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
 
 std::string WhatNow(const KubernetesRun& run, const std::string& folder) {
   const std::string here = absl::StrCat("kubectl -n ", run.name_space, " ");
-  const std::string coordinator = "job/" + CoordinatorName(run);
+  // A JobSet counts its Jobs.
+  const std::string coordinator =
+      absl::StrCat("job/", CoordinatorName(run), run.as_jobset ? "-0" : "");
   return absl::StrCat(
       "the run is with the cluster; it goes on without this machine\n",
       "  who runs where:  ", here, "get pods -o wide -l gandem/run=", run.name,
@@ -255,7 +272,8 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
                  .storage_class = options.storage_class,
                  .size = options.storage_size},
       .secret = options.secret,
-      .grace = absl::Seconds(given.config.control().grace_seconds())};
+      .grace = absl::Seconds(given.config.control().grace_seconds()),
+      .as_jobset = options.jobset};
   if (run.is_plan && options.candidate != 1) {
     run.train_arguments = {"--candidate", absl::StrCat(options.candidate)};
   }
