@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/control/control_client.h"
 
-#include <grpcpp/grpcpp.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <set>
 #include <span>
 #include <utility>
 
@@ -17,7 +15,7 @@
 #include "common/process/host_identity.h"
 #include "common/process/log.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/grpc_status.h"
+#include "common/rpc/unary_calls.h"
 #include "common/rpc/why_no_answer.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
@@ -33,10 +31,8 @@ bool IsSilence(const absl::Status& status) {
 }
 
 // The wire's FAILED_PRECONDITION (proto/control.proto) is the end of this
-// process, and not a fault that its user could repair. CANCELLED comes from a
-// coordinator that shuts down, or from CancelCalls().
-absl::Status FromCoordinator(const grpc::Status& status) {
-  absl::Status result = FromGrpcStatus(status);
+// process, and not a fault that its user could repair.
+absl::Status FromCoordinator(absl::Status result) {
   if (absl::IsFailedPrecondition(result)) {
     return absl::AbortedError(result.message());
   }
@@ -45,9 +41,6 @@ absl::Status FromCoordinator(const grpc::Status& status) {
         "the coordinator refused the token of '",
         ProcessCredentials()->token_file,
         "': pass --token_file with RUN_DIR/state/token of this run"));
-  }
-  if (absl::IsCancelled(result)) {
-    return absl::UnavailableError("the call was cut off");
   }
   // Its memory is used up by what others send at this moment.
   if (absl::IsResourceExhausted(result)) {
@@ -84,9 +77,7 @@ std::string WhyNotYet(const absl::Status& status) {
                                           : std::string(status.message());
 }
 
-absl::Status Cancelled() {
-  return absl::CancelledError("the worker is shutting down");
-}
+constexpr char kShuttingDown[] = "the worker is shutting down";
 
 }  // namespace
 
@@ -94,49 +85,16 @@ struct ControlClient::Rpc {
   explicit Rpc(std::shared_ptr<grpc::Channel> channel)
       : stub(Control::NewStub(std::move(channel))) {}
 
-  // One call that Cancel() and CancelCalls() can reach.
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(grpc::Status (Control::Stub::*method)(
-                                 grpc::ClientContext*, const Request&, Reply*),
+  absl::StatusOr<Reply> Call(UnaryMethod<Control::Stub, Request, Reply> method,
                              const Request& request, absl::Time deadline) {
-    grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(deadline));
-    // A call that fails at once while nobody listens would leave gRPC without a
-    // thread that notices the new connection, but for a poll every 5 seconds.
-    context.set_wait_for_ready(true);
-    {
-      absl::MutexLock lock(&mu);
-      if (cancelled) return Cancelled();
-      waiting.insert(&context);
-    }
-    Reply reply;
-    const grpc::Status status =
-        (stub.get()->*method)(&context, request, &reply);
-    {
-      absl::MutexLock lock(&mu);
-      waiting.erase(&context);
-      if (cancelled) return Cancelled();
-    }
-    if (!status.ok()) return FromCoordinator(status);
+    auto reply = calls.Call(*stub, method, request, deadline);
+    if (!reply.ok()) return FromCoordinator(reply.status());
     return reply;
   }
 
-  // False: cancelled before `time`.
-  bool WaitUntil(absl::Time time) {
-    absl::MutexLock lock(&mu);
-    return !AwaitUntil(&mu, absl::Condition(&cancelled), time);
-  }
-
-  void Cancel(bool for_good) {
-    absl::MutexLock lock(&mu);
-    cancelled = cancelled || for_good;
-    for (grpc::ClientContext* context : waiting) context->TryCancel();
-  }
-
   const std::unique_ptr<Control::Stub> stub;
-  absl::Mutex mu;
-  std::set<grpc::ClientContext*> waiting ABSL_GUARDED_BY(mu);
-  bool cancelled ABSL_GUARDED_BY(mu) = false;
+  UnaryCalls calls{kShuttingDown};
 };
 
 absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
@@ -178,7 +136,9 @@ RegisterRequest ControlClient::NewRegistration() const {
 absl::Status ControlClient::WaitToRetry(absl::Time deadline,
                                         const absl::Status& last) {
   const absl::Time next = MonotonicNow() + options_.retry_interval;
-  if (!rpc_->WaitUntil(std::min(next, deadline))) return Cancelled();
+  if (!rpc_->calls.WaitUntil(std::min(next, deadline))) {
+    return absl::CancelledError(kShuttingDown);
+  }
   if (next < deadline) return absl::OkStatus();
   return absl::DeadlineExceededError(
       absl::StrCat("no coordinator at ", options_.address,
@@ -294,8 +254,8 @@ absl::StatusOr<bool> ControlClient::Continue(int64_t completed_rounds) {
   return reply->continue_running();
 }
 
-void ControlClient::Cancel() { rpc_->Cancel(/*for_good=*/true); }
+void ControlClient::Cancel() { rpc_->calls.Cancel(/*for_good=*/true); }
 
-void ControlClient::CancelCalls() { rpc_->Cancel(/*for_good=*/false); }
+void ControlClient::CancelCalls() { rpc_->calls.Cancel(/*for_good=*/false); }
 
 }  // namespace gandem

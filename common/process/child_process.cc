@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <sched.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -19,7 +20,9 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/signals.h"
 #include "common/status.h"
 
@@ -28,6 +31,8 @@ namespace {
 
 constexpr int kExecTimeoutMilliseconds = 30'000;
 constexpr int64_t kMaxTailBytes = 16 << 10;
+constexpr int64_t kMaxOutputBytes = 1 << 20;
+constexpr absl::Duration kPollInterval = absl::Milliseconds(5);
 
 // Everything here runs between fork and exec in a process that had other
 // threads: system calls only, no memory. `error_fd` takes errno.
@@ -205,6 +210,17 @@ std::optional<ProcessEnd> ChildProcess::Poll() {
   return EndOf(wait_status);
 }
 
+absl::StatusOr<ProcessEnd> ChildProcess::AwaitEnd(absl::Time deadline) {
+  while (true) {
+    std::optional<ProcessEnd> end = Poll();
+    if (end.has_value()) return *std::move(end);
+    if (MonotonicNow() >= deadline) {
+      return absl::DeadlineExceededError("it has not ended in time");
+    }
+    absl::SleepFor(kPollInterval);
+  }
+}
+
 // On a full disk the log goes on growing, and the next call may find room.
 void ChildProcess::TrimLog(int64_t max_bytes) {
   if (FileSize(log_path_) <= max_bytes) return;
@@ -221,6 +237,22 @@ std::string ChildProcess::LogTail(int max_lines) const {
     }
   }
   return text.substr(from);
+}
+
+absl::StatusOr<ProcessOutput> RunToEnd(ChildProcess::Options options,
+                                       absl::Time deadline) {
+  // A file that has no name: nothing is left of it on any disk.
+  const int fd = memfd_create("output", MFD_CLOEXEC);
+  if (fd < 0)
+    return FileError(errno, "cannot keep the output of",
+                     options.arguments.at(0));
+  const absl::Cleanup close_it = [fd] { close(fd); };
+  options.log_path = absl::StrCat("/proc/self/fd/", fd);
+  GANDEM_ASSIGN_OR_RETURN(ChildProcess child, ChildProcess::Start(options));
+  GANDEM_ASSIGN_OR_RETURN(ProcessEnd end, child.AwaitEnd(deadline));
+  GANDEM_ASSIGN_OR_RETURN(std::string text,
+                          ReadAt(fd, options.log_path, 0, kMaxOutputBytes));
+  return ProcessOutput{.end = std::move(end), .text = std::move(text)};
 }
 
 }  // namespace gandem

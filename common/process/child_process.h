@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "common/files/rotation.h"
 
 namespace gandem {
@@ -54,6 +55,8 @@ class ChildProcess {
   void Signal(int signal);
   // Set when it has ended; never waits.
   std::optional<ProcessEnd> Poll();
+  // DEADLINE_EXCEEDED: it still runs.
+  absl::StatusOr<ProcessEnd> AwaitEnd(absl::Time deadline);
 
   // What this child has written last, at most `max_lines` lines.
   std::string LogTail(int max_lines) const;
@@ -72,5 +75,15 @@ class ChildProcess {
   std::string log_path_;
   off_t log_start_ = 0;  // in the file of now
 };
+
+// What a process that has ended has printed.
+struct ProcessOutput {
+  ProcessEnd end = {};
+  std::string text = {};  // with standard error; its first MiB
+};
+// Starts it and waits. `options` have no log.
+// Errors: those of Start; DEADLINE_EXCEEDED: it was killed.
+absl::StatusOr<ProcessOutput> RunToEnd(ChildProcess::Options options,
+                                       absl::Time deadline);
 
 }  // namespace gandem

@@ -32,18 +32,18 @@ LogShape& Shape() {
   return *shape;
 }
 
-// By LogLevel.
-struct LevelRow {
-  absl::string_view name;
-  spdlog::level::level_enum level;
-};
-constexpr LevelRow kLevels[] = {{"debug", spdlog::level::debug},
-                                {"info", spdlog::level::info},
-                                {"warn", spdlog::level::warn},
-                                {"error", spdlog::level::err}};
-
 spdlog::level::level_enum ToSpdlog(LogLevel level) {
-  return kLevels[static_cast<size_t>(level)].level;
+  switch (level) {
+    case LogLevel::kDebug:
+      return spdlog::level::debug;
+    case LogLevel::kInfo:
+      return spdlog::level::info;
+    case LogLevel::kWarn:
+      return spdlog::level::warn;
+    case LogLevel::kError:
+      return spdlog::level::err;
+  }
+  return spdlog::level::err;
 }
 
 std::shared_ptr<spdlog::logger> MakeLogger(std::vector<spdlog::sink_ptr> sinks,
@@ -78,7 +78,7 @@ std::string JsonLine(LogLevel level, absl::string_view text) {
   nlohmann::ordered_json line = {
       {"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", absl::Now(),
                                 absl::UTCTimeZone())},
-      {"level", std::string(kLevels[static_cast<size_t>(level)].name)},
+      {"level", std::string(NamesOf(level).name)},
       {"role", Shape().role}};
   if (Shape().rank >= 0) line["rank"] = Shape().rank;
   line["text"] = std::string(text);
@@ -87,12 +87,18 @@ std::string JsonLine(LogLevel level, absl::string_view text) {
 
 }  // namespace
 
+std::optional<LogLevel> ParseLogLevel(absl::string_view name) {
+  const auto* const found =
+      std::ranges::find(kLogLevels, name, &LogLevelNames::name);
+  if (found == std::end(kLogLevels)) return std::nullopt;
+  return found->level;
+}
+
 // Builds a new logger before it replaces the old one, so that a fault leaves
 // that in place.
 absl::Status InitLogging(const LogOptions& options) {
-  const auto* const row =
-      std::ranges::find(kLevels, options.level, &LevelRow::name);
-  if (row == std::end(kLevels)) {
+  const std::optional<LogLevel> level = ParseLogLevel(options.level);
+  if (!level.has_value()) {
     return absl::InvalidArgumentError(
         absl::StrCat("log level '", options.level,
                      "' is not one of debug, info, warn, error"));
@@ -119,7 +125,7 @@ absl::Status InitLogging(const LogOptions& options) {
   Shape() = {.is_json = options.format == "json",
              .role = options.role,
              .rank = options.rank};
-  Logger() = MakeLogger(std::move(sinks), Shape(), row->level);
+  Logger() = MakeLogger(std::move(sinks), Shape(), ToSpdlog(*level));
   return absl::OkStatus();
 }
 

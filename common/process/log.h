@@ -19,6 +19,8 @@
 
 #include <fmt/format.h>
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -29,6 +31,23 @@
 namespace gandem {
 
 enum class LogLevel { kDebug, kInfo, kWarn, kError };
+
+// As options, JSON lines and text lines have it.
+struct LogLevelNames {
+  LogLevel level;
+  absl::string_view name;
+  char letter;
+};
+inline constexpr LogLevelNames kLogLevels[] = {
+    {LogLevel::kDebug, "debug", 'D'},
+    {LogLevel::kInfo, "info", 'I'},
+    {LogLevel::kWarn, "warn", 'W'},
+    {LogLevel::kError, "error", 'E'}};
+inline const LogLevelNames& NamesOf(LogLevel level) {
+  return kLogLevels[static_cast<size_t>(level)];
+}
+// None: it is no name of a level.
+std::optional<LogLevel> ParseLogLevel(absl::string_view name);
 
 struct LogOptions {
   std::string role = {};        // "generator", "gandem" ...

@@ -31,6 +31,8 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 // Of a TCP connection: until it speaks HTTP/2, and without a call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 constexpr absl::Duration kMaxIdle = absl::Minutes(2);
+// Between two looks for the address of a name.
+constexpr absl::Duration kResolveInterval = absl::Seconds(2);
 // Of a server that has a thread for each call.
 constexpr int kMaxThreads = 16;
 
@@ -199,6 +201,13 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
                    parsed.is_unix() ? 200 : 2000);
   if (!parsed.is_unix()) {
+    // A name may lead elsewhere after a loss, as that of a pod that was made
+    // again: gRPC would ask once in 30 s only, and wait 20 s for the old
+    // address.
+    arguments.SetInt(GRPC_ARG_DNS_MIN_TIME_BETWEEN_RESOLUTIONS_MS,
+                     Milliseconds(kResolveInterval));
+    arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS,
+                     Milliseconds(kHandshakeTimeout));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS,
                      Milliseconds(kKeepaliveInterval));
     arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,

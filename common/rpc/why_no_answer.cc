@@ -147,4 +147,13 @@ std::string WhyNoAnswer(absl::string_view address,
       *there, credentials.certificates != nullptr && !StaysOnThisHost(*parsed));
 }
 
+absl::Status WithReason(absl::Status failed, absl::string_view address,
+                        const Credentials& credentials) {
+  if (!absl::IsUnavailable(failed) && !absl::IsDeadlineExceeded(failed)) {
+    return failed;
+  }
+  return Annotate(failed, WhyNoAnswer(address, credentials,
+                                      MonotonicNow() + kLookForReason));
+}
+
 }  // namespace gandem

@@ -9,6 +9,7 @@
 
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
 #include "common/security/credentials.h"
@@ -22,5 +23,9 @@ inline constexpr absl::Duration kLookForReason = absl::Milliseconds(1500);
 // MonotonicNow(). One line without a full stop.
 std::string WhyNoAnswer(absl::string_view address,
                         const Credentials& credentials, absl::Time deadline);
+
+// `failed`, and that where it is UNAVAILABLE or DEADLINE_EXCEEDED.
+absl::Status WithReason(absl::Status failed, absl::string_view address,
+                        const Credentials& credentials);
 
 }  // namespace gandem

@@ -44,6 +44,7 @@ struct KubernetesRun {
   // Empty: connections are not encrypted, and the network is trusted.
   std::string secret = {};
   absl::Duration grace = absl::Seconds(30);  // control.grace_seconds
+  bool as_jobset = false;  // its Jobs are one JobSet (jobset_text.h)
 };
 
 // Length of a name that leaves room for "-discriminator-999" and what

@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/status.h"
+#include "deploy/kubernetes/jobset_text.h"
 #include "deploy/kubernetes/pod_text.h"
 #include "deploy/kubernetes/yaml_text.h"
 
@@ -101,9 +102,23 @@ std::string WorkersText(const KubernetesRun& run, Role role) {
   for (const KubernetesWorker& worker : run.workers) {
     if (worker.role != role) continue;
     absl::StrAppend(&text, text.empty() ? "" : kSeparator,
-                    WorkerJob(run, worker));
+                    JobText(run, WorkerJob(run, worker)));
   }
   return text;
+}
+
+std::vector<ManifestFile> JobFiles(const KubernetesRun& run) {
+  if (run.as_jobset) return {{"jobset.yaml", JobSetText(run)}};
+  std::vector<ManifestFile> files = {
+      {"coordinator.yaml", JobText(run, CoordinatorJob(run))}};
+  for (const auto& [name, role] :
+       {std::pair("generators.yaml", GENERATOR),
+        std::pair("discriminators.yaml", DISCRIMINATOR),
+        std::pair("colocated.yaml", COLOCATED)}) {
+    std::string text = WorkersText(run, role);
+    if (!text.empty()) files.push_back({name, std::move(text)});
+  }
+  return files;
 }
 
 std::string KustomizationText(const KubernetesRun& run,
@@ -133,14 +148,7 @@ absl::StatusOr<std::vector<ManifestFile>> RenderManifests(
   GANDEM_RETURN_IF_ERROR(CheckKubernetesRun(run));
   std::vector<ManifestFile> files = {{"recipe.yaml", RecipeText(run)}};
   files.push_back({"services.yaml", ServicesText(run)});
-  files.push_back({"coordinator.yaml", CoordinatorJob(run)});
-  for (const auto& [name, role] :
-       {std::pair("generators.yaml", GENERATOR),
-        std::pair("discriminators.yaml", DISCRIMINATOR),
-        std::pair("colocated.yaml", COLOCATED)}) {
-    std::string text = WorkersText(run, role);
-    if (!text.empty()) files.push_back({name, std::move(text)});
-  }
+  for (ManifestFile& file : JobFiles(run)) files.push_back(std::move(file));
   files.push_back({"network_policy.yaml", NetworkPolicyText(run)});
   files.push_back({"disruption_budget.yaml", DisruptionBudgetText(run)});
   files.insert(files.begin(),

@@ -24,14 +24,7 @@ constexpr int kCoordinatorRetries = 6;
 constexpr int kWorkerRetries = 100;
 
 // Placeholders are @NAME@. User 10001 is the image's (deploy/container).
-constexpr char kJob[] = R"(apiVersion: batch/v1
-kind: Job
-metadata:
-  name: @POD@
-  labels:
-@LABELS@    app.kubernetes.io/component: @COMPONENT@
-spec:
-  # Failures of the process, not of nodes.
+constexpr char kJobSpec[] = R"(  # Failures of the process, not of nodes.
   backoffLimit: @RETRIES@
   template:
     metadata:
@@ -187,10 +180,10 @@ std::string Literal(const std::string& argument) {
 
 // `fields` may hold placeholders themselves. What users have written goes in
 // last: it may look like one.
-std::string Render(const KubernetesRun& run, const std::string& pod,
-                   const std::string& component, const Fields& fields,
-                   const std::vector<std::string>& arguments) {
-  const std::string job = absl::StrReplaceAll(kJob, fields);
+PodJob Render(const KubernetesRun& run, const std::string& pod,
+              const std::string& component, const Fields& fields,
+              const std::vector<std::string>& arguments) {
+  const std::string job = absl::StrReplaceAll(kJobSpec, fields);
   const std::string mounts = run.secret.empty() ? "" : kSecretMounts;
   const std::string volumes = run.secret.empty() ? "" : kSecretVolumes;
   const std::string whole = absl::StrReplaceAll(
@@ -198,15 +191,17 @@ std::string Render(const KubernetesRun& run, const std::string& pod,
   const std::string named = absl::StrReplaceAll(
       whole, {{"@POD@", pod},
               {"@COMPONENT@", component},
-              {"@LABELS@", RunLabels(run, 4)},
               {"@POD_LABELS@", RunLabels(run, 8)},
               {"@RUN@", run.name},
               {"@GRACE@", absl::StrCat(absl::ToInt64Seconds(absl::Ceil(
                               run.grace + kLeaveTime, absl::Seconds(1))))},
               {"@CLAIM@", run.volume.claim},
               {"@SECRET@", run.secret}});
-  return absl::StrReplaceAll(named, {{"@IMAGE@", YamlQuoted(run.image)},
-                                     {"@ARGUMENTS@", Arguments(arguments)}});
+  return {.pod = pod,
+          .component = component,
+          .spec = absl::StrReplaceAll(named,
+                                      {{"@IMAGE@", YamlQuoted(run.image)},
+                                       {"@ARGUMENTS@", Arguments(arguments)}})};
 }
 
 }  // namespace
@@ -218,7 +213,19 @@ std::string RunLabels(const KubernetesRun& run, int indent) {
       indent);
 }
 
-std::string CoordinatorJob(const KubernetesRun& run) {
+std::string JobLabels(const KubernetesRun& run, const PodJob& job, int indent) {
+  return absl::StrCat(
+      RunLabels(run, indent),
+      Lines({"app.kubernetes.io/component: " + job.component}, indent));
+}
+
+std::string JobText(const KubernetesRun& run, const PodJob& job) {
+  return absl::StrCat(
+      "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: ", job.pod,
+      "\n  labels:\n", JobLabels(run, job, 4), "spec:\n", job.spec);
+}
+
+PodJob CoordinatorJob(const KubernetesRun& run) {
   const std::string pod = CoordinatorName(run);
   std::vector<std::string> arguments = {"gandem", "train"};
   if (run.is_plan) arguments.push_back("--plan");
@@ -290,8 +297,7 @@ std::vector<std::string> WorkerArguments(const KubernetesRun& run,
 
 }  // namespace
 
-std::string WorkerJob(const KubernetesRun& run,
-                      const KubernetesWorker& worker) {
+PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
   std::vector<std::string> requests = {absl::StrCat("cpu: ", worker.threads)};
   std::vector<std::string> limits;
   if (worker.memory_bytes > 0) {

@@ -14,7 +14,17 @@ namespace gandem {
 // Labels that all objects of the run have, so many spaces deep, a line each.
 std::string RunLabels(const KubernetesRun& run, int indent);
 
-std::string CoordinatorJob(const KubernetesRun& run);
-std::string WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker);
+struct PodJob {
+  std::string pod;
+  std::string component;  // "coordinator", "generator" ...
+  std::string spec;       // of a Job, two spaces deep
+};
+PodJob CoordinatorJob(const KubernetesRun& run);
+PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker);
+
+// RunLabels and whose Job it is.
+std::string JobLabels(const KubernetesRun& run, const PodJob& job, int indent);
+// The Job alone.
+std::string JobText(const KubernetesRun& run, const PodJob& job);
 
 }  // namespace gandem

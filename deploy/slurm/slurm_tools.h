@@ -11,7 +11,6 @@
 #include <cstdint>
 #include <optional>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "deploy/slurm/job_state.h"
@@ -20,18 +19,11 @@ namespace gandem {
 
 class SlurmTools {
  public:
-  // What they print goes through files in this folder.
-  explicit SlurmTools(std::string scratch_folder)
-      : scratch_(std::move(scratch_folder)) {}
-
   // Returns the job's number. Deadline: a minute, as for the others.
   absl::StatusOr<int64_t> Submit(const std::string& script);
   absl::StatusOr<SlurmJobState> JobState(int64_t job);
   // The user's newest job with this comment that is not over, if there is one.
   absl::StatusOr<std::optional<int64_t>> FindJob(const std::string& comment);
-
- private:
-  const std::string scratch_;
 };
 
 }  // namespace gandem

@@ -19,6 +19,7 @@
 #include "evaluation/commands/command_lines.h"
 #include "models/registry/registry.h"
 #include "models/registry/summary.h"
+#include "training/plan/checkpoint_bytes.h"
 #include "training/state/catch_torch.h"
 
 namespace gandem {
@@ -209,6 +210,13 @@ absl::Status ShowRecipe(const ModelsFlags& flags,
   }
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
                           LoadRunConfig(flags.name, flags.sets));
+  if (flags.checkpoint_bytes) {
+    GANDEM_ASSIGN_OR_RETURN(const int64_t bytes, CatchTorchOr([&config] {
+                              return PredictCheckpointBytes(config);
+                            }));
+    print(absl::StrCat(bytes, "\n"));
+    return absl::OkStatus();
+  }
   const Case c = {.generator = config.generator().network(),
                   .discriminator = config.discriminator().network(),
                   .data = DataShapeOf(config.data())};
@@ -238,6 +246,8 @@ void AddModelsCommand(CLI::App& app, int& exit_code) {
                       "families]");
   command->add_flag("--summary", flags->summary,
                     "One row a layer, with the shape of its output");
+  command->add_flag("--checkpoint_bytes", flags->checkpoint_bytes,
+                    "Only how many bytes a checkpoint of a recipe's run takes");
   command
       ->add_option("--set", flags->sets,
                    "Changes a field of the family, or of the recipe (`gandem "
@@ -268,6 +278,12 @@ absl::Status ListModels(const ModelsFlags& flags,
         "--summary and --set need the NAME of a family, or a recipe");
   }
   if (absl::EndsWith(flags.name, ".textproto")) return ShowRecipe(flags, print);
+  if (flags.checkpoint_bytes) {
+    return absl::InvalidArgumentError(
+        "--checkpoint_bytes is for a recipe: its optimizers and its lag "
+        "decide, "
+        "too");
+  }
   bool found = false;
   bool printed = false;
   for (const auto* const family : NetworkFamilies()) {

@@ -20,6 +20,7 @@ struct ModelsFlags {
   std::string name = {};               // family or recipe; empty: all
   bool summary = false;                // needs a name
   std::vector<std::string> sets = {};  // "field=value" of it
+  bool checkpoint_bytes = false;       // nothing else of a recipe
   int64_t image_size = 0;              // 0: each that the family has, up to 128
   int64_t channels = 3;
   int64_t classes = 0;

@@ -42,6 +42,7 @@
 #include "scaling_manager/deploy_commands/launch_command.h"
 #include "scaling_manager/deploy_commands/launch_kubernetes.h"
 #include "scaling_manager/doctor/doctor.h"
+#include "scaling_manager/launch/predicted_checkpoint.h"
 #include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/logs/logs_command.h"
 #include "scaling_manager/planner/quantities.h"
@@ -243,7 +244,13 @@ int Run(const DoctorOptions& options) {
              DataConfig seen = data;
              const auto source = LookAtSource(seen);
              return source.ok() ? CheckDataset(seen) : source.status();
-           }},
+           },
+       .predict_checkpoint =
+           [&options](const RunConfig& config) -> absl::StatusOr<int64_t> {
+         GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+         return AskForCheckpointBytes(config, folder,
+                                      options.run_dir + "/state");
+       }},
       std::cout);
   return exit_code.ok() ? *exit_code : End(exit_code.status(), "gandem doctor");
 }

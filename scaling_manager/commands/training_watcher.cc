@@ -7,7 +7,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
@@ -21,8 +20,6 @@ namespace {
 constexpr int kLowestPriority = 19;
 constexpr int64_t kMaxShown = 64 << 10;
 constexpr absl::Duration kCheckLimit = absl::Minutes(3);
-constexpr absl::Duration kCheckInterval = absl::Milliseconds(10);
-constexpr int kCheckLines = 10;
 
 void AppendParts(const std::string& text, std::vector<std::string>& arguments) {
   for (const auto part : absl::StrSplit(text, ' ', absl::SkipEmpty())) {
@@ -40,27 +37,18 @@ absl::Status TrainingWatcher::CheckArguments(const Options& options) {
   arguments.insert(arguments.end(),
                    {"evaluate", options.run_dir, "--check_arguments"});
   AppendParts(options.arguments, arguments);
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(options.run_dir + "/logs"));
-  const std::string log = options.run_dir + "/logs/evaluate_args.log";
-  auto child =
-      ChildProcess::Start({.arguments = std::move(arguments), .log_path = log});
-  GANDEM_RETURN_IF_ERROR(child);
-  const absl::Time deadline = MonotonicNow() + kCheckLimit;
-  std::optional<ProcessEnd> end;
-  while (!(end = child->Poll()).has_value()) {
-    if (MonotonicNow() > deadline) {
-      return absl::DeadlineExceededError(
-          absl::StrCat("evaluation_job has not judged --evaluate_args within ",
-                       absl::FormatDuration(kCheckLimit)));
-    }
-    absl::SleepFor(kCheckInterval);
+  const auto said = RunToEnd({.arguments = std::move(arguments)},
+                             MonotonicNow() + kCheckLimit);
+  if (absl::IsDeadlineExceeded(said.status())) {
+    return absl::DeadlineExceededError(
+        absl::StrCat("evaluation_job has not judged --evaluate_args within ",
+                     absl::FormatDuration(kCheckLimit)));
   }
-  const std::string said = child->LogTail(kCheckLines);
-  GANDEM_RETURN_IF_ERROR(RemoveAll(log));
-  if (end->exit_code == kExitOk) return absl::OkStatus();
+  GANDEM_RETURN_IF_ERROR(said);
+  if (said->end.exit_code == kExitOk) return absl::OkStatus();
   return absl::InvalidArgumentError(
       absl::StrCat("--evaluate_args '", options.arguments,
-                   "' are refused: ", absl::StripSuffix(said, "\n")));
+                   "' are refused: ", absl::StripSuffix(said->text, "\n")));
 }
 
 absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {

@@ -3,9 +3,8 @@
 
 #include <utility>
 
-#include "common/monotonic_time.h"
 #include "common/rpc/grpc_status.h"
-#include "common/rpc/why_no_answer.h"
+#include "common/rpc/unary_calls.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -84,18 +83,8 @@ absl::StatusOr<StatusReply> QueryStatus(
   if (credentials == nullptr) credentials = ProcessCredentials();
   GANDEM_ASSIGN_OR_RETURN(const auto channel,
                           CreateChannel(address, {.credentials = credentials}));
-  grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(deadline));
-  StatusReply reply;
-  const grpc::Status status =
-      Control::NewStub(channel)->Status(&context, StatusRequest(), &reply);
-  if (status.ok()) return reply;
-  const absl::Status failed = FromGrpcStatus(status);
-  if (!absl::IsUnavailable(failed) && !absl::IsDeadlineExceeded(failed)) {
-    return failed;
-  }
-  return Annotate(failed, WhyNoAnswer(address, *credentials,
-                                      MonotonicNow() + kLookForReason));
+  return CallOnce(*Control::NewStub(channel), &Control::Stub::Status,
+                  StatusRequest(), address, *credentials, deadline);
 }
 
 }  // namespace gandem

@@ -121,6 +121,7 @@ std::string JobIdPath(const std::string& run_dir) {
 }
 
 absl::Status KeepJobId(const std::string& run_dir, int64_t job) {
+  GANDEM_RETURN_IF_ERROR(CreateDirectories(ParentOf(JobIdPath(run_dir))));
   return WriteFileDurably(JobIdPath(run_dir), absl::StrCat(job, "\n"));
 }
 
@@ -206,7 +207,7 @@ absl::StatusOr<int> LaunchSlurm(const LaunchSlurmOptions& given,
     out << script;
     return kExitOk;
   }
-  SlurmTools tools(options.run_dir + "/slurm");
+  SlurmTools tools;
   GANDEM_ASSIGN_OR_RETURN(std::optional<int64_t> job,
                           LivingJob(options.run_dir, tools));
   const bool is_new = !job.has_value();

@@ -9,7 +9,6 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
@@ -27,7 +26,6 @@ namespace {
 
 // A cluster that does not answer is given up; kubectl waits for less.
 constexpr absl::Duration kKubectlTimeout = absl::Seconds(90);
-constexpr absl::Duration kLookInterval = absl::Milliseconds(20);
 // Of what a plan predicts, for what it does not count.
 constexpr double kMemoryMargin = 1.25;
 
@@ -132,21 +130,19 @@ absl::StatusOr<int> Kubectl(std::vector<std::string> arguments) {
   arguments.insert(arguments.begin(), {"/usr/bin/env", "kubectl"});
   GANDEM_ASSIGN_OR_RETURN(ChildProcess child,
                           ChildProcess::Start({.arguments = arguments}));
-  const absl::Time deadline = MonotonicNow() + kKubectlTimeout;
-  while (MonotonicNow() < deadline) {
-    const std::optional<ProcessEnd> end = child.Poll();
-    if (end.has_value() && end->exit_code == 127) {
-      return absl::NotFoundError(
-          "there is no kubectl on this machine's PATH: install it "
-          "(kubernetes-client), or use --dry_run and apply the manifests "
-          "elsewhere");
-    }
-    if (end.has_value()) return end->exit_code;
-    absl::SleepFor(kLookInterval);
+  const auto end = child.AwaitEnd(MonotonicNow() + kKubectlTimeout);
+  if (!end.ok()) {
+    return absl::DeadlineExceededError(absl::StrCat(
+        "kubectl has not ended in ", absl::FormatDuration(kKubectlTimeout),
+        ": does `kubectl get nodes` answer?"));
   }
-  return absl::DeadlineExceededError(absl::StrCat(
-      "kubectl has not ended in ", absl::FormatDuration(kKubectlTimeout),
-      ": does `kubectl get nodes` answer?"));
+  if (end->exit_code == 127) {
+    return absl::NotFoundError(
+        "there is no kubectl on this machine's PATH: install it "
+        "(kubernetes-client), or use --dry_run and apply the manifests "
+        "elsewhere");
+  }
+  return end->exit_code;
 }
 
 // kubectl itself has said what it got for an answer.
@@ -176,6 +172,20 @@ std::string SecretAdvice(const KubernetesRun& run) {
                       " --namespace ", run.name_space, files);
 }
 
+absl::Status CheckHasJobSets(const std::string& name_space) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const int exit_code,
+      Kubectl({"get", "jobsets.jobset.x-k8s.io", "--namespace", name_space,
+               "--output", "name", "--request-timeout=20s"}));
+  if (exit_code == 0) return absl::OkStatus();
+  return absl::NotFoundError(absl::StrCat(
+      "the cluster has no JobSets, or does not let you list them in namespace "
+      "'",
+      name_space,
+      "': have the controller installed (jobset.sigs.k8s.io), or launch "
+      "without --jobset"));
+}
+
 absl::Status CheckCluster(const KubernetesRun& run) {
   GANDEM_ASSIGN_OR_RETURN(
       const int exit_code,
@@ -188,6 +198,7 @@ absl::Status CheckCluster(const KubernetesRun& run) {
         run.name_space, "': does `kubectl get jobs --namespace ",
         run.name_space, "` work? KUBECONFIG names the cluster"));
   }
+  if (run.as_jobset) GANDEM_RETURN_IF_ERROR(CheckHasJobSets(run.name_space));
   if (!run.secret.empty()) {
     GANDEM_RETURN_IF_ERROR(
         CheckThere("secret", run.secret, run.name_space, SecretAdvice(run)));
@@ -218,7 +229,9 @@ absl::Status Apply(const KubernetesRun& run, const std::string& folder) {
 
 std::string WhatNow(const KubernetesRun& run, const std::string& folder) {
   const std::string here = absl::StrCat("kubectl -n ", run.name_space, " ");
-  const std::string coordinator = "job/" + CoordinatorName(run);
+  // A JobSet counts its Jobs.
+  const std::string coordinator =
+      absl::StrCat("job/", CoordinatorName(run), run.as_jobset ? "-0" : "");
   return absl::StrCat(
       "the run is with the cluster; it goes on without this machine\n",
       "  who runs where:  ", here, "get pods -o wide -l gandem/run=", run.name,
@@ -259,7 +272,8 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
                  .storage_class = options.storage_class,
                  .size = options.storage_size},
       .secret = options.secret,
-      .grace = absl::Seconds(given.config.control().grace_seconds())};
+      .grace = absl::Seconds(given.config.control().grace_seconds()),
+      .as_jobset = options.jobset};
   if (run.is_plan && options.candidate != 1) {
     run.train_arguments = {"--candidate", absl::StrCat(options.candidate)};
   }

@@ -34,6 +34,7 @@ struct LaunchKubernetesOptions {
   std::string memory =
       {};  // "4GiB", of each worker; empty: the plan's, or none
   std::string secret = {};  // empty: unencrypted
+  bool jobset = false;      // one JobSet in place of the Jobs
 };
 
 // The run that is asked for; reads no more than the recipe.
@@ -45,8 +46,8 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
 // Prints the manifests, or writes the folder, asks the cluster for what the run
 // needs of it, and gives it the manifests.
 //   UNAVAILABLE          the cluster does not answer, or not to this user.
-//   NOT_FOUND            the Secret or the claim is not in the cluster, or
-//                        there is no kubectl.
+//   NOT_FOUND            the Secret, the claim or the kind JobSet is not in the
+//                        cluster, or there is no kubectl.
 //   DEADLINE_EXCEEDED    kubectl does not end.
 //   FAILED_PRECONDITION  the cluster refuses the manifests; kubectl has said
 //                        why.

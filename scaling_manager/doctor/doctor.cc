@@ -53,11 +53,25 @@ Finding CheckData(const DoctorHooks& hooks, const RunConfig& config) {
                "every discriminator's host has to see it under this name");
 }
 
+// The first one is not there yet: its size is computed.
+CheckpointSize SizeOfCheckpoint(const DoctorOptions& options,
+                                const DoctorHooks& hooks,
+                                const RunConfig& config) {
+  const int64_t bytes = CheckpointBytes(options.run_dir);
+  if (bytes > 0) return {.bytes = bytes};
+  return {.bytes = hooks.predict_checkpoint(config), .is_predicted = true};
+}
+
 Finding CheckProgramsHere() {
   const auto folder = BinaryFolder();
   if (folder.ok()) return CheckPrograms(*folder);
   return Fault("programs", std::string(folder.status().message()),
                "start gandem from where it is installed");
+}
+
+absl::StatusOr<std::string> NcclOfWorkers() {
+  GANDEM_ASSIGN_OR_RETURN(const std::string folder, BinaryFolder());
+  return FindLibrary(folder + "/discriminator_worker", kNcclLibrary);
 }
 
 absl::Status TakeCredentials(const DoctorOptions& options) {
@@ -146,13 +160,14 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
     findings.push_back(Fine(options.plan.empty() ? "recipe" : "plan",
                             absl::StrCat(config.name(), " can be run")));
     if (folder_works) {
-      findings.push_back(CheckDisk(config, CheckpointBytes(options.run_dir),
+      findings.push_back(CheckDisk(config,
+                                   SizeOfCheckpoint(options, hooks, config),
                                    FreeDisk(options.run_dir)));
     }
     findings.push_back(CheckMemory(
         subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
     findings.push_back(CheckGpus(config, "/dev"));
-    findings.push_back(CheckNccl(config, GANDEM_HAS_NCCL, LoadNccl()));
+    findings.push_back(CheckNccl(config, GANDEM_HAS_NCCL, NcclOfWorkers()));
     findings.push_back(CheckData(hooks, config));
   }
   if (!options.certificates.empty()) {

@@ -7,6 +7,7 @@
 // all threads.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <iosfwd>
 #include <optional>
@@ -34,6 +35,9 @@ struct DoctorHooks {
   // The recipe or the plan, read and checked.
   std::function<absl::StatusOr<DoctorSubject>()> subject;        // required
   std::function<absl::Status(const DataConfig&)> check_dataset;  // required
+  // Bytes that a checkpoint of the run will take.
+  std::function<absl::StatusOr<int64_t>(const RunConfig&)>
+      predict_checkpoint;  // required
 };
 
 // The exit code: 0, or kExitFaults. Lines go to `out` as they are found.

@@ -8,8 +8,7 @@
 #include "absl/time/clock.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/grpc_status.h"
-#include "common/rpc/why_no_answer.h"
+#include "common/rpc/unary_calls.h"
 #include "common/status.h"
 #include "proto/doctor.grpc.pb.h"
 
@@ -20,16 +19,6 @@ constexpr size_t kPieceBytes = size_t{1} << 20;
 constexpr int kMostPieces = 32;
 constexpr absl::Duration kEnough = absl::Seconds(2);
 
-// Says why nobody answers, if nobody does.
-absl::Status Explain(const grpc::Status& status, const std::string& address) {
-  const absl::Status failed = FromGrpcStatus(status);
-  if (!absl::IsUnavailable(failed) && !absl::IsDeadlineExceeded(failed)) {
-    return failed;
-  }
-  return Annotate(failed, WhyNoAnswer(address, *ProcessCredentials(),
-                                      MonotonicNow() + kLookForReason));
-}
-
 class DoctorClient {
  public:
   static absl::StatusOr<DoctorClient> Create(const std::string& address,
@@ -39,16 +28,10 @@ class DoctorClient {
   }
 
   template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(grpc::Status (Doctor::Stub::*method)(
-                                 grpc::ClientContext*, const Request&, Reply*),
+  absl::StatusOr<Reply> Call(UnaryMethod<Doctor::Stub, Request, Reply> method,
                              const Request& request) {
-    grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(deadline_));
-    Reply reply;
-    const grpc::Status status =
-        (stub_.get()->*method)(&context, request, &reply);
-    if (!status.ok()) return Explain(status, address_);
-    return reply;
+    return CallOnce(*stub_, method, request, address_, *ProcessCredentials(),
+                    deadline_);
   }
 
   // Bytes a second in one direction.

@@ -99,24 +99,27 @@ int64_t FreeDisk(const std::string& folder) {
          static_cast<int64_t>(disk.f_bavail);
 }
 
-Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
+Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
                   int64_t free_bytes) {
   const std::string free = BytesText(free_bytes) + " are free";
   const std::string advice =
       "make room, or keep fewer checkpoints (checkpoint.keep_last, keep_every)";
-  if (checkpoint_bytes == 0) {
-    constexpr int64_t kLittle = int64_t{1} << 30;
-    const std::string text =
-        free + "; what a checkpoint takes is known after the first one";
-    return free_bytes < kLittle ? Warning("disk", text, advice)
-                                : Fine("disk", text);
+  if (!checkpoint.bytes.ok()) {
+    return Warning(
+        "disk",
+        absl::StrCat(free, "; what a checkpoint takes is not known: ",
+                     checkpoint.bytes.status().message()),
+        "the first one will tell");
   }
   const CheckpointConfig& kept = config.checkpoint();
   int64_t count = kept.keep_last() + 1;
   if (kept.keep_every() > 0) count += config.rounds() / kept.keep_every();
-  const int64_t needed = count * checkpoint_bytes;
+  const int64_t needed = count * *checkpoint.bytes;
   const std::string text =
-      absl::StrCat(free, ", ", count, " checkpoints take ", BytesText(needed));
+      absl::StrCat(free, ", ", count,
+                   checkpoint.is_predicted ? " checkpoints will take "
+                                           : " checkpoints take ",
+                   BytesText(needed));
   return needed > free_bytes ? Fault("disk", text, advice) : Fine("disk", text);
 }
 

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+#include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/config.pb.h"
 #include "scaling_manager/doctor/finding.h"
@@ -25,9 +26,13 @@ Finding CheckRunFolder(const std::string& run_dir);
 // Bytes of the run's newest checkpoint; 0: there is none.
 int64_t CheckpointBytes(const std::string& run_dir);
 
-// For the checkpoints that are kept and the one that is being written, of
-// `checkpoint_bytes` each; 0: not known.
-Finding CheckDisk(const RunConfig& config, int64_t checkpoint_bytes,
+// What a checkpoint takes, or why nobody knows.
+struct CheckpointSize {
+  absl::StatusOr<int64_t> bytes = 0;
+  bool is_predicted = false;  // there is none yet
+};
+// For the checkpoints that are kept and the one that is being written.
+Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
                   int64_t free_bytes);
 // Free in the folder, for this user; 0: not known.
 int64_t FreeDisk(const std::string& folder);

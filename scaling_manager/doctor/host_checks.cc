@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/doctor/host_checks.h"
 
-#include <dlfcn.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <map>
 #include <vector>
 
@@ -13,15 +13,23 @@
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
+#include "common/monotonic_time.h"
+#include "common/process/child_process.h"
+#include "common/status.h"
 #include "scaling_manager/planner/quantities.h"
 
 namespace gandem {
 namespace {
 
 constexpr int64_t kFewDescriptors = 4096;
-constexpr char kNcclLibrary[] = "libnccl.so.2";
+constexpr absl::Duration kLoaderLimit = absl::Seconds(30);
+constexpr size_t kMaxLoaderWords = 500;
+constexpr absl::string_view kElfMark = "\177ELF";
 
 // Of GPUs that a role names, the highest number; -1: none.
 int HighestGpu(const std::string& device) {
@@ -43,6 +51,16 @@ int GpusOf(const std::string& device_folder) {
         return absl::ConsumePrefix(&number, "nvidia") && !number.empty() &&
                std::ranges::all_of(number, absl::ascii_isdigit);
       }));
+}
+
+// Anything else would run, whatever its environment says of the loader.
+absl::Status CheckIsElf(const std::string& program) {
+  std::ifstream file(program, std::ios::binary);
+  std::string mark(kElfMark.size(), ' ');
+  file.read(mark.data(), static_cast<std::streamsize>(mark.size()));
+  if (file && mark == kElfMark) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("'", program, "' is no program that can be looked into"));
 }
 
 // The host with the most, by the plan; bytes of all its workers.
@@ -111,7 +129,7 @@ Finding CheckGpus(const RunConfig& config, const std::string& device_folder) {
 }
 
 Finding CheckNccl(const RunConfig& config, bool is_built_in,
-                  const absl::Status& loaded) {
+                  const absl::StatusOr<std::string>& library) {
   const auto asks = [](const RoleConfig& role) {
     return role.sync().collective() == SyncConfig::NCCL;
   };
@@ -125,17 +143,37 @@ Finding CheckNccl(const RunConfig& config, bool is_built_in,
                  "build it with GANDEM_CUDA=ON where a CUDA toolkit and nccl.h "
                  "are installed, or set sync.collective to RING");
   }
-  if (loaded.ok()) return Fine("NCCL", std::string(kNcclLibrary) + " is there");
-  return Warning("NCCL", std::string(loaded.message()),
-                 "`ldd discriminator_worker` says whether the workers find "
-                 "it; else add its folder to LD_LIBRARY_PATH");
+  if (library.ok()) return Fine("NCCL", "the workers load " + *library);
+  return Fault("NCCL", std::string(library.status().message()),
+               "install it where it was when gandem was built, or add its "
+               "folder to LD_LIBRARY_PATH of all workers");
 }
 
-absl::Status LoadNccl() {
-  void* const library = dlopen(kNcclLibrary, RTLD_LAZY | RTLD_LOCAL);
-  if (library == nullptr) return absl::NotFoundError(dlerror());
-  dlclose(library);
-  return absl::OkStatus();
+absl::StatusOr<std::string> FindLibrary(const std::string& program,
+                                        const std::string& library) {
+  GANDEM_RETURN_IF_ERROR(CheckIsElf(program));
+  GANDEM_ASSIGN_OR_RETURN(
+      const ProcessOutput said,
+      RunToEnd({.arguments = {program},
+                .environment = {"LD_TRACE_LOADED_OBJECTS=1"}},
+               MonotonicNow() + kLoaderLimit));
+  const std::string name = library + " => ";
+  for (const absl::string_view line : absl::StrSplit(said.text, '\n')) {
+    absl::string_view path = absl::StripAsciiWhitespace(line);
+    if (!absl::ConsumePrefix(&path, name)) continue;
+    if (path == "not found") {
+      return absl::NotFoundError(
+          absl::StrCat("the loader finds no ", library, " for ", program));
+    }
+    return std::string(path.substr(0, path.rfind(" (")));
+  }
+  if (said.end.exit_code != 0) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        program, " cannot be loaded: ",
+        Printable(absl::StripAsciiWhitespace(said.text), kMaxLoaderWords)));
+  }
+  return absl::NotFoundError(
+      absl::StrCat(program, " is not linked with ", library));
 }
 
 Finding CheckDescriptors(int64_t limit) {

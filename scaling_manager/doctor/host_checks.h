@@ -3,13 +3,14 @@
 // Whether this host can do its part of a run: programs, memory, devices,
 // descriptors. What a host has is given, so that a test can plant a host.
 //
-// Thread safety: pure functions, but for what they read of files.
+// Thread safety: pure functions, but for what they read of files and ask of the
+// loader.
 #pragma once
 
 #include <cstdint>
 #include <string>
 
-#include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "proto/config.pb.h"
 #include "proto/plan.pb.h"
 #include "scaling_manager/doctor/finding.h"
@@ -27,12 +28,20 @@ Finding CheckMemory(const Candidate* plan, int64_t free_bytes);
 Finding CheckGpus(const RunConfig& config, const std::string& device_folder);
 
 // Whether the workers can sum over NCCL, where the recipe asks for it.
-// `is_built_in`: this gandem was built with it. `loaded`: see LoadNccl.
+// `is_built_in`: this gandem was built with it. `library`: what FindLibrary
+// says of kNcclLibrary and a worker.
 Finding CheckNccl(const RunConfig& config, bool is_built_in,
-                  const absl::Status& loaded);
-// NOT_FOUND  the loader finds no NCCL here, with its words. Workers may still
-//            find one by the path that they were built with.
-absl::Status LoadNccl();
+                  const absl::StatusOr<std::string>& library);
+inline constexpr char kNcclLibrary[] = "libnccl.so.2";
+
+// Where the dynamic loader takes `library` from if it starts `program`, which
+// it does not: by the paths in the program and its other libraries,
+// LD_LIBRARY_PATH and the system's.
+//   NOT_FOUND            it finds none, or the program needs none.
+//   FAILED_PRECONDITION  it cannot load the program; has its words.
+//   those of RunToEnd    there is no such program ...
+absl::StatusOr<std::string> FindLibrary(const std::string& program,
+                                        const std::string& library);
 
 // Connections and files that a process may have.
 Finding CheckDescriptors(int64_t limit);

@@ -16,20 +16,6 @@ namespace {
 constexpr absl::string_view kStamp = "2026-01-31 12:00:00.123 I ";
 constexpr size_t kTimeBytes = kStamp.size() - 3;
 
-struct LevelName {
-  LogLevel level;
-  absl::string_view name;
-  char letter;
-};
-constexpr LevelName kLevelNames[] = {{LogLevel::kDebug, "debug", 'D'},
-                                     {LogLevel::kInfo, "info", 'I'},
-                                     {LogLevel::kWarn, "warn", 'W'},
-                                     {LogLevel::kError, "error", 'E'}};
-
-const LevelName& NameOf(LogLevel level) {
-  return kLevelNames[static_cast<size_t>(level)];
-}
-
 std::optional<LogEntry> ParseTextLine(absl::string_view line,
                                       const LogSource& source,
                                       absl::TimeZone zone) {
@@ -37,11 +23,11 @@ std::optional<LogEntry> ParseTextLine(absl::string_view line,
       line[kTimeBytes + 2] != ' ') {
     return std::nullopt;
   }
-  const auto* const level =
-      std::ranges::find(kLevelNames, line[kTimeBytes + 1], &LevelName::letter);
+  const auto* const level = std::ranges::find(kLogLevels, line[kTimeBytes + 1],
+                                              &LogLevelNames::letter);
   LogEntry entry = {.source = source};
   // It would take "infinite-past", too.
-  if (level == std::end(kLevelNames) || line[4] != '-' ||
+  if (level == std::end(kLogLevels) || line[4] != '-' ||
       !absl::ParseTime("%Y-%m-%d %H:%M:%E3S", line.substr(0, kTimeBytes), zone,
                        &entry.time, nullptr)) {
     return std::nullopt;
@@ -93,17 +79,10 @@ std::optional<LogEntry> ParseLogLine(absl::string_view line,
              : ParseTextLine(line, source, zone);
 }
 
-std::optional<LogLevel> ParseLogLevel(absl::string_view name) {
-  const auto* const found =
-      std::ranges::find(kLevelNames, name, &LevelName::name);
-  if (found == std::end(kLevelNames)) return std::nullopt;
-  return found->level;
-}
-
 std::string LogText(const LogEntry& entry, absl::TimeZone zone) {
   return absl::StrCat(
       absl::FormatTime("%Y-%m-%d %H:%M:%E3S", entry.time, zone), " ",
-      absl::string_view(&NameOf(entry.level).letter, 1), " ",
+      absl::string_view(&NamesOf(entry.level).letter, 1), " ",
       ToString(entry.source), ": ",
       absl::StrReplaceAll(PrintableText(entry.text), {{"\n", "\n  | "}}));
 }
@@ -112,7 +91,7 @@ std::string LogJson(const LogEntry& entry) {
   nlohmann::ordered_json line = {
       {"time", absl::FormatTime("%Y-%m-%dT%H:%M:%E3SZ", entry.time,
                                 absl::UTCTimeZone())},
-      {"level", std::string(NameOf(entry.level).name)},
+      {"level", std::string(NamesOf(entry.level).name)},
       {"role", entry.source.role}};
   if (entry.source.rank >= 0) line["rank"] = entry.source.rank;
   line["text"] = PrintableText(entry.text);

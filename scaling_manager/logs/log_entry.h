@@ -40,9 +40,6 @@ std::optional<LogEntry> ParseLogLine(absl::string_view line,
                                      const LogSource& source,
                                      absl::TimeZone zone);
 
-// "debug", "info", "warn" or "error".
-std::optional<LogLevel> ParseLogLevel(absl::string_view name);
-
 // As text or as JSON, in the forms of common/process/log.h. Lines of a text
 // after its first begin with "  | ", so that none of them looks like a line of
 // the log; control characters are escaped.

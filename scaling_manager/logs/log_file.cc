@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/logs/log_file.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -14,13 +10,10 @@
 #include "absl/strings/strip.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
-#include "common/files/rotation.h"
 #include "common/status.h"
 
 namespace gandem {
 namespace {
-
-constexpr int64_t kReadBytes = 1 << 20;
 
 // "generator-1.log"; none: it is no process's, or an older one.
 std::optional<LogSource> SourceOf(absl::string_view name) {
@@ -40,116 +33,86 @@ std::optional<LogSource> SourceOf(absl::string_view name) {
 
 }  // namespace
 
-LogFile::LogFile(std::string path, LogSource source, absl::TimeZone zone)
-    : path_(std::move(path)), source_(std::move(source)), zone_(zone) {}
+LogFile::LogFile(const std::string& path, LogSource source, absl::TimeZone zone)
+    : source_(std::move(source)), zone_(zone), file_(path) {
+  file_.Look();
+}
 
-LogFile::~LogFile() {
-  if (fd_ >= 0) close(fd_);
+std::optional<LogEntry> LogFile::Next() {
+  while (const std::optional<std::string> line = NextLine()) {
+    if (std::optional<LogEntry> closed = AddLine(*line)) return closed;
+  }
+  return std::nullopt;
 }
 
 std::vector<LogEntry> LogFile::Read() {
-  if (!has_begun_) ReadOlder();
-  has_begun_ = true;
+  file_.Look();
   const bool was_open = open_.has_value();
-  const size_t known = ready_.size();
-  ReadNewest();
+  std::vector<LogEntry> entries;
+  while (std::optional<LogEntry> entry = Next()) {
+    entries.push_back(*std::move(entry));
+  }
   // Its rest had the time between two calls to come.
-  if (was_open && ready_.size() == known) CloseOpenEntry();
-  return std::exchange(ready_, {});
+  if (was_open && entries.empty())
+    entries.push_back(*TakeOpen(absl::InfiniteFuture()));
+  return entries;
 }
 
-std::vector<LogEntry> LogFile::TakeRest() {
-  if (!part_.empty()) AddLine(std::exchange(part_, {}));
-  CloseOpenEntry();
-  return std::exchange(ready_, {});
+std::optional<LogEntry> LogFile::TakeOpen(absl::Time until) {
+  if (!open_.has_value()) return std::nullopt;
+  if (!has_own_time_) open_->time = TimeOfUnstamped();
+  if (open_->time > until) return std::nullopt;
+  has_own_time_ = true;
+  return std::exchange(open_, std::nullopt);
 }
 
-void LogFile::ReadOlder() {
-  for (int number = kOlderLogs; number >= 1; --number) {
-    const auto text = ReadFile(RotatedName(path_, number));
-    if (text.ok()) Add(*text);
+std::optional<LogEntry> LogFile::TakeRest() {
+  if (!part_.empty()) {
+    std::optional<LogEntry> closed = AddLine(std::exchange(part_, {}));
+    if (closed.has_value()) return closed;
   }
+  return TakeOpen(absl::InfiniteFuture());
 }
 
-void LogFile::ReadNewest() {
-  if (fd_ < 0) Reopen();
-  if (fd_ < 0) return;
-  struct stat opened = {};
-  struct stat named = {};
-  if (fstat(fd_, &opened) != 0) return;
-  const bool has_moved =
-      stat(path_.c_str(), &named) == 0 &&
-      (named.st_ino != opened.st_ino || named.st_dev != opened.st_dev);
-  if (opened.st_size < offset_) {
-    // A copy has moved, and this was emptied (RotateOpenFile).
-    const auto copy = ReadFile(RotatedName(path_, 1));
-    if (copy.ok() && static_cast<int64_t>(copy->size()) > offset_) {
-      Add(absl::string_view(*copy).substr(static_cast<size_t>(offset_)));
+std::optional<std::string> LogFile::NextLine() {
+  while (true) {
+    const size_t end = piece_.find('\n', piece_start_);
+    absl::StrAppend(&part_, absl::string_view(piece_).substr(
+                                piece_start_, end - piece_start_));
+    if (end != std::string::npos) {
+      piece_start_ = end + 1;
+      return std::exchange(part_, {});
     }
-    offset_ = 0;
-  }
-  ReadToEnd();
-  if (!has_moved) return;
-  Reopen();
-  ReadToEnd();
-}
-
-void LogFile::Reopen() {
-  if (fd_ >= 0) close(fd_);
-  fd_ = open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  offset_ = 0;
-}
-
-void LogFile::ReadToEnd() {
-  while (fd_ >= 0) {
-    const auto bytes = ReadAt(fd_, path_, offset_, kReadBytes);
-    if (!bytes.ok() || bytes->empty()) return;
-    offset_ += static_cast<int64_t>(bytes->size());
-    Add(*bytes);
+    piece_ = file_.Read();
+    piece_start_ = 0;
+    if (piece_.empty()) return std::nullopt;
   }
 }
 
-void LogFile::Add(absl::string_view bytes) {
-  for (size_t end = bytes.find('\n'); end != absl::string_view::npos;
-       end = bytes.find('\n')) {
-    absl::StrAppend(&part_, bytes.substr(0, end));
-    AddLine(std::exchange(part_, {}));
-    bytes.remove_prefix(end + 1);
-  }
-  absl::StrAppend(&part_, bytes);
-}
-
-void LogFile::AddLine(const std::string& line) {
+// The one before it, which `line` has ended.
+std::optional<LogEntry> LogFile::AddLine(const std::string& line) {
   std::optional<LogEntry> entry = ParseLogLine(line, source_, zone_);
   if (entry.has_value()) {
     // What stands before the first stamp is shown beside it.
     if (last_time_ == absl::InfinitePast()) last_time_ = entry->time;
-    CloseOpenEntry();
+    std::optional<LogEntry> closed = TakeOpen(absl::InfiniteFuture());
     last_time_ = entry->time;
     last_level_ = entry->level;
     open_ = *std::move(entry);
-  } else if (open_.has_value()) {
+    return closed;
+  }
+  if (open_.has_value()) {
     absl::StrAppend(&open_->text, "\n", line);
   } else {
     open_ = LogEntry{.level = last_level_, .source = source_, .text = line};
     has_own_time_ = false;
   }
-}
-
-void LogFile::CloseOpenEntry() {
-  if (!open_.has_value()) return;
-  if (!has_own_time_) open_->time = TimeOfUnstamped();
-  has_own_time_ = true;
-  ready_.push_back(*std::exchange(open_, std::nullopt));
+  return std::nullopt;
 }
 
 // That of the line before it; of a file without any the time of its last line.
 absl::Time LogFile::TimeOfUnstamped() const {
-  if (last_time_ != absl::InfinitePast()) return last_time_;
-  struct stat opened = {};
-  return fd_ >= 0 && fstat(fd_, &opened) == 0
-             ? absl::TimeFromTimespec(opened.st_mtim)
-             : absl::UnixEpoch();
+  return last_time_ != absl::InfinitePast() ? last_time_ : file_.ChangeTime();
 }
 
 absl::StatusOr<std::vector<LogSource>> ListLogSources(

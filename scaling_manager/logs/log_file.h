@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The log of one process of a run, which may grow and be rotated
-// (common/files/rotation.h) while it is read. A process that is started again
-// goes on in the same file.
+// while it is read (growing_file.h). A process that is started again goes on in
+// the same file. In memory are a line and a piece of the file.
 //
 // Owner: the reader of a run's logs. Thread safety: one thread.
 // Errors: a file that cannot be read has no lines; another try may find some.
 #pragma once
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,6 +16,7 @@
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/time.h"
+#include "scaling_manager/logs/growing_file.h"
 #include "scaling_manager/logs/log_entry.h"
 
 namespace gandem {
@@ -23,39 +24,36 @@ namespace gandem {
 class LogFile {
  public:
   // `path`: RUN_DIR/logs/generator-1.log, of which there are older ones.
-  LogFile(std::string path, LogSource source, absl::TimeZone zone);
-  LogFile(const LogFile&) = delete;
-  LogFile& operator=(const LogFile&) = delete;
-  ~LogFile();
+  LogFile(const std::string& path, LogSource source, absl::TimeZone zone);
 
   const LogSource& source() const { return source_; }
 
-  // The lines that are new since the call before it, the older files' first, in
-  // their order in the files. The last one is kept back until the next call:
-  // the rest of it may be on its way.
+  // The next line of what was there when this was made, or at the last Read():
+  // the older files' first, in their order in the files. None: no more is
+  // there. The last one is kept back: the rest of it may be on its way.
+  std::optional<LogEntry> Next();
+
+  // The lines that are new since the call before it. What was kept back comes
+  // with the call after that.
   std::vector<LogEntry> Read();
 
-  // What was kept back, when nobody writes any more.
-  std::vector<LogEntry> TakeRest();
+  // What was kept back, if its time is not after `until`.
+  std::optional<LogEntry> TakeOpen(absl::Time until);
+  // What was kept back, a line that has not ended, too, when nobody writes any
+  // more; call it until there is none.
+  std::optional<LogEntry> TakeRest();
 
  private:
-  void ReadOlder();
-  void ReadNewest();
-  void Reopen();
-  void ReadToEnd();
-  void Add(absl::string_view bytes);
-  void AddLine(const std::string& line);
-  void CloseOpenEntry();
+  std::optional<std::string> NextLine();
+  std::optional<LogEntry> AddLine(const std::string& line);
   absl::Time TimeOfUnstamped() const;
 
-  const std::string path_;
   const LogSource source_;
   const absl::TimeZone zone_;
-  bool has_begun_ = false;
-  int fd_ = -1;
-  int64_t offset_ = 0;     // of fd_
-  std::string part_ = {};  // of a line, without its end
-  std::vector<LogEntry> ready_ = {};
+  GrowingFile file_;
+  std::string piece_ = {};             // of the file
+  size_t piece_start_ = 0;             // of what is left of it
+  std::string part_ = {};              // of a line, without its end
   std::optional<LogEntry> open_ = {};  // lines without a stamp may follow
   bool has_own_time_ = true;           // open_
   // Of the newest line with a stamp; of a loader's complaint before the first.

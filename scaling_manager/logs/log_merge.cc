@@ -10,6 +10,43 @@
 #include "absl/strings/str_cat.h"
 
 namespace gandem {
+namespace {
+
+auto OrderOf(const LogEntry& entry) {
+  return std::tie(entry.time, entry.source);
+}
+
+// What a log has to say next.
+struct LogHead {
+  LogEntry entry = {};
+  size_t log = 0;
+};
+// For a heap whose top is the first one.
+bool IsLater(const LogHead& a, const LogHead& b) {
+  return std::tuple(OrderOf(a.entry), a.log) >
+         std::tuple(OrderOf(b.entry), b.log);
+}
+
+}  // namespace
+
+void MergeLogs(const std::vector<NextLogEntry>& logs,
+               absl::FunctionRef<void(LogEntry)> take) {
+  std::vector<LogHead> heads;
+  const auto push_next = [&](size_t log) {
+    std::optional<LogEntry> entry = logs[log]();
+    if (!entry.has_value()) return;
+    heads.push_back({.entry = *std::move(entry), .log = log});
+    std::ranges::push_heap(heads, IsLater);
+  };
+  for (size_t log = 0; log < logs.size(); ++log) push_next(log);
+  while (!heads.empty()) {
+    std::ranges::pop_heap(heads, IsLater);
+    LogHead head = std::move(heads.back());
+    heads.pop_back();
+    take(std::move(head.entry));
+    push_next(head.log);
+  }
+}
 
 void LogMerge::Add(std::vector<LogEntry> entries) {
   for (LogEntry& entry : entries) {
@@ -35,8 +72,7 @@ std::vector<LogEntry> LogMerge::Drain() {
 // the clock, so a file alone is not in order.
 void LogMerge::Sort() {
   std::ranges::stable_sort(held_, [](const HeldEntry& a, const HeldEntry& b) {
-    return std::tie(a.entry.time, a.entry.source) <
-           std::tie(b.entry.time, b.entry.source);
+    return OrderOf(a.entry) < OrderOf(b.entry);
   });
 }
 

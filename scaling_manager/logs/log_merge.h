@@ -3,22 +3,34 @@
 // Lines of several logs in one order: that of their times; at one time that of
 // the processes, and of the lines in their files.
 //
+// What is there already is merged with one line of each log in memory. Threads
+// of a process write a moment after they have looked at the clock: a line that
+// is older than the one before it in its file stands after that.
+//
 // Lines that arrive are held back until the next Release(), so that what
 // another process has written a moment before can come first. A line that comes
 // later than that stands where it arrives.
 //
 // Owner: the reader of a run's logs. Thread safety: one thread. No errors.
-// All of it is in memory: the older logs of a process end at kOlderLogs times
-// kMaxLogBytes (common/files/rotation.h).
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "scaling_manager/logs/log_entry.h"
 
 namespace gandem {
+
+// A log's next line; none: that was all.
+using NextLogEntry = std::function<std::optional<LogEntry>()>;
+
+// Hands the lines of all `logs` to `take`, in the order above.
+void MergeLogs(const std::vector<NextLogEntry>& logs,
+               absl::FunctionRef<void(LogEntry)> take);
 
 class LogMerge {
  public:

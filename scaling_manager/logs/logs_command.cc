@@ -39,8 +39,12 @@ class LogReader {
   }
   absl::Status FindFiles();
   absl::Status CheckFound() const;
+  std::optional<LogEntry> NextOf(LogFile& file, absl::Time settled);
+  void ShowWhatIsThere();
+  void Follow();
   void Take(std::vector<LogEntry> entries);
   void Collect();
+  void Print(const LogEntry& entry);
   void Print(const std::vector<LogEntry>& entries);
 
   const LogsOptions& options_;
@@ -81,6 +85,54 @@ absl::Status LogReader::CheckFound() const {
                                                    }))));
 }
 
+// The next line of `file` that is shown, of what is there. When following, the
+// rest of its last line may still come.
+std::optional<LogEntry> LogReader::NextOf(LogFile& file, absl::Time settled) {
+  while (true) {
+    std::optional<LogEntry> entry = file.Next();
+    if (!entry.has_value()) {
+      entry = options_.follow ? file.TakeOpen(settled) : file.TakeRest();
+    }
+    if (!entry.has_value() || Wants(*entry)) return entry;
+  }
+}
+
+// When following, the newest lines wait for those of others, as all that come.
+void LogReader::ShowWhatIsThere() {
+  const absl::Time settled =
+      options_.follow ? hooks_.now() - kMergeWindow : absl::InfiniteFuture();
+  std::vector<NextLogEntry> logs;
+  for (const auto& [source, file] : files_) {
+    logs.push_back(
+        [this, settled, &log = *file]() { return NextOf(log, settled); });
+  }
+  MergeLogs(logs, [&](LogEntry entry) {
+    if (entry.time <= settled) {
+      Print(entry);
+    } else {
+      merge_.Add({std::move(entry)});
+    }
+  });
+  out_.flush();
+}
+
+void LogReader::Follow() {
+  bool leaves = false;
+  bool is_first = true;
+  while (!leaves && hooks_.run_is_alive()) {
+    leaves = hooks_.wait(kMergeWindow);
+    Collect();
+    // What was there before is no flood.
+    std::vector<LogEntry> entries = merge_.Release();
+    Print(std::exchange(is_first, false)
+              ? entries
+              : LimitLines(std::move(entries), kMostLinesPerWindow));
+  }
+  // The last words of the processes may be on their way from other hosts.
+  if (!leaves) hooks_.wait(kMergeWindow);
+  Collect();
+}
+
 void LogReader::Take(std::vector<LogEntry> entries) {
   std::erase_if(entries,
                 [this](const LogEntry& entry) { return !Wants(entry); });
@@ -93,36 +145,29 @@ void LogReader::Collect() {
   for (auto& [source, file] : files_) Take(file->Read());
 }
 
+void LogReader::Print(const LogEntry& entry) {
+  out_ << (options_.json ? LogJson(entry) : LogText(entry, hooks_.zone))
+       << "\n";
+}
+
 void LogReader::Print(const std::vector<LogEntry>& entries) {
-  for (const LogEntry& entry : entries) {
-    out_ << (options_.json ? LogJson(entry) : LogText(entry, hooks_.zone))
-         << "\n";
-  }
+  for (const LogEntry& entry : entries) Print(entry);
   out_.flush();
 }
 
 absl::Status LogReader::Run() {
   GANDEM_RETURN_IF_ERROR(FindFiles());
   if (!options_.follow) GANDEM_RETURN_IF_ERROR(CheckFound());
-  Collect();
-  // Nothing yet: what is there now waits for the first window only.
+  ShowWhatIsThere();
+  // Nothing yet: what is held back now waits for the first window only.
   Print(merge_.Release());
-  bool leaves = false;
-  bool is_first = true;
-  while (options_.follow && !leaves && hooks_.run_is_alive()) {
-    leaves = hooks_.wait(kMergeWindow);
-    Collect();
-    // What was there before is no flood.
-    std::vector<LogEntry> entries = merge_.Release();
-    Print(std::exchange(is_first, false)
-              ? entries
-              : LimitLines(std::move(entries), kMostLinesPerWindow));
-  }
-  // The last words of the processes may be on their way from other hosts.
-  if (options_.follow && !leaves) hooks_.wait(kMergeWindow);
+  if (options_.follow) Follow();
   // All that is left is read before any of it is shown: so it is in order.
-  Collect();
-  for (auto& [source, file] : files_) Take(file->TakeRest());
+  for (auto& [source, file] : files_) {
+    while (std::optional<LogEntry> entry = file->TakeRest()) {
+      Take({*std::move(entry)});
+    }
+  }
   Print(merge_.Drain());
   return absl::OkStatus();
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/profiler/measure_client.h"
 
-#include <grpcpp/grpcpp.h>
-
 #include <utility>
 
-#include "absl/base/thread_annotations.h"
-#include "absl/synchronization/mutex.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/grpc_status.h"
+#include "common/rpc/unary_calls.h"
 #include "common/status.h"
 #include "proto/measure.grpc.pb.h"
 
@@ -18,31 +14,8 @@ struct MeasureClient::Rpc {
   explicit Rpc(std::shared_ptr<grpc::Channel> channel)
       : stub(Measuring::NewStub(std::move(channel))) {}
 
-  template <typename Request, typename Reply>
-  absl::StatusOr<Reply> Call(grpc::Status (Measuring::Stub::*method)(
-                                 grpc::ClientContext*, const Request&, Reply*),
-                             const Request& request, absl::Time deadline) {
-    grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(deadline));
-    context.set_wait_for_ready(true);
-    {
-      absl::MutexLock lock(&mu);
-      if (cancelled) return absl::CancelledError("the call was given up");
-      current = &context;
-    }
-    Reply reply;
-    const grpc::Status status =
-        (stub.get()->*method)(&context, request, &reply);
-    absl::MutexLock lock(&mu);
-    current = nullptr;
-    if (!status.ok()) return FromGrpcStatus(status);
-    return reply;
-  }
-
   const std::unique_ptr<Measuring::Stub> stub;
-  absl::Mutex mu;
-  grpc::ClientContext* current ABSL_GUARDED_BY(mu) = nullptr;
-  bool cancelled ABSL_GUARDED_BY(mu) = false;
+  UnaryCalls calls{"the call was given up"};
 };
 
 absl::StatusOr<std::unique_ptr<MeasureClient>> MeasureClient::Create(
@@ -58,23 +31,22 @@ MeasureClient::~MeasureClient() = default;
 
 absl::StatusOr<PrepareReply> MeasureClient::Prepare(
     const PrepareRequest& request, absl::Time deadline) {
-  return rpc_->Call(&Measuring::Stub::Prepare, request, deadline);
+  return rpc_->calls.Call(*rpc_->stub, &Measuring::Stub::Prepare, request,
+                          deadline);
 }
 
 absl::StatusOr<MeasureReply> MeasureClient::Measure(
     const MeasureRequest& request, absl::Time deadline) {
-  return rpc_->Call(&Measuring::Stub::Measure, request, deadline);
+  return rpc_->calls.Call(*rpc_->stub, &Measuring::Stub::Measure, request,
+                          deadline);
 }
 
 absl::StatusOr<TransferReply> MeasureClient::Transfer(
     const TransferRequest& request, absl::Time deadline) {
-  return rpc_->Call(&Measuring::Stub::Transfer, request, deadline);
+  return rpc_->calls.Call(*rpc_->stub, &Measuring::Stub::Transfer, request,
+                          deadline);
 }
 
-void MeasureClient::Cancel() {
-  absl::MutexLock lock(&rpc_->mu);
-  rpc_->cancelled = true;
-  if (rpc_->current != nullptr) rpc_->current->TryCancel();
-}
+void MeasureClient::Cancel() { rpc_->calls.Cancel(/*for_good=*/true); }
 
 }  // namespace gandem

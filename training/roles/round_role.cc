@@ -49,16 +49,9 @@ RoleState RoundRole::Capture() const {
 }
 
 TrainedBytes RoundRole::Size() const {
-  const auto bytes = [](const TensorsByName& tensors) {
-    int64_t sum = 0;
-    for (const auto& [name, tensor] : tensors) {
-      sum += static_cast<int64_t>(tensor.nbytes());
-    }
-    return sum;
-  };
-  return {.parameters = bytes(ParametersOf(*trained_.network)),
-          .buffers = bytes(BuffersOf(*trained_.network)),
-          .optimizer = bytes(trained_.optimizer->State())};
+  return {.parameters = BytesOf(ParametersOf(*trained_.network)),
+          .buffers = BytesOf(BuffersOf(*trained_.network)),
+          .optimizer = BytesOf(trained_.optimizer->State())};
 }
 
 absl::Status RoundRole::Restore(const TensorReader& state) {

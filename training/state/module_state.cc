@@ -90,14 +90,20 @@ TensorsByName StateOf(const torch::nn::Module& module) {
   return state;
 }
 
+int64_t BytesOf(const TensorsByName& tensors) {
+  int64_t sum = 0;
+  for (const auto& [name, tensor] : tensors) {
+    sum += static_cast<int64_t>(tensor.nbytes());
+  }
+  return sum;
+}
+
 // Tensors in registration order, without names: both ends have made the same
 // network of the same config.
 SharedBytes PackModule(const torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
-  size_t size = 0;
   const TensorsByName state = StateOf(module);
-  for (const auto& [name, tensor] : state) size += tensor.nbytes();
-  std::vector<std::byte> bytes(size);
+  std::vector<std::byte> bytes(static_cast<size_t>(BytesOf(state)));
   size_t offset = 0;
   for (const auto& [name, tensor] : state) {
     const at::Tensor host = OnHost(tensor);
@@ -110,8 +116,7 @@ SharedBytes PackModule(const torch::nn::Module& module) {
 absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
   const TensorsByName state = StateOf(module);
-  size_t size = 0;
-  for (const auto& [name, tensor] : state) size += tensor.nbytes();
+  const auto size = static_cast<size_t>(BytesOf(state));
   if (bytes.size() != size) {
     return absl::InvalidArgumentError(absl::StrCat(
         "network state of ", bytes.size(), " bytes, but this network has ",

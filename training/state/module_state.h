@@ -10,6 +10,7 @@
 #include <ATen/core/Tensor.h>
 #include <torch/nn/module.h>
 
+#include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
@@ -31,6 +32,7 @@ TensorsByName FrozenParametersOf(const torch::nn::Module& module);
 TensorsByName BuffersOf(const torch::nn::Module& module);
 // Parameters, then buffers, in order of registration.
 TensorsByName StateOf(const torch::nn::Module& module);
+int64_t BytesOf(const TensorsByName& tensors);
 
 // All state, tensor after tensor, each contiguous.
 SharedBytes PackModule(const torch::nn::Module& module);

@@ -13,8 +13,8 @@
 #include "absl/synchronization/notification.h"
 #include "common/monotonic_time.h"
 #include "common/process/thread.h"
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/socket_folder.h"
+#include "common/rpc/unary_calls.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/test_credentials.h"
 
@@ -59,20 +59,16 @@ class MeasureServiceTest : public ::testing::Test, public MeasureHandler {
   absl::StatusOr<PrepareReply> CallPrepare(const std::string& config,
                                            absl::Duration limit = kBound) {
     grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + limit));
     PrepareRequest request;
     request.set_config_text(config);
-    PrepareReply reply;
-    const auto status =
-        FromGrpcStatus(stub_->Prepare(&context, request, &reply));
-    if (!status.ok()) return status;
-    return reply;
+    return CallIn(context, *stub_, &Measuring::Stub::Prepare, request,
+                  MonotonicNow() + limit);
   }
   absl::Status CallMeasure() {
     grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + kBound));
-    MeasureReply reply;
-    return FromGrpcStatus(stub_->Measure(&context, MeasureRequest(), &reply));
+    return CallIn(context, *stub_, &Measuring::Stub::Measure, MeasureRequest(),
+                  MonotonicNow() + kBound)
+        .status();
   }
 
   const std::unique_ptr<SocketFolder> sockets_ = *SocketFolder::Create();

@@ -54,6 +54,29 @@ TEST_F(ChildProcessTest, TellsTheExitCode) {
   EXPECT_EQ(child.Poll(), std::nullopt);  // told once
 }
 
+TEST_F(ChildProcessTest, WhoDoesNotEndInTimeStillRuns) {
+  ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"wait"}));
+  EXPECT_THAT(child.AwaitEnd(absl::InfinitePast()),
+              StatusIs(absl::StatusCode::kDeadlineExceeded));
+  child.Signal(SIGKILL);
+  ASSERT_OK_AND_ASSIGN(const ProcessEnd end,
+                       child.AwaitEnd(absl::InfiniteFuture()));
+  EXPECT_EQ(end.exit_code, 137);
+}
+
+TEST_F(ChildProcessTest, RunToEndHasWhatWasPrinted) {
+  ASSERT_OK_AND_ASSIGN(const ProcessOutput said,
+                       RunToEnd({.arguments = {"/bin/sh", "-c",
+                                               "echo out; echo err >&2; exit "
+                                               "3"}},
+                                absl::InfiniteFuture()));
+  EXPECT_EQ(said.text, "out\nerr\n");
+  EXPECT_EQ(said.end.exit_code, 3);
+  EXPECT_THAT(
+      RunToEnd({.arguments = {TEST_CHILD, "wait"}}, absl::InfinitePast()),
+      StatusIs(absl::StatusCode::kDeadlineExceeded));
+}
+
 TEST_F(ChildProcessTest, TheEnvironmentIsOursWithChanges) {
   setenv("GANDEM_TEST_KEPT", "kept", 1);
   setenv("GANDEM_TEST_CHANGED", "before", 1);

@@ -13,11 +13,13 @@
 
 #include "absl/synchronization/notification.h"
 #include "common/files/file.h"
+#include "common/monotonic_time.h"
 #include "common/process/thread.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/listen_check.h"
 #include "common/rpc/socket_folder.h"
+#include "common/rpc/unary_calls.h"
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -59,14 +61,11 @@ absl::StatusOr<std::string> Ask(const std::string& address,
                                 RpcOptions rpc = {}) {
   const auto channel = CreateChannel(address, rpc);
   if (!channel.ok()) return channel.status();
-  grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(absl::Now() + absl::Seconds(60)));
-  context.set_wait_for_ready(true);
-  StatusReply reply;
-  const absl::Status status = FromGrpcStatus(
-      Control::NewStub(*channel)->Status(&context, StatusRequest(), &reply));
-  if (!status.ok()) return status;
-  return reply.run_name();
+  const auto reply =
+      UnaryCalls("").Call(*Control::NewStub(*channel), &Control::Stub::Status,
+                          StatusRequest(), MonotonicNow() + absl::Seconds(60));
+  if (!reply.ok()) return reply.status();
+  return reply->run_name();
 }
 
 FakeControl Named(std::string name) {
@@ -221,12 +220,12 @@ TEST(ChannelTest, ConnectsAgainAfterTheServerWasAway) {
   const auto stub = Control::NewStub(channel);
   const auto ask = [&stub](absl::Time deadline, bool wait) {
     grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(deadline));
     context.set_wait_for_ready(wait);
-    StatusReply reply;
-    return FromGrpcStatus(stub->Status(&context, StatusRequest(), &reply));
+    return CallIn(context, *stub, &Control::Stub::Status, StatusRequest(),
+                  deadline)
+        .status();
   };
-  const absl::Time soon = absl::Now() + absl::Seconds(60);
+  const absl::Time soon = MonotonicNow() + absl::Seconds(60);
   EXPECT_OK(ask(soon, true));
   server.reset();
   EXPECT_THAT(ask(soon, false), StatusIs(absl::StatusCode::kUnavailable));
@@ -259,14 +258,65 @@ TEST(ChannelTest, APastDeadlineFailsAtOnce) {
   ASSERT_OK_AND_ASSIGN(const auto channel,
                        CreateChannel(server->address(), {}));
   for (const absl::Time past :
-       {absl::InfinitePast(), absl::Now() - absl::Seconds(1)}) {
+       {absl::InfinitePast(), MonotonicNow() - absl::Seconds(1)}) {
     grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(past));
-    StatusReply reply;
-    EXPECT_THAT(FromGrpcStatus(Control::NewStub(channel)->Status(
-                    &context, StatusRequest(), &reply)),
+    EXPECT_THAT(CallIn(context, *Control::NewStub(channel),
+                       &Control::Stub::Status, StatusRequest(), past),
                 StatusIs(absl::StatusCode::kDeadlineExceeded));
   }
+}
+
+// Waits for a connection to nobody, until it is told to leave.
+TEST(UnaryCallsTest, AnotherThreadEndsAllForGood) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  ASSERT_OK_AND_ASSIGN(const auto channel,
+                       CreateChannel(folder->AddressOf("nobody"), {}));
+  const auto stub = Control::NewStub(channel);
+  UnaryCalls calls("the client leaves");
+  const auto call = [&] {
+    return calls
+        .Call(*stub, &Control::Stub::Status, StatusRequest(),
+              absl::InfiniteFuture())
+        .status();
+  };
+  const auto leaves =
+      StatusIs(absl::StatusCode::kCancelled, "the client leaves");
+  EXPECT_TRUE(calls.WaitUntil(absl::InfinitePast()));
+  absl::Status waiting;
+  Thread caller("caller", [&] { waiting = call(); });
+  calls.Cancel(/*for_good=*/true);
+  caller.Join();
+  EXPECT_THAT(waiting, leaves);
+  EXPECT_THAT(call(), leaves);
+  EXPECT_FALSE(calls.WaitUntil(absl::InfiniteFuture()));
+}
+
+TEST(UnaryCallsTest, WhoIsCutOffMayCallAgain) {
+  UnaryCalls calls("the client leaves");
+  int asked = 0;
+  FakeControl service([&](grpc::ServerContext& context, StatusReply&) {
+    if (++asked > 1) return absl::OkStatus();
+    calls.Cancel(/*for_good=*/false);
+    while (!context.IsCancelled()) std::this_thread::yield();
+    return absl::CancelledError("nobody waits any more");
+  });
+  ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, "127.0.0.1:0"));
+  ASSERT_OK_AND_ASSIGN(const auto channel,
+                       CreateChannel(server->address(), {}));
+  const auto stub = Control::NewStub(channel);
+  const absl::Time soon = MonotonicNow() + absl::Seconds(60);
+  EXPECT_THAT(calls.Call(*stub, &Control::Stub::Status, StatusRequest(), soon),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("cut off")));
+  EXPECT_OK(calls.Call(*stub, &Control::Stub::Status, StatusRequest(), soon));
+}
+
+TEST(UnaryCallsTest, ACallOfNobodySaysSo) {
+  ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel("127.0.0.1:1", {}));
+  EXPECT_THAT(
+      CallOnce(*Control::NewStub(channel), &Control::Stub::Status,
+               StatusRequest(), "127.0.0.1:1", *ProcessCredentials(),
+               MonotonicNow() + absl::Seconds(60)),
+      StatusIs(absl::StatusCode::kUnavailable, HasSubstr("nobody answers (")));
 }
 
 }  // namespace

@@ -14,7 +14,7 @@
 #include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_table.h"
-#include "common/rpc/grpc_status.h"
+#include "common/rpc/unary_calls.h"
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
@@ -148,13 +148,14 @@ class IdleStranger {
 
 class LimitedServerTest : public ::testing::Test {
  protected:
-  absl::Status Ask() {
+  static absl::Status Ask(Control::Stub& stub) {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + absl::Seconds(30)));
-    StatusReply reply;
-    return FromGrpcStatus(stub_->Status(&context, StatusRequest(), &reply));
+    return CallIn(context, stub, &Control::Stub::Status, StatusRequest(),
+                  MonotonicNow() + absl::Seconds(30))
+        .status();
   }
+  absl::Status Ask() { return Ask(*stub_); }
 
   const std::shared_ptr<ConnectionTable> table_ =
       std::make_shared<ConnectionTable>(
@@ -182,11 +183,7 @@ TEST_F(LimitedServerTest, IdleConnectionsGiveWay) {
   // A second caller finds room, too.
   const auto newcomer =
       Control::NewStub(*CreateChannel(server_->address(), {}));
-  grpc::ClientContext context;
-  context.set_wait_for_ready(true);
-  context.set_deadline(ToGrpcDeadline(MonotonicNow() + absl::Seconds(30)));
-  StatusReply reply;
-  EXPECT_TRUE(newcomer->Status(&context, StatusRequest(), &reply).ok());
+  EXPECT_OK(Ask(*newcomer));
   EXPECT_OK(Ask());
   EXPECT_EQ(table_->num_known(), 2);
 }

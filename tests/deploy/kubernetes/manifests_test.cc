@@ -51,6 +51,12 @@ KubernetesRun Plain() {
   return run;
 }
 
+KubernetesRun AsJobSet() {
+  KubernetesRun run = Encrypted();
+  run.as_jobset = true;
+  return run;
+}
+
 Files Render(const KubernetesRun& run) {
   const auto rendered = RenderManifests(run);
   EXPECT_OK(rendered);
@@ -89,6 +95,7 @@ void ExpectGolden(const std::string& name, const Files& files) {
 TEST(ManifestsTest, AreTheirGoldens) {
   ExpectGolden("encrypted", Render(Encrypted()));
   ExpectGolden("plain", Render(Plain()));
+  ExpectGolden("jobset", Render(AsJobSet()));
 }
 
 // Who deletes the run keeps its checkpoints.

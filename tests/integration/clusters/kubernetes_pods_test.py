@@ -46,6 +46,8 @@ class KubernetesPodsTest(RunTest):
         shutil.copy(SOURCE / "deploy/container/gandem_pod.sh",
                     self.programs / "gandem_pod")
         self.port = free_port()
+        self.coordinator = "127.0.0.1"
+        self.under = []  # a command that starts another one
 
     def end_pods(self):
         for pod in self.pods:
@@ -65,13 +67,15 @@ class KubernetesPodsTest(RunTest):
     def here(self, word):
         """A word of a command on this machine: one address for all pods, so
         ports are the system's to choose."""
-        word = word.replace(f"{NAME}-coordinator:7000", f"127.0.0.1:{self.port}")
+        word = word.replace(f"{NAME}-coordinator:7000",
+                            f"{self.coordinator}:{self.port}")
         word = re.sub(r"^\$\(POD_IP\):\d+$", "127.0.0.1:0", word)
         word = word.replace("/recipe/recipe.textproto", str(SMOKE))
         return re.sub("^/gandem/", f"{self.volume}/", word)
 
     def start_pod(self, name, **env):
-        pod = Worker([self.here(word) for word in self.commands[name]],
+        command = [self.here(word) for word in self.commands[name]]
+        pod = Worker([*self.under, *command],
                      self.folder / f"{name}.log",
                      {"PATH": f"{self.programs}:{BIN}:{os.environ['PATH']}",
                       **env})
@@ -131,6 +135,33 @@ class KubernetesPodsTest(RunTest):
             pods[name] = replacement
         self.assertIsNone(pods[f"{NAME}-coordinator"].process.poll())
 
+    # The coordinator's new pod has another address, to which its name leads from
+    # then on.
+    def test_workers_find_a_coordinator_that_has_moved(self):
+        hosts = self.folder / "hosts"
+        self.under = ["unshare", "--user", "--map-root-user", "--mount", "sh",
+                      "-ec", f"mount --bind {hosts} /etc/hosts; exec \"$@\"",
+                      "sh"]
+        hosts.write_text("127.0.0.1 localhost\n")
+        if subprocess.run([*self.under, "true"], check=False,
+                          capture_output=True).returncode != 0:
+            self.skipTest("no file can be put in the place of /etc/hosts")
+        self.coordinator = f"{NAME}-coordinator"
+        hosts.write_text(f"127.0.0.1 localhost {self.coordinator}\n")
+        self.render("rounds=1000000")
+        pods = self.start_all()
+        self.wait_for_rounds(20)
+        first = pods.pop(f"{NAME}-coordinator")
+        first.process.kill()
+        first.wait()
+        hosts.write_text(f"127.0.0.1 localhost\n127.0.0.2 {self.coordinator}\n")
+        before = self.rounds()
+        self.start_pod(f"{NAME}-coordinator")
+        # More than they had under way.
+        self.wait_for_rounds(before + 200)
+        for name, pod in pods.items():
+            self.assertIsNone(pod.process.poll(), name)
+
     # kubectl delete -k: SIGTERM to all.
     def test_deleting_all_leaves_a_checkpoint(self):
         self.render("rounds=1000000", "checkpoint.every_rounds=1000000")
@@ -151,6 +182,18 @@ class KubernetesPodsTest(RunTest):
         worker = self.start_pod(f"{NAME}-generator-0", GANDEM_WAIT_SECONDS="1")
         self.assertEqual(worker.wait(), 0)
         self.assertIn("the run is over", worker.text())
+
+    # Of a claim that is not ReadWriteMany, or a folder of the node.
+    def test_a_run_folder_that_is_not_shared_is_named(self):
+        self.render("rounds=20")
+        self.start_pod(f"{NAME}-coordinator")
+        self.volume = self.folder / "of_another_node"
+        worker = self.start_pod(f"{NAME}-generator-0",
+                                GANDEM_SHARED_SECONDS="1")
+        self.assertEqual(worker.wait(), 2, worker.text())
+        self.assertIn(f"127.0.0.1:{self.port} answers", worker.text())
+        self.assertIn(f"{self.run_dir}/state on this node", worker.text())
+        self.assertIn("ReadWriteMany", worker.text())
 
     def test_a_deleted_worker_that_waits_leaves_at_once(self):
         self.render("rounds=20")

@@ -22,7 +22,7 @@
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
-#include "common/rpc/grpc_status.h"
+#include "common/rpc/unary_calls.h"
 #include "common/version.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "tests/testing/status_matchers.h"
@@ -497,11 +497,10 @@ TEST_F(ControlServiceTest, ARequestHasALargestSize) {
   for (int i = 0; i < 200'000; ++i) request.add_metrics()->set_round(1);
   ASSERT_OK_AND_ASSIGN(const auto channel, CreateChannel(address_, {}));
   grpc::ClientContext context;
-  context.set_deadline(ToGrpcDeadline(MonotonicNow() + kLong));
-  HeartbeatReply reply;
-  EXPECT_THAT(FromGrpcStatus(Control::NewStub(channel)->Heartbeat(
-                  &context, request, &reply)),
-              StatusIs(absl::StatusCode::kResourceExhausted));
+  EXPECT_THAT(
+      CallIn(context, *Control::NewStub(channel), &Control::Stub::Heartbeat,
+             request, MonotonicNow() + kLong),
+      StatusIs(absl::StatusCode::kResourceExhausted));
   EXPECT_THAT(MetricRounds(), ::testing::IsEmpty());
 }
 

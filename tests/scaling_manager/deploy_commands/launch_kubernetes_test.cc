@@ -167,6 +167,21 @@ TEST_F(LaunchKubernetesTest, GivesTheRunToTheCluster) {
   EXPECT_THAT(out_.str(), HasSubstr("kubectl delete -k " + options_.output));
 }
 
+TEST_F(LaunchKubernetesTest, AJobSetIsForClustersThatHaveThem) {
+  options_.jobset = true;
+  PlayKubectl("[ \"$2\" != jobsets.jobset.x-k8s.io ]\n");
+  const absl::Status status = LaunchKubernetes(options_, out_);
+  EXPECT_EQ(status.code(), absl::StatusCode::kNotFound);
+  EXPECT_THAT(std::string(status.message()),
+              AllOf(HasSubstr("no JobSets"), HasSubstr("without --jobset")));
+  EXPECT_THAT(Calls(), Not(HasSubstr("apply")));
+  PlayKubectl("exit 0\n");
+  ASSERT_OK(LaunchKubernetes(options_, out_));
+  EXPECT_TRUE(PathExists(options_.output + "/jobset.yaml"));
+  EXPECT_FALSE(PathExists(options_.output + "/coordinator.yaml"));
+  EXPECT_THAT(out_.str(), HasSubstr("job/mlp-smoke-coordinator-0"));
+}
+
 TEST_F(LaunchKubernetesTest, MakesTheClaimThatItIsAskedFor) {
   PlayKubectl("exit 0\n");
   options_.pvc = "";

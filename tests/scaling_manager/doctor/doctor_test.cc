@@ -34,7 +34,8 @@ class DoctorTest : public ::testing::Test {
     const auto code = RunDoctor(
         options,
         {.subject = [this] { return subject_; },
-         .check_dataset = [this](const DataConfig&) { return dataset_; }},
+         .check_dataset = [this](const DataConfig&) { return dataset_; },
+         .predict_checkpoint = [this](const RunConfig&) { return bytes_; }},
         out);
     EXPECT_OK(code);
     code_ = code.value_or(-1);
@@ -44,6 +45,7 @@ class DoctorTest : public ::testing::Test {
   const TempDir run_dir_;
   absl::StatusOr<DoctorSubject> subject_ = DoctorSubject();
   absl::Status dataset_;
+  absl::StatusOr<int64_t> bytes_ = 1000;
   int code_ = -1;
 };
 
@@ -80,6 +82,14 @@ TEST_F(DoctorTest, AFolderThatDoesNotWorkIsNotTouchedAgain) {
   EXPECT_EQ(code_, kExitFaults);
 }
 
+TEST_F(DoctorTest, ADiskThatWillNotHoldTheFirstCheckpoints) {
+  bytes_ = int64_t{1} << 60;
+  EXPECT_THAT(Run({.recipe = "r"}), AllOf(HasSubstr("FAULT    disk: "),
+                                          HasSubstr("checkpoints will take "),
+                                          HasSubstr("checkpoint.keep_last")));
+  EXPECT_EQ(code_, kExitFaults);
+}
+
 TEST_F(DoctorTest, EveryCheckHasOneLine) {
   const std::string said = Run({.recipe = "r"});
   for (const char* const check :
@@ -97,7 +107,8 @@ TEST_F(DoctorTest, AnAddressThatCannotBeListenedOnEndsIt) {
            .run_dir = run_dir_ / "run",
            .listen = "10.255.255.1:7000"},
           {.subject = [this] { return subject_; },
-           .check_dataset = [](const DataConfig&) { return absl::OkStatus(); }},
+           .check_dataset = [](const DataConfig&) { return absl::OkStatus(); },
+           .predict_checkpoint = [](const RunConfig&) { return 1000; }},
           out),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                HasSubstr("--certificates")));

@@ -49,16 +49,20 @@ TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
   RunConfig config;
   config.set_rounds(1000);
   config.mutable_checkpoint()->set_keep_last(2);
-  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 3 * kDiskGiB)),
+  EXPECT_THAT(FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB)),
               StartsWith("ok "));
-  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 3 * kDiskGiB - 1)),
-              AllOf(StartsWith("FAULT"), HasSubstr("3 checkpoints take 3.0"),
-                    HasSubstr("checkpoint.keep_last")));
+  EXPECT_THAT(
+      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 3 * kDiskGiB - 1)),
+      AllOf(StartsWith("FAULT"), HasSubstr("3 checkpoints take 3.0"),
+            HasSubstr("checkpoint.keep_last")));
   config.mutable_checkpoint()->set_keep_every(100);
-  EXPECT_THAT(FindingLine(CheckDisk(config, kDiskGiB, 12 * kDiskGiB)),
-              AllOf(StartsWith("FAULT"), HasSubstr("13 checkpoints")));
-  EXPECT_THAT(FindingLine(CheckDisk(config, 0, kDiskGiB - 1)),
-              StartsWith("warning"));
+  EXPECT_THAT(
+      FindingLine(CheckDisk(config, {.bytes = kDiskGiB}, 12 * kDiskGiB)),
+      AllOf(StartsWith("FAULT"), HasSubstr("13 checkpoints")));
+  EXPECT_THAT(
+      FindingLine(CheckDisk(
+          config, {.bytes = absl::NotFoundError("no evaluation_job")}, 1)),
+      AllOf(StartsWith("warning"), HasSubstr("no evaluation_job")));
 }
 
 TEST(FolderChecksTest, TheNewestCheckpointSaysWhatOneTakes) {

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <cstdlib>
+
 #include "common/files/file.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -12,6 +14,7 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
@@ -99,10 +102,55 @@ TEST(HostChecksTest, NcclThatIsNotThere) {
               AllOf(StartsWith("FAULT"), HasSubstr("built without"),
                     HasSubstr("RING")));
   EXPECT_THAT(FindingLine(CheckNccl(config, true, missing)),
-              AllOf(StartsWith("warning"), HasSubstr("libnccl.so.2: no such"),
+              AllOf(StartsWith("FAULT"), HasSubstr("libnccl.so.2: no such"),
                     HasSubstr("LD_LIBRARY_PATH")));
-  EXPECT_THAT(FindingLine(CheckNccl(config, true, absl::OkStatus())),
-              StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckNccl(config, true, "/opt/libnccl.so.2")),
+              AllOf(StartsWith("ok "), HasSubstr("/opt/libnccl.so.2")));
+}
+
+// A program that needs another library in the place of the C library.
+void PlantProgram(const std::string& path, const std::string& library) {
+  ASSERT_OK_AND_ASSIGN(std::string program, ReadFile("/bin/sh"));
+  const std::string name = "libc.so.6";
+  const size_t place = program.find(name + std::string(1, '\0'));
+  ASSERT_NE(place, std::string::npos);
+  ASSERT_EQ(library.size(), name.size());
+  program.replace(place, name.size(), library);
+  ASSERT_OK(WriteFile(path, program));
+  ASSERT_EQ(chmod(path.c_str(), 0755), 0);
+}
+
+TEST(FindLibraryTest, IsLookedForAsTheLoaderDoes) {
+  const TempDir folder;
+  ASSERT_OK_AND_ASSIGN(const std::string found,
+                       FindLibrary("/bin/sh", "libc.so.6"));
+  EXPECT_TRUE(PathExists(found)) << found;
+  const std::string program = folder / "worker";
+  PlantProgram(program, "libx.so.6");
+  EXPECT_THAT(FindLibrary(program, "libx.so.6"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("libx.so.6"), HasSubstr(program))));
+  // In a folder that the loader is told.
+  ASSERT_OK_AND_ASSIGN(const std::string library, ReadFile(found));
+  ASSERT_OK(WriteFile(folder / "libx.so.6", library));
+  ASSERT_EQ(setenv("LD_LIBRARY_PATH", folder.path().c_str(), 1), 0);
+  const auto given = FindLibrary(program, "libx.so.6");
+  unsetenv("LD_LIBRARY_PATH");
+  ASSERT_OK(given);
+  EXPECT_EQ(*given, folder / "libx.so.6");
+}
+
+TEST(FindLibraryTest, SaysWhyThereIsNoAnswer) {
+  EXPECT_THAT(FindLibrary("/bin/sh", "libnccl.so.2"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("/bin/sh is not linked with libnccl.so.2")));
+  const TempDir folder;
+  ASSERT_OK(WriteFile(folder / "script", "#!/bin/sh\ntouch $0.ran\n"));
+  ASSERT_EQ(chmod((folder / "script").c_str(), 0755), 0);
+  EXPECT_THAT(
+      FindLibrary(folder / "script", "libc.so.6"),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("no program")));
+  EXPECT_FALSE(PathExists(folder / "script.ran"));
 }
 
 TEST(HostChecksTest, FewDescriptorsAreAWarning) {

@@ -30,7 +30,14 @@ class LogFileTest : public ::testing::Test {
     std::ofstream(path_, std::ios::app) << bytes;
   }
   std::vector<std::string> Read() { return Texts(file_.Read()); }
-  std::vector<std::string> TakeRest() { return Texts(file_.TakeRest()); }
+  std::vector<LogEntry> RestOf() {
+    std::vector<LogEntry> rest;
+    while (std::optional<LogEntry> entry = file_.TakeRest()) {
+      rest.push_back(*std::move(entry));
+    }
+    return rest;
+  }
+  std::vector<std::string> TakeRest() { return Texts(RestOf()); }
   static std::vector<std::string> Texts(const std::vector<LogEntry>& entries) {
     std::vector<std::string> texts;
     for (const LogEntry& entry : entries) texts.push_back(entry.text);
@@ -71,7 +78,7 @@ TEST_F(LogFileTest, LinesWithoutAStampBelongToTheLineBefore) {
 TEST_F(LogFileTest, WhatALoaderSaysIsAnErrorOfThatTime) {
   Append("cannot open shared object file\n");
   EXPECT_THAT(Read(), IsEmpty());
-  const std::vector<LogEntry> rest = file_.TakeRest();
+  const std::vector<LogEntry> rest = RestOf();
   ASSERT_EQ(rest.size(), 1U);
   EXPECT_EQ(rest[0].level, LogLevel::kError);
   EXPECT_GT(rest[0].time, absl::FromUnixSeconds(1));
@@ -113,6 +120,71 @@ TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptied) {
   EXPECT_THAT(Read(),
               ElementsAre("long enough to be longer than the new file", "b"));
   EXPECT_THAT(TakeRest(), ElementsAre("c"));
+}
+
+// Of a file by pieces: no more of it is in memory.
+TEST_F(LogFileTest, OneLineAfterTheOther) {
+  for (int i = 0; i < 5000; ++i) Append(LineAt(i % 60, absl::StrCat("n", i)));
+  LogFile file(path_, {.role = "generator", .rank = 1}, absl::UTCTimeZone());
+  for (int i = 0; i < 4999; ++i) {
+    const std::optional<LogEntry> entry = file.Next();
+    ASSERT_TRUE(entry.has_value());
+    ASSERT_EQ(entry->text, absl::StrCat("n", i));
+  }
+  EXPECT_FALSE(file.Next().has_value());
+  const absl::Time last = absl::FromCivil(
+      absl::CivilSecond(2026, 1, 31, 12, 0, 4999 % 60), absl::UTCTimeZone());
+  EXPECT_FALSE(file.TakeOpen(last - absl::Milliseconds(1)).has_value());
+  EXPECT_EQ(file.TakeOpen(last)->text, "n4999");
+}
+
+TEST_F(LogFileTest, NothingIsLostWhenTheFileIsRenamedTwice) {
+  Append(LineAt(1, "a"));
+  EXPECT_THAT(Read(), IsEmpty());
+  Append(LineAt(2, "b"));
+  ASSERT_OK(RotateFile(path_, kOlderLogs));
+  Append(LineAt(3, "c"));
+  ASSERT_OK(RotateFile(path_, kOlderLogs));
+  Append(LineAt(4, "d") + LineAt(5, "e"));
+  EXPECT_THAT(Read(), ElementsAre("a", "b", "c", "d"));
+  EXPECT_THAT(TakeRest(), ElementsAre("e"));
+}
+
+TEST_F(LogFileTest, NothingIsLostWhenTheFileIsEmptiedTwice) {
+  ASSERT_OK(WriteFile(RotatedName(path_, 1), LineAt(0, "older")));
+  Append(LineAt(1, "a"));
+  EXPECT_THAT(Read(), ElementsAre("older"));
+  Append(LineAt(2, "b"));
+  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
+  Append(LineAt(3, "c"));
+  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
+  // It is larger than what was read of it.
+  Append(LineAt(4, "d") + LineAt(5, "e") + LineAt(6, "f"));
+  EXPECT_THAT(Read(), ElementsAre("a", "b", "c", "d", "e"));
+  EXPECT_THAT(TakeRest(), ElementsAre("f"));
+}
+
+TEST_F(LogFileTest, WhatWasEmptyIsReadFromItsCopy) {
+  Append("");
+  EXPECT_THAT(Read(), IsEmpty());
+  Append(LineAt(1, "a long line that has gone") + LineAt(2, "b"));
+  ASSERT_OK(RotateOpenFile(path_, kOlderLogs));
+  Append(LineAt(3, "c"));
+  EXPECT_THAT(Read(), ElementsAre("a long line that has gone", "b"));
+  EXPECT_THAT(TakeRest(), ElementsAre("c"));
+}
+
+// A look between the copy and the emptying.
+TEST_F(LogFileTest, ACopyOfWhatIsThereIsNotReadTwice) {
+  Append(LineAt(1, "a") + LineAt(2, "b"));
+  EXPECT_THAT(Read(), ElementsAre("a"));
+  ASSERT_OK(WriteFile(RotatedName(path_, 1),
+                      LineAt(1, "a") + LineAt(2, "b") + LineAt(3, "c")));
+  Append(LineAt(3, "c") + LineAt(4, "too late"));
+  EXPECT_THAT(Read(), ElementsAre("b", "c"));
+  ASSERT_OK(WriteFile(path_, LineAt(5, "d")));
+  EXPECT_THAT(Read(), ElementsAre("too late"));
+  EXPECT_THAT(TakeRest(), ElementsAre("d"));
 }
 
 TEST(ListLogSourcesTest, OnlyProcessesOfTheRun) {

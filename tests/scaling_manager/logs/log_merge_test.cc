@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <deque>
+#include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 
@@ -25,6 +29,35 @@ std::vector<std::string> Texts(const std::vector<LogEntry>& entries) {
   std::vector<std::string> texts;
   for (const LogEntry& entry : entries) texts.push_back(entry.text);
   return texts;
+}
+
+TEST(MergeLogsTest, TimeThenProcessThenPlaceWithOneLineOfEach) {
+  std::vector<std::deque<LogEntry>> logs = {
+      {At(1, "generator", "g1"), At(1, "generator", "g1 again"),
+       At(4, "generator", "g4"), At(3, "generator", "g3, late")},
+      {},
+      {At(1, "discriminator", "d1"), At(2, "discriminator", "d2"),
+       At(5, "discriminator", "d5")}};
+  size_t taken = 0;
+  size_t asked = 0;
+  std::vector<NextLogEntry> next;
+  for (auto& log : logs) {
+    next.push_back([&asked, &log]() -> std::optional<LogEntry> {
+      if (log.empty()) return std::nullopt;
+      ++asked;
+      LogEntry entry = log.front();
+      log.pop_front();
+      return entry;
+    });
+  }
+  std::vector<LogEntry> merged;
+  MergeLogs(next, [&](LogEntry entry) {
+    ++taken;
+    EXPECT_LE(asked - taken, 2U);  // held
+    merged.push_back(std::move(entry));
+  });
+  EXPECT_THAT(Texts(merged), ElementsAre("d1", "g1", "g1 again", "d2", "g4",
+                                         "g3, late", "d5"));
 }
 
 TEST(LogMergeTest, TimeThenProcessThenPlaceInTheFile) {

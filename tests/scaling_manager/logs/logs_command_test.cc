@@ -23,6 +23,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 const absl::Time kNow = absl::FromCivil(
     absl::CivilSecond(2026, 1, 31, 12, 1, 0), absl::UTCTimeZone());
@@ -131,6 +132,19 @@ TEST_F(LogsCommandTest, FollowsInOrderUntilTheRunEnds) {
   EXPECT_EQ(waits_, steps_.size() + 1);
   // The last line of a file is shown two windows later: its rest may come.
   EXPECT_THAT(shown_before_[2], HasSubstr("start"));
+}
+
+TEST_F(LogsCommandTest, WhatIsThereIsInOrderBeforeItIsFollowed) {
+  Say("gandem", 1, "a");
+  Say("generator/0", 2, "b");
+  Say("generator/0", 3, "c");
+  // So new that others may still have something older to say.
+  Say("discriminator/0", 60, "new");
+  steps_ = {[this] { Say("generator/0", 59, "older"); }, [] {}, [] {}};
+  EXPECT_OK(Show({.follow = true}));
+  EXPECT_THAT(Shown(), ElementsAre("a", "b", "c", "older", "new"));
+  EXPECT_THAT(shown_before_[0],
+              AllOf(HasSubstr("generator/0: c"), Not(HasSubstr("new"))));
 }
 
 TEST_F(LogsCommandTest, WhoLeavesSeesWhatThereIs) {

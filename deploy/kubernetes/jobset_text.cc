@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "deploy/kubernetes/jobset_text.h"
+
+#include <utility>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_replace.h"
+#include "absl/strings/strip.h"
+#include "common/config/role_name.h"
+#include "deploy/kubernetes/pod_text.h"
+#include "deploy/kubernetes/yaml_text.h"
+
+namespace gandem {
+namespace {
+
+// How often a run begins again from its newest checkpoint because a worker's
+// Job has used up its own tries.
+constexpr int kSetRestarts = 3;
+
+// Deeper than in a Job of its own.
+constexpr char kDepth[] = "        ";
+
+constexpr char kHead[] = R"(spec:
+  # Pods have host names of their own, to which the Services lead.
+  network:
+    enableDNSHostnames: false
+  # What is left of the run when its coordinator is done ends with it.
+  successPolicy:
+    operator: All
+    targetReplicatedJobs: ["coordinator"]
+  # Of a Job that has used up its tries (backoffLimit).
+  failurePolicy:
+    maxRestarts: @RESTARTS@
+    rules:
+)";
+
+// In the set: the run's name and a dash come before it.
+std::string NameInSet(const KubernetesRun& run, const PodJob& job) {
+  return std::string(absl::StripPrefix(job.pod, absl::StrCat(run.name, "-")));
+}
+
+std::string RuleText(const std::string& role, const std::string& action,
+                     const std::vector<std::string>& jobs) {
+  return absl::StrCat("      - name: ", role, "\n        action: ", action,
+                      "\n        targetReplicatedJobs: ", YamlList(jobs), "\n");
+}
+
+// The coordinator's last word is that of the run; workers without a place in it
+// may find one after a new start of all.
+std::string RulesText(const KubernetesRun& run,
+                      const std::vector<PodJob>& jobs) {
+  std::string text;
+  for (const auto& [role, action] :
+       {std::pair("coordinator", "FailJobSet"),
+        std::pair("generator", "RestartJobSet"),
+        std::pair("discriminator", "RestartJobSet"),
+        std::pair("colocated", "RestartJobSet")}) {
+    std::vector<std::string> of_role;
+    for (const PodJob& job : jobs) {
+      if (job.component == role) of_role.push_back(NameInSet(run, job));
+    }
+    if (!of_role.empty()) text += RuleText(role, action, of_role);
+  }
+  return text;
+}
+
+std::string ReplicatedJobText(const KubernetesRun& run, const PodJob& job) {
+  const std::string line = absl::StrCat("\n", kDepth);
+  const std::string spec =
+      absl::StrReplaceAll(absl::StripSuffix(job.spec, "\n"), {{"\n", line}});
+  return absl::StrCat("    - name: ", NameInSet(run, job),
+                      "\n      replicas: 1\n",
+                      "      template:\n        metadata:\n          labels:\n",
+                      JobLabels(run, job, 12), "        spec:\n",
+                      "          # Else its pod would get another host name.\n",
+                      "          completionMode: NonIndexed", line, spec, "\n");
+}
+
+}  // namespace
+
+std::string JobSetText(const KubernetesRun& run) {
+  std::vector<PodJob> jobs = {CoordinatorJob(run)};
+  for (const KubernetesWorker& worker : run.workers) {
+    jobs.push_back(WorkerJob(run, worker));
+  }
+  std::string text = absl::StrCat(
+      "apiVersion: jobset.x-k8s.io/v1alpha2\nkind: JobSet\nmetadata:\n  name: ",
+      run.name, "\n  labels:\n", RunLabels(run, 4),
+      absl::StrReplaceAll(kHead, {{"@RESTARTS@", absl::StrCat(kSetRestarts)}}),
+      RulesText(run, jobs), "  replicatedJobs:\n");
+  for (const PodJob& job : jobs) text += ReplicatedJobText(run, job);
+  return text;
+}
+
+}  // namespace gandem

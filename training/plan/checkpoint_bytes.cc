@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/plan/checkpoint_bytes.h"
+
+#include <algorithm>
+#include <memory>
+#include <string>
+
+#include "common/config/role_name.h"
+#include "common/status.h"
+#include "models/registry/registry.h"
+#include "models/torch.h"
+#include "training/optimizers/freeze_parameters.h"
+#include "training/optimizers/make_optimizer.h"
+#include "training/plan/run_plan.h"
+#include "training/state/module_state.h"
+
+namespace gandem {
+namespace {
+
+struct RoleBytes {
+  int64_t network = 0;
+  int64_t optimizer = 0;
+};
+
+absl::StatusOr<RoleBytes> BytesOfRole(const RolePlan& role,
+                                      torch::nn::Module& network) {
+  // Its state has the type that it computes in.
+  if (role.network.precision == RoleConfig::FLOAT64) network.to(at::kDouble);
+  GANDEM_RETURN_IF_ERROR(FreezeParameters(
+      RoleName(role.network.role), role.freeze, role.optimizer, network));
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::unique_ptr<Optimizer> optimizer,
+      MakeOptimizer(role.optimizer, TrainedParametersOf(network),
+                    role.optimizer_use));
+  return RoleBytes{.network = BytesOf(StateOf(network)),
+                   .optimizer = BytesOf(optimizer->State())};
+}
+
+absl::StatusOr<int64_t> BytesOfGenerator(const RolePlan& role) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::shared_ptr<Generator> network,
+      MakeGenerator(role.network.network, role.network.data));
+  GANDEM_ASSIGN_OR_RETURN(const RoleBytes bytes, BytesOfRole(role, *network));
+  return 2 * bytes.network + bytes.optimizer;
+}
+
+// Where the versions are exact, a generator that is restored asks for the
+// critics of the rounds in flight.
+int64_t OlderCritics(const RunPlan& plan) {
+  if (!plan.schedule().IsExact()) return 0;
+  const int64_t oldest = plan.schedule().OldestBoundaryNeeded(plan.rounds);
+  return std::max<int64_t>(0, plan.rounds - oldest);
+}
+
+absl::StatusOr<int64_t> BytesOfDiscriminator(const RolePlan& role,
+                                             int64_t older_critics) {
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::shared_ptr<Discriminator> network,
+      MakeDiscriminator(role.network.network, role.network.data));
+  GANDEM_ASSIGN_OR_RETURN(const RoleBytes bytes, BytesOfRole(role, *network));
+  return (1 + older_critics) * bytes.network + bytes.optimizer;
+}
+
+}  // namespace
+
+// One network after the other: large ones need the memory.
+absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config) {
+  const RunPlan plan = MakeRunPlan(config);
+  GANDEM_ASSIGN_OR_RETURN(const int64_t generator,
+                          BytesOfGenerator(plan.generator));
+  GANDEM_ASSIGN_OR_RETURN(
+      const int64_t discriminator,
+      BytesOfDiscriminator(plan.discriminator, OlderCritics(plan)));
+  return generator + discriminator;
+}
+
+}  // namespace gandem

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a checkpoint of a run will have, before there is one: the networks are
+// made, so that it is right for every family and optimizer.
+//
+// Thread safety: one compute thread.
+// Errors: those of making a network or an optimizer; Torch exceptions.
+#pragma once
+
+#include <cstdint>
+
+#include "absl/status/statusor.h"
+#include "proto/config.pb.h"
+
+namespace gandem {
+
+// Bytes of both roles' tensors: networks, the generator's average, optimizers
+// and older critics. What an objective keeps and the files' headers, some
+// kilobytes, are left out. `config` is valid (common/config/run_config.h).
+absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config);
+
+}  // namespace gandem
