@@ -22,9 +22,11 @@ ALONE = ["--feature_cache_gib", 0]
 
 
 def slices(cache):
-    """Inodes of all slices of features in the cache, by folder and name."""
+    """Inodes of all slices of features in the cache, by folder and name. Those
+    that are being written, which lose their names, are none."""
     return {path.relative_to(cache): path.stat().st_ino for path in
-            pathlib.Path(cache).glob("gandem/features/images/*/features-*")}
+            pathlib.Path(cache).glob(
+                "gandem/features/images/*/features-*.safetensors")}
 
 
 def golden_part(path, golden, prefix):
