@@ -10,6 +10,7 @@
 #include "evaluation/features/train_features.h"
 #include "evaluation/judging/choose_precision.h"
 #include "evaluation/judging/evaluation_reference.h"
+#include "evaluation/judging/statistics_subject.h"
 #include "training/compute/parse_device.h"
 
 namespace gandem {
@@ -58,8 +59,11 @@ absl::Status EvaluationNetwork::Choose(const EvaluateRequest& request,
   std::unique_ptr<ImageSet> others;
   std::string key = judged.sha256;
   if (reference.statistics.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(
+        const ImagesCard card,
+        CardOfStatistics(reference.name, *reference.statistics));
     sides.statistics = &reference.statistics->moments;
-    absl::StrAppend(&key, " ", reference.name);
+    absl::StrAppend(&key, " ", card.sha256());
   } else {
     GANDEM_ASSIGN_OR_RETURN(others, OpenImageSet(*reference.images));
     GANDEM_ASSIGN_OR_RETURN(const ImagesCard card, others->Describe());
