@@ -24,6 +24,9 @@ constexpr absl::Duration kRetryInterval = absl::Milliseconds(100);
 constexpr absl::Duration kFarewell = absl::Seconds(5);
 constexpr absl::Duration kAbort = absl::Seconds(1);
 constexpr absl::Duration kShutdown = absl::Seconds(1);
+// After a failure: streams of a rank that is gone do not end, and those who are
+// left wait for this one to begin again.
+constexpr absl::Duration kShutdownAfterFailure = absl::Milliseconds(200);
 // A peer needs one call; a stranger gets no more than this many on a
 // connection.
 constexpr int kMaxCallsPerConnection = 4;
@@ -121,12 +124,13 @@ class RingTransport : public Transport {
     RingCore& core = streams_->core();
     core.Leave();
     streams_->PokeAll();
-    core.WaitForFarewell(MonotonicNow() +
-                         (core.has_failed() ? kAbort : kFarewell));
+    const bool has_failed = core.has_failed();
+    core.WaitForFarewell(MonotonicNow() + (has_failed ? kAbort : kFarewell));
     streams_->CancelOutgoing();
     core.WaitForOutgoing();
     streams_->StopIncoming();
-    listener_->Shutdown(MonotonicNow() + kShutdown);
+    listener_->Shutdown(MonotonicNow() +
+                        (has_failed ? kShutdownAfterFailure : kShutdown));
   }
 
   int rank() const override { return rank_; }

@@ -70,9 +70,11 @@ render() {
     --set 'data.idx_images="/gandem/data/images.gz"' \
     --set 'data.idx_labels="/gandem/data/labels.gz"' "$@" >/dev/null || return 1
   # What this Kubernetes of 2020 lacks: policy/v1 came with 1.21, and the
-  # cluster has no CoreDNS and no registry.
+  # cluster has no CoreDNS and no registry. A node has this machine's cores, and
+  # has to hold all pods when the other one is gone.
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
+    -e 's,^\( *cpu:\) 1$,\1 250m,' \
     -e 's,^          image: .*,&\n          imagePullPolicy: Never,' \
     "$work/$name"/{coordinator,generators,discriminators}.yaml
 }
@@ -104,8 +106,9 @@ set_up() {
   "$testbed/mkimg.sh" "$work/img" >/dev/null
   IMAGES="$work/img/pause.tar $IMAGE_TAR" WAIT=1200 \
     "$testbed/kcluster.sh" up "$cluster" 2 || die "the cluster has not come up"
-  in_cluster python3 "$source_dir/tests/deploy/kubernetes/cluster_dns.py" \
-    10.77.1.1 &
+  # Not by in_cluster, whose process would be another one than the server's.
+  "$testbed/kcluster.sh" run "$cluster" python3 \
+    "$source_dir/tests/deploy/kubernetes/cluster_dns.py" 10.77.1.1 &
   dns_pid=$!
   k apply -f - >/dev/null <<EOF
 apiVersion: v1
@@ -169,14 +172,15 @@ same_bits() {
 
 # kubectl delete pod, one after the other, in a run that would take an hour.
 try_delete() {
-  local pod before
+  local pod old before
   check "delete: a long run starts" start delete --set rounds=1000000
   check "delete: it trains" until_ 300 beyond delete 20
   for pod in generator-0 discriminator-0 coordinator; do
-    k delete --wait=false "$(pod_of "delete-$pod")" >/dev/null
-    before=$(rounds delete) SECONDS=0
-    check "delete: goes on without the deleted $pod" \
-      until_ 180 beyond_from delete "$before"
+    old=$(pod_of "delete-$pod") SECONDS=0
+    k delete --wait=false "$old" >/dev/null
+    check "delete: the deleted $pod ends" until_ 180 not k get "$old"
+    before=$(rounds delete)
+    check "delete: goes on without it" until_ 180 beyond_from delete "$before"
     printf '     %d s until new rounds\n' "$SECONDS"
   done
   stop delete
@@ -199,13 +203,36 @@ try_node() {
   check "node: a long run starts" start node --set rounds=1000000
   check "node: it trains" until_ 300 beyond node 20
   node=$(k get "$(pod_of node-discriminator-0)" -o 'jsonpath={.spec.nodeName}')
-  before=$(rounds node) SECONDS=0
+  SECONDS=0
   "$testbed/kcluster.sh" kill "$cluster" "$node"
+  sleep 1  # what was on its way
+  before=$(rounds node)
   check "node: goes on without $node" until_ 300 beyond_from node "$before"
   printf '     %d s until new rounds\n' "$SECONDS"
   IMAGES="$work/img/pause.tar $IMAGE_TAR" \
     "$testbed/kcluster.sh" start "$cluster" "$node"
   stop node
+}
+
+# Eviction of all pods of a node, as for its upgrade.
+try_drain() {
+  local node before
+  check "drain: a long run starts" start drain --set rounds=1000000
+  check "drain: it trains" until_ 300 beyond drain 20
+  node=$(k get "$(pod_of drain-generator-0)" -o 'jsonpath={.spec.nodeName}')
+  SECONDS=0
+  check "drain: kubectl drain $node ends" k drain "$node" \
+    --pod-selector=gandem/run=drain --delete-emptydir-data --timeout=240s
+  before=$(rounds drain)
+  check "drain: goes on elsewhere" until_ 180 beyond_from drain "$before"
+  check "drain: no pod of the run is on $node" not on_node drain "$node"
+  printf '     %d s until new rounds\n' "$SECONDS"
+  k uncordon "$node" >/dev/null
+  stop drain
+}
+on_node() {
+  k get pods -l "gandem/run=$1" --field-selector=status.phase=Running \
+    -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -qx "$2"
 }
 
 try_elastic() {
@@ -235,7 +262,7 @@ image_is_missed() {
 }
 
 tests=("$@")
-((${#tests[@]} > 0)) || tests=(validate train delete node elastic image)
+((${#tests[@]} > 0)) || tests=(validate train delete drain node elastic image)
 set +e
 set_up
 for name in "${tests[@]}"; do

@@ -6,6 +6,7 @@ cores, addresses and links of their own. Needs root.
 """
 
 import hashlib
+import json
 import os
 import pathlib
 import re
@@ -135,6 +136,15 @@ class Launch:
                 return int(re.search(r'"round": ?"?(\d+)', line)[1]) + 1 \
                     if '"round"' in line else 1
         return 0
+
+    def rounds_per_second(self):
+        """Of the generator, from its first record to its last."""
+        text = (self.dir / "metrics.jsonl").read_text()
+        records = [json.loads(line) for line in text.splitlines()]
+        told = [record for record in records if record["role"] == "generator"]
+        seconds = [float(record["unix_seconds"])
+                   for record in (told[0], told[-1])]
+        return (len(told) - 1) / (seconds[1] - seconds[0])
 
     def wait_rounds(self, rounds):
         def there():
