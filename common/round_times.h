@@ -26,6 +26,10 @@ struct RoundTimes {
   double data_fetch = 0;
   double data_decode = 0;
   double data_transform = 0;
+  // Processor time that making real images ready took from cores of the
+  // training: what the free ones could not give. Not a wait, but a part of
+  // computing.
+  double data_taken = 0;
 
   double compute() const {
     return round - (images + feedback + data + cache + sync);
@@ -55,6 +59,7 @@ struct RoundTimes {
     data_fetch += other.data_fetch;
     data_decode += other.data_decode;
     data_transform += other.data_transform;
+    data_taken += other.data_taken;
     return *this;
   }
 };
@@ -69,7 +74,10 @@ inline RoundTimes TimesOf(const RoundMetrics& metrics) {
           .hidden_sync = metrics.hidden_sync_seconds(),
           .data_fetch = metrics.data().fetch_stall_seconds(),
           .data_decode = metrics.data().decode_stall_seconds(),
-          .data_transform = metrics.data().transform_stall_seconds()};
+          .data_transform = metrics.data().transform_stall_seconds(),
+          .data_taken = std::max(
+              0.0, metrics.data().processor_seconds() -
+                       metrics.data().free_cores() * metrics.round_seconds())};
 }
 
 }  // namespace gandem

@@ -11,8 +11,10 @@
 
 namespace gandem {
 
-DataMeter::DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers)
+DataMeter::DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers,
+                     int free_cores)
     : prefetchers_(std::move(prefetchers)),
+      free_cores_(free_cores),
       odd_before_(ProcessFinishCounters().OddImages()),
       last_(Now()) {}
 
@@ -44,11 +46,13 @@ DataMeter::Totals DataMeter::Now() {
 
 DataMetrics DataMeter::Take() {
   DataMetrics data;
+  data.set_free_cores(free_cores_);
   double finish_stall = 0;
   for (const auto& prefetcher : prefetchers_) {
     const FeedStats stats = prefetcher->TakeStats();
     data.set_seconds(std::max(data.seconds(), stats.seconds));
     data.set_images(data.images() + stats.finished);
+    data.set_processor_seconds(data.processor_seconds() + stats.work_seconds);
     data.set_fetch_stall_seconds(data.fetch_stall_seconds() +
                                  stats.fetch_stall_seconds);
     finish_stall += stats.finish_stall_seconds;

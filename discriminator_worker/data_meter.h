@@ -20,7 +20,9 @@ namespace gandem {
 
 class DataMeter {
  public:
-  explicit DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers);
+  // `free_cores` of the process have no thread of the training.
+  DataMeter(std::vector<std::shared_ptr<Prefetcher>> prefetchers,
+            int free_cores);
   DataMeter(const DataMeter&) = delete;
   DataMeter& operator=(const DataMeter&) = delete;
   ~DataMeter();
@@ -41,6 +43,7 @@ class DataMeter {
   static Totals Now();
 
   const std::vector<std::shared_ptr<Prefetcher>> prefetchers_;
+  const int free_cores_;
   const std::map<std::string, int64_t> odd_before_;
   Totals last_;
 };

@@ -38,6 +38,8 @@ void ReadData(const Json& json, DataMetrics& data) {
   data.set_fetches(json.value("fetches", 0));
   data.set_workers(json.value("workers", 0));
   data.set_images_ahead(json.value("images_ahead", int64_t{0}));
+  data.set_processor_seconds(json.value("processor_seconds", 0.0));
+  data.set_free_cores(json.value("free_cores", 0));
 }
 
 // An element that is none is left out.
@@ -81,6 +83,10 @@ RoundMetrics MetricsFrom(const Json& json) {
   metrics.set_loss(FiniteOrNan(json, "loss"));
   metrics.set_logit_real(FiniteOrNan(json, "logit_real"));
   metrics.set_logit_generated(FiniteOrNan(json, "logit_generated"));
+  if (json.contains("ada_p")) metrics.set_ada_p(FiniteOrNan(json, "ada_p"));
+  if (json.contains("ada_r_t")) {
+    metrics.set_ada_r_t(FiniteOrNan(json, "ada_r_t"));
+  }
   metrics.set_cache_images(json.value("cache_images", int64_t{0}));
   metrics.set_cache_capacity(json.value("cache_capacity", int64_t{0}));
   metrics.set_lag(json.value("lag", int64_t{0}));
@@ -115,8 +121,8 @@ bool HasIntegers(const Json& json) {
       "rank",   "run_epoch",  "round",        "lag",           "workers",
       "images", "sync_bytes", "cache_images", "cache_capacity"};
   constexpr const char* kOfData[] = {
-      "images",  "stored_bytes", "retries",     "waiting_images",
-      "fetches", "workers",      "images_ahead"};
+      "images",  "stored_bytes", "retries",      "waiting_images",
+      "fetches", "workers",      "images_ahead", "free_cores"};
   const auto data = json.find("data");
   return HasIntegers(json, kOfRounds) &&
          (data == json.end() ||
@@ -124,6 +130,7 @@ bool HasIntegers(const Json& json) {
 }
 
 RoundRecord RecordOf(const RoundMetrics& metrics) {
+  constexpr float kNotSaid = std::numeric_limits<float>::quiet_NaN();
   RoundRecord record = {
       .run_epoch = metrics.run_epoch(),
       .workers = metrics.workers(),
@@ -136,6 +143,10 @@ RoundRecord RecordOf(const RoundMetrics& metrics) {
       .loss = static_cast<float>(metrics.loss()),
       .logit_real = static_cast<float>(metrics.logit_real()),
       .logit_generated = static_cast<float>(metrics.logit_generated()),
+      .ada_p =
+          metrics.has_ada_p() ? static_cast<float>(metrics.ada_p()) : kNotSaid,
+      .ada_r_t = metrics.has_ada_r_t() ? static_cast<float>(metrics.ada_r_t())
+                                       : kNotSaid,
       .lag = static_cast<int32_t>(metrics.lag()),
       .waiting_images = static_cast<int32_t>(metrics.data().waiting_images())};
   if (metrics.cache_capacity() > 0) {

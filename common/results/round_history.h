@@ -34,6 +34,8 @@ struct RoundRecord {
   float loss = 0;
   float logit_real = 0;  // the discriminator's, and the next
   float logit_generated = 0;
+  float ada_p = 0;  // with augmentation.ada, and the next
+  float ada_r_t = 0;
   float cache_fill = 0;  // 1: the cache of generated images was full
   int32_t lag = 0;
   int32_t waiting_images = 0;  // real ones, made ready ahead of time

@@ -148,6 +148,22 @@ function quality() {
   })));
 }
 
+// Of runs with augmentation.ada.
+function adaCharts() {
+  const augmented = RUNS.filter((run) => run.roles.discriminator &&
+                                         run.roles.discriminator.ada_p.some(isNumber));
+  if (augmented.length === 0) return [];
+  const series = augmented.flatMap((run) => [
+    ['p', 'ada_p', false], ['mean sign', 'ada_r_t', true],
+  ].map(([what, column, dashed]) => ({
+    name: `${run.name}, ${what}`, dashed,
+    color: RUNS.length === 1 && dashed ? 1 : run.color,
+    xs: axis().of(run.roles.discriminator), ys: run.roles.discriminator[column]})));
+  return [lineChart({title: 'Adaptive augmentation', axis: axis(), series,
+                     about: 'p; dashed: mean sign of the logits on real images',
+                     restarts: restartsOf()})];
+}
+
 function losses() {
   const logits = RUNS.filter((run) => run.roles.discriminator).flatMap((run) => [
     ['real', 'logit_real', false], ['generated', 'logit_generated', true],
@@ -162,7 +178,8 @@ function losses() {
       columnChart('Loss of the generator', 'generator', 'loss',
                   {about: 'mean and range of the rounds of a point'}),
       lineChart({title: 'Logits of the discriminator', axis: axis(), series: logits,
-                 about: 'generated images: dashed', restarts: restartsOf()})));
+                 about: 'generated images: dashed', restarts: restartsOf()}),
+      ...adaCharts()));
 }
 
 const PARTS = [['computing', 'share_compute', 0], ['waits for images', 'share_images', 1],

@@ -70,6 +70,8 @@ struct ColumnBucket {
   Mean cache_fill = {};
   Mean logit_real = {};
   Mean logit_generated = {};
+  Mean ada_p = {};
+  Mean ada_r_t = {};
 
   void Add(int64_t round, const RoundRecord& record) {
     rounds_done = round + 1;
@@ -81,6 +83,8 @@ struct ColumnBucket {
     cache_fill.Add(record.cache_fill);
     logit_real.Add(record.logit_real);
     logit_generated.Add(record.logit_generated);
+    ada_p.Add(record.ada_p);
+    ada_r_t.Add(record.ada_r_t);
   }
 };
 
@@ -112,6 +116,8 @@ void AppendColumns(const ColumnBucket& bucket, const TrainingClock& clock,
   add("cache_fill", bucket.cache_fill.mean());
   add("logit_real", bucket.logit_real.mean());
   add("logit_generated", bucket.logit_generated.mean());
+  add("ada_p", bucket.ada_p.mean());
+  add("ada_r_t", bucket.ada_r_t.mean());
 }
 
 Json EpochsJson(const RoundHistory& history) {

@@ -38,7 +38,8 @@ absl::StatusOr<nlohmann::ordered_json> RunPageData(const TimeReport& report,
 // `loss_low`, `loss_high` (extremes of the rounds), `lag`, `images_per_second`,
 // `share_compute`, `share_images`, `share_feedback`, `share_data`,
 // `share_cache`, `share_sync` (of the time, 0 to 1), `waiting_images`,
-// `cache_fill`, `logit_real`, `logit_generated`. What is not finite is null.
+// `cache_fill`, `logit_real`, `logit_generated`, `ada_p`, `ada_r_t`. What is
+// not finite, or was not said, is null.
 nlohmann::ordered_json RoleColumns(const RoundHistory& history, Role role,
                                    int64_t max_columns);
 

@@ -115,6 +115,8 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   if (m.role() == DISCRIMINATOR) {
     add("logit_real", m.logit_real());
     add("logit_generated", m.logit_generated());
+    if (m.has_ada_p()) add("ada_p", m.ada_p());
+    if (m.has_ada_r_t()) add("ada_r_t", m.ada_r_t());
     add("wait_images_seconds", m.wait_images_seconds());
     add("wait_data_seconds", m.wait_data_seconds());
     add("images_dropped", static_cast<double>(m.images_dropped()));

@@ -20,6 +20,9 @@ namespace {
 using OrderedJson = nlohmann::ordered_json;
 using Line = std::vector<std::string>;
 
+// Of a core: less than other work on a machine takes.
+constexpr double kShownTakenShare = 0.01;
+
 constexpr char kLegend[] =
     "compute, comm (communication that nothing hid) and the waits for images,\n"
     "feedback, data and cache add up to 100%. overlap: the hidden part of all\n"
@@ -175,11 +178,20 @@ std::string Stragglers(const TimeReport& report) {
   return text;
 }
 
+// `part` of the time of its rounds.
+double ShareOf(const TimeRow& row, double part) {
+  return row.times.round > 0 ? part / row.times.round : 0;
+}
+
+// Images/s if that share of the time were not needed.
+double SpeedWithout(const TimeRow& row, double share) {
+  return row.images_per_second / (1 - std::min(share, 0.999));
+}
+
 // Where data holds the run up, and what is to be gained.
 std::string DataBottleneck(const TimeReport& report) {
   const TimeRow& row = report.roles[1].row;
-  const double share =
-      row.times.round > 0 ? row.times.data / row.times.round : 0;
+  const double share = ShareOf(row, row.times.data);
   if (share <= kShownDataWait) return "";
   const std::string stage = row.times.data_stage();
   const std::string most =
@@ -192,8 +204,21 @@ std::string DataBottleneck(const TimeReport& report) {
       "data: the discriminator waits for real images in %.1f%% of its time%s; "
       "if they\nwere there it would train on up to %.1f images/s instead of "
       "%.1f\n",
-      100 * share, most, row.images_per_second / (1 - std::min(share, 0.999)),
-      row.images_per_second);
+      100 * share, most, SpeedWithout(row, share), row.images_per_second);
+}
+
+// Where the discriminator trains slower because it also makes images ready.
+std::string ShortCores(const TimeReport& report) {
+  const TimeRow& row = report.roles[1].row;
+  const double share = ShareOf(row, row.times.data_taken);
+  if (share <= kShownTakenShare) return "";
+  return absl::StrFormat(
+      "cores: all cores of the discriminator train, and making real images "
+      "ready takes %.1f%% of\none of them; with another core it would train on "
+      "up to %.1f images/s instead of %.1f.\n"
+      "Less is to be done for images that are stored at their size (gandem "
+      "dataset pack --resize)\n",
+      100 * share, SpeedWithout(row, share), row.images_per_second);
 }
 
 // Where an asynchronous run is none.
@@ -229,6 +254,7 @@ OrderedJson ToJson(const TimeRow& row) {
        {{"fetch", percent(times.data_fetch)},
         {"decode", percent(times.data_decode)},
         {"transform", percent(times.data_transform)}}},
+      {"data_on_training_cores_percent", percent(times.data_taken)},
       {"median_round_seconds", row.median_round_seconds},
       {"p95_round_seconds", row.p95_round_seconds},
       {"sync_bytes_per_round", row.sync_bytes_per_round}};
@@ -308,7 +334,7 @@ std::string TimeReportText(const TimeReport& report) {
   return absl::StrCat(
       report.name, " in ", report.run_dir, ": rounds ", report.first_round,
       " to ", report.last_round, Notes(report), "\n\n", Aligned(lines), "\n",
-      Stragglers(report), DataBottleneck(report),
+      Stragglers(report), DataBottleneck(report), ShortCores(report),
       serial.empty() ? "" : absl::StrCat("warning: ", serial, "\n"),
       NoiseText(report.noise), kLegend);
 }

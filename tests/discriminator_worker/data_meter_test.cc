@@ -35,7 +35,7 @@ class BlackDataset : public Dataset {
 TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
   std::shared_ptr<Prefetcher> prefetcher = *Prefetcher::Create(
       std::make_shared<BlackDataset>(), {.seed = 1, .batch_size = 4});
-  DataMeter meter({prefetcher, prefetcher});
+  DataMeter meter({prefetcher, prefetcher}, /*free_cores=*/3);
   ASSERT_OK(prefetcher->Next(Soon()));
   ProcessIoCounters().bytes += 1000;
   ProcessIoCounters().requests += 5;
@@ -44,6 +44,8 @@ TEST(DataMeterTest, TellsWhatWasReadSinceTheLastRound) {
   const DataMetrics data = meter.Take();
   EXPECT_GT(data.seconds(), 0);
   EXPECT_GE(data.images(), 4);
+  EXPECT_GT(data.processor_seconds(), 0);
+  EXPECT_EQ(data.free_cores(), 3);
   EXPECT_EQ(data.stored_bytes(), 0);
   EXPECT_EQ(data.fetches(), 0);
   EXPECT_EQ(data.workers(), 2);  // of both

@@ -20,7 +20,10 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   metrics.set_round(7);
   metrics.set_loss(0.5);
   metrics.set_sample_grid("samples/7.png");
-  metrics.mutable_data();  // a message is written where there is one
+  // Written where they are there.
+  metrics.mutable_data();
+  metrics.set_ada_p(0.5);
+  metrics.set_ada_r_t(0);
   const Json json = Json::parse(ProtoJson(metrics));
   EXPECT_EQ(json.size(), RoundMetrics::descriptor()->field_count());
   EXPECT_EQ(json.at("role"), "generator");

@@ -89,6 +89,8 @@ TEST(RoundHistoryTest, WhatIsShownOfReadingAheadIsRead) {
   data.set_fetches(6);
   data.set_workers(7);
   data.set_images_ahead(8);
+  data.set_processor_seconds(0.75);
+  data.set_free_cores(9);
   const auto read = ParseRoundMetrics(ProtoJson(metrics));
   ASSERT_TRUE(read.has_value());
   EXPECT_EQ(ProtoJson(read->data()), ProtoJson(data));

@@ -71,5 +71,18 @@ TEST(RoleColumnsTest, WhatIsNotFiniteIsNull) {
   EXPECT_EQ(columns["round"][0], 1);
 }
 
+TEST(RoleColumnsTest, AugmentationIsThereWhereItAdapts) {
+  RoundHistory history;
+  for (int64_t round = 0; round < 3; ++round) {
+    RoundMetrics metrics = PageMetrics(DISCRIMINATOR, round);
+    if (round > 0) metrics.set_ada_p(0.25 * static_cast<double>(round - 1));
+    if (round > 1) metrics.set_ada_r_t(-0.5);
+    history.AddLine(ProtoJson(metrics));
+  }
+  const Json columns = RoleColumns(history, DISCRIMINATOR, 3);
+  EXPECT_EQ(columns["ada_p"], Json({nullptr, 0, 0.25}));
+  EXPECT_EQ(columns["ada_r_t"], Json({nullptr, nullptr, -0.5}));
+}
+
 }  // namespace
 }  // namespace gandem

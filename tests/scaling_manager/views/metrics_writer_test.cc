@@ -104,6 +104,28 @@ TEST_F(MetricsWriterTest, WritesWhereTheTimeGoes) {
   EXPECT_THAT(Events(), Not(HasSubstr("generator/hidden_sync_seconds")));
 }
 
+TEST_F(MetricsWriterTest, WritesTheProbabilityOfAugmentation) {
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    writer->Add(MetricsOf(DISCRIMINATOR, 1, 0));
+  }
+  EXPECT_THAT(Events(), Not(HasSubstr("discriminator/ada_")));
+  {
+    auto writer = Open();
+    writer->BeginEpoch(0);
+    RoundMetrics metrics = MetricsOf(DISCRIMINATOR, 1, 1);
+    metrics.set_ada_p(0);
+    metrics.set_ada_r_t(0.5);
+    writer->Add(metrics);
+  }
+  EXPECT_THAT(Events(), HasSubstr("discriminator/ada_p"));
+  EXPECT_THAT(Events(), HasSubstr("discriminator/ada_r_t"));
+  // 0 is a value, too.
+  EXPECT_THAT(ReadFile(run_dir_ / "metrics.jsonl").value_or(""),
+              HasSubstr("\"ada_p\":0"));
+}
+
 // As signal and noise: 3 + 8 / 2 and 3 + 8 / 4.
 TEST_F(MetricsWriterTest, WritesGradientNoise) {
   {

@@ -63,7 +63,8 @@ class TimeReportTest : public ::testing::Test {
         {"data",
          {{"fetch_stall_seconds", times.data_fetch},
           {"decode_stall_seconds", times.data_decode},
-          {"transform_stall_seconds", times.data_transform}}}};
+          {"transform_stall_seconds", times.data_transform},
+          {"processor_seconds", times.data_taken}}}};
     history_.AddLine(json.dump());
   }
   // The same times for all workers of both roles.
@@ -363,6 +364,35 @@ TEST_F(TimeReportTest, SaysWhenDataIsTheBottleneckAndWhatIsToBeGained) {
   EXPECT_NEAR(parts.at("fetch"), 30, 1e-9);
   EXPECT_NEAR(parts.at("decode"), 10, 1e-9);
   EXPECT_NEAR(parts.at("transform"), 0, 1e-9);
+}
+
+TEST_F(TimeReportTest, SaysWhenReadingTakesCoresFromTheTraining) {
+  AddRounds(1, 0, 50, {.round = 1, .data_taken = 0.04});
+  const TimeReport report = Report();
+  EXPECT_THAT(
+      TimeReportText(report),
+      HasSubstr("cores: all cores of the discriminator train, and making "
+                "real images ready takes 4.0% of\none of them; with "
+                "another core it would train on up to 25.0 images/s "
+                "instead of 24.0.\n"));
+  const Json json = Json::parse(TimeReportsJson({&report, 1}));
+  EXPECT_NEAR(json.at("runs").at(0).at("roles").at(1).at(
+                  "data_on_training_cores_percent"),
+              4, 1e-9);
+  history_ = RoundHistory();
+  AddRounds(1, 0, 50, {.round = 1, .data_taken = 0.009});
+  EXPECT_THAT(TimeReportText(Report()), Not(HasSubstr("cores: ")));
+}
+
+TEST(RoundTimesTest, FreeCoresReadBeforeThoseOfTheTraining) {
+  RoundMetrics metrics;
+  metrics.set_round_seconds(2);
+  metrics.mutable_data()->set_processor_seconds(2.5);
+  EXPECT_DOUBLE_EQ(TimesOf(metrics).data_taken, 2.5);
+  metrics.mutable_data()->set_free_cores(1);
+  EXPECT_DOUBLE_EQ(TimesOf(metrics).data_taken, 0.5);
+  metrics.mutable_data()->set_free_cores(2);
+  EXPECT_DOUBLE_EQ(TimesOf(metrics).data_taken, 0);
 }
 
 TEST_F(TimeReportTest, ShortWaitsForDataAreNoBottleneck) {
