@@ -6,6 +6,7 @@
 #include "common/check.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
+#include "training/objective/augment.h"
 
 namespace gandem {
 namespace {
@@ -48,7 +49,8 @@ DiscriminatorObjective::DiscriminatorObjective(
       network_(std::move(network)),
       batch_size_(batch_size),
       fleet_(std::move(fleet)),
-      lecam_(options_.penalties) {}
+      lecam_(options_.penalties),
+      ada_(options_.augmentation.ada, network_.get(), batch_size_) {}
 
 void DiscriminatorObjective::BeginStep(int64_t step,
                                        const at::Tensor& real_NCHW,
@@ -79,22 +81,23 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
   at::Tensor loss;
   const bool relativistic = IsRelativistic(options_.loss);
   if (!relativistic) {
-    loss = RealLoss(options_.loss, verdict.logits_N, batch_size_);
+    loss = RealLoss(options_.loss, verdict.logits, batch_size_);
   }
   if (options_.has_class_loss()) {
     loss =
         Plus(loss, ClassLoss(options_.class_loss, verdict, condition.labels_N));
   }
   loss = Plus(loss, RealPenalties(seen_NCHW, condition, verdict, first_index));
-  const double logit_sum = LogitSum(verdict.logits_N).item<double>();
+  for (const at::Tensor& output : verdict.logits.outputs()) ada_.Add(output);
+  const double logit_sum = LogitSum(verdict.logits).item<double>();
   real_logit_sum_ += logit_sum;
   if (relativistic || penalties.gradient_penalty * gradient_factor_ > 0) {
-    waiting_[first_index] = {
-        .images_NCHW = seen_NCHW.detach(),
-        .condition = condition,
-        .logits = relativistic ? verdict.logits_N : at::Tensor(),
-        .loss =
-            relativistic ? std::exchange(loss, at::Tensor()) : at::Tensor()};
+    waiting_[first_index] = {.images_NCHW = seen_NCHW.detach(),
+                             .condition = condition,
+                             .logits = relativistic ? verdict.logits : Logits(),
+                             .loss = relativistic
+                                         ? std::exchange(loss, at::Tensor())
+                                         : at::Tensor()};
   }
   return {.loss = loss, .root = loss, .logit_sum = logit_sum};
 }
@@ -115,7 +118,7 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
     const ParameterWeightsScope scope(weights_N);
     return network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
   }();
-  const at::Tensor& logits = verdict.logits_N;
+  const Logits& logits = verdict.logits;
   TrainingPass pass;
   if (images_NCHW.requires_grad()) {
     pass = {.images_NCHW = images_NCHW,
@@ -133,8 +136,8 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   }
   at::Tensor root = loss;
   if (weights_N.defined()) {
-    weights_N.copy_(GeneratedSlopes(options_.loss, logits, batch_size_));
-    root = logits.sum();
+    weights_N.copy_(GeneratedSlopes(options_.loss, logits.One(), batch_size_));
+    root = logits.One().sum();
   }
   const at::Tensor penalties =
       GeneratedPenalties(seen_NCHW, condition, verdict, first_index);
@@ -147,7 +150,14 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
           .pass = std::move(pass)};
 }
 
+TensorsByName DiscriminatorObjective::State() const {
+  TensorsByName state = lecam_.State();
+  for (auto& item : ada_.State()) state.push_back(std::move(item));
+  return state;
+}
+
 void DiscriminatorObjective::EndStep() {
+  ada_.EndStep(step_, fleet_.get());
   if (options_.penalties.lecam == 0) return;
   if (fleet_) {
     const at::Tensor sums_2 =
@@ -174,11 +184,11 @@ at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
                                              const DrawKey& key,
                                              double gradient_weight) const {
   if (images_NCHW.requires_grad()) {
-    return DiffAugment(images_NCHW, options_.augmentation, key);
+    return Augment(images_NCHW, options_.augmentation, *network_, key);
   }
   const torch::NoGradGuard no_grad;
   at::Tensor seen =
-      DiffAugment(images_NCHW, options_.augmentation, key).detach();
+      Augment(images_NCHW, options_.augmentation, *network_, key).detach();
   // For a penalty on its gradient, which shares the training pass.
   if (gradient_weight > 0) seen.set_requires_grad(true);
   return seen;
@@ -192,7 +202,7 @@ at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
   at::Tensor sum;
   AddPenalty(weights.r1 * gradient_factor_, sum, [&] {
     return Mean(
-        SquaredNormPenalties(ImageGradient(verdict.logits_N, images_NCHW)));
+        SquaredNormPenalties(ImageGradient(verdict.logits, images_NCHW)));
   });
   AddPenalty(weights.dragan * gradient_factor_, sum, [&] {
     const int64_t values = images_NCHW.numel() / images_NCHW.size(0);
@@ -207,7 +217,7 @@ at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
                        Key(Purpose::kConsistencyReal, first_index));
   });
   AddPenalty(lecam_weight(), sum,
-             [&] { return Mean(lecam_.RealPenalties(verdict.logits_N)); });
+             [&] { return Mean(lecam_.RealPenalties(verdict.logits)); });
   return sum;
 }
 
@@ -218,7 +228,7 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
   at::Tensor sum;
   AddPenalty(weights.r2 * gradient_factor_, sum, [&] {
     return Mean(
-        SquaredNormPenalties(ImageGradient(verdict.logits_N, images_NCHW)));
+        SquaredNormPenalties(ImageGradient(verdict.logits, images_NCHW)));
   });
   AddPenalty(weights.gradient_penalty * gradient_factor_, sum, [&] {
     const Waiting& real = waiting_.at(first_index);
@@ -234,7 +244,7 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
                        Key(Purpose::kConsistencyGenerated, first_index));
   });
   AddPenalty(lecam_weight(), sum,
-             [&] { return Mean(lecam_.GeneratedPenalties(verdict.logits_N)); });
+             [&] { return Mean(lecam_.GeneratedPenalties(verdict.logits)); });
   return sum;
 }
 
@@ -243,7 +253,7 @@ at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
   const at::Tensor leaf = images_NCHW.detach().set_requires_grad(true);
   const Verdict verdict =
       network_->forward(leaf, condition, ForwardMode::kFrozen);
-  return Mean(UnitNormPenalties(ImageGradient(verdict.logits_N, leaf)));
+  return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
 // With the dropout masks of the images that are copied: the penalty is on what

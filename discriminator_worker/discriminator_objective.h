@@ -27,6 +27,7 @@
 
 #include "models/fleet_gather.h"
 #include "models/network.h"
+#include "training/objective/ada_probability.h"
 #include "training/objective/fused.h"
 #include "training/objective/objective.h"
 #include "training/objective/penalties.h"
@@ -73,15 +74,16 @@ class DiscriminatorObjective {
   void EndStep();
 
   // What a checkpoint has to keep; empty for most objectives.
-  TensorsByName State() const { return lecam_.State(); }
+  TensorsByName State() const;
+  const AdaController& ada() const { return ada_; }
 
  private:
   // A real micro-batch that waits for its generated one.
   struct Waiting {
     at::Tensor images_NCHW;  // augmented
     Condition condition;
-    at::Tensor logits;  // relativistic losses, with their graph
-    at::Tensor loss;    // relativistic losses: what is added
+    Logits logits;    // relativistic losses, with their graph
+    at::Tensor loss;  // relativistic losses: what is added
   };
 
   DrawKey Key(Purpose purpose, int64_t first_index) const;
@@ -110,6 +112,7 @@ class DiscriminatorObjective {
   const int64_t batch_size_;
   const std::shared_ptr<FleetGather> fleet_;
   LecamAnchors lecam_;
+  AdaController ada_;
 
   int64_t step_ = 0;
   double gradient_factor_ = 0;  // of this step, for the lazy penalties

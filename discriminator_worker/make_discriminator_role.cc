@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <iterator>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -18,6 +19,7 @@
 #include "training/compute/choose_compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
+#include "training/objective/ada_probability.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/initial_state.h"
@@ -25,7 +27,7 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kMaxDecodeThreads = 256;
+constexpr int kMaxDecodeThreads = 256;
 
 // Real images, read ahead in the keyed order of the run, with what belongs to
 // them: labels, or the other half of a pair.
@@ -62,12 +64,11 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
       });
 }
 
-// For threads that decode: `gandem train` gives a worker more cores than it has
-// compute threads where there are some left.
+// `gandem train` gives a worker more cores than it has compute threads where
+// there are some left.
 int FreeCores(const Compute& compute) {
   const int64_t cores = std::ssize(AllowedCores());
-  return static_cast<int>(
-      std::clamp<int64_t>(cores - compute.threads, 1, kMaxDecodeThreads));
+  return static_cast<int>(std::max<int64_t>(cores - compute.threads, 0));
 }
 
 // Of the rank's reader `number`, from 1; empty: nobody asked for traces.
@@ -101,18 +102,20 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
         RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
     GANDEM_ASSIGN_OR_RETURN(
         prefetchers.emplace_back(),
-        Prefetcher::Create(dataset, {.seed = data.seed,
-                                     .first_step = first_step,
-                                     .batch_size = batch_size,
-                                     .first_image = slice.first,
-                                     .num_images = slice.count,
-                                     .depth = data.files.prefetch_batches(),
-                                     .memory_bytes = memory_bytes,
-                                     .max_workers = FreeCores(compute),
-                                     .trace_path = PipelineTracePath(
-                                         setup, prefetchers.size()),
-                                     .cores = std::ssize(AllowedCores()),
-                                     .trainer_cores = compute.threads}));
+        Prefetcher::Create(
+            dataset,
+            {.seed = data.seed,
+             .first_step = first_step,
+             .batch_size = batch_size,
+             .first_image = slice.first,
+             .num_images = slice.count,
+             .depth = data.files.prefetch_batches(),
+             .memory_bytes = memory_bytes,
+             .max_workers =
+                 std::clamp(FreeCores(compute), 1, kMaxDecodeThreads),
+             .trace_path = PipelineTracePath(setup, prefetchers.size()),
+             .cores = std::ssize(AllowedCores()),
+             .trainer_cores = compute.threads}));
     return ReadRealImages(data, slice.count, dataset->shape(),
                           prefetchers.back(), compute);
   };
@@ -128,7 +131,9 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
                             read_from(first_round, schedule.generator_batch));
   }
   parts.data_metrics = [meter = std::make_shared<DataMeter>(
-                            std::move(prefetchers))] { return meter->Take(); };
+                            std::move(prefetchers), FreeCores(compute))] {
+    return meter->Take();
+  };
   return absl::OkStatus();
 }
 
@@ -151,9 +156,12 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
       BeginAsGiven(setup, "discriminator", {parts.network.get()}));
   GANDEM_RETURN_IF_ERROR(FreezeParameters("discriminator", role_plan.freeze,
                                           role_plan.optimizer, *parts.network));
+  const std::optional<AdaOptions> ada = plan.objective.augmentation.ada;
+  AddAdaBuffer(ada, *parts.network);
   parts.new_critic = [=]() -> absl::StatusOr<Critic> {
     GANDEM_ASSIGN_OR_RETURN(auto network,
                             NewDiscriminator(network_plan, compute));
+    AddAdaBuffer(ada, *network);
     return Critic{.network = std::move(network), .compute = compute};
   };
   GANDEM_ASSIGN_OR_RETURN(

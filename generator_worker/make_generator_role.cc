@@ -13,6 +13,7 @@
 #include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
 #include "training/inputs/pairs.h"
+#include "training/objective/ada_probability.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/initial_state.h"
@@ -40,6 +41,7 @@ CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
         ComputeFrom(critic, Resolve(critic, setup.discriminator_choice)));
     GANDEM_ASSIGN_OR_RETURN(auto network, NewDiscriminator(critic, compute));
     SyncIfAsked(plan.discriminator, setup, *network);
+    AddAdaBuffer(plan.objective.augmentation.ada, *network);
     return Critic{.network = std::move(network), .compute = compute};
   };
 }

@@ -64,7 +64,7 @@ class AutocastDiscriminator : public Discriminator {
                                .enabled = true,
                                .dtype = dtype_});
     const Verdict verdict = network_->forward(images_NCHW, condition, mode);
-    return {.logits_N = ToFloat(verdict.logits_N),
+    return {.logits = verdict.logits.Each(ToFloat),
             .embeddings_NE = ToFloat(verdict.embeddings_NE),
             .proxies_KE = ToFloat(verdict.proxies_KE)};
   }

@@ -12,6 +12,7 @@
 #include <cstdint>
 
 #include "common/philox.h"
+#include "models/logits.h"
 
 namespace gandem {
 
@@ -52,8 +53,7 @@ class Generator : public torch::nn::Module {
 
 // What a discriminator says of a batch.
 struct Verdict {
-  // Patch discriminators: of any shape with N first.
-  at::Tensor logits_N;
+  Logits logits;
   // Unit length; only of networks with a class head (ContraGAN, ReACGAN).
   at::Tensor embeddings_NE = {};
   at::Tensor proxies_KE = {};  // one for each class

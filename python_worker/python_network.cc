@@ -2,6 +2,7 @@
 #include "python_worker/python_network.h"
 
 #include <ATen/Context.h>
+#include <pybind11/stl.h>
 #include <torch/csrc/utils/pybind.h>
 
 #include <memory>
@@ -153,8 +154,10 @@ class PythonModule {
     WithInterpreter([&] { network_.attr("set_first_values")(seed); });
   }
 
-  at::Tensor Forward(const at::Tensor& input, const Condition& condition,
-                     ForwardMode mode) {
+  // What the module returns; a generator: one tensor.
+  std::vector<at::Tensor> Forward(const at::Tensor& input,
+                                  const Condition& condition,
+                                  ForwardMode mode) {
     if (mode != ForwardMode::kEvaluate) {
       const DrawPlace& place = condition.place;
       PhiloxStream stream(seed_, place.purpose, place.step, place.first_index);
@@ -164,7 +167,7 @@ class PythonModule {
       py::object labels = py::none();
       if (condition.labels_N.defined()) labels = py::cast(condition.labels_N);
       return network_.attr("forward")(ModeName(mode), input, labels)
-          .template cast<at::Tensor>();
+          .template cast<std::vector<at::Tensor>>();
     });
   }
 
@@ -183,7 +186,7 @@ class PythonGenerator : public KeepsIntegers<Generator>,
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
-    return module_.Forward(noise_NZ, condition, mode);
+    return module_.Forward(noise_NZ, condition, mode).front();
   }
   int64_t noise_dim() const override { return noise_dim_; }
   void DrawFirstValues(uint64_t seed) override {
@@ -205,7 +208,7 @@ class PythonDiscriminator : public KeepsIntegers<Discriminator>,
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
                   ForwardMode mode) override {
-    return {.logits_N = module_.Forward(images_NCHW, condition, mode)};
+    return {.logits = Logits(module_.Forward(images_NCHW, condition, mode))};
   }
   void DrawFirstValues(uint64_t seed) override {
     module_.DrawFirstValues(seed);

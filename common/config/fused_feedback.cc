@@ -82,6 +82,9 @@ std::string WhyTwoPasses(const RunConfig& config) {
   if (DiscriminatorHasBatchNorm(network)) {
     return "batch norm in discriminator.network";
   }
+  if (DiscriminatorComparesImages(network)) {
+    return "deviation_group in discriminator.network.stylegan2";
+  }
   const PenaltyConfig& penalties = config.penalties();
   if (penalties.r2() > 0) return absl::StrCat("penalties.r2 ", penalties.r2());
   if (penalties.lecam() > 0) {

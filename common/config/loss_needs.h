@@ -17,6 +17,8 @@ struct LossNeeds {
   bool whole_batch = false;
   // The generator's loss contains the critic's logits of real images.
   bool real_images_in_generator_step = false;
+  // Compares image i with image i: of one class, where there are classes.
+  bool pairs = false;
   // A network that gives embeddings of images and of classes, and labels.
   bool embeddings = false;
 };
@@ -24,6 +26,9 @@ struct LossNeeds {
 constexpr LossNeeds NeedsOf(Loss loss) {
   switch (loss) {
     case RELATIVISTIC_PAIRED:
+      return {.whole_batch = true,
+              .real_images_in_generator_step = true,
+              .pairs = true};
     case RELATIVISTIC_AVERAGE:
       return {.whole_batch = true, .real_images_in_generator_step = true};
     case NON_SATURATING:

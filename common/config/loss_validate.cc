@@ -33,18 +33,43 @@ bool GivesEmbeddings(const NetworkConfig& network) {
          network.biggan().head() == BigganConfig::CONTRASTIVE;
 }
 
+// Generated images and the real ones that they are compared with.
+void CheckLossClasses(const std::string& what, const LossNeeds& needs,
+                      const RunConfig& config, Faults& faults) {
+  if (!needs.real_images_in_generator_step ||
+      config.data().num_classes() == 0) {
+    return;
+  }
+  if (!needs.pairs) {
+    faults.Add(absl::StrCat(
+        what,
+        " compares a generated image with real ones of other classes: set "
+        "data.num_classes=0, or another loss"));
+    return;
+  }
+  if (config.data().generated_labels() != DataConfig::AS_REAL_BATCH) {
+    faults.Add(absl::StrCat(
+        what,
+        " compares generated image i with real image i, which have to be of "
+        "one class: set data.generated_labels=AS_REAL_BATCH, or "
+        "data.num_classes=0"));
+  }
+  if (config.schedule().consistency() == ScheduleConfig::BOUNDED) {
+    faults.Add(absl::StrCat(
+        what,
+        " compares generated image i with real image i, which under BOUNDED "
+        "may be of other rounds and classes: set "
+        "schedule.consistency=EXACT, or data.num_classes=0"));
+  }
+}
+
 void CheckNeeds(const std::string& what, const LossNeeds& needs,
                 const RunConfig& config, Faults& faults) {
   if (needs.whole_batch) {
     CheckLossWholeBatch(what, "generator", config.generator(), faults);
     CheckLossWholeBatch(what, "discriminator", config.discriminator(), faults);
   }
-  if (needs.real_images_in_generator_step && config.data().num_classes() > 0) {
-    faults.Add(absl::StrCat(
-        what,
-        " compares a generated image with a real one of another class: set "
-        "data.num_classes=0, or another loss"));
-  }
+  CheckLossClasses(what, needs, config, faults);
   if (needs.embeddings && config.data().num_classes() == 0) {
     faults.Add(absl::StrCat(what, " needs labels: set data.num_classes"));
   }
@@ -124,6 +149,11 @@ void CheckLossBatchNorm(const RunConfig& config, Faults& faults) {
   refuse("r2", penalties.r2());
 }
 
+bool HasDiffAugment(const AugmentationConfig& augmentation) {
+  return augmentation.color() || augmentation.translation() > 0 ||
+         augmentation.cutout() > 0;
+}
+
 // Moves or recolors an image, but not the one that it was translated from.
 void CheckPairs(const RunConfig& config, Faults& faults) {
   const NetworkConfig& network = config.discriminator().network();
@@ -133,8 +163,8 @@ void CheckPairs(const RunConfig& config, Faults& faults) {
   }
   const AugmentationConfig& augmentation = config.augmentation();
   const PenaltyConfig& penalties = config.penalties();
-  if (augmentation.color() || augmentation.translation() > 0 ||
-      augmentation.cutout() > 0 || penalties.consistency_real() > 0 ||
+  if (HasDiffAugment(augmentation) || augmentation.has_ada() ||
+      penalties.consistency_real() > 0 ||
       penalties.consistency_generated() > 0) {
     faults.Add(
         "augmentation and penalties.consistency_* would change one image of a "
@@ -153,10 +183,50 @@ void CheckPairedLoss(const RunConfig& config, Faults& faults) {
   }
 }
 
-void CheckAugmentation(const AugmentationConfig& augmentation, Faults& faults) {
+// Do logits of real images above 0 and below mean that the discriminator is
+// right and wrong?
+bool SignsTellRight(Loss loss) {
+  return loss == NON_SATURATING || loss == SATURATING || loss == HINGE;
+}
+
+void CheckAda(const RunConfig& config, Faults& faults) {
+  const AugmentationConfig& augmentation = config.augmentation();
+  const AdaConfig& ada = augmentation.ada();
+  if (HasDiffAugment(augmentation)) {
+    faults.Add(
+        "augmentation.ada stands in place of color, translation and cutout: "
+        "set augmentation.color=false, augmentation.translation=0 and "
+        "augmentation.cutout=0, or leave augmentation.ada out");
+  }
+  faults.CheckRange("augmentation.ada.target", ada.target(), -1.0, 1.0);
+  faults.CheckRange("augmentation.ada.p", ada.p(), 0.0, 1.0);
+  faults.CheckRange("augmentation.ada.interval", ada.interval(), 1, 1'000'000);
+  faults.CheckRange("augmentation.ada.images_to_full", ada.images_to_full(), 1,
+                    kLossMaxSteps);
+  if (ada.adaptive() && !SignsTellRight(config.loss())) {
+    faults.Add(absl::StrCat(
+        "augmentation.ada moves p by the sign of the logits on real images, "
+        "which loss ",
+        Loss_Name(config.loss()),
+        " does not aim at: set augmentation.ada.adaptive=false and "
+        "augmentation.ada.p, or a loss of NON_SATURATING, SATURATING or "
+        "HINGE"));
+  }
+  const int64_t channels = config.data().channels();
+  if (channels != 0 && channels != 1 && channels != 3) {
+    faults.Add(absl::StrCat(
+        "augmentation.ada knows gray (1 channel) and color (3), but "
+        "data.channels is ",
+        channels, ": leave augmentation.ada out"));
+  }
+}
+
+void CheckAugmentation(const RunConfig& config, Faults& faults) {
+  const AugmentationConfig& augmentation = config.augmentation();
   faults.CheckRange("augmentation.translation", augmentation.translation(), 0.0,
                     0.5);
   faults.CheckRange("augmentation.cutout", augmentation.cutout(), 0.0, 1.0);
+  if (augmentation.has_ada()) CheckAda(config, faults);
 }
 
 }  // namespace
@@ -181,10 +251,15 @@ bool DiscriminatorHasBatchNorm(const NetworkConfig& network) {
     case NetworkConfig::kPython:  // its file is not looked into
     case NetworkConfig::kOwn:     // of which a config knows nothing
     case NetworkConfig::kR3Gan:
+    case NetworkConfig::kStylegan2:
     case NetworkConfig::FAMILY_NOT_SET:
       break;
   }
   return false;
+}
+
+bool DiscriminatorComparesImages(const NetworkConfig& network) {
+  return network.has_stylegan2() && network.stylegan2().deviation_group() > 1;
 }
 
 void CheckLosses(const RunConfig& config, Faults& faults) {
@@ -197,7 +272,7 @@ void CheckLosses(const RunConfig& config, Faults& faults) {
   CheckClassLoss(config, faults);
   CheckPenalties(config.penalties(), faults);
   CheckLossBatchNorm(config, faults);
-  CheckAugmentation(config.augmentation(), faults);
+  CheckAugmentation(config, faults);
   CheckPairs(config, faults);
   CheckPairedLoss(config, faults);
 }

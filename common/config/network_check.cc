@@ -153,6 +153,15 @@ void CheckR3gan(const std::string& path, const R3ganConfig& config,
   }
 }
 
+void CheckStylegan2(const std::string& path, const Stylegan2Config& config,
+                    int64_t size, Faults& faults) {
+  if (config.channel_base() < size) {
+    faults.Add(absl::StrCat(path, ".channel_base ", config.channel_base(),
+                            " leaves no channel for images of ", size,
+                            ": at least ", size));
+  }
+}
+
 void CheckPython(const std::string& path, const PythonConfig& config,
                  Faults& faults) {
   if (config.module().empty()) {
@@ -193,6 +202,10 @@ void CheckNetworkTogether(const std::string& path, const NetworkConfig& network,
     case NetworkConfig::kR3Gan:
       if (!legal) return;
       CheckR3gan(path, network.r3gan(), size, faults);
+      return;
+    case NetworkConfig::kStylegan2:
+      if (!legal) return;
+      CheckStylegan2(path, network.stylegan2(), size, faults);
       return;
     case NetworkConfig::kSngan:
       if (network.sngan().norm() == SnganConfig::BATCH &&

@@ -19,6 +19,10 @@ void CheckLosses(const RunConfig& config, Faults& faults);
 // of each image by itself has no meaning then (traps.md 7).
 bool DiscriminatorHasBatchNorm(const NetworkConfig& network);
 
+// Is the deviation of several images a feature of each (StyleGAN2)? Penalties
+// are defined on it as they are, but an image's logit is not its own affair.
+bool DiscriminatorComparesImages(const NetworkConfig& network);
+
 // schedule.feedback FUSED: what its schedule and its losses have to be.
 void CheckFused(const RunConfig& config, Faults& faults);
 

@@ -7,6 +7,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
+#include "models/layers/drawing_layer.h"
 #include "models/layers/weighted.h"
 #include "models/torch.h"
 #include "training/state/module_state.h"
@@ -15,7 +16,6 @@ namespace gandem {
 namespace {
 
 constexpr absl::string_view kVectorOfNorm = ".weight_u";
-constexpr absl::string_view kMaskKey = ".mask_key";
 
 }  // namespace
 
@@ -35,7 +35,7 @@ std::vector<NamedTensor> ExportState(Generator& network) {
     }
   }
   std::erase_if(state, [](const auto& entry) {
-    return absl::EndsWith(entry.first, kMaskKey);
+    return absl::EndsWith(entry.first, kDrawKeySuffix);
   });
   for (auto& entry : state) {
     if (normalized.contains(entry.first)) entry.first += "_orig";

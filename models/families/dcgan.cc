@@ -96,7 +96,7 @@ class DcganDiscriminator : public Discriminator {
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode mode) override {
-    return {.logits_N = main_->forward(images_NCHW, mode).flatten()};
+    return {.logits = main_->forward(images_NCHW, mode).flatten()};
   }
 
  private:

@@ -164,7 +164,7 @@ class Dcgan5Discriminator : public Discriminator {
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode mode) override {
     const at::Tensor features = main_->forward(images_NCHW, mode).flatten(1);
-    return {.logits_N = linear_->forward(features, mode).squeeze(1)};
+    return {.logits = linear_->forward(features, mode).squeeze(1)};
   }
 
  private:

@@ -23,7 +23,8 @@ namespace gandem {
   FAMILY(Biggan)                        \
   FAMILY(Dcgan5)                        \
   FAMILY(Python)                        \
-  FAMILY(R3gan)
+  FAMILY(R3gan)                         \
+  FAMILY(Stylegan2)
 
 #define GANDEM_DECLARE_FAMILY(name) NetworkFamily name##Family();
 GANDEM_NETWORK_FAMILIES(GANDEM_DECLARE_FAMILY)

@@ -122,7 +122,7 @@ class KerasDiscriminator : public Discriminator {
     const at::Tensor features = main_->forward(images_NCHW, mode).flatten(1);
     const at::Tensor kept =
         dropout_->ForwardGiven(features, PlaceOf(condition), mode);
-    return {.logits_N = linear_->forward(kept, mode).squeeze(1)};
+    return {.logits = linear_->forward(kept, mode).squeeze(1)};
   }
 
  private:

@@ -82,7 +82,7 @@ class MlpDiscriminator : public Discriminator {
                   ForwardMode mode) override {
     const at::Tensor input =
         AppendLabels(images_NCHW.flatten(1), condition, num_classes_);
-    return {.logits_N = main_->forward(input, mode).squeeze(1)};
+    return {.logits = main_->forward(input, mode).squeeze(1)};
   }
 
  private:

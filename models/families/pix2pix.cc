@@ -153,7 +153,7 @@ class PatchDiscriminator : public Discriminator {
     const at::Tensor input =
         paired_ ? at::cat({ImagesOf(condition), images_NCHW}, /*dim=*/1)
                 : images_NCHW;
-    return {.logits_N = main_->forward(input, mode)};
+    return {.logits = main_->forward(input, mode)};
   }
 
  private:

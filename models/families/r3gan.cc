@@ -234,8 +234,8 @@ class R3ganDiscriminator : public Discriminator {
                   ForwardMode mode) override {
     const at::Tensor said_NE =
         linear_->forward(main_->forward(images_NCHW, mode).flatten(1), mode);
-    if (!class_) return {.logits_N = said_NE.squeeze(1)};
-    return {.logits_N =
+    if (!class_) return {.logits = said_NE.squeeze(1)};
+    return {.logits =
                 (said_NE * class_->forward(condition.labels_N, mode)).sum(1)};
   }
 

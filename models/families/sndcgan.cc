@@ -85,7 +85,7 @@ class SndcganDiscriminator : public Discriminator {
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode mode) override {
     const at::Tensor features_NC = SumPool(main_->forward(images_NCHW, mode));
-    return {.logits_N = linear_->forward(features_NC, mode).squeeze(1)};
+    return {.logits = linear_->forward(features_NC, mode).squeeze(1)};
   }
 
  private:

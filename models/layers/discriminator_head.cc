@@ -49,15 +49,15 @@ DiscriminatorHead::DiscriminatorHead(torch::nn::Module& owner,
 
 Verdict DiscriminatorHead::Judge(const at::Tensor& features_NC,
                                  const Condition& condition, ForwardMode mode) {
-  Verdict verdict;
-  verdict.logits_N = linear_->forward(features_NC, mode).squeeze(1);
+  at::Tensor logits_N = linear_->forward(features_NC, mode).squeeze(1);
   if (kind_ == Kind::kProjection) {
     GANDEM_CHECK(condition.labels_N.defined());
     const at::Tensor of_labels_NC =
         embedding_->forward(condition.labels_N, mode);
-    verdict.logits_N =
-        verdict.logits_N + (of_labels_NC * features_NC).sum(/*dim=*/1);
-  } else if (kind_ == Kind::kContrastive) {
+    logits_N = logits_N + (of_labels_NC * features_NC).sum(/*dim=*/1);
+  }
+  Verdict verdict = {.logits = logits_N};
+  if (kind_ == Kind::kContrastive) {
     verdict.embeddings_NE = UnitRows(linear2_->forward(features_NC, mode));
     verdict.proxies_KE = UnitRows(embedding_->Table(mode));
   }

@@ -39,7 +39,7 @@ class DiscriminatorHead {
   // Registers its layers in `owner`.
   DiscriminatorHead(torch::nn::Module& owner, const Options& options);
 
-  // features_NC -> logits_N and, if contrastive, embeddings_NE and proxies_KE.
+  // features_NC -> logits and, if contrastive, embeddings_NE and proxies_KE.
   Verdict Judge(const at::Tensor& features_NC, const Condition& condition,
                 ForwardMode mode);
 

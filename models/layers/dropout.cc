@@ -3,80 +3,33 @@
 
 #include <cmath>
 
-#include "common/check.h"
-#include "common/philox.h"
 #include "models/torch.h"
 
 namespace gandem {
-namespace {
 
-// A place as a tensor, because that is what layers hand on: int64 on the CPU.
-constexpr int64_t kPlaceSize = 3;
+Dropout::Dropout(double rate) : DrawingLayer("mask_key"), rate_(rate) {}
 
-DrawPlace PlaceFrom(const at::Tensor& tensor) {
-  if (!tensor.defined()) return {};
-  GANDEM_CHECK(tensor.numel() == kPlaceSize);
-  const int64_t* const values = tensor.const_data_ptr<int64_t>();
-  return {.purpose = static_cast<Purpose>(values[0]),
-          .step = values[1],
-          .first_index = values[2]};
+at::Tensor Dropout::ForwardGiven(const at::Tensor& input,
+                                 const at::Tensor& place, ForwardMode mode) {
+  if (rate_ == 0 || mode == ForwardMode::kEvaluate) return input;
+  return input * DrawMask(input, place);
 }
 
-// A tensor of the shape of `input`: 0 with probability `rate`, else 1 / (1 -
-// rate).
-at::Tensor DrawMask(const at::Tensor& input, double rate, uint64_t key,
-                    const DrawPlace& place) {
+at::Tensor Dropout::DrawMask(const at::Tensor& input,
+                             const at::Tensor& place) const {
   at::Tensor mask = torch::empty(input.sizes(), torch::kFloat32);
   const int64_t rows = input.size(0);
   const int64_t row_size = rows == 0 ? 0 : mask.numel() / rows;
-  const auto dropped = static_cast<uint32_t>(std::ldexp(rate, 32));
-  const auto kept = static_cast<float>(1 / (1 - rate));
+  const auto dropped = static_cast<uint32_t>(std::ldexp(rate_, 32));
+  const auto kept = static_cast<float>(1 / (1 - rate_));
   float* out = mask.mutable_data_ptr<float>();
   for (int64_t row = 0; row < rows; ++row) {
-    PhiloxStream stream(key, place.purpose, place.step,
-                        place.first_index + row);
+    PhiloxStream stream = StreamOf(place, row);
     for (int64_t i = 0; i < row_size; ++i) {
       *out++ = stream.NextUint32() < dropped ? 0 : kept;
     }
   }
   return mask.to(input.device(), input.scalar_type());
-}
-
-}  // namespace
-
-at::Tensor PlaceOf(const Condition& condition) {
-  const DrawPlace& place = condition.place;
-  const at::Tensor tensor = torch::empty({kPlaceSize}, at::kLong);
-  int64_t* const values = tensor.mutable_data_ptr<int64_t>();
-  values[0] = static_cast<int64_t>(place.purpose);
-  values[1] = place.step;
-  values[2] = place.first_index;
-  return tensor;
-}
-
-Dropout::Dropout(double rate)
-    : rate_(rate),
-      mask_key_(register_buffer("mask_key", torch::zeros({}, torch::kInt64))) {}
-
-at::Tensor Dropout::ForwardGiven(const at::Tensor& input,
-                                 const at::Tensor& place, ForwardMode mode) {
-  if (rate_ == 0 || mode == ForwardMode::kEvaluate) return input;
-  const auto key = static_cast<uint64_t>(mask_key_.item<int64_t>());
-  return input * DrawMask(input, rate_, key, PlaceFrom(place));
-}
-
-// A key is no number to be rounded.
-void Dropout::to(torch::Dtype dtype, bool non_blocking) {
-  const at::Tensor key = mask_key_.clone();
-  Layer::to(dtype, non_blocking);
-  mask_key_.set_data(key);
-}
-
-void Dropout::to(torch::Device device, torch::Dtype dtype, bool non_blocking) {
-  const at::Tensor key = mask_key_.to(device, torch::kInt64,
-                                      /*non_blocking=*/false, /*copy=*/true);
-  Layer::to(device, dtype, non_blocking);
-  mask_key_.set_data(key);
 }
 
 }  // namespace gandem

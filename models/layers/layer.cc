@@ -130,6 +130,11 @@ at::Tensor SmoothDownsample(at::Tensor input_NCHW) {
       /*padding=*/0, /*stride=*/2);
 }
 
+at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding) {
+  return MeanOfTwo(MeanOfTwo(MeanOfTwo(input_NCHW, /*padding=*/1), padding - 1),
+                   /*padding=*/0);
+}
+
 at::Tensor SumPool(at::Tensor input_NCHW) { return input_NCHW.sum({2, 3}); }
 
 }  // namespace gandem

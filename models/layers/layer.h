@@ -34,6 +34,8 @@ class Layer : public torch::nn::Module {
   // Multiplies the first values of its weight, of WeightInit::kFanIn only
   // (family.h).
   virtual double init_gain() const { return 1; }
+  // First values of its bias; not of WeightInit::kUniformFanIn.
+  virtual double first_bias() const { return 0; }
 };
 
 // A layer that makes use of what it is told.
@@ -102,6 +104,9 @@ at::Tensor Downsample(at::Tensor input_NCHW);
 // R3GAN).
 at::Tensor SmoothUpsample(at::Tensor input_NCHW);
 at::Tensor SmoothDownsample(at::Tensor input_NCHW);
+// The same kernel at the same size, on images that are larger by `padding` (1
+// or 2) zeros at every edge: 3 rows and columns get lost.
+at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding);
 // Sum over height and width: NCHW -> NC.
 at::Tensor SumPool(at::Tensor input_NCHW);
 

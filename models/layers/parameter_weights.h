@@ -17,7 +17,7 @@
 //     return network->forward(images_NCHW, condition, ForwardMode::kTrain);
 //   }();
 //   weights_N.copy_(...);  // they may depend on the logits
-//   verdict.logits_N.sum().backward();
+//   verdict.logits.One().sum().backward();
 //
 // Every layer with a parameter uses the functions below. Outside of a scope
 // they are the plain ones.

@@ -205,9 +205,9 @@ class AdaptedDiscriminator
         logits.defined() ? logits.sizes() : at::IntArrayRef(), ", for ",
         images_NCHW.size(0), " images; their number comes first");
     // [N, 1] is a logit an image, too.
-    return {.logits_N = logits.dim() == 2 && logits.size(1) == 1
-                            ? logits.squeeze(1)
-                            : logits};
+    return {.logits = logits.dim() == 2 && logits.size(1) == 1
+                          ? logits.squeeze(1)
+                          : logits};
   }
 };
 

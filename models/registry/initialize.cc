@@ -3,9 +3,11 @@
 
 #include <cmath>
 
+#include "absl/strings/match.h"
 #include "common/check.h"
 #include "common/philox.h"
 #include "models/first_values.h"
+#include "models/layers/drawing_layer.h"
 #include "models/layers/weighted.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -60,7 +62,9 @@ class Initializer {
     } else if (init_ == WeightInit::kUniformFanIn && weight != nullptr) {
       parameter.copy_(Uniform(parameter.sizes(), FanInBound(*weight)));
     } else {
-      parameter.zero_();
+      const auto* const layer = dynamic_cast<const Layer*>(&module);
+      parameter.fill_(name == "bias" && layer != nullptr ? layer->first_bias()
+                                                         : 0);
     }
   }
 
@@ -103,7 +107,10 @@ class Initializer {
       const at::Tensor vector = Normal({1, buffer.numel()});
       buffer.copy_(vector.view({-1}) / vector.norm());
       ++tensor_;
-    } else if (name == "mask_key") {
+    } else if (name == "noise_const") {
+      buffer.copy_(Normal(buffer.sizes()));
+      ++tensor_;
+    } else if (absl::EndsWith(name, kDrawKeySuffix)) {
       PhiloxStream stream(seed_, Purpose::kInit, tensor_, /*index=*/0);
       const int64_t high = stream.NextUint32() >> 2;
       buffer.fill_(high << 32 | stream.NextUint32());

@@ -12,6 +12,7 @@ import inspect
 import pathlib
 import signal
 import sys
+import threading
 import traceback
 
 import torch
@@ -119,12 +120,18 @@ def check_arguments(made_by, name, arguments):
 
 
 class TimeLimit:
-    """Raises NetworkError in what takes longer; Python code alone is reached."""
+    """Raises NetworkError in what takes longer; Python code alone is reached,
+    and signals only the main thread. Another one is that of a probe, for which
+    `gandem profile` has a deadline of its own."""
 
     def __init__(self, what):
         self.what = what
 
     def __enter__(self):
+        self.is_armed = threading.current_thread() is threading.main_thread()
+        if not self.is_armed:
+            return
+
         def expire(*_):
             raise NetworkError(f"{self.what} has taken more than "
                                f"{FIRST_PASS_SECONDS} s: does it end?")
@@ -132,6 +139,8 @@ class TimeLimit:
         signal.setitimer(signal.ITIMER_REAL, FIRST_PASS_SECONDS)
 
     def __exit__(self, *_):
+        if not self.is_armed:
+            return
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, self.before)
 
@@ -192,6 +201,7 @@ class Network:
     # --- passes -------------------------------------------------------------
 
     def forward(self, mode, values, labels):
+        """A list: a discriminator may have several outputs."""
         training = mode != "evaluate"
         if self.training is not training:
             self.module.train(training)
@@ -220,7 +230,7 @@ class Network:
             if tensor is not self._buffers[name] or \
                     tensor._version != versions[name]:
                 raise NetworkError(f"it changes its buffer {name} in eval()")
-        return result
+        return [result]
 
     def _keep_buffers(self):
         """The tensors that C++ knows have the values of those that code like
@@ -235,17 +245,29 @@ class Network:
             self.module.get_submodule(folder)._buffers[leaf] = mine
 
     def _checked_result(self, result, count):
-        if not isinstance(result, torch.Tensor):
-            raise NetworkError(
-                f"forward of {self.title} returns a {type(result).__name__}, "
-                "and should return one tensor")
         if self.role == "generator":
+            self._check_tensor(result, "a tensor")
             wanted = (count, *self.image_shape)
             if tuple(result.shape) != wanted:
                 raise NetworkError(
                     f"forward of {self.title} returns images of shape "
                     f"{list(result.shape)}, and the data's are {list(wanted)}")
-            return result
+            return [result]
+        outputs = result if isinstance(result, (list, tuple)) else [result]
+        if not outputs:
+            raise NetworkError(f"forward of {self.title} returns nothing in a "
+                               f"{type(result).__name__}, and should return "
+                               "logits")
+        return [self._checked_logits(output, count) for output in outputs]
+
+    def _check_tensor(self, result, wanted):
+        if not isinstance(result, torch.Tensor):
+            raise NetworkError(
+                f"forward of {self.title} returns a {type(result).__name__}, "
+                f"and should return {wanted}")
+
+    def _checked_logits(self, result, count):
+        self._check_tensor(result, "a tensor, or a list of them")
         if result.dim() == 0 or result.shape[0] != count:
             raise NetworkError(
                 f"forward of {self.title} returns logits of shape "
@@ -268,11 +290,13 @@ class Network:
         if self.num_classes > 0:
             labels = torch.zeros(2, dtype=torch.int64)
         with torch.enable_grad():
-            result = self.forward("frozen", values, labels)
-            self._check_numbers(result)
+            outputs = self.forward("frozen", values, labels)
+            for output in outputs:
+                self._check_numbers(output)
             names = list(trained)
             gradients = torch.autograd.grad(
-                result.sum(), [trained[name] for name in names] + [values],
+                sum(output.sum() for output in outputs),
+                [trained[name] for name in names] + [values],
                 allow_unused=True)
         unused = [name for name, gradient in zip(names, gradients)
                   if gradient is None]

@@ -154,7 +154,11 @@ int Run(const SimulatePlanOptions& options) {
 }
 
 absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
-  ProfileRequest request;
+  GANDEM_ASSIGN_OR_RETURN(
+      const SeenRecipe recipe,
+      SeeRecipe(options.recipe, options.data, options.sets));
+  GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
+                          ProfileRequestFor(recipe.config, options.python));
   request.output = options.output;
   request.fresh = options.fresh;
   if (!absl::ParseDuration(options.budget, &request.budget) ||
@@ -167,13 +171,8 @@ absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
     GANDEM_ASSIGN_OR_RETURN(request.memory_bytes,
                             ParseBytes("--memory", options.memory));
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      const SeenRecipe recipe,
-      SeeRecipe(options.recipe, options.data, options.sets));
   request.measures_data = !recipe.data.empty();
   if (request.measures_data) std::cout << recipe.data << "\n";
-  request.recipe = EffectiveConfig(recipe.config);
-  GANDEM_ASSIGN_OR_RETURN(request.binary_folder, BinaryFolder());
   return request;
 }
 

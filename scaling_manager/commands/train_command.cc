@@ -426,7 +426,10 @@ absl::StatusOr<int> RunTrain(const TrainOptions& given, int out) {
   TrainOptions options = given;
   std::optional<RunSetup> setup;
   {
-    absl::StatusOr<RunSetup> prepared = PrepareRun(options, MeasureProfile);
+    absl::StatusOr<RunSetup> prepared = PrepareRun(
+        options, [&](const RunConfig& recipe, const std::string& folder) {
+          return MeasureProfile(recipe, given.python, folder);
+        });
     GANDEM_RETURN_IF_ERROR(prepared);
     setup.emplace(*std::move(prepared));
   }

@@ -14,6 +14,7 @@
 #include "common/process/cores.h"
 #include "common/process/machine.h"
 #include "common/version.h"
+#include "scaling_manager/launch/own_networks.h"
 
 namespace gandem {
 namespace {
@@ -38,6 +39,18 @@ RoleConfig NetworkAlone(const RoleConfig& role) {
   *alone.mutable_freeze() = role.freeze();
   KeepKind(role.optimizer(), *alone.mutable_optimizer());
   return alone;
+}
+
+// Files of networks are what is in them, wherever they lie. One that cannot be
+// read is left to who needs it.
+void KnowByContent(RunConfig& networks) {
+  KnowOwnNetworks(networks).IgnoreError();
+  for (RoleConfig* const role :
+       {networks.mutable_generator(), networks.mutable_discriminator()}) {
+    if (!role->network().has_python()) continue;
+    PythonConfig& network = *role->mutable_network()->mutable_python();
+    if (!network.sha256().empty()) network.clear_module();
+  }
 }
 
 std::string GiB(int64_t bytes) {
@@ -67,6 +80,7 @@ uint64_t NetworksHash(const RunConfig& recipe) {
   *networks.mutable_penalties() = recipe.penalties();
   *networks.mutable_augmentation() = recipe.augmentation();
   *networks.mutable_paired_loss() = recipe.paired_loss();
+  KnowByContent(networks);
   return ConfigHash(networks);
 }
 

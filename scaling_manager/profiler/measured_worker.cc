@@ -10,10 +10,8 @@
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
 #include "common/monotonic_time.h"
-#include "common/process/binary_folder.h"
 #include "common/process/machine.h"
 #include "common/status.h"
-#include "scaling_manager/launch/worker_program.h"
 
 namespace gandem {
 namespace {
@@ -47,9 +45,8 @@ absl::StatusOr<std::unique_ptr<MeasuredWorker>> MeasuredWorker::Start(
     Options options) {
   const std::string address =
       absl::StrCat("unix:", options.folder, "/", options.name);
-  GANDEM_ASSIGN_OR_RETURN(
-      std::vector<std::string> arguments,
-      ProgramCommand(options.binary_folder, WorkerBinary(options.role)));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> arguments,
+                          WorkerCommand(options.program, options.role));
   arguments.insert(arguments.end(),
                    {"--profile", address, "--token_file", options.token_file});
   auto process = ChildProcess::Start(

@@ -29,6 +29,7 @@
 #include "common/process/thread.h"
 #include "proto/metrics.pb.h"
 #include "proto/profile.pb.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/profiler/measure_client.h"
 
 namespace gandem {
@@ -37,7 +38,7 @@ class MeasuredWorker {
  public:
   struct Options {
     Role role = ROLE_UNKNOWN;
-    std::string binary_folder = {};
+    WorkerProgram program = {};
     std::string folder = {};  // for its socket and its log
     std::string name = {};    // of both, unique in `folder`
     std::string token_file = {};

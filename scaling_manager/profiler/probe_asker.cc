@@ -90,7 +90,7 @@ absl::StatusOr<ProbeAsker::Workers> ProbeAsker::Start(
         workers.emplace_back(),
         MeasuredWorker::Start(
             {.role = role,
-             .binary_folder = options_.binary_folder,
+             .program = options_.program,
              .folder = options_.folder,
              .name = absl::StrCat(RoleName(role), "-", ++num_started_),
              .token_file = options_.token_file,

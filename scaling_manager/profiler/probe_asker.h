@@ -18,6 +18,7 @@
 #include "proto/config.pb.h"
 #include "proto/measure.pb.h"
 #include "proto/profile.pb.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/profiler/measured_worker.h"
 #include "scaling_manager/profiler/probe_list.h"
 
@@ -28,7 +29,7 @@ class ProbeAsker {
   struct Options {
     RunConfig recipe = {};
     DataConfig data = {};  // real images of probes (random_images.h)
-    std::string binary_folder = {};
+    WorkerProgram program = {};
     std::string folder = {};  // for sockets and logs
     std::string token_file = {};
     int64_t memory_bytes = 0;  // of all workers of a question together

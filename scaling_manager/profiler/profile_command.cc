@@ -25,7 +25,7 @@
 #include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/status.h"
-#include "scaling_manager/launch/worker_program.h"
+#include "scaling_manager/launch/own_networks.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/pipeline_rate.h"
 #include "scaling_manager/profiler/probe_asker.h"
@@ -292,13 +292,6 @@ int64_t MemoryOf(const ProfileRequest& request) {
 
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                         std::ostream& err) {
-  if (const std::string own = OwnNetworkOf(request.recipe); !own.empty()) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        own,
-        ": gandem profile measures built-in networks only, and a plan "
-        "needs what it measures: train a few rounds with the settings in "
-        "question, and let `gandem compare` put the runs side by side"));
-  }
   std::atomic<bool> stop = false;
   SignalThread signals(SignalsToHear({SIGINT, SIGTERM}),
                        [&](int) { stop = true; });
@@ -312,7 +305,7 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
       WriteRandomImages(request.recipe.data(), folder->path()));
   ProbeAsker asker({.recipe = request.recipe,
                     .data = data,
-                    .binary_folder = request.binary_folder,
+                    .program = request.program,
                     .folder = folder->path(),
                     .token_file = token_file,
                     .memory_bytes = MemoryOf(request),
@@ -320,19 +313,29 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
   return Profiler(request, std::move(profile), &asker, out, err).Run();
 }
 
-absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
-                                       const std::string& folder) {
-  const std::string path = folder + "/profile.textproto";
+absl::StatusOr<ProfileRequest> ProfileRequestFor(const RunConfig& recipe,
+                                                 const std::string& python) {
+  ProfileRequest request = {.recipe = EffectiveConfig(recipe)};
+  GANDEM_RETURN_IF_ERROR(KnowOwnNetworks(request.recipe));
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
+  GANDEM_ASSIGN_OR_RETURN(
+      request.program,
+      FindWorkerProgram(request.recipe, std::move(binaries), python));
+  return request;
+}
+
+absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
+                                       const std::string& python,
+                                       const std::string& folder) {
+  GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
+                          ProfileRequestFor(recipe, python));
+  request.output = folder + "/profile.textproto";
+  request.measures_data = true;
   std::cout << "there is no profile of this recipe on this machine yet: "
                "measuring, which takes minutes"
             << std::endl;
-  GANDEM_RETURN_IF_ERROR(RunProfile({.recipe = EffectiveConfig(recipe),
-                                     .output = path,
-                                     .binary_folder = std::move(binaries),
-                                     .measures_data = true},
-                                    std::cout, std::cerr));
-  return ReadProfile(path);
+  GANDEM_RETURN_IF_ERROR(RunProfile(request, std::cout, std::cerr));
+  return ReadProfile(request.output);
 }
 
 }  // namespace gandem

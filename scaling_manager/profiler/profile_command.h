@@ -18,6 +18,7 @@
 #include "absl/time/time.h"
 #include "proto/config.pb.h"
 #include "proto/profile.pb.h"
+#include "scaling_manager/launch/worker_program.h"
 
 namespace gandem {
 
@@ -25,7 +26,7 @@ struct ProfileRequest {
   // Complete, with the shape of its images known.
   RunConfig recipe = {};
   std::string output = {};
-  std::string binary_folder = {};
+  WorkerProgram program = {};  // that can run the recipe's networks
   absl::Duration budget = absl::Minutes(5);
   int64_t memory_bytes = 0;  // of the workers; 0: most of what is free
   // The recipe's images are here: measures how fast they are decoded.
@@ -33,7 +34,6 @@ struct ProfileRequest {
   bool fresh = false;
 };
 
-//   INVALID_ARGUMENT     a network of the recipe is the user's own.
 //   FAILED_PRECONDITION  the output is a profile of another model, machine or
 //                        version; or one of the roles could not be measured at
 //                        all.
@@ -42,9 +42,16 @@ struct ProfileRequest {
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                         std::ostream& err);
 
+// What `recipe`, with all that is told on the command line, and `python`
+// (--python) ask for; the rest is as in a default request.
+// Errors: those of KnowOwnNetworks and FindWorkerProgram.
+absl::StatusOr<ProfileRequest> ProfileRequestFor(const RunConfig& recipe,
+                                                 const std::string& python);
+
 // For --plan AUTO where none is kept: `recipe` measured into the folder, which
 // is told on stdout.
 absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
+                                       const std::string& python,
                                        const std::string& folder);
 
 }  // namespace gandem

@@ -17,6 +17,7 @@ struct ProfileOptions {
   std::vector<std::string> sets = {};  // "path.to.field=value"
   std::string budget = "5m";
   std::string memory;  // that probes may have; empty: most of what is free
+  std::string python;  // for networks in Python; empty: that of $VIRTUAL_ENV
   bool fresh = false;  // measures again what is known
 };
 

@@ -84,9 +84,9 @@ class FusedGiverTest : public ::testing::Test {
         {.round = round, .first_index = first, .pass = pass}, [&] {
           ++backwards;
           if (one_pass_) {
-            pass.verdict.logits_N.sum().backward();
+            pass.verdict.logits.One().sum().backward();
           } else {
-            GeneratedLoss(WASSERSTEIN, pass.verdict.logits_N,
+            GeneratedLoss(WASSERSTEIN, pass.verdict.logits.One(),
                           kTwoSteps.discriminator_batch)
                 .backward();
           }

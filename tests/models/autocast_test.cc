@@ -91,8 +91,8 @@ TEST_P(AutocastTest, GradientsOfParametersAreFloat) {
   const auto wrapped = WithAutocast(discriminator, GetParam());
   const Verdict verdict =
       wrapped->forward(Waves({4, 1, 32, 32}, 0.37), {}, ForwardMode::kTrain);
-  EXPECT_EQ(verdict.logits_N.scalar_type(), at::kFloat);
-  verdict.logits_N.mean().backward();
+  EXPECT_EQ(verdict.logits.One().scalar_type(), at::kFloat);
+  verdict.logits.One().mean().backward();
   for (const at::Tensor& parameter : discriminator->parameters()) {
     ASSERT_TRUE(parameter.grad().defined());
     EXPECT_EQ(parameter.grad().scalar_type(), at::kFloat);
@@ -108,7 +108,8 @@ TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
     const ParameterWeightsScope scope(weights_N);
     WithAutocast(discriminator, GetParam())
         ->forward(leaf, {}, ForwardMode::kTrain)
-        .logits_N.sum()
+        .logits.One()
+        .sum()
         .backward();
     std::vector<at::Tensor> all = {leaf.grad()};
     for (const at::Tensor& parameter : discriminator->parameters()) {

@@ -71,7 +71,7 @@ void Golden::LoadNetwork(const std::string& prefix,
   }
   for (auto& item : network.named_buffers()) {
     // The oracles have no masks.
-    if (item.key().ends_with("mask_key")) continue;
+    if (item.key().ends_with("_key")) continue;
     item.value().copy_(Get(prefix + item.key()));
   }
 }

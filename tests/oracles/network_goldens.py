@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and backward passes of every network in float32.
+"""Forward and backward passes of every network in float32, StyleGAN2's in
+float64.
 
     python tests/oracles/network_goldens.py tests/goldens
 
@@ -28,6 +29,7 @@ import keras_networks as keras
 import networks as nets
 import r3gan_networks as r3gan
 import residual_networks as residual
+import stylegan2_networks as stylegan2
 import translation_networks as translation
 import wide_kernel_networks as wide
 
@@ -92,7 +94,8 @@ def passes(role, make, x, seed, given):
         out[f"{role}.state.{name}"] = tensor
     leaf = x.clone().requires_grad_()
     y = network.train()(leaf, *given.values())
-    probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed))
+    probe = torch.randn(y.shape, generator=torch.Generator().manual_seed(seed),
+                        dtype=x.dtype)
     (y * probe).sum().backward()
     out[f"{role}.probe"] = probe
     out[f"{role}.train"] = y.detach()
@@ -109,10 +112,12 @@ def passes(role, make, x, seed, given):
     return out
 
 
-def write(path, channels, size, batch, make, translated=0, classes=0):
+def write(path, channels, size, batch, make, translated=0, classes=0,
+          dtype=torch.float32):
     rng = torch.Generator().manual_seed(3)
-    noise = torch.randn(batch, make[0]().noise_dim, generator=rng)
+    noise = torch.randn(batch, make[0]().noise_dim, generator=rng).to(dtype)
     images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
+    images = images.to(dtype)
     given = {}
     if translated:
         given["image"] = torch.rand(batch, translated, size, size,
@@ -133,6 +138,10 @@ def main(folder):
                                          | r3gan.CASES).items():
         write(f"{folder}/networks/{name}.safetensors", 1, size, 3, make,
               classes=classes)
+    torch.set_default_dtype(torch.float64)
+    for name, (classes, size, batch, *make) in stylegan2.CASES.items():
+        write(f"{folder}/networks/{name}.safetensors", 1, size, batch, make,
+              classes=classes, dtype=torch.float64)
 
 
 if __name__ == "__main__":

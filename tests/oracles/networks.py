@@ -279,6 +279,8 @@ def evaluated(make, network):
     for module in twin.modules():
         if _is_norm(module):
             module.eval()
+        if hasattr(module, "evaluating"):  # noise inputs
+            module.evaluating = True
     return twin
 
 
@@ -317,10 +319,14 @@ def randomize(network, seed):
             continue
         elif name.endswith("bias"):
             value = 0.1 * normal(tensor.shape)
-        elif tensor.dim() == 1:  # batch norm
+        elif tensor.dim() <= 1:  # batch norm, and strengths of noise
             value = 1 + 0.1 * normal(tensor.shape)
         else:
             value = normal(tensor.shape) / tensor[0].numel()**0.5
         values[name] = value.to(tensor.dtype)
     load(network, values)
+    with torch.no_grad():
+        for module in network.modules():
+            if hasattr(module, "gain"):  # equalized learning rates
+                module.weight /= module.gain
     _iterate(network)

@@ -30,6 +30,13 @@ those that `factors` matches (the first that does) are parameter groups with tha
 times the learning rate. Their layers still run as in training: spectral norm
 iterates, batch norm records.
 
+An adaptive case augments what D sees (ada_goldens.py) with probability p, from
+draws of seed 0 (common/philox.h): step t and the image's place in the batch, and
+12, 13 or 14 for real, generated and judged images. A critic has the p of its
+version. After every ADA_INTERVAL-th discriminator step p moves by the images of
+those steps / ADA_IMAGES, up if the mean sign of the logits on their real images is
+above ADA_TARGET, down if it is below, and stays in [0, 1].
+
 With several ranks there are as many generators and discriminators, each with a
 contiguous slice of the batch, that train by themselves (local SGD, Stich 2019);
 after every SYNC_EVERY-th step of a role all of its ranks become their mean, over
@@ -46,12 +53,14 @@ Writes training/<name>.safetensors for FILES below, each with
     <case>.discriminator.<tensor>       after the last round, float64; local:
                                         <case>.<role>.<rank>.<tensor>
     <case>.loss_<part>                  [rounds], one rank only
+    <case>.p                            [rounds], after each; adaptive only
 
 where <tensor> are gandem's names of parameters and buffers. Inputs are float32
 so that they are the same numbers in both precisions.
 """
 import dataclasses
 import fnmatch
+import pathlib
 import sys
 import typing
 
@@ -59,8 +68,12 @@ import torch
 from safetensors.torch import save_file
 from torch.nn import functional as F
 
+import ada_goldens
 import networks as nets
 import r3gan_networks
+
+sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "common"))
+import philox_reference  # noqa: E402
 
 NOISE_DIM = 6
 EMA_DECAY = 0.9
@@ -68,6 +81,10 @@ START_ROUND = 3
 SYNC_EVERY = 2
 LECAM_DECAY = 0.9
 LECAM_START = 4
+ADA_START = 0.5
+ADA_TARGET = 0.2
+ADA_INTERVAL = 2
+ADA_IMAGES = 50
 
 
 # --- What a step minimizes ---
@@ -206,6 +223,62 @@ class Joint:
         return self.generator(critic(real).detach(), critic(image))
 
 
+def draws(purpose, step, count):
+    """Rows of uniform numbers, one for each image."""
+    rows = []
+    for index in range(count):
+        w = list(philox_reference.words(0, purpose, step, index,
+                                        (ada_goldens.DRAWS + 1) // 2))
+        rows.append([((high << 32 | low) >> 11) * 2.0**-53
+                     for low, high in zip(w[0::2], w[1::2])])
+    return torch.tensor(rows, dtype=torch.float64)[:, :ada_goldens.DRAWS]
+
+
+class Adaptive:
+    """A loss of each image, of augmented images."""
+
+    def __init__(self, loss):
+        self.loss, self.parts = loss, loss.parts
+        self.signs, self.record = [], []
+
+    def seen(self, D, x, purpose, t):
+        p = getattr(D, "p", ADA_START)
+        return ada_goldens.augment(x, draws(purpose, t, len(x)), p)
+
+    def train(self, D, reals, images, t):
+        (x_real,), (x,) = reals, images
+        logits = D(self.seen(D, x_real, 12, t))
+        real = self.loss.real(logits).mean()
+        real.backward()
+        generated = self.loss.generated(D(self.seen(D, x, 13, t))).mean()
+        generated.backward()
+        self.t = t
+        self.signs += logits.detach().sign().flatten().tolist()
+        return [real.item(), generated.item()]
+
+    def after_step(self, D, batch):
+        p = getattr(D, "p", ADA_START)
+        if (self.t + 1) % ADA_INTERVAL == 0:
+            mean = sum(self.signs) / len(self.signs)
+            step = batch * ADA_INTERVAL / ADA_IMAGES
+            p += step if mean > ADA_TARGET else -step if mean < ADA_TARGET else 0
+            self.signs = []
+        D.p = min(max(p, 0.0), 1.0)
+        self.record.append(D.p)
+
+    def judge(self, critic, real, image, batch):
+        return self.loss.generator(
+            critic(self.seen(critic, image, 14, self.t))).mean()
+
+
+def version(make, D):
+    """A frozen copy, with its probability if it has one."""
+    critic = nets.frozen(make, D)
+    if hasattr(D, "p"):
+        critic.p = D.p
+    return critic
+
+
 # --- A run ---
 
 
@@ -317,7 +390,7 @@ def train(make, initial, noise, real, slices, case):
         reals = [x.split(case.micro) for x in real[numbers].split(slices)]
         images = [[G(z) for z in own.split(case.micro)]
                   for (G, _), own in zip(generators, noise[t].split(slices))]
-        critics = [nets.frozen(make["discriminator"], D)
+        critics = [version(make["discriminator"], D)
                    for D, _ in discriminators]  # phi_t
         record = []
         slopes = []
@@ -332,12 +405,14 @@ def train(make, initial, noise, real, slices, case):
             else:
                 record += objectives[rank].train(D, reals[rank], leaves, t)
             optimizer.step()
+            if isinstance(objectives[rank], Adaptive):
+                objectives[rank].after_step(D, batch)
         due = len(slices) > 1 and (t + 1) % SYNC_EVERY == 0
         if due:
             synchronize(discriminators, slices)
 
         if case.lag == 0:
-            critics = [nets.frozen(make["discriminator"], D)
+            critics = [version(make["discriminator"], D)
                        for D, _ in discriminators]
         for rank, (_, optimizer) in enumerate(generators):
             optimizer.zero_grad()
@@ -360,7 +435,7 @@ def train(make, initial, noise, real, slices, case):
         records.append(record)
     return ({"generator": [G for G, _ in generators],
              "discriminator": [D for D, _ in discriminators]}, average,
-            torch.tensor(records, dtype=torch.float64))
+            torch.tensor(records, dtype=torch.float64), objectives[0])
 
 
 # --- What is trained ---
@@ -451,6 +526,9 @@ FILES = {
             "frozen_lag0_hinge": Case(hinge, **FROZEN_SNDCGAN),
             "frozen_fused_hinge":
                 Case(hinge, lag=1, fused=True, **FROZEN_SNDCGAN)}),
+    "ada_mlp": mlp(seed=37, cases={
+        "lag0_ada": Case(lambda: Adaptive(softplus())),
+        "lag1_ada": Case(lambda: Adaptive(hinge()), lag=1)}),
     "freeze_mlp": mlp(seed=31, cases={
         "frozen_lag1_saturating_lazy_r1":
             Case(lambda: Joint("saturating", {"r1": 0.5}, every=3), lag=1,
@@ -486,7 +564,7 @@ def write(path, file):
         initial[role] = nets.state(network)
         put(f"initial.{role}", network)
     for name, case in file.cases.items():
-        ranks, average, records = train(
+        ranks, average, records, objective = train(
             make, initial, noise.double(), real.flatten(0, -4).double(),
             file.slices, case)
         print(path, name, "first", records[0].tolist(), "last",
@@ -499,8 +577,14 @@ def write(path, file):
         put(f"{name}.average", average)
         for role, (network,) in ranks.items():
             put(f"{name}.{role}", network)
-        for i, part in enumerate(case.objective().parts):
+        for i, part in enumerate(objective.parts):
             out[f"{name}.loss_{part}"] = records[:, i].contiguous()
+        if isinstance(objective, Adaptive):
+            p = torch.tensor(objective.record, dtype=torch.float64)
+            out[f"{name}.p"] = p
+            out[f"{name}.discriminator.ada_images"] = (
+                p[-1] * ADA_IMAGES).round().long()
+            print("p", p.tolist())
     save_file(out, path)
 
 

@@ -112,7 +112,8 @@ void DiscriminatorStep(Discriminator& network,
     for (const Sample& sample : samples) {
       const Verdict verdict = network.forward(
           sample.images_NCHW, sample.condition, ForwardMode::kTrain);
-      at::Tensor loss = verdict.logits_N.mean();
+      at::Tensor loss = verdict.logits.MeanOf(
+          [](const at::Tensor& output) { return output.mean(); });
       if (verdict.embeddings_NE.defined()) {
         loss = loss + verdict.embeddings_NE.mm(verdict.proxies_KE.t()).mean();
       }

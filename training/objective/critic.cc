@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/torch.h"
+#include "training/objective/augment.h"
 
 namespace gandem {
 namespace {
@@ -33,16 +34,15 @@ class FrozenParameters {
 };
 
 // What a relativistic loss compares with. Its images get no gradient.
-at::Tensor RealLogits(Discriminator& critic, const JudgedImages& judged,
-                      const Condition& condition,
-                      const ObjectiveOptions& objective, const DrawKey& key,
-                      const Compute& compute) {
+Logits RealLogits(Discriminator& critic, const JudgedImages& judged,
+                  const Condition& condition, const ObjectiveOptions& objective,
+                  const DrawKey& key, const Compute& compute) {
   const torch::NoGradGuard no_grad;
-  const at::Tensor real_NCHW = DiffAugment(InLayout(judged.real_NCHW, compute),
-                                           objective.augmentation, key);
+  const at::Tensor real_NCHW = Augment(InLayout(judged.real_NCHW, compute),
+                                       objective.augmentation, critic, key);
   return critic
       .forward(real_NCHW, condition.At(key.place()), ForwardMode::kFrozen)
-      .logits_N;
+      .logits;
 }
 
 }  // namespace
@@ -97,7 +97,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
   }
   const DrawKey judged_key = key(Purpose::kAugmentJudged);
   const Verdict verdict =
-      critic.forward(DiffAugment(leaf, objective.augmentation, judged_key),
+      critic.forward(Augment(leaf, objective.augmentation, critic, judged_key),
                      condition.At(judged_key.place()), ForwardMode::kFrozen);
   at::Tensor value;
   if (IsRelativistic(objective.loss)) {
@@ -105,9 +105,9 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
         GeneratorPairLoss(objective.loss,
                           RealLogits(critic, judged, condition, objective,
                                      key(Purpose::kAugmentJudgedReal), compute),
-                          verdict.logits_N);
+                          verdict.logits);
   } else {
-    value = GeneratorLoss(objective.loss, verdict.logits_N, batch_size);
+    value = GeneratorLoss(objective.loss, verdict.logits, batch_size);
   }
   if (objective.has_class_loss()) {
     value = value +

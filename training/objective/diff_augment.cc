@@ -95,9 +95,18 @@ int64_t Reflect(int64_t index, int64_t side) {
 }  // namespace
 
 AugmentOptions AugmentFrom(const AugmentationConfig& config) {
-  return {.color = config.color(),
-          .translation = config.translation(),
-          .cutout = config.cutout()};
+  AugmentOptions options = {.color = config.color(),
+                            .translation = config.translation(),
+                            .cutout = config.cutout()};
+  if (config.has_ada()) {
+    const AdaConfig& ada = config.ada();
+    options.ada = {.target = ada.target(),
+                   .p = ada.p(),
+                   .interval = ada.interval(),
+                   .images_to_full = ada.images_to_full(),
+                   .adaptive = ada.adaptive()};
+  }
+  return options;
 }
 
 at::Tensor UniformDraws(const DrawKey& key, int64_t count, int64_t per_image) {

@@ -14,8 +14,10 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <optional>
 
 #include "common/philox.h"
+#include "training/objective/ada_options.h"
 
 namespace gandem {
 
@@ -25,6 +27,8 @@ struct AugmentOptions {
   bool color = false;      // brightness, saturation, contrast
   double translation = 0;  // largest shift as a part of the side; 0: none
   double cutout = 0;       // side of the square as a part of the side; 0: none
+  // In place of the three above (training/objective/augment.h).
+  std::optional<AdaOptions> ada = {};
   bool any() const { return color || translation > 0 || cutout > 0; }
 };
 

@@ -7,19 +7,21 @@
 namespace gandem {
 namespace {
 
+at::Tensor Detached(const at::Tensor& values) { return values.detach(); }
+
 // Each image's share of the generator's loss [N]. What compares images is
 // shared out evenly.
 at::Tensor LossShares(const TrainingPass& pass,
                       const ObjectiveOptions& objective, int64_t batch_size) {
-  const at::Tensor& logits = pass.verdict.logits_N;
-  const int64_t count = logits.size(0);
+  const Logits& logits = pass.verdict.logits;
+  const int64_t count = pass.images_NCHW.size(0);
   const auto evenly = [&](const at::Tensor& loss) {
     return (loss / static_cast<double>(count)).expand({count});
   };
   at::Tensor shares_N =
       IsRelativistic(objective.loss)
-          ? evenly(GeneratorPairLoss(objective.loss, pass.real_logits.detach(),
-                                     logits))
+          ? evenly(GeneratorPairLoss(objective.loss,
+                                     pass.real_logits.Each(Detached), logits))
           : GeneratorLosses(objective.loss, logits, batch_size);
   if (objective.has_class_loss()) {
     shares_N = shares_N + evenly(ClassLoss(objective.class_loss, pass.verdict,
@@ -54,7 +56,7 @@ TrainedJudgment JudgeAfterBackward(const TrainingPass& pass,
                                    int64_t batch_size) {
   const torch::NoGradGuard no_grad;
   const at::Tensor slopes_N =
-      GeneratorSlopes(objective.loss, pass.verdict.logits_N, batch_size);
+      GeneratorSlopes(objective.loss, pass.verdict.logits.One(), batch_size);
   const at::Tensor& gradient_NCHW = pass.images_NCHW.grad();
   return JudgmentOf(
       gradient_NCHW * slopes_N.to(gradient_NCHW.dtype()).view({-1, 1, 1, 1}),

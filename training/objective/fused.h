@@ -35,7 +35,7 @@ struct TrainingPass {
   Verdict verdict = {};
   at::Tensor labels_N = {};
   // Relativistic losses: of the real images that they are compared with.
-  at::Tensor real_logits = {};
+  Logits real_logits = {};
 };
 
 struct TrainedJudgment {

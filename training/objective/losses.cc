@@ -82,10 +82,12 @@ const Entry& EntryOf(Loss loss) {
   return *entry;
 }
 
-at::Tensor PartLoss(Entry::Part part, const at::Tensor& logits,
+at::Tensor PartLoss(Entry::Part part, const Logits& logits,
                     int64_t batch_size) {
   GANDEM_CHECK(part != nullptr);
-  return BatchMean(part(logits), batch_size);
+  return logits.MeanOf([&](const at::Tensor& output) {
+    return BatchMean(part(output), batch_size);
+  });
 }
 
 // The derivative of PartLoss at each logit.
@@ -97,11 +99,12 @@ at::Tensor Slopes(Entry::Part part, const at::Tensor& logits_N,
       .front();
 }
 
-at::Tensor PairLoss(Loss loss, const at::Tensor& above,
-                    const at::Tensor& below) {
+at::Tensor PairLoss(Loss loss, const Logits& above, const Logits& below) {
   const Entry::Pair pair = EntryOf(loss).pair;
   GANDEM_CHECK(pair != nullptr);
-  return BatchMean(pair(above, below), above.size(0));
+  return above.MeanOf(below, [&](const at::Tensor& a, const at::Tensor& b) {
+    return BatchMean(pair(a, b), a.size(0));
+  });
 }
 
 }  // namespace
@@ -117,27 +120,30 @@ at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size) {
   return PerImage(losses).sum() / static_cast<double>(batch_size);
 }
 
-at::Tensor LogitSum(const at::Tensor& logits) { return PerImage(logits).sum(); }
+at::Tensor LogitSum(const Logits& logits) {
+  return logits.MeanOf(
+      [](const at::Tensor& output) { return PerImage(output).sum(); });
+}
 
-at::Tensor RealLoss(Loss loss, const at::Tensor& logits, int64_t batch_size) {
+at::Tensor RealLoss(Loss loss, const Logits& logits, int64_t batch_size) {
   return PartLoss(EntryOf(loss).real, logits, batch_size);
 }
 
-at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
-                         int64_t batch_size) {
+at::Tensor GeneratedLoss(Loss loss, const Logits& logits, int64_t batch_size) {
   return PartLoss(EntryOf(loss).generated, logits, batch_size);
 }
 
-at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
-                         int64_t batch_size) {
+at::Tensor GeneratorLoss(Loss loss, const Logits& logits, int64_t batch_size) {
   return PartLoss(EntryOf(loss).generator, logits, batch_size);
 }
 
-at::Tensor GeneratorLosses(Loss loss, const at::Tensor& logits,
+at::Tensor GeneratorLosses(Loss loss, const Logits& logits,
                            int64_t batch_size) {
   const Entry::Part part = EntryOf(loss).generator;
   GANDEM_CHECK(part != nullptr);
-  return PerImage(part(logits)) / static_cast<double>(batch_size);
+  return logits.MeanOf([&](const at::Tensor& output) {
+    return PerImage(part(output)) / static_cast<double>(batch_size);
+  });
 }
 
 at::Tensor GeneratedSlopes(Loss loss, const at::Tensor& logits_N,
@@ -164,13 +170,13 @@ double AddPairedL1(const at::Tensor& images_NCHW,
   return weight * BatchMean(difference_NCHW.abs(), batch_size).item<double>();
 }
 
-at::Tensor DiscriminatorPairLoss(Loss loss, const at::Tensor& real_logits,
-                                 const at::Tensor& generated_logits) {
+at::Tensor DiscriminatorPairLoss(Loss loss, const Logits& real_logits,
+                                 const Logits& generated_logits) {
   return PairLoss(loss, real_logits, generated_logits);
 }
 
-at::Tensor GeneratorPairLoss(Loss loss, const at::Tensor& real_logits,
-                             const at::Tensor& generated_logits) {
+at::Tensor GeneratorPairLoss(Loss loss, const Logits& real_logits,
+                             const Logits& generated_logits) {
   return PairLoss(loss, generated_logits, real_logits);
 }
 

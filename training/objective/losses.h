@@ -7,8 +7,9 @@
 //
 // A micro-batch's loss is the sum over its images divided by the batch size of
 // the whole step: gradients accumulated over micro-batches are those of the
-// batch mean, whatever the micro-batches are. Logits are [N, ...]: an image
-// with several of them (a patch discriminator) counts with their mean.
+// batch mean, whatever the micro-batches are. Outputs are [N, ...]: an image
+// with several logits in one (a patch discriminator) counts with their mean,
+// and a loss of several outputs is the mean of theirs (models/logits.h).
 //
 // Thread safety: pure functions. Errors: Torch exceptions.
 #pragma once
@@ -17,6 +18,7 @@
 
 #include <cstdint>
 
+#include "models/logits.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -29,20 +31,18 @@ at::Tensor PerImage(const at::Tensor& values);
 // Mean over the batch of losses [N, ...].
 at::Tensor BatchMean(const at::Tensor& losses, int64_t batch_size);
 // Sum over images of an image's mean logit.
-at::Tensor LogitSum(const at::Tensor& logits);
+at::Tensor LogitSum(const Logits& logits);
 
 // The part of the discriminator's loss that real images make.
-at::Tensor RealLoss(Loss loss, const at::Tensor& logits, int64_t batch_size);
+at::Tensor RealLoss(Loss loss, const Logits& logits, int64_t batch_size);
 // The part that generated images make.
-at::Tensor GeneratedLoss(Loss loss, const at::Tensor& logits,
-                         int64_t batch_size);
+at::Tensor GeneratedLoss(Loss loss, const Logits& logits, int64_t batch_size);
 // The generator's loss; `logits` are the critic's, of its images.
-at::Tensor GeneratorLoss(Loss loss, const at::Tensor& logits,
-                         int64_t batch_size);
+at::Tensor GeneratorLoss(Loss loss, const Logits& logits, int64_t batch_size);
 // The same by image, [N]: what each adds.
-at::Tensor GeneratorLosses(Loss loss, const at::Tensor& logits,
-                           int64_t batch_size);
-// The derivatives of GeneratedLoss and GeneratorLoss at each logit.
+at::Tensor GeneratorLosses(Loss loss, const Logits& logits, int64_t batch_size);
+// The derivatives of GeneratedLoss and GeneratorLoss at each logit of an
+// output.
 at::Tensor GeneratedSlopes(Loss loss, const at::Tensor& logits_N,
                            int64_t batch_size);
 at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
@@ -56,9 +56,9 @@ double AddPairedL1(const at::Tensor& images_NCHW,
                    int64_t batch_size, const at::Tensor& gradient_NCHW);
 
 // Relativistic losses, of whole batches of one size.
-at::Tensor DiscriminatorPairLoss(Loss loss, const at::Tensor& real_logits,
-                                 const at::Tensor& generated_logits);
-at::Tensor GeneratorPairLoss(Loss loss, const at::Tensor& real_logits,
-                             const at::Tensor& generated_logits);
+at::Tensor DiscriminatorPairLoss(Loss loss, const Logits& real_logits,
+                                 const Logits& generated_logits);
+at::Tensor GeneratorPairLoss(Loss loss, const Logits& real_logits,
+                             const Logits& generated_logits);
 
 }  // namespace gandem

@@ -2,7 +2,6 @@
 #include "training/objective/penalties.h"
 
 #include "common/half_cosine.h"
-#include "models/network.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 #include "training/objective/losses.h"
@@ -41,8 +40,7 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
 
 // Of a sum over images, each of which depends on its own logit only: so each
 // row is one image's gradient. It can be differentiated again.
-at::Tensor ImageGradient(const at::Tensor& logits,
-                         const at::Tensor& images_NCHW) {
+at::Tensor ImageGradient(const Logits& logits, const at::Tensor& images_NCHW) {
   return torch::autograd::grad({LogitSum(logits)}, {images_NCHW},
                                /*grad_outputs=*/{}, /*retain_graph=*/true,
                                /*create_graph=*/true)
@@ -76,7 +74,10 @@ at::Tensor Perturb(const at::Tensor& real_NCHW, double deviation,
 }
 
 at::Tensor ConsistencyPenalties(const Verdict& image, const Verdict& copy) {
-  at::Tensor penalties = PerImage((image.logits_N - copy.logits_N).square());
+  at::Tensor penalties = image.logits.MeanOf(
+      copy.logits, [](const at::Tensor& of_image, const at::Tensor& of_copy) {
+        return PerImage((of_image - of_copy).square());
+      });
   if (image.embeddings_NE.defined()) {
     penalties =
         penalties + (image.embeddings_NE - copy.embeddings_NE).square().mean(1);
@@ -91,12 +92,18 @@ bool LecamAnchors::Active(int64_t step) const {
   return options_.lecam > 0 && step > options_.lecam_start_step;
 }
 
-at::Tensor LecamAnchors::RealPenalties(const at::Tensor& logits) const {
-  return at::relu(logits - anchors_[kGenerated].item<double>()).square();
+at::Tensor LecamAnchors::RealPenalties(const Logits& logits) const {
+  const double anchor = anchors_[kGenerated].item<double>();
+  return logits.MeanOf([&](const at::Tensor& output) {
+    return PerImage(at::relu(output - anchor).square());
+  });
 }
 
-at::Tensor LecamAnchors::GeneratedPenalties(const at::Tensor& logits) const {
-  return at::relu(anchors_[kReal].item<double>() - logits).square();
+at::Tensor LecamAnchors::GeneratedPenalties(const Logits& logits) const {
+  const double anchor = anchors_[kReal].item<double>();
+  return logits.MeanOf([&](const at::Tensor& output) {
+    return PerImage(at::relu(anchor - output).square());
+  });
 }
 
 // Before the penalty begins the anchors only follow the logits.

@@ -12,13 +12,13 @@
 
 #include <cstdint>
 
+#include "models/network.h"
 #include "training/objective/diff_augment.h"
 #include "training/state/tensors_by_name.h"
 
 namespace gandem {
 
 class PenaltyConfig;  // proto/config.proto
-struct Verdict;
 
 // Weights; 0: off.
 struct PenaltyOptions {
@@ -46,8 +46,7 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config);
 
 // d(logit of an image)/d(that image), itself differentiable. `images_NCHW`
 // want a gradient and `logits` depend on them, each on its own image only.
-at::Tensor ImageGradient(const at::Tensor& logits,
-                         const at::Tensor& images_NCHW);
+at::Tensor ImageGradient(const Logits& logits, const at::Tensor& images_NCHW);
 
 // (|gradient of an image| - 1)^2: Gulrajani et al. 2017, equation 3. The
 // derivative of the norm at 0 is taken as 0 (traps.md 8).
@@ -80,8 +79,8 @@ class LecamAnchors {
   explicit LecamAnchors(const PenaltyOptions& options);
 
   bool Active(int64_t step) const;
-  at::Tensor RealPenalties(const at::Tensor& logits) const;
-  at::Tensor GeneratedPenalties(const at::Tensor& logits) const;
+  at::Tensor RealPenalties(const Logits& logits) const;
+  at::Tensor GeneratedPenalties(const Logits& logits) const;
   // The mean logits of step `step`, once it is done.
   void Update(int64_t step, double real_logit, double generated_logit);
   TensorsByName State() const;

@@ -17,6 +17,7 @@
 #include "common/files/file.h"
 #include "common/files/nearest.h"
 #include "common/status.h"
+#include "models/layers/drawing_layer.h"
 #include "models/torch.h"
 #include "training/state/finite.h"
 #include "training/state/state_dict_file.h"
@@ -69,7 +70,7 @@ class StateDictFit {
       : file_(std::move(file)) {
     for (const auto& [name, tensor] : state) names_.push_back(name);
     for (const auto& [name, tensor] : state) {
-      if (!absl::EndsWith(name, ".mask_key")) Match(name, tensor);
+      if (!absl::EndsWith(name, kDrawKeySuffix)) Match(name, tensor);
     }
     for (const auto& [name, tensor] : state) {
       if (missing_.contains(name)) ReportMissing(name, tensor);

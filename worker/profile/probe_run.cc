@@ -11,6 +11,7 @@
 #include "common/round_times.h"
 #include "common/status.h"
 #include "training/compute/choose_compute.h"
+#include "training/objective/ada_probability.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
 #include "training/state/module_state.h"
@@ -46,6 +47,7 @@ absl::StatusOr<SharedBytes> MakeCritic(const RunPlan& plan) {
                           ComputeFrom(network, Resolve(network, {})));
   GANDEM_ASSIGN_OR_RETURN(const auto critic,
                           NewDiscriminator(network, compute));
+  AddAdaBuffer(plan.objective.augmentation.ada, *critic);
   return PackModule(*critic);
 }
 

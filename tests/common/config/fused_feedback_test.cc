@@ -99,6 +99,8 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
            {"loss=RELATIVISTIC_AVERAGE", "loss RELATIVISTIC_AVERAGE"},
            {"discriminator.network.dcgan={}",
             "batch norm in discriminator.network"},
+           {"discriminator.network.stylegan2={}",
+            "deviation_group in discriminator.network.stylegan2"},
            {"discriminator.network.python={module: 'a.py' name: 'A'}",
             "discriminator.network.python"},
            {"discriminator.network.own={name: 'a'}",

@@ -92,12 +92,55 @@ TEST(LossValidateTest, OneUnitSlopePenalty) {
               "set one of them to 0");
 }
 
+TEST(LossValidateTest, AdaStandsInPlaceOfTheOtherAugmentations) {
+  EXPECT_OK(CheckLoss("augmentation { ada {} }"));
+  EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));
+  for (const std::string other :
+       {"color: true", "translation: 0.125", "cutout: 0.5"}) {
+    ExpectFault(absl::StrCat("augmentation { ada {} ", other, " }"),
+                "augmentation.ada stands in place of");
+  }
+}
+
+TEST(LossValidateTest, RangesOfAda) {
+  for (const std::string value :
+       {"target: 1.1", "target: nan", "p: -0.1", "p: 1.1", "interval: 0",
+        "images_to_full: 0"}) {
+    const std::string field = value.substr(0, value.find(':'));
+    ExpectFault(absl::StrCat("augmentation { ada { ", value, " } }"),
+                absl::StrCat("augmentation.ada.", field, " "));
+  }
+}
+
+// 0 is not the border between right and wrong of other losses.
+TEST(LossValidateTest, AdaFollowsLogitsOfLossesThatAimAtTheirSign) {
+  for (const std::string loss : {"SATURATING", "HINGE"}) {
+    EXPECT_OK(CheckLoss("augmentation { ada {} } loss: " + loss));
+  }
+  for (const std::string loss : {"LEAST_SQUARES", "WASSERSTEIN"}) {
+    ExpectFault("augmentation { ada {} } loss: " + loss,
+                "set augmentation.ada.adaptive=false");
+    EXPECT_OK(CheckLoss(
+        "augmentation { ada { p: 0.4 adaptive: false } } loss: " + loss));
+  }
+}
+
+TEST(LossValidateTest, AdaIsForGrayAndColor) {
+  for (const int channels : {0, 1, 3}) {
+    EXPECT_OK(CheckLoss(absl::StrCat(
+        "augmentation { ada {} } data { channels: ", channels, " }")));
+  }
+  ExpectFault("augmentation { ada {} } data { channels: 4 }",
+              "data.channels is 4");
+}
+
 TEST(LossValidateTest, PairsOfImagesStayPairs) {
   const std::string pairs = "discriminator { network { pix2pix {} } } ";
   EXPECT_OK(CheckLoss(pairs));
   for (const std::string part :
        {"augmentation { color: true }", "augmentation { translation: 0.1 }",
-        "augmentation { cutout: 0.1 }", "penalties { consistency_real: 1 }",
+        "augmentation { cutout: 0.1 }", "augmentation { ada {} }",
+        "penalties { consistency_real: 1 }",
         "penalties { consistency_generated: 1 }"}) {
     ExpectFault(pairs + part, "one image of a pair only");
     EXPECT_OK(CheckLoss(
@@ -117,8 +160,23 @@ TEST(LossValidateTest, RelativisticLossesNeedWhoHasRealImages) {
                 "set discriminator.micro_batch=0");
     EXPECT_OK(
         CheckLoss(legal + "discriminator { batch_size: 8 micro_batch: 8 }"));
-    ExpectFault(legal + "data { num_classes: 10 }", "set data.num_classes=0");
+    ExpectFault(legal + "data { num_classes: 10 }", "data.num_classes=0");
   }
+}
+
+TEST(LossValidateTest, PairsAreOfOneClass) {
+  const std::string paired = "loss: RELATIVISTIC_PAIRED ";
+  const std::string judged = "schedule { feedback: IMAGE_GRADIENT } ";
+  const std::string classes =
+      "data { num_classes: 10 generated_labels: AS_REAL_BATCH } ";
+  EXPECT_OK(CheckLoss(paired + judged + classes));
+  ExpectFault(paired + judged + "data { num_classes: 10 }",
+              "set data.generated_labels=AS_REAL_BATCH");
+  ExpectFault(paired + classes +
+                  "schedule { feedback: IMAGE_GRADIENT consistency: BOUNDED }",
+              "set schedule.consistency=EXACT");
+  ExpectFault("loss: RELATIVISTIC_AVERAGE " + judged + classes,
+              "set data.num_classes=0");
 }
 
 TEST(LossValidateTest, ClassLossesNeedLabelsAndWholeBatches) {

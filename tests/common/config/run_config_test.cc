@@ -566,6 +566,15 @@ TEST(RunConfigTest, NanAndInfinityAreRefusedEverywhere) {
   EXPECT_GT(tried, 3 * 15);
 }
 
+TEST(RunConfigTest, EffectiveConfigSwitchesNothingOn) {
+  RunConfig config;
+  EXPECT_FALSE(EffectiveConfig(config).augmentation().has_ada());
+  config.mutable_augmentation()->mutable_ada();
+  const RunConfig effective = EffectiveConfig(config);
+  EXPECT_EQ(effective.augmentation().ada().interval(), 4);
+  EXPECT_TRUE(effective.augmentation().ada().has_interval());
+}
+
 TEST(RunConfigTest, EffectiveConfigWritesEveryDefault) {
   ASSERT_OK_AND_ASSIGN(const RunConfig small, With({}));
   RunConfig effective = EffectiveConfig(small);

@@ -225,12 +225,31 @@ assert len(figures) == 1 and min(figures.values()) > 0, figures
         self.refused("models", self.own / "config.textproto", python="",
                      env={"VIRTUAL_ENV": ""}, text="name it with --python")
 
-    def test_a_profile_is_refused_before_anything_is_measured(self):
+    def test_a_profile_and_a_plan_of_it(self):
+        recipe = self.own / "config.textproto"
         profile = self.folder / "profile.textproto"
-        self.refused("profile", self.own / "config.textproto", "-o", profile,
-                     python="", text="generator.network.python: gandem profile "
-                     "measures built-in networks only")
+        self.refused("profile", recipe, "-o", profile, python="",
+                     env={"VIRTUAL_ENV": ""}, text="name it with --python")
         self.assertFalse(profile.exists())
+        self.gandem("profile", recipe, "-o", profile, "--budget", "30s")
+        text = profile.read_text()
+        for role in ("generator", "discriminator"):
+            self.assertRegex(
+                text, rf"{role}_state \{{\n\s+parameter_bytes: [1-9]\d*\n")
+        plan = ["plan", recipe, "--profile", profile,
+                "-o", self.folder / "plan.textproto"]
+        self.assertIn("why 1:", self.gandem(*plan, python="").stdout)
+        # A file is what is in it.
+        moved = self.folder / "moved.py"
+        shutil.copy(FOLDER / "mlp.py", moved)
+        modules = [f'{role}.network.python.module="{moved}"'
+                   for role in ("generator", "discriminator")]
+        plan += [word for module in modules for word in ("--set", module)]
+        self.gandem(*plan, python="")
+        moved.write_text(moved.read_text() + "\n# more\n")
+        plan += ["--set", 'generator.network.python.sha256=""',
+                 "--set", 'discriminator.network.python.sha256=""']
+        self.refused(*plan, python="", text="another model")
 
     def test_the_interpreter(self):
         grid = self.folder / "grid.png"

@@ -14,6 +14,7 @@ import harness
 FOLDER = pathlib.Path(__file__).parent / "own_networks"
 # An interpreter that has torch; set where gandem._worker was built.
 PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
+FEEDBACKS = ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED")
 SHORT = ["rounds=20", "checkpoint.every_rounds=10"]
 
 
@@ -24,6 +25,12 @@ def network(role, file, name, *arguments):
     return ([f'{path}.module="{file}"', f'{path}.name="{name}"',
              f"{path}.noise_dim=8"] +
             ([f"{path}.arguments=[{listed}]"] if arguments else []))
+
+
+def short_with(feedback):
+    """Networks in Python take two backward passes."""
+    return SHORT + [f"schedule.feedback={feedback}"] + (
+        ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
 
 
 def both(file, *arguments):
@@ -70,15 +77,34 @@ class OwnNetworkTest(harness.RunTest):
                 self.assertEqual(values[0], values[1], f"{role} {part}")
 
     def test_has_the_bits_of_the_built_in_network(self):
-        for feedback in ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED"):
-            sets = SHORT + [f"schedule.feedback={feedback}"]
-            if feedback == "FUSED":
-                sets.append("schedule.fused_backward=TWO_PASSES")
+        for feedback in FEEDBACKS:
+            sets = short_with(feedback)
             with self.subTest(feedback):
                 built_in = self.train(f"built-in-{feedback}", sets=sets)
                 own = self.own(f"own-{feedback}",
                                sets + both(FOLDER / "mlp.py"))
                 self.assert_same_networks(built_in, own)
+
+    def test_outputs_of_a_list_count_with_their_mean(self):
+        for feedback in FEEDBACKS:
+            sets = short_with(feedback)
+            with self.subTest(feedback):
+                runs = [self.own(f"{name}-{feedback}", sets + network(
+                    "discriminator", FOLDER / file, name))
+                    for file, name in (("mlp.py", "Discriminator"),
+                                       ("several.py", "Twice"))]
+                self.assert_same_networks(*runs)
+
+    def test_outputs_of_several_shapes(self):
+        scales = network("discriminator", FOLDER / "several.py", "Scales")
+        for loss in ("HINGE", "RELATIVISTIC_AVERAGE"):
+            sets = SHORT + scales + [f"loss={loss}", "penalties.r1=1",
+                                     "schedule.feedback=IMAGE_GRADIENT"]
+            with self.subTest(loss):
+                apart = self.own(f"apart-{loss}", sets)
+                together = self.own(f"together-{loss}", sets,
+                                    flags=["--colocated"])
+                self.assert_same_networks(apart, together)
 
     def test_of_one_role_alone(self):
         built_in = self.train("built-in", sets=SHORT)
@@ -133,7 +159,9 @@ class OwnNetworkTest(harness.RunTest):
         cases = {
             "Missing": ["has no 'Missing'", "Good"],
             "ReturnsNone": ["returns a NoneType"],
-            "ReturnsTuple": ["returns a tuple"],
+            "ReturnsFeatures": ["returns a list", "a tensor, or a list of them"],
+            "ReturnsNothing": ["returns nothing in a list"],
+            "OneIsDetached": ["has no gradient"],
             "Detached": ["has no gradient"],
             "OneForAll": ["returns logits of shape []"],
             "Unused": ["forgotten.weight, forgotten.bias"],

@@ -60,7 +60,8 @@ class NetworksTest : public ::testing::TestWithParam<NetworksCase> {
                                                               &config));
     const int64_t size = GetParam().size;
     DataShape data = {.image = {.channels = 1, .height = size, .width = size}};
-    if (config.has_sagan() || config.has_biggan() || config.has_r3gan()) {
+    if (config.has_sagan() || config.has_biggan() || config.has_r3gan() ||
+        config.has_stylegan2()) {
       data.num_classes = 3;
     }
     ASSERT_OK_AND_ASSIGN(generator_, MakeGenerator(config, data));
@@ -93,7 +94,8 @@ TEST_P(NetworksTest, FrozenAndEvaluateChangeNoState) {
   for (const auto mode : {ForwardMode::kFrozen, ForwardMode::kEvaluate}) {
     generator_->forward(noise_, condition_, mode).sum().backward();
     discriminator_->forward(images_, condition_, mode)
-        .logits_N.sum()
+        .logits.One()
+        .sum()
         .backward();
     EXPECT_TRUE(Equal(StateOf(*generator_), generator));
     EXPECT_TRUE(Equal(StateOf(*discriminator_), discriminator));
@@ -112,8 +114,9 @@ TEST_P(NetworksTest, ForwardsLeaveTheirInputAlone) {
 TEST_P(NetworksTest, ImagesAreInRange) {
   const at::Tensor images =
       generator_->forward(noise_, condition_, ForwardMode::kTrain);
-  if (!gandem::testing::ParseNetwork(GetParam().config).has_r3gan()) {
-    EXPECT_LT(images.abs().max().item<double>(), 1);  // R3GAN has no tanh
+  const NetworkConfig config = gandem::testing::ParseNetwork(GetParam().config);
+  if (!config.has_r3gan() && !config.has_stylegan2()) {  // which have no tanh
+    EXPECT_LT(images.abs().max().item<double>(), 1);
   }
   EXPECT_GT(images.std().item<double>(), 0);
 }
@@ -125,7 +128,7 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
     const at::Tensor leaf = images_.clone().requires_grad_();
     const at::Tensor logits =
         discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
-            .logits_N;
+            .logits.One();
     return torch::autograd::grad({logits.square().sum()}, {leaf})[0];
   };
   const at::Tensor live = gradient();
@@ -139,8 +142,9 @@ TEST_P(NetworksTest, ImageGradientOfACriticEqualsTheLiveNetworks) {
 // Every layer with a parameter takes part (parameter_weights.h): a layer that
 // did not would train FUSED runs by another gradient.
 TEST_P(NetworksTest, WeightsOfImagesReachEveryParameterAndNoImage) {
-  if (DiscriminatorHasBatchNorm(
-          gandem::testing::ParseNetwork(GetParam().config))) {
+  const NetworkConfig config = gandem::testing::ParseNetwork(GetParam().config);
+  if (DiscriminatorHasBatchNorm(config) ||
+      DiscriminatorComparesImages(config)) {
     return;  // where images see each other there is no such gradient
   }
   const at::Tensor weights_N = torch::tensor({0.0, -0.3, 2.5}, torch::kFloat64);
@@ -151,7 +155,7 @@ TEST_P(NetworksTest, WeightsOfImagesReachEveryParameterAndNoImage) {
     const at::Tensor logits_N = [&] {
       const ParameterWeightsScope scope(weighed ? late_N : at::Tensor());
       return discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
-          .logits_N;
+          .logits.One();
     }();
     late_N.copy_(weights_N);
     if (weighed) {
@@ -161,7 +165,8 @@ TEST_P(NetworksTest, WeightsOfImagesReachEveryParameterAndNoImage) {
       leaf.mutable_grad() =
           torch::autograd::grad(
               {discriminator_->forward(leaf, condition_, ForwardMode::kFrozen)
-                   .logits_N.sum()},
+                   .logits.One()
+                   .sum()},
               {leaf})
               .front();
     }
@@ -211,7 +216,10 @@ INSTANTIATE_TEST_SUITE_P(
         NetworksCase{"biggan { width: 4 head: CONTRASTIVE }"},
         NetworksCase{"biggan { width: 2 form: DEEP }"},
         NetworksCase{"r3gan { width: 8 groups: 2 }"},
-        NetworksCase{"r3gan { width: 8 groups: 4 widest_until: 16 }", 64}));
+        NetworksCase{"r3gan { width: 8 groups: 4 widest_until: 16 }", 64},
+        NetworksCase{"stylegan2 { channel_base: 64 max_channels: 8 }", 16},
+        NetworksCase{"stylegan2 { channel_base: 64 max_channels: 8 "
+                     "            deviation_group: 1 block: PLAIN }"}));
 
 // Dropout's masks are those of the images that the pass is of (network.h),
 // which a family has to hand on.
@@ -230,7 +238,7 @@ TEST(DropoutNetworksTest, MasksAreThoseOfThePlace) {
                              .step = step,
                              .first_index = first}},
                   ForwardMode::kTrain)
-        .logits_N;
+        .logits.One();
   };
   const at::Tensor whole = judge(3, 0, 5);
   EXPECT_TRUE(judge(3, 2, 3).allclose(whole.narrow(0, 2, 3), 0, 1e-12));

@@ -76,7 +76,7 @@ TEST(ResnetTrapTest, ShortcutOptionReachesEveryFamily) {
               ->forward(Ramp({2, 3, 32, 32}).to(torch::kFloat32),
                         {.labels_N = torch::tensor({2, 0})},
                         ForwardMode::kTrain)
-              .logits_N;
+              .logits.One();
     }
     EXPECT_FALSE(at::allclose(logits[0], logits[1], 1e-3, 1e-3)) << family;
   }
@@ -107,7 +107,8 @@ TEST(ResnetTrapTest, FeaturesAreSumsUnlessMeans) {
     InitializeParameters(*network, config, 7);
     logits[mean] =
         network->forward(Ramp({1, 3, 64, 64}), {}, ForwardMode::kFrozen)
-            .logits_N.item<double>();
+            .logits.One()
+            .item<double>();
   }
   EXPECT_NE(logits[0], 0);
   EXPECT_NEAR(logits[0], 16 * logits[1], 1e-12);

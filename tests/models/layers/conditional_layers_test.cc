@@ -173,7 +173,8 @@ TEST(DiscriminatorHeadTest, ProjectionAddsTheInnerProduct) {
     const at::Tensor want = features_NC[n].dot(parameters["linear.weight"][0]) +
                             parameters["linear.bias"][0] +
                             features_NC[n].dot(of_class);
-    EXPECT_NEAR(verdict.logits_N[n].item<double>(), want.item<double>(), 1e-12);
+    EXPECT_NEAR(verdict.logits.One()[n].item<double>(), want.item<double>(),
+                1e-12);
   }
   EXPECT_FALSE(verdict.embeddings_NE.defined());
   EXPECT_FALSE(verdict.proxies_KE.defined());
@@ -188,7 +189,7 @@ TEST(DiscriminatorHeadTest, ContrastiveEmbeddingsAndProxiesHaveUnitLength) {
   FillWithRamps(owner);
   const at::Tensor features_NC = Ramp({2, 4}) + 0.3;
   const Verdict verdict = head.Judge(features_NC, {}, ForwardMode::kTrain);
-  EXPECT_EQ(verdict.logits_N.sizes(), at::IntArrayRef{2});
+  EXPECT_EQ(verdict.logits.One().sizes(), at::IntArrayRef{2});
   EXPECT_EQ(verdict.embeddings_NE.sizes(), (at::IntArrayRef{2, 5}));
   EXPECT_EQ(verdict.proxies_KE.sizes(), (at::IntArrayRef{3, 5}));
   const auto parameters = owner.named_parameters();

@@ -92,7 +92,8 @@ TEST_P(RecomputeTest, DiscriminatorWithTwoForwardsBeforeBackward) {
       losses[i] = network
                       ->forward(Waves({3, 1, 32, 32}, 0.3 + 0.4 * i), {},
                                 ForwardMode::kTrain)
-                      .logits_N.square()
+                      .logits.One()
+                      .square()
                       .mean();
     }
     for (const at::Tensor& loss : losses) loss.backward();
@@ -111,7 +112,7 @@ TEST_P(RecomputeTest, ParameterWeights) {
       return network
           ->forward(Waves({3, 1, 32, 32}, 0.3).set_requires_grad(true), {},
                     ForwardMode::kTrain)
-          .logits_N;
+          .logits.One();
     }();
     weights_N.copy_(torch::tensor({0.5, 0.0, -2.0}));
     logits_N.sum().backward();
@@ -134,10 +135,10 @@ TEST(RecomputeGraphTest, GradientPenaltiesAreTheSame) {
     const Verdict verdict =
         network->forward(images_NCHW, {}, ForwardMode::kTrain);
     const at::Tensor gradient =
-        torch::autograd::grad({verdict.logits_N.sum()}, {images_NCHW}, {},
+        torch::autograd::grad({verdict.logits.One().sum()}, {images_NCHW}, {},
                               /*retain_graph=*/true, /*create_graph=*/true)
             .front();
-    (verdict.logits_N.mean() + gradient.square().sum()).backward();
+    (verdict.logits.One().mean() + gradient.square().sum()).backward();
     return network;
   };
   const auto recomputed = run(true);
@@ -163,7 +164,8 @@ TEST(RecomputeGraphTest, FrozenParametersGetNoGradient) {
     const at::Tensor images_NCHW =
         Waves({2, 1, 32, 32}, 0.3).set_requires_grad(true);
     network->forward(images_NCHW, {}, ForwardMode::kFrozen)
-        .logits_N.sum()
+        .logits.One()
+        .sum()
         .backward();
     for (const at::Tensor& parameter : network->parameters()) {
       EXPECT_FALSE(parameter.grad().defined());

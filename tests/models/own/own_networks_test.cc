@@ -167,7 +167,7 @@ TEST_F(OwnNetworksTest, AFrozenPassGivesGradients) {
   const OwnState before = BuffersNow(*network);
   const auto gradient = [&](ForwardMode mode) {
     const at::Tensor images = images_.clone().requires_grad_(true);
-    const at::Tensor logits_N = network->forward(images, {}, mode).logits_N;
+    const at::Tensor logits_N = network->forward(images, {}, mode).logits.One();
     EXPECT_EQ(logits_N.sizes(), (std::vector<int64_t>{5}));  // not [5, 1]
     return torch::autograd::grad({logits_N.pow(3).sum()}, {images})[0];
   };
@@ -180,8 +180,10 @@ TEST_F(OwnNetworksTest, AFrozenPassGivesGradients) {
 // Two passes before one backward pass: a step over real and generated images.
 TEST_F(OwnNetworksTest, AFrozenPassLeavesGraphsOfTrainingWhole) {
   const auto network = NewDiscriminator();
-  const at::Tensor trained =
-      network->forward(images_, {}, ForwardMode::kTrain).logits_N.pow(3).sum();
+  const at::Tensor trained = network->forward(images_, {}, ForwardMode::kTrain)
+                                 .logits.One()
+                                 .pow(3)
+                                 .sum();
   const at::Tensor weight = network->named_parameters()["own.linear.weight"];
   const at::Tensor alone =
       torch::autograd::grad({trained}, {weight}, {}, /*retain_graph=*/true)[0];
@@ -193,7 +195,7 @@ TEST_F(OwnNetworksTest, ABufferThatBackwardNeedsIsRefusedNotWrong) {
   const auto network = NewDiscriminator("needed");
   const at::Tensor images = images_.clone().requires_grad_(true);
   const at::Tensor logits_N =
-      network->forward(images, {}, ForwardMode::kFrozen).logits_N;
+      network->forward(images, {}, ForwardMode::kFrozen).logits.One();
   EXPECT_THROW(torch::autograd::grad({logits_N.sum()}, {images}), c10::Error);
 }
 

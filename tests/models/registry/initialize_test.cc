@@ -230,6 +230,32 @@ TEST(InitializeTest, GlorotCountsTheKernelInBothFans) {
       1);
 }
 
+// Weights are N(0, 1), divided by the rate where that is another; styles begin
+// at 1, noise is drawn but has no strength yet.
+TEST(InitializeTest, Stylegan2HasEqualRates) {
+  const NetworkConfig config =
+      ParseNetwork("stylegan2 { channel_base: 2048 max_channels: 64 }");
+  const auto generator = MakeGenerator(config, kInitializeData);
+  ASSERT_OK(generator);
+  InitializeParameters(**generator, config, 7);
+  const auto parameters = (*generator)->named_parameters();
+  const auto buffers = (*generator)->named_buffers();
+  const auto expect = [](const at::Tensor& weight, double deviation) {
+    EXPECT_NEAR(weight.std().item<double>(), deviation, 0.05 * deviation);
+  };
+  expect(parameters["mapping.fc0.weight"], 100);
+  expect(parameters["basis.weight"], 1);
+  expect(parameters["b8.conv0.conv.weight"], 1);
+  expect(parameters["b8.conv0.conv.affine.weight"], 1);
+  expect(buffers["b32.conv1.noise.noise_const"], 1);
+  EXPECT_TRUE(
+      at::equal(parameters["b8.conv0.conv.affine.bias"], torch::ones({64})));
+  EXPECT_EQ(parameters["b8.conv0.noise.strength"].item<float>(), 0);
+  EXPECT_GT(buffers["b8.conv0.noise.noise_key"].item<int64_t>(), 0);
+  EXPECT_NE(buffers["b8.conv0.noise.noise_key"].item<int64_t>(),
+            buffers["b8.conv1.noise.noise_key"].item<int64_t>());
+}
+
 // Dropout's masks are the run's: they come from its seed.
 TEST(InitializeTest, DropoutKeysDependOnTheSeed) {
   const auto key = [](uint64_t seed) {

@@ -73,7 +73,7 @@ TEST_P(RegistryCountTest, MakesAndJudgesImages) {
             ->forward(torch::ones({2, (*generator)->noise_dim()}), {}, mode);
     EXPECT_EQ(images.sizes(),
               (at::IntArrayRef{2, image.channels, image.height, image.width}));
-    EXPECT_EQ((*discriminator)->forward(images, {}, mode).logits_N.sizes(),
+    EXPECT_EQ((*discriminator)->forward(images, {}, mode).logits.One().sizes(),
               at::IntArrayRef{2});
   }
 }
@@ -139,7 +139,7 @@ TEST(RegistryTest, MlpWithClassesIsToldTheLabels) {
   EXPECT_TRUE(differ([&](const Condition& condition) {
     return (*discriminator)
         ->forward(torch::ones({2, 1, 4, 4}), condition, ForwardMode::kTrain)
-        .logits_N;
+        .logits.One();
   }));
 }
 
@@ -238,6 +238,9 @@ TEST(RegistryTest, FamiliesCheckTheirOptions) {
        "r3gan.groups 4 is not a multiple of 8"},
       {"r3gan { width: 64 groups: 48 }", 32,
        "groups 48 does not divide the 128 channels of twice the width"},
+      {"stylegan2 {}", 48, "stylegan2 is for images of 8 x 8 or 16 x 16 or"},
+      {"stylegan2 { channel_base: 32 }", 64,
+       "channel_base 32 leaves no channel for images of 64: at least 64"},
       {"mlp {}", 4096, "mlp is for images of at most 16777216 values"},
   };
   for (const auto& c : kCases) {

@@ -74,7 +74,8 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
         "sngan { width: 1 }", "keras_dcgan { width: 1 }",
         "keras_dcgan { width: 1 variant: SNGAN }",
         "keras_dcgan { width: 1 variant: WGAN_GP }", "wgan_gp { width: 1 }",
-        "pix2pix { width: 1 }", "r3gan { width: 8 groups: 2 }"}) {
+        "pix2pix { width: 1 }", "r3gan { width: 8 groups: 2 }",
+        "stylegan2 { channel_base: 64 }"}) {
     const DataShape data = SquareImages(1, 64);
     ASSERT_OK_AND_ASSIGN(const auto generator,
                          MakeGenerator(ParseNetwork(config), data));

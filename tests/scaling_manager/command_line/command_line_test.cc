@@ -93,22 +93,23 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "dataset pack --resize", "dataset pack --crop", "profile -h,--help",
           "profile RECIPE", "profile -o,--output", "profile --data",
           "profile --set", "profile --budget", "profile --memory",
-          "profile --fresh", "plan -h,--help", "plan RECIPE", "plan --data",
-          "plan --set", "plan --devices", "plan --hosts", "plan --memory",
-          "plan --link", "plan --objective", "plan --profile", "plan --lag",
-          "plan --max_batch", "plan --trials", "plan --noise_of",
-          "plan --ignore_machine", "plan --as_it_is", "plan --colocated",
-          "plan -o,--output", "simulate -h,--help", "simulate PLAN",
-          "simulate --profile", "simulate --devices", "simulate --jitter",
-          "simulate --mtbf_hours", "simulate --checkpoint_seconds",
-          "simulate --restart_seconds", "simulate --chart", "simulate --csv",
-          "simulate pipeline -h,--help", "simulate pipeline TRACE",
-          "simulate pipeline --memory_bytes", "simulate pipeline --json",
-          "trials -h,--help", "trials RECIPE", "trials -o,--output",
-          "trials --set", "trials --trials", "trials --trial_hours",
-          "trials --seeds", "trials --rounds", "sample -h,--help",
-          "export -h,--help", "evaluate -h,--help", "train-features -h,--help",
-          "models -h,--help", "explain -h,--help", "explain FIELD"));
+          "profile --python", "profile --fresh", "plan -h,--help",
+          "plan RECIPE", "plan --data", "plan --set", "plan --devices",
+          "plan --hosts", "plan --memory", "plan --link", "plan --objective",
+          "plan --profile", "plan --lag", "plan --max_batch", "plan --trials",
+          "plan --noise_of", "plan --ignore_machine", "plan --as_it_is",
+          "plan --colocated", "plan -o,--output", "simulate -h,--help",
+          "simulate PLAN", "simulate --profile", "simulate --devices",
+          "simulate --jitter", "simulate --mtbf_hours",
+          "simulate --checkpoint_seconds", "simulate --restart_seconds",
+          "simulate --chart", "simulate --csv", "simulate pipeline -h,--help",
+          "simulate pipeline TRACE", "simulate pipeline --memory_bytes",
+          "simulate pipeline --json", "trials -h,--help", "trials RECIPE",
+          "trials -o,--output", "trials --set", "trials --trials",
+          "trials --trial_hours", "trials --seeds", "trials --rounds",
+          "sample -h,--help", "export -h,--help", "evaluate -h,--help",
+          "train-features -h,--help", "models -h,--help", "explain -h,--help",
+          "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Coordinate) {
@@ -232,15 +233,16 @@ TEST_F(CommandLineTest, Simulate) {
 }
 
 TEST_F(CommandLineTest, Profile) {
-  const auto options = std::get<ProfileOptions>(
-      Parse({"profile", "r", "-o", "p", "--data", "photos", "--set", "rounds=5",
-             "--budget", "90s", "--memory", "8GiB", "--fresh"}));
+  const auto options = std::get<ProfileOptions>(Parse(
+      {"profile", "r", "-o", "p", "--data", "photos", "--set", "rounds=5",
+       "--budget", "90s", "--memory", "8GiB", "--python", "py", "--fresh"}));
   EXPECT_EQ(options.recipe, "r");
   EXPECT_EQ(options.output, "p");
   EXPECT_EQ(options.data, "photos");
   EXPECT_THAT(options.sets, ElementsAre("rounds=5"));
   EXPECT_EQ(options.budget, "90s");
   EXPECT_EQ(options.memory, "8GiB");
+  EXPECT_EQ(options.python, "py");
   EXPECT_TRUE(options.fresh);
   const auto defaults = std::get<ProfileOptions>(Parse({"profile", "r"}));
   EXPECT_EQ(defaults.output, "profile.textproto");

@@ -6,14 +6,18 @@
 
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
+#include "common/files/file.h"
 #include "common/version.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
 using gandem::testing::StatusIs;
+using gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
@@ -57,6 +61,20 @@ TEST(FingerprintTest, OfNetworksAndWhatDecidesTheirTimes) {
         "discriminator.freeze=['main.0.*']"}) {
     EXPECT_NE(HashWith(other), base) << other;
   }
+}
+
+// Wherever it lies.
+TEST(FingerprintTest, FilesOfNetworksAreWhatIsInThem) {
+  const TempDir folder;
+  const auto hash_of = [&](const std::string& file, const std::string& text) {
+    const std::string path = folder / file;
+    EXPECT_OK(WriteFileDurably(path, text));
+    return HashWith(absl::StrCat("generator.network.python={ module: '", path,
+                                 "' name: 'G' noise_dim: 4 }"));
+  };
+  const uint64_t first = hash_of("a.py", "one");
+  EXPECT_EQ(hash_of("b.py", "one"), first);
+  EXPECT_NE(hash_of("a.py", "two"), first);
 }
 
 TEST(FingerprintTest, OfThisMachineAndBuild) {

@@ -257,7 +257,7 @@ TEST(SyncBatchNormOrderTest, BucketsAndStatisticsAreInOneOrder) {
                Ramp({images, 1, 32, 32}, 0.1 + step).to(at::kFloat);
            real.requires_grad_(true);
            const at::Tensor logits =
-               network.forward(real, {}, ForwardMode::kTrain).logits_N;
+               network.forward(real, {}, ForwardMode::kTrain).logits.One();
            const at::Tensor slope =
                torch::autograd::grad({logits.sum()}, {real}, {}, true, true)
                    .front();

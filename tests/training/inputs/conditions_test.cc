@@ -210,7 +210,7 @@ class ConditionsReader : public Discriminator {
       const at::Tensor equal = images_NCHW.detach().eq(shown_NCHW);
       counts_->wrong += count - equal.flatten(1).all(1).sum().item<int64_t>();
     }
-    return {.logits_N = images_NCHW.mean({1, 2, 3}) * scale_};
+    return {.logits = images_NCHW.mean({1, 2, 3}) * scale_};
   }
 
  private:

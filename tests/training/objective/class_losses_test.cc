@@ -66,7 +66,7 @@ TEST_F(ClassLossesTest, WeightAndFamily) {
   ClassLossConfig config;
   config.set_family(ClassLossConfig::CONTRASTIVE);
   config.set_weight(0.5);
-  const Verdict verdict{.logits_N = torch::zeros({4}),
+  const Verdict verdict{.logits = torch::zeros({4}),
                         .embeddings_NE = embeddings_,
                         .proxies_KE = proxies_};
   EXPECT_NEAR(ClassLoss(ClassLossFrom(config), verdict, labels_).item<double>(),
@@ -79,10 +79,10 @@ TEST_F(ClassLossesTest, WeightAndFamily) {
 
 TEST_F(ClassLossesTest, WantsEmbeddingsAndLabels) {
   const ClassLossOptions options{.family = ClassLossConfig::CONTRASTIVE};
-  EXPECT_THROW(ClassLoss(options, {.logits_N = torch::zeros({4})}, labels_),
+  EXPECT_THROW(ClassLoss(options, {.logits = torch::zeros({4})}, labels_),
                c10::Error);
   EXPECT_THROW(ClassLoss(options,
-                         {.logits_N = torch::zeros({4}),
+                         {.logits = torch::zeros({4}),
                           .embeddings_NE = embeddings_,
                           .proxies_KE = proxies_},
                          at::Tensor()),

@@ -69,7 +69,7 @@ TEST_F(FusedTest, OnePassEqualsTwoPasses) {
       const TrainingPass pass = Pass(objective, 0, kFusedBatch);
       const TrainedJudgment two =
           JudgeTrained(pass, objective, kGeneratorBatch, kDoubles);
-      pass.verdict.logits_N.sum().backward();
+      pass.verdict.logits.One().sum().backward();
       const TrainedJudgment one =
           JudgeAfterBackward(pass, objective, kGeneratorBatch);
       EXPECT_LT(Difference(one.gradient_NCHW, two.gradient_NCHW), 1e-12);
@@ -106,7 +106,7 @@ TEST_F(FusedTest, RelativisticLossesCompareWithTheRealImagesOfTheStep) {
     const ObjectiveOptions objective = {.loss = loss};
     TrainingPass pass = Pass(objective, 0, kFusedBatch);
     pass.real_logits =
-        critic_->forward(real_NCHW, {}, ForwardMode::kTrain).logits_N;
+        critic_->forward(real_NCHW, {}, ForwardMode::kTrain).logits.One();
     const TrainedJudgment trained =
         JudgeTrained(pass, objective, kFusedBatch, kDoubles);
     const Judgment frozen =
@@ -131,7 +131,7 @@ TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
       EXPECT_FALSE(parameter.grad().defined() &&
                    parameter.grad().any().item<bool>());
     }
-    GeneratedLoss(HINGE, pass.verdict.logits_N, kFusedBatch).backward();
+    GeneratedLoss(HINGE, pass.verdict.logits.One(), kFusedBatch).backward();
     std::vector<at::Tensor> result;
     for (const at::Tensor& parameter : critic_->parameters()) {
       result.push_back(parameter.grad().clone());
@@ -157,7 +157,7 @@ TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
                            .view({1, 1, 2, 2})
                            .set_requires_grad(true)};
     pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
-    pass.verdict.logits_N.sum().backward();
+    pass.verdict.logits.One().sum().backward();
     const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
     const double slope = -1 / (1 + std::exp(logit)) / 64;
     for (int i = 0; i < 4; ++i) {

@@ -110,7 +110,7 @@ class PenaltyGoldenTest : public ::testing::Test {
   }
   at::Tensor GradientAt(const at::Tensor& images) {
     const at::Tensor leaf = Leaf(images);
-    return ImageGradient(Judge(leaf).logits_N, leaf);
+    return ImageGradient(Judge(leaf).logits.One(), leaf);
   }
   void Expect(const std::string& name, const at::Tensor& penalties) {
     critic_.zero_grad();
@@ -148,8 +148,9 @@ TEST_F(PenaltyGoldenTest, OnGradients) {
 TEST_F(PenaltyGoldenTest, OnLogits) {
   LecamAnchors anchors({.lecam = 1});
   anchors.Update(0, 0.25, -0.5);
-  Expect("lecam", anchors.RealPenalties(Judge(real_).logits_N) +
-                      anchors.GeneratedPenalties(Judge(generated_).logits_N));
+  Expect("lecam",
+         anchors.RealPenalties(Judge(real_).logits.One()) +
+             anchors.GeneratedPenalties(Judge(generated_).logits.One()));
   Expect("consistency", ConsistencyPenalties(Judge(real_), Judge(Near())));
 }
 

@@ -31,8 +31,8 @@ at::Tensor Image(const std::vector<double>& values) {
 
 at::Tensor GradientAt(Discriminator& critic, const at::Tensor& images) {
   const at::Tensor leaf = images.detach().clone().set_requires_grad(true);
-  return ImageGradient(critic.forward(leaf, {}, ForwardMode::kFrozen).logits_N,
-                       leaf);
+  return ImageGradient(
+      critic.forward(leaf, {}, ForwardMode::kFrozen).logits.One(), leaf);
 }
 
 // models.md 4.3.

@@ -19,7 +19,7 @@ class LinearCritic : public Discriminator {
       : weight_(register_parameter("weight", weight.clone())) {}
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode) override {
-    return {.logits_N = images_NCHW.flatten(1).mv(weight_)};
+    return {.logits = images_NCHW.flatten(1).mv(weight_)};
   }
 
  private:
@@ -33,7 +33,7 @@ class QuadraticCritic : public Discriminator {
       : scale_(register_parameter("scale", torch::ones({}, torch::kFloat64))) {}
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode) override {
-    return {.logits_N = scale_ * 0.5 * images_NCHW.flatten(1).square().sum(1)};
+    return {.logits = scale_ * 0.5 * images_NCHW.flatten(1).square().sum(1)};
   }
 
  private:
@@ -49,7 +49,7 @@ class SmoothCritic : public Discriminator {
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
                   ForwardMode) override {
     return {
-        .logits_N =
+        .logits =
             at::tanh(at::conv2d(images_NCHW, kernel_)).flatten(1).mv(weight_)};
   }
 

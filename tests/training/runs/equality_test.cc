@@ -93,6 +93,13 @@ INSTANTIATE_TEST_SUITE_P(
                        ::testing::Values(1, 2), ::testing::Bool(),
                        ::testing::Values(2), ::testing::Values(false)),
     EqualityCellName);
+// Noise inputs, and a discriminator that compares images.
+INSTANTIATE_TEST_SUITE_P(
+    Styles, EqualityTest,
+    ::testing::Combine(::testing::Values("stylegan2"), ::testing::Values(0, 1),
+                       ::testing::Values(1, 2), ::testing::Bool(),
+                       ::testing::Values(1, 2), ::testing::Values(false)),
+    EqualityCellName);
 // Each side draws the labels of generated images for itself.
 INSTANTIATE_TEST_SUITE_P(Classes, EqualityTest,
                          ::testing::Combine(::testing::Values("mlp_classes"),

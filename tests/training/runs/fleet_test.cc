@@ -391,6 +391,28 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true }
           })",
                   .rounds = 4},
+        // Noise belongs to the image as well. Groups of images would be others.
+        Algorithm{.name = "NoiseInputs",
+                  .text = R"(
+          data { image_size: 16 }
+          schedule { image_source: FRESH }
+          penalties { r1: 1 gradient_every_steps: 2 }
+          generator {
+            network {
+              stylegan2 {
+                channel_base: 64 max_channels: 8 noise_dim: 5 style_dim: 6
+                mapping_layers: 2
+              }
+            }
+          }
+          discriminator {
+            network {
+              stylegan2 {
+                channel_base: 64 max_channels: 8 deviation_group: 1
+              }
+            }
+          })",
+                  .rounds = 4},
         Algorithm{.name = "DropoutInMicroBatchesAndPenalties",
                   .text = R"(
           data { image_size: 64 }
@@ -408,6 +430,17 @@ INSTANTIATE_TEST_SUITE_P(
           data { image_size: 8 }
           penalties { dragan: 1 }
           augmentation { color: true translation: 0.25 }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator {
+            network { mlp { hidden: 8 } }
+            micro_batch: 3
+          })"},
+        // p follows the signs of all ranks' logits.
+        Algorithm{.name = "Ada", .text = R"(
+          data { image_size: 8 }
+          augmentation {
+            ada { target: 0.1 p: 0.5 interval: 2 images_to_full: 150 }
+          }
           generator { network { mlp { hidden: 8 noise_dim: 5 } } }
           discriminator {
             network { mlp { hidden: 8 } }

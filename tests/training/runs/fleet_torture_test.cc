@@ -103,7 +103,7 @@ struct Rank {
     return images.narrow(0, slice.first, slice.count);
   }
   at::Tensor Logits(const at::Tensor& images) {
-    return network->forward(Own(images), {}, ForwardMode::kTrain).logits_N;
+    return network->forward(Own(images), {}, ForwardMode::kTrain).logits.One();
   }
   // An update by the gradient of the sum of all ranks' losses.
   absl::Status Update(const at::Tensor& loss, int64_t step) {
@@ -197,7 +197,7 @@ TEST(FleetTortureTest, PenaltyAndSyncBatchNorm) {
     const at::Tensor images =
         rank.Own(Images(0.1 + step)).detach().clone().requires_grad_(true);
     const at::Tensor logits =
-        rank.network->forward(images, {}, ForwardMode::kTrain).logits_N;
+        rank.network->forward(images, {}, ForwardMode::kTrain).logits.One();
     const at::Tensor slope = ImageGradient(logits, images);
     return (at::softplus(-logits).sum() + 10 * UnitNormPenalties(slope).sum() +
             SquaredNormPenalties(slope).sum()) /
@@ -270,7 +270,7 @@ TEST(FleetTortureTest, PenaltyInBfloat16IsSummedInFloat32) {
          const at::Tensor images =
              Images(0.1).to(at::kFloat).requires_grad_(true);
          const at::Tensor logits =
-             network->forward(images, {}, ForwardMode::kTrain).logits_N;
+             network->forward(images, {}, ForwardMode::kTrain).logits.One();
          const at::Tensor slope = ImageGradient(logits, images);
          EXPECT_EQ(slope.scalar_type(), at::kFloat);
          synchronizer.ExpectLastBackward();

@@ -100,6 +100,12 @@ INSTANTIATE_TEST_SUITE_P(
                           std::pair(2, 0), std::pair(0, 3))),
     FusedCellName);
 
+INSTANTIATE_TEST_SUITE_P(
+    Styles, FusedEqualityTest,
+    ::testing::Combine(::testing::Values("stylegan2"), ::testing::Values(1),
+                       ::testing::Values(std::pair(0, 0), std::pair(3, 2))),
+    FusedCellName);
+
 struct FusedObjective {
   std::string name;
   std::string family;
@@ -144,6 +150,9 @@ INSTANTIATE_TEST_SUITE_P(
                        "augmentation { color: true translation: 0.125 "
                        "cutout: 0.5 } generator { layout: CHANNELS_LAST } "
                        "discriminator { layout: CHANNELS_LAST }"},
+        FusedObjective{"ada", "sndcgan",
+                       "augmentation { ada { target: 0.2 p: 0.5 interval: 2 "
+                       "images_to_full: 100 } }"},
         FusedObjective{"encoded", "mlp",
                        "exchange { image_encoding: UINT8 "
                        "feedback_encoding: BFLOAT16 }"},
@@ -156,6 +165,8 @@ INSTANTIATE_TEST_SUITE_P(
             "generator { network { sngan { width: 4 noise_dim: 6 } } } "
             "discriminator { recompute_blocks: true "
             "network { sngan { width: 4 } } }"},
+        FusedObjective{"styles", "stylegan2",
+                       "penalties { r1: 1 gradient_every_steps: 2 }"},
         FusedObjective{"translation", "pix2pix", "paired_loss { l1: 100 }"},
         FusedObjective{
             "contragan", "mlp_classes",

@@ -134,6 +134,10 @@ INSTANTIATE_TEST_SUITE_P(
             Objective{"relativistic_paired", "mlp",
                       "loss: RELATIVISTIC_PAIRED penalties { r1: 1 r2: 1 }",
                       true},
+            Objective{"relativistic_paired_classes", "mlp_classes",
+                      "loss: RELATIVISTIC_PAIRED penalties { r1: 1 } "
+                      "data { generated_labels: AS_REAL_BATCH }",
+                      true},
             Objective{"relativistic_average", "mlp",
                       "loss: RELATIVISTIC_AVERAGE augmentation { color: true }",
                       true},
@@ -151,7 +155,11 @@ INSTANTIATE_TEST_SUITE_P(
                       "consistency_generated: 10 }"},
             Objective{"augmented", "mlp",
                       "augmentation { color: true translation: 0.125 "
-                      "cutout: 0.5 }"}),
+                      "cutout: 0.5 }"},
+            // p moves within the run.
+            Objective{"ada", "mlp",
+                      "augmentation { ada { target: 0.2 p: 0.5 interval: 2 "
+                      "images_to_full: 100 } }"}),
         ::testing::Values(0, 1, 2), ::testing::Bool()),
     ObjectiveRunsCellName);
 // A convolutional network: memory layouts, spectral norm.

@@ -3,9 +3,9 @@
 // Training against an independent PyTorch script
 // (tests/oracles/training_goldens.py): whole runs in float64 from the same
 // weights, noise and real images (design.md section 10.3). Colocated, also with
-// frozen parameters and groups with learning rates of their own; and
-// AVERAGE_STATE (local SGD, local Adam) on three ranks of either role with
-// slices of different sizes.
+// frozen parameters and groups with learning rates of their own, and with ADA
+// while its probability moves; and AVERAGE_STATE (local SGD, local Adam) on
+// three ranks of either role with slices of different sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -27,6 +27,7 @@
 #include "tests/testing/in_process_fleet.h"
 #include "tests/testing/status_matchers.h"
 #include "training/fleet/gradient_synchronizer.h"
+#include "training/objective/ada_probability.h"
 #include "training/optimizers/freeze_parameters.h"
 #include "training/optimizers/make_optimizer.h"
 #include "training/roles/run_roles.h"
@@ -157,6 +158,14 @@ class OracleRun {
     ExpectEqual(golden_, test_.name + ".average.", *average_);
     ASSERT_EQ(std::ssize(generator_losses_), rounds_);
     ASSERT_EQ(std::ssize(discriminator_losses_), rounds_);
+    ASSERT_EQ(std::ssize(discriminator_ps_),
+              golden_.Has(test_.name + ".p") ? rounds_ : 0);
+    for (size_t round = 0; round < discriminator_ps_.size(); ++round) {
+      EXPECT_NEAR(discriminator_ps_[round],
+                  golden_.Get(test_.name + ".p")[static_cast<int64_t>(round)]
+                      .item<double>(),
+                  1e-12);
+    }
     for (int64_t round = 0; round < rounds_; ++round) {
       const auto loss = [&](const char* part) {
         return golden_.Get(test_.name + ".loss_" + part)[round].item<double>();
@@ -217,6 +226,9 @@ class OracleRun {
               (metrics.role() == GENERATOR ? generator_losses_
                                            : discriminator_losses_)
                   .push_back(metrics.loss());
+              if (metrics.has_ada_p()) {
+                discriminator_ps_.push_back(metrics.ada_p());
+              }
             }};
   }
 
@@ -264,9 +276,11 @@ class OracleRun {
         "generator");
   }
   std::shared_ptr<Discriminator> NewDiscriminator() const {
-    return Started(
+    auto network = Started(
         *MakeDiscriminator(NetworkOf(test_.network, false), {.image = image_}),
         "discriminator");
+    AddAdaBuffer(test_.objective.augmentation.ada, *network);
+    return network;
   }
   std::unique_ptr<GradientSynchronizer> NewSynchronizer(
       const std::vector<std::unique_ptr<Collective>>& fleet, int rank,
@@ -369,6 +383,7 @@ class OracleRun {
   std::vector<std::unique_ptr<TrainingRole>> roles_;
   std::vector<double> generator_losses_;
   std::vector<double> discriminator_losses_;
+  std::vector<double> discriminator_ps_;  // ADA
 };
 
 std::string OracleCaseName(const ::testing::TestParamInfo<OracleCase>& info) {
@@ -383,6 +398,7 @@ TEST_P(OracleTest, WholeRunsInFloat64) {
   const bool is_local = GetParam().ranks > 1;
   const Golden golden(
       absl::StrCat("training/", GetParam().frozen ? "freeze_" : "",
+                   GetParam().objective.augmentation.ada ? "ada_" : "",
                    is_local ? "local" : GetParam().network, ".safetensors"));
   OracleRun run(GetParam(), golden);
   ASSERT_OK(run.Train());
@@ -513,6 +529,21 @@ INSTANTIATE_TEST_SUITE_P(
                           .penalties = {.r1 = 0.5, .gradient_every_steps = 3},
                           .fused_in_one_pass = true},
             .fused = true}),
+    OracleCaseName);
+// As much as in ADA_START and so on of the script.
+constexpr AugmentOptions kOracleAda = {
+    .ada = AdaOptions{
+        .target = 0.2, .p = 0.5, .interval = 2, .images_to_full = 50}};
+INSTANTIATE_TEST_SUITE_P(
+    Ada, OracleTest,
+    ::testing::Values(OracleCase{.network = "mlp",
+                                 .name = "lag0_ada",
+                                 .objective = {.augmentation = kOracleAda}},
+                      OracleCase{.network = "mlp",
+                                 .name = "lag1_ada",
+                                 .lag = 1,
+                                 .objective = {.loss = HINGE,
+                                               .augmentation = kOracleAda}}),
     OracleCaseName);
 // Images get their gradients through frozen layers, penalties' second
 // derivatives, too; spectral norm iterates in them.

@@ -218,7 +218,8 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
   const bool classes = family == "mlp_classes";
   const bool mlp = classes || family == "mlp";
   const bool pairs = family == "pix2pix";
-  const int size = mlp ? 8 : pairs ? 64 : 32;
+  const bool styles = family == "stylegan2";
+  const int size = mlp ? 8 : styles ? 16 : pairs ? 64 : 32;
   constexpr int kImages = 40;
   constexpr int kClasses = 3;
   std::vector<uint8_t> pixels(kImages * size * size);
@@ -256,6 +257,13 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
       network.mutable_mlp()->set_noise_dim(5);
     } else if (pairs) {
       network.mutable_pix2pix()->set_width(2);
+    } else if (styles) {
+      Stylegan2Config& stylegan2 = *network.mutable_stylegan2();
+      stylegan2.set_channel_base(64);
+      stylegan2.set_max_channels(8);
+      stylegan2.set_noise_dim(5);
+      stylegan2.set_style_dim(6);
+      stylegan2.set_mapping_layers(2);
     } else if (family == "dcgan") {
       network.mutable_dcgan()->set_width(8);
       network.mutable_dcgan()->set_noise_dim(5);

@@ -51,9 +51,9 @@ absl::StatusOr<SavedStates> RunPair(const RunConfig& config,
 void WriteStates(const std::map<std::string, std::vector<NamedTensor>>& states,
                  const std::string& folder);
 
-// A config of `family` ("mlp", "dcgan", "sndcgan", "mlp_classes": told the
-// labels, or "pix2pix") that trains in milliseconds per round, on images
-// written into `folder`.
+// A config of `family` ("mlp", "dcgan", "sndcgan", "stylegan2", "mlp_classes":
+// told the labels, or "pix2pix") that trains in milliseconds per round, on
+// images written into `folder`.
 RunConfig SmallConfig(const std::string& family, const std::string& folder);
 
 // Two states of a pair of roles are the same files with the same bits; `what`

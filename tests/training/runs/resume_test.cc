@@ -98,6 +98,14 @@ INSTANTIATE_TEST_SUITE_P(
                                          ScheduleConfig::IMAGE_GRADIENT),
                        ::testing::Values("Adam")),
     ResumeCellName);
+// Noise inputs have keys that a checkpoint keeps.
+INSTANTIATE_TEST_SUITE_P(
+    Styles, ResumeTest,
+    ::testing::Combine(::testing::Values("stylegan2"), ::testing::Values(0, 1),
+                       ::testing::Values(ScheduleConfig::SNAPSHOT,
+                                         ScheduleConfig::IMAGE_GRADIENT),
+                       ::testing::Values("Adam")),
+    ResumeCellName);
 // What was asked before a cut was answered before it.
 INSTANTIATE_TEST_SUITE_P(
     Fused, ResumeTest,

@@ -18,9 +18,19 @@ class ReturnsNone(Good):
         self.main(images.flatten(1))
 
 
-class ReturnsTuple(Good):
+class ReturnsFeatures(Good):
     def forward(self, images):
-        return (super().forward(images),)
+        return super().forward(images), [images]
+
+
+class ReturnsNothing(Good):
+    def forward(self, images):
+        return []
+
+
+class OneIsDetached(Good):
+    def forward(self, images):
+        return [super().forward(images), super().forward(images).detach()]
 
 
 class Detached(Good):

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/layers/drawing_layer.h"
+
+#include "common/check.h"
+#include "models/torch.h"
+
+namespace gandem {
+namespace {
+
+// A place as a tensor, because that is what layers hand on: int64 on the CPU.
+constexpr int64_t kPlaceSize = 3;
+
+DrawPlace PlaceFrom(const at::Tensor& tensor) {
+  if (!tensor.defined()) return {};
+  GANDEM_CHECK(tensor.numel() == kPlaceSize);
+  const int64_t* const values = tensor.const_data_ptr<int64_t>();
+  return {.purpose = static_cast<Purpose>(values[0]),
+          .step = values[1],
+          .first_index = values[2]};
+}
+
+}  // namespace
+
+at::Tensor PlaceOf(const Condition& condition) {
+  const DrawPlace& place = condition.place;
+  const at::Tensor tensor = torch::empty({kPlaceSize}, at::kLong);
+  int64_t* const values = tensor.mutable_data_ptr<int64_t>();
+  values[0] = static_cast<int64_t>(place.purpose);
+  values[1] = place.step;
+  values[2] = place.first_index;
+  return tensor;
+}
+
+DrawingLayer::DrawingLayer(const std::string& key_name)
+    : key_(register_buffer(key_name, torch::zeros({}, torch::kInt64))) {}
+
+PhiloxStream DrawingLayer::StreamOf(const at::Tensor& place,
+                                    int64_t row) const {
+  const DrawPlace at = PlaceFrom(place);
+  return PhiloxStream(static_cast<uint64_t>(key_.item<int64_t>()), at.purpose,
+                      at.step, at.first_index + row);
+}
+
+// A key is no number to be rounded.
+void DrawingLayer::to(torch::Dtype dtype, bool non_blocking) {
+  const at::Tensor key = key_.clone();
+  Layer::to(dtype, non_blocking);
+  key_.set_data(key);
+}
+
+void DrawingLayer::to(torch::Device device, torch::Dtype dtype,
+                      bool non_blocking) {
+  const at::Tensor key = key_.to(device, torch::kInt64,
+                                 /*non_blocking=*/false, /*copy=*/true);
+  Layer::to(device, dtype, non_blocking);
+  key_.set_data(key);
+}
+
+}  // namespace gandem

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A layer that draws (dropout, noise inputs). What it draws for an image is a
+// function of the layer's key and of the image's place (Condition::place). The
+// key is a buffer that InitializeParameters draws and nothing changes, so a
+// copy of the network (a critic, a resumed run) draws the same, and ranks and
+// micro-batches draw what one pass over the whole batch would.
+//
+// Owner: a network. Thread safety: one compute thread.
+// Errors: Torch exceptions.
+#pragma once
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "models/layers/layer.h"
+
+namespace gandem {
+
+// How the names of all keys end.
+inline constexpr absl::string_view kDrawKeySuffix = "_key";
+
+// What a layer that draws is told of a pass: where its images are.
+at::Tensor PlaceOf(const Condition& condition);
+
+class DrawingLayer : public ConditionalLayer {
+ public:
+  using torch::nn::Module::to;
+  void to(torch::Dtype dtype, bool non_blocking = false) override;
+  void to(torch::Device device, torch::Dtype dtype,
+          bool non_blocking = false) override;
+
+ protected:
+  explicit DrawingLayer(const std::string& key_name);
+
+  // Of row `row` of a pass at `place`, which is of PlaceOf. Undefined: a
+  // default Condition's.
+  PhiloxStream StreamOf(const at::Tensor& place, int64_t row) const;
+
+ private:
+  at::Tensor key_;  // int64, whatever the module is converted to
+};
+
+}  // namespace gandem
