@@ -189,6 +189,7 @@ std::string SlurmOptions(const SlurmJob& job) {
   AddOption("job-name", job.name, text);
   AddOption("comment", SlurmComment(job.run_dir), text);
   AddOption("output", absl::StrCat(job.run_dir, "/slurm/job-%j.log"), text);
+  if (!job.work_dir.empty()) AddOption("chdir", job.work_dir, text);
   AddOption("open-mode", "append", text);
   AddOption("requeue", "", text);
   AddOption("signal", absl::StrCat("B:", job.signal, "@", job.signal_seconds),

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -18,6 +20,7 @@
 #include "deploy/slurm/batch_script.h"
 #include "deploy/slurm/slurm_tools.h"
 #include "scaling_manager/deploy_commands/follow_job.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
@@ -169,13 +172,22 @@ absl::StatusOr<int64_t> SubmitRun(const LaunchSlurmOptions& options,
 absl::StatusOr<SlurmJob> DescribeSlurmJob(const LaunchSlurmOptions& options,
                                           const RecipeLoader& load,
                                           const std::string& binary_folder) {
-  GANDEM_ASSIGN_OR_RETURN(const LaunchedRecipe launched,
-                          LoadLaunched(options, load));
+  GANDEM_ASSIGN_OR_RETURN(LaunchedRecipe launched, LoadLaunched(options, load));
   const RunConfig config = EffectiveConfig(launched.config);
+  // The script says which interpreter, for whoever submits it again.
+  GANDEM_ASSIGN_OR_RETURN(
+      const WorkerProgram program,
+      FindWorkerProgram(config, binary_folder, options.python));
+  if (!program.python.empty()) {
+    launched.what.insert(launched.what.end(),
+                         {"--python", AbsoluteName(program.python)});
+  }
+  std::error_code error;
   SlurmJob job = {
       .name = config.name(),
       .run_dir = options.run_dir,
       .binary_folder = binary_folder,
+      .work_dir = std::filesystem::current_path(error).string(),
       .what = launched.what,
       .generators = {.workers = config.generator().workers(),
                      .cpus = config.generator().threads()},

@@ -35,6 +35,7 @@ using RecipeLoader = std::function<absl::StatusOr<RunConfig>(
 // What Slurm will be asked for. The recipe or plan is taken from RUN_DIR/slurm
 // later.
 //   INVALID_ARGUMENT  it is neither a recipe nor a plan, or cannot run so.
+//   Those of FindWorkerProgram.
 absl::StatusOr<SlurmJob> DescribeSlurmJob(const LaunchSlurmOptions& options,
                                           const RecipeLoader& load,
                                           const std::string& binary_folder);

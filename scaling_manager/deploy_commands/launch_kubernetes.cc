@@ -18,6 +18,7 @@
 #include "common/process/child_process.h"
 #include "common/status.h"
 #include "deploy/kubernetes/manifests.h"
+#include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
@@ -116,6 +117,14 @@ absl::Status CheckInPods(const RunConfig& config, const std::string& data,
                             "give --data a path in the pods, such as ",
                             kVolumePath,
                             "/data/images on the volume, or a URL"));
+  }
+  const std::string own = OwnNetworkOf(config);
+  if (!own.empty()) {
+    faults.Add(absl::StrCat(own,
+                            ": the image of gandem has no interpreter and no "
+                            "torch for networks in Python: train on this "
+                            "machine, on Slurm, or by `gandem coordinate` "
+                            "(docs/operations.md)"));
   }
   const bool makes_claim = !run.volume.storage_class.empty();
   if (run.volume.claim.empty() && !makes_claim) {

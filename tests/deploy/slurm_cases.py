@@ -7,6 +7,7 @@ The undisturbed run is the oracle: EXACT runs have its bits, whatever happens.
 """
 
 import argparse
+import os
 import pathlib
 import shutil
 import subprocess
@@ -21,6 +22,8 @@ ROUNDS = 1500
 SETS = (f"rounds={ROUNDS}", "discriminator.workers=2",
         "checkpoint.every_rounds=100", "samples.every_rounds=0",
         "control.heartbeat_timeout_seconds=4", "control.restart_budget=20")
+# An interpreter that has torch.
+OWN_PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 LAST = f"step-{ROUNDS:09d}"
 
 
@@ -205,13 +208,40 @@ class Cases:
                 (("--partition", "nowhere"), "invalid partition"),
                 (("--nodes", "1", "--layout", "het"), "--layout one"),
                 (("--gpus_per_worker", "60"), "Slurm refuses"),
-                (("--time", "3"), "--time 3")):
+                (("--time", "3"), "--time 3"),
+                (("--set", 'generator.network.python.module="x.py"',
+                  "--set", 'generator.network.python.name="G"',
+                  "--python", "/nowhere"), "'x.py'")):
             launch = self.launch("bad", flags=flags)
             assert launch.wait() == 2, launch.text()
             assert words in launch.text(), launch.text()
             launch.output.unlink()
         assert not self.cluster.run("squeue", "-h").strip()
-        return "4 refusals, an empty queue"
+        return "5 refusals, an empty queue"
+
+    def own_network(self):
+        """A network in Python, named from the folder that it is launched in,
+        and the job submitted again from another one."""
+        if not OWN_PYTHON:
+            return "GANDEM_OWN_PYTHON names no interpreter with torch: not run"
+        home = self.folder / "mine"
+        home.mkdir()
+        shutil.copy(SOURCE / "tests" / "integration" / "networks" /
+                    "own_networks" / "mlp.py", home)
+        sets = [f"{role}.network.python.{field}" for role, name in (
+            ("generator", "Generator"), ("discriminator", "Discriminator"))
+                for field in ('module="mlp.py"', f'name="{name}"',
+                              "noise_dim=8")]
+        launch = Launch(self.cluster, self.folder / "runs" / "own",
+                        [*SETS, "rounds=40", *sets],
+                        ("--nodes", "3", "--python", OWN_PYTHON), cwd=home)
+        self.launches.append(launch)
+        self.finish(launch)
+        again = self.cluster.run("sbatch", "--wait", launch.dir / "slurm" /
+                                 "job.sbatch", check=False)
+        log = launch.log()
+        assert "finished" in log.splitlines()[-1], (again, log[-2000:])
+        return "trained, and submitted again from elsewhere"
 
     def shellcheck(self):
         if shutil.which("shellcheck") is None:
@@ -229,7 +259,7 @@ class Cases:
 
 NAMES = ("shellcheck", "bad_input", "undisturbed", "het", "one_node", "scancel",
          "power_loss", "partition", "slurmctld", "leave", "two_jobs", "bounded",
-         "time_limit")
+         "time_limit", "own_network")
 
 
 def main():

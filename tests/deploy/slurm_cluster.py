@@ -104,7 +104,8 @@ class Cluster:
 class Launch:
     """One `gandem launch slurm` that follows its job."""
 
-    def __init__(self, cluster, run_dir, sets=(), flags=(), recipe=SMOKE):
+    def __init__(self, cluster, run_dir, sets=(), flags=(), recipe=SMOKE,
+                 cwd=None):
         self.cluster = cluster
         self.dir = pathlib.Path(run_dir)
         self.output = self.dir.with_suffix(".out")
@@ -116,7 +117,7 @@ class Launch:
         with open(self.output, "ab") as out:
             self.process = subprocess.Popen(
                 [str(part) for part in command], stdin=subprocess.DEVNULL,
-                stdout=out, stderr=out)
+                stdout=out, stderr=out, cwd=cwd)
 
     def text(self):
         return self.output.read_text(errors="replace")

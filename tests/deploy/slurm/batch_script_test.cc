@@ -22,6 +22,7 @@ SlurmJob ScriptedJob() {
   return {.name = "small",
           .run_dir = "/nfs/a",
           .binary_folder = "/opt/gandem/bin",
+          .work_dir = "/home/me",
           .what = {"/nfs/a/slurm/recipe.textproto", "--set", "name=\"it's\""},
           .generators = {.workers = 1, .cpus = 2},
           .discriminators = {.workers = 2, .cpus = 4, .most_nodes = 2},
@@ -45,10 +46,10 @@ TEST(BatchScriptTest, AHeterogeneousJobHasAComponentForEachRole) {
   EXPECT_THAT(
       SbatchLines(BatchScript(ScriptedJob())),
       ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
-                  "--output=/nfs/a/slurm/job-%j.log", "--open-mode=append",
-                  "--requeue", "--signal=B:USR2@120", "--no-kill",
-                  "--partition=main", "--time=8:00:00", "--ntasks=1",
-                  "--cpus-per-task=2", "hetjob", "--no-kill",
+                  "--output=/nfs/a/slurm/job-%j.log", "--chdir=/home/me",
+                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
+                  "--no-kill", "--partition=main", "--time=8:00:00",
+                  "--ntasks=1", "--cpus-per-task=2", "hetjob", "--no-kill",
                   "--partition=main", "--time=8:00:00", "--nodes=2",
                   "--ntasks=2", "--cpus-per-task=4"));
 }
@@ -61,10 +62,11 @@ TEST(BatchScriptTest, OneLayoutHoldsAllWorkers) {
   EXPECT_THAT(
       SbatchLines(script),
       ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
-                  "--output=/nfs/a/slurm/job-%j.log", "--open-mode=append",
-                  "--requeue", "--signal=B:USR2@120", "--no-kill",
-                  "--partition=main", "--time=8:00:00", "--nodes=2",
-                  "--ntasks=3", "--cpus-per-task=4", "--gpus-per-task=1"));
+                  "--output=/nfs/a/slurm/job-%j.log", "--chdir=/home/me",
+                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
+                  "--no-kill", "--partition=main", "--time=8:00:00",
+                  "--nodes=2", "--ntasks=3", "--cpus-per-task=4",
+                  "--gpus-per-task=1"));
   // Slurm refuses it for other jobs.
   EXPECT_THAT(script, Not(HasSubstr("--het-group")));
   EXPECT_THAT(script, HasSubstr("--cpus-per-task=\"$cpus\" --gpus-per-task=1"));

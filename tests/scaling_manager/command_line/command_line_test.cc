@@ -55,7 +55,7 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "coordinate --insecure_network", "coordinate --trace",
           "launch -h,--help", "launch slurm -h,--help", "launch slurm RECIPE",
           "launch slurm --run_dir", "launch slurm --candidate",
-          "launch slurm --data", "launch slurm --set",
+          "launch slurm --data", "launch slurm --set", "launch slurm --python",
           "launch slurm --insecure_network", "launch slurm --dry_run",
           "launch slurm --no_follow", "launch slurm --layout",
           "launch slurm --nodes", "launch slurm --partition",
