@@ -27,8 +27,8 @@ struct SlurmJob {
   std::string name = {};           // required
   std::string run_dir = {};        // required: absolute, and seen by all nodes
   std::string binary_folder = {};  // required: on all nodes
-  // On all nodes: where names of files that are not absolute begin. Empty: where
-  // sbatch is called.
+  // On all nodes: where names of files that are not absolute begin. Empty:
+  // where sbatch is called.
   std::string work_dir = {};
   // Arguments of `gandem coordinate` that say what is trained.
   std::vector<std::string> what = {};

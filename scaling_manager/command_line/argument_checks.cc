@@ -21,6 +21,19 @@ void AddSets(CLI::App* command, const std::string& help,
   command->add_option("--set", sets, help)->take_all()->allow_extra_args(false);
 }
 
+void AddPython(CLI::App* command, std::string& python) {
+  command->add_option("--python", python,
+                      "Interpreter with torch, wherever workers are, for "
+                      "networks of your own [that of $VIRTUAL_ENV]");
+}
+
+void AddOwnNetworks(CLI::App* command, std::string& python,
+                    bool& accept_changed_code) {
+  AddPython(command, python);
+  command->add_flag("--accept_changed_code", accept_changed_code,
+                    "Go on with a network whose Python file has been changed");
+}
+
 void AddMachines(CLI::App* command, MachineOptions& machines) {
   command
       ->add_option("--devices", machines.devices,

@@ -20,6 +20,13 @@ CLI::Validator AtLeastOne();
 void AddSets(CLI::App* command, const std::string& help,
              std::vector<std::string>& sets);
 
+// --python: see WorkerProgram.
+void AddPython(CLI::App* command, std::string& python);
+
+// --python and --accept_changed_code.
+void AddOwnNetworks(CLI::App* command, std::string& python,
+                    bool& accept_changed_code);
+
 // --devices, --hosts, --memory and --link.
 void AddMachines(CLI::App* command, MachineOptions& machines);
 

@@ -54,6 +54,7 @@ CoordinateArguments::CoordinateArguments(CLI::App& app)
                       "Images in place of the recipe's (docs/data.md)");
   AddSets(&command_, "Changes a field of the recipe: path.to.field=value",
           options_.sets);
+  AddOwnNetworks(&command_, options_.python, options_.accept_changed_code);
   CLI::Option* const certificates = command_.add_option(
       "--certificates", options_.certificates,
       "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME");

@@ -49,9 +49,7 @@ void LaunchArguments::AddRun() {
                      "Images in place of the recipe's (docs/data.md)");
   AddSets(slurm_, "Changes a field of the recipe: path.to.field=value",
           options_.sets);
-  slurm_->add_option("--python", options_.python,
-                     "Interpreter with torch on all nodes, for networks of "
-                     "your own [that of $VIRTUAL_ENV]");
+  AddOwnNetworks(slurm_, options_.python, options_.accept_changed_code);
   slurm_->add_flag("--insecure_network", options_.insecure_network,
                    "Connections between nodes are not encrypted");
   slurm_->add_flag("--dry_run", options_.dry_run,

@@ -83,9 +83,7 @@ void PlanningArguments::AddProfile(CLI::App& app) {
   profile_command_->add_option(
       "--memory", profile_.memory,
       "What a probe may have, as in 8GiB [most of what is free]");
-  profile_command_->add_option(
-      "--python", profile_.python,
-      "Interpreter for networks in Python [that of $VIRTUAL_ENV]");
+  AddPython(profile_command_, profile_.python);
   profile_command_->add_flag(
       "--fresh", profile_.fresh,
       "Measure again what the output or the cache has already");

@@ -58,7 +58,7 @@ TrainArguments::TrainArguments(CLI::App& app)
                       "RunConfig as text proto (`gandem explain`); not with "
                       "--plan FILE, which holds one");
   AddPlan();
-  AddPython();
+  AddOwnNetworks(&command_, options_.python, options_.accept_changed_code);
   command_
       .add_option("--run_dir", options_.run_dir,
                   "Folder of the run: checkpoints, samples, metrics, logs. "
@@ -122,14 +122,6 @@ TrainArguments::TrainArguments(CLI::App& app)
       "low priority]");
   command_.add_option("--evaluate_args", options_.evaluate_args,
                       "Arguments of `gandem evaluate`, in quotes");
-}
-
-void TrainArguments::AddPython() {
-  command_.add_option("--python", options_.python,
-                      "Interpreter with torch, for networks of your own "
-                      "[that of $VIRTUAL_ENV]");
-  command_.add_flag("--accept_changed_code", options_.accept_changed_code,
-                    "Go on with a network whose Python file has been changed");
 }
 
 void TrainArguments::AddPlan() {

@@ -30,7 +30,6 @@ class TrainArguments {
 
  private:
   void AddPlan();
-  void AddPython();
 
   CLI::App& command_;
   TrainOptions options_;

@@ -20,6 +20,7 @@
 #include "deploy/slurm/batch_script.h"
 #include "deploy/slurm/slurm_tools.h"
 #include "scaling_manager/deploy_commands/follow_job.h"
+#include "scaling_manager/launch/own_networks.h"
 #include "scaling_manager/launch/worker_program.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
@@ -84,6 +85,22 @@ absl::StatusOr<LaunchedRecipe> LoadLaunched(const LaunchSlurmOptions& options,
     launched.what.insert(launched.what.end(), {"--data", options.data});
   }
   return launched;
+}
+
+// What a job with networks in Python needs. The script says which interpreter,
+// for whoever submits it again.
+absl::Status AddPythonFlags(const LaunchSlurmOptions& options, RunConfig config,
+                            const std::string& binary_folder,
+                            std::vector<std::string>& what) {
+  GANDEM_RETURN_IF_ERROR(KnowOwnNetworks(config));
+  GANDEM_ASSIGN_OR_RETURN(
+      const WorkerProgram program,
+      FindWorkerProgram(config, binary_folder, options.python));
+  if (!program.python.empty()) {
+    what.insert(what.end(), {"--python", AbsoluteName(program.python)});
+  }
+  if (options.accept_changed_code) what.push_back("--accept_changed_code");
+  return absl::OkStatus();
 }
 
 // --nodes, shared out by the numbers of workers; of one layout all to the
@@ -174,14 +191,8 @@ absl::StatusOr<SlurmJob> DescribeSlurmJob(const LaunchSlurmOptions& options,
                                           const std::string& binary_folder) {
   GANDEM_ASSIGN_OR_RETURN(LaunchedRecipe launched, LoadLaunched(options, load));
   const RunConfig config = EffectiveConfig(launched.config);
-  // The script says which interpreter, for whoever submits it again.
-  GANDEM_ASSIGN_OR_RETURN(
-      const WorkerProgram program,
-      FindWorkerProgram(config, binary_folder, options.python));
-  if (!program.python.empty()) {
-    launched.what.insert(launched.what.end(),
-                         {"--python", AbsoluteName(program.python)});
-  }
+  GANDEM_RETURN_IF_ERROR(
+      AddPythonFlags(options, config, binary_folder, launched.what));
   std::error_code error;
   SlurmJob job = {
       .name = config.name(),

@@ -18,6 +18,7 @@ struct LaunchSlurmOptions {
   std::vector<std::string> sets = {};  // "path.to.field=value"
   int64_t candidate = 1;               // of a plan
   std::string python = {};             // see WorkerProgram
+  bool accept_changed_code = false;    // of networks in Python
   std::string layout = "one";          // or "het"
   int64_t nodes = 0;                   // 0: as Slurm places the workers
   std::string partition = {};          // empty: the cluster's own

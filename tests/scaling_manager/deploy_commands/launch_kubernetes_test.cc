@@ -132,7 +132,8 @@ TEST_F(LaunchKubernetesTest, SaysWhatPodsDoNotHave) {
   EXPECT_THAT(Fault(),
               AllOf(HasSubstr("discriminator.device 'cuda:1'"),
                     HasSubstr("the images 'photos'"), HasSubstr("--pvc NAME")));
-  options_.sets = {"generator.network.python.module=\"gan.py\""};
+  options_.sets = {"generator.network.python.module=\"gan.py\"",
+                   "generator.network.python.name=\"G\""};
   EXPECT_THAT(Fault(), HasSubstr("generator.network.python: the image"));
   options_.sets.clear();
   options_.data = "s3://bucket/photos";
