@@ -11,6 +11,10 @@ ratio to the built-in networks with the same settings, that to the best PyTorch
 row of the pair, and the shares of waiting; and writes a JSON file. A pair's
 title has what a pass of the discriminator costs in passes of the generator.
 
+--processor_time also runs each row with one round and takes the difference: the
+processor time of an image, in both processes together. Unlike images/s it says
+something on a machine that others use; threads that spin add to it.
+
 Needs a build with workers inside Python (scripts/build.sh --python), whose
 interpreter --python is, with torch==2.11.0 and numpy.
 """
@@ -19,6 +23,7 @@ import dataclasses
 import json
 import os
 import pathlib
+import resource
 import statistics
 
 import throughput
@@ -62,11 +67,13 @@ class Pair:
                 f"{network['noise_dim']}"]
 
 
+# What passes cost, of the discriminator in those of the generator: about as much,
+# or twice as much.
 PAIRS = {
-    "dcgan 64": Pair("dcgan_64", 30, 64),
-    "sngan 64": Pair("sngan_64", 20, 16),
-    "dcgan 64, larger discriminator": Pair("dcgan_64", 24, 92),
-    "sngan 64, smaller discriminator": Pair("sngan_64", 20, 12),
+    "dcgan 64, equal": Pair("dcgan_64", 30, 64),
+    "sngan 64, equal": Pair("sngan_64", 20, 32),
+    "dcgan 64, twice": Pair("dcgan_64", 24, 96),
+    "sngan 64, twice": Pair("sngan_64", 20, 44),
 }
 PYTORCH = {"PyTorch, NCHW": [], "PyTorch, channels_last": ["--channels_last"]}
 
@@ -79,9 +86,9 @@ class Setting:
 
 
 SETTINGS = {
-    "decoupled L1": Setting(throughput.sets(1)),
-    "decoupled L2": Setting(throughput.sets(2)),
-    "decoupled L2, 2 threads each":
+    "decoupled L1 SNAPSHOT": Setting(throughput.sets(1)),
+    "decoupled L2 SNAPSHOT": Setting(throughput.sets(2)),
+    "decoupled L2 SNAPSHOT, 2 threads each":
         Setting(throughput.sets(2, threads=2), flags=["--bind_cores", "none"]),
     "decoupled L1 FUSED, 2 threads each":
         Setting(throughput.sets(1, feedback="FUSED", threads=2),
@@ -97,45 +104,80 @@ def is_chosen(name, parts):
     return not parts or any(part in name for part in parts)
 
 
+def runs_of(args, pair):
+    """Row -> a function that trains so many rounds: images/s, and the shares of
+    waiting, None where nothing waits."""
+    def pytorch(flags):
+        return lambda rounds: (float(throughput.pytorch_gan(
+            args.python, pair.network(), rounds, flags)), None)
+
+    def gandem(form, setting):
+        sets = (pair.python_sets() if form == "Python"
+                else pair.built_in_sets())
+        return lambda rounds: throughput.run_gandem(
+            args.bin, pair.recipe, rounds, setting.colocated,
+            [*sets, *setting.sets], [*setting.flags, "--python", args.python])
+
+    runs = {name: pytorch(flags) for name, flags in PYTORCH.items()
+            if is_chosen(name, args.trainer)}
+    for setting, how in SETTINGS.items():
+        for form in FORMS:
+            name = f"{form}, {setting}"
+            if is_chosen(name, args.trainer):
+                runs[name] = gandem(form, how)
+    return runs
+
+
+def processor_seconds():
+    """Of the processes that have ended."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def measure(args, pair):
-    """Images/s and shares of waiting by row, in turns."""
+    """By row, in turns: images/s, shares of waiting, seconds of processor time
+    of an image."""
     rounds = args.rounds or pair.rounds
-    speeds, waits = {}, {}
+    speeds, waits, processor = {}, {}, {}
     for _ in range(args.repetitions):
-        for name, flags in PYTORCH.items():
-            speeds.setdefault(name, []).append(float(throughput.pytorch_gan(
-                args.python, pair.network(), rounds, flags)))
-        for name, setting in SETTINGS.items():
-            if not is_chosen(name, args.setting):
+        for name, run in runs_of(args, pair).items():
+            start = processor_seconds()
+            speed, waits[name] = run(rounds)
+            speeds.setdefault(name, []).append(speed)
+            if not args.processor_time:
                 continue
-            for form in FORMS:
-                sets = (pair.python_sets() if form == "Python"
-                        else pair.built_in_sets())
-                row = f"{form}, {name}"
-                speed, waits[row] = throughput.run_gandem(
-                    args.bin, pair.recipe, rounds, setting.colocated,
-                    [*sets, *setting.sets],
-                    [*setting.flags, "--python", args.python])
-                speeds.setdefault(row, []).append(speed)
-    return speeds, waits
+            taken = processor_seconds()
+            run(1)
+            taken = (taken - start) - (processor_seconds() - taken)
+            processor.setdefault(name, []).append(
+                taken / (rounds - 1) / throughput.BATCH)
+    return speeds, waits, processor
 
 
-def print_rows(title, speeds, waits):
-    medians = {name: statistics.median(values)
-               for name, values in speeds.items()}
-    pytorch = max(medians[name] for name in PYTORCH)
+def print_rows(title, speeds, waits, processor):
+    def ratio(medians, name, other):
+        return f"{medians[name] / medians[other]:.2f}" \
+            if name != other and other in medians else ""
+
+    medians, seconds = ({name: statistics.median(values)
+                         for name, values in figures.items()}
+                        for figures in (speeds, processor))
+    pytorch = max((name for name in PYTORCH if name in medians),
+                  key=medians.get, default="")
     for name, values in speeds.items():
         waiting = ["", ""]
-        if name in waits:
+        if waits[name]:
             waiting = [f"{sum(waits[name][role].values()):.0%}"
                        for role in ROLES]
-        form, _, setting = name.partition(", ")
-        of_built_in = (f"{medians[name] / medians[f'built-in, {setting}']:.2f}"
-                       if form == "Python" else "")
+        equal = name.replace("Python, ", "built-in, ")
+        spent = (f"{1000 * seconds[name]:.1f} ms" +
+                 (f" ({ratio(seconds, name, equal)})"
+                  if equal in seconds and name != equal else "")
+                 if name in seconds else "")
         print(f"| {title} | {name} | {medians[name]:.1f} | {min(values):.1f} "
-              f"| {max(values):.1f} | {of_built_in} "
-              f"| {medians[name] / pytorch:.2f} "
-              f"| {waiting[0]} | {waiting[1]} |", flush=True)
+              f"| {max(values):.1f} | {ratio(medians, name, equal)} "
+              f"| {ratio(medians, name, pytorch)} "
+              f"| {waiting[0]} | {waiting[1]} | {spent} |", flush=True)
         title = ""
 
 
@@ -145,25 +187,30 @@ def main():
                         help="the interpreter that gandem was built for")
     parser.add_argument("--pair", action="append",
                         help="part of a name; default: all")
-    parser.add_argument("--setting", action="append",
-                        help="part of a name; default: all")
+    parser.add_argument("--trainer", action="append",
+                        help="part of a name; default: all. What is compared "
+                        "with has to be among them")
+    parser.add_argument("--processor_time", action="store_true")
     parser.add_argument("--rounds", type=int,
-                        help="measured rounds; default: by pair")
+                        help="measured rounds, at least 2; default: by pair")
     args = parser.parse_args()
     args.bin = pathlib.Path(args.bin).resolve()
     result = {"cores": os.cpu_count()}
     print("| networks (D / G) | trainer | images/s | min | max | / built-in "
-          "| / best PyTorch | G waits | D waits |\n" + "|---" * 9 + "|")
+          "| / best PyTorch | G waits | D waits | processor time of an image "
+          "(/ built-in) |\n" + "|---" * 10 + "|")
     for name, pair in PAIRS.items():
         if not is_chosen(name, args.pair):
             continue
         cost = [float(word) for word in throughput.pytorch_gan(
             args.python, pair.network(), args.rounds or pair.rounds,
             ["--cost", "--channels_last"]).split()]
-        speeds, waits = measure(args, pair)
-        print_rows(f"{name} ({cost[1] / cost[0]:.2f})", speeds, waits)
+        speeds, waits, processor = measure(args, pair)
+        print_rows(f"{name} ({cost[1] / cost[0]:.2f})", speeds, waits,
+                   processor)
         result[name] = {"pass_seconds": dict(zip(ROLES, cost)),
-                        "images_per_second": speeds, "wait_share": waits}
+                        "images_per_second": speeds, "wait_share": waits,
+                        "processor_seconds_of_an_image": processor}
     pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
 
 
