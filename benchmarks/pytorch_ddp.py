@@ -40,7 +40,7 @@ def run(rank, args, master, speed):
     for net in (g, d):
         net.to(memory_format=torch.channels_last)
     of_real, of_generated, of_generator = pytorch_gan.LOSSES[args.loss]
-    noise = (batch, args.noise_dim, *([1, 1] * (args.network == "dcgan")))
+    noise = (batch, args.noise_dim)
     g_ranks, d_ranks = wrapped(g), wrapped(d)
     g_adam = torch.optim.Adam(g.parameters(), 2e-4, (0.0, 0.999), fused=True)
     d_adam = torch.optim.Adam(d.parameters(), 2e-4, (0.0, 0.999), fused=True)

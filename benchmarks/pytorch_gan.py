@@ -14,6 +14,7 @@ Needs torch==2.11.0 and numpy.
 import argparse
 import gzip
 import pathlib
+import statistics
 import sys
 import time
 
@@ -27,9 +28,10 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent /
                        "tests" / "oracles"))
 
 
-def generator(size, noise_dim, width):
+def dcgan_generator(size, noise_dim, width):
     widest = width * size // 8
-    layers = [nn.ConvTranspose2d(noise_dim, widest, 4, 1, 0, bias=False),
+    layers = [nn.Unflatten(1, (noise_dim, 1, 1)),
+              nn.ConvTranspose2d(noise_dim, widest, 4, 1, 0, bias=False),
               nn.BatchNorm2d(widest), nn.ReLU(True)]
     while widest > width:
         layers += [nn.ConvTranspose2d(widest, widest // 2, 4, 2, 1,
@@ -40,7 +42,7 @@ def generator(size, noise_dim, width):
         *layers, nn.ConvTranspose2d(width, 1, 4, 2, 1, bias=False), nn.Tanh())
 
 
-def discriminator(size, width):
+def dcgan_discriminator(size, width):
     layers = [nn.Conv2d(1, width, 4, 2, 1, bias=False),
               nn.LeakyReLU(0.2, True)]
     for _ in range(size.bit_length() - 4):
@@ -90,27 +92,36 @@ def add_network_options(parser):
     parser.add_argument("--noise_dim", type=int, default=100)
 
 
+def make_generator(network, size, width, noise_dim):
+    """[N, noise_dim] to images. This and the next one are also what gandem makes
+    networks in Python of (own_networks.py)."""
+    if network == "dcgan":
+        return dcgan_generator(size, noise_dim, width).apply(initialize)
+    if network == "sndcgan":
+        from networks import SndcganGenerator
+        return in_place(SndcganGenerator(noise_dim, width, 1))
+    from residual_networks import SnganGenerator
+    return in_place(SnganGenerator(
+        noise_dim, [width * i for i in (16, 8, 4, 2, 1)], 1, 4, "nearest"))
+
+
+def make_discriminator(network, size, width, thick=False):
+    if network == "dcgan":
+        return dcgan_discriminator(size, width).apply(initialize)
+    if network == "sndcgan":
+        from networks import SndcganDiscriminator
+        return in_place(SndcganDiscriminator(width, 1))
+    from residual_networks import SnganDiscriminator
+    return in_place(SnganDiscriminator(
+        [width * i for i in (1, 2, 4, 8, 16)], 1, 4 if thick else 5, "spectral",
+        not thick, False, False))
+
+
 def networks(args):
-    width, noise_dim = args.width, args.noise_dim
-    d_width = args.discriminator_width or width
-    if args.network == "dcgan":
-        pair = (generator(args.size, noise_dim, width),
-                discriminator(args.size, d_width))
-        for network in pair:
-            network.apply(initialize)
-        return pair
-    if args.network == "sndcgan":
-        from networks import SndcganDiscriminator, SndcganGenerator
-        pair = (SndcganGenerator(noise_dim, width, 1),
-                SndcganDiscriminator(d_width, 1))
-    else:
-        from residual_networks import SnganDiscriminator, SnganGenerator
-        pair = (SnganGenerator(noise_dim, [width * i for i in
-                                           (16, 8, 4, 2, 1)], 1, 4, "nearest"),
-                SnganDiscriminator([d_width * i for i in (1, 2, 4, 8, 16)], 1,
-                                   4 if args.thick else 5, "spectral",
-                                   not args.thick, False, False))
-    return tuple(in_place(network) for network in pair)
+    return (make_generator(args.network, args.size, args.width, args.noise_dim),
+            make_discriminator(args.network, args.size,
+                               args.discriminator_width or args.width,
+                               args.thick))
 
 
 # Of real images, of generated ones, and the generator's.
@@ -145,8 +156,7 @@ class Trainer:
         return torch.autocast("cpu", torch.bfloat16, enabled=self.args.bf16)
 
     def noise(self):
-        shape = (self.args.batch, self.args.noise_dim)
-        return torch.randn(*shape, *([1, 1] * (self.args.network == "dcgan")))
+        return torch.randn(self.args.batch, self.args.noise_dim)
 
     def real(self):
         pick = torch.randint(len(self.images), (self.args.batch,))
@@ -186,6 +196,22 @@ class Trainer:
             torch._foreach_lerp_(self.average, list(self.g.parameters()), 0.001)
 
 
+def pass_seconds(args):
+    """Medians of a forward and backward pass of the generator, and of the
+    discriminator on real images: what a pass costs."""
+    trainer = Trainer(args)
+    seconds = {trainer.g: [], trainer.d: []}
+    for _ in range(args.warm_up + args.rounds):
+        for network, given in ((trainer.g, trainer.noise()),
+                               (trainer.d, trainer.real())):
+            network.zero_grad(set_to_none=True)
+            begin = time.perf_counter()
+            network(given).mean().backward()
+            seconds[network].append(time.perf_counter() - begin)
+    return [statistics.median(values[args.warm_up:])
+            for values in seconds.values()]
+
+
 def main():
     parser = argparse.ArgumentParser(
         description=__doc__,
@@ -199,12 +225,18 @@ def main():
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true",
                         help="torch.autocast to bfloat16")
+    parser.add_argument("--cost", action="store_true",
+                        help="print instead the seconds of a pass, forward and "
+                        "backward, of the generator and of the discriminator")
     samples = parser.add_mutually_exclusive_group()
     samples.add_argument("--fresh", action="store_true",
                          help="further generated images for the D step")
     samples.add_argument("--fused", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    if args.cost:
+        print(*pass_seconds(args))
+        return
     trainer = Trainer(args)
     begin = 0.0
     for step in range(args.warm_up + args.rounds):

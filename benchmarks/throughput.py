@@ -126,14 +126,14 @@ def arguments(description, json_path, repetitions=0):
     return parser
 
 
-def train(binaries, recipe, rounds, colocated, assignments):
+def train(binaries, recipe, rounds, colocated, assignments, flags=()):
     """The records of metrics.jsonl of a run of so many measured rounds."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-bench-"))
     try:
         subprocess.run(
             train_command(binaries, recipe, folder / "run",
                           [*assignments, f"rounds={WARM_UP + rounds}"],
-                          ["--colocated"] * colocated),
+                          ["--colocated"] * colocated + list(flags)),
             check=True, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             timeout=900)
         return records_of(folder / "run")
@@ -145,9 +145,9 @@ def after_warm_up(records):
     return [r for r in records if int(r.get("round", 0)) >= WARM_UP]
 
 
-def run_gandem(binaries, recipe, rounds, colocated, assignments):
+def run_gandem(binaries, recipe, rounds, colocated, assignments, flags=()):
     """Images/s after the warm-up, and the share of waiting by role."""
-    records = train(binaries, recipe, rounds, colocated, assignments)
+    records = train(binaries, recipe, rounds, colocated, assignments, flags)
     rounds_per_second, waits = speed_and_waits(records)
     return BATCH * rounds_per_second, waits
 
@@ -167,15 +167,20 @@ def speed_and_waits(records):
     return rounds / (end - begin), waits
 
 
-def run_pytorch(python, recipe, rounds, flags):
+def pytorch_gan(python, network, rounds, flags):
+    """What pytorch_gan.py prints."""
     command = [python, SOURCE / "benchmarks" / "pytorch_gan.py",
                "--batch", BATCH, "--rounds", rounds, "--warm_up", WARM_UP,
                "--threads", 2, *flags]
-    for name, value in RECIPES[recipe]["network"].items():
+    for name, value in network.items():
         command += [f"--{name}", value]
-    done = subprocess.run([str(part) for part in command], check=True,
-                          stdout=subprocess.PIPE, text=True, timeout=900)
-    return float(done.stdout)
+    return subprocess.run([str(part) for part in command], check=True,
+                          stdout=subprocess.PIPE, text=True,
+                          timeout=900).stdout
+
+
+def run_pytorch(python, recipe, rounds, flags):
+    return float(pytorch_gan(python, RECIPES[recipe]["network"], rounds, flags))
 
 
 def chosen(args, trainers):

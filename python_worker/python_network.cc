@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "common/philox.h"
 #include "models/first_values.h"
+#include "models/own_statistics.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 #include "python_worker/interpreter.h"
@@ -154,6 +155,12 @@ class PythonModule {
     WithInterpreter([&] { network_.attr("set_first_values")(seed); });
   }
 
+  bool GatherStatisticsAfresh() {
+    return WithInterpreter([&] {
+      return network_.attr("gather_statistics_afresh")().template cast<bool>();
+    });
+  }
+
   // What the module returns; a generator: one tensor.
   std::vector<at::Tensor> Forward(const at::Tensor& input,
                                   const Condition& condition,
@@ -177,7 +184,8 @@ class PythonModule {
 };
 
 class PythonGenerator : public KeepsIntegers<Generator>,
-                        public DrawsFirstValues {
+                        public DrawsFirstValues,
+                        public GathersStatistics {
  public:
   PythonGenerator(const PythonConfig& config, const DataShape& data)
       : noise_dim_(config.noise_dim()), module_("generator", config, data) {
@@ -191,6 +199,9 @@ class PythonGenerator : public KeepsIntegers<Generator>,
   int64_t noise_dim() const override { return noise_dim_; }
   void DrawFirstValues(uint64_t seed) override {
     module_.DrawFirstValues(seed);
+  }
+  bool GatherStatisticsAfresh() override {
+    return module_.GatherStatisticsAfresh();
   }
 
  private:

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "evaluation/images/standing_statistics.h"
 
+#include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
+#include "models/own_statistics.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -18,13 +20,14 @@ struct Batch {
 };
 
 // Labels at most: images that are translated are added to it.
-Batch DrawBatch(const StandingOptions& options, uint64_t seed, uint64_t step,
-                int64_t noise_dim, int64_t num_classes) {
+Batch DrawBatch(const StandingOptions& options, int64_t min_batch,
+                uint64_t seed, uint64_t step, int64_t noise_dim,
+                int64_t num_classes) {
   const auto stream = [&](uint64_t index) {
     return PhiloxStream(seed, Purpose::kStandingStatistics, step, index);
   };
-  const int64_t size =
-      1 + stream(0).NextBelow(static_cast<uint32_t>(options.max_batch));
+  const int64_t size = min_batch + stream(0).NextBelow(static_cast<uint32_t>(
+                                       options.max_batch - min_batch + 1));
   Batch batch = {.noise_NZ = torch::empty({size, noise_dim}), .condition = {}};
   at::Tensor labels_N = torch::zeros({size}, at::kLong);
   float* value = batch.noise_NZ.mutable_data_ptr<float>();
@@ -39,6 +42,18 @@ Batch DrawBatch(const StandingOptions& options, uint64_t seed, uint64_t step,
   return batch;
 }
 
+// False: it has none.
+bool ResetBatchNorm(Generator& network) {
+  bool has_batch_norm = false;
+  for (const auto& module : network.modules()) {
+    auto* const norm = dynamic_cast<BatchNorm*>(module.get());
+    if (norm == nullptr) continue;
+    norm->ResetStatistics();
+    has_batch_norm = true;
+  }
+  return has_batch_norm;
+}
+
 }  // namespace
 
 void CheckStanding(const StandingOptions& options, Faults& faults) {
@@ -50,14 +65,20 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
                                    uint64_t seed, LoadedGenerator& generator) {
   if (options.steps == 0) return absl::OkStatus();
   Generator& network = *generator.network;
-  bool has_batch_norm = false;
-  for (const auto& module : network.modules()) {
-    auto* const norm = dynamic_cast<BatchNorm*>(module.get());
-    if (norm == nullptr) continue;
-    norm->ResetStatistics();
-    has_batch_norm = true;
+  auto* const own = dynamic_cast<GathersStatistics*>(&network);
+  // PyTorch's batch norm refuses a batch with one value for each channel.
+  const int64_t min_batch = own != nullptr ? 2 : 1;
+  if (options.max_batch < min_batch) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("standing_batch ", options.max_batch, " is below ",
+                     min_batch, ", the smallest batch of a network in Python"));
   }
-  if (!has_batch_norm) {
+  if (own != nullptr && !own->GatherStatisticsAfresh()) {
+    return absl::InvalidArgumentError(
+        "standing_steps: no module of the generator is a torch.nn batch norm "
+        "with running statistics, so there is nothing to gather; leave it out");
+  }
+  if (own == nullptr && !ResetBatchNorm(network)) {
     return absl::InvalidArgumentError(
         "standing_steps: the generator has no batch norm of gandem's own "
         "networks, so no statistics; leave it out");
@@ -66,7 +87,7 @@ absl::Status UseStandingStatistics(const StandingOptions& options,
   const Compute& compute = generator.compute;
   for (int64_t step = 0; step < options.steps; ++step) {
     Batch batch =
-        DrawBatch(options, seed, static_cast<uint64_t>(step),
+        DrawBatch(options, min_batch, seed, static_cast<uint64_t>(step),
                   network.noise_dim(), generator.plan.data.shape.num_classes);
     if (generator.pairs) {
       const IndexRange range = {.first = step * options.max_batch,

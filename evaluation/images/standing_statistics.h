@@ -4,7 +4,8 @@
 // statistics gathered afresh from a generator as it is, instead of the averages
 // of its training. As StudioGAN does it: after a reset, `steps` training passes
 // of batches of random size with random labels and noise that is not truncated;
-// the momentum stays (models.md 6.3).
+// the momentum stays (models.md 6.3). In networks of users in Python, whose
+// momentum may be anything, every batch has the same weight.
 //
 // Thread safety: one compute thread.
 #pragma once
@@ -18,8 +19,10 @@
 namespace gandem {
 
 struct StandingOptions {
-  int64_t steps = 0;       // 0: the averages of the training
-  int64_t max_batch = 64;  // sizes are uniform in [1, max_batch]
+  int64_t steps = 0;  // 0: the averages of the training
+  // Sizes are uniform in [1, max_batch]; of networks in Python in
+  // [2, max_batch].
+  int64_t max_batch = 64;
 };
 
 void CheckStanding(const StandingOptions& options, Faults& faults);
@@ -28,7 +31,8 @@ void CheckStanding(const StandingOptions& options, Faults& faults);
 // (seed, kStandingStatistics, s, .): index 0 the size, index 1 + i noise and
 // label of image i. Images that are translated come in the order of their file,
 // those of step s from number s * max_batch on.
-//   INVALID_ARGUMENT  the generator has no batch norm of ours.
+//   INVALID_ARGUMENT  the generator has no batch norm of ours, or one in Python
+//                     no torch.nn batch norm; max_batch 1 of one in Python.
 //   and Torch exceptions.
 absl::Status UseStandingStatistics(const StandingOptions& options,
                                    uint64_t seed, LoadedGenerator& generator);

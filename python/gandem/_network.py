@@ -198,6 +198,17 @@ class Network:
                 for name, tensor in mine:
                     tensor.copy_(other[name])
 
+    def gather_statistics_afresh(self):
+        """Batch norm begins anew, as a mean over batches of the same weight.
+        False: no module has running statistics."""
+        norms = [module for module in self.module.modules()
+                 if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)
+                 and module.running_mean is not None]
+        for norm in norms:
+            norm.reset_running_stats()
+            norm.momentum = None
+        return bool(norms)
+
     # --- passes -------------------------------------------------------------
 
     def forward(self, mode, values, labels):

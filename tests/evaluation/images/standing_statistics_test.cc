@@ -4,8 +4,12 @@
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <memory>
 #include <string>
+#include <vector>
 
+#include "models/own_statistics.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -16,6 +20,7 @@ namespace {
 
 using gandem::testing::StatusIs;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 LoadedGenerator MakeLoaded(const std::string& network, int64_t num_classes) {
   LoadedGenerator loaded;
@@ -86,6 +91,56 @@ TEST(StandingStatisticsTest, NeedBatchNorm) {
   EXPECT_THAT(
       UseStandingStatistics({.steps = 1}, 1, loaded),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no batch norm")));
+}
+
+// Of a user, with batch norm of its own.
+class FakeOwnGenerator : public Generator, public GathersStatistics {
+ public:
+  explicit FakeOwnGenerator(bool has_batch_norm)
+      : has_batch_norm_(has_batch_norm) {}
+
+  at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
+                     ForwardMode mode) override {
+    EXPECT_TRUE(is_reset_);
+    EXPECT_EQ(mode, ForwardMode::kTrain);
+    EXPECT_EQ(condition.place.step, static_cast<int64_t>(sizes.size()));
+    sizes.push_back(noise_NZ.size(0));
+    return torch::zeros({noise_NZ.size(0), 1, 8, 8});
+  }
+  int64_t noise_dim() const override { return 4; }
+  bool GatherStatisticsAfresh() override {
+    is_reset_ = has_batch_norm_;
+    return has_batch_norm_;
+  }
+
+  std::vector<int64_t> sizes;
+
+ private:
+  const bool has_batch_norm_;
+  bool is_reset_ = false;
+};
+
+TEST(StandingStatisticsTest, OwnBatchNormSeesNoBatchOfOneImage) {
+  const auto network = std::make_shared<FakeOwnGenerator>(true);
+  LoadedGenerator loaded;
+  loaded.network = network;
+  ASSERT_OK(UseStandingStatistics({.steps = 40, .max_batch = 3}, 1, loaded));
+  EXPECT_THAT(network->sizes, SizeIs(40));
+  EXPECT_EQ(std::ranges::min(network->sizes), 2);
+  EXPECT_EQ(std::ranges::max(network->sizes), 3);
+  EXPECT_THAT(UseStandingStatistics({.steps = 1, .max_batch = 1}, 1, loaded),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("standing_batch 1 is below 2")));
+}
+
+TEST(StandingStatisticsTest, NeedOwnBatchNorm) {
+  const auto network = std::make_shared<FakeOwnGenerator>(false);
+  LoadedGenerator loaded;
+  loaded.network = network;
+  EXPECT_THAT(
+      UseStandingStatistics({.steps = 1}, 1, loaded),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no module")));
+  EXPECT_THAT(network->sizes, SizeIs(0));
 }
 
 TEST(StandingStatisticsTest, OptionsAreChecked) {

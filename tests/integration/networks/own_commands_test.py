@@ -11,7 +11,7 @@ import tempfile
 import unittest
 
 import harness
-from own_network_test import FOLDER, PYTHON, SHORT, both
+from own_network_test import FOLDER, PYTHON, SHORT, both, network
 
 # The generator of a run's newest checkpoint in nothing but PyTorch, and the
 # noise of samples as evaluation/images/sample_noise.h says: makes `images`.
@@ -21,10 +21,10 @@ import torch
 sys.path.append({folder!r})
 import gandem, mlp
 
-def normals(index):
+def normals(index, step=0, purpose=8):
     values = []
     for block in range(2):
-        words = mlp.philox([block, index, 0, 8], [1, 0])
+        words = mlp.philox([block, index, step, purpose], [1, 0])
         for u, v in (words[:2], words[2:]):
             radius = math.sqrt(-2 * math.log((u + 1) * 2.0 ** -32))
             angle = 2 * math.pi * v * 2.0 ** -32
@@ -32,9 +32,50 @@ def normals(index):
     return values
 
 noise = torch.tensor([normals(i) for i in range(70)])
+generator = gandem.Run({run!r}).generator()
 with torch.no_grad():
-    images = gandem.Run({run!r}).generator()(noise)
+    images = generator(noise)
 assert images.std(0).mean() > 0.01  # they are of their noise
+"""
+# Standing statistics, with the draws of evaluation/images/standing_statistics.h:
+# makes other `images`.
+STANDING = """
+norms = [module for module in generator.modules()
+         if isinstance(module, torch.nn.modules.batchnorm._BatchNorm)]
+assert len(norms) == 2
+generator.train()
+for norm in norms:
+    norm.reset_running_stats()
+    norm.momentum = None
+sizes = []
+with torch.no_grad():
+    for step in range({steps}):
+        # Without the rejections of an exactly uniform draw, which these steps
+        # do not have.
+        word = mlp.philox([0, 0, step, 20], [1, 0])[0]
+        sizes.append(2 + (word * ({batch} - 1) >> 32))
+        generator(torch.tensor([normals(1 + i, step, 20)
+                                for i in range(sizes[-1])]))
+    generator.eval()
+    assert min(sizes) >= 2 and len(set(sizes)) > 1
+    before, images = images, generator(noise)
+"""
+# A momentum that would keep most of what batch norm begins with.
+NORMED = """
+import torch
+from torch import nn
+
+class Generator(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.main = nn.Sequential(
+            nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=0.01), nn.ReLU(),
+            nn.Unflatten(1, (8, 2, 2)), nn.ConvTranspose2d(8, 8, 4, 2, 1),
+            nn.BatchNorm2d(8, momentum=0.01), nn.ReLU(),
+            nn.ConvTranspose2d(8, 1, 4, 2, 1), nn.Tanh())
+
+    def forward(self, noise):
+        return self.main(noise)
 """
 # Of a file that `gandem sample -o FILE.npz` has written: makes `bytes_NHWC`.
 STORED = """
@@ -103,6 +144,52 @@ assert off.max() <= 1 and off.mean() < 1e-3, (off.max(), off.mean())
             grids.append(self.folder / f"{run.name}.png")
             self.gandem("sample", run, "-n", 70, "-o", grids[-1], "--check")
         self.assertEqual(*(grid.read_bytes() for grid in grids))
+
+    def normed(self):
+        file = self.folder / "normed.py"
+        file.write_text(NORMED)
+        return self.trained(self.folder / "normed", SHORT + network(
+            "generator", file, "Generator"))
+
+    def test_standing_statistics_are_those_of_plain_torch(self):
+        run = self.normed()
+        file = self.folder / "standing.npz"
+        self.gandem("sample", run, "-n", 70, "-o", file, "--standing_steps", 9,
+                    "--standing_batch", 6)
+        self.in_torch(
+            PLAIN.format(folder=str(FOLDER), run=str(run)) +
+            STANDING.format(steps=9, batch=6) +
+            STORED.format(file=str(file)) + """
+def bytes_of(images):
+    return ((images + 1) / 2 * 255 + 0.5).floor().permute(0, 2, 3, 1).flatten()
+off = (bytes_NHWC.float() - bytes_of(images)).abs()
+assert off.max() <= 1 and off.mean() < 1e-3, (off.max(), off.mean())
+assert (bytes_of(before) - bytes_of(images)).abs().mean() > 1
+""")
+        grids = []
+        for flags in ([], ["--standing_steps", 9]):
+            grids.append(self.folder / f"{len(flags)}.png")
+            self.gandem("sample", run, "-o", grids[-1], *flags)
+        self.assertNotEqual(*(grid.read_bytes() for grid in grids))
+
+    def test_standing_statistics_in_an_evaluation(self):
+        run = self.normed()
+        figures = []
+        for steps, workers in ((9, 1), (9, 2), (0, 1)):
+            card = json.loads(self.gandem(
+                "evaluate", run, "--num", 300, "--quiet", "--workers", workers,
+                "--standing_steps", steps, "--feature_cache_gib", 0, "--output",
+                self.folder / f"{steps}-{workers}", "--json", "-").stdout)
+            figures.append(card["metrics"][0]["value"])
+        self.assertEqual(figures[0], figures[1])
+        self.assertNotEqual(figures[0], figures[2])
+
+    def test_standing_statistics_need_batch_norm(self):
+        standing = ["--standing_steps", 2, "-o", self.folder / "grid.png"]
+        self.refused("sample", self.own, *standing,
+                     text="no module of the generator is a torch.nn batch norm")
+        self.refused("sample", self.normed(), *standing, "--standing_batch", 1,
+                     text="standing_batch 1 is below 2")
 
     def test_an_export_has_the_images_of_plain_torch(self):
         file = self.folder / "generator.pt"
