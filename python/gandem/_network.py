@@ -83,7 +83,7 @@ def find_class(module, path, name):
         known = sorted(key for key, value in vars(module).items()
                        if inspect.isclass(value)
                        and issubclass(value, torch.nn.Module)
-                       and value.__module__ == module.__name__)
+                       and value.__module__.partition(".")[0] != "torch")
         raise NetworkError(f"network.python.name: '{path}' has no '{name}'; its "
                            f"modules are: {', '.join(known) or 'none'}")
     if not callable(made_by):

@@ -175,6 +175,14 @@ class OwnNetworkTest(harness.RunTest):
                 self.fails(name, network("discriminator", FOLDER / "faulty.py",
                                          name), *texts)
 
+    def test_names_the_classes_that_a_file_imports(self):
+        file = self.folder / "imports.py"
+        file.write_text(f"import sys\nsys.path.append({str(FOLDER)!r})\n"
+                        "from torch.nn import Linear\n"
+                        "from mlp import Discriminator, Generator\n")
+        self.fails("missing", both(file) + network("generator", file, "Missing"),
+                   "its modules are: Discriminator, Generator\n")
+
     def test_arguments(self):
         for argument, text in (("depth=3", "unexpected keyword argument 'depth'"),
                                ("width=four", "no Python literal")):
