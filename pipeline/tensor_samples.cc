@@ -31,6 +31,27 @@ namespace {
 
 constexpr float kBeyondHalf = 65536;
 
+// Networks see squares: of a waveform rows of `size` values, in its order.
+bool FitsSquare(const ImageShape& found, int64_t size) {
+  return found.height == 1 ? found.width == size * size
+                           : found.height == size && found.width == size;
+}
+
+std::string HowToFit(const ImageShape& found) {
+  const auto root = std::llround(std::sqrt(static_cast<double>(found.width)));
+  const bool waveform = found.height == 1;
+  if (waveform ? root * root == found.width : found.height == found.width) {
+    return absl::StrCat("set data.image_size to ",
+                        waveform ? root : found.height,
+                        " and take networks for it");
+  }
+  return waveform ? absl::StrCat(
+                        "a waveform has to have data.image_size * "
+                        "data.image_size values, such as ",
+                        root * root)
+                  : "store squares, channels first; tensors are not resized";
+}
+
 // The largest magnitude as the bits of a float: of numbers without a sign they
 // are in the order of the numbers, infinity and NaN above all.
 template <typename Number>
@@ -80,15 +101,12 @@ absl::StatusOr<std::unique_ptr<Dataset>> TensorSamples::Create(
         " (channels x height x width), and data.channels is ", fitting.channels,
         ": set it to ", found.channels, ", or leave it out"));
   }
-  if (found.height != fitting.size || found.width != fitting.size) {
-    return absl::InvalidArgumentError(absl::StrCat(
-        "tensors are ", TensorShapeText(found),
-        " (channels x height x width), and networks see ", fitting.channels,
-        " x ", fitting.size, " x ", fitting.size, " (data.image_size): ",
-        found.height == found.width
-            ? absl::StrCat("set data.image_size to ", found.height,
-                           " and take networks for it")
-            : "store squares, channels first; tensors are not resized"));
+  if (!FitsSquare(found, fitting.size)) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("tensors are ", TensorShapeText(found),
+                     " (channels x height x width), and networks see ",
+                     fitting.channels, " x ", fitting.size, " x ", fitting.size,
+                     " (data.image_size): ", HowToFit(found)));
   }
   return std::unique_ptr<Dataset>(
       new TensorSamples(std::move(source), std::move(fitting), scale));

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The tensors of a source as networks see them: the stored values times a
-// scale, mirrored if that is wanted, and nothing else.
+// scale, mirrored if that is wanted, and nothing else. A waveform (its height
+// is 1) of size * size values is seen as a square of rows; a mirror turns all
+// of it.
 //
 // Owner, thread safety: see dataset.h.
 // Errors of Read: those of the source, and
@@ -32,12 +34,17 @@ class TensorSamples : public Dataset {
  public:
   // Of `fitting` size, channels, flip, max_images, shuffle_window and
   // if_unreadable count. `source` has tensors().
-  //   INVALID_ARGUMENT  they are not channels x size x size; names the fields.
+  //   INVALID_ARGUMENT  they are neither channels x size x size nor waveforms
+  //                     of as many values; names the fields.
   static absl::StatusOr<std::unique_ptr<Dataset>> Create(
       std::unique_ptr<const ImageStore> source, Fitting fitting, double scale);
 
   int64_t size() const override { return size_; }
-  ImageShape shape() const override { return format_.shape; }
+  ImageShape shape() const override {
+    return {.channels = format_.shape.channels,
+            .height = fitting_.size,
+            .width = fitting_.size};
+  }
   ImageUnits Units() const override;
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;

@@ -72,7 +72,15 @@ def load_module(path, sha256):
                 f"gandem_own_{found[:16]}_{len(_modules)}", path))
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
-        spec.loader.exec_module(module)
+        try:
+            spec.loader.exec_module(module)
+        except ImportError as error:
+            if "no known parent package" not in str(error):
+                raise
+            raise NetworkError(
+                f"network.python.module: '{path}' is part of a package "
+                f"({error}): name a file of your own, which imports the class "
+                "from the package") from error
         _modules[path, found] = module
     return _modules[path, found]
 
@@ -83,7 +91,7 @@ def find_class(module, path, name):
         known = sorted(key for key, value in vars(module).items()
                        if inspect.isclass(value)
                        and issubclass(value, torch.nn.Module)
-                       and value.__module__ == module.__name__)
+                       and value.__module__.partition(".")[0] != "torch")
         raise NetworkError(f"network.python.name: '{path}' has no '{name}'; its "
                            f"modules are: {', '.join(known) or 'none'}")
     if not callable(made_by):
@@ -264,21 +272,23 @@ class Network:
                     f"forward of {self.title} returns images of shape "
                     f"{list(result.shape)}, and the data's are {list(wanted)}")
             return [result]
-        outputs = result if isinstance(result, (list, tuple)) else [result]
-        if not outputs:
-            raise NetworkError(f"forward of {self.title} returns nothing in a "
-                               f"{type(result).__name__}, and should return "
-                               "logits")
-        return [self._checked_logits(output, count) for output in outputs]
+        if not isinstance(result, (list, tuple)):
+            return [self._checked_logits(result, count)]
+        place = f" in a {type(result).__name__}"
+        if not result:
+            raise NetworkError(f"forward of {self.title} returns nothing{place}, "
+                               "and should return logits")
+        return [self._checked_logits(output, count, place) for output in result]
 
-    def _check_tensor(self, result, wanted):
+    def _check_tensor(self, result, wanted, place=""):
         if not isinstance(result, torch.Tensor):
             raise NetworkError(
-                f"forward of {self.title} returns a {type(result).__name__}, "
-                f"and should return {wanted}")
+                f"forward of {self.title} returns a {type(result).__name__}"
+                f"{place}, and should return {wanted}")
 
-    def _checked_logits(self, result, count):
-        self._check_tensor(result, "a tensor, or a list of them")
+    def _checked_logits(self, result, count, place=""):
+        self._check_tensor(result, "logits alone: a tensor, or a list of them",
+                           place)
         if result.dim() == 0 or result.shape[0] != count:
             raise NetworkError(
                 f"forward of {self.title} returns logits of shape "
@@ -300,6 +310,7 @@ class Network:
         labels = None
         if self.num_classes > 0:
             labels = torch.zeros(2, dtype=torch.int64)
+        self._check_call(labels is not None)
         with torch.enable_grad():
             outputs = self.forward("frozen", values, labels)
             for output in outputs:
@@ -319,6 +330,24 @@ class Network:
         if gradients[-1] is None:
             raise NetworkError(f"{self.title}: the output does not depend on the "
                                "input, or is detached from it")
+
+    def _check_call(self, has_labels):
+        """Before the call, so that a TypeError inside is told from this one."""
+        given = ["noise" if self.role == "generator" else "images"]
+        if has_labels:
+            given.append("labels")
+        try:
+            signature = inspect.signature(self.module.forward)
+        except (TypeError, ValueError):  # some callables of C have none
+            return
+        try:
+            signature.bind(*given)
+        except TypeError as error:
+            raise NetworkError(
+                f"{self.title} has forward{signature}, which is called as "
+                f"forward({', '.join(given)}) where data.num_classes is "
+                f"{self.num_classes}: {error}. A class of yours around it can "
+                "give it what it wants") from error
 
     def _check_types(self):
         for name, tensor in self.module.named_parameters():

@@ -415,7 +415,9 @@ absl::StatusOr<int> TrainCommand::Run() {
   } else if (outcome.exit_code == kExitResumable && GoesOn()) {
     Say("going on in the new shape");
   } else if (outcome.exit_code == kExitResumable) {
-    Say("the same command goes on from there");
+    Say(coordinator_->Status().last_checkpoint_step() == 0
+            ? "the same command begins again"
+            : "the same command goes on from there");
   }
   return outcome.exit_code;
 }

@@ -51,6 +51,15 @@ class ResumeTest(harness.RunTest):
             os.kill(run.worker("discriminator_worker"), signal.SIGTERM)
         self.check(1, "SNAPSHOT", send)
 
+    def test_stopped_before_there_is_a_checkpoint(self):
+        run = self.start("early", flags=["--external"])
+        run.control_address()
+        run.process.terminate()
+        self.assertEqual(run.wait(), 75, run.text())
+        self.assertIn("There is no checkpoint yet", run.text())
+        self.assertIn("the same command begins again", run.text())
+        self.assertNotIn("goes on from there", run.text())
+
     def test_nothing_to_do(self):
         self.train("done", sets=["rounds=10"])
         again = self.train("done", sets=["rounds=10"])

@@ -156,15 +156,52 @@ TEST_F(TensorSamplesTest, WhatDoesNotFitTheNetworksIsSaid) {
   EXPECT_THAT(OpenDataset(config_),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("data.side_by_side is for images")));
-  // Waveforms.
-  WriteTree(dir_ / "w",
-            {{"a.npy", NpyBytes(DType::kF32, {1, 4}, std::vector<float>(4))}});
   config_.clear_side_by_side();
+  WriteTree(
+      dir_ / "n",
+      {{"a.npy", NpyBytes(DType::kF32, {1, 2, 3}, std::vector<float>(6))}});
+  config_.set_source(dir_ / "n");
+  EXPECT_THAT(OpenDataset(config_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("tensors are 1 x 2 x 3"),
+                             HasSubstr("store squares"))));
+}
+
+TEST_F(TensorSamplesTest, WaveformsAreSeenAsRows) {
+  WriteTree(
+      dir_ / "w",
+      {{"a.npy", NpyBytes(DType::kF32, {1, 9},
+                          std::vector<float>{1, 2, 3, 4, 5, 6, 7, 8, 9})}});
+  config_.set_source(dir_ / "w");
+  config_.set_tensor_scale(0.1);
+  config_.set_horizontal_flip(true);
+  EXPECT_THAT(OpenDataset(config_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("tensors are 1 x 1 x 9"),
+                             HasSubstr("set data.image_size to 3"))));
+  config_.set_image_size(3);
+  ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config_));
+  EXPECT_EQ(data->shape(),
+            (ImageShape{.channels = 1, .height = 3, .width = 3}));
+  std::vector<float> values(9);
+  for (int64_t number = 0; number < 16; ++number) {
+    const SampleKey key = {.seed = 7, .number = number};
+    ASSERT_TRUE(data->ReadSample(0, key, values).ok());
+    const bool mirror = DrawOf(key).mirror;
+    EXPECT_FLOAT_EQ(values[0], mirror ? 0.9f : 0.1f);
+    EXPECT_FLOAT_EQ(values[5], mirror ? 0.4f : 0.6f);
+  }
+}
+
+TEST_F(TensorSamplesTest, WaveformsOfOtherLengthsAreRefused) {
+  WriteTree(
+      dir_ / "w",
+      {{"a.npy", NpyBytes(DType::kF32, {1, 10}, std::vector<float>(10))}});
   config_.set_source(dir_ / "w");
   EXPECT_THAT(OpenDataset(config_),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("tensors are 1 x 1 x 4"),
-                             HasSubstr("store squares"))));
+                       AllOf(HasSubstr("tensors are 1 x 1 x 10"),
+                             HasSubstr("such as 9"))));
 }
 
 TEST_F(TensorSamplesTest, LargeNumbersNeedAScale) {

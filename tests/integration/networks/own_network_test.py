@@ -159,7 +159,12 @@ class OwnNetworkTest(harness.RunTest):
         cases = {
             "Missing": ["has no 'Missing'", "Good"],
             "ReturnsNone": ["returns a NoneType"],
-            "ReturnsFeatures": ["returns a list", "a tensor, or a list of them"],
+            "ReturnsFeatures": ["returns a list in a tuple",
+                                "logits alone: a tensor, or a list of them"],
+            "ReturnsADict": ["returns a dict, and"],
+            "WantsMore": ["forward(images, others, strength=1.0)",
+                          "forward(images) where data.num_classes is 0",
+                          "'others'"],
             "ReturnsNothing": ["returns nothing in a list"],
             "OneIsDetached": ["has no gradient"],
             "Detached": ["has no gradient"],
@@ -174,6 +179,24 @@ class OwnNetworkTest(harness.RunTest):
             with self.subTest(name):
                 self.fails(name, network("discriminator", FOLDER / "faulty.py",
                                          name), *texts)
+
+    def test_names_the_classes_that_a_file_imports(self):
+        file = self.folder / "imports.py"
+        file.write_text(f"import sys\nsys.path.append({str(FOLDER)!r})\n"
+                        "from torch.nn import Linear\n"
+                        "from mlp import Discriminator, Generator\n")
+        self.fails("missing", both(file) + network("generator", file, "Missing"),
+                   "its modules are: Discriminator, Generator\n")
+
+    def test_a_file_inside_a_package(self):
+        package = self.folder / "networks"
+        package.mkdir()
+        shutil.copy(FOLDER / "mlp.py", package)
+        file = package / "wide.py"
+        file.write_text("from .mlp import Discriminator, Generator\n")
+        run = self.fails("inside", both(file), "is part of a package",
+                         "name a file of your own")
+        self.assertNotIn("Traceback", run.text())
 
     def test_arguments(self):
         for argument, text in (("depth=3", "unexpected keyword argument 'depth'"),

@@ -23,6 +23,16 @@ class ReturnsFeatures(Good):
         return super().forward(images), [images]
 
 
+class ReturnsADict(Good):
+    def forward(self, images):
+        return {"logits": super().forward(images)}
+
+
+class WantsMore(Good):
+    def forward(self, images, others, strength=1.0):
+        return strength * super().forward(images) - super().forward(others)
+
+
 class ReturnsNothing(Good):
     def forward(self, images):
         return []
