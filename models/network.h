@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "absl/strings/string_view.h"
 #include "common/philox.h"
 #include "models/logits.h"
 
@@ -42,6 +43,11 @@ struct Condition {
     return {.labels_N = labels_N, .images_NCHW = images_NCHW, .place = other};
   }
 };
+
+// How the names of buffers end that follow the mean of something over the
+// images of a step (StyleGAN2's mean style). In a fleet that is the mean over
+// the images of all ranks.
+inline constexpr absl::string_view kImageMeanSuffix = "w_avg";
 
 class Generator : public torch::nn::Module {
  public:

@@ -39,6 +39,9 @@ std::string ImagesText(const ImagesCard& images) {
     if (generator.has_noise_scale()) {
       absl::StrAppend(&text, ", noise scale ", generator.noise_scale());
     }
+    if (generator.has_truncation_psi()) {
+      absl::StrAppend(&text, ", truncation psi ", generator.truncation_psi());
+    }
   }
   return text;
 }

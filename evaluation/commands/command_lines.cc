@@ -30,6 +30,7 @@ constexpr char kSampleHelp[] = R"(Example:
   gandem sample runs/demo -n 64 -o grid.png
   gandem sample runs/demo -n 8 --interpolate 10 -o ways.png
   gandem sample runs/cgan --per_class 10 -o classes.png
+  gandem sample runs/faces --truncation_psi 0.7
   gandem sample runs/demo -n 50000 -o samples.npz
   gandem sample runs/demo --check --threshold 0.5
 
@@ -83,6 +84,9 @@ void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
                      "Draw noise values above this again [0: never]");
   command.add_option("--noise_scale", noise.scale,
                      "Standard deviation of the noise [1]");
+  command.add_option("--truncation_psi", noise.psi,
+                     "Of stylegan2: styles go this part of the way from their "
+                     "mean [1]");
   command.add_option("--standing_steps", standing.steps,
                      "Gather batch norm's statistics afresh in so many passes "
                      "[0: the averages of the training]");

@@ -216,6 +216,7 @@ absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
   }
   report.num_images = request.num_images;
   GANDEM_RETURN_IF_ERROR(UseConditions(seed, request.only_class, generator));
+  GANDEM_RETURN_IF_ERROR(UseTruncation(request.noise.psi, generator));
   GANDEM_RETURN_IF_ERROR(
       UseStandingStatistics(request.standing, seed, generator));
   if (IsExportPath(report.output)) {

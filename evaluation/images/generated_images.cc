@@ -23,7 +23,8 @@ constexpr int64_t kPathPixels = 256;
 
 NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
   return {.truncation = spec.truncation(),
-          .scale = spec.has_noise_scale() ? spec.noise_scale() : 1};
+          .scale = spec.has_noise_scale() ? spec.noise_scale() : 1,
+          .psi = spec.has_truncation_psi() ? spec.truncation_psi() : 1};
 }
 
 StandingOptions StandingOf(const ImagesSpec::Generated& spec) {
@@ -95,6 +96,9 @@ class GeneratedImages : public ImageSet {
     generator.set_seed(spec_.seed());
     generator.set_truncation(spec_.truncation());
     if (spec_.has_noise_scale()) generator.set_noise_scale(spec_.noise_scale());
+    if (spec_.has_truncation_psi()) {
+      generator.set_truncation_psi(spec_.truncation_psi());
+    }
     generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
     generator.set_weights(absl::StrCat("exponential moving average, decay ",
                                        generator_.plan.ema.decay));
@@ -122,6 +126,9 @@ class GeneratedImages : public ImageSet {
     hash.Update(absl::StrCat(" ", generator.noise_scale(), " ",
                              generator.standing_statistics(), " ",
                              generator.inputs()));
+    if (spec_.has_truncation_psi()) {
+      hash.Update(absl::StrCat(" psi ", spec_.truncation_psi()));
+    }
     if (spec_.has_path_epsilon()) {
       hash.Update(absl::StrCat(" path ", spec_.path_epsilon()));
       card.set_quantization("none");
@@ -180,6 +187,7 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
                  ImagesSpec::Generated& spec) {
   spec.set_truncation(noise.truncation);
   if (noise.scale != 1) spec.set_noise_scale(noise.scale);
+  if (noise.psi != 1) spec.set_truncation_psi(noise.psi);
   if (standing.steps == 0) return;
   spec.set_standing_steps(standing.steps);
   spec.set_standing_batch(standing.max_batch);
@@ -199,6 +207,7 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
       spec.seed(),
       spec.has_only_class() ? std::optional(spec.only_class()) : std::nullopt,
       loaded));
+  GANDEM_RETURN_IF_ERROR(UseTruncation(NoiseOf(spec).psi, loaded));
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] {
     return UseStandingStatistics(StandingOf(spec), spec.seed(), loaded);
   }));

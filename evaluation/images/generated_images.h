@@ -31,7 +31,8 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
 //                     found in reasonable time, or not a number; another
 //                     option is out of range; there is no such device or
 //                     class; standing statistics without batch norm; a path
-//                     of a generator that translates images.
+//                     of a generator that translates images; a psi of one
+//                     that has no mean style.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
     const ImagesSpec::Generated& spec);
 

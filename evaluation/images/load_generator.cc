@@ -10,6 +10,7 @@
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "models/families/style_mapping.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "training/compute/parse_device.h"
@@ -155,6 +156,16 @@ absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
   GANDEM_ASSIGN_OR_RETURN(generator.conditions,
                           OpenConditions(data, generator.pairs, device));
   return absl::OkStatus();
+}
+
+absl::Status UseTruncation(double psi, LoadedGenerator& generator) {
+  if (psi == 1 || TruncateStyles(*generator.network, psi)) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(
+      "--truncation_psi moves styles towards their mean, and the run's "
+      "generator makes images without styles: it is for stylegan2. "
+      "--truncation and --noise_scale are for all generators of noise");
 }
 
 }  // namespace gandem

@@ -77,4 +77,9 @@ absl::Status CheckClass(int64_t num_classes, std::optional<int64_t> only_class);
 absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
                            LoadedGenerator& generator);
 
+// Its images are made of styles that go only this part of the way from their
+// mean; 1: changes nothing.
+//   INVALID_ARGUMENT  it is not 1, and the generator has no mean style.
+absl::Status UseTruncation(double psi, LoadedGenerator& generator);
+
 }  // namespace gandem

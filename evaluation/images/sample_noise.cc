@@ -18,6 +18,8 @@ constexpr double kMinSine = 1e-6;
 constexpr double kMinTruncation = 0.01;
 constexpr double kMaxTruncation = 7;
 constexpr double kMaxScale = 10;
+// Below 0 lie images that are the opposite of those above.
+constexpr double kMaxPsi = 2;
 
 at::Tensor Slerp(const at::Tensor& a, const at::Tensor& b, double t) {
   const double cosine = (a.dot(b) / (a.norm() * b.norm())).item<double>();
@@ -49,6 +51,7 @@ at::Tensor SampleNoise(uint64_t seed, const NoiseOptions& options,
 
 void CheckNoise(const NoiseOptions& options, Faults& faults) {
   faults.CheckPositive("noise_scale", options.scale, kMaxScale);
+  faults.CheckRange("truncation_psi", options.psi, -kMaxPsi, kMaxPsi);
   if (options.truncation == 0) return;
   faults.CheckRange("truncation", options.truncation, kMinTruncation,
                     kMaxTruncation);

@@ -14,13 +14,17 @@
 
 namespace gandem {
 
-// Two ways to trade variety for quality, which differ (models.md 6.4).
+// Three ways to trade variety for quality, which differ (models.md 6.4).
 struct NoiseOptions {
   // A value whose magnitude is above is drawn again (Brock et al. 2019, section
   // 3.1; StudioGAN); 0: none is.
   double truncation = 0;
   // Standard deviation: every value times this (BigGAN-PyTorch's z_var).
   double scale = 1;
+  // Styles that are made of the noise move towards their mean: mean + psi
+  // (style - mean). Of StyleGAN2 alone; the noise stays (UseTruncation in
+  // load_generator.h). 1: they do not.
+  double psi = 1;
 };
 
 // float32 [range.count, noise_dim]: row i is stream (seed, kSample, 0, i), as
@@ -29,7 +33,8 @@ at::Tensor SampleNoise(uint64_t seed, const NoiseOptions& options,
                        int64_t noise_dim, IndexRange range);
 
 // A truncation of 0, or not so small that noise is not found in reasonable
-// time, nor so large that it changes nothing; a scale in (0, 10].
+// time, nor so large that it changes nothing; a scale in (0, 10]; a psi in
+// [-2, 2].
 void CheckNoise(const NoiseOptions& options, Faults& faults);
 
 // [rows * steps, noise_dim]: row by row the way from sample 2 r to sample

@@ -85,10 +85,11 @@ absl::StatusOr<std::string> IdentityOf(Subject& subject) {
     return card.sha256();
   }
   const ImagesSpec::Generated& generated = subject.images.generated();
-  return absl::StrCat(subject.manifest, " ", generated.seed(), " ",
-                      generated.truncation(), " ", generated.device(), " ",
-                      generated.noise_scale(), " ", generated.standing_steps(),
-                      " ", generated.standing_batch());
+  return absl::StrCat(
+      subject.manifest, " ", generated.seed(), " ", generated.truncation(), " ",
+      generated.device(), " ", generated.noise_scale(), " ",
+      generated.standing_steps(), " ", generated.standing_batch(), " ",
+      generated.has_truncation_psi() ? generated.truncation_psi() : 1);
 }
 
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(

@@ -11,16 +11,18 @@
 //      batch -> conv -> linear -> logit, or <features, vector of the class>
 //
 // Activations are leaky ReLU times sqrt(2). No tanh: values of images are not
-// limited. The reference program keeps resampling kernels and a mean style for
-// truncation as buffers; here are neither.
+// limited. In a training pass an image may have two styles (style_mapping.h).
+// The reference program keeps resampling kernels as buffers; here are none.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <memory>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/config/resnet_plan.h"
 #include "models/families/family.h"
+#include "models/families/style_mapping.h"
 #include "models/families/stylegan2_layers.h"
 #include "models/layers/layer.h"
 #include "models/torch.h"
@@ -126,7 +128,8 @@ class Stylegan2Generator : public Generator {
                            .noise_dim = config.noise_dim(),
                            .num_classes = ConditionalClasses(data),
                            .style_dim = config.style_dim(),
-                           .layers = config.mapping_layers()}))),
+                           .layers = config.mapping_layers(),
+                           .has_mean = true}))),
         basis_(register_module(
             "basis", std::make_shared<StyleBasis>(StyleChannels(config, 4)))) {
     for (int64_t size = kStyleSmallest; size <= data.image.height; size *= 2) {
@@ -134,16 +137,19 @@ class Stylegan2Generator : public Generator {
           absl::StrCat("b", size),
           std::make_shared<StyledBlock>(config, size, data.image.channels)));
     }
+    if (config.mixing_probability() == 0) return;
+    mixing_ = register_module(
+        "mixing", std::make_shared<StyleMixing>(StyleMixing::Options{
+                      .probability = config.mixing_probability(),
+                      .num_layers = NumStyles()}));
   }
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
-    const at::Tensor style_NS =
-        mapping_->forward(noise_NZ, condition.labels_N, mode);
-    // One for each convolution, and the last one for the image.
-    const std::vector<at::Tensor> styles_NS(2 * blocks_.size(), style_NS);
     const at::Tensor place = PlaceOf(condition);
-    at::Tensor x = basis_->forward(style_NS, mode);
+    const std::vector<at::Tensor> styles_NS =
+        StylesOf(noise_NZ, condition, place, mode);
+    at::Tensor x = basis_->forward(styles_NS.front(), mode);
     at::Tensor images_NCHW;
     size_t next = 0;
     for (const auto& block : blocks_) {
@@ -155,10 +161,39 @@ class Stylegan2Generator : public Generator {
   int64_t noise_dim() const override { return noise_dim_; }
 
  private:
+  // One for each convolution, and the last one for the image.
+  int64_t NumStyles() const { return 2 * std::ssize(blocks_); }
+
+  // The second style of an image counts for nothing in the mean, because that
+  // of the first is the same.
+  std::vector<at::Tensor> StylesOf(const at::Tensor& noise_NZ,
+                                   const Condition& condition,
+                                   const at::Tensor& place, ForwardMode mode) {
+    at::Tensor style_NS = mapping_->forward(noise_NZ, condition.labels_N, mode);
+    if (mode == ForwardMode::kEvaluate) {
+      style_NS = mapping_->Truncated(style_NS);
+    }
+    if (mode == ForwardMode::kTrain) {
+      mapping_->Record(style_NS, condition.place.step);
+    }
+    std::vector<at::Tensor> styles_NS(NumStyles(), style_NS);
+    if (!mixing_ || mode == ForwardMode::kEvaluate) return styles_NS;
+    const at::Tensor other_NS = mapping_->forward(
+        mixing_->ForwardGiven(noise_NZ, place, mode), condition.labels_N, mode);
+    const at::Tensor begins_N1 = mixing_->Begins(place, noise_NZ.size(0))
+                                     .to(noise_NZ.device())
+                                     .unsqueeze(1);
+    for (int64_t layer = 1; layer < NumStyles(); ++layer) {
+      styles_NS[layer] = at::where(begins_N1 <= layer, other_NS, style_NS);
+    }
+    return styles_NS;
+  }
+
   const int64_t noise_dim_;
   const std::shared_ptr<StyleMapping> mapping_;
   const std::shared_ptr<StyleBasis> basis_;
   std::vector<std::shared_ptr<StyledBlock>> blocks_;
+  std::shared_ptr<StyleMixing> mixing_;  // null: one style for each image
 };
 
 class JudgingBlock : public torch::nn::Module {

@@ -5,7 +5,6 @@
 #include <cmath>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "models/autocast.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
@@ -14,14 +13,8 @@ namespace gandem {
 namespace {
 
 constexpr double kStyleEps = 1e-8;
-constexpr double kMappingRate = 0.01;
 
 double RootOf(int64_t fan_in) { return std::sqrt(static_cast<double>(fan_in)); }
-
-at::Tensor UnitMeanSquare(const at::Tensor& input_NI) {
-  return input_NI *
-         at::rsqrt(input_NI.square().mean(1, /*keepdim=*/true) + kStyleEps);
-}
 
 at::Tensor PerChannel(const at::Tensor& values_NC) {
   return values_NC.unsqueeze(2).unsqueeze(3);
@@ -145,41 +138,6 @@ at::Tensor NoiseInput::ForwardGiven(const at::Tensor& input_NCHW,
   }
   return input_NCHW +
          noise.to(strength_.device(), strength_.scalar_type()) * strength_;
-}
-
-StyleMapping::StyleMapping(const Options& options) : options_(options) {
-  int64_t features = options.noise_dim;
-  if (options.num_classes > 0) {
-    embed_ = register_module(
-        "embed", std::make_shared<EqualLinear>(
-                     EqualLinear::Options{.in_features = options.num_classes,
-                                          .out_features = options.style_dim}));
-    features += options.style_dim;
-  }
-  for (int64_t i = 0; i < options.layers; ++i) {
-    layers_.push_back(register_module(
-        absl::StrCat("fc", i),
-        std::make_shared<EqualLinear>(EqualLinear::Options{
-            .in_features = i == 0 ? features : options.style_dim,
-            .out_features = options.style_dim,
-            .rate = kMappingRate})));
-  }
-}
-
-at::Tensor StyleMapping::forward(const at::Tensor& noise_NZ,
-                                 const at::Tensor& labels_N, ForwardMode mode) {
-  std::vector<at::Tensor> parts;
-  if (options_.noise_dim > 0) parts.push_back(UnitMeanSquare(noise_NZ));
-  if (embed_) {
-    const at::Tensor one_hot_NK = at::one_hot(labels_N, options_.num_classes);
-    const at::ScalarType type = embed_->parameters().front().scalar_type();
-    parts.push_back(UnitMeanSquare(embed_->forward(one_hot_NK.to(type), mode)));
-  }
-  at::Tensor x = at::cat(parts, /*dim=*/1);
-  for (const auto& layer : layers_) {
-    x = ScaledLeakyRelu(layer->forward(x, mode));
-  }
-  return x;
 }
 
 at::Tensor WithDeviation(const at::Tensor& input_NCHW, int64_t group) {

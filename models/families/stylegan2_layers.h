@@ -9,7 +9,6 @@
 #pragma once
 
 #include <memory>
-#include <vector>
 
 #include "models/layers/drawing_layer.h"
 #include "models/layers/layer.h"
@@ -103,26 +102,6 @@ class NoiseInput : public DrawingLayer {
  private:
   const at::Tensor strength_;
   const at::Tensor noise_const_;
-};
-
-// Vectors of mean square 1, fully connected layers, and a label beside them.
-class StyleMapping : public torch::nn::Module {
- public:
-  struct Options {
-    int64_t noise_dim = 0;    // 0: of a label alone
-    int64_t num_classes = 0;  // 0: no label
-    int64_t style_dim = 0;    // required, >= 1
-    int64_t layers = 0;       // required, >= 1
-  };
-  explicit StyleMapping(const Options& options);
-  // NZ (undefined: noise_dim is 0), int64 N -> NS
-  at::Tensor forward(const at::Tensor& noise_NZ, const at::Tensor& labels_N,
-                     ForwardMode mode);
-
- private:
-  const Options options_;
-  std::shared_ptr<EqualLinear> embed_;  // null: no label
-  std::vector<std::shared_ptr<EqualLinear>> layers_;
 };
 
 // One channel more: the deviation of groups of images, of `group` each or of

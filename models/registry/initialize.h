@@ -15,9 +15,9 @@
 // Spectral norm's u and v are random unit vectors, then iterated 15 times as in
 // torch.nn.utils.parametrizations: where lag >= 1 the first critic is phi_0,
 // frozen, and with random vectors its gradients are off by orders of magnitude.
-// Batch norm's running mean and variance are 0 and 1. Dropout's mask_key, and
-// the noise_key and noise_const of noise inputs, are drawn and count among the
-// tensors.
+// Batch norm's running mean and variance are 0 and 1. Dropout's mask_key,
+// the noise_key and noise_const of noise inputs, and the mixing_key of mixed
+// styles are drawn and count among the tensors.
 //
 // Networks of the user's own have the values of their constructor, whose draws
 // are LibTorch's from a seed of (seed, kInit, n, 0), n that of the first

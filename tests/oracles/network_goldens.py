@@ -18,6 +18,7 @@ each with, for role in (generator, discriminator) and x the role's input:
     <role>.after.<tensor>      buffers after it
     <role>.frozen              output of a frozen pass after it
     <role>.evaluate            output of an evaluating pass after it
+    <role>.truncated           and of one with psi 0.5, of StyleGAN2's generator
 """
 import sys
 
@@ -108,7 +109,11 @@ def passes(role, make, x, seed, given):
         if name not in parameters:
             out[f"{role}.after.{name}"] = tensor
     out[f"{role}.frozen"] = nets.frozen(make, network)(x, *given.values())
-    out[f"{role}.evaluate"] = nets.evaluated(make, network)(x, *given.values())
+    evaluated = nets.evaluated(make, network)
+    out[f"{role}.evaluate"] = evaluated(x, *given.values())
+    if hasattr(evaluated, "psi"):
+        evaluated.psi = 0.5
+        out[f"{role}.truncated"] = evaluated(x, *given.values())
     return out
 
 

@@ -5,7 +5,8 @@ are modulated for each image (grouped convolutions), resampling inserts zeros
 and is a convolution with a 4x4 kernel.
 
 Noise of a training pass is that of images 0, 1, ... of a stream with key 0
-(common/philox.h), evaluation has the constant noise.
+(common/philox.h), evaluation has the constant noise. So are the second styles of
+images and where they begin; the mean style is that of training passes.
 """
 import math
 import pathlib
@@ -22,14 +23,32 @@ DROPOUT = 6  # the purpose that says nothing else
 TAPS = torch.tensor([1., 3., 3., 1.], dtype=torch.float64) / 8
 
 
-def normals(index, count):
-    words = list(philox_reference.words(0, DROPOUT, 0, index, count // 4))
+def normals_of(words):
     values = []
     for a, b in zip(words[::2], words[1::2]):
         radius = math.sqrt(-2 * math.log((a + 1) / 2**32))
         angle = 2 * math.pi * b / 2**32
         values += [radius * math.cos(angle), radius * math.sin(angle)]
     return torch.tensor(values, dtype=torch.float64)
+
+
+def normals(index, count):
+    return normals_of(list(philox_reference.words(0, DROPOUT, 0, index,
+                                                  count // 4)))
+
+
+def mixing(index, probability, layers, noise_dim):
+    """The layer where the second style begins (`layers`: nowhere), and its
+    noise."""
+    words = list(philox_reference.words(0, DROPOUT, 0, index, noise_dim + 2))
+    mixed = ((words[1] << 32 | words[0]) >> 11) / 2**53 < probability
+    choices, next_word = layers - 1, 2
+    while words[next_word] * choices % 2**32 < 2**32 % choices:
+        next_word += 1
+    begin = 1 + (words[next_word] * choices >> 32)
+    rest = words[next_word + 1:]
+    noise = normals_of(rest[:2 * ((noise_dim + 1) // 2)])[:noise_dim]
+    return begin if mixed else layers, noise
 
 
 def filtered(x, before, after, gain=1):
@@ -151,6 +170,8 @@ class Mapping(nn.Module):
         for i in range(layers):
             setattr(self, f"fc{i}", Linear(widths[i], widths[i + 1], 0.01))
         self.layers = layers
+        if noise:
+            self.register_buffer("w_avg", torch.zeros(style))
 
     def forward(self, z, labels):
         parts = [z] if self.noise else []
@@ -180,8 +201,12 @@ class Block(nn.Module):
 
 
 class Stylegan2Generator(nn.Module):
-    def __init__(self, noise_dim, style, widths, layers, channels, classes=0):
+    def __init__(self, noise_dim, style, widths, layers, channels, classes=0,
+                 mixing=0.9):
         super().__init__()
+        self.mixing = mixing
+        self.evaluating = False
+        self.psi = 1  # of an evaluating pass
         self.noise_dim = noise_dim
         self.mapping = Mapping(noise_dim, classes, style, layers)
         self.basis = Basis(widths[0])
@@ -190,17 +215,35 @@ class Stylegan2Generator(nn.Module):
             setattr(self, f"b{size}", Block(widths[i - 1], widths[i], style,
                                             size, channels))
 
-    def forward(self, z, labels=None):
+    def styles(self, z, labels, layers):
+        """Of each layer."""
         style = self.mapping(z, labels)
+        mean = self.mapping.w_avg
+        if self.evaluating:
+            return [mean + self.psi * (style - mean)] * layers
+        if self.training:
+            mean.mul_(0.995).add_(style.detach().mean(0), alpha=0.005)
+        drawn = [mixing(i, self.mixing, layers, self.noise_dim)
+                 for i in range(z.shape[0])]
+        other = self.mapping(torch.stack([noise for _, noise in drawn]),
+                             labels)
+        return [torch.stack([other[i] if layer >= begin else style[i]
+                             for i, (begin, _) in enumerate(drawn)])
+                for layer in range(layers)]
+
+    def forward(self, z, labels=None):
+        styles = self.styles(z, labels, 2 * len(self.sizes))
         x = self.basis.weight.expand(z.shape[0], -1, -1, -1)
-        image = None
+        image, layer = None, 0
         for size in self.sizes:
             block = getattr(self, f"b{size}")
             if size > 4:
-                x = block.conv0(x, style)
+                x = block.conv0(x, styles[layer])
+                layer += 1
                 image = upsampled(image)
-            x = block.conv1(x, style)
-            y = block.torgb(x, style)
+            x = block.conv1(x, styles[layer])
+            layer += 1
+            y = block.torgb(x, styles[layer])
             image = y if image is None else image + y
         return image
 
@@ -266,6 +309,6 @@ CASES = {
         lambda: Stylegan2Discriminator([4, 4, 2], 1, 2)),
     "stylegan2_classes": (
         3, 32, 3,
-        lambda: Stylegan2Generator(6, 4, [6, 6, 4, 2], 3, 1, 3),
+        lambda: Stylegan2Generator(6, 4, [6, 6, 4, 2], 3, 1, 3, 0.5),
         lambda: Stylegan2Discriminator([6, 6, 4, 2], 1, 3, False, 3, 2)),
 }

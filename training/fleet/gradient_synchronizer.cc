@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/fleet/gradient_synchronizer.h"
 
+#include <functional>
 #include <span>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/crc32c.h"
 #include "common/status.h"
+#include "models/network.h"
 #include "models/torch.h"
 
 namespace gandem {
@@ -19,6 +22,11 @@ void Append(const TensorsByName& tensors, bool floating,
   for (const auto& [name, tensor] : tensors) {
     if (tensor.is_floating_point() == floating) to.push_back(tensor);
   }
+}
+
+bool IsImageMean(const TensorsByName::value_type& buffer) {
+  return absl::EndsWith(buffer.first, kImageMeanSuffix) &&
+         buffer.second.is_floating_point();
 }
 
 }  // namespace
@@ -35,8 +43,19 @@ GradientSynchronizer::GradientSynchronizer(const Options& options, State state,
                                  .wire = options_.wire,
                                  .may_be_infinite = options_.may_be_infinite},
         state_.parameters, fleet_);
-    Append(state_.buffers, /*floating=*/true, copied);
-    Append(state_.buffers, /*floating=*/false, copied);
+    TensorsByName others = state_.buffers;
+    std::erase_if(others, &IsImageMean);
+    Append(others, /*floating=*/true, copied);
+    Append(others, /*floating=*/false, copied);
+    TensorsByName means = state_.buffers;
+    std::erase_if(means, std::not_fn(&IsImageMean));
+    if (!means.empty()) {
+      std::vector<at::Tensor> averaged;
+      Append(means, /*floating=*/true, averaged);
+      means_ = std::make_unique<StateAverage>(
+          options_.share, /*parameters=*/std::vector<at::Tensor>(), averaged,
+          options_.bucket_bytes, fleet_);
+    }
   } else {
     std::vector<at::Tensor> parameters;
     Append(state_.parameters, /*floating=*/true, parameters);
@@ -65,6 +84,7 @@ void GradientSynchronizer::ExpectLastBackward() {
   phase_ = Phase::kReduce;
   // All forward passes of the step are over.
   copied_->Launch();
+  if (means_) means_->Launch();
   buckets_->ExpectLastBackward();
 }
 
@@ -74,6 +94,7 @@ absl::Status GradientSynchronizer::Reduce(absl::Time deadline) {
   GANDEM_CHECK(phase_ == Phase::kReduce);
   buckets_->Launch();
   GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
+  if (means_) GANDEM_RETURN_IF_ERROR(means_->Finish(deadline));
   GANDEM_RETURN_IF_ERROR(buckets_->Finish(deadline));
   phase_ = Phase::kIdle;
   return absl::OkStatus();

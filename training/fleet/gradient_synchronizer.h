@@ -12,7 +12,8 @@
 // ACCUMULATE: gradients become their sums over all ranks, and buffers those of
 // rank 0, so that parameters, buffers and optimizer are the same bits on all
 // ranks. Each rank's loss is its share of that of the global batch, so the sum
-// is its gradient.
+// is its gradient. Buffers that follow means over images (kImageMeanSuffix in
+// models/network.h) become those over the images of all ranks.
 //
 // AVERAGE_STATE (local SGD, Stich 2019): gradients become those of the mean
 // over this rank's images, each rank updates by itself, and after every
@@ -112,8 +113,9 @@ class GradientSynchronizer {
 
   std::unique_ptr<GradientBuckets> buckets_;  // ACCUMULATE
   std::unique_ptr<StateAverage> average_;     // AVERAGE_STATE
-  std::unique_ptr<CopiedTensors> copied_;     // with either
-  std::vector<uint32_t> checksums_;           // by rank, then by tensor
+  std::unique_ptr<StateAverage> means_;    // ACCUMULATE; null: no such buffer
+  std::unique_ptr<CopiedTensors> copied_;  // with either
+  std::vector<uint32_t> checksums_;        // by rank, then by tensor
   Collective::Ticket comparison_ = 0;
   Phase phase_ = Phase::kIdle;  // what is under way
 };

@@ -481,5 +481,45 @@ TEST_F(SampleCommandTest, ProgramExplainsItself) {
   EXPECT_THAT(missing.output, HasSubstr("no such folder"));
 }
 
+// At psi 0 all images are that of the mean style, whatever the noise.
+TEST_F(SampleCommandTest, TruncationMovesStylesTowardsTheirMean) {
+  RunConfig config = SmallConfig();
+  Stylegan2Config& network =
+      *config.mutable_generator()->mutable_network()->mutable_stylegan2();
+  network.set_channel_base(64);
+  network.set_max_channels(8);
+  network.set_noise_dim(6);
+  network.set_style_dim(6);
+  network.set_mapping_layers(2);
+  WriteCheckpoint(run_, config, 10);
+  const auto grid = [&](double psi, uint64_t seed) {
+    const std::string path = dir_ / "grid.png";
+    EXPECT_OK(RunSampleCommand({.run_dir = run_,
+                                .num_images = 2,
+                                .output = path,
+                                .noise = {.psi = psi},
+                                .seed = seed})
+                  .status());
+    const auto bytes = ReadFile(path);
+    EXPECT_OK(bytes);
+    return bytes.value_or("");
+  };
+  EXPECT_NE(grid(1, 3), grid(1, 4));
+  EXPECT_NE(grid(0.7, 3), grid(1, 3));
+  EXPECT_NE(grid(0.7, 3), grid(0.7, 4));
+  EXPECT_EQ(grid(0, 3), grid(0, 4));
+}
+
+TEST_F(SampleCommandTest, TruncationNeedsStyles) {
+  WriteCheckpoint(run_, SmallConfig(), 10);
+  for (const char* name : {"grid.png", "images.npz"}) {
+    EXPECT_THAT(
+        RunSampleCommand(
+            {.run_dir = run_, .output = dir_ / name, .noise = {.psi = 0.7}}),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("--truncation_psi")));
+  }
+}
+
 }  // namespace
 }  // namespace gandem

@@ -52,9 +52,14 @@ TEST(SampleNoiseTest, OptionsAreChecked) {
     CheckNoise({.scale = bad}, faults);
     EXPECT_FALSE(faults.empty()) << bad;
   }
+  for (const double bad : {-2.1, 2.1, std::nan("")}) {
+    Faults faults("noise");
+    CheckNoise({.psi = bad}, faults);
+    EXPECT_FALSE(faults.empty()) << bad;
+  }
   Faults faults("noise");
   CheckNoise({}, faults);
-  CheckNoise({.truncation = 0.7, .scale = 0.5}, faults);
+  CheckNoise({.truncation = 0.7, .scale = 0.5, .psi = -1}, faults);
   EXPECT_TRUE(faults.empty());
 }
 

@@ -10,6 +10,7 @@
 #include <ostream>
 #include <string>
 
+#include "models/families/style_mapping.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -132,6 +133,11 @@ TEST_P(NetworkGoldenTest, Generator) {
   ASSERT_OK_AND_ASSIGN(const auto network,
                        MakeGenerator(config_, GetParam().data));
   ExpectEqual("generator", *network);
+  if (!golden_.Has("generator.truncated")) return;
+  EXPECT_TRUE(TruncateStyles(*network, 0.5));
+  ExpectNear(network->forward(golden_.Get("generator.input"),
+                              ConditionOf("generator"), ForwardMode::kEvaluate),
+             "generator.truncated");
 }
 
 TEST_P(NetworkGoldenTest, Discriminator) {
@@ -257,7 +263,7 @@ INSTANTIATE_TEST_SUITE_P(
             "stylegan2_classes",
             "stylegan2 { channel_base: 64 max_channels: 6 noise_dim: 6 "
             "            style_dim: 4 mapping_layers: 3 label_layers: 2 "
-            "            block: PLAIN }",
+            "            block: PLAIN mixing_probability: 0.5 }",
             {{1, 32, 32}, 3}}));
 
 }  // namespace

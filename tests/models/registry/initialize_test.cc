@@ -254,6 +254,8 @@ TEST(InitializeTest, Stylegan2HasEqualRates) {
   EXPECT_GT(buffers["b8.conv0.noise.noise_key"].item<int64_t>(), 0);
   EXPECT_NE(buffers["b8.conv0.noise.noise_key"].item<int64_t>(),
             buffers["b8.conv1.noise.noise_key"].item<int64_t>());
+  EXPECT_GT(buffers["mixing.mixing_key"].item<int64_t>(), 0);
+  EXPECT_EQ(buffers["mapping.w_avg"].abs().max().item<float>(), 0);
 }
 
 // Dropout's masks are the run's: they come from its seed.

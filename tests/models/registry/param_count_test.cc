@@ -168,8 +168,9 @@ const Rule kRules[] = {
     {"^IWGAN/.*gan_cifar_resnet.*/D/", "sngan { norm: NONE pool: MEAN }"},
     {"^IWGAN/.*gan_64x64.*/resnet/", "wgan_gp {}"},
 
-    // StyleGAN2: what its buffers hold (resampling kernels, a mean style) is
-    // not kept here. 10 and 1000 classes are told by c_dim.
+    // StyleGAN2: resampling kernels, which are among its buffers, are no
+    // buffers
+    // here. 10 and 1000 classes are told by c_dim.
     {"^SG3/.*c_dim=10 ", "stylegan2 { mapping_layers: 2 block: PLAIN }", "", 3,
      Buffers::kOwn, 10},
     {"^SG3/.*cbase=16384.*c_dim=1000 ", "stylegan2 { channel_base: 16384 }", "",
@@ -250,6 +251,7 @@ ParamCountCounts CountsOf(const torch::nn::Module& network) {
       {"weight_u", "sn_u"},
       {"weight_v", "sn_v"},
       {"noise_const", "constant noise"},
+      {"w_avg", "mean style"},
       {"_key", "keys of draws"}};
   for (const auto& item : network.named_buffers()) {
     bool known = false;

@@ -290,6 +290,40 @@ TEST(GradientSynchronizerTest, BuffersBecomeThoseOfRankZero) {
   }
 }
 
+// Slices of 3, 2 and 2 images.
+TEST(GradientSynchronizerTest, MeansOverImagesAreThoseOfAllRanks) {
+  constexpr int64_t kBatch = 7;
+  constexpr int kRanks = 3;
+  const GradientSynchronizerFleet fleet =
+      gandem::testing::MakeInProcessFleet(kRanks, {});
+  std::deque<torch::nn::Module> networks(kRanks);
+  std::vector<std::unique_ptr<Thread>> threads;
+  for (int rank = 0; rank < kRanks; ++rank) {
+    threads.push_back(std::make_unique<Thread>("rank", [&, rank] {
+      const IndexRange slice = RankSlice(kBatch, rank, kRanks);
+      torch::nn::Module& network = networks[rank];
+      const at::Tensor weight =
+          network.register_parameter("weight", torch::ones({2}, at::kDouble));
+      network.register_buffer(
+          "w_avg", GradientSynchronizerImages(0, slice, at::kDouble).mean(0));
+      GradientSynchronizer synchronizer(
+          {.share = static_cast<double>(slice.count) / kBatch},
+          {.parameters = ParametersOf(network), .buffers = BuffersOf(network)},
+          fleet[rank].get());
+      synchronizer.ExpectLastBackward();
+      weight.sum().backward();
+      EXPECT_OK(synchronizer.Reduce(absl::Now() + absl::Seconds(60)));
+    }));
+  }
+  threads.clear();
+  const at::Tensor expected =
+      GradientSynchronizerImages(0, {0, kBatch}, at::kDouble).mean(0);
+  for (torch::nn::Module& network : networks) {
+    EXPECT_TRUE(at::allclose(network.buffers()[0], expected, 1e-12, 1e-12));
+    ExpectSame(network, networks.front());
+  }
+}
+
 TEST(GradientSynchronizerTest, BucketsLeaveInTheLastBackwardPassOnly) {
   const GradientSynchronizerFleet fleet =
       gandem::testing::MakeInProcessFleet(2, {});

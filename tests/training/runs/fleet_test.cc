@@ -391,8 +391,9 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true }
           })",
                   .rounds = 4},
-        // Noise belongs to the image as well. Groups of images would be others.
-        Algorithm{.name = "NoiseInputs",
+        // Noise and a second style belong to the image as well, and the mean
+        // style is that of all images. Groups of images would be others.
+        Algorithm{.name = "NoiseInputsAndMixedStyles",
                   .text = R"(
           data { image_size: 16 }
           schedule { image_source: FRESH }
@@ -401,9 +402,10 @@ INSTANTIATE_TEST_SUITE_P(
             network {
               stylegan2 {
                 channel_base: 64 max_channels: 8 noise_dim: 5 style_dim: 6
-                mapping_layers: 2
+                mapping_layers: 2 mixing_probability: 0.7
               }
             }
+            micro_batch: 4
           }
           discriminator {
             network {
