@@ -19,18 +19,35 @@ namespace {
 
 using Shape = std::vector<int64_t>;
 
+enum class Cost {
+  kNone,
+  kOfOutputs,  // each output is a product with a row of the weight
+  kOfInputs,   // each input is
+};
+
 // An operator that computes a layer: where its arguments are.
 struct LayerOperator {
   const char* name;
+  Cost cost;
   size_t parameter;  // one by which the module is known
-  size_t fallback;   // another, for layers that have no such parameter
+  size_t fallback;   // another, for layers that have no such parameter, or
+                     // compute it
 };
 constexpr LayerOperator kLayerOperators[] = {
-    {"aten::conv2d", 1, 1},     {"aten::conv_transpose2d", 1, 1},
-    {"aten::linear", 1, 1},     {"aten::embedding", 0, 0},
-    {"aten::batch_norm", 3, 1}, {"aten::group_norm", 2, 2},
-    {"aten::layer_norm", 2, 2},
+    {"aten::conv1d", Cost::kOfOutputs, 1, 2},
+    {"aten::conv2d", Cost::kOfOutputs, 1, 2},
+    {"aten::conv3d", Cost::kOfOutputs, 1, 2},
+    {"aten::conv_transpose1d", Cost::kOfInputs, 1, 2},
+    {"aten::conv_transpose2d", Cost::kOfInputs, 1, 2},
+    {"aten::conv_transpose3d", Cost::kOfInputs, 1, 2},
+    {"aten::linear", Cost::kOfOutputs, 1, 2},
+    {"aten::embedding", Cost::kNone, 0, 0},
+    {"aten::batch_norm", Cost::kNone, 3, 1},
+    {"aten::group_norm", Cost::kNone, 2, 2},
+    {"aten::layer_norm", Cost::kNone, 2, 2},
 };
+constexpr absl::string_view kAttention =
+    "aten::_scaled_dot_product_flash_attention_for_cpu";
 
 const LayerOperator* FindOperator(absl::string_view name) {
   for (const LayerOperator& op : kLayerOperators) {
@@ -45,13 +62,16 @@ int64_t Count(const std::vector<at::Tensor>& tensors) {
   return count;
 }
 
-int64_t MultiplyAdds(absl::string_view op, const at::Tensor& input,
+int64_t MultiplyAdds(Cost cost, const at::Tensor& input,
                      const at::Tensor& weight, const at::Tensor& output) {
-  if (op == "aten::conv2d" || op == "aten::linear") {
-    return output.numel() * weight[0].numel();
+  switch (cost) {
+    case Cost::kNone:
+      return 0;
+    case Cost::kOfOutputs:
+      return output.numel() * weight[0].numel();
+    case Cost::kOfInputs:
+      return input.numel() * weight[0].numel();
   }
-  if (op == "aten::conv_transpose2d") return input.numel() * weight[0].numel();
-  if (op == "aten::bmm") return output.numel() * input.size(2);
   return 0;
 }
 
@@ -128,16 +148,21 @@ class Tracer {
   void Record(absl::string_view name, const std::vector<at::Tensor>& inputs,
               const at::Tensor& output) {
     if (name == "aten::bmm") {
-      summary_.multiply_adds += MultiplyAdds(name, inputs[0], {}, output);
-    } else if (name == "aten::div" || name == "aten::to") {
+      summary_.multiply_adds += output.numel() * inputs[0].size(2);
+    } else if (name == kAttention) {
+      // Of queries with keys, and of what comes of it with values.
+      summary_.multiply_adds +=
+          (inputs[0].numel() + output.numel()) * inputs[1].size(-2);
+    } else if (name == "aten::div" || name == "aten::to" ||
+               name == "aten::_weight_norm") {
       Derive(inputs[0], output);
     } else if (const LayerOperator* const op = FindOperator(name)) {
       AddLayer(*op, inputs, output);
     }
   }
 
-  // Spectral norm and conversions: the layer computes with what comes of its
-  // parameter.
+  // Spectral norm, weight norm and conversions: the layer computes with what
+  // comes of its parameter.
   void Derive(const at::Tensor& from, const at::Tensor& to) {
     const auto found = known_.find(StorageOf(from));
     if (found == known_.end()) return;
@@ -156,7 +181,7 @@ class Tracer {
     layer.output_shape =
         Shape(output.sizes().begin() + 1, output.sizes().end());
     layer.multiply_adds =
-        MultiplyAdds(op.name, inputs[0], inputs[op.parameter], output);
+        MultiplyAdds(op.cost, inputs[0], inputs[op.parameter], output);
     summary_.multiply_adds += layer.multiply_adds;
     summary_.activation_bytes += 4 * output.numel();
     summary_.layers.push_back(std::move(layer));

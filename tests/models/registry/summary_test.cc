@@ -6,6 +6,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+#include <vector>
+
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -91,6 +95,63 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
       EXPECT_EQ(parameters, summary.parameters) << config;
     }
   }
+}
+
+// What networks of users may consist of, beside the families' layers.
+class OfWaves : public Discriminator {
+ public:
+  OfWaves() {
+    using torch::nn::Conv1dOptions;
+    using torch::nn::ConvTranspose1dOptions;
+    down_ = register_module(
+        "down", torch::nn::Conv1d(Conv1dOptions(1, 4, 3).stride(2).padding(1)));
+    up_ = register_module("up", torch::nn::ConvTranspose1d(
+                                    ConvTranspose1dOptions(4, 2, 4).stride(4)));
+    deep_ = register_module("deep", torch::nn::Conv3d(2, 1, 1));
+    const auto weights = std::make_shared<torch::nn::Module>();
+    register_module("weights", weights);
+    direction_ = weights->register_parameter("direction", torch::ones({3, 16}));
+    length_ = weights->register_parameter("length", torch::ones({3, 1}));
+  }
+
+  Verdict forward(const at::Tensor& images_NCHW, const Condition& /*condition*/,
+                  ForwardMode /*mode*/) override {
+    at::Tensor wave_NCT = down_(images_NCHW.flatten(2));  // 4 x 8
+    const at::Tensor heads = wave_NCT.unsqueeze(1);
+    wave_NCT = at::scaled_dot_product_attention(heads, heads, heads).squeeze(1);
+    const at::Tensor wide = up_(wave_NCT);  // 2 x 32
+    const at::Tensor flat =
+        deep_(wide.view({-1, 2, 2, 4, 4})).flatten(1).slice(1, 0, 16);
+    const at::Tensor weight = at::_weight_norm(direction_, length_, 0);
+    return {.logits = Logits({at::linear(flat, weight)})};
+  }
+
+ private:
+  torch::nn::Conv1d down_ = nullptr;
+  torch::nn::ConvTranspose1d up_ = nullptr;
+  torch::nn::Conv3d deep_ = nullptr;
+  at::Tensor direction_;
+  at::Tensor length_;
+};
+
+TEST(SummaryTest, ConvolutionsOfOneAndThreeDimensionsAndAttention) {
+  const DataShape data = SquareImages(1, 4);
+  OfWaves network;
+  const NetworkSummary summary = Summarize(network, data);
+  std::vector<std::string> kinds;
+  for (const LayerSummary& layer : summary.layers) kinds.push_back(layer.kind);
+  EXPECT_THAT(kinds,
+              ElementsAre("conv1d", "conv_transpose1d", "conv3d", "linear"));
+  EXPECT_EQ(summary.layers[0].name, "down");
+  EXPECT_EQ(summary.layers[0].multiply_adds, 4 * 8 * 3);
+  EXPECT_EQ(summary.layers[1].name, "up");
+  EXPECT_EQ(summary.layers[1].multiply_adds, 4 * 8 * 2 * 4);
+  EXPECT_EQ(summary.layers[2].name, "deep");
+  EXPECT_EQ(summary.layers[2].multiply_adds, 32 * 2);
+  EXPECT_EQ(summary.layers[3].name, "weights");
+  EXPECT_EQ(summary.layers[3].multiply_adds, 3 * 16);
+  EXPECT_EQ(summary.multiply_adds,
+            4 * 8 * 3 + 4 * 8 * 2 * 4 + 32 * 2 + 3 * 16 + 2 * (4 * 4 * 8));
 }
 
 TEST(SummaryTest, ChangesNoState) {
