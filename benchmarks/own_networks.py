@@ -25,6 +25,7 @@ import os
 import pathlib
 import resource
 import statistics
+import sys
 
 import throughput
 
@@ -144,6 +145,8 @@ def measure(args, pair):
             start = processor_seconds()
             speed, waits[name] = run(rounds)
             speeds.setdefault(name, []).append(speed)
+            print(f"{pair.recipe} {pair.discriminator_width}, {name}: "
+                  f"{speed:.1f} images/s", file=sys.stderr, flush=True)
             if not args.processor_time:
                 continue
             taken = processor_seconds()
@@ -151,6 +154,8 @@ def measure(args, pair):
             taken = (taken - start) - (processor_seconds() - taken)
             processor.setdefault(name, []).append(
                 taken / (rounds - 1) / throughput.BATCH)
+            print(f"  {1000 * processor[name][-1]:.1f} ms of processor time",
+                  file=sys.stderr, flush=True)
     return speeds, waits, processor
 
 
