@@ -68,13 +68,13 @@ class Pair:
                 f"{network['noise_dim']}"]
 
 
-# What passes cost, of the discriminator in those of the generator: about as much,
-# or twice as much.
+# What a pass of the discriminator costs beside one of the generator: about as
+# much, or at least about twice as much.
 PAIRS = {
     "dcgan 64, equal": Pair("dcgan_64", 30, 64),
     "sngan 64, equal": Pair("sngan_64", 20, 32),
-    "dcgan 64, twice": Pair("dcgan_64", 24, 96),
-    "sngan 64, twice": Pair("sngan_64", 20, 44),
+    "dcgan 64, larger discriminator": Pair("dcgan_64", 24, 96),
+    "sngan 64, larger discriminator": Pair("sngan_64", 20, 44),
 }
 PYTORCH = {"PyTorch, NCHW": [], "PyTorch, channels_last": ["--channels_last"]}
 
