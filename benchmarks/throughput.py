@@ -57,7 +57,8 @@ def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):
             f"generator.threads={threads}", f"discriminator.threads={threads}"]
 
 
-# Name -> (colocated, sets). Two cores: two threads together, or one each.
+# Name -> (colocated, sets). Two cores: two threads together, one each, or two each
+# that share them.
 GANDEM = {
     "colocated L0 FRESH": (True, sets(0, source="FRESH", threads=2)),
     "colocated L0 REUSED": (True, sets(0, threads=2)),
@@ -73,6 +74,9 @@ GANDEM = {
     "decoupled L1 FUSED": (False, sets(1, feedback="FUSED")),
     "decoupled L1 FUSED 4 micro-batches":
         (False, sets(1, feedback="FUSED", micro=BATCH // 4)),
+    "decoupled L2 SNAPSHOT, 2 threads each": (False, sets(2, threads=2)),
+    "decoupled L1 FUSED, 2 threads each":
+        (False, sets(1, feedback="FUSED", threads=2)),
 }
 PYTORCH = {
     "PyTorch FRESH, channels_last": ["--fresh", "--channels_last"],

@@ -225,14 +225,27 @@ PixelImage CropSquare(const PixelImage& image, std::optional<double> place) {
   return square;
 }
 
+std::shared_ptr<const KernelResampler> FittedImages::ResamplerFrom(
+    const ImageShape& shape) const {
+  {
+    const absl::MutexLock lock(&mutex_);
+    if (resampler_ != nullptr &&
+        resampler_->IsFrom(shape.height, shape.width)) {
+      return resampler_;
+    }
+  }
+  auto made = std::make_shared<const KernelResampler>(
+      *fitting_.kernel, shape.height, shape.width, shape_.height, shape_.width);
+  const absl::MutexLock lock(&mutex_);
+  return resampler_ = std::move(made);
+}
+
 void FittedImages::Resize(const PixelImage& image, std::span<float> out) const {
   const ImageShape from = ShapeOf(image);
   if (from == shape_) {
     WriteValues(image, 0, 0, shape_, out);
   } else if (fitting_.kernel.has_value()) {
-    const KernelResampler resampler(*fitting_.kernel, from.height, from.width,
-                                    shape_.height, shape_.width);
-    WriteValues(resampler.Apply(image), 0, 0, shape_, out);
+    WriteValues(ResamplerFrom(from)->Apply(image), 0, 0, shape_, out);
   } else {
     std::vector<float> values(static_cast<size_t>(from.NumValues()));
     WriteValues(image, 0, 0, from, values);

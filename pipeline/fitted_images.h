@@ -13,7 +13,9 @@
 #include <span>
 #include <string>
 
+#include "absl/base/thread_annotations.h"
 #include "absl/status/statusor.h"
+#include "absl/synchronization/mutex.h"
 #include "pipeline/dataset.h"
 #include "pipeline/image_store.h"
 #include "pipeline/kernel_resampler.h"
@@ -69,6 +71,10 @@ class FittedImages : public Dataset {
 
   absl::Status Pad(const PixelImage& image, std::span<float> out) const;
   void Resize(const PixelImage& image, std::span<float> out) const;
+  // Images often have the size of those before them, and to make weights takes
+  // a tenth of an image's time.
+  std::shared_ptr<const KernelResampler> ResamplerFrom(
+      const ImageShape& shape) const;
   // `place` as for Crop.
   absl::Status Fit(int64_t index, const std::string& stored,
                    std::optional<double> place, std::span<float> out) const;
@@ -78,6 +84,10 @@ class FittedImages : public Dataset {
   const Fitting fitting_;
   const int64_t size_;
   const ImageShape shape_;
+
+  mutable absl::Mutex mutex_;
+  mutable std::shared_ptr<const KernelResampler> resampler_
+      ABSL_GUARDED_BY(mutex_);  // the last one; null: none yet
 };
 
 // The first `size` images of `source`; `shuffle_window` as in ImageUnits.

@@ -3,19 +3,16 @@
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <cmath>
-#include <cstring>
 #include <numbers>
 #include <utility>
 
 #include "common/check.h"
 #include "common/vectorized.h"
+#include "pipeline/weighted_bytes.h"
 
 namespace gandem {
 namespace {
-
-constexpr int kWeightBits = 22;
 
 // Beyond this distance from its center a kernel is 0.
 double SupportOf(ResizeKernel kernel) {
@@ -58,57 +55,6 @@ double KernelValue(ResizeKernel kernel, double at) {
       break;
   }
   return at >= -3 && at < 3 ? Sinc(at) * Sinc(at / 3) : 0;
-}
-
-constexpr int32_t kHalf = 1 << (kWeightBits - 1);
-
-[[gnu::always_inline]] inline uint8_t Rounded(int32_t sum) {
-  return static_cast<uint8_t>(std::clamp(sum >> kWeightBits, 0, 255));
-}
-
-// Rows that are resized together, a byte of each beside the other: a weight is
-// for all of them.
-constexpr int64_t kLanes = 64;
-
-// The same eight bytes of eight rows into the same lanes of eight places
-// (Warren 2012, "Hacker's Delight", section 7-3).
-[[gnu::always_inline]] inline void Transpose8x8(const uint8_t* const* rows,
-                                                int64_t at, uint8_t* to) {
-  std::array<uint64_t, 8> words;
-  for (int r = 0; r < 8; ++r) std::memcpy(&words[r], rows[r] + at, 8);
-  const auto swap = [](uint64_t& a, uint64_t& b, int shift, uint64_t mask) {
-    const uint64_t changed = ((a >> shift) ^ b) & mask;
-    b ^= changed;
-    a ^= changed << shift;
-  };
-  for (int r = 0; r < 8; r += 2) {
-    swap(words[r], words[r + 1], 8, 0x00ff00ff00ff00ff);
-  }
-  for (const int r : {0, 1, 4, 5}) {
-    swap(words[r], words[r + 2], 16, 0x0000ffff0000ffff);
-  }
-  for (int r = 0; r < 4; ++r) {
-    swap(words[r], words[r + 4], 32, 0x00000000ffffffff);
-  }
-  for (int i = 0; i < 8; ++i) std::memcpy(to + i * kLanes, &words[i], 8);
-}
-
-// `bytes` bytes of kLanes rows, by place and lane.
-[[gnu::always_inline]] inline void Interleave(const uint8_t* const* rows,
-                                              int64_t bytes, uint8_t* to) {
-  int64_t at = 0;
-  if constexpr (std::endian::native == std::endian::little) {
-    for (; at + 8 <= bytes; at += 8) {
-      for (int64_t lane = 0; lane < kLanes; lane += 8) {
-        Transpose8x8(rows + lane, at, to + at * kLanes + lane);
-      }
-    }
-  }
-  for (; at < bytes; ++at) {
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      to[at * kLanes + lane] = rows[lane][at];
-    }
-  }
 }
 
 }  // namespace
@@ -165,79 +111,82 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   return ResizeHeight(ResizeWidth(image));
 }
 
-// Of kLanes rows of the width.
+// Of kByteBlock rows, whose bytes lie beside each other here: a weight is for
+// all of them.
 struct KernelResampler::WidthLoop {
   const std::vector<Taps>& columns;
   int64_t channels;
-  const uint8_t* interleaved;
-  std::array<uint8_t*, kLanes> to;
+  int64_t from_bytes;  // of a row
+  std::array<const uint8_t*, kByteBlock> from;
+  std::array<uint8_t*, kByteBlock> to;
+  uint8_t* across;  // room for from_bytes + to_bytes blocks
 
   [[gnu::always_inline]] void operator()() const {
-    for (size_t x = 0; x < columns.size(); ++x) {
-      const Taps& taps = columns[x];
-      for (int64_t c = 0; c < channels; ++c) {
-        const uint8_t* from =
-            interleaved + (taps.first * channels + c) * kLanes;
-        std::array<int32_t, kLanes> sums;
-        sums.fill(kHalf);
-        for (const int32_t weight : taps.weights) {
-          for (int64_t lane = 0; lane < kLanes; ++lane) {
-            sums[lane] += from[lane] * weight;
-          }
-          from += channels * kLanes;
-        }
-        const int64_t at = static_cast<int64_t>(x) * channels + c;
-        for (int64_t lane = 0; lane < kLanes; ++lane) {
-          to[lane][at] = Rounded(sums[lane]);
-        }
+    const auto to_bytes = static_cast<int64_t>(columns.size()) * channels;
+    uint8_t* const resized = across + from_bytes * kByteBlock;
+    TransposeBytes(
+        kByteBlock, from_bytes, [this](int64_t row) { return from[row]; },
+        [this](int64_t at) { return across + at * kByteBlock; });
+    uint8_t* block = resized;
+    for (const Taps& taps : columns) {
+      for (int64_t c = 0; c < channels; ++c, block += kByteBlock) {
+        WeightedBytes(across + (taps.first * channels + c) * kByteBlock,
+                      channels * kByteBlock, taps.weights, block);
       }
     }
+    TransposeBytes(
+        to_bytes, kByteBlock,
+        [resized](int64_t at) { return resized + at * kByteBlock; },
+        [this](int64_t row) { return to[row]; });
   }
 };
 
 PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
-  const int64_t row_bytes = image.width * image.channels;
+  const int64_t from_bytes = image.width * image.channels;
   PixelImage out = {.channels = image.channels,
                     .height = image.height,
                     .width = static_cast<int64_t>(columns_.size())};
   const int64_t to_bytes = out.width * out.channels;
   out.pixels.resize(static_cast<size_t>(out.height * to_bytes));
-  std::vector<uint8_t> interleaved(static_cast<size_t>(row_bytes * kLanes));
+  std::vector<uint8_t> across(
+      static_cast<size_t>((from_bytes + to_bytes) * kByteBlock));
   std::vector<uint8_t> unused(static_cast<size_t>(to_bytes));
-  for (int64_t y = 0; y < image.height; y += kLanes) {
+  for (int64_t y = 0; y < image.height; y += kByteBlock) {
     WidthLoop loop = {.columns = columns_,
                       .channels = image.channels,
-                      .interleaved = interleaved.data(),
-                      .to = {}};
-    std::array<const uint8_t*, kLanes> rows;
-    for (int64_t lane = 0; lane < kLanes; ++lane) {
-      const int64_t row = std::min(y + lane, image.height - 1);
-      rows[lane] = image.pixels.data() + row * row_bytes;
-      loop.to[lane] = y + lane < image.height
-                          ? out.pixels.data() + (y + lane) * to_bytes
-                          : unused.data();
+                      .from_bytes = from_bytes,
+                      .from = {},
+                      .to = {},
+                      .across = across.data()};
+    for (int64_t i = 0; i < kByteBlock; ++i) {
+      const int64_t row = std::min(y + i, image.height - 1);
+      loop.from[i] = image.pixels.data() + row * from_bytes;
+      loop.to[i] = y + i < image.height ? out.pixels.data() + (y + i) * to_bytes
+                                        : unused.data();
     }
-    Interleave(rows.data(), row_bytes, interleaved.data());
     RunVectorized(loop);
   }
   return out;
 }
 
+// All rows that come out; they have a block of bytes at least.
 struct KernelResampler::HeightLoop {
-  const Taps& taps;
+  const std::vector<Taps>& rows;
   const uint8_t* from;
   int64_t row_bytes;
-  int32_t* sums;
   uint8_t* to;
 
   [[gnu::always_inline]] void operator()() const {
-    std::fill_n(sums, row_bytes, kHalf);
-    const uint8_t* row = from;
-    for (const int32_t weight : taps.weights) {
-      for (int64_t i = 0; i < row_bytes; ++i) sums[i] += row[i] * weight;
+    uint8_t* row = to;
+    for (const Taps& taps : rows) {
+      for (int64_t begin = 0; begin < row_bytes; begin += kByteBlock) {
+        // The last block may have bytes of the one before it.
+        const int64_t at = std::min(begin, row_bytes - kByteBlock);
+        WeightedBytes(from + taps.first * row_bytes + at, row_bytes,
+                      taps.weights, row + at);
+      }
       row += row_bytes;
     }
-    for (int64_t i = 0; i < row_bytes; ++i) to[i] = Rounded(sums[i]);
   }
 };
 
@@ -247,16 +196,27 @@ PixelImage KernelResampler::ResizeHeight(const PixelImage& image) const {
                     .height = static_cast<int64_t>(rows_.size()),
                     .width = image.width};
   out.pixels.resize(static_cast<size_t>(out.height * row_bytes));
-  std::vector<int32_t> sums(static_cast<size_t>(row_bytes));
-  uint8_t* to = out.pixels.data();
-  for (const Taps& taps : rows_) {
-    RunVectorized(
-        HeightLoop{.taps = taps,
-                   .from = image.pixels.data() + taps.first * row_bytes,
-                   .row_bytes = row_bytes,
-                   .sums = sums.data(),
-                   .to = to});
-    to += row_bytes;
+  if (row_bytes >= kByteBlock) {
+    RunVectorized(HeightLoop{.rows = rows_,
+                             .from = image.pixels.data(),
+                             .row_bytes = row_bytes,
+                             .to = out.pixels.data()});
+    return out;
+  }
+  // Narrower ones have a block's bytes behind each row.
+  std::vector<uint8_t> padded(static_cast<size_t>(image.height * kByteBlock));
+  std::vector<uint8_t> resized(static_cast<size_t>(out.height * kByteBlock));
+  for (int64_t y = 0; y < image.height; ++y) {
+    std::copy_n(image.pixels.data() + y * row_bytes, row_bytes,
+                padded.data() + y * kByteBlock);
+  }
+  RunVectorized(HeightLoop{.rows = rows_,
+                           .from = padded.data(),
+                           .row_bytes = kByteBlock,
+                           .to = resized.data()});
+  for (int64_t y = 0; y < out.height; ++y) {
+    std::copy_n(resized.data() + y * kByteBlock, row_bytes,
+                out.pixels.data() + y * row_bytes);
   }
   return out;
 }

@@ -27,6 +27,10 @@ class KernelResampler {
   KernelResampler(ResizeKernel kernel, int64_t from_height, int64_t from_width,
                   int64_t to_height, int64_t to_width);
 
+  bool IsFrom(int64_t height, int64_t width) const {
+    return from_height_ == height && from_width_ == width;
+  }
+
   // `image` is of height x width, with any number of channels.
   PixelImage Apply(const PixelImage& image) const;
 

@@ -88,6 +88,10 @@ rounds() {  # of the run $1
     sed -nE 's/.*"round": ?"?([0-9]+).*/\1/p'
 }
 beyond() { local now; now=$(rounds "$1"); ((${now:-0} > $2)); }
+start_long() {  # start_long NAME FLAGS...
+  check "$1: a long run starts" start "$@" --set rounds=1000000
+  check "$1: it trains" until_ 300 beyond "$1" 20
+}
 newest_checkpoint() {
   find "$volume/runs/$1/checkpoints" -maxdepth 1 -name 'step-*[0-9]' | sort |
     tail -n 1
@@ -173,8 +177,7 @@ same_bits() {
 # kubectl delete pod, one after the other, in a run that would take an hour.
 try_delete() {
   local pod old before
-  check "delete: a long run starts" start delete --set rounds=1000000
-  check "delete: it trains" until_ 300 beyond delete 20
+  start_long delete
   for pod in generator-0 discriminator-0 coordinator; do
     old=$(pod_of "delete-$pod") SECONDS=0
     k delete --wait=false "$old" >/dev/null
@@ -200,8 +203,7 @@ near() {
 # Power loss of the node of the discriminator.
 try_node() {
   local node before
-  check "node: a long run starts" start node --set rounds=1000000
-  check "node: it trains" until_ 300 beyond node 20
+  start_long node
   node=$(k get "$(pod_of node-discriminator-0)" -o 'jsonpath={.spec.nodeName}')
   SECONDS=0
   "$testbed/kcluster.sh" kill "$cluster" "$node"
@@ -217,8 +219,7 @@ try_node() {
 # Eviction of all pods of a node, as for its upgrade.
 try_drain() {
   local node before
-  check "drain: a long run starts" start drain --set rounds=1000000
-  check "drain: it trains" until_ 300 beyond drain 20
+  start_long drain
   node=$(k get "$(pod_of drain-generator-0)" -o 'jsonpath={.spec.nodeName}')
   SECONDS=0
   check "drain: kubectl drain $node ends" k drain "$node" \
@@ -237,11 +238,9 @@ on_node() {
 
 try_elastic() {
   local before
-  check "elastic: two discriminators, BOUNDED" start elastic \
-    --set rounds=1000000 --set discriminator.workers=2 \
+  start_long elastic --set discriminator.workers=2 \
     --set schedule.consistency=BOUNDED \
     --set control.heartbeat_timeout_seconds=5 --set control.grace_seconds=5
-  check "elastic: it trains" until_ 300 beyond elastic 20
   before=$(rounds elastic)
   k patch job elastic-discriminator-1 -p '{"spec":{"parallelism":0}}' >/dev/null
   check "elastic: is told to go on with one" until_ 120 says elastic '1 of 2'

@@ -286,5 +286,17 @@ TEST(FittedImagesTest, OddImagesAndTimesAreCounted) {
               ::testing::Not(::testing::Contains(::testing::Key("fake, RGB"))));
 }
 
+TEST(FittedImagesTest, SizesMayChangeFromImageToImage) {
+  std::vector<PixelImage> images;
+  for (const int64_t side : {20, 30, 20}) {
+    images.push_back(NoiseImage(1, side, side, static_cast<uint32_t>(side)));
+  }
+  const Fitting fitting = {.size = 8, .kernel = ResizeKernel::kBicubic};
+  const auto all = Fitted(images, fitting);
+  for (int64_t i = 0; i < 3; ++i) {
+    EXPECT_EQ(Values(*all, i), Values(*Fitted({images[i]}, fitting)));
+  }
+}
+
 }  // namespace
 }  // namespace gandem

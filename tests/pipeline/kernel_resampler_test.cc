@@ -50,5 +50,41 @@ TEST(KernelResamplerTest, ConstantsStayAndEqualSizesChangeNothing) {
   }
 }
 
+PixelImage Part(const PixelImage& image, int64_t top, int64_t height,
+                int64_t left, int64_t width) {
+  PixelImage part = {
+      .channels = image.channels, .height = height, .width = width};
+  for (int64_t y = top; y < top + height; ++y) {
+    const auto row =
+        image.pixels.begin() + (y * image.width + left) * image.channels;
+    part.pixels.insert(part.pixels.end(), row, row + width * image.channels);
+  }
+  return part;
+}
+
+// Strips are narrower than the blocks of bytes that are summed at once, and
+// those that equal Pillow's above are, too.
+TEST(KernelResamplerTest, LargeImagesAreResizedAsTheirStripsAre) {
+  const PixelImage image = NoiseImage(3, 150, 139, 2);
+  for (const auto& [name, kernel] : kKernels) {
+    const PixelImage lower =
+        KernelResampler(kernel, 150, 139, 71, 139).Apply(image);
+    for (int64_t left = 0; left < 139; ++left) {
+      EXPECT_EQ(KernelResampler(kernel, 150, 1, 71, 1)
+                    .Apply(Part(image, 0, 150, left, 1)),
+                Part(lower, 0, 71, left, 1))
+          << name << " column " << left;
+    }
+    const PixelImage narrower =
+        KernelResampler(kernel, 150, 139, 150, 67).Apply(image);
+    for (int64_t top = 0; top < 150; top += 10) {
+      EXPECT_EQ(KernelResampler(kernel, 10, 139, 10, 67)
+                    .Apply(Part(image, top, 10, 0, 139)),
+                Part(narrower, top, 10, 0, 67))
+          << name << " rows from " << top;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace gandem
