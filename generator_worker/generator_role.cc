@@ -27,9 +27,13 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
                                    .timer = timer()})) {}
 
 RoundRole::StateParts GeneratorRole::State() const {
-  return {{"model.", StateOf(*parts_.network)},
-          {"ema.", StateOf(*parts_.average)},
-          {"optimizer.", parts_.optimizer->State()}};
+  StateParts state = {{"model.", StateOf(*parts_.network)},
+                      {"ema.", StateOf(*parts_.average)},
+                      {"optimizer.", parts_.optimizer->State()}};
+  if (parts_.path_length) {
+    state.emplace_back("path_length.", parts_.path_length->State());
+  }
+  return state;
 }
 
 absl::StatusOr<AdvanceResult> GeneratorRole::Next(absl::Time deadline) {
@@ -72,8 +76,7 @@ absl::Status GeneratorRole::Execute(const GeneratorOp& op,
     case Kind::kTakeFeedback:
       return feedback_->Take(op, round(), deadline);
     case Kind::kBackward:
-      Backward(op);
-      return absl::OkStatus();
+      return Backward(op);
     case Kind::kUpdate:
       return EndStep(deadline);
   }
@@ -149,7 +152,39 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
   return absl::OkStatus();
 }
 
-void GeneratorRole::Backward(const GeneratorOp& op) {
+absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
+  if (!parts_.path_length || !parts_.path_length->options().Due(round())) {
+    return absl::OkStatus();
+  }
+  PathLength& path_length = *parts_.path_length;
+  const int64_t images = options_.schedule.generator_batch /
+                         path_length.options().batch_shrink;
+  const IndexRange own = RankSlice(images, options_.rank, options_.fleet_size);
+  const TraceSpan span("path lengths", {"images", own.count});
+  for (const IndexRange range : MicroBatches(own, at_once)) {
+    // Labels are those of the step's own images.
+    GANDEM_ASSIGN_OR_RETURN(
+        Condition condition,
+        parts_.condition(Purpose::kGeneratorNoise, round(), range));
+    condition.place = {.purpose = Purpose::kPathLength,
+                       .step = round(),
+                       .first_index = range.first};
+    const StyledImages made = parts_.network->ForwardStyled(
+        parts_.noise(Purpose::kPathLength, round(), range), condition,
+        ForwardMode::kFrozen);
+    const at::Tensor direction_NCHW =
+        parts_.path_direction(Purpose::kPathDirection, round(), range)
+            .view_as(made.images_NCHW);
+    const at::Tensor loss = path_length.Loss(
+        PathLength::Lengths(made, direction_NCHW), images);
+    loss_sum_ += loss.item<double>();
+    (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
+  }
+  path_length.EndStep();
+  return absl::OkStatus();
+}
+
+absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
   // Ascending, whatever order feedback arrives in.
   MicroBatch& batch =
       *std::ranges::find(micro_batches_, op.range, &MicroBatch::range);
@@ -164,13 +199,17 @@ void GeneratorRole::Backward(const GeneratorOp& op) {
                              options_.objective.paired_l1,
                              options_.schedule.generator_batch, gradient_NCHW);
   }
-  if (ops_[next_op_ + 1].kind == Kind::kUpdate) ExpectLastBackward();
+  if (ops_[next_op_ + 1].kind == Kind::kUpdate) {
+    GANDEM_RETURN_IF_ERROR(MeasurePaths(op.range.count));
+    ExpectLastBackward();
+  }
   const TraceSpan span("backward", {"images", op.range.count});
   MeasuredBackward(GradientNoise::GENERATED, op.range.count, [&] {
     batch.images_NCHW.backward(
         parts_.scaler ? parts_.scaler->Scale(gradient_NCHW) : gradient_NCHW);
   });
   batch.images_NCHW = at::Tensor();  // frees the graph
+  return absl::OkStatus();
 }
 
 absl::Status GeneratorRole::EndStep(absl::Time deadline) {

@@ -21,6 +21,7 @@
 #include "training/inputs/conditions.h"
 #include "training/inputs/pairs.h"
 #include "training/inputs/sources.h"
+#include "training/objective/path_length.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
 #include "training/plan/run_plan.h"
@@ -45,6 +46,9 @@ class GeneratorRole : public RoundRole {
     std::unique_ptr<GradientSynchronizer> synchronizer = nullptr;
     NoiseSource noise;
     ConditionSource condition = NoCondition;
+    // Null: path lengths are not in the loss.
+    std::unique_ptr<PathLength> path_length = nullptr;
+    NoiseSource path_direction = {};  // as many values as an image; with it
     // Needed for a paired loss of the objective; else it may be null.
     std::shared_ptr<const PairReader> pairs = nullptr;
     // Writes a grid when one is due after `completed_rounds`; returns its path
@@ -73,7 +77,10 @@ class GeneratorRole : public RoundRole {
   absl::Status MakeImages(const GeneratorOp& op);
   absl::Status Forward(const GeneratorOp& op);
   absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
-  void Backward(const GeneratorOp& op);
+  absl::Status Backward(const GeneratorOp& op);
+  // The backward passes of path lengths, if they are due; `at_once` images in
+  // each.
+  absl::Status MeasurePaths(int64_t at_once);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured();
 

@@ -124,8 +124,18 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
       parts.optimizer,
       MakeOptimizer(role_plan.optimizer, TrainedParametersOf(*parts.network),
                     role_plan.optimizer_use));
-  parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
-                                       *parts.optimizer, parts.scaler.get());
+  TensorsByName more_buffers;
+  if (plan.objective.path_length.weight > 0) {
+    parts.path_length = std::make_unique<PathLength>(
+        plan.objective.path_length, ShareOf(role_plan, setup.place),
+        compute.device);
+    parts.path_direction =
+        KeyedNoise(plan.noise_seed, plan.data.shape.image.NumValues(), compute);
+    more_buffers = parts.path_length->State();
+  }
+  parts.synchronizer =
+      NewSynchronizer(role_plan, setup, *parts.network, *parts.optimizer,
+                      parts.scaler.get(), more_buffers);
   parts.noise =
       KeyedNoise(plan.noise_seed, parts.network->noise_dim(), compute);
   if (plan.data.has_pairs()) {

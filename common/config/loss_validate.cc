@@ -114,6 +114,11 @@ void CheckPenalties(const PenaltyConfig& penalties, Faults& faults) {
   weight("lecam", penalties.lecam());
   weight("consistency_real", penalties.consistency_real());
   weight("consistency_generated", penalties.consistency_generated());
+  weight("path_length", penalties.path_length());
+  faults.CheckRange("penalties.path_length_every_steps",
+                    penalties.path_length_every_steps(), 1, 1'000'000);
+  faults.CheckRange("penalties.path_length_batch_shrink",
+                    penalties.path_length_batch_shrink(), 1, 1'000'000);
   faults.CheckRange("penalties.gradient_every_steps",
                     penalties.gradient_every_steps(), 1, 1'000'000);
   faults.CheckRange("penalties.gradient_decay_steps",
@@ -180,6 +185,24 @@ void CheckPairedLoss(const RunConfig& config, Faults& faults) {
     faults.Add(absl::StrCat("paired_loss.l1 ", l1,
                             " compares a translated image with what it should "
                             "be: set data.idx_inputs, or paired_loss.l1=0"));
+  }
+}
+
+void CheckPathLength(const RunConfig& config, Faults& faults) {
+  const PenaltyConfig& penalties = config.penalties();
+  if (penalties.path_length() == 0) return;
+  if (!config.generator().network().has_stylegan2()) {
+    faults.Add(absl::StrCat(
+        "penalties.path_length ", penalties.path_length(),
+        " is about styles, which stylegan2 alone has: set "
+        "generator.network.stylegan2, or penalties.path_length=0"));
+  }
+  const int64_t batch = config.generator().batch_size();
+  if (batch < penalties.path_length_batch_shrink()) {
+    faults.Add(absl::StrCat("penalties.path_length_batch_shrink ",
+                            penalties.path_length_batch_shrink(),
+                            " leaves nothing of generator.batch_size ", batch,
+                            ": expected at most ", batch));
   }
 }
 
@@ -275,6 +298,7 @@ void CheckLosses(const RunConfig& config, Faults& faults) {
   CheckAugmentation(config, faults);
   CheckPairs(config, faults);
   CheckPairedLoss(config, faults);
+  CheckPathLength(config, faults);
 }
 
 }  // namespace gandem

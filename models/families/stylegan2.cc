@@ -146,9 +146,27 @@ class Stylegan2Generator : public Generator {
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
+    return ImagesOf(StylesOf(noise_NZ, condition, mode), condition, mode);
+  }
+
+  StyledImages ForwardStyled(const at::Tensor& noise_NZ,
+                             const Condition& condition,
+                             ForwardMode mode) override {
+    const at::Tensor styles_NLS =
+        at::stack(StylesOf(noise_NZ, condition, mode), 1);
+    return {.images_NCHW = ImagesOf(styles_NLS.unbind(1), condition, mode),
+            .styles_NLS = styles_NLS};
+  }
+
+  int64_t noise_dim() const override { return noise_dim_; }
+
+ private:
+  // One for each convolution, and the last one for the image.
+  int64_t NumStyles() const { return 2 * std::ssize(blocks_); }
+
+  at::Tensor ImagesOf(const std::vector<at::Tensor>& styles_NS,
+                      const Condition& condition, ForwardMode mode) {
     const at::Tensor place = PlaceOf(condition);
-    const std::vector<at::Tensor> styles_NS =
-        StylesOf(noise_NZ, condition, place, mode);
     at::Tensor x = basis_->forward(styles_NS.front(), mode);
     at::Tensor images_NCHW;
     size_t next = 0;
@@ -158,17 +176,12 @@ class Stylegan2Generator : public Generator {
     return images_NCHW;
   }
 
-  int64_t noise_dim() const override { return noise_dim_; }
-
- private:
-  // One for each convolution, and the last one for the image.
-  int64_t NumStyles() const { return 2 * std::ssize(blocks_); }
-
   // The second style of an image counts for nothing in the mean, because that
   // of the first is the same.
   std::vector<at::Tensor> StylesOf(const at::Tensor& noise_NZ,
                                    const Condition& condition,
-                                   const at::Tensor& place, ForwardMode mode) {
+                                   ForwardMode mode) {
+    const at::Tensor place = PlaceOf(condition);
     at::Tensor style_NS = mapping_->forward(noise_NZ, condition.labels_N, mode);
     if (mode == ForwardMode::kEvaluate) {
       style_NS = mapping_->Truncated(style_NS);

@@ -5,8 +5,8 @@ are modulated for each image (grouped convolutions), resampling inserts zeros
 and is a convolution with a 4x4 kernel.
 
 Noise of a training pass is that of images 0, 1, ... of a stream with key 0
-(common/philox.h), evaluation has the constant noise. So are the second styles of
-images and where they begin; the mean style is that of training passes.
+(common/philox.h) at `place`, evaluation has the constant noise. So are the second
+styles of images and where they begin; the mean style is that of training passes.
 """
 import math
 import pathlib
@@ -20,6 +20,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "common"))
 import philox_reference  # noqa: E402
 
 DROPOUT = 6  # the purpose that says nothing else
+place = [DROPOUT, 0]  # purpose and step of the pass
 TAPS = torch.tensor([1., 3., 3., 1.], dtype=torch.float64) / 8
 
 
@@ -33,14 +34,14 @@ def normals_of(words):
 
 
 def normals(index, count):
-    return normals_of(list(philox_reference.words(0, DROPOUT, 0, index,
+    return normals_of(list(philox_reference.words(0, *place, index,
                                                   count // 4)))
 
 
 def mixing(index, probability, layers, noise_dim):
     """The layer where the second style begins (`layers`: nowhere), and its
     noise."""
-    words = list(philox_reference.words(0, DROPOUT, 0, index, noise_dim + 2))
+    words = list(philox_reference.words(0, *place, index, noise_dim + 2))
     mixed = ((words[1] << 32 | words[0]) >> 11) / 2**53 < probability
     choices, next_word = layers - 1, 2
     while words[next_word] * choices % 2**32 < 2**32 % choices:
@@ -232,8 +233,10 @@ class Stylegan2Generator(nn.Module):
                 for layer in range(layers)]
 
     def forward(self, z, labels=None):
-        styles = self.styles(z, labels, 2 * len(self.sizes))
-        x = self.basis.weight.expand(z.shape[0], -1, -1, -1)
+        return self.images(self.styles(z, labels, 2 * len(self.sizes)))
+
+    def images(self, styles):
+        x = self.basis.weight.expand(styles[0].shape[0], -1, -1, -1)
         image, layer = None, 0
         for size in self.sizes:
             block = getattr(self, f"b{size}")

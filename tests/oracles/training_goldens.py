@@ -30,6 +30,13 @@ those that `factors` matches (the first that does) are parameter groups with tha
 times the learning rate. Their layers still run as in training: spectral norm
 iterates, batch norm records.
 
+A case with path lengths (Karras et al. 2020, equation 4) adds, in every n-th
+generator step, weight * n * mean over the first batch / shrink noises of that step
+of (|J^T y| - a)^2: J the derivative of the image by the styles of its layers, whose
+squares are averaged over the layers, y the file's `direction` / sqrt(height * width),
+a = 0.99 a + 0.01 * mean |J^T y| of such steps before this one, from 0. What a
+StyleGAN2 draws is that of purpose 1 and step t for x_t, 25 and t for path lengths.
+
 An adaptive case augments what D sees (ada_goldens.py) with probability p, from
 draws of seed 0 (common/philox.h): step t and the image's place in the batch, and
 12, 13 or 14 for real, generated and judged images. A critic has the p of its
@@ -47,6 +54,7 @@ Writes training/<name>.safetensors for FILES below, each with
 
     initial.generator.<tensor>, initial.discriminator.<tensor>   float32
     noise      [rounds, batch, NOISE_DIM], float32
+    direction  [rounds, batch, channels, size, size], float32: with path lengths
     real       [images, channels, size, size], float32; image j of step t is
                number (t * batch + j) mod images; local: [rounds, batch, ...]
     <case>.generator.<tensor>, <case>.average.<tensor>,
@@ -71,6 +79,7 @@ from torch.nn import functional as F
 import ada_goldens
 import networks as nets
 import r3gan_networks
+import stylegan2_networks as styles
 
 sys.path.insert(0, str(pathlib.Path(__file__).parents[1] / "common"))
 import philox_reference  # noqa: E402
@@ -271,6 +280,26 @@ class Adaptive:
             critic(self.seen(critic, image, 14, self.t))).mean()
 
 
+class PathLength:
+    def __init__(self, weight, every, shrink):
+        self.weight, self.every, self.shrink = weight, every, shrink
+        self.mean = 0.0
+
+    def loss(self, G, z, direction, t):
+        count = len(z) // self.shrink
+        styles.place[:] = [25, t]
+        G.eval()  # the mean style stays
+        w = torch.stack(G.styles(z[:count], None, 2 * len(G.sizes)), dim=1)
+        x = G.images(w.unbind(1))
+        G.train()
+        y = direction[:count] / (x.shape[2] * x.shape[3])**0.5
+        slope, = torch.autograd.grad((x * y).sum(), w, create_graph=True)
+        lengths = (slope**2).sum(2).mean(1).sqrt()
+        loss = self.weight * self.every * ((lengths - self.mean)**2).mean()
+        self.mean += 0.01 * (lengths.mean().item() - self.mean)
+        return loss
+
+
 def version(make, D):
     """A frozen copy, with its probability if it has one."""
     critic = nets.frozen(make, D)
@@ -315,6 +344,7 @@ class Case:
     optimizer: typing.Callable = adam
     freeze: dict = dataclasses.field(default_factory=dict)  # role: patterns
     factors: dict = dataclasses.field(default_factory=dict)  # role: {pattern: x}
+    path_length: tuple = ()  # of PathLength
 
 
 def matches(name, patterns):
@@ -371,7 +401,7 @@ def synchronize(ranks, slices):
             tensor.copy_(mean)
 
 
-def train(make, initial, noise, real, slices, case):
+def train(make, initial, noise, real, direction, slices, case):
     """The ranks' networks by role, the average, and rank 0's losses."""
     def start(role):
         network = make[role]().double()
@@ -384,10 +414,12 @@ def train(make, initial, noise, real, slices, case):
     average, _ = start("generator")
     objectives = [case.objective() for _ in slices]
     batch = sum(slices)
+    path_length = PathLength(*case.path_length) if case.path_length else None
     records = []
     for t in range(len(noise)):
         numbers = torch.arange(t * batch, (t + 1) * batch) % len(real)
         reals = [x.split(case.micro) for x in real[numbers].split(slices)]
+        styles.place[:] = [1, t]
         images = [[G(z) for z in own.split(case.micro)]
                   for (G, _), own in zip(generators, noise[t].split(slices))]
         critics = [version(make["discriminator"], D)
@@ -428,6 +460,11 @@ def train(make, initial, noise, real, slices, case):
                                               slices[rank])
                 record[-1] += part.item()
                 x.backward(torch.autograd.grad(part, leaf)[0])
+            if path_length and t % path_length.every == 0:
+                part = path_length.loss(generators[rank][0], noise[t],
+                                        direction[t], t)
+                record[-1] += part.item()
+                part.backward()
             optimizer.step()
         if due:
             synchronize(generators, slices)
@@ -452,6 +489,7 @@ class File:
     rounds: int = 20
     slices: list = dataclasses.field(default_factory=lambda: [4])  # the batch
     num_real: tuple = (6,)
+    has_direction: bool = False  # of path lengths
 
 
 def mlp(**more):
@@ -501,6 +539,13 @@ FILES = {
                                    {"r1": 0.05, "r2": 0.05}),
                      lag=lag, fused=name == "fused")
             for name, lag in (("lag0", 0), ("lag1", 1), ("fused", 1))}),
+    "stylegan2": File(
+        lambda: styles.Stylegan2Generator(NOISE_DIM, 6, [4, 4, 2], 2, 1),
+        lambda: styles.Stylegan2Discriminator([4, 4, 2], 1, 2),
+        seed=41, size=16, has_direction=True, cases={
+            f"lag{lag}_non_saturating_path_length":
+                Case(non_saturating, lag=lag, path_length=(2.0, 2, 2))
+            for lag in (0, 1)}),
     "mlp": mlp(seed=17, cases={
         "lag0_least_squares_lecam":
             Case(lambda: Joint("least_squares", {"lecam": 0.3})),
@@ -551,6 +596,12 @@ def write(path, file):
         real = 0.3 * real + 0.7 * slope * torch.linspace(
             -1, 1, len(real))[:, None, None, None]
     out = {"noise": noise, "real": real}
+    direction = None
+    if file.has_direction:
+        direction = torch.randn(file.rounds, sum(file.slices), file.channels,
+                                file.size, file.size, generator=rng)
+        out["direction"] = direction
+        direction = direction.double()
 
     def put(prefix, network):
         for tensor, value in nets.state(network).items():
@@ -566,7 +617,7 @@ def write(path, file):
     for name, case in file.cases.items():
         ranks, average, records, objective = train(
             make, initial, noise.double(), real.flatten(0, -4).double(),
-            file.slices, case)
+            direction, file.slices, case)
         print(path, name, "first", records[0].tolist(), "last",
               records[-1].tolist())
         if len(file.slices) > 1:

@@ -12,6 +12,7 @@
 #include "training/objective/class_losses.h"
 #include "training/objective/diff_augment.h"
 #include "training/objective/losses.h"
+#include "training/objective/path_length.h"
 #include "training/objective/penalties.h"
 
 namespace gandem {
@@ -20,6 +21,7 @@ struct ObjectiveOptions {
   Loss loss = NON_SATURATING;
   ClassLossOptions class_loss = {};
   PenaltyOptions penalties = {};
+  PathLengthOptions path_length = {};  // in the generator's loss
   AugmentOptions augmentation = {};
   double paired_l1 = 0;  // weight, in the generator's loss
   // FUSED: one backward pass for both losses (training/objective/fused.h).

@@ -51,6 +51,7 @@ ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
       .loss = config.loss(),
       .class_loss = ClassLossFrom(config.class_loss()),
       .penalties = PenaltiesFrom(config.penalties()),
+      .path_length = PathLengthFrom(config.penalties()),
       .augmentation = AugmentFrom(config.augmentation()),
       .paired_l1 = config.paired_loss().l1(),
       .fused_in_one_pass = FusedBackwardOf(config) == ScheduleConfig::ONE_PASS,

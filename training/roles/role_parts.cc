@@ -61,22 +61,27 @@ std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
   return std::make_unique<GradientScaler>(role.loss_scale);
 }
 
+double ShareOf(const RolePlan& role, const EpochPlace& place) {
+  return static_cast<double>(
+             RankSlice(role.step_batch, place.rank, role.workers).count) /
+         static_cast<double>(role.step_batch);
+}
+
 std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const RolePlan& role, const RoleSetup& setup,
     const torch::nn::Module& network, const Optimizer& optimizer,
-    const GradientScaler* scaler) {
+    const GradientScaler* scaler, const TensorsByName& more_buffers) {
   if (setup.fleet.tensors == nullptr) return nullptr;
-  const IndexRange slice =
-      RankSlice(role.step_batch, setup.place.rank, role.workers);
   GradientSynchronizer::Options options = role.sync;
-  options.share =
-      static_cast<double>(slice.count) / static_cast<double>(role.step_batch);
+  options.share = ShareOf(role, setup.place);
   options.may_be_infinite = scaler != nullptr;
+  TensorsByName buffers = BuffersOf(network);
+  buffers.insert(buffers.end(), more_buffers.begin(), more_buffers.end());
   return std::make_unique<GradientSynchronizer>(
       options,
       GradientSynchronizer::State{.parameters = TrainedParametersOf(network),
                                   .frozen = FrozenParametersOf(network),
-                                  .buffers = BuffersOf(network),
+                                  .buffers = std::move(buffers),
                                   .optimizer = optimizer.State()},
       setup.fleet);
 }

@@ -69,11 +69,15 @@ absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
 std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
                                           const Compute& compute);
 
-// Null without a fleet. The references outlive what is returned.
+// Of a step's images, what is trained on at this place.
+double ShareOf(const RolePlan& role, const EpochPlace& place);
+
+// Null without a fleet. The references outlive what is returned. `more_buffers`
+// are treated as those of the network.
 std::unique_ptr<GradientSynchronizer> NewSynchronizer(
     const RolePlan& role, const RoleSetup& setup,
     const torch::nn::Module& network, const Optimizer& optimizer,
-    const GradientScaler* scaler);
+    const GradientScaler* scaler, const TensorsByName& more_buffers = {});
 
 // `network` sees the images of all workers of this one's role, if `role`, whose
 // network it is, wants that. For networks that all of them run in step; an
