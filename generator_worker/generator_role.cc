@@ -157,8 +157,8 @@ absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
     return absl::OkStatus();
   }
   PathLength& path_length = *parts_.path_length;
-  const int64_t images = options_.schedule.generator_batch /
-                         path_length.options().batch_shrink;
+  const int64_t images =
+      options_.schedule.generator_batch / path_length.options().batch_shrink;
   const IndexRange own = RankSlice(images, options_.rank, options_.fleet_size);
   const TraceSpan span("path lengths", {"images", own.count});
   for (const IndexRange range : MicroBatches(own, at_once)) {
@@ -175,8 +175,8 @@ absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
     const at::Tensor direction_NCHW =
         parts_.path_direction(Purpose::kPathDirection, round(), range)
             .view_as(made.images_NCHW);
-    const at::Tensor loss = path_length.Loss(
-        PathLength::Lengths(made, direction_NCHW), images);
+    const at::Tensor loss =
+        path_length.Loss(PathLength::Lengths(made, direction_NCHW), images);
     loss_sum_ += loss.item<double>();
     (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   }

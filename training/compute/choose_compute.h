@@ -27,14 +27,14 @@ namespace gandem {
 std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan);
 
 struct FastestOptions {
-  // After that nothing more is measured, but the first of each kind. A step that
-  // was begun is finished.
+  // After that nothing more is measured, but the first of each kind. A step
+  // that was begun is finished.
   absl::Duration limit = absl::Seconds(20);
   int steps = 5;
 };
 
-// Measures all candidates, first with few images, then with all of a step's, the
-// fastest first, and then the best of them again, adding up turns.
+// Measures all candidates, first with few images, then with all of a step's,
+// the fastest first, and then the best of them again, adding up turns.
 absl::StatusOr<ComputeChoice> FastestCompute(
     const NetworkPlan& plan, const FastestOptions& options = {});
 

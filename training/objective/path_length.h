@@ -5,8 +5,8 @@
 // derivative of an image by its style, y noise in the image's place, a the mean
 // of |J^T y| so far.
 //
-// Here a is that of the steps before, so that an image's term depends on no other
-// image: micro-batches and ranks make the sum that one pass would.
+// Here a is that of the steps before, so that an image's term depends on no
+// other image: micro-batches and ranks make the sum that one pass would.
 //
 // Owner: the generator's role. Thread safety: one compute thread.
 // Errors: Torch exceptions.

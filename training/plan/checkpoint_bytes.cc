@@ -36,12 +36,15 @@ absl::StatusOr<RoleBytes> BytesOfRole(const RolePlan& role,
                    .optimizer = BytesOf(optimizer->State())};
 }
 
-absl::StatusOr<int64_t> BytesOfGenerator(const RolePlan& role) {
+absl::StatusOr<int64_t> BytesOfGenerator(const RunPlan& plan) {
+  const RolePlan& role = plan.generator;
   GANDEM_ASSIGN_OR_RETURN(
       const std::shared_ptr<Generator> network,
       MakeGenerator(role.network.network, role.network.data));
   GANDEM_ASSIGN_OR_RETURN(const RoleBytes bytes, BytesOfRole(role, *network));
-  return 2 * bytes.network + bytes.optimizer;
+  const int64_t path_length =
+      plan.objective.path_length.weight > 0 ? sizeof(double) : 0;
+  return 2 * bytes.network + bytes.optimizer + path_length;
 }
 
 // Where the versions are exact, a generator that is restored asks for the
@@ -66,8 +69,7 @@ absl::StatusOr<int64_t> BytesOfDiscriminator(const RolePlan& role,
 // One network after the other: large ones need the memory.
 absl::StatusOr<int64_t> PredictCheckpointBytes(const RunConfig& config) {
   const RunPlan plan = MakeRunPlan(config);
-  GANDEM_ASSIGN_OR_RETURN(const int64_t generator,
-                          BytesOfGenerator(plan.generator));
+  GANDEM_ASSIGN_OR_RETURN(const int64_t generator, BytesOfGenerator(plan));
   GANDEM_ASSIGN_OR_RETURN(
       const int64_t discriminator,
       BytesOfDiscriminator(plan.discriminator, OlderCritics(plan)));

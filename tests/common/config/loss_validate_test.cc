@@ -92,6 +92,22 @@ TEST(LossValidateTest, OneUnitSlopePenalty) {
               "set one of them to 0");
 }
 
+TEST(LossValidateTest, PathLengthsAreOfStyles) {
+  ExpectFault("penalties { path_length: 2 }",
+              "penalties.path_length 2 is about styles, which stylegan2 alone "
+              "has");
+  const std::string styles =
+      "data { image_size: 16 } generator { batch_size: 8 network { stylegan2 "
+      "{} "
+      "} } penalties { path_length: 2 ";
+  EXPECT_OK(CheckLoss(absl::StrCat(styles, "}")));
+  EXPECT_OK(CheckLoss(absl::StrCat(styles, "path_length_batch_shrink: 8 }")));
+  ExpectFault(absl::StrCat(styles, "path_length_batch_shrink: 9 }"),
+              "leaves nothing of generator.batch_size 8: expected at most 8");
+  ExpectFault(absl::StrCat(styles, "path_length_every_steps: 0 }"),
+              "penalties.path_length_every_steps 0");
+}
+
 TEST(LossValidateTest, AdaStandsInPlaceOfTheOtherAugmentations) {
   EXPECT_OK(CheckLoss("augmentation { ada {} }"));
   EXPECT_OK(CheckLoss("augmentation { ada { target: -1 p: 1 interval: 1 } }"));

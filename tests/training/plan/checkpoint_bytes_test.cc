@@ -51,6 +51,7 @@ INSTANTIATE_TEST_SUITE_P(
         BytesCase{"Synchronous", "mlp", "schedule { lag: 0 }"},
         BytesCase{"OlderCritics", "mlp", "schedule { lag: 3 }"},
         BytesCase{"Buffers", "sndcgan", "schedule { lag: 1 }"},
+        BytesCase{"MeansOfImages", "stylegan2", ""},
         BytesCase{"FrozenInFloat64", "mlp",
                   "generator { freeze: 'main.0.*' precision: FLOAT64 } "
                   "discriminator { precision: FLOAT64 }"},

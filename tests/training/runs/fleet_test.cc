@@ -391,13 +391,17 @@ INSTANTIATE_TEST_SUITE_P(
             sync { batch_norm: true }
           })",
                   .rounds = 4},
-        // Noise and a second style belong to the image as well, and the mean
-        // style is that of all images. Groups of images would be others.
+        // Noise and a second style belong to the image as well, and the means
+        // of styles and of path lengths are those of all images. Groups of
+        // images would be others.
         Algorithm{.name = "NoiseInputsAndMixedStyles",
                   .text = R"(
           data { image_size: 16 }
           schedule { image_source: FRESH }
-          penalties { r1: 1 gradient_every_steps: 2 }
+          penalties {
+            r1: 1 gradient_every_steps: 2
+            path_length: 2 path_length_every_steps: 2
+          }
           generator {
             network {
               stylegan2 {

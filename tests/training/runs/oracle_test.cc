@@ -56,6 +56,8 @@ struct OracleCase {
   std::string optimizer = "";  // of both roles; empty: Adam, of each its own
   bool fused = false;
   bool frozen = false;  // FrozenRole
+
+  bool has_paths() const { return objective.path_length.weight > 0; }
 };
 
 void ExpectEqual(const Golden& golden, const std::string& prefix,
@@ -71,6 +73,9 @@ NetworkConfig NetworkOf(const std::string& name, bool generator) {
       name == "mlp"
           ? absl::StrCat("mlp { hidden: ",
                          generator ? "[8, 6] noise_dim: 6" : "[7, 5]", " }")
+      : name == "stylegan2"
+          ? "stylegan2 { channel_base: 32 max_channels: 4 noise_dim: 6 "
+            "style_dim: 6 mapping_layers: 2 deviation_group: 2 }"
       : name == "r3gan" ? "r3gan { width: 4 groups: 2 blocks: 1 noise_dim: 6 }"
                         : absl::StrCat(name, " { width: 4 noise_dim: 6 }");
   NetworkConfig network;
@@ -326,6 +331,16 @@ class OracleRun {
                   return golden_.Get("noise")[step]
                       .narrow(0, range.first, range.count)
                       .to(at::kDouble);
+                },
+            .path_length = test_.has_paths() ? std::make_unique<PathLength>(
+                                                   test_.objective.path_length,
+                                                   /*share=*/1, at::kCPU)
+                                             : nullptr,
+            .path_direction =
+                [this](Purpose, int64_t step, IndexRange range) {
+                  return golden_.Get("direction")[step]
+                      .narrow(0, range.first, range.count)
+                      .to(at::kDouble);
                 }},
         ends_.back()->generator(), Services()));
     return roles_.back().get();
@@ -415,6 +430,15 @@ INSTANTIATE_TEST_SUITE_P(
                    .lag = 1,
                    .objective = {.loss = HINGE},
                    .micro_batch = 2},
+        OracleCase{
+            .network = "stylegan2",
+            .name = "lag0_non_saturating_path_length",
+            .objective = {.path_length = {.weight = 2, .every_steps = 2}}},
+        OracleCase{
+            .network = "stylegan2",
+            .name = "lag1_non_saturating_path_length",
+            .lag = 1,
+            .objective = {.path_length = {.weight = 2, .every_steps = 2}}},
         OracleCase{.network = "sndcgan",
                    .name = "lag0_hinge",
                    .lag = 0,

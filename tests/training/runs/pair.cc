@@ -264,6 +264,8 @@ RunConfig SmallConfig(const std::string& family, const std::string& folder) {
       stylegan2.set_noise_dim(5);
       stylegan2.set_style_dim(6);
       stylegan2.set_mapping_layers(2);
+      config.mutable_penalties()->set_path_length(2);
+      config.mutable_penalties()->set_path_length_every_steps(2);
     } else if (family == "dcgan") {
       network.mutable_dcgan()->set_width(8);
       network.mutable_dcgan()->set_noise_dim(5);
