@@ -52,7 +52,7 @@ enum class Purpose : uint32_t {
   // data.order SHARDS: of its units, and within windows of images.
   kUnitOrder = 23,
   kWindowOrder = 24,
-  // Images of StyleGAN2's path lengths, and in which direction they are measured.
+  // Images whose path lengths are measured, and the direction of each.
   kPathLength = 25,
   kPathDirection = 26,
   // Of `gandem simulate`: how long a round takes, and when workers fail.
