@@ -156,7 +156,7 @@ absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
   if (!parts_.path_length || !parts_.path_length->options().Due(round())) {
     return absl::OkStatus();
   }
-  PathLength& path_length = *parts_.path_length;
+  PathLengthPenalty& path_length = *parts_.path_length;
   const int64_t images =
       options_.schedule.generator_batch / path_length.options().batch_shrink;
   const IndexRange own = RankSlice(images, options_.rank, options_.fleet_size);
@@ -175,8 +175,8 @@ absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
     const at::Tensor direction_NCHW =
         parts_.path_direction(Purpose::kPathDirection, round(), range)
             .view_as(made.images_NCHW);
-    const at::Tensor loss =
-        path_length.Loss(PathLength::Lengths(made, direction_NCHW), images);
+    const at::Tensor loss = path_length.Loss(
+        PathLengthPenalty::Lengths(made, direction_NCHW), images);
     loss_sum_ += loss.item<double>();
     (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   }

@@ -47,7 +47,7 @@ class GeneratorRole : public RoundRole {
     NoiseSource noise;
     ConditionSource condition = NoCondition;
     // Null: path lengths are not in the loss.
-    std::unique_ptr<PathLength> path_length = nullptr;
+    std::unique_ptr<PathLengthPenalty> path_length = nullptr;
     NoiseSource path_direction = {};  // as many values as an image; with it
     // Needed for a paired loss of the objective; else it may be null.
     std::shared_ptr<const PairReader> pairs = nullptr;

@@ -126,7 +126,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
                     role_plan.optimizer_use));
   TensorsByName more_buffers;
   if (plan.objective.path_length.weight > 0) {
-    parts.path_length = std::make_unique<PathLength>(
+    parts.path_length = std::make_unique<PathLengthPenalty>(
         plan.objective.path_length, ShareOf(role_plan, setup.place),
         compute.device);
     parts.path_direction =

@@ -29,8 +29,8 @@ constexpr int kFinalTurns = 8;
 struct Candidate {
   ComputeChoice choice;
   Compute compute;
-  absl::Duration probe;  // the small step
-  absl::Duration time;   // a whole one
+  absl::Duration probe = {};  // the small step
+  absl::Duration time = {};   // a whole one
 };
 
 // Nothing: this machine cannot do it; `error` is why, if it is the first.

@@ -20,15 +20,15 @@ PathLengthOptions PathLengthFrom(const PenaltyConfig& config) {
           .batch_shrink = config.path_length_batch_shrink()};
 }
 
-PathLength::PathLength(const PathLengthOptions& options, double share,
-                       at::Device where)
+PathLengthPenalty::PathLengthPenalty(const PathLengthOptions& options,
+                                     double share, at::Device where)
     : options_(options),
       share_(share),
       mean_(torch::zeros({}, torch::dtype(torch::kFloat64).device(where))),
       sum_(at::zeros_like(mean_)) {}
 
-at::Tensor PathLength::Lengths(const StyledImages& made,
-                               const at::Tensor& direction_NCHW) {
+at::Tensor PathLengthPenalty::Lengths(const StyledImages& made,
+                                      const at::Tensor& direction_NCHW) {
   const at::Tensor& images = made.images_NCHW;
   const double pixels =
       static_cast<double>(images.size(2)) * static_cast<double>(images.size(3));
@@ -41,7 +41,8 @@ at::Tensor PathLength::Lengths(const StyledImages& made,
   return slope_NLS.square().sum(2).mean(1).sqrt();
 }
 
-at::Tensor PathLength::Loss(const at::Tensor& lengths_N, int64_t step_images) {
+at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
+                                   int64_t step_images) {
   const auto images = static_cast<double>(step_images);
   sum_ += lengths_N.detach().to(sum_.scalar_type()).sum() / images;
   const double weight =
@@ -50,13 +51,13 @@ at::Tensor PathLength::Loss(const at::Tensor& lengths_N, int64_t step_images) {
 }
 
 // Ranks' means are weighted by their shares when they become one.
-void PathLength::EndStep() {
+void PathLengthPenalty::EndStep() {
   const torch::NoGradGuard no_grad;
   mean_.mul_(kMeanDecay).add_(sum_, (1 - kMeanDecay) / share_);
   sum_.zero_();
 }
 
-TensorsByName PathLength::State() const {
+TensorsByName PathLengthPenalty::State() const {
   return {{std::string(kImageMeanSuffix), mean_}};
 }
 

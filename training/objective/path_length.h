@@ -34,11 +34,12 @@ struct PathLengthOptions {
 
 PathLengthOptions PathLengthFrom(const PenaltyConfig& config);
 
-class PathLength {
+class PathLengthPenalty {
  public:
   // `share`: of a step's images that are this rank's, above 0. The mean is kept
   // where `where` is.
-  PathLength(const PathLengthOptions& options, double share, at::Device where);
+  PathLengthPenalty(const PathLengthOptions& options, double share,
+                    at::Device where);
 
   // |J^T y| of each image, y = `direction_NCHW` / sqrt(height * width); can be
   // differentiated.

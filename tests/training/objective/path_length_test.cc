@@ -21,11 +21,11 @@ StyledImages Made(const at::Tensor& styles_NLS, const at::Tensor& a_PS) {
           .styles_NLS = styles_NLS};
 }
 
-double Mean(const PathLength& paths) {
+double Mean(const PathLengthPenalty& paths) {
   return paths.State().front().second.item<double>();
 }
 
-TEST(PathLengthTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
+TEST(PathLengthPenaltyTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
   torch::manual_seed(3);
   const auto options = torch::dtype(torch::kFloat64);
   const at::Tensor a_PS = torch::randn({4, 3}, options);
@@ -33,7 +33,7 @@ TEST(PathLengthTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
       torch::randn({2, 2, 3}, options).requires_grad_(true);
   const at::Tensor direction_NCHW = torch::randn({2, 1, 2, 2}, options);
   const at::Tensor lengths_N =
-      PathLength::Lengths(Made(styles_NLS, a_PS), direction_NCHW);
+      PathLengthPenalty::Lengths(Made(styles_NLS, a_PS), direction_NCHW);
   // By central differences, image after image and layer after layer.
   const torch::NoGradGuard no_grad;
   constexpr double kStep = 1e-6;
@@ -58,8 +58,9 @@ TEST(PathLengthTest, LengthsAreThoseOfTheDerivativeByTheStyles) {
   }
 }
 
-TEST(PathLengthTest, LossIsTheDistanceFromTheMeanBefore) {
-  PathLength paths({.weight = 2, .every_steps = 4}, /*share=*/1, at::kCPU);
+TEST(PathLengthPenaltyTest, LossIsTheDistanceFromTheMeanBefore) {
+  PathLengthPenalty paths({.weight = 2, .every_steps = 4}, /*share=*/1,
+                          at::kCPU);
   EXPECT_EQ(Mean(paths), 0);
   const auto loss = [&](std::vector<double> lengths, int64_t images) {
     return paths.Loss(torch::tensor(lengths, torch::kFloat64), images)
@@ -76,21 +77,21 @@ TEST(PathLengthTest, LossIsTheDistanceFromTheMeanBefore) {
 }
 
 // Weighted by their shares, the means of ranks are that of one worker.
-TEST(PathLengthTest, RanksHaveTheirShareOfTheMean) {
-  PathLength one({.weight = 1}, 1, at::kCPU);
+TEST(PathLengthPenaltyTest, RanksHaveTheirShareOfTheMean) {
+  PathLengthPenalty one({.weight = 1}, 1, at::kCPU);
   (void)one.Loss(torch::tensor({1.0, 2.0, 6.0}), 3);
   one.EndStep();
   // 3 and 2 images of a step's 5, of which 2 and 1 are measured.
-  PathLength first({.weight = 1}, 0.6, at::kCPU);
+  PathLengthPenalty first({.weight = 1}, 0.6, at::kCPU);
   (void)first.Loss(torch::tensor({1.0, 2.0}), 3);
   first.EndStep();
-  PathLength second({.weight = 1}, 0.4, at::kCPU);
+  PathLengthPenalty second({.weight = 1}, 0.4, at::kCPU);
   (void)second.Loss(torch::tensor({6.0}), 3);
   second.EndStep();
   EXPECT_NEAR(0.6 * Mean(first) + 0.4 * Mean(second), Mean(one), 1e-12);
 }
 
-TEST(PathLengthTest, IsDueInEveryNthStep) {
+TEST(PathLengthPenaltyTest, IsDueInEveryNthStep) {
   const PathLengthOptions options = {.weight = 2, .every_steps = 3};
   EXPECT_TRUE(options.Due(0));
   EXPECT_FALSE(options.Due(2));

@@ -332,10 +332,11 @@ class OracleRun {
                       .narrow(0, range.first, range.count)
                       .to(at::kDouble);
                 },
-            .path_length = test_.has_paths() ? std::make_unique<PathLength>(
-                                                   test_.objective.path_length,
-                                                   /*share=*/1, at::kCPU)
-                                             : nullptr,
+            .path_length = test_.has_paths()
+                               ? std::make_unique<PathLengthPenalty>(
+                                     test_.objective.path_length,
+                                     /*share=*/1, at::kCPU)
+                               : nullptr,
             .path_direction =
                 [this](Purpose, int64_t step, IndexRange range) {
                   return golden_.Get("direction")[step]
