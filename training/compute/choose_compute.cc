@@ -17,9 +17,8 @@ namespace gandem {
 namespace {
 
 constexpr char kChoice[] = "compute.choice";
-// All candidates have a step of an eighth of the batch first. One is out whose
-// small step takes as long as the best one's whole step: some have no kernels
-// worth the name here.
+// A candidate is out when a step of an eighth of the batch takes as long as the
+// best one's whole step: some have no kernels worth the name here.
 constexpr int64_t kProbeShare = 8;
 // Those within this factor of the best one are measured again, in so many
 // turns: a machine's speed drifts, so that only times of one turn compare.
@@ -29,73 +28,25 @@ constexpr int kFinalTurns = 8;
 struct Candidate {
   ComputeChoice choice;
   Compute compute;
-  absl::Duration probe = {};  // the small step
-  absl::Duration time = {};   // a whole one
+  absl::Duration time = absl::InfiniteDuration();
 };
 
-// Nothing: this machine cannot do it; `error` is why, if it is the first.
-std::optional<absl::Duration> TimeOf(const NetworkPlan& plan,
-                                     const Candidate& candidate,
-                                     const MeasureOptions& options,
-                                     absl::Status& error) {
-  const absl::StatusOr<StepCost> cost =
-      MeasureStep(plan, candidate.compute, options);
-  if (cost.ok()) return cost->time;
-  GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(candidate.choice),
-                  cost.status());
-  error.Update(cost.status());
-  return std::nullopt;
-}
-
-// The fastest first, so that time that is short goes to those. After `deadline`
-// none is tried any more, but for the first.
-absl::StatusOr<std::vector<Candidate>> Probed(const NetworkPlan& plan,
-                                              absl::Time deadline) {
-  std::vector<Candidate> probed;
-  absl::Duration best = absl::InfiniteDuration();
-  absl::Status error;
-  for (const ComputeChoice& choice : ComputeCandidates(plan)) {
-    if (!probed.empty() && MonotonicNow() > deadline) break;
-    GANDEM_ASSIGN_OR_RETURN(const Compute compute, ComputeFrom(plan, choice));
-    Candidate candidate = {.choice = choice, .compute = compute};
-    const std::optional<absl::Duration> time = TimeOf(
-        plan, candidate,
-        {.batch_size = std::max<int64_t>(2, plan.batch_size / kProbeShare),
-         .steps = 1,
-         .warmup_limit = kProbeShare * best},
-        error);
-    if (!time.has_value()) continue;
-    candidate.probe = *time;
-    best = std::min(best, *time);
-    probed.push_back(candidate);
-  }
-  if (probed.empty()) return error;
-  std::ranges::stable_sort(probed, {}, &Candidate::probe);
-  return probed;
-}
-
-// Those that may be the fastest, with their times.
-absl::StatusOr<std::vector<Candidate>> Measured(
-    const NetworkPlan& plan, int steps, absl::Time deadline,
-    const std::vector<Candidate>& probed) {
-  std::vector<Candidate> measured;
-  absl::Duration best = absl::InfiniteDuration();
-  absl::Status error;
-  for (Candidate candidate : probed) {
-    if (candidate.probe > best) break;
-    if (!measured.empty() && MonotonicNow() > deadline) break;
-    const std::optional<absl::Duration> time = TimeOf(
-        plan, candidate, {.steps = steps, .warmup_limit = 3 * best}, error);
-    if (!time.has_value()) continue;
-    candidate.time = *time;
-    best = std::min(best, *time);
-    measured.push_back(candidate);
-  }
-  if (measured.empty()) return error;
-  std::erase_if(measured, [best](const Candidate& candidate) {
-    return candidate.time > kFinal * best;
-  });
-  return measured;
+// candidate.time, unless it is out.
+absl::Status MeasureFirst(const NetworkPlan& plan, int steps,
+                          absl::Duration best, Candidate& candidate) {
+  GANDEM_ASSIGN_OR_RETURN(const StepCost probe,
+                          MeasureStep(plan, candidate.compute,
+                                      {.batch_size = std::max<int64_t>(
+                                           2, plan.batch_size / kProbeShare),
+                                       .steps = 1,
+                                       .warmup_limit = best}));
+  if (probe.time > best) return absl::OkStatus();
+  GANDEM_ASSIGN_OR_RETURN(
+      const StepCost cost,
+      MeasureStep(plan, candidate.compute,
+                  {.steps = steps, .warmup_limit = 3 * best}));
+  candidate.time = cost.time;
+  return absl::OkStatus();
 }
 
 std::string Report(const std::vector<Candidate>& candidates) {
@@ -162,10 +113,25 @@ std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan) {
 absl::StatusOr<ComputeChoice> FastestCompute(const NetworkPlan& plan,
                                              const FastestOptions& options) {
   const absl::Time deadline = MonotonicNow() + options.limit;
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<Candidate> probed,
-                          Probed(plan, deadline));
-  GANDEM_ASSIGN_OR_RETURN(std::vector<Candidate> candidates,
-                          Measured(plan, options.steps, deadline, probed));
+  std::vector<Candidate> candidates;
+  absl::Duration best = absl::InfiniteDuration();
+  for (const ComputeChoice& choice : ComputeCandidates(plan)) {
+    if (!candidates.empty() && MonotonicNow() > deadline) break;
+    GANDEM_ASSIGN_OR_RETURN(const Compute compute, ComputeFrom(plan, choice));
+    Candidate candidate{.choice = choice, .compute = compute};
+    const absl::Status measured =
+        MeasureFirst(plan, options.steps, best, candidate);
+    if (!measured.ok()) {
+      if (candidates.empty()) return measured;
+      GANDEM_LOG_WARN("AUTO leaves out {}: {}", ToString(choice), measured);
+      continue;
+    }
+    best = std::min(best, candidate.time);
+    candidates.push_back(candidate);
+  }
+  std::erase_if(candidates, [&](const Candidate& candidate) {
+    return candidate.time > kFinal * best;
+  });
   std::vector<absl::Duration> sums(candidates.size());
   int turns = 0;
   for (; turns < kFinalTurns && (turns == 0 || MonotonicNow() < deadline);

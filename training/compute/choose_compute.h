@@ -5,8 +5,8 @@
 // choice, because it is part of the numerics.
 //
 // Thread safety: the compute thread.
-// Errors: those of ComputeFrom; those of MeasureStep, if this machine can do no
-// candidate: others are left out.
+// Errors: those of ComputeFrom and MeasureStep for the first candidate; others
+// that this machine cannot do are left out.
 #pragma once
 
 #include <optional>
@@ -27,14 +27,13 @@ namespace gandem {
 std::vector<ComputeChoice> ComputeCandidates(const NetworkPlan& plan);
 
 struct FastestOptions {
-  // After that nothing more is measured, but the first of each kind. A step
-  // that was begun is finished.
+  // Candidates that have not had their turn by then are left out. A step that
+  // was begun is finished.
   absl::Duration limit = absl::Seconds(20);
   int steps = 5;
 };
 
-// Measures all candidates, first with few images, then with all of a step's,
-// the fastest first, and then the best of them again, adding up turns.
+// Measures all candidates and then the best of them again, adding up turns.
 absl::StatusOr<ComputeChoice> FastestCompute(
     const NetworkPlan& plan, const FastestOptions& options = {});
 
