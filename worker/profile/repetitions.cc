@@ -17,7 +17,10 @@ int64_t RoundsOfRepetition(Role role, const RunConfig& config) {
   const PenaltyConfig& penalties = config.penalties();
   const int64_t between_penalties =
       HasGradientPenalty(penalties) ? penalties.gradient_every_steps() : 1;
-  return std::lcm(RoundsOfTurn(role, config.schedule()), between_penalties);
+  const int64_t between_lengths =
+      penalties.path_length() > 0 ? penalties.path_length_every_steps() : 1;
+  return std::lcm(RoundsOfTurn(role, config.schedule()),
+                  std::lcm(between_penalties, between_lengths));
 }
 
 std::vector<double> MeansOfRepetitions(const std::vector<double>& values,

@@ -71,6 +71,10 @@ TEST(RepetitionsTest, WholeTurnsWithAsManyLazyPenalties) {
   EXPECT_EQ(RoundsOfRepetition(DISCRIMINATOR, config), 3);
   config.mutable_penalties()->set_gradient_every_steps(4);
   EXPECT_EQ(RoundsOfRepetition(COLOCATED, config), 4);
+  config.mutable_penalties()->set_path_length_every_steps(6);
+  EXPECT_EQ(RoundsOfRepetition(COLOCATED, config), 4) << "it is off";
+  config.mutable_penalties()->set_path_length(2);
+  EXPECT_EQ(RoundsOfRepetition(COLOCATED, config), 12);
 }
 
 TEST(RepetitionsTest, MeansLeaveOutWhatIsNoRepetition) {
