@@ -53,7 +53,10 @@ at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
 // Ranks' means are weighted by their shares when they become one.
 void PathLengthPenalty::EndStep() {
   const torch::NoGradGuard no_grad;
-  mean_.mul_(kMeanDecay).add_(sum_, (1 - kMeanDecay) / share_);
+  // Of a step beyond the range of float16, which is skipped.
+  if (std::isfinite(sum_.item<double>())) {
+    mean_.mul_(kMeanDecay).add_(sum_, (1 - kMeanDecay) / share_);
+  }
   sum_.zero_();
 }
 

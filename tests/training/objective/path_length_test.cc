@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <vector>
 
 #include "models/torch.h"
@@ -89,6 +90,15 @@ TEST(PathLengthPenaltyTest, RanksHaveTheirShareOfTheMean) {
   (void)second.Loss(torch::tensor({6.0}), 3);
   second.EndStep();
   EXPECT_NEAR(0.6 * Mean(first) + 0.4 * Mean(second), Mean(one), 1e-12);
+}
+
+TEST(PathLengthPenaltyTest, AStepOutOfRangeLeavesTheMean) {
+  PathLengthPenalty paths({.weight = 1}, 1, at::kCPU);
+  (void)paths.Loss(torch::tensor({3.0}), 1);
+  paths.EndStep();
+  (void)paths.Loss(torch::tensor({std::numeric_limits<double>::infinity()}), 1);
+  paths.EndStep();
+  EXPECT_NEAR(Mean(paths), 0.03, 1e-12);
 }
 
 TEST(PathLengthPenaltyTest, IsDueInEveryNthStep) {
