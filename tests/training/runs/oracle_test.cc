@@ -5,8 +5,8 @@
 // weights, noise and real images (design.md section 10.3). Colocated, also with
 // frozen parameters and groups with learning rates of their own, with ADA while
 // its probability moves, and with StyleGAN2's path lengths; and AVERAGE_STATE
-// (local SGD, local Adam) on three ranks of either role with slices of different
-// sizes.
+// (local SGD, local Adam) on three ranks of either role with slices of
+// different sizes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
