@@ -204,6 +204,17 @@ void AddKernels(const RunConfig& recipe, int threads, ListOfProbes& list) {
   }
 }
 
+// What it costs to cut a step: passes of half the images, as a plan may have
+// them.
+void AddMicroBatches(const RunConfig& recipe, int threads, ListOfProbes& list) {
+  for (const Role role : kBothRoles) {
+    ProbeSettings settings = BaseSettings(recipe, role);
+    settings.set_micro_batch(settings.batch_size() / 2);
+    settings.set_threads(threads);
+    if (settings.micro_batch() > 0) list.Add(std::move(settings));
+  }
+}
+
 void AddThreads(const RunConfig& recipe, int threads, ListOfProbes& list) {
   for (const Role role : kBothRoles) {
     ProbeSettings settings = BaseSettings(recipe, role);
@@ -246,6 +257,8 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   AddThreads(recipe, cores, list);
   AddFeedbackModes(recipe, cores, list);
   AddColocatedModes(recipe, cores, list);
+  AddMicroBatches(recipe, cores, list);
+  AddMicroBatches(recipe, 1, list);
   AddThreads(recipe, std::max(1, cores / 2), list);
   AddBatches(recipe, 2, 1, 1, list);
   {

@@ -8,7 +8,7 @@ namespace {
 
 double GeneratorSeconds(const RunShape& shape) {
   double seconds =
-      shape.generator.times.Rest(shape.schedule.generator_batch).alone;
+      shape.generator.times.Rest(shape.schedule.generator_batch, 1).alone;
   for (const GeneratorOp& op : GeneratorRound(shape.schedule, 0, 0, 1)) {
     seconds += CostOf(op, shape.schedule, shape.generator.times).alone;
   }
@@ -44,7 +44,7 @@ PipelineTimes PipelineTimesOf(const RunShape& shape) {
     }
     double seconds = CostOf(op, schedule, discriminator).alone;
     if (op.kind == Kind::kUpdate) {
-      seconds += discriminator.Rest(schedule.discriminator_batch).alone;
+      seconds += discriminator.Rest(schedule.discriminator_batch, 1).alone;
     }
     if (op.kind == Kind::kGenerated) {
       times.until_answer = times.discriminator - times.before_images +

@@ -55,6 +55,25 @@ double BesideRatioOf(const Profile& profile, Role role) {
   return pairs == 0 ? 1 : std::max(1.0, sum / pairs);
 }
 
+// Where there are any, those of several passes tell what cutting costs.
+bool HasWholeSteps(const Profile& profile, const RoleSettings& settings) {
+  return std::ranges::any_of(
+      ProbesOf(profile, settings),
+      [](const Probe* probe) { return PassesOf(probe->settings()) == 1; });
+}
+
+// Whose operations are points: whole steps, or what there is.
+std::vector<const Probe*> LineProbes(const Profile& profile,
+                                     const RoleSettings& settings) {
+  std::vector<const Probe*> probes = ProbesOf(profile, settings);
+  if (HasWholeSteps(profile, settings)) {
+    std::erase_if(probes, [](const Probe* probe) {
+      return PassesOf(probe->settings()) > 1;
+    });
+  }
+  return probes;
+}
+
 std::vector<OperationTime::Operation> Needed(const RoleSettings& settings) {
   if (settings.role == GENERATOR) {
     std::vector<OperationTime::Operation> needed = {
@@ -89,6 +108,7 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
     }
   }
   times.ReadRests(profile, settings);
+  times.ReadCuts(profile, settings);
   return times;
 }
 
@@ -98,7 +118,7 @@ void RoleCosts::Read(const Profile& profile, const RoleSettings& settings) {
     std::map<Operation, Lines> found;
     MeasuredLine round_alone;
     MeasuredLine round_beside;
-    for (const Probe* const probe : ProbesOf(profile, settings)) {
+    for (const Probe* const probe : LineProbes(profile, settings)) {
       if (SameSchedule(*probe, settings) != same) continue;
       const ProbeSettings& probed = probe->settings();
       const bool beside = probed.beside_other_role();
@@ -143,7 +163,7 @@ void RoleCosts::Read(const Profile& profile, const RoleSettings& settings) {
 void RoleCosts::ReadRests(const Profile& profile,
                           const RoleSettings& settings) {
   MeasuredLine rest;
-  for (const Probe* const probe : ProbesOf(profile, settings)) {
+  for (const Probe* const probe : LineProbes(profile, settings)) {
     const ProbeSettings& probed = probe->settings();
     if (!probe->has_round() || probed.beside_other_role() ||
         !SameSchedule(*probe, settings)) {
@@ -154,6 +174,35 @@ void RoleCosts::ReadRests(const Profile& profile,
     rest.Add(probed.batch_size(), std::max(0.0, unexplained));
   }
   rest_ = rest;
+}
+
+void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
+  if (!HasWholeSteps(profile, settings)) return;  // they are in the lines
+  MeasuredLine cut = cut_;
+  const Probe* other_mode = nullptr;
+  for (const Probe* const probe : ProbesOf(profile, settings)) {
+    const ProbeSettings& probed = probe->settings();
+    const int64_t passes = PassesOf(probed);
+    if (passes == 1 || !probe->has_round() || probed.beside_other_role()) {
+      continue;
+    }
+    if (!SameSchedule(*probe, settings)) {
+      other_mode = probe;
+      continue;
+    }
+    const double more = probe->round().median_seconds() -
+                        ProbedRoundSeconds(settings.role, probed, *this);
+    cut.Add(passes, more / static_cast<double>(passes - 1));
+  }
+  if (cut.empty() && other_mode != nullptr) {
+    // It is about as much in every mode.
+    RoleSettings other = settings;
+    other.feedback = other_mode->settings().feedback();
+    other.image_source = other_mode->settings().image_source();
+    const absl::StatusOr<RoleCosts> costs = Create(profile, other);
+    if (costs.ok()) cut = costs->cut_;
+  }
+  cut_ = cut;
 }
 
 void RoleCosts::Scale(double factor) { factor_ *= factor; }
@@ -169,8 +218,9 @@ ComputeCost RoleCosts::Of(Operation operation, int64_t images) const {
           .beside = factor_ * std::max(alone, beside)};
 }
 
-ComputeCost RoleCosts::Rest(int64_t images) const {
-  const double rest = factor_ * rest_.At(images);
+ComputeCost RoleCosts::Rest(int64_t images, int64_t passes) const {
+  const double cuts = static_cast<double>(passes - 1) * cut_.At(images);
+  const double rest = factor_ * std::max(0.0, rest_.At(images) + cuts);
   return {.alone = rest, .beside = rest * beside_ratio_};
 }
 
@@ -240,7 +290,7 @@ double ProbedRoundSeconds(Role role, const ProbeSettings& settings,
       .discriminator_batch = batch,
       .generator_micro_batch = settings.micro_batch(),
       .discriminator_micro_batch = settings.micro_batch()};
-  ComputeCost sum = times.Rest(batch);
+  ComputeCost sum = times.Rest(batch, PassesOf(settings));
   if (role == GENERATOR) {
     for (const GeneratorOp& op : GeneratorRound(schedule, 0, 0, 1)) {
       sum += CostOf(op, schedule, times);

@@ -29,8 +29,9 @@ class RoleCosts {
                                           const RoleSettings& settings);
 
   ComputeCost Of(Operation operation, int64_t images) const;
-  // Of a step of `images`: what no operation covers of a measured round.
-  ComputeCost Rest(int64_t images) const;
+  // Of a step of `images` in so many passes: what no operation covers of a
+  // measured round, and what it takes to cut the step.
+  ComputeCost Rest(int64_t images, int64_t passes) const;
   // From now on all of it takes `factor` times as long.
   void Scale(double factor);
 
@@ -42,9 +43,12 @@ class RoleCosts {
 
   void Read(const Profile& profile, const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
+  // Seconds of each pass after the first.
+  void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
   std::map<Operation, Lines> lines_;
   MeasuredLine rest_;
+  MeasuredLine cut_{/*grows=*/false};
   double factor_ = 1;
   double beside_ratio_ = 1;  // of a round, where an operation has none itself
 };

@@ -111,10 +111,14 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
 
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b) {
   const auto key = [](const SearchChoice& choice) {
+    const bool cuts_generator = choice.generator.micro_batch > 0;
+    const bool cuts_discriminator = choice.discriminator.micro_batch > 0;
     return std::tuple(!choice.colocated,
                       choice.generator.workers + choice.discriminator.workers,
                       choice.lag, std::abs(choice.batch_doublings),
-                      choice.average_every);
+                      choice.average_every, cuts_generator + cuts_discriminator,
+                      -choice.generator.micro_batch,
+                      -choice.discriminator.micro_batch);
   };
   return std::pair(key(a), a) < std::pair(key(b), b);
 }

@@ -65,7 +65,8 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// `a` asks for less: no second process, fewer workers, a smaller lag.
+// `a` asks for less: no second process, fewer workers, a smaller lag, steps that
+// are not cut.
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b);
 
 }  // namespace gandem

@@ -150,14 +150,18 @@ const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape) {
 }
 
 PlanSearch::Row PlanSearch::BestOfShapes(bool fits) const {
-  std::map<decltype(ShapeKey({})), const ScoredChoice*> best;
+  std::map<decltype(ShapeKey({})), Row> shapes;
   for (const auto& [choice, scored] : scored_) {
     if (!scored.has_value() || scored->Fits() != fits) continue;
-    const ScoredChoice*& slot = best[ShapeKey(choice)];
-    if (slot == nullptr || IsBetter(&*scored, slot)) slot = &*scored;
+    shapes[ShapeKey(choice)].push_back(&*scored);
   }
   Row row;
-  for (const auto& [key, scored] : best) row.push_back(scored);
+  for (auto& [key, ways] : shapes) {
+    std::ranges::sort(ways, IsBetter);
+    // What does not fit is to fit as nearly as it can.
+    if (fits) PreferSimple(ways);
+    row.push_back(ways.front());
+  }
   std::ranges::sort(row, IsBetter);
   return row;
 }

@@ -34,8 +34,8 @@ void RankRole::ComputeLaunching(const ComputeCost& cost) {
 }
 
 void RankRole::FinishStep() {
-  ComputeCost update =
-      role_->times.Of(OperationTime::UPDATE, 1) + role_->times.Rest(images_);
+  ComputeCost update = role_->times.Of(OperationTime::UPDATE, 1) +
+                       role_->times.Rest(images_, Passes());
   if (around_.gradients != nullptr) {
     Await(RoleWait::kFleet, [this, step = ++summed_] {
       return around_.gradients->completed() >= step;
@@ -51,6 +51,14 @@ void RankRole::FinishStep() {
   Await(RoleWait::kFleet, [this, average = ++averaged_] {
     return around_.states->completed() >= average;
   });
+}
+
+int64_t RankRole::Passes() const {
+  const Schedule& schedule = around_.shape->schedule;
+  return std::ssize(MicroBatches({.count = images_},
+                                 role_->role == GENERATOR
+                                     ? schedule.generator_micro_batch
+                                     : schedule.discriminator_micro_batch));
 }
 
 ComputeCost RankRole::NetworkCost(size_t from_process, size_t to_process,

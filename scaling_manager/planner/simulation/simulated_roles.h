@@ -65,6 +65,7 @@ class RankRole : public SimulatedRole {
 
  private:
   ComputeCost SumCost() const;
+  int64_t Passes() const;  // of a step
 
   int64_t summed_ = 0;  // planned steps
   int64_t updates_ = 0;

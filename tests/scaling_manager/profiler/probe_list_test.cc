@@ -73,6 +73,8 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
         d + "64, 2 threads, BFLOAT16, CHANNELS_LAST, SNAPSHOT",
         d + "64, 1 thread" + kernels + "SNAPSHOT, beside the other role",
         d + "64, 1 thread, FLOAT32, NCHW, SNAPSHOT",
+        d + "64 by 32, 1 thread" + kernels + "SNAPSHOT",
+        "generator, batch 64 by 32, 2 threads" + kernels + "SNAPSHOT",
         d + "64, 1 thread, BFLOAT16, CHANNELS_LAST, SNAPSHOT",
         "generator, batch 64, 1 thread" + kernels + "SNAPSHOT, FRESH",
         "colocated, batch 64, 2 threads" + kernels + "SNAPSHOT",

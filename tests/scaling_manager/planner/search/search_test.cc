@@ -236,6 +236,29 @@ TEST(SearchTest, MemoryIsNeverExceeded) {
   EXPECT_THAT(First(plan).name(), HasSubstr("micro-batch"));
 }
 
+// A gain that the model cannot know is no reason to cut steps.
+TEST(SearchTest, MicroBatchesHaveToPay) {
+  for (const double gain : {0.99, 0.9}) {
+    PlanModels models = FakeModels({});
+    models.predict =
+        [gain, fake = models.predict](
+            const Profile& profile, const Machines& machines,
+            const RunConfig& config,
+            const Placement& placement) -> absl::StatusOr<Prediction> {
+      auto prediction = fake(profile, machines, config, placement);
+      if (prediction.ok() && config.discriminator().micro_batch() > 0) {
+        prediction->set_images_per_second(prediction->images_per_second() /
+                                          gain);
+      }
+      return prediction;
+    };
+    ASSERT_OK_AND_ASSIGN(const Plan plan,
+                         FindPlan(FakeRequest(FakeMachines(2)), models));
+    EXPECT_EQ(First(plan).config().discriminator().micro_batch() > 0,
+              gain == 0.9);
+  }
+}
+
 TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
   Machines machines = FakeMachines(2);
   machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
