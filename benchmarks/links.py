@@ -12,7 +12,8 @@ and FUSED, and PyTorch with both networks data-parallel. Needs root.
 
 With --plan [--recipe NAME] [--profile FILE]: lag 0, 1 and 3 of SNAPSHOT, the plan
 that `gandem plan` proposes for the link, and the best one of two processes where
-that is one process on one host, which no link slows down.
+that is one process on one host, which no link slows down; and what is predicted
+of each (`gandem plan --as_it_is` on both hosts for the lags).
 
 The delay is the kernel's netem; where the kernel has none, PROGRAM joins the
 namespaces: PROGRAM NS_A ADDRESS_A/LEN NS_B ADDRESS_B/LEN DELAY_MS JITTER_MS
@@ -28,6 +29,7 @@ import subprocess
 import tempfile
 import time
 
+import plan_accuracy
 import throughput
 
 # delay ms, Mbit/s
@@ -178,59 +180,99 @@ def run_gandem(hosts, binaries, what, sets, workers=tuple(ONE_EACH)):
              for role in ("generator", "discriminator")])
 
 
-def placements(plan):
-    """Workers of each candidate as (role, rank, host); none: one process."""
-    for candidate in plan.split("\ncandidates {")[1:]:
-        workers = []
-        for block in re.findall(r"^    workers \{(.*?)^    \}", candidate,
-                                flags=re.M | re.S):
-            fields = dict(re.findall(r"(\w+): \"?(\w+)", block))
-            if fields["role"] == "COLOCATED":
+def placement(candidate):
+    """Its workers as (role, rank, host); none: one process."""
+    workers = []
+    for block in re.findall(r"^    workers \{(.*?)^    \}", candidate,
+                            flags=re.M | re.S):
+        fields = dict(re.findall(r"(\w+): \"?(\w+)", block))
+        if fields["role"] == "COLOCATED":
+            return []
+        workers.append((fields["role"].lower(), int(fields.get("rank", 0)),
+                        "ab".index(fields["host"])))
+    return workers
+
+
+class Planner:
+    """`gandem plan` of a recipe on the two hosts."""
+
+    def __init__(self, args, folder):
+        self.args, self.folder = args, folder
+        self.sets = SETS if args.recipe == "sngan_64" else []
+        self.recipe = (throughput.SOURCE / "recipes" /
+                       f"{args.recipe}.textproto")
+        self.profile = args.profile or folder / "profile.textproto"
+        if not args.profile:
+            self.gandem("profile", self.sets, "-o", self.profile)
+
+    def gandem(self, command, sets, *flags):
+        words = [self.args.bin / "gandem", command, self.recipe, *flags]
+        for assignment in sets:
+            words += ["--set", assignment]
+        subprocess.run([str(word) for word in words], check=True, timeout=1200,
+                       stdout=subprocess.DEVNULL)
+
+    def plan(self, link, name, sets, *flags):
+        """The text of a plan for the hosts and this link, and its file."""
+        delay, rate = LINKS[link]
+        # Without an emulated link it is as fast as both ends.
+        speed = rate * 125000 if rate else 10**12
+        hosts = self.folder / "hosts.textproto"
+        hosts.write_text("".join(
+            f'hosts {{ name: "{host}" cores: 1 memory_bytes: {4 << 30} }}\n'
+            for host in "ab") + f"link {{ bytes_per_second: {speed} "
+            f"latency_seconds: {delay / 1000} }}\n")
+        path = self.folder / f"{name}.textproto"
+        self.gandem("plan", [*self.sets, *sets], "--profile", self.profile,
+                    "--hosts", hosts, "-o", path, *flags)
+        return path.read_text(), path
+
+    def predict(self, sets):
+        """Images/s of the recipe with `sets`, by link."""
+        return {link: images_per_second(
+                    self.plan(link, "asked", sets, "--as_it_is")[0])
+                for link in LINKS}
+
+    def proposals(self):
+        """Name -> (arguments, workers, predicted images/s by link) of what it
+        proposes for the emulated link."""
+        link = list(LINKS)[1]
+        text, path = self.plan(link, "plan", [])
+        candidates = ("\n" + text).split("\ncandidates {")[1:]
+        found = {}
+        for number, candidate in enumerate(candidates, 1):
+            workers = placement(candidate)
+            name = "plan of two hosts" if workers else "plan of one process"
+            if number == 1 or workers and name not in found:
+                found.setdefault(name, (
+                    ["--plan", path, "--candidate", number], workers,
+                    # One process has no link to be slowed down by.
+                    {reached: images_per_second(candidate)
+                     for reached in ([link] if workers else LINKS)}))
+            if "plan of two hosts" in found:
                 break
-            workers.append((fields["role"].lower(), int(fields.get("rank", 0)),
-                            "ab".index(fields["host"])))
-        yield workers
+        return found
 
 
-def plans_for_the_link(args, sets, folder):
-    """Name -> (arguments, workers) of what `gandem plan` proposes."""
-    delay, rate = LINKS[list(LINKS)[1]]
-    recipe = throughput.SOURCE / "recipes" / f"{args.recipe}.textproto"
-    assigned = [word for item in sets for word in ("--set", item)]
-    profile = args.profile or folder / "profile.textproto"
-    if not args.profile:
-        subprocess.run([args.bin / "gandem", "profile", recipe, "-o", profile,
-                        *assigned], check=True, timeout=1200)
-    hosts = folder / "hosts.textproto"
-    hosts.write_text("".join(
-        f'hosts {{ name: "{name}" cores: 1 memory_bytes: {4 << 30} }}\n'
-        for name in "ab") + f"link {{ bytes_per_second: {rate * 125000} "
-        f"latency_seconds: {delay / 1000} }}\n")
-    plan = folder / "plan.textproto"
-    subprocess.run([args.bin / "gandem", "plan", recipe, "--profile", profile,
-                    "--hosts", hosts, "-o", plan, *assigned], check=True,
-                   timeout=600)
-    found = {}
-    for number, workers in enumerate(placements("\n" + plan.read_text()), 1):
-        name = "plan of two hosts" if workers else "plan of one process"
-        if number == 1 or workers and name not in found:
-            found.setdefault(name, (["--plan", plan, "--candidate", number],
-                                    workers))
-        if "plan of two hosts" in found:
-            break
-    return found
+def images_per_second(plan):
+    return plan_accuracy.prediction_of(plan)["images_per_second"]
 
 
 def planned_runs(args, folder):
-    sets = SETS if args.recipe == "sngan_64" else []
+    """Name -> run, and name -> predicted images/s by link."""
+    planner = Planner(args, folder)
     rounds = [f"rounds={throughput.WARM_UP + ROUNDS}"]
-    runs = {f"lag {lag}": lambda hosts, lag=lag: run_gandem(
-        hosts, args.bin, args.recipe,
-        [*sets, *rounds, *mode("SNAPSHOT", lag)]) for lag in (0, 1, 3)}
-    for name, (what, workers) in plans_for_the_link(args, sets, folder).items():
+    runs, predicted = {}, {}
+    for lag in (0, 1, 3):
+        name, sets = f"lag {lag}", [*rounds, *mode("SNAPSHOT", lag)]
+        predicted[name] = planner.predict(sets)
+        runs[name] = lambda hosts, sets=sets: run_gandem(
+            hosts, args.bin, args.recipe, [*planner.sets, *sets])
+    for name, (what, workers, speeds) in planner.proposals().items():
+        predicted[name] = speeds
         runs[name] = lambda hosts, what=what, workers=workers: run_gandem(
             hosts, args.bin, what, rounds, workers)
-    return runs
+    return runs, predicted
 
 
 def run_pytorch(hosts, python):
@@ -259,10 +301,10 @@ def main():
 
 
 def measure(args, folder):
-    runs = planned_runs(args, folder) if args.plan else {
+    runs, predicted = planned_runs(args, folder) if args.plan else ({
         name: lambda hosts, sets=sets: run_gandem(
             hosts, args.bin, "sngan_64", [*SETS, *sets])
-        for name, sets in MODES.items()}
+        for name, sets in MODES.items()}, {})
     if args.python:
         runs["PyTorch DDP"] = lambda hosts: run_pytorch(hosts, args.python)
     results = {}
@@ -273,17 +315,37 @@ def measure(args, folder):
                     results.setdefault(name, {}).setdefault(link, []).append(
                         run(hosts))
                 print(f"{name}, {link}: {results[name][link][-1]}", flush=True)
-    print("\n| trainer | images/s without a link | with it | / without "
-          "| MB a round | G waits | D waits |\n" + "|---" * 7 + "|")
+    print_rows(results, predicted)
+    pathlib.Path(args.json).write_text(json.dumps(
+        {**results, "predicted": predicted} if predicted else results,
+        indent=1) + "\n")
+
+
+def predicted_text(predicted, measured):
+    if predicted is None:
+        return ""
+    error = plan_accuracy.relative_error(predicted, measured)
+    return f"{predicted:.2f} ({error:+.1%})"
+
+
+def print_rows(results, predicted):
+    headings = ["trainer", "images/s without a link", "with it", "/ without",
+                "MB a round", "G waits", "D waits"]
+    if predicted:
+        headings += ["predicted without (error)", "predicted with it (error)"]
+    print(f"\n| {' | '.join(headings)} |\n" + "|---" * len(headings) + "|")
     for name, by_link in results.items():
-        bare, far = (statistics.median(r[0] for r in by_link[link])
-                     for link in LINKS)
+        speeds = {link: statistics.median(run[0] for run in by_link[link])
+                  for link in LINKS}
+        bare, far = speeds.values()
         _, size, waits = by_link[list(LINKS)[1]][-1]
-        print(f"| {name} | {bare:.2f} | {far:.2f} | {far / bare:.2f} "
-              f"| {size / 1e6:.1f} | "
-              + " | ".join(f"{wait:.0%}" for wait in waits or ())
-              + (" |" if waits else " | |"))
-    pathlib.Path(args.json).write_text(json.dumps(results, indent=1) + "\n")
+        cells = [name, f"{bare:.2f}", f"{far:.2f}", f"{far / bare:.2f}",
+                 f"{size / 1e6:.1f}",
+                 *([f"{wait:.0%}" for wait in waits] if waits else ["", ""])]
+        if predicted:
+            cells += [predicted_text(predicted.get(name, {}).get(link), speed)
+                      for link, speed in speeds.items()]
+        print(f"| {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
 with the first rounds left out; a role's memory is the largest VmHWM of its
 workers. At last the plan that `gandem plan --objective throughput` chooses runs,
 too: its regret is what the best of all measured runs with its batch has more.
+After each network's figures come those of all of them together.
 
 Takes under 25 minutes on two cores that have nothing else to do, under two with
 --fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
@@ -160,9 +161,9 @@ def relative_error(predicted, measured):
     return predicted / measured - 1
 
 
-def kendall_tau(pairs):
-    """tau-b of (a, b): 1 where both have the same order."""
-    signs = [((a > c) - (a < c), (b > d) - (b < d))
+def kendall_tau(*groups):
+    """tau-b of (a, b): 1 where both have the same order in each group."""
+    signs = [((a > c) - (a < c), (b > d) - (b < d)) for pairs in groups
              for (a, b), (c, d) in itertools.combinations(pairs, 2)]
     untied = [sum(sign[i] != 0 for sign in signs) for i in (0, 1)]
     if not all(untied):
@@ -248,26 +249,51 @@ def print_rows(recipe, rows):
               f"| {memory_text(row)} | {waits_text(row)} |")
 
 
-def summary_of(rows, plan_row):
-    speeds = {name: (row["predicted"]["images_per_second"], row["measured"])
-              for name, row in rows.items() if name != plan_row}
+def speeds_of(rows, plan_row):
+    """Name -> (predicted, measured) images/s, without the plan's choice."""
+    return {name: (row["predicted"]["images_per_second"], row["measured"])
+            for name, row in rows.items() if name != plan_row}
+
+
+def errors_of(speeds, all_rows):
+    """Of these speeds; memory's of these rows."""
     errors = {name: abs(relative_error(*speed))
               for name, speed in speeds.items()}
-    memory_errors = [abs(relative_error(*pair)) for row in rows.values()
+    memory_errors = [abs(relative_error(*pair)) for row in all_rows
                      for pair in row_memory(row).values()]
-    picked = max(speeds, key=lambda name: speeds[name][0])
-    best = max(measured for _, measured in speeds.values())
-    with_batch = [row["measured"] for row in rows.values()
-                  if row["batch"] == rows[plan_row]["batch"]]
     return {"configurations": len(speeds),
             "median_error": statistics.median(errors.values()),
             "worst_error": max(errors.values()),
             "worst": max(errors, key=errors.get),
-            "kendall_tau": kendall_tau(list(speeds.values())),
-            "regret_in_list": 1 - speeds[picked][1] / best,
-            "plan_regret": 1 - rows[plan_row]["measured"] / max(with_batch),
             "median_memory_error": statistics.median(memory_errors),
             "worst_memory_error": max(memory_errors)}
+
+
+def summary_of(rows, plan_row):
+    speeds = speeds_of(rows, plan_row)
+    picked = max(speeds, key=lambda name: speeds[name][0])
+    best = max(measured for _, measured in speeds.values())
+    with_batch = [row["measured"] for row in rows.values()
+                  if row["batch"] == rows[plan_row]["batch"]]
+    return {**errors_of(speeds, rows.values()),
+            "kendall_tau": kendall_tau(list(speeds.values())),
+            "regret_in_list": 1 - speeds[picked][1] / best,
+            "plan_regret": 1 - rows[plan_row]["measured"] / max(with_batch)}
+
+
+def pooled_summary(networks):
+    """Of all networks together: tau of pairs of one network, as speeds of two
+    tell nothing of the order; the larger regrets."""
+    speeds = {f"{recipe}: {name}": speed
+              for recipe, (rows, plan_row) in networks.items()
+              for name, speed in speeds_of(rows, plan_row).items()}
+    summaries = [summary_of(*network) for network in networks.values()]
+    return {**errors_of(speeds, [row for rows, _ in networks.values()
+                                 for row in rows.values()]),
+            "kendall_tau": kendall_tau(*(list(speeds_of(*network).values())
+                                         for network in networks.values())),
+            **{regret: max(summary[regret] for summary in summaries)
+               for regret in ("regret_in_list", "plan_regret")}}
 
 
 def print_summary(recipe, summary):
@@ -301,21 +327,25 @@ def parsed():
 
 def main():
     args = parsed()
-    networks = FAST_NETWORKS if args.fast else NETWORKS
+    recipes = FAST_NETWORKS if args.fast else NETWORKS
     configurations = FAST_CONFIGURATIONS if args.fast else CONFIGURATIONS
     result = {"cores": os.cpu_count(), "networks": {}}
+    networks = {}
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
-        for recipe in networks:
+        for recipe in recipes:
             if args.recipe and recipe not in args.recipe:
                 continue
             bench = Bench(args, pathlib.Path(folder), recipe)
             bench.measure_profile()
-            rows, plan_row = measure(bench, configurations)
+            rows, plan_row = networks[recipe] = measure(bench, configurations)
             summary = summary_of(rows, plan_row)
             print_rows(recipe, rows)
             print_summary(recipe, summary)
             result["networks"][recipe] = {"rows": rows, "summary": summary}
+    if len(networks) > 1:
+        result["summary"] = pooled_summary(networks)
+        print_summary("all networks", result["summary"])
     result["seconds"] = time.monotonic() - begin
     pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
     print(f"\n{result['seconds'] / 60:.1f} minutes; written: {args.json}")

@@ -115,6 +115,9 @@ std::vector<std::string> PlanNotices(const Plan& plan) {
     lines.push_back(
         absl::StrCat("on ", host, ": ", absl::StrJoin(workers, ", ")));
   }
+  lines.push_back(
+      "whether these hosts reach each other: `gandem doctor PLAN --run_dir DIR "
+      "--host HOST:PORT` (docs/planning.md)");
   return lines;
 }
 

@@ -52,7 +52,8 @@ absl::Status KeepPlan(const std::string& run_dir, const Plan& plan);
 absl::Status CheckMachineHas(const Plan& plan, int cores, bool external);
 
 // PlanLines; and for several hosts "on alpha: generator 0, discriminator 1",
-// for who starts the workers by hand.
+// for who starts the workers by hand, and how to find a host that cannot be
+// reached.
 std::vector<std::string> PlanNotices(const Plan& plan);
 
 // One line where a profile that is kept knows a plan that serves the usual

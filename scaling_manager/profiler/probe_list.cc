@@ -269,10 +269,11 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
     }
     list.Add(std::move(fresh));
   }
-  AddKernels(recipe, 1, list);
-  AddKernels(recipe, cores, list);
+  // The slices of fleets, and the shape of all that has one size.
   AddBatches(recipe, 1, 4, 1, list);
   AddBatches(recipe, 1, 2, cores, list);
+  AddKernels(recipe, 1, list);
+  AddKernels(recipe, cores, list);
   for (const int threads : ThreadCounts(cores)) {
     AddThreads(recipe, threads, list);
     AddColocatedModes(recipe, threads, list);

@@ -17,11 +17,7 @@ double MeasuredLine::At(int64_t images) const {
   if (!grows_) return Mean();
   const auto at = points_.find(images);
   if (at != points_.end()) return at->second.mean();
-  const auto proportional = [images](const auto& point) {
-    return point.second.mean() * static_cast<double>(images) /
-           static_cast<double>(point.first);
-  };
-  if (points_.size() == 1) return proportional(*points_.begin());
+  if (points_.size() == 1) return PartOf(*points_.begin(), images);
   // The segment that holds it, or the nearest one.
   auto high = points_.upper_bound(images);
   if (high == points_.begin()) ++high;
@@ -34,7 +30,7 @@ double MeasuredLine::At(int64_t images) const {
   // Noise may tilt the segments at the ends: fewer images take no less than
   // their part, and no more.
   if (images < low->first) {
-    return std::clamp(line, proportional(*low), low->second.mean());
+    return std::clamp(line, PartOf(*low, images), low->second.mean());
   }
   return images > high->first ? std::max(line, high->second.mean()) : line;
 }
@@ -47,6 +43,27 @@ double MeasuredLine::RatioTo(const MeasuredLine& other) const {
     sum += seconds > 0 ? point.mean() / seconds : 1;
   }
   return sum / static_cast<double>(points_.size());
+}
+
+void MeasuredLine::TakeShapeOf(const MeasuredLine& other) {
+  if (!grows_ || points_.size() != 1 || other.points_.size() < 2) return;
+  const auto own = *points_.begin();
+  const double seconds = own.second.mean();
+  const double there = other.At(own.first);
+  if (!(there > 0)) return;
+  for (const auto& [images, point] : other.points_) {
+    if (images == own.first) continue;
+    const double scaled = point.mean() * seconds / there;
+    // As in At: noise of the other one is not to tilt it over.
+    Add(images, images < own.first
+                    ? std::clamp(scaled, PartOf(own, images), seconds)
+                    : std::max(scaled, seconds));
+  }
+}
+
+double MeasuredLine::PartOf(const Points::value_type& point, int64_t images) {
+  return point.second.mean() * static_cast<double>(images) /
+         static_cast<double>(point.first);
 }
 
 double MeasuredLine::Mean() const {

@@ -20,11 +20,16 @@ class MeasuredLine {
   // Several of one size count as their mean.
   void Add(int64_t images, double seconds);
   bool empty() const { return points_.empty(); }
+  int num_sizes() const { return static_cast<int>(points_.size()); }
   // 0 without points.
   double At(int64_t images) const;
   // Mean of this line over the other one, at this one's points; 1 where either
   // has none.
   double RatioTo(const MeasuredLine& other) const;
+  // From one point to a line: that of an operation much like this one, times
+  // what this one takes of it at its only size. Does nothing where this one has
+  // more, or the other one no more.
+  void TakeShapeOf(const MeasuredLine& other);
 
  private:
   struct Sum {
@@ -32,10 +37,14 @@ class MeasuredLine {
     int count = 0;
     double mean() const { return seconds / count; }
   };
+  using Points = std::map<int64_t, Sum>;  // by images
+
+  // The part of a point's seconds that so many images are of its own.
+  static double PartOf(const Points::value_type& point, int64_t images);
   double Mean() const;
 
   bool grows_;
-  std::map<int64_t, Sum> points_;  // by images
+  Points points_;
 };
 
 }  // namespace gandem

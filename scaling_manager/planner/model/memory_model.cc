@@ -42,6 +42,50 @@ std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
   return peaks;
 }
 
+bool HasSeveralSizes(const std::vector<Peak>& peaks) {
+  return std::ranges::any_of(peaks, [&](const Peak& peak) {
+    return peak.images != peaks.front().images;
+  });
+}
+
+// Least squares, or through resting memory. There is a peak.
+MemoryLine LineThrough(const std::vector<Peak>& peaks) {
+  double images = 0, bytes = 0, resting = 0;
+  for (const Peak& peak : peaks) {
+    images += peak.images;
+    bytes += peak.bytes;
+    resting = std::max(resting, peak.resting);
+  }
+  const double count = static_cast<double>(peaks.size());
+  images /= count;
+  bytes /= count;
+  double covariance = 0, variance = 0;
+  for (const Peak& peak : peaks) {
+    covariance += (peak.images - images) * (peak.bytes - bytes);
+    variance += (peak.images - images) * (peak.images - images);
+  }
+  // More images never take less.
+  const double slope = std::max(
+      0.0, variance > 0 ? covariance / variance : (bytes - resting) / images);
+  const Peak& least = *std::ranges::min_element(peaks, {}, &Peak::images);
+  return {.fixed_bytes = bytes - slope * images,
+          .bytes_per_image = slope,
+          .least_bytes = least.bytes};
+}
+
+// `line`, higher or lower by what it lacks to `bytes` at `images`.
+MemoryLine ShiftedTo(double bytes, double images, MemoryLine line) {
+  const double more = bytes - line.At(images);
+  line.fixed_bytes += more;
+  line.least_bytes += more;
+  return line;
+}
+
+// Each precision and layout brings kernels of its own into a process.
+bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
+  return a.precision == b.precision && a.layout == b.layout;
+}
+
 int64_t RoundImages(const RunShape& shape, Role role) {
   const Schedule& schedule = shape.schedule;
   const int64_t step =
@@ -66,6 +110,10 @@ int64_t BucketBytes(const RoleShape& role) {
 
 }  // namespace
 
+double MemoryLine::At(double images) const {
+  return std::max(least_bytes, fixed_bytes + bytes_per_image * images);
+}
+
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings) {
   std::vector<Peak> peaks = PeaksOf(profile, settings, /*same_feedback=*/true);
@@ -78,29 +126,17 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                      RoleName(settings.role), " with ", SettingsText(settings),
                      "; measure it with `gandem profile`"));
   }
-  double images = 0, bytes = 0, resting = 0;
-  for (const Peak& peak : peaks) {
-    images += peak.images;
-    bytes += peak.bytes;
-    resting = std::max(resting, peak.resting);
+  MemoryLine line = LineThrough(peaks);
+  if (HasSeveralSizes(peaks)) return line;
+  for (const RoleSettings& other : OthersOf(profile, settings)) {
+    if (!ComputesAlike(other, settings)) continue;
+    const std::vector<Peak> others =
+        PeaksOf(profile, other, /*same_feedback=*/true);
+    if (!HasSeveralSizes(others)) continue;
+    return ShiftedTo(line.At(peaks.front().images), peaks.front().images,
+                     LineThrough(others));
   }
-  const double count = static_cast<double>(peaks.size());
-  images /= count;
-  bytes /= count;
-  double covariance = 0, variance = 0;
-  for (const Peak& peak : peaks) {
-    covariance += (peak.images - images) * (peak.bytes - bytes);
-    variance += (peak.images - images) * (peak.images - images);
-  }
-  // More images never take less.
-  const double slope = std::max(
-      0.0, variance > 0 ? covariance / variance : (bytes - resting) / images);
-  const Peak& least = *std::min_element(
-      peaks.begin(), peaks.end(),
-      [](const Peak& a, const Peak& b) { return a.images < b.images; });
-  return MemoryLine{.fixed_bytes = bytes - slope * images,
-                    .bytes_per_image = slope,
-                    .least_bytes = least.bytes};
+  return line;
 }
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
@@ -146,14 +182,7 @@ int64_t HeldInRun(const RunShape& shape, Role role) {
 }
 
 int64_t AtImages(const MemoryLine& line, int64_t images) {
-  return std::llround(std::max(
-      line.least_bytes,
-      line.fixed_bytes + line.bytes_per_image * static_cast<double>(images)));
-}
-
-// Each precision and layout brings kernels of its own into a process.
-bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
-  return a.precision == b.precision && a.layout == b.layout;
+  return std::llround(line.At(static_cast<double>(images)));
 }
 
 // The program without networks: what both roles have.

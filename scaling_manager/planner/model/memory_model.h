@@ -21,12 +21,15 @@ struct MemoryLine {
   double fixed_bytes = 0;
   double bytes_per_image = 0;
   double least_bytes = 0;
+
+  double At(double images) const;
 };
 
-// Least squares over the probes of a role with these settings; with one size
-// only, through its resting memory. Fewer images than were measured are not
-// promised to take less: what a first pass loads and keeps does not depend on
-// its images.
+// Least squares over the probes of a role with these settings. With one size
+// only it is the line of another mode or other threads with the same kernels,
+// shifted to that size; through its resting memory where none has more. Fewer
+// images than were measured are not promised to take less: what a first pass
+// loads and keeps does not depend on its images.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 

@@ -84,6 +84,17 @@ std::string MeasuredText(const Profile& profile, Role role) {
   return measured.empty() ? "nothing" : absl::StrJoin(measured, "; ");
 }
 
+// How much of it is not as wanted: a mode counts least, kernels most.
+int DistanceOf(const RoleSettings& settings, const RoleSettings& wanted) {
+  const bool same_mode = settings.feedback == wanted.feedback &&
+                         settings.image_source == wanted.image_source;
+  const bool same_threads =
+      wanted.threads == 0 || settings.threads == wanted.threads;
+  const bool same_kernels = settings.precision == wanted.precision &&
+                            settings.layout == wanted.layout;
+  return (same_mode ? 0 : 1) + (same_threads ? 0 : 2) + (same_kernels ? 0 : 4);
+}
+
 }  // namespace
 
 int64_t PassesOf(const ProbeSettings& settings) {
@@ -151,6 +162,24 @@ std::vector<const Probe*> ProbesOf(const Profile& profile,
     if (IsOf(probe, settings)) probes.push_back(&probe);
   }
   return probes;
+}
+
+std::vector<RoleSettings> OthersOf(const Profile& profile,
+                                   const RoleSettings& settings) {
+  std::vector<RoleSettings> others;
+  for (const Probe& probe : profile.probes()) {
+    const RoleSettings of_probe = SettingsOf(probe);
+    if (probe.outcome() != Probe::MEASURED || of_probe.role != settings.role ||
+        DistanceOf(of_probe, settings) == 0 ||
+        std::ranges::find(others, of_probe) != others.end()) {
+      continue;
+    }
+    others.push_back(of_probe);
+  }
+  std::ranges::stable_sort(others, {}, [&](const RoleSettings& other) {
+    return DistanceOf(other, settings);
+  });
+  return others;
 }
 
 absl::StatusOr<RoleSettings> Resolve(const Profile& profile,

@@ -26,6 +26,8 @@ struct RoleSettings {
   int threads = 0;  // 0: any, as on a GPU
   ScheduleConfig::FeedbackMode feedback = ScheduleConfig::SNAPSHOT;
   ScheduleConfig::ImageSource image_source = ScheduleConfig::REUSED;
+
+  bool operator==(const RoleSettings&) const = default;
 };
 
 // Are all numbers of the profile such as can be?
@@ -38,6 +40,12 @@ absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
 // The measured probes of a role with these settings, whatever their feedback
 // and their source of images.
 std::vector<const Probe*> ProbesOf(const Profile& profile,
+                                   const RoleSettings& settings);
+
+// Other settings in which the role was measured, with less in common at each
+// step: in another mode or with another source of images, with other threads,
+// with other kernels.
+std::vector<RoleSettings> OthersOf(const Profile& profile,
                                    const RoleSettings& settings);
 
 // "FLOAT32, NCHW, 1 thread"

@@ -112,47 +112,83 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
   return times;
 }
 
+RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
+                                             const RoleSettings& settings,
+                                             bool same_schedule) {
+  OperationLines found;
+  for (const Probe* const probe : LineProbes(profile, settings)) {
+    if (SameSchedule(*probe, settings) != same_schedule) continue;
+    const ProbeSettings& probed = probe->settings();
+    for (const OperationTime& time : probe->operations()) {
+      const Operation operation = time.operation();
+      if (operation == OperationTime::GENERATED &&
+          !SamePasses(*probe, settings)) {
+        continue;
+      }
+      const auto [lines, is_new] =
+          found.try_emplace(operation, Lines{MeasuredLine(Grows(operation)),
+                                             MeasuredLine(Grows(operation))});
+      const int64_t times = Grows(operation) ? PassesOf(probed) : 1;
+      (probed.beside_other_role() ? lines->second.beside : lines->second.alone)
+          .Add(PassImages(probed),
+               time.median_seconds() / static_cast<double>(times));
+    }
+  }
+  // Measured in company only: that is what there is.
+  for (auto& [operation, lines] : found) {
+    if (lines.alone.empty()) lines.alone = lines.beside;
+  }
+  return found;
+}
+
 void RoleCosts::Read(const Profile& profile, const RoleSettings& settings) {
   // Those of the same schedule count; others where these lack an operation.
+  lines_ = LinesOf(profile, settings, /*same_schedule=*/true);
+  lines_.merge(LinesOf(profile, settings, /*same_schedule=*/false));
+  ReadShapes(profile, settings);
+  // Hardly less than with a graph.
+  const auto forward = lines_.find(OperationTime::FORWARD);
+  if (forward != lines_.end()) {
+    const Lines& with_graph = forward->second;
+    lines_.try_emplace(OperationTime::MAKE_IMAGES, with_graph)
+        .first->second.alone.TakeShapeOf(with_graph.alone);
+  }
+  ReadBesideRatio(profile, settings);
+}
+
+void RoleCosts::ReadShapes(const Profile& profile,
+                           const RoleSettings& settings) {
+  const auto has_one_size = [](const auto& entry) {
+    return Grows(entry.first) && entry.second.alone.num_sizes() == 1;
+  };
+  for (const RoleSettings& other : OthersOf(profile, settings)) {
+    if (std::ranges::none_of(lines_, has_one_size)) break;
+    const OperationLines theirs =
+        LinesOf(profile, other, /*same_schedule=*/true);
+    for (auto& [operation, lines] : lines_) {
+      const auto found = theirs.find(operation);
+      if (found != theirs.end()) lines.alone.TakeShapeOf(found->second.alone);
+    }
+  }
+  for (auto& [operation, lines] : lines_) lines.beside.TakeShapeOf(lines.alone);
+}
+
+void RoleCosts::ReadBesideRatio(const Profile& profile,
+                                const RoleSettings& settings) {
   for (const bool same : {true, false}) {
-    std::map<Operation, Lines> found;
     MeasuredLine round_alone;
     MeasuredLine round_beside;
     for (const Probe* const probe : LineProbes(profile, settings)) {
-      if (SameSchedule(*probe, settings) != same) continue;
-      const ProbeSettings& probed = probe->settings();
-      const bool beside = probed.beside_other_role();
-      for (const OperationTime& time : probe->operations()) {
-        const Operation operation = time.operation();
-        if (operation == OperationTime::GENERATED &&
-            !SamePasses(*probe, settings)) {
-          continue;
-        }
-        const auto [lines, is_new] =
-            found.try_emplace(operation, Lines{MeasuredLine(Grows(operation)),
-                                               MeasuredLine(Grows(operation))});
-        const int64_t times = Grows(operation) ? PassesOf(probed) : 1;
-        (beside ? lines->second.beside : lines->second.alone)
-            .Add(PassImages(probed),
-                 time.median_seconds() / static_cast<double>(times));
+      if (SameSchedule(*probe, settings) != same || !probe->has_round()) {
+        continue;
       }
-      if (!probe->has_round()) continue;
-      (beside ? round_beside : round_alone)
+      const ProbeSettings& probed = probe->settings();
+      (probed.beside_other_role() ? round_beside : round_alone)
           .Add(probed.batch_size(), probe->round().median_seconds());
     }
     if (beside_ratio_ == 1) {
       beside_ratio_ = std::max(1.0, round_beside.RatioTo(round_alone));
     }
-    for (auto& [operation, lines] : found) {
-      // Measured in company only: that is what there is.
-      if (lines.alone.empty()) lines.alone = lines.beside;
-      lines_.try_emplace(operation, std::move(lines));
-    }
-  }
-  // Hardly less than with a graph.
-  const auto forward = lines_.find(OperationTime::FORWARD);
-  if (forward != lines_.end()) {
-    lines_.try_emplace(OperationTime::MAKE_IMAGES, forward->second);
   }
   // Other kernels and threads find as much company.
   if (beside_ratio_ == 1) {

@@ -2,7 +2,8 @@
 //
 // What the operations of a role cost, from the probes of a profile: the time of
 // a probe's step by its micro-batches, linear in the images of one between the
-// measured sizes, and beyond them on (docs/cost_model.md section 1).
+// measured sizes, and beyond them on (docs/cost_model.md section 1). Where one
+// size was measured, the line is that of a mode or of threads that have more.
 //
 // Owner: values; copy freely. Thread safety: pure functions.
 // Errors: those of profile_probes.h.
@@ -41,12 +42,22 @@ class RoleCosts {
     MeasuredLine beside;
   };
 
+  using OperationLines = std::map<Operation, Lines>;
+
+  // Of the probes with the schedule of `settings`, or of all others.
+  static OperationLines LinesOf(const Profile& profile,
+                                const RoleSettings& settings,
+                                bool same_schedule);
   void Read(const Profile& profile, const RoleSettings& settings);
+  void ReadBesideRatio(const Profile& profile, const RoleSettings& settings);
+  // Gives operations that were measured at one size the shape that they have
+  // elsewhere.
+  void ReadShapes(const Profile& profile, const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
   // Seconds of each pass after the first.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
-  std::map<Operation, Lines> lines_;
+  OperationLines lines_;
   MeasuredLine rest_;
   MeasuredLine cut_{/*grows=*/false};
   double factor_ = 1;

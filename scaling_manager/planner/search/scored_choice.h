@@ -65,8 +65,8 @@ absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 
-// `a` asks for less: no second process, fewer workers, a smaller lag, steps that
-// are not cut.
+// `a` asks for less: no second process, fewer workers, a smaller lag, uncut
+// steps.
 bool IsSimpler(const SearchChoice& a, const SearchChoice& b);
 
 }  // namespace gandem

@@ -113,16 +113,18 @@ class Disk:
 
 
 class MemoryLimit:
-    """A control group whose processes get no further memory."""
+    """A control group whose processes get `limit_bytes` of memory together;
+    without a limit no further memory."""
 
-    def __init__(self, name):
+    def __init__(self, name, limit_bytes=65536):
         memory = _CGROUPS / "memory"
         is_first = memory.is_dir()
         self.folder = (memory if is_first else _CGROUPS) / name
         limit = "memory.limit_in_bytes" if is_first else "memory.max"
         try:
             self.folder.mkdir()
-            (self.folder / limit).write_text("65536")
+            (self.folder / limit).write_text(str(limit_bytes))
+            self._forbid_swapping(limit_bytes)
         except OSError as error:
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
@@ -130,6 +132,21 @@ class MemoryLimit:
 
     def add(self, pid):
         (self.folder / "cgroup.procs").write_text(str(pid))
+
+    def _forbid_swapping(self, limit_bytes):
+        # Many kernels count no swap.
+        for name, most in (("memory.memsw.limit_in_bytes", limit_bytes),
+                           ("memory.swap.max", 0)):
+            if (self.folder / name).exists():
+                (self.folder / name).write_text(str(most))
+
+    def has_killed(self):
+        """A process that wanted more."""
+        control = self.folder / "memory.oom_control"
+        events = control if control.exists() else self.folder / "memory.events"
+        numbers = dict(line.split()
+                       for line in events.read_text().splitlines())
+        return int(numbers.get("oom_kill", 0)) > 0
 
     def close(self):
         def removed():

@@ -2,12 +2,15 @@
 """The three commands of docs/planning.md with real workers: a profile, a plan of
 it, a run by the plan; and one command that does all of it."""
 
+import math
 import os
 import pathlib
 import re
+import shlex
 import subprocess
 import unittest
 
+from chaos import sandbox
 from harness import (BIN, DEADLINE, SMOKE, RunTest, command_of, descendants,
                      wait_for)
 
@@ -36,13 +39,14 @@ class PlanningTest(RunTest):
             PlanningTest.measured = self.profile.read_text()
         self.profile.write_text(PlanningTest.measured)
 
-    def gandem(self, *arguments, code=0):
+    def gandem(self, *arguments, code=0, env=None):
         """What it prints; errors, too."""
         done = subprocess.run(
             [str(part) for part in [BIN / "gandem", *arguments]],
             stdin=subprocess.DEVNULL, capture_output=True, text=True,
             timeout=2 * DEADLINE, check=False,
-            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache")})
+            env={**os.environ, "XDG_CACHE_HOME": str(self.folder / "cache"),
+                 **(env or {})})
         text = done.stdout + done.stderr
         self.assertEqual(done.returncode, code, text)
         return text
@@ -111,18 +115,36 @@ class PlanningTest(RunTest):
         self.assertEqual(process.returncode, 0)
         return list(peaks.values())
 
+    def plan_for(self, memory, code=0):
+        """What is printed; the file is plan.textproto."""
+        return self.gandem("plan", SMOKE, "--profile", self.profile,
+                           "--memory", f"{memory}MiB", "-o",
+                           self.folder / "plan.textproto", code=code)
+
+    def least_memory(self):
+        """MiB. What nothing fits says what would: one process, and no byte
+        more."""
+        text = self.plan_for(1, code=2)
+        return int(re.search(r"--memory (\d+)MiB", text).group(1))
+
+    @staticmethod
+    def apart(plan):
+        """The first candidate with both networks apart, from 1, and the bytes
+        of its workers together."""
+        candidates = plan.read_text().split("candidates {")[1:]
+        number = next(i for i, text in enumerate(candidates, 1)
+                      if re.search(r'name: "\d+ G \+ ', text))
+        text = candidates[number - 1]
+        return number, sum(
+            int(re.search(rf"{role}_bytes: (\d+)", text).group(1))
+            * len(re.findall(rf"role: {role.upper()}\n", text))
+            for role in ("generator", "discriminator"))
+
     def test_a_run_by_a_plan_keeps_its_memory(self):
         self.measure_profile()
         plan = self.folder / "plan.textproto"
-
-        def make(memory, code=0):
-            return self.gandem("plan", SMOKE, "--profile", self.profile,
-                               "--memory", f"{memory}MiB", "-o", plan,
-                               code=code)
-        # What nothing fits says what would: one process, and no byte more.
-        said = re.search(r"--memory (\d+)MiB", make(1, code=2))
-        least = int(said.group(1))
-        make(least)
+        least = self.least_memory()
+        self.plan_for(least)
         self.assertEqual(plan.read_text().count("role: COLOCATED"),
                          plan.read_text().count("candidates {"))
         peaks = self.peaks("train", "--plan", plan, "--run_dir",
@@ -132,19 +154,54 @@ class PlanningTest(RunTest):
         self.assertGreater(peaks[0], 0.85 * (least << 20))
 
         # Both networks apart: what would just fit.
-        make(10 * least)
-        candidates = plan.read_text().split("candidates {")[1:]
-        apart = next(i for i, text in enumerate(candidates, 1)
-                     if re.search(r'name: "\d+ G \+ ', text))
-        text = candidates[apart - 1]
-        need = sum(
-            int(re.search(rf"{role}_bytes: (\d+)", text).group(1))
-            * len(re.findall(rf"role: {role.upper()}\n", text))
-            for role in ("generator", "discriminator"))
+        self.plan_for(10 * least)
+        apart, need = self.apart(plan)
         peaks = self.peaks("train", "--plan", plan, "--candidate", apart,
                            "--run_dir", self.folder / "apart")
         self.assertGreaterEqual(len(peaks), 2)
         self.assertLessEqual(sum(peaks), 1.05 * need)
+
+    def programs_in(self, group):
+        """A folder of workers that enter the control group before they begin,
+        so that all of their memory counts."""
+        programs = self.folder / group.folder.name
+        programs.mkdir()
+        for role in ("generator", "discriminator", "colocated"):
+            program = programs / f"{role}_worker"
+            program.write_text(
+                "#!/bin/sh -e\n"
+                f"echo $$ > {shlex.quote(f'{group.folder}/cgroup.procs')}\n"
+                f"exec {shlex.quote(f'{BIN}/{role}_worker')} \"$@\"\n")
+            program.chmod(0o755)
+        return programs
+
+    def train_within(self, mebibytes, *arguments):
+        """By plan.textproto, with workers that cannot have more together."""
+        name = f"gandem-{self.folder.name}-{mebibytes}"
+        try:
+            group = sandbox.MemoryLimit(name, mebibytes << 20)
+        except sandbox.Unavailable as missing:
+            self.skipTest(str(missing))
+        self.addCleanup(group.close)
+        self.gandem("train", "--plan", self.folder / "plan.textproto",
+                    "--run_dir", self.folder / f"run-{mebibytes}", *arguments,
+                    env={"GANDEM_PROGRAMS": str(self.programs_in(group))})
+        self.assertFalse(group.has_killed())
+
+    def test_workers_by_a_plan_need_no_more_than_it_was_given(self):
+        self.measure_profile()
+        least = self.least_memory()
+        self.plan_for(least)
+        self.train_within(least)
+
+        plan = self.folder / "plan.textproto"
+        self.plan_for(10 * least)
+        _, need = self.apart(plan)
+        # With what a plan spares (docs/cost_model.md section 7).
+        budget = math.ceil(1.08 * need / 2**20)
+        self.plan_for(budget)
+        number, _ = self.apart(plan)
+        self.train_within(budget, "--candidate", number)
 
     def test_bad_plans_are_refused_by_name(self):
         self.measure_profile()

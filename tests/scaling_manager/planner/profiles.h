@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <string>
 #include <vector>
@@ -175,6 +176,13 @@ class ProfileBuilder {
   double beside_ = 1;
   std::vector<int> threads_ = {1};
 };
+
+template <typename Predicate>
+void EraseProbes(Profile& profile, Predicate predicate) {
+  auto& probes = *profile.mutable_probes();
+  probes.erase(std::remove_if(probes.begin(), probes.end(), predicate),
+               probes.end());
+}
 
 // A run of batch 64 with `sets` ("path.to.field=value").
 inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {

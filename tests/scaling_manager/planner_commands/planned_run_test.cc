@@ -6,6 +6,7 @@
 
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "tests/scaling_manager/planner/search/fake_models.h"
@@ -23,7 +24,10 @@ using ::gandem::testing::FakeRequest;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
 
 // Six discriminator workers and more: it fills whatever it is given.
 Plan PlanFor(int cores, int hosts = 1) {
@@ -52,6 +56,14 @@ TEST(PlannedRunTest, APlanForSeveralHostsIsStartedByHand) {
                        AllOf(HasSubstr("3 hosts"), HasSubstr("--external"),
                              HasSubstr("--devices 64"))));
   EXPECT_OK(CheckMachineHas(plan, 1, /*external=*/true));
+}
+
+TEST(PlannedRunTest, WhoStartsWorkersByHandIsToldWhereAndHowToLook) {
+  const std::vector<std::string> lines = PlanNotices(PlanFor(1, /*hosts=*/3));
+  EXPECT_THAT(
+      lines, Contains(AllOf(StartsWith("on "), HasSubstr(": discriminator "))));
+  EXPECT_THAT(lines.back(), HasSubstr("gandem doctor PLAN"));
+  EXPECT_THAT(PlanNotices(PlanFor(8)), Not(Contains(HasSubstr("doctor"))));
 }
 
 TEST(PlannedRunTest, ACandidateThatThereIsNot) {

@@ -9,6 +9,7 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
 #include "tests/testing/status_matchers.h"
@@ -87,6 +88,23 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
   EXPECT_EQ(std::set<std::string>(texts.begin(), texts.end()).size(),
             texts.size())
       << "each is asked once";
+}
+
+// A budget ends somewhere in the list: what many predictions rest on is before
+// what few plans change.
+TEST(ProbeListTest, SmallerBatchesComeBeforeOtherKernels) {
+  const auto texts = Texts(ProbeList(Recipe("dcgan_64"), 2));
+  const auto first_of = [&](const std::string& part) {
+    return std::ranges::find_if(texts, [&](const std::string& text) {
+      return absl::StrContains(text, part);
+    });
+  };
+  const auto kernels = std::min(first_of("NCHW"), first_of("BFLOAT16"));
+  ASSERT_NE(kernels, texts.end());
+  for (const char* const role : {"generator", "discriminator"}) {
+    EXPECT_LT(first_of(absl::StrCat(role, ", batch 16, 1 thread,")), kernels);
+    EXPECT_LT(first_of(absl::StrCat(role, ", batch 32, 2 threads,")), kernels);
+  }
 }
 
 // Every question is one that a worker can be asked.

@@ -44,6 +44,57 @@ TEST(MeasuredLineTest, WhatDoesNotGrowIsAMean) {
   EXPECT_THAT(line.At(1000), DoubleEq(1.5));
 }
 
+TEST(MeasuredLineTest, OnePointTakesTheShapeOfAnotherLine) {
+  MeasuredLine other;
+  other.Add(16, 2);
+  other.Add(64, 5);
+  MeasuredLine line;
+  line.Add(64, 10);
+  line.TakeShapeOf(other);
+  EXPECT_THAT(line.At(64), DoubleEq(10));
+  EXPECT_THAT(line.At(16), DoubleEq(4));
+  EXPECT_THAT(line.At(112), DoubleEq(16));
+  // At a size that the other one does not have.
+  MeasuredLine between;
+  between.Add(32, 6);
+  between.TakeShapeOf(other);
+  EXPECT_THAT(between.At(16), DoubleEq(4));
+  // It has a shape of its own now.
+  other.Add(128, 1000);
+  between.TakeShapeOf(other);
+  EXPECT_THAT(between.At(64), DoubleEq(10));
+}
+
+TEST(MeasuredLineTest, NoiseOfAnotherLineMakesNothingFree) {
+  MeasuredLine other;
+  other.Add(16, 1);
+  other.Add(32, 40);
+  other.Add(64, 20);
+  MeasuredLine line;
+  line.Add(32, 4);
+  line.TakeShapeOf(other);
+  EXPECT_THAT(line.At(16), DoubleEq(2));
+  EXPECT_THAT(line.At(64), DoubleEq(4));
+}
+
+TEST(MeasuredLineTest, NoShapeIsTakenOfWhatHasNone) {
+  MeasuredLine one;
+  one.Add(16, 1);
+  MeasuredLine free;
+  free.Add(16, 0);
+  free.Add(64, 0);
+  MeasuredLine line;
+  for (const MeasuredLine& other : {MeasuredLine(), one, free}) {
+    line.TakeShapeOf(other);
+    EXPECT_TRUE(line.empty());
+  }
+  line.Add(64, 4);
+  for (const MeasuredLine& other : {MeasuredLine(), one, free}) {
+    line.TakeShapeOf(other);
+    EXPECT_THAT(line.At(16), DoubleEq(1));
+  }
+}
+
 TEST(MeasuredLineTest, Ratios) {
   MeasuredLine alone;
   MeasuredLine beside;

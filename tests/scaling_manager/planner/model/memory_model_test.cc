@@ -10,6 +10,7 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::EraseProbes;
 using ::gandem::testing::HostsOf;
 using ::gandem::testing::PlacementOf;
 using ::gandem::testing::PlannedConfig;
@@ -53,6 +54,52 @@ TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
                        FitMemory(profile, {.role = GENERATOR, .threads = 1}));
   EXPECT_THAT(line.bytes_per_image, DoubleEq(2 * kMemoryMiB));
   EXPECT_THAT(line.fixed_bytes, DoubleNear(300 * kMemoryMiB, 1));
+}
+
+// FUSED was measured with 64 images only, and takes 7 MiB more with them.
+TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherModeOrOfOtherThreads) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
+  Profile profile = builder.Build();
+  auto& probes = *profile.mutable_probes();
+  EraseProbes(profile, [](const Probe& probe) {
+    const ProbeSettings& settings = probe.settings();
+    return settings.batch_size() == 16 &&
+           (settings.threads() == 2 ||
+            settings.feedback() == ScheduleConfig::FUSED);
+  });
+  for (Probe& probe : probes) {
+    // What a first pass brings: resting memory is no point of the line.
+    probe.set_resting_bytes(100 * kMemoryMiB);
+    if (probe.settings().feedback() != ScheduleConfig::FUSED) continue;
+    probe.set_peak_bytes(probe.peak_bytes() + 7 * kMemoryMiB);
+  }
+  for (const int threads : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(
+        const MemoryLine line,
+        FitMemory(profile, {.role = GENERATOR,
+                            .threads = threads,
+                            .feedback = ScheduleConfig::FUSED}));
+    EXPECT_EQ(line.At(64), (307 + 64 * 2) * kMemoryMiB) << "as measured";
+    EXPECT_EQ(line.At(24), (307 + 24 * 2) * kMemoryMiB);
+    EXPECT_EQ(line.At(8), (307 + 16 * 2) * kMemoryMiB) << "the other's least";
+  }
+  // Other kernels take another part of what images take.
+  EXPECT_THAT(FitMemory(profile, {.role = GENERATOR,
+                                  .precision = RoleConfig::BFLOAT16,
+                                  .threads = 1}),
+              StatusIs(absl::StatusCode::kNotFound));
+  Probe narrow = probes[0];
+  ASSERT_EQ(narrow.settings().role(), GENERATOR);
+  narrow.mutable_settings()->set_precision(RoleConfig::BFLOAT16);
+  narrow.mutable_settings()->set_batch_size(64);
+  narrow.set_peak_bytes(164 * kMemoryMiB);
+  *probes.Add() = narrow;
+  ASSERT_OK_AND_ASSIGN(const MemoryLine line,
+                       FitMemory(profile, {.role = GENERATOR,
+                                           .precision = RoleConfig::BFLOAT16,
+                                           .threads = 1}));
+  EXPECT_THAT(line.bytes_per_image, DoubleEq(kMemoryMiB));
 }
 
 // What a first pass loads and keeps does not depend on its images.

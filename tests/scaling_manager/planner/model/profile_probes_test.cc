@@ -15,6 +15,7 @@ namespace {
 using ::gandem::testing::ProfileBuilder;
 using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 TEST(ProfileProbesTest, AutoIsTheFastest) {
@@ -39,6 +40,40 @@ TEST(ProfileProbesTest, AutoIsTheFastest) {
                         .threads = 1}));
   EXPECT_EQ(chosen.precision, RoleConfig::BFLOAT16);
   EXPECT_EQ(chosen.layout, CHANNELS_LAST);
+}
+
+TEST(ProfileProbesTest, OthersHaveLessInCommonAtEachStep) {
+  const RoleSettings wanted = {
+      .role = DISCRIMINATOR, .threads = 2, .feedback = ScheduleConfig::FUSED};
+  RoleSettings mode = wanted;
+  mode.feedback = ScheduleConfig::SNAPSHOT;
+  RoleSettings threads = wanted;
+  threads.threads = 1;
+  RoleSettings both = mode;
+  both.threads = 1;
+  RoleSettings kernels = wanted;
+  kernels.layout = CHANNELS_LAST;
+  RoleSettings role = wanted;
+  role.role = GENERATOR;
+  Profile profile;
+  for (const RoleSettings& settings :
+       {kernels, role, both, threads, mode, wanted, mode}) {
+    Probe& probe = *profile.add_probes();
+    ProbeSettings& probed = *probe.mutable_settings();
+    probed.set_role(settings.role);
+    probed.set_layout(settings.layout);
+    probed.set_threads(settings.threads);
+    probed.set_feedback(settings.feedback);
+    probe.set_outcome(Probe::MEASURED);
+  }
+  EXPECT_THAT(OthersOf(profile, wanted),
+              ElementsAre(mode, threads, both, kernels));
+  profile.mutable_probes(0)->set_outcome(Probe::DIED);
+  EXPECT_THAT(OthersOf(profile, wanted), ElementsAre(mode, threads, both));
+  // On a GPU threads are nobody's.
+  RoleSettings any = wanted;
+  any.threads = 0;
+  EXPECT_THAT(OthersOf(profile, any), ElementsAre(both, mode));
 }
 
 TEST(ProfileProbesTest, NumbersThatCannotBeAreNamed) {

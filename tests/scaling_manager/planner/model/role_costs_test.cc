@@ -13,6 +13,7 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::EraseProbes;
 using ::gandem::testing::kTick;
 using ::gandem::testing::ProfileBuilder;
 using ::gandem::testing::StatusIs;
@@ -108,6 +109,65 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
                 1e-12)
         << "whole steps are the points";
   }
+}
+
+// Of FUSED and of two threads a profile has the recipe's batch only, whose half
+// takes more than half of the time.
+TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
+  Profile profile = ProfileBuilder().Threads({1, 2}).Build();
+  auto& probes = *profile.mutable_probes();
+  EraseProbes(profile, [](const Probe& probe) {
+    const ProbeSettings& settings = probe.settings();
+    return settings.batch_size() == 16 &&
+           (settings.threads() == 2 ||
+            settings.feedback() == ScheduleConfig::FUSED);
+  });
+  for (Probe& probe : probes) {
+    if (probe.settings().batch_size() != 16) continue;
+    for (OperationTime& time : *probe.mutable_operations()) {
+      time.set_median_seconds(2 * time.median_seconds());
+    }
+  }
+  for (const auto feedback :
+       {ScheduleConfig::IMAGE_GRADIENT, ScheduleConfig::FUSED}) {
+    for (const int threads : {1, 2}) {
+      ASSERT_OK_AND_ASSIGN(const RoleCosts times,
+                           RoleCosts::Create(profile, {.role = DISCRIMINATOR,
+                                                       .threads = threads,
+                                                       .feedback = feedback}));
+      const double whole = times.Of(OperationTime::GENERATED, 64).alone;
+      EXPECT_THAT(whole,
+                  DoubleEq((feedback == ScheduleConfig::FUSED ? 4000 : 3000) *
+                           64 * kTick / threads));
+      EXPECT_THAT(times.Of(OperationTime::GENERATED, 16).alone,
+                  DoubleEq(whole / 2));
+      EXPECT_THAT(times.Of(OperationTime::GENERATED, 40).alone,
+                  DoubleEq(whole * 3 / 4));
+      EXPECT_THAT(times.Of(OperationTime::GENERATED, 128).alone,
+                  DoubleEq(whole * 5 / 3));
+    }
+  }
+}
+
+// In company a profile has the recipe's batch only, too.
+TEST(RoleCostsTest, CompanyAtOneSizeHasTheShapeOfNone) {
+  Profile profile = ProfileBuilder().Beside(1.5).Build();
+  auto& probes = *profile.mutable_probes();
+  EraseProbes(profile, [](const Probe& probe) {
+    return probe.settings().batch_size() == 16 &&
+           probe.settings().beside_other_role();
+  });
+  for (Probe& probe : probes) {
+    if (probe.settings().batch_size() != 16) continue;
+    for (OperationTime& time : *probe.mutable_operations()) {
+      time.set_median_seconds(2 * time.median_seconds());
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const RoleCosts times,
+      RoleCosts::Create(profile, {.role = GENERATOR, .threads = 1}));
+  const ComputeCost cost = times.Of(OperationTime::FORWARD, 24);
+  EXPECT_THAT(cost.beside, DoubleEq(1.5 * cost.alone));
 }
 
 TEST(RoleCostsTest, ImagesWithoutAGraphTakeAsLongAsWithOne) {
