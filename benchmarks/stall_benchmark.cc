@@ -66,12 +66,14 @@ std::optional<PipelineSetting> ParseHeld(const std::string& text) {
   return held;
 }
 
-// Memory of this process that lies in RAM.
+// Memory of this process that lies in RAM, but for files: pages of programs
+// that are used for the first time are none of the images.
 int64_t ResidentBytes() {
   int64_t pages = 0;
   int64_t resident = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident;
-  return resident * sysconf(_SC_PAGESIZE);
+  int64_t of_files = 0;
+  std::ifstream("/proc/self/statm") >> pages >> resident >> of_files;
+  return (resident - of_files) * sysconf(_SC_PAGESIZE);
 }
 
 double CpuSeconds() {

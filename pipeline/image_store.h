@@ -84,6 +84,10 @@ class ImageStore {
     return Decode(index, stored);
   }
 
+  // Of all images as they are stored, about; 0: all is in memory.
+  virtual int64_t stored_bytes() const { return 0; }
+  // Whether more is read than an image, and kept, to read one: row groups.
+  virtual bool reads_whole_units() const { return false; }
   // The first image of each unit of images that lie together (a shard, a row
   // group): from 0 on, rising.
   virtual std::vector<int64_t> Units() const { return {0}; }

@@ -110,15 +110,16 @@ absl::StatusOr<BlockCache::Block> BlockCache::FetchEntry(
     Drop(entry->bytes);
     fetching_bytes_ += entry->bytes;
   }
-  absl::StatusOr<std::string> fetched = fetch();
+  const absl::StatusOr<std::string> fetched = fetch();
+  Block block;
+  if (fetched.ok()) block = std::make_shared<const PagedBytes>(*fetched);
   absl::MutexLock lock(&mu_);
   fetching_bytes_ -= entry->bytes;
   if (!fetched.ok()) return fail(fetched.status());
-  entry->block = std::make_shared<const std::string>(*std::move(fetched));
+  entry->block = block;
   entry->done = true;
   entry->used = used_.insert(used_.begin(), key);
   done_bytes_ += entry->bytes;
-  const Block block = entry->block;
   Drop(0);
   return block;
 }

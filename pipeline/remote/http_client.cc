@@ -190,6 +190,8 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   const size_t most = status == 206   ? static_cast<size_t>(wanted_)
                       : status == 200 ? static_cast<size_t>(max_body_)
                                       : kMaxErrorBody;
+  // Growing it step by step would leave room that nobody uses.
+  if (status == 206 && answer_.body.empty()) answer_.body.reserve(most);
   const size_t room = most - std::min(most, answer_.body.size());
   answer_.body.append(bytes.data(), std::min(room, bytes.size()));
   answer_.more = bytes.size() > room;

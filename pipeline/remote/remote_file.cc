@@ -112,11 +112,9 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
                             MonotonicNow() + 2 * store_.times().read,
                             [&] { return FetchBlock(block); }));
-    const int64_t skipped = at - block * kBlockBytes;
-    const int64_t used =
-        std::min(offset + size - at, std::ssize(*found) - skipped);
-    bytes.append(*found, static_cast<size_t>(skipped),
-                 static_cast<size_t>(used));
+    const absl::string_view rest = found->view().substr(at % kBlockBytes);
+    const int64_t used = std::min(offset + size - at, std::ssize(rest));
+    bytes.append(rest.data(), static_cast<size_t>(used));
     at += used;
   }
   return bytes;

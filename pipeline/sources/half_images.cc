@@ -33,6 +33,10 @@ class HalfImages : public ImageStore {
   }
   int64_t left_out() const override { return source_->left_out(); }
   std::vector<int64_t> Units() const override { return source_->Units(); }
+  int64_t stored_bytes() const override { return source_->stored_bytes(); }
+  bool reads_whole_units() const override {
+    return source_->reads_whole_units();
+  }
   std::string KeyOf(int64_t index) const override {
     return source_->KeyOf(index);
   }

@@ -40,6 +40,10 @@ class FewerImages : public ImageStore {
   std::string NameOf(int64_t index) const override {
     return source_->NameOf(kept_[index]);
   }
+  int64_t stored_bytes() const override { return source_->stored_bytes(); }
+  bool reads_whole_units() const override {
+    return source_->reads_whole_units();
+  }
   std::string KeyOf(int64_t index) const override {
     return source_->KeyOf(kept_[index]);
   }

@@ -78,10 +78,10 @@ std::vector<int64_t> LabelsOf(const ImageStore& source) {
 
 // What is kept of files that are read in pieces.
 void UseCaches(const DataConfig& config) {
-  ProcessRemoteStore().SetCaches({.block_bytes = config.memory_bytes() / 2,
+  ProcessRemoteStore().SetCaches({.block_bytes = BlockBytes(config),
                                   .disk_folder = config.cache_dir(),
                                   .disk_bytes = config.cache_bytes()});
-  SetRowGroupMemory(config.memory_bytes() / 4);
+  SetRowGroupMemory(RowGroupBytes(config));
 }
 
 absl::StatusOr<std::vector<std::string>> ReadExcludeList(
@@ -307,7 +307,7 @@ absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config) {
   const auto limit = static_cast<size_t>(config.max_images());
   if (limit > 0 && limit < labels.size()) labels.resize(limit);
   DataConfig resolved = config;
-  ResolveOrder(resolved);
+  if (source != nullptr) ResolveOrder(*source, resolved);
   ImageUnits units = {.size = std::ssize(labels), .window = WindowOf(resolved)};
   if (source != nullptr) units = UnitsOf(*source, units.size, units.window);
   return DatasetLabels{.labels = std::move(labels), .units = std::move(units)};

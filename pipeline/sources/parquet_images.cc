@@ -87,6 +87,12 @@ class ParquetImages : public EncodedStore {
     }
     return firsts;
   }
+  int64_t stored_bytes() const override {
+    int64_t bytes = 0;
+    for (const ShardFile& shard : index_.shards) bytes += shard.file->size();
+    return bytes;
+  }
+  bool reads_whole_units() const override { return true; }
   std::string KeyOf(int64_t index) const override {
     const size_t shard = index_.groups[GroupOf(index)].shard;
     const std::filesystem::path path(index_.shards[shard].file->name());

@@ -2,10 +2,10 @@
 #include "pipeline/sources/resolve_data.h"
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
@@ -64,6 +64,17 @@ absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
   return absl::OkStatus();
 }
 
+// Images whose pieces fill half of what is kept.
+int64_t FittingWindow(const ImageStore& source, std::optional<int64_t> kept) {
+  if (!kept.has_value() || source.stored_bytes() <= *kept / 2) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  const double share = static_cast<double>(*kept) / 2 /
+                       static_cast<double>(source.stored_bytes());
+  return std::max<int64_t>(
+      1, static_cast<int64_t>(share * static_cast<double>(source.size())));
+}
+
 // `look` counts where NeedsLook.
 absl::Status Resolve(const ImageStore& source, const SourceLook& look,
                      DataConfig& config) {
@@ -83,7 +94,7 @@ absl::Status Resolve(const ImageStore& source, const SourceLook& look,
                       2 * side > config.image_size();
     config.set_fit(pads ? PAD : RESIZE);
   }
-  ResolveOrder(config);
+  ResolveOrder(source, config);
   if (!config.has_crop()) config.set_crop(DataConfig::CENTER);
   if (!config.has_resize()) config.set_resize(DataConfig::BICUBIC);
   return absl::OkStatus();
@@ -101,11 +112,54 @@ std::string AdviceOnUnreadable(const DataConfig& config) {
       "data.exclude=bad.txt");
 }
 
-void ResolveOrder(DataConfig& config) {
-  if (config.has_order()) return;
-  config.set_order(absl::StrContains(config.source(), "://")
-                       ? DataConfig::SHARDS
-                       : DataConfig::GLOBAL);
+void ResolveOrderUnseen(DataConfig& config) {
+  if (!config.has_order() && IsUrl(config.source())) {
+    config.set_order(DataConfig::SHARDS);
+  }
+}
+
+int64_t BlockBytes(const DataConfig& config) {
+  return config.memory_bytes() / 2;
+}
+
+int64_t RowGroupBytes(const DataConfig& config) {
+  return config.memory_bytes() / 4;
+}
+
+std::optional<int64_t> KeptBytes(const ImageStore& source,
+                                 const DataConfig& config) {
+  if (source.reads_whole_units()) return RowGroupBytes(config);
+  if (!IsUrl(config.source())) return std::nullopt;
+  return std::max(BlockBytes(config),
+                  config.cache_dir().empty() ? 0 : config.cache_bytes());
+}
+
+void ResolveOrder(const ImageStore& source, DataConfig& config) {
+  ResolveOrderUnseen(config);
+  if (!config.has_order()) config.set_order(DataConfig::GLOBAL);
+  if (config.order() != DataConfig::SHARDS || config.has_shuffle_window()) {
+    return;
+  }
+  config.set_shuffle_window(
+      std::min(config.shuffle_window(),
+               FittingWindow(source, KeptBytes(source, config))));
+}
+
+std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config) {
+  const std::optional<int64_t> kept = KeptBytes(source, config);
+  if (!kept.has_value() || source.stored_bytes() <= *kept) return "";
+  const int64_t window = config.order() == DataConfig::SHARDS
+                             ? config.shuffle_window()
+                             : source.size();
+  const int64_t fitting = FittingWindow(source, kept);
+  // Half is kept for what is read ahead.
+  if (window <= 2 * fitting) return "";
+  return absl::StrCat(
+      "its pieces will be read again and again: any of ", window,
+      " images may be next, and data.memory_bytes holds those of ", 2 * fitting,
+      "; set data.order=SHARDS and data.shuffle_window to at most ", fitting,
+      ", or raise data.memory_bytes",
+      IsUrl(config.source()) ? ", or keep them in a data.cache_dir" : "");
 }
 
 absl::Status ResolveData(const ImageStore& source, DataConfig& config) {

@@ -6,6 +6,8 @@
 // Errors: those of reading them, with what to do.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/status.h"
@@ -35,8 +37,28 @@ absl::StatusOr<std::string> ResolveAndDescribe(const ImageStore& source,
 // pipeline/image_store.h); "" where there is no data.source.
 std::string AdviceOnUnreadable(const DataConfig& config);
 
-// What of it needs no look at the images: data.order, which is SHARDS where
-// data.source is an address (has ://), else GLOBAL.
-void ResolveOrder(DataConfig& config);
+// What of it needs no look at the images: data.order of a data.source that is
+// an address (has ://) is SHARDS.
+void ResolveOrderUnseen(DataConfig& config);
+
+// data.order and, of SHARDS, data.shuffle_window. What is read of a source
+// behind a network, or of Parquet, in larger pieces than images is kept for a
+// while (KeptBytes): windows are of images that fill half of it, at most
+// 16,384, so that no piece is read for one image after the other.
+void ResolveOrder(const ImageStore& source, DataConfig& config);
+
+// Of data.memory_bytes: for blocks of remote files, and for row groups of
+// Parquet.
+int64_t BlockBytes(const DataConfig& config);
+int64_t RowGroupBytes(const DataConfig& config);
+
+// Of larger pieces of `source`, as a worker keeps them; nothing: all of them
+// are at hand (files of this machine).
+std::optional<int64_t> KeptBytes(const ImageStore& source,
+                                 const DataConfig& config);
+
+// What to do where the pieces of data.shuffle_window images do not fit into
+// what is kept of them; "" where they do. `config` is resolved.
+std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config);
 
 }  // namespace gandem

@@ -221,6 +221,11 @@ class TreeSource : public EncodedStore {
     }
     return firsts;
   }
+  int64_t stored_bytes() const override {
+    int64_t bytes = 0;
+    for (const int64_t image : images_) bytes += tree_->files()[image].bytes;
+    return bytes;
+  }
   int64_t LabelOf(int64_t index) const override {
     return labels_.labels.empty() ? kNoLabel : labels_.labels[index];
   }

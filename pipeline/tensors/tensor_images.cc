@@ -56,6 +56,9 @@ class TensorImages : public ImageStore {
     return format_.shape;
   }
   std::optional<StoredFormat> tensors() const override { return format_; }
+  int64_t stored_bytes() const override {
+    return size() * format_.sample_bytes();
+  }
   std::string NameOf(int64_t index) const override {
     const size_t shard = ShardOf(index);
     return absl::StrCat(index_.shards[shard].file->name(), ": sample ",

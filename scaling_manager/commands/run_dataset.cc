@@ -110,13 +110,15 @@ void MakePathsAbsolute(DataConfig& data) {
 absl::StatusOr<std::string> LookAtSource(DataConfig& data,
                                          absl::Duration limit) {
   if (data.source().empty()) return "";
-  ResolveOrder(data);
+  ResolveOrderUnseen(data);
   GANDEM_RETURN_IF_ERROR(KnowExcludeList(data, limit));
   GANDEM_RETURN_IF_ERROR(ProbePaths(data, limit));
   GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
   absl::StatusOr<std::string> text = ResolveAndDescribe(*source, data);
   if (!text.ok()) return Annotate(text.status(), "data.source");
-  return absl::StrCat("data: ", *text);
+  const std::string advice = AdviceOnWindow(*source, data);
+  if (advice.empty()) return absl::StrCat("data: ", *text);
+  return absl::StrCat("data: ", *text, "\nwarning: ", advice);
 }
 
 absl::Status CheckDataset(const DataConfig& data, absl::Duration limit) {

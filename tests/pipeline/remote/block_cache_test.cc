@@ -33,7 +33,8 @@ class BlockCacheTest : public ::testing::Test {
           ++fetches_;
           return std::string(kBlockOfTen, static_cast<char>('0' + number));
         });
-    return block.ok() ? **block : block.status().ToString();
+    return block.ok() ? std::string((*block)->view())
+                      : block.status().ToString();
   }
 
   std::atomic<int> fetches_ = 0;
@@ -90,7 +91,7 @@ TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
                         go.WaitForNotification();
                         return std::string(kBlockOfTen, 'x');
                       });
-        if (block.ok() && **block == "xxxxxxxxxx") ++got;
+        if (block.ok() && (*block)->view() == "xxxxxxxxxx") ++got;
       });
     }
     EXPECT_TRUE(Eventually([&] { return fetches_ == 1; }));

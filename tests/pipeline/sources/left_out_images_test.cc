@@ -245,19 +245,5 @@ TEST_F(ExcludeTest, WhatToDoWithoutAList) {
                                               Not(HasSubstr("--exclude"))));
 }
 
-TEST_F(ExcludeTest, TheOrderThatGoesWithoutSaying) {
-  DataConfig data;
-  ResolveOrder(data);
-  EXPECT_EQ(data.order(), DataConfig::GLOBAL);
-  EXPECT_TRUE(data.has_order());
-  data.clear_order();
-  data.set_source("https://example.org/s-{0..9}.tar");
-  ResolveOrder(data);
-  EXPECT_EQ(data.order(), DataConfig::SHARDS);
-  data.set_order(DataConfig::GLOBAL);
-  ResolveOrder(data);
-  EXPECT_EQ(data.order(), DataConfig::GLOBAL);
-}
-
 }  // namespace
 }  // namespace gandem

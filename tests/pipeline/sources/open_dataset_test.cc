@@ -18,6 +18,7 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::DescribeAsP;
+using ::gandem::testing::FakeStore;
 using ::gandem::testing::IdxBytes;
 using ::gandem::testing::NoiseImage;
 using ::gandem::testing::PngBytes;
@@ -162,6 +163,87 @@ TEST_F(OpenDatasetTest, ASourceSaysWhatTheConfigDoesNot) {
   EXPECT_THAT(OpenDataset(config),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("photos: image 1 has label 1")));
+}
+
+// As many images as they are told, of 100,000 bytes each.
+class StoredImages : public FakeStore {
+ public:
+  StoredImages(int64_t images, bool whole_units)
+      : FakeStore({}), images_(images), whole_units_(whole_units) {}
+  int64_t size() const override { return images_; }
+  int64_t stored_bytes() const override { return images_ * 100'000; }
+  bool reads_whole_units() const override { return whole_units_; }
+
+ private:
+  const int64_t images_;
+  const bool whole_units_;
+};
+
+DataConfig OrderOf(const StoredImages& images, const std::string& source,
+                   DataConfig config = {}) {
+  config.set_source(source);
+  config.set_memory_bytes(80'000'000);
+  ResolveOrder(images, config);
+  EXPECT_TRUE(config.has_order());
+  return config;
+}
+
+// What is needed next is at hand: of blocks half of the memory, of row groups a
+// quarter, and half of these is for a window.
+TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
+  const std::string url = "https://example.org/s-{0..9}.tar";
+  const StoredImages tar(1000, false);
+  const DataConfig shards = OrderOf(tar, url);
+  EXPECT_EQ(shards.order(), DataConfig::SHARDS);
+  EXPECT_EQ(shards.shuffle_window(), 200);
+  EXPECT_EQ(AdviceOnWindow(tar, shards), "");
+
+  // On disk there is room for all of them.
+  DataConfig cached;
+  cached.set_cache_dir("/somewhere");
+  EXPECT_EQ(OrderOf(tar, url, cached).shuffle_window(), 16384);
+  // So there is in memory for few of them.
+  EXPECT_EQ(OrderOf(StoredImages(199, false), url).shuffle_window(), 16384);
+
+  const StoredImages parquet(1000, true);
+  EXPECT_EQ(OrderOf(parquet, "s3://bucket/a.parquet").shuffle_window(), 100);
+}
+
+TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
+  const StoredImages tar(100'000, false);
+  const DataConfig config = OrderOf(tar, "s-{0..9}.tar");
+  EXPECT_EQ(config.order(), DataConfig::GLOBAL);
+  EXPECT_FALSE(config.has_shuffle_window());
+  EXPECT_EQ(AdviceOnWindow(tar, config), "");
+
+  // Parquet, too, so that its images come as those of a folder; but it is slow.
+  const StoredImages parquet(1000, true);
+  const DataConfig rows = OrderOf(parquet, "a.parquet");
+  EXPECT_EQ(rows.order(), DataConfig::GLOBAL);
+  EXPECT_THAT(AdviceOnWindow(parquet, rows),
+              HasSubstr("data.shuffle_window to at most 100"));
+  const StoredImages fits(200, true);
+  EXPECT_EQ(AdviceOnWindow(fits, OrderOf(fits, "a.parquet")), "");
+}
+
+TEST(ResolveOrderTest, WhatIsSetStaysAndIsWarnedOf) {
+  const StoredImages tar(1000, false);
+  const std::string url = "https://example.org/s-{0..9}.tar";
+  DataConfig given;
+  given.set_order(DataConfig::GLOBAL);
+  const DataConfig global = OrderOf(tar, url, given);
+  EXPECT_EQ(global.order(), DataConfig::GLOBAL);
+  EXPECT_THAT(AdviceOnWindow(tar, global),
+              AllOf(HasSubstr("any of 1000 images may be next, and "
+                              "data.memory_bytes holds those of 400"),
+                    HasSubstr("data.shuffle_window to at most 200")));
+  given.set_order(DataConfig::SHARDS);
+  for (const int64_t window : {400, 401}) {
+    given.set_shuffle_window(window);
+    const DataConfig config = OrderOf(tar, url, given);
+    EXPECT_EQ(config.shuffle_window(), window);
+    EXPECT_EQ(AdviceOnWindow(tar, config).empty(), window == 400);
+  }
 }
 
 TEST_F(OpenDatasetTest, SmallIdxImagesArePaddedAsEver) {
