@@ -1,11 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Images/s of reading a folder of JPEG files: gandem beside a PyTorch DataLoader
-with Pillow (and torchvision, where it is there), with as many workers, in turns.
+"""Images/s of reading a folder of JPEG files: gandem beside others with as many
+workers, in turns. By default a PyTorch DataLoader with Pillow (and torchvision,
+where it is there).
 
   benchmarks/pipeline.py --source photos/ --workers 2 --python venv/bin/python
+  benchmarks/pipeline.py --source squares/ --peer dali,spdl --python ...
 
-The Python needs torch and Pillow.
+The Python needs torch and Pillow, nvidia-dali-cuda120 (which decodes without a
+GPU, too) or spdl-io (and FFmpeg's libraries, by LD_LIBRARY_PATH).
 """
 import argparse
 import json
@@ -17,7 +20,8 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
-# Runs in --python; the same crop and kernel, values in [-1, 1], channels first.
+# Run in --python; values in [-1, 1], channels first, of squares of the size. The
+# same crop and kernel.
 LOADER = r"""
 import json, pathlib, sys, time
 import numpy, torch
@@ -58,6 +62,73 @@ import os
 os._exit(0)
 """
 
+# Threads of its own; a full decode as libjpeg-turbo does it by default.
+DALI = r"""
+import json, pathlib, sys, time
+from nvidia.dali import fn, pipeline_def, types
+source, size, batch, workers, seconds = sys.argv[1], *map(float, sys.argv[2:])
+size, batch, workers = int(size), int(batch), int(workers)
+paths = sorted(str(p) for p in pathlib.Path(source).rglob("*")
+               if p.suffix.lower() in (".jpg", ".jpeg"))
+@pipeline_def
+def images():
+    files, _ = fn.readers.file(files=paths, random_shuffle=True)
+    images = fn.decoders.image(files, device="cpu", output_type=types.RGB,
+                               jpeg_fancy_upsampling=True)
+    images = fn.resize(images, size=[size, size], mode="not_smaller",
+                       interp_type=types.INTERP_CUBIC, antialias=True)
+    return fn.crop_mirror_normalize(
+        images, crop=(size, size), dtype=types.FLOAT, output_layout="CHW",
+        mean=[127.5] * 3, std=[127.5] * 3)
+pipe = images(batch_size=batch, num_threads=workers, device_id=None)
+for _ in range(2 * workers):
+    pipe.run()
+begin, batches = time.monotonic(), 0
+while time.monotonic() < begin + seconds:
+    pipe.run()
+    batches += 1
+print(json.dumps(batches * batch / (time.monotonic() - begin)), flush=True)
+"""
+
+# A batch by each thread; FFmpeg's decoder and its bicubic kernel. Nothing is cut:
+# the files have to be squares.
+SPDL = r"""
+import collections, concurrent.futures, json, pathlib, sys, time
+import numpy, spdl.io
+source, size, batch, workers, seconds = sys.argv[1], *map(float, sys.argv[2:])
+size, batch, workers = int(size), int(batch), int(workers)
+paths = sorted(str(p) for p in pathlib.Path(source).rglob("*")
+               if p.suffix.lower() in (".jpg", ".jpeg"))
+def load(first):
+    some = [paths[i * 7919 % len(paths)] for i in range(first, first + batch)]
+    pixels = spdl.io.to_numpy(spdl.io.load_image_batch(
+        some, width=size, height=size, pix_fmt="rgb24"))
+    values = numpy.empty((batch, 3, size, size), numpy.float32)
+    numpy.multiply(pixels.transpose(0, 3, 1, 2), numpy.float32(1 / 127.5), values)
+    values -= 1
+    return values
+pool = concurrent.futures.ThreadPoolExecutor(workers)
+ahead = collections.deque(pool.submit(load, i * batch) for i in range(2 * workers))
+taken = len(ahead)
+def take():
+    global taken
+    ahead.popleft().result()
+    ahead.append(pool.submit(load, taken * batch))
+    taken += 1
+for _ in range(2 * workers):
+    take()
+begin, batches = time.monotonic(), 0
+while time.monotonic() < begin + seconds:
+    take()
+    batches += 1
+print(json.dumps(batches * batch / (time.monotonic() - begin)), flush=True)
+import os
+os._exit(0)
+"""
+
+PEERS = {"dataloader": ("DataLoader", LOADER), "dali": ("DALI", DALI),
+         "spdl": ("SPDL", SPDL)}
+
 
 def ours(options, size):
     with tempfile.TemporaryDirectory() as folder:
@@ -73,9 +144,9 @@ def ours(options, size):
     raise SystemExit(f"pipeline_benchmark has no figures of {size} pixels")
 
 
-def theirs(options, size):
+def theirs(options, size, program):
     done = subprocess.run(
-        [options.python, "-c", LOADER, options.source, str(size),
+        [options.python, "-c", program, options.source, str(size),
          str(options.batch), str(options.workers), str(options.seconds)],
         check=True, stdout=subprocess.PIPE, text=True)
     return json.loads(done.stdout)
@@ -85,6 +156,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--source", required=True, help="folder of JPEG files")
     parser.add_argument("--python", default=sys.executable)
+    parser.add_argument("--peer", default="dataloader",
+                        type=lambda text: text.split(","),
+                        help="comma-separated: " + ", ".join(PEERS))
     parser.add_argument("--benchmark",
                         default=str(ROOT / "build/bin/pipeline_benchmark"))
     parser.add_argument("--workers", type=int, default=2)
@@ -93,19 +167,22 @@ def main():
     parser.add_argument("--repetitions", type=int, default=3)
     parser.add_argument("--json", default="pipeline.json")
     options = parser.parse_args()
+    peers = dict(PEERS[peer] for peer in options.peer)
     result = {"workers": options.workers, "sizes": {}}
     for size in (64, 256):
-        rates = {"gandem": [], "DataLoader": []}
+        rates = {"gandem": [], **{name: [] for name in peers}}
         for _ in range(options.repetitions):
             rates["gandem"].append(ours(options, size))
-            rates["DataLoader"].append(theirs(options, size))
+            for name, program in peers.items():
+                rates[name].append(theirs(options, size, program))
         middle = {name: statistics.median(values)
                   for name, values in rates.items()}
         result["sizes"][size] = rates
-        print(f"{size:4} px, {options.workers} workers: "
-              + ", ".join(f"{name} {rate:.0f} images/s"
-                          for name, rate in middle.items())
-              + f": {middle['gandem'] / middle['DataLoader']:.2f} times as many", flush=True)
+        print(f"{size:4} px, {options.workers} workers: gandem "
+              f"{middle['gandem']:.0f} images/s" + "".join(
+                  f", {name} {middle[name]:.0f} images/s: "
+                  f"{middle['gandem'] / middle[name]:.2f} times as many"
+                  for name in peers), flush=True)
     pathlib.Path(options.json).write_text(json.dumps(result, indent=1) + "\n")
     print(f"written: {options.json}")
 

@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Sources of images that somebody made in bad faith, or that change under a
+run: what is said, and how it ends."""
+
+import os
+import random
+import struct
+import subprocess
+import zipfile
+import zlib
+
+import harness
+from remote_data_test import chunk, png, tar_of
+
+IMAGES = 40
+# What claims to be gigabytes may take much less memory.
+MOST_BYTES = 400 << 20
+
+
+def huge_png(side):
+    """Of a few bytes that say that they are side x side pixels."""
+    header = struct.pack(">IIBBBBB", side, side, 8, 2, 0, 0, 0)
+    return (b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(
+        b"IDAT", zlib.compress(bytes(1 << 20))) + chunk(b"IEND", b""))
+
+
+class DataFaultsTest(harness.RunTest):
+    SETS = ["samples.every_rounds=0"]
+
+    def setUp(self):
+        super().setUp()
+        draw = random.Random(1)
+        self.images = {f"i{i:04}.png": png(draw) for i in range(IMAGES)}
+
+    def write_folder(self):
+        folder = self.folder / "images"
+        folder.mkdir()
+        for name, data in self.images.items():
+            (folder / name).write_bytes(data)
+        return folder
+
+    def dataset(self, *arguments):
+        """The exit code of `gandem dataset`, what it prints, and the most
+        memory that it had."""
+        output = self.folder / "output"
+        with open(output, "wb") as out:
+            process = subprocess.Popen(
+                [harness.BIN / "gandem", "dataset", *arguments],
+                stdin=subprocess.DEVNULL, stdout=out, stderr=out)
+            _, status, usage = os.wait4(process.pid, 0)
+            process.returncode = os.waitstatus_to_exitcode(status)
+        return (process.returncode, output.read_text(),
+                usage.ru_maxrss * 1024)
+
+    def assert_ends_and_goes_on(self, source, lose, put_back, said):
+        """A run whose source is lost ends, and after that goes on as if
+        nothing had been."""
+        flags = ["--data", str(source)]
+        sets = [*self.SETS, "data.memory_bytes=1048576"]
+        run = self.start("lost", flags=flags, sets=[*sets, "rounds=1000000"])
+        harness.wait_for(lambda: run.rounds() >= 1, "a round")
+        lose()
+        self.assertEqual(run.wait(), 2, run.text()[-4000:])
+        self.assertIn(said, run.text())
+        put_back()
+        sets.append(f"rounds={run.rounds() + 10}")
+        self.assert_same_state(self.train("lost", sets=sets, flags=flags),
+                               self.train("whole", sets=sets, flags=flags))
+
+    def test_a_folder_that_is_lost_while_it_trains(self):
+        folder, away = self.write_folder(), self.folder / "away"
+        self.assert_ends_and_goes_on(
+            folder, lambda: folder.rename(away), lambda: away.rename(folder),
+            f"cannot open '{folder}/i00")
+
+    def test_a_shard_that_is_cut_off_while_it_trains(self):
+        shard = self.folder / "images.tar"
+        data = tar_of(self.images.items())
+        shard.write_bytes(data)
+        self.assert_ends_and_goes_on(
+            shard, lambda: os.truncate(shard, len(data) // 2),
+            lambda: shard.write_bytes(data), f"'{shard}' is cut off")
+
+    def test_a_name_that_is_not_utf_8(self):
+        folder = self.write_folder()
+        (folder / os.fsdecode(b"caf\xe9.png")).write_bytes(
+            next(iter(self.images.values())))
+        (folder / os.fsdecode(b"th\xe9.png")).write_bytes(b"")
+        total = IMAGES + 2
+        code, text, _ = self.dataset("verify", folder)
+        self.assertEqual(code, 2, text)
+        self.assertEqual(text.splitlines(), [
+            f"{folder}/th\\xe9.png: it has no bytes",
+            f"1 of {total} images cannot be read"])
+        bad = self.folder / "bad.txt"
+        self.assertEqual(
+            self.dataset("verify", folder, "--exclude", bad)[0], 0)
+        run = self.train("named", flags=["--data", str(folder)], sets=[
+            *self.SETS, f"data.exclude={bad}", "data.max_excluded=0.1"])
+        self.assertIn(f"{total - 1} images (1 left out)", run.text())
+
+    def test_a_tar_whose_names_climb_out(self):
+        source = self.folder / "a" / "images.tar"
+        packed = self.folder / "a" / "packed"
+        source.parent.mkdir()
+        climbing = {f"../../{name}": data
+                    for name, data in self.images.items()}
+        source.write_bytes(tar_of(climbing.items()))
+        code, text, _ = self.dataset("verify", source)
+        self.assertEqual(code, 2, text)
+        self.assertIn(f"'{source}' holds no images", text)
+        self.assertIn("such as '../../i0000.png'", text)
+        # Beside others they do not count, and nobody writes them anywhere.
+        source.write_bytes(tar_of({**climbing, **self.images}.items()))
+        before = set(self.folder.parent.glob("*.png"))
+        self.assertEqual(self.dataset("verify", source)[:2],
+                         (0, f"all {IMAGES} images can be read\n"))
+        code, text, _ = self.dataset("pack", source, "-o", packed)
+        self.assertEqual(code, 0, text)
+        self.assertEqual(set(self.folder.parent.glob("*.png")), before)
+        self.assertEqual(sorted(path.name for path in self.folder.iterdir()),
+                         ["a", "output"])
+        self.assertEqual(sorted(path.name for path in packed.iterdir()),
+                         ["pack.json", "shard-000000.tar"])
+
+    def test_a_zip_bomb(self):
+        bomb = self.folder / "bomb.zip"
+        lies = {"some.png": 900 << 20, "too_many.png": 3 << 30}
+        with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name in lies:
+                archive.writestr(name, bytes(1 << 20))
+            archive.writestr("wide.png", huge_png(60_000))
+        data = bytearray(bomb.read_bytes())
+        with zipfile.ZipFile(bomb) as archive:
+            at = archive.start_dir
+        for name, size in lies.items():  # in the table of contents
+            struct.pack_into("<I", data, at + 24, size)
+            at += 46 + len(name)
+        bomb.write_bytes(data)
+        code, text, most = self.dataset("verify", bomb)
+        self.assertEqual(code, 2, text)
+        for name, said in (
+                ("some.png", "it cannot have as many bytes as it says"),
+                ("too_many.png", f"it has {3 << 30} bytes, more than"),
+                ("wide.png", "a PNG of 60000 x 60000 pixels, more than")):
+            self.assertRegex(text, f"{bomb}:{name}: .*{said}")
+        self.assertIn("3 of 3 images cannot be read", text)
+        self.assertLess(most, MOST_BYTES)
+
+
+if __name__ == "__main__":
+    harness.main()
