@@ -61,10 +61,11 @@ until_() {
 }
 
 # Manifests of the run $1 in $work/$1; the rest are flags of the launch. USE_IMAGE
-# is another image than ours.
+# is another image than ours, which nodes try to pull.
 render() {
-  local name=$1
+  local name=$1 pull=Never
   shift
+  [[ -z ${USE_IMAGE:-} ]] || pull=IfNotPresent
   HOME=$work "$gandem" launch kubernetes "$source_dir/recipes/mlp_smoke.textproto" \
     --name "$name" --image "${USE_IMAGE:-$image}" --pvc shared --dry_run -o "$work/$name" \
     --set 'data.idx_images="/gandem/data/images.gz"' \
@@ -75,13 +76,25 @@ render() {
   sed -i 's,policy/v1$,policy/v1beta1,' "$work/$name/disruption_budget.yaml"
   sed -i -e 's,^      restartPolicy: OnFailure,&\n      dnsPolicy: None\n      dnsConfig: {nameservers: [10.77.1.1]\, searches: [default.svc.cluster.local]\, options: [{name: ndots\, value: "5"}]},' \
     -e 's,^\( *cpu:\) 1$,\1 250m,' \
-    -e 's,^          image: .*,&\n          imagePullPolicy: Never,' \
+    -e 's,^          image: .*,&\n          imagePullPolicy: '"$pull," \
     "$work/$name"/{coordinator,generators,discriminators}.yaml
 }
 start() {  # start NAME FLAGS...
   render "$@" && k apply -k "$work/$1" >"$work/$1.apply" 2>&1
 }
 stop() { k delete --wait=true --timeout=120s -k "$work/$1" >/dev/null 2>&1; }
+# stop_all NAME: and nothing of it may be left.
+stop_all() {
+  stop "$1"
+  check "$1: kubectl delete -k leaves nothing in the cluster" \
+    until_ 120 nothing_of "$1"
+}
+nothing_of() {
+  local left kinds=jobs,pods,services,configmaps
+  kinds+=,networkpolicies,poddisruptionbudgets
+  left=$(k get "$kinds" -l "gandem/run=$1" -o name) || return
+  [[ -z $left ]]
+}
 job_done() { k wait --for=condition=complete --timeout=1s "job/$1"; }
 rounds() {  # of the run $1
   tail -n 1 "$volume/runs/$1/metrics.jsonl" 2>/dev/null |
@@ -135,7 +148,7 @@ EOF
 }
 
 try_validate() {
-  render strict --secret certificates
+  render strict --secret certificates --metrics_port 9400
   check "strict: the server takes every field of the manifests" \
     k apply --dry-run=server --validate=true -k "$work/strict"
   sed -i 's/terminationGracePeriodSeconds/terminationGraceSeconds/' \
@@ -186,7 +199,7 @@ try_delete() {
     check "delete: goes on without it" until_ 180 beyond_from delete "$before"
     printf '     %d s until new rounds\n' "$SECONDS"
   done
-  stop delete
+  stop_all delete
   before=$(rounds delete)
   check "delete: kubectl delete -k leaves a checkpoint of the last rounds" \
     near "$before"
@@ -200,20 +213,30 @@ near() {
   ((step >= $1 - 5))
 }
 
-# Power loss of the node of the discriminator.
+# Power loss of a node.
 try_node() {
-  local node before
-  start_long node
-  node=$(k get "$(pod_of node-discriminator-0)" -o 'jsonpath={.spec.nodeName}')
+  lose_node_of discriminator-0
+  lose_node_of coordinator
+}
+# lose_node_of POD: the node on which that pod of the run is.
+lose_node_of() {
+  local node before run=node-of-$1
+  start_long "$run"
+  node=$(k get "$(pod_of "$run-$1")" -o 'jsonpath={.spec.nodeName}')
   SECONDS=0
   "$testbed/kcluster.sh" kill "$cluster" "$node"
   sleep 1  # what was on its way
-  before=$(rounds node)
-  check "node: goes on without $node" until_ 300 beyond_from node "$before"
+  before=$(rounds "$run")
+  check "$run: goes on without $node" until_ 300 beyond_from "$run" "$before"
   printf '     %d s until new rounds\n' "$SECONDS"
   IMAGES="$work/img/pause.tar $IMAGE_TAR" \
     "$testbed/kcluster.sh" start "$cluster" "$node"
-  stop node
+  check "$run: $node is back" until_ 120 node_is_ready "$node"
+  stop "$run"
+}
+node_is_ready() {
+  k wait --for=condition=ready --timeout=1s "node/$1" &&
+    [[ -z $(k get node "$1" -o 'jsonpath={.spec.taints}') ]]
 }
 
 # Eviction of all pods of a node, as for its upgrade.
@@ -236,32 +259,81 @@ on_node() {
     -o 'jsonpath={range .items[*]}{.spec.nodeName}{"\n"}{end}' | grep -qx "$2"
 }
 
+# Discriminators: 2 -> 1 -> 2 -> 1.
 try_elastic() {
-  local before
   start_long elastic --set discriminator.workers=2 \
     --set schedule.consistency=BOUNDED \
     --set control.heartbeat_timeout_seconds=5 --set control.grace_seconds=5
-  before=$(rounds elastic)
-  k patch job elastic-discriminator-1 -p '{"spec":{"parallelism":0}}' >/dev/null
-  check "elastic: is told to go on with one" until_ 120 says elastic '1 of 2'
-  check "elastic: and does" until_ 60 beyond_from elastic "$before"
-  k patch job elastic-discriminator-1 -p '{"spec":{"parallelism":1}}' >/dev/null
-  check "elastic: two again" until_ 120 says elastic '2 of 2'
+  scale_elastic 0 '1 of 2'
+  scale_elastic 1 '2 of 2'
+  scale_elastic 0 '1 of 2'
   stop elastic
 }
-says() { grep -q "$2 workers" "$volume/runs/$1/logs/gandem.log"; }
+# scale_elastic 0|1 TEXT: pods of the second discriminator, and what the log
+# then says of its fleet once more.
+scale_elastic() {
+  local lines before
+  lines=$(lines_with elastic "$2") SECONDS=0
+  k patch job elastic-discriminator-1 \
+    -p "{\"spec\":{\"parallelism\":$1}}" >/dev/null
+  check "elastic: is told to go on with $2" \
+    until_ 120 more_lines_with elastic "$2" "$lines"
+  before=$(rounds elastic)
+  check "elastic: and does" until_ 60 beyond_from elastic "$before"
+  printf '     %d s until new rounds\n' "$SECONDS"
+}
+lines_with() { grep -c "$2 workers" "$volume/runs/$1/logs/gandem.log"; }
+more_lines_with() { (($(lines_with "$1" "$2") > $3)); }
 
 try_image() {
   USE_IMAGE=localhost/none:1 check "image: one that is nowhere" start image
-  check "image: the pods say so" until_ 60 image_is_missed
-  stop image
+  check "image: the pods say that it cannot be pulled" \
+    until_ 60 image_is_missed
+  k get pods -l gandem/run=image
+  stop_all image
 }
 image_is_missed() {
-  k get pods -l gandem/run=image | grep -qE 'ErrImage|ImagePull'
+  k get pods -l gandem/run=image | grep -qE 'ErrImagePull|ImagePullBackOff'
+}
+
+# A Secret with a certificate for each pod, as docs/kubernetes.md has it.
+try_secret() {
+  local key=$work/certs/secret-generator-0
+  check "secret: certificates are made" make_secret
+  check "secret: manifests are taken" \
+    start secret --secret certificates --set rounds=20000
+  check "secret: it trains" until_ 300 beyond secret 20
+  check "secret: a certificate opens the coordinator's door" \
+    greets -cert "$key.crt" -key "$key.key"
+  check "secret: and none does not" not greets
+  until_ 600 job_done secret-coordinator
+  check "secret: the coordinator's Job is complete" job_done secret-coordinator
+  check "secret: and the workers' Jobs end by themselves" \
+    until_ 60 job_done secret-generator-0
+  stop_all secret
+}
+# greets FLAGS...: whether the coordinator does, with its own certificate. With
+# TLS 1.2 the handshake itself fails where the other one is missing.
+greets() {
+  local address
+  address=$(k get "$(pod_of secret-coordinator)" -o 'jsonpath={.status.podIP}')
+  in_cluster openssl s_client -connect "$address:7000" -alpn h2 -tls1_2 \
+    -CAfile "$work/certs/ca.crt" -verify_hostname secret-coordinator \
+    -verify_return_error "$@" </dev/null
+}
+make_secret() {
+  local pod hosts=() files=(--from-file="$work/certs/ca.crt")
+  for pod in secret-{coordinator,generator-0,discriminator-0}; do
+    hosts+=(--host "$pod")
+    files+=(--from-file="$work/certs/$pod".{crt,key})
+  done
+  HOME=$work "$gandem" certificates "$work/certs" "${hosts[@]}" &&
+    k create secret generic certificates "${files[@]}"
 }
 
 tests=("$@")
-((${#tests[@]} > 0)) || tests=(validate train delete drain node elastic image)
+((${#tests[@]} > 0)) ||
+  tests=(validate train secret delete drain node elastic image)
 set +e
 set_up
 for name in "${tests[@]}"; do

@@ -73,6 +73,15 @@ void CheckVolume(const KubernetesVolume& volume, Faults& faults) {
             "an amount such as 50Gi", faults);
 }
 
+void CheckMetricsPort(int port, Faults& faults) {
+  const bool is_taken = port >= kControlPort && port <= kFleetPort;
+  // Those below 1024 need privileges.
+  if (port >= 1024 && port <= 65535 && !is_taken) return;
+  faults.Add(absl::StrCat(
+      "--metrics_port ", port, ": give one from 1024 to 65535, but not ",
+      kControlPort, " to ", kFleetPort, ", which pods use themselves"));
+}
+
 }  // namespace
 
 absl::Status CheckKubernetesRun(const KubernetesRun& run) {
@@ -95,6 +104,9 @@ absl::Status CheckKubernetesRun(const KubernetesRun& run) {
               "a name of a Secret", faults);
   }
   CheckVolume(run.volume, faults);
+  if (run.metrics_port.has_value()) {
+    CheckMetricsPort(*run.metrics_port, faults);
+  }
   if (run.config.size() > kMaxConfigBytes) {
     faults.Add(absl::StrCat("the recipe or plan has ", run.config.size(),
                             " bytes, at most ", kMaxConfigBytes,

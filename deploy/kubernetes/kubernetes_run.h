@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -44,8 +45,16 @@ struct KubernetesRun {
   // Empty: connections are not encrypted, and the network is trusted.
   std::string secret = {};
   absl::Duration grace = absl::Seconds(30);  // control.grace_seconds
-  bool as_jobset = false;  // its Jobs are one JobSet (jobset_text.h)
+  // Of the coordinator's pod, where Prometheus reads the run.
+  std::optional<int> metrics_port = {};
+  std::string log_format = "text";  // or "json"
+  bool as_jobset = false;           // its Jobs are one JobSet (jobset_text.h)
 };
+
+// Ports of every run: its pods have addresses of their own.
+inline constexpr int kControlPort = 7000;
+inline constexpr int kExchangePort = 7001;
+inline constexpr int kFleetPort = 7002;
 
 // Length of a name that leaves room for "-discriminator-999" and what
 // Kubernetes adds, in the 63 characters of a host's name.

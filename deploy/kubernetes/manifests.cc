@@ -45,7 +45,7 @@ std::string VolumeText(const KubernetesRun& run) {
 
 // Its name leads to its address, also before it is ready.
 std::string ServiceText(const KubernetesRun& run, const std::string& pod,
-                        const std::vector<std::pair<std::string, int>>& ports) {
+                        const NamedPorts& ports) {
   std::string text = absl::StrCat(
       "apiVersion: v1\nkind: Service\n", Metadata(run, pod),
       "spec:\n  clusterIP: None\n  publishNotReadyAddresses: true\n",
@@ -59,10 +59,10 @@ std::string ServiceText(const KubernetesRun& run, const std::string& pod,
 // Workers that are not asked for by name tell their address when they register.
 std::string ServicesText(const KubernetesRun& run) {
   std::string text =
-      ServiceText(run, CoordinatorName(run), {{"control", kControlPort}});
+      ServiceText(run, CoordinatorName(run), CoordinatorPorts(run));
   if (run.secret.empty()) return text;
   for (const KubernetesWorker& worker : run.workers) {
-    std::vector<std::pair<std::string, int>> ports = {{"fleet", kFleetPort}};
+    NamedPorts ports = {{"fleet", kFleetPort}};
     if (worker.role == DISCRIMINATOR) {
       ports.insert(ports.begin(), {"exchange", kExchangePort});
     }
@@ -70,6 +70,16 @@ std::string ServicesText(const KubernetesRun& run) {
                     ServiceText(run, PodName(run, worker), ports));
   }
   return text;
+}
+
+// Nobody knows where the cluster's Prometheus is. No other pod of the run
+// listens at this port.
+std::string MetricsRule(int port) {
+  return absl::StrCat(
+      "    # All pods of the cluster read the metrics.\n"
+      "    - from:\n        - namespaceSelector: {}\n      ports:\n"
+      "        - protocol: TCP\n          port: ",
+      port, "\n");
 }
 
 std::string NetworkPolicyText(const KubernetesRun& run) {
@@ -85,6 +95,7 @@ std::string NetworkPolicyText(const KubernetesRun& run) {
     absl::StrAppend(&text, "        - protocol: TCP\n          port: ", port,
                     "\n");
   }
+  if (run.metrics_port.has_value()) text += MetricsRule(*run.metrics_port);
   return text;
 }
 

@@ -27,11 +27,6 @@ struct ManifestFile {
   std::string text;
 };
 
-// Ports of every run: its pods have addresses of their own.
-inline constexpr int kControlPort = 7000;
-inline constexpr int kExchangePort = 7001;
-inline constexpr int kFleetPort = 7002;
-
 // Where pods see the volume, and the run folder in it.
 inline constexpr char kVolumePath[] = "/gandem";
 std::string RunFolderInPod(const KubernetesRun& run);

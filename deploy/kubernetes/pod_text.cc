@@ -31,7 +31,7 @@ constexpr char kJobSpec[] = R"(  # Failures of the process, not of nodes.
       labels:
 @POD_LABELS@        app.kubernetes.io/component: @COMPONENT@
         gandem/pod: @POD@
-    spec:
+@ANNOTATIONS@    spec:
       # What the others call it; their Service has the same name.
       hostname: @POD@
       restartPolicy: OnFailure
@@ -149,7 +149,7 @@ std::string Lines(const std::vector<std::string>& lines, int indent,
   return text;
 }
 
-std::string Ports(const std::vector<std::pair<std::string, int>>& ports) {
+std::string Ports(const NamedPorts& ports) {
   std::vector<std::string> lines;
   for (const auto& [name, port] : ports) {
     lines.push_back(absl::StrCat("- name: ", name));
@@ -171,6 +171,12 @@ std::vector<std::string> NetworkFlags(const KubernetesRun& run,
                                       const std::string& pod) {
   if (run.secret.empty()) return {"--insecure_network"};
   return {"--certificates", "/certificates/" + pod};
+}
+
+void AddLogFlags(const KubernetesRun& run,
+                 std::vector<std::string>& arguments) {
+  if (run.log_format == "text") return;
+  arguments.insert(arguments.end(), {"--log_format", run.log_format});
 }
 
 // A $ of the user's that begins $(NAME) would be taken for Kubernetes'.
@@ -219,13 +225,31 @@ std::string JobLabels(const KubernetesRun& run, const PodJob& job, int indent) {
       Lines({"app.kubernetes.io/component: " + job.component}, indent));
 }
 
+NamedPorts CoordinatorPorts(const KubernetesRun& run) {
+  NamedPorts ports = {{"control", kControlPort}};
+  if (run.metrics_port.has_value()) {
+    ports.push_back({"metrics", *run.metrics_port});
+  }
+  return ports;
+}
+
 std::string JobText(const KubernetesRun& run, const PodJob& job) {
   return absl::StrCat(
       "apiVersion: batch/v1\nkind: Job\nmetadata:\n  name: ", job.pod,
       "\n  labels:\n", JobLabels(run, job, 4), "spec:\n", job.spec);
 }
 
-PodJob CoordinatorJob(const KubernetesRun& run) {
+namespace {
+
+// A cluster's Prometheus that looks for pods looks at these.
+std::string ScrapeAnnotations(const KubernetesRun& run) {
+  if (!run.metrics_port.has_value()) return "";
+  return absl::StrCat(
+      "      annotations:\n", "        prometheus.io/scrape: \"true\"\n",
+      "        prometheus.io/port: \"", *run.metrics_port, "\"\n");
+}
+
+std::vector<std::string> CoordinatorArguments(const KubernetesRun& run) {
   const std::string pod = CoordinatorName(run);
   std::vector<std::string> arguments = {"gandem", "train"};
   if (run.is_plan) arguments.push_back("--plan");
@@ -234,12 +258,24 @@ PodJob CoordinatorJob(const KubernetesRun& run) {
   arguments.insert(arguments.end(),
                    {"--run_dir", RunFolderInPod(run), "--external", "--listen",
                     absl::StrCat(pod, ":", kControlPort)});
+  if (run.metrics_port.has_value()) {
+    arguments.insert(
+        arguments.end(),
+        {"--metrics_listen", absl::StrCat(pod, ":", *run.metrics_port)});
+  }
+  AddLogFlags(run, arguments);
   for (std::string& flag : NetworkFlags(run, pod)) {
     arguments.push_back(std::move(flag));
   }
   for (const std::string& argument : run.train_arguments) {
     arguments.push_back(Literal(argument));
   }
+  return arguments;
+}
+
+}  // namespace
+
+PodJob CoordinatorJob(const KubernetesRun& run) {
   const std::string mounts =
       "            - name: recipe\n"
       "              mountPath: /recipe\n"
@@ -248,17 +284,18 @@ PodJob CoordinatorJob(const KubernetesRun& run) {
   const std::string volumes = absl::StrCat(
       "        - name: recipe\n", "          configMap:\n",
       "            name: ", run.name, "-recipe\n", "@SECRET_VOLUMES@");
-  return Render(run, pod, "coordinator",
-                {{"@RETRIES@", absl::StrCat(kCoordinatorRetries)},
+  return Render(run, CoordinatorName(run), "coordinator",
+                {{"@ANNOTATIONS@", ScrapeAnnotations(run)},
+                 {"@RETRIES@", absl::StrCat(kCoordinatorRetries)},
                  {"@COMMAND@", YamlList({"gandem_pod", "coordinator"})},
                  {"@ENVIRONMENT@", ""},
-                 {"@PORTS@", Ports({{"control", kControlPort}})},
+                 {"@PORTS@", Ports(CoordinatorPorts(run))},
                  {"@REQUESTS@", Lines({"cpu: 250m", "memory: 256Mi"}, 14)},
                  {"@LIMITS@", Lines({"memory: 2Gi"}, 14)},
                  {"@PROBES@", kProbes},
                  {"@MOUNTS@", mounts},
                  {"@VOLUMES@", volumes}},
-                arguments);
+                CoordinatorArguments(run));
 }
 
 namespace {
@@ -289,6 +326,7 @@ std::vector<std::string> WorkerArguments(const KubernetesRun& run,
     arguments.insert(arguments.end(),
                      {"--fleet_listen", ListenAt(run, pod, kFleetPort)});
   }
+  AddLogFlags(run, arguments);
   for (std::string& flag : NetworkFlags(run, pod)) {
     arguments.push_back(std::move(flag));
   }
@@ -307,7 +345,7 @@ PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
   if (worker.gpus > 0) {
     limits.push_back(absl::StrCat("nvidia.com/gpu: ", worker.gpus));
   }
-  std::vector<std::pair<std::string, int>> ports;
+  NamedPorts ports;
   if (worker.role == DISCRIMINATOR)
     ports.push_back({"exchange", kExchangePort});
   ports.push_back({"fleet", kFleetPort});
@@ -319,7 +357,8 @@ PodJob WorkerJob(const KubernetesRun& run, const KubernetesWorker& worker) {
       "                  fieldPath: status.podIP\n";
   return Render(
       run, PodName(run, worker), RoleName(worker.role),
-      {{"@RETRIES@", absl::StrCat(kWorkerRetries)},
+      {{"@ANNOTATIONS@", ""},
+       {"@RETRIES@", absl::StrCat(kWorkerRetries)},
        {"@COMMAND@", YamlList({"gandem_pod", "worker", RunFolderInPod(run)})},
        {"@ENVIRONMENT@", run.secret.empty() ? environment : ""},
        {"@PORTS@", Ports(ports)},

@@ -6,6 +6,8 @@
 #pragma once
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "deploy/kubernetes/kubernetes_run.h"
 
@@ -13,6 +15,10 @@ namespace gandem {
 
 // Labels that all objects of the run have, so many spaces deep, a line each.
 std::string RunLabels(const KubernetesRun& run, int indent);
+
+// What a pod listens at, by the names that Services and probes use.
+using NamedPorts = std::vector<std::pair<std::string, int>>;
+NamedPorts CoordinatorPorts(const KubernetesRun& run);
 
 struct PodJob {
   std::string pod;

@@ -139,7 +139,7 @@ stop() {
 trap 'stop limit' @signal@
 trap 'stop cancelled' TERM
 "$programs/gandem" coordinate "${what[@]}" --run_dir "$run_dir" \
-  --listen "$SLURMD_NODENAME:0" "${network[@]}" --start_by "$script" &
+  --listen "$SLURMD_NODENAME:0" "${network[@]}" --start_by "$script"@watching@ &
 coordinator=$!
 # A signal ends `wait`, not the coordinator.
 while kill -0 "$coordinator" 2>/dev/null; do
@@ -167,10 +167,12 @@ void AddOption(absl::string_view name, absl::string_view value,
                   "\n");
 }
 
-// Slurm hands on no option from one component to the next.
+// Slurm hands on no option from one component to the next. When a node is lost,
+// --no-kill saves the components of several nodes only, and the others are
+// requeued to wait for them for ever: a heterogeneous job does without it.
 void AddComponent(const SlurmJob& job, const SlurmFleet& fleet,
                   std::string& text) {
-  AddOption("no-kill", "", text);
+  if (!job.heterogeneous) AddOption("no-kill", "", text);
   if (!job.partition.empty()) AddOption("partition", job.partition, text);
   if (!job.account.empty()) AddOption("account", job.account, text);
   if (!job.time.empty()) AddOption("time", job.time, text);
@@ -209,6 +211,20 @@ std::string SlurmOptions(const SlurmJob& job) {
   absl::StrAppend(&text, "#SBATCH hetjob\n# The discriminators.\n");
   AddComponent(job, job.discriminators, text);
   return text;
+}
+
+// A line of its own. No array: an empty one is unset to bash before 4.4.
+std::string WatchingFlags(const SlurmJob& job) {
+  std::string flags;
+  if (job.metrics_port.has_value()) {
+    absl::StrAppend(&flags,
+                    " --metrics_listen \"$SLURMD_NODENAME:", *job.metrics_port,
+                    "\"");
+  }
+  if (job.log_format != "text") {
+    absl::StrAppend(&flags, " --log_format ", ShellQuoted(job.log_format));
+  }
+  return flags.empty() ? "" : absl::StrCat(" \\\n ", flags);
 }
 
 }  // namespace
@@ -252,6 +268,7 @@ std::string BatchScript(const SlurmJob& job) {
        {" @gpus@", job.gpus_per_worker > 0
                        ? absl::StrCat(" --gpus-per-task=", job.gpus_per_worker)
                        : ""},
+       {"@watching@", WatchingFlags(job)},
        {"@signal@", job.signal}});
 }
 

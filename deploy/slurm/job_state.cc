@@ -59,6 +59,8 @@ absl::StatusOr<SlurmJobState> ParseSlurmJobState(absl::string_view text) {
       job.reason = Printable(word, kShownBytes);
     } else if (absl::ConsumePrefix(&word, "Restarts=")) {
       if (!absl::SimpleAtoi(word, &job.restarts)) return NoJobState(text);
+    } else if (absl::ConsumePrefix(&word, "BatchHost=")) {
+      job.node = Printable(word, kShownBytes);
     } else if (absl::ConsumePrefix(&word, "ExitCode=") && !has_end) {
       const std::optional<int> end = ParseEnd(word);
       if (!end.has_value()) return NoJobState(text);

@@ -18,7 +18,8 @@ struct SlurmJobState {
   std::string state = {};   // "PENDING", "RUNNING", "COMPLETED" ...
   std::string reason = {};  // why it waits, "Resources"; else "None"
   int64_t restarts = 0;
-  int exit_code = 0;  // of the script; 128 + n for signal n
+  int exit_code = 0;      // of the script; 128 + n for signal n
+  std::string node = {};  // where the script runs or ran; empty: not known
 
   // It will not run again.
   bool is_over() const;

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -43,6 +44,9 @@ struct SlurmJob {
   std::string signal = "USR2";   // before the limit; NCCL takes USR1
   int64_t signal_seconds = 120;  // so long before it
   bool insecure_network = false;
+  // Of the first node, where Prometheus reads the run. 0: any.
+  std::optional<int> metrics_port = {};
+  std::string log_format = "text";  // or "json"
 };
 
 // The script's place: RUN_DIR/slurm/job.sbatch.

@@ -34,6 +34,29 @@ void AddOwnNetworks(CLI::App* command, std::string& python,
                     "Go on with a network whose Python file has been changed");
 }
 
+void AddMetricsListen(CLI::App* command, std::string& listen) {
+  command->add_option(
+      "--metrics_listen", listen,
+      "HOST:PORT where Prometheus reads the run, as in 127.0.0.1:9400; port 0: "
+      "any. Whoever connects may read (docs/watching.md)");
+}
+
+CLI::Option* AddMetricsPort(CLI::App* command, const std::string& help,
+                            std::optional<int>& port) {
+  return command->add_option(
+      "--metrics_port", port,
+      absl::StrCat("Port where Prometheus reads the run, ", help,
+                   ". Whoever connects may read (docs/watching.md)"));
+}
+
+void AddLogFormat(CLI::App* command, std::string& format) {
+  command
+      ->add_option("--log_format", format,
+                   "Of all processes: text, or json: an object a line")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+}
+
 void AddMachines(CLI::App* command, MachineOptions& machines) {
   command
       ->add_option("--devices", machines.devices,

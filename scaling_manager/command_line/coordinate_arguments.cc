@@ -50,6 +50,7 @@ CoordinateArguments::CoordinateArguments(CLI::App& app)
       "--start_by", options_.start_by,
       "Program that starts a worker where it belongs, called with ROLE RANK "
       "START COMMAND...; without it workers are started by hand");
+  AddMetricsListen(&command_, options_.metrics_listen);
   command_.add_option("--data", options_.data,
                       "Images in place of the recipe's (docs/data.md)");
   AddSets(&command_, "Changes a field of the recipe: path.to.field=value",
@@ -64,6 +65,7 @@ CoordinateArguments::CoordinateArguments(CLI::App& app)
       ->excludes(certificates);
   command_.add_flag("--trace", options_.trace,
                     "Write a timeline of each worker to RUN_DIR/trace");
+  AddLogFormat(&command_, options_.log_format);
 }
 
 std::optional<TrainOptions> CoordinateArguments::Given() const {

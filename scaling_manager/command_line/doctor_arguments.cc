@@ -14,7 +14,7 @@ constexpr char kDoctorExamples[] =
     "Examples:\n"
     "  gandem doctor recipes/mlp_smoke.textproto --run_dir runs/a\n"
     "  gandem doctor --run_dir runs/a --listen beta:7100 --certificates certs\n"
-    "  gandem doctor --plan plan.textproto --run_dir runs/a \\\n"
+    "  gandem doctor plan.textproto --run_dir runs/a \\\n"
     "      --listen alpha:7100 --host beta:7100 --certificates certs/alpha\n";
 
 }  // namespace
@@ -23,13 +23,9 @@ DoctorArguments::DoctorArguments(CLI::App& app)
     : command_(*app.add_subcommand(
           "doctor", "Look for what would end a run later, before it starts")) {
   command_.footer(kDoctorExamples);
-  CLI::Option* const recipe = command_.add_option(
-      "RECIPE", options_.recipe, "What is to be run, as gandem train has it");
-  command_
-      .add_option("--plan", options_.plan,
-                  "A plan's file in its place: memory and time are compared "
-                  "with it")
-      ->excludes(recipe);
+  command_.add_option("RECIPE", options_.recipe,
+                      "What is to be run: a recipe, or a plan that `gandem "
+                      "plan` has made, whose memory and time are looked at");
   command_
       .add_option("--run_dir", options_.run_dir,
                   "Folder of the run; made if there is none")

@@ -27,6 +27,7 @@ LaunchArguments::LaunchArguments(CLI::App& app)
   command_->require_subcommand(1);
   slurm_->footer(kLaunchSlurmExamples);
   AddRun();
+  AddWatching();
   AddAllocation();
 }
 
@@ -56,6 +57,14 @@ void LaunchArguments::AddRun() {
                    "Print the batch script, write and submit nothing");
   slurm_->add_flag("--no_follow", options_.no_follow,
                    "Submit and leave, do not show what the job does");
+}
+
+void LaunchArguments::AddWatching() {
+  AddMetricsPort(slurm_,
+                 "of the job's first node; 0: any, `gandem status` says which",
+                 options_.metrics_port)
+      ->check(CLI::Range(0, 65535));
+  AddLogFormat(slurm_, options_.log_format);
 }
 
 void LaunchArguments::AddAllocation() {

@@ -31,6 +31,7 @@ class LaunchArguments {
 
  private:
   void AddRun();
+  void AddWatching();
   void AddAllocation();
 
   CLI::App* const command_;

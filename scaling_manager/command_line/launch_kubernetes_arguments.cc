@@ -68,6 +68,9 @@ LaunchKubernetesArguments::LaunchKubernetesArguments(CLI::App& launch)
   command_.add_option("--secret", options_.secret,
                       "Secret with the certificates of the pods; without it "
                       "connections between them are not encrypted");
+  AddMetricsPort(&command_, "of the coordinator's pod, as in 9400",
+                 options_.metrics_port);
+  AddLogFormat(&command_, options_.log_format);
   command_.add_flag("--jobset", options_.jobset,
                     "One JobSet in place of the Jobs, where the cluster has "
                     "its controller");

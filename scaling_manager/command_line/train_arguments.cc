@@ -83,10 +83,7 @@ TrainArguments::TrainArguments(CLI::App& app)
   command_.add_option(
       "--listen", options_.listen,
       "HOST:PORT for workers to connect to, in place of a unix socket");
-  command_.add_option(
-      "--metrics_listen", options_.metrics_listen,
-      "HOST:PORT where Prometheus reads the run, as in 127.0.0.1:9400; port 0: "
-      "any. Whoever connects may read (docs/watching.md)");
+  AddMetricsListen(&command_, options_.metrics_listen);
   CLI::Option* const certificates = command_.add_option(
       "--certificates", options_.certificates,
       "Folder with ca.crt, NAME.crt and NAME.key, or FOLDER/NAME: other "
@@ -100,11 +97,7 @@ TrainArguments::TrainArguments(CLI::App& app)
       absl::StrCat("Write a timeline of each worker to RUN_DIR/trace, for "
                    "ui.perfetto.dev; at most ",
                    kMaxTraceBytes >> 20, " MiB a file"));
-  command_
-      .add_option("--log_format", options_.log_format,
-                  "Of all processes: text, or json: an object a line")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
+  AddLogFormat(&command_, options_.log_format);
   command_
       .add_option("--bind_cores", bind_cores_,
                   "auto: each worker runs on cores of its own, if there are "

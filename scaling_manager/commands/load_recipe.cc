@@ -13,6 +13,7 @@
 #include "common/status.h"
 #include "pipeline/sources/image_sources.h"
 #include "scaling_manager/commands/run_dataset.h"
+#include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {
 namespace {
@@ -71,6 +72,20 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
   // Networks may not be for the channels that were found.
   GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(seen.config), path));
   return seen;
+}
+
+absl::StatusOr<RecipeOrPlan> ReadRecipeOrPlan(const std::string& path) {
+  GANDEM_ASSIGN_OR_RETURN(const std::string text,
+                          ReadFile(path, kMaxTextProtoBytes));
+  if (LooksLikePlan(text)) {
+    GANDEM_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(text, path));
+    const Candidate& first = plan.candidates(0);
+    return RecipeOrPlan{.config = EffectiveConfig(first.config()),
+                        .plan = first};
+  }
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe, SeeRecipe(path, "", {}));
+  return RecipeOrPlan{.config = EffectiveConfig(recipe.config),
+                      .plan = std::nullopt};
 }
 
 }  // namespace gandem

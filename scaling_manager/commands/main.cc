@@ -47,7 +47,6 @@
 #include "scaling_manager/logs/logs_command.h"
 #include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner_commands/plan_command.h"
-#include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/simulate_plan_command.h"
 #include "scaling_manager/planner_commands/trials_command.h"
 #include "scaling_manager/profiler/profile_command.h"
@@ -221,14 +220,9 @@ int Run(const LaunchKubernetesOptions& options) {
 }
 
 absl::StatusOr<DoctorSubject> SubjectOf(const DoctorOptions& options) {
-  if (!options.plan.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(options.plan));
-    return DoctorSubject{.config = EffectiveConfig(plan.candidates(0).config()),
-                         .plan = plan.candidates(0)};
-  }
-  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
-                          SeeRecipe(options.recipe, "", {}));
-  return DoctorSubject{.config = EffectiveConfig(recipe.config)};
+  GANDEM_ASSIGN_OR_RETURN(RecipeOrPlan given, ReadRecipeOrPlan(options.recipe));
+  return DoctorSubject{.config = std::move(given.config),
+                       .plan = std::move(given.plan)};
 }
 
 int Run(const DoctorOptions& options) {

@@ -230,6 +230,7 @@ absl::Status TrainCommand::Start() {
     Say(absl::StrCat("  ", absl::StrJoin(command, " "), " --control ",
                      endpoint_->address(), " --rank ", worker.rank(), " ",
                      absl::StrJoin(CredentialFlags(), " "),
+                     options_.log_format == "text" ? "" : " --log_format json",
                      options_.trace ? " --trace " : "", TraceFolder()));
   }
   return absl::OkStatus();

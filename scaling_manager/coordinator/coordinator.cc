@@ -59,8 +59,14 @@ Coordinator::Coordinator(Options options, const RunCounters& counters,
 }
 
 absl::StatusOr<Place*> Coordinator::Speaker(int64_t incarnation) {
-  GANDEM_ASSIGN_OR_RETURN(Place* const place, members_.Speaker(incarnation));
-  place->last_seen = options_.clock->Now();
+  const absl::StatusOr<Place*> place = members_.Speaker(incarnation);
+  if (absl::IsFailedPrecondition(place.status())) {
+    AddRefusal(
+        "a worker that was declared dead or replaced is back, and has to "
+        "leave");
+  }
+  GANDEM_RETURN_IF_ERROR(place);
+  (*place)->last_seen = options_.clock->Now();
   return place;
 }
 

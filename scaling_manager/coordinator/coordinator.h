@@ -206,7 +206,8 @@ class Coordinator {
   absl::StatusOr<RegisterReply> ContinueWorker(Place& place,
                                                const RegisterRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The place of who may use this incarnation, and is thereby alive.
+  // The place of who may use this incarnation, and is thereby alive. Of one
+  // that was fenced the operator is told.
   absl::StatusOr<Place*> Speaker(int64_t incarnation)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // It speaks of an epoch that is over.

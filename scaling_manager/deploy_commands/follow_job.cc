@@ -24,6 +24,8 @@ constexpr absl::Duration kSlurmPatience = absl::Minutes(5);
 constexpr int64_t kMaxFollowedBytes = 1 << 20;
 // Of a job that this command finds at work.
 constexpr int64_t kOldLogBytes = 2 << 10;
+// Slurm's word for a script that has run, and has failed by itself.
+constexpr char kItsOwnCode[] = "NonZeroExitCode";
 
 // The user wants to leave.
 class Leaving {
@@ -64,6 +66,7 @@ class Follower {
   void ShowLog();
   void ShowState(const SlurmJobState& state);
   int End(const SlurmJobState& state);
+  int EndWithoutLog(const SlurmJobState& state);
 
   const FollowedJob followed_;
   SlurmTools& tools_;
@@ -94,8 +97,21 @@ void Follower::ShowState(const SlurmJobState& state) {
       state.restarts > 0 ? absl::StrCat(", restart ", state.restarts) : ""));
 }
 
+// Slurm opens the log on the script's node, before the script. What it says of
+// a node that has no such folder is FAILED and a signal of its own.
+int Follower::EndWithoutLog(const SlurmJobState& state) {
+  Say(absl::StrCat("job ", followed_.job, " wrote nothing to ",
+                   followed_.log_path, ": does ",
+                   state.node.empty() ? "its first node" : state.node,
+                   " see that folder? All nodes have to share the run folder"));
+  return state.reason == kItsOwnCode ? state.exit_code : kExitUsage;
+}
+
 int Follower::End(const SlurmJobState& state) {
   ShowLog();
+  if (state.state == "FAILED" && !PathExists(followed_.log_path)) {
+    return EndWithoutLog(state);
+  }
   if (state.state == "COMPLETED" || state.state == "FAILED") {
     return state.exit_code;
   }

@@ -24,7 +24,8 @@ struct FollowedJob {
 };
 
 // Returns the exit code: of a job that ran to its own end that of its script;
-// 75 of one that was ended; 0 when a signal of kLaunchSignals asks to leave.
+// 75 of one that was ended; 2 where its node does not see the log's folder; 0
+// when a signal of kLaunchSignals asks to leave.
 //   UNAVAILABLE  Slurm has said nothing of the job for five minutes.
 absl::StatusOr<int> FollowSlurmJob(const FollowedJob& followed,
                                    SlurmTools& tools, std::ostream& out);

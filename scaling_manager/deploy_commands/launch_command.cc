@@ -211,7 +211,9 @@ absl::StatusOr<SlurmJob> DescribeSlurmJob(const LaunchSlurmOptions& options,
       .gpus_per_worker = options.gpus_per_worker,
       .signal = options.signal,
       .signal_seconds = options.signal_seconds,
-      .insecure_network = options.insecure_network};
+      .insecure_network = options.insecure_network,
+      .metrics_port = options.metrics_port,
+      .log_format = options.log_format};
   if (job.name.empty()) job.name = "gandem";
   ShareNodes(options.nodes, job);
   GANDEM_RETURN_IF_ERROR(CheckSlurmJob(job));

@@ -282,6 +282,8 @@ absl::StatusOr<KubernetesRun> KubernetesRunOf(
                  .size = options.storage_size},
       .secret = options.secret,
       .grace = absl::Seconds(given.config.control().grace_seconds()),
+      .metrics_port = options.metrics_port,
+      .log_format = options.log_format,
       .as_jobset = options.jobset};
   if (run.is_plan && options.candidate != 1) {
     run.train_arguments = {"--candidate", absl::StrCat(options.candidate)};

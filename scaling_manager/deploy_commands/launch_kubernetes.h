@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -33,8 +34,10 @@ struct LaunchKubernetesOptions {
   std::string storage_size = "50Gi";
   std::string memory =
       {};  // "4GiB", of each worker; empty: the plan's, or none
-  std::string secret = {};  // empty: unencrypted
-  bool jobset = false;      // one JobSet in place of the Jobs
+  std::string secret = {};               // empty: unencrypted
+  std::optional<int> metrics_port = {};  // for Prometheus
+  std::string log_format = "text";       // or "json"
+  bool jobset = false;                   // one JobSet in place of the Jobs
 };
 
 // The run that is asked for; reads no more than the recipe.

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,8 +29,10 @@ struct LaunchSlurmOptions {
   std::string signal = "USR2";   // before the time limit
   int64_t signal_seconds = 120;  // so long before it
   bool insecure_network = false;
-  bool dry_run = false;    // print the script, and nothing else
-  bool no_follow = false;  // submit, and leave
+  std::optional<int> metrics_port = {};  // for Prometheus; 0: any
+  std::string log_format = "text";       // or "json"
+  bool dry_run = false;                  // print the script, and nothing else
+  bool no_follow = false;                // submit, and leave
 };
 
 }  // namespace gandem

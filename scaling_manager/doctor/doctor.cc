@@ -125,7 +125,7 @@ absl::StatusOr<Findings> CheckOthers(const DoctorOptions& options,
     Print(found, out);
     all.insert(all.end(), found.begin(), found.end());
   }
-  if (options.hosts.empty() && options.recipe.empty() && options.plan.empty()) {
+  if (options.hosts.empty() && options.recipe.empty()) {
     out << "listening at " << own_address << " for gandem doctor --host "
         << own_address << " on other hosts; Ctrl-C ends this" << std::endl;
     AnswerOthers();
@@ -149,15 +149,15 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
   const bool folder_works = FolderWorks(findings);
   if (folder_works) findings.push_back(CheckToken(options.run_dir));
   absl::StatusOr<DoctorSubject> subject = DoctorSubject();
-  const bool has_subject = !options.recipe.empty() || !options.plan.empty();
+  const bool has_subject = !options.recipe.empty();
   if (has_subject) subject = hooks.subject();
   if (!subject.ok()) {
-    findings.push_back(Fault(options.plan.empty() ? "recipe" : "plan",
+    findings.push_back(Fault("recipe or plan",
                              std::string(subject.status().message()),
                              "gandem explain describes its fields"));
   } else if (has_subject) {
     const RunConfig& config = subject->config;
-    findings.push_back(Fine(options.plan.empty() ? "recipe" : "plan",
+    findings.push_back(Fine(subject->plan.has_value() ? "plan" : "recipe",
                             absl::StrCat(config.name(), " can be run")));
     if (folder_works) {
       findings.push_back(CheckDisk(config,

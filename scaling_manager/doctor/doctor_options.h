@@ -11,8 +11,7 @@
 namespace gandem {
 
 struct DoctorOptions {
-  std::string recipe = {};   // empty: that of the plan, or none
-  std::string plan = {};     // a file; empty: none
+  std::string recipe = {};   // or a plan: a file of either kind; empty: none
   std::string run_dir = {};  // required
   // HOST:PORT of each `gandem doctor --listen` of another host.
   std::vector<std::string> hosts = {};

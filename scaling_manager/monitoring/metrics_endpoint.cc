@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/monitoring/metrics_endpoint.h"
 
+#include <netdb.h>
 #include <prometheus/collectable.h>
 #include <prometheus/exposer.h>
 
+#include <array>
 #include <exception>
 #include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
 #include "common/process/machine.h"
@@ -24,6 +27,25 @@ namespace {
 constexpr char kThreads[] = "2";
 // A client that does not speak, or does not read, is given up.
 constexpr char kTimeoutMilliseconds[] = "10000";
+
+// `address` in numbers, the first that its name stands for: the server takes
+// nothing else.
+absl::StatusOr<Address> InNumbers(const Address& address) {
+  addrinfo hints = {};
+  hints.ai_flags = AI_PASSIVE;
+  hints.ai_socktype = SOCK_STREAM;
+  addrinfo* list = nullptr;
+  int failed = getaddrinfo(address.host.c_str(), nullptr, &hints, &list);
+  std::array<char, NI_MAXHOST> host = {};
+  if (failed == 0) {
+    const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
+    failed = getnameinfo(list->ai_addr, list->ai_addrlen, host.data(),
+                         host.size(), nullptr, 0, NI_NUMERICHOST);
+  }
+  if (failed == 0) return Address{.host = host.data(), .port = address.port};
+  return absl::InvalidArgumentError(
+      absl::StrCat(CannotListen(address), ": ", gai_strerror(failed)));
+}
 
 }  // namespace
 
@@ -75,12 +97,15 @@ absl::StatusOr<std::unique_ptr<MetricsEndpoint>> MetricsEndpoint::Start(
         absl::StrCat("--metrics_listen '", options.listen,
                      "' is a unix socket; Prometheus reads HOST:PORT"));
   }
-  // The server takes addresses only, and does not say why it cannot listen.
+  // It may stand for ::1, which Prometheus' example does not ask.
   if (address.host == "localhost") address.host = "127.0.0.1";
-  GANDEM_RETURN_IF_ERROR(Annotate(TryToListen(address), "--metrics_listen"));
+  const absl::StatusOr<Address> numbers = InNumbers(address);
+  GANDEM_RETURN_IF_ERROR(Annotate(numbers.status(), "--metrics_listen"));
+  // The server does not say why it cannot listen.
+  GANDEM_RETURN_IF_ERROR(Annotate(TryToListen(*numbers), "--metrics_listen"));
   std::unique_ptr<Server> server;
   try {
-    server = std::make_unique<Server>(ToString(address));
+    server = std::make_unique<Server>(ToString(*numbers));
   } catch (const std::exception& error) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--metrics_listen ", options.listen, ": cannot listen there (",

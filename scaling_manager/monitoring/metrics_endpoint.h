@@ -24,7 +24,8 @@ namespace gandem {
 class MetricsEndpoint {
  public:
   struct Options {
-    // HOST:PORT; port 0 lets the system choose.
+    // HOST:PORT; port 0 lets the system choose. Of several addresses that
+    // a name stands for it is the first.
     std::string listen;   // required
     std::string run_dir;  // required
     // How far the run is, as `gandem status` is told; any thread calls.

@@ -25,6 +25,13 @@ SETS = (f"rounds={ROUNDS}", "discriminator.workers=2",
 # An interpreter that has torch.
 OWN_PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 LAST = f"step-{ROUNDS:09d}"
+# For as long as a case needs; ended by scancel.
+ENDLESS = "rounds=1000000"
+# Of an old worker that is back, in the coordinator's log.
+FENCED = "declared dead or replaced is back"
+# What BOUNDED may take to go on, and the silence that it takes for a death.
+BOUNDED_SECONDS = 5
+BOUNDED_SILENCE = 3
 
 
 class Cases:
@@ -59,10 +66,25 @@ class Cases:
     def lonely_node(self, launch):
         """That of a discriminator, and not of the coordinator."""
         job = launch.job()
-        first = self.cluster.run("squeue", "-h", "-j", job, "-o", "%B").strip()
+        hosts = self.cluster.run("squeue", "-h", "-j", job, "-o", "%B").split()
         nodes = [self.cluster.node_of(job, f"discriminator-{rank}")
                  for rank in (0, 1)]
-        return next(node for node in nodes if node not in (None, first))
+        return next(node for node in nodes if node not in (None, hosts[0]))
+
+    def bits_at_its_end(self, launch, sets=()):
+        """Ends an endless run, which has the bits of an undisturbed one of as
+        many rounds."""
+        self.cluster.run("scancel", launch.job())
+        self.finish(launch, code=75)
+        self.cluster.wait_idle()
+        last = launch.checkpoint()
+        straight = self.launch(f"{launch.dir.name}-straight",
+                               (f"rounds={int(last[5:])}", *sets))
+        self.finish(straight)
+        assert straight.checkpoint() == last, straight.checkpoint()
+        assert straight.hashes() == launch.hashes(), \
+            f"other bits than undisturbed after {last}"
+        return f"the undisturbed bits of {int(last[5:])} rounds"
 
     # The cases.
 
@@ -104,18 +126,54 @@ class Cases:
         return (f"{self.same_bits(launch)}; noticed after {noticed:.1f} s, "
                 f"next new round after {again:.1f} s (EXACT)")
 
-    def partition(self):
-        """The cut node's worker lives on, and is refused when it is back."""
-        launch = self.launch("cut")
+    def het_power_loss(self):
+        """Slurm ends the whole job when it notices, and starts it again when
+        the node is back."""
+        launch = self.launch("het-power", [ENDLESS],
+                             ("--layout", "het", "--nodes", "3"))
         launch.wait_rounds(300)
         node = self.lonely_node(launch)
-        before = launch.rounds()
+        at = time.monotonic()
+        self.cluster.do("off", node)
+        wait_for(lambda: self.cluster.state(launch.job()) == "PENDING",
+                 "Slurm to notice")
+        noticed = time.monotonic() - at
+        self.cluster.do("start", node)
+        wait_for(lambda: ", start 1" in launch.text(), "the second start", 90)
+        launch.wait_rounds(launch.rounds() + 50)
+        return (f"requeued after {noticed:.1f} s, "
+                f"{self.bits_at_its_end(launch)}")
+
+    def partition(self):
+        """The cut node's worker lives on, and is refused when it is back."""
+        launch = self.launch("cut", [ENDLESS])
+        launch.wait_rounds(300)
+        node = self.lonely_node(launch)
+        zombies = self.cluster.workers(node, launch.dir)
+        assert len(zombies) == 1, f"{zombies} on {node}"
+        at = time.monotonic()
         self.cluster.do("cut", node)
-        launch.wait_rounds(before + 50)
+        wait_for(lambda: "new run epoch" in launch.log(), "a new run epoch")
+        launch.wait_rounds(launch.rounds() + 1)
+        again = time.monotonic() - at
+        assert self.cluster.workers(node, launch.dir) == zombies
+        assert FENCED not in launch.log()
+        left = self.zombies_leave(launch, node)
+        launch.wait_rounds(launch.rounds() + 50)
+        return (f"next new round after {again:.1f} s; the old worker was "
+                f"refused and gone {left:.1f} s after the link was back; "
+                f"{self.bits_at_its_end(launch)}")
+
+    def zombies_leave(self, launch, node):
+        """The link is back. How many seconds the worker was there, still."""
+        at = time.monotonic()
         self.cluster.do("heal", node)
-        self.finish(launch)
-        self.cluster.wait_idle()
-        return self.same_bits(launch)
+        wait_for(lambda: not self.cluster.workers(node, launch.dir),
+                 "the old worker to be gone")
+        left = time.monotonic() - at
+        assert self.cluster.state(launch.job()) == "RUNNING"
+        wait_for(lambda: FENCED in launch.log(), "its refusal in the log", 5)
+        return left
 
     def slurmctld(self):
         launch = self.launch("slurmctld")
@@ -164,11 +222,13 @@ class Cases:
     def two_jobs(self):
         flags = ("--nodes", "1")
         launches = [self.launch(name, flags=flags) for name in ("two-a", "two-b")]
-        for launch in launches:
-            launch.wait_rounds(50)
+        jobs = {launch.job() for launch in launches}
+        wait_for(lambda: all(launch.rounds() >= 50 for launch in launches)
+                 and jobs <= self.cluster.running(), "both jobs at work", 60)
         for launch in launches:
             self.finish(launch)
-        return " and ".join(self.same_bits(launch) for launch in launches)
+        return "both at once, " + " and ".join(
+            self.same_bits(launch) for launch in launches)
 
     def leave(self):
         """Ctrl-C leaves the job running; the same command shows it again."""
@@ -184,14 +244,23 @@ class Cases:
 
     def bounded(self):
         """Without the lost node the others go on within seconds."""
-        launch = self.launch("bounded", (
-            "schedule.consistency=BOUNDED", "rounds=20000",
-            "control.heartbeat_timeout_seconds=3"))
+        took = sorted(self.seconds_without_a_node(f"bounded-{number}")
+                      for number in range(3))
+        text = ", ".join(f"{seconds:.1f}" for seconds in took)
+        assert took[1] <= BOUNDED_SECONDS, f"next round after {text} s"
+        return (f"next round after {took[1]:.1f} s (median of {text}; silence "
+                f"of {BOUNDED_SILENCE} s is a death), then the rank was replaced")
+
+    def seconds_without_a_node(self, name):
+        """From the loss of a node to the next round that is not its own."""
+        launch = self.launch(name, (
+            "schedule.consistency=BOUNDED", ENDLESS,
+            f"control.heartbeat_timeout_seconds={BOUNDED_SILENCE}"))
         launch.wait_rounds(300)
         # The first node is the coordinator's.
         node = self.lonely_node(launch)
-        self.cluster.do("off", node)
         at = time.monotonic()
+        self.cluster.do("off", node)
         wait_for(lambda: "goes on with 1 of 2" in launch.log(), "the others")
         launch.wait_rounds(launch.rounds() + 1)
         took = time.monotonic() - at
@@ -200,7 +269,7 @@ class Cases:
         self.finish(launch, code=75)
         self.cluster.do("start", node)
         self.cluster.wait_idle()
-        return f"next round after {took:.1f} s, then the rank was replaced"
+        return took
 
     def bad_input(self):
         """Told at once, and nothing is left in the queue."""
@@ -218,6 +287,31 @@ class Cases:
             launch.output.unlink()
         assert not self.cluster.run("squeue", "-h").strip()
         return "5 refusals, an empty queue"
+
+    def not_shared(self):
+        """A node that does not see the run folder is named within seconds."""
+        first = self.refusal_without_folder(
+            "n1", "wrote nothing to", "does n1 see that folder")
+        other = self.refusal_without_folder(
+            "n2", "/state/token': No such file", "n2: task 0: Exited with")
+        return f"first node: {first:.1f} s, another one: {other:.1f} s"
+
+    def refusal_without_folder(self, node, *words):
+        """Seconds until the launch has ended."""
+        run_dir = self.folder / "runs" / f"not-shared-{node}"
+        run_dir.mkdir(parents=True)
+        with self.cluster.not_shared(node, run_dir):
+            at = time.monotonic()
+            launch = self.launch(run_dir.name)
+            self.finish(launch, code=2)
+            took = time.monotonic() - at
+            for word in words:
+                assert word in launch.text(), launch.text()[-3000:]
+            wait_for(lambda: not self.cluster.run("squeue", "-h").strip(),
+                     "an empty queue", 30)
+            self.cluster.wait_idle()
+        assert took < 30, f"{took:.1f} s"
+        return took
 
     def own_network(self):
         """A network in Python, named from the folder that it is launched in,
@@ -257,8 +351,8 @@ class Cases:
 
 
 NAMES = ("shellcheck", "bad_input", "undisturbed", "het", "one_node", "scancel",
-         "power_loss", "partition", "slurmctld", "leave", "two_jobs", "bounded",
-         "time_limit", "own_network")
+         "power_loss", "het_power_loss", "partition", "slurmctld", "leave",
+         "two_jobs", "bounded", "not_shared", "time_limit", "own_network")
 
 
 def main():

@@ -5,6 +5,7 @@ Nodes are network namespaces (slurm_cluster.sh): one file system, one set of
 cores, addresses and links of their own. Needs root.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -78,8 +79,10 @@ class Cluster:
 
     def steps(self, job):
         """Names of the living steps of the job, the script's own left out."""
-        lines = self.run("squeue", "-h", "-s", "-j", job, "-o", "%i %j %N",
-                         check=False).splitlines()
+        # The components of a heterogeneous job have numbers of their own.
+        jobs = self.run("squeue", "-h", "-j", job, "-o", "%A", check=False)
+        lines = self.run("squeue", "-h", "-s", "-j", ",".join(jobs.split()),
+                         "-o", "%i %j %N", check=False).splitlines()
         return [line for line in lines
                 if re.search(r" (generator|discriminator)-\d", line)]
 
@@ -90,6 +93,31 @@ class Cluster:
             if step == name:
                 return node
         return None
+
+    def running(self):
+        """Numbers of the jobs at work."""
+        return set(self.run("squeue", "-h", "-t", "RUNNING", "-o",
+                            "%A").split())
+
+    def workers(self, node, run_dir):
+        """Pids of the run's living workers on the node."""
+        found = set()
+        for pid in self.do("pids", node).stdout.split():
+            with contextlib.suppress(OSError):  # gone since
+                command = pathlib.Path("/proc", pid, "cmdline").read_text()
+                if re.match(r"[^\0]*_worker\0", command) and \
+                        str(run_dir) in command:
+                    found.add(pid)
+        return found
+
+    @contextlib.contextmanager
+    def not_shared(self, node, folder):
+        """The node has an empty folder of its own there."""
+        self.do("mounts", node, "mount", "-t", "tmpfs", "none", folder)
+        try:
+            yield
+        finally:
+            self.do("mounts", node, "umount", folder)
 
     def idle(self):
         return set(self.run("sinfo", "-h", "-N", "-o", "%T").split()) == {"idle"}

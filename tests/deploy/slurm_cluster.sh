@@ -8,6 +8,8 @@
 #   slurm_cluster.sh slurmctld DIR   slurmctld is stopped and started again; jobs stay
 #   slurm_cluster.sh cut DIR n2    network partition, processes live on [netns]  |  heal DIR n2
 #   slurm_cluster.sh exec DIR n2 CMD...   a command inside the node's network namespace [netns]
+#   slurm_cluster.sh mounts DIR n2 CMD...   a command that sees the node's mounts, and may change them
+#   slurm_cluster.sh pids DIR n2   pids, as the host counts, of all that runs on the node [netns]
 # netns: each slurmd in its own net+uts+pid+mnt namespace (hostname n2, address 10.77.0.12; the host gets no address).
 # multi: `slurmd -N` on loopback ports, pid+mnt namespaces only. In both, n1..nN resolve through a private /etc/hosts
 # (bound over /etc/hosts, which must exist).
@@ -61,6 +63,8 @@ down() { ctl timeout 10 scancel -u root --signal=KILL >/dev/null 2>&1; sleep .2
 case $cmd in
 run) if [ $MODE = netns ]; then exec ip netns exec $P-ctl sh -c "$hosts" $D/hosts "$@"; else exec unshare -m sh -c "$hosts" $D/hosts "$@"; fi;;
 exec) n=$1; shift; exec ip netns exec $P-$n sh -c "$hosts" $D/hosts "$@";;
+mounts) n=$1; shift; p=$(pid_of $n) || die "$n is off"; exec nsenter --target=$(children $p) --mount "$@";;
+pids) exec ip netns pids $P-$1;;
 kill) stop_ns $1; exit;;
 off) ip -n $P-ctl link set v-$1 down; stop_ns $1; exit;;
 start) start_node $1; exit;;

@@ -5,6 +5,7 @@ Usage: check_manifests.py encrypted|plain FOLDER
 """
 
 import pathlib
+import re
 import sys
 
 import yaml
@@ -58,6 +59,59 @@ def check_pod(job, kind):
         assert "--insecure_network" in container(job)["args"]
 
 
+def check_watching(jobs, found, kind):
+    """Only encrypted has --metrics_port 9400 --log_format json."""
+    name = "faces-coordinator"
+    for job in jobs.values():
+        if kind == ENCRYPTED:
+            assert arguments_after(job, "--log_format") == "json"
+        else:
+            assert "--log_format" not in container(job)["args"]
+    scraped = {pod: job["spec"]["template"]["metadata"].get("annotations")
+               for pod, job in jobs.items()}
+    ports = [{"name": "control", "containerPort": 7000}]
+    service = [{"name": "control", "port": 7000}]
+    expected = dict.fromkeys(PODS)
+    if kind == ENCRYPTED:
+        assert arguments_after(jobs[name], "--metrics_listen") == f"{name}:9400"
+        expected[name] = {"prometheus.io/scrape": "true",
+                          "prometheus.io/port": "9400"}
+        ports.append({"name": "metrics", "containerPort": 9400})
+        service.append({"name": "metrics", "port": 9400})
+        check_scrape_config(
+            jobs[name]["spec"]["template"]["metadata"]["labels"], ports)
+    else:
+        assert "--metrics_listen" not in container(jobs[name])["args"]
+    assert scraped == expected, scraped
+    assert container(jobs[name])["ports"] == ports
+    assert found["Service"][name]["spec"]["ports"] == service
+    # Those of the run; then whoever is in the cluster, at this port alone.
+    rules = found["NetworkPolicy"]["faces"]["spec"]["ingress"]
+    assert rules[0]["from"] == [
+        {"podSelector": {"matchLabels": {"gandem/run": "faces"}}}]
+    assert rules[1:] == ([] if kind == PLAIN else [
+        {"from": [{"namespaceSelector": {}}],
+         "ports": [{"protocol": "TCP", "port": 9400}]}]), rules[1:]
+
+
+def check_scrape_config(labels, ports):
+    """The example for Prometheus finds the coordinator."""
+    root = pathlib.Path(__file__).resolve().parents[3]
+    config = yaml.safe_load(
+        (root / "deploy/prometheus/kubernetes.yml").read_text())
+    (job,) = config["scrape_configs"]
+    (discovery,) = job["kubernetes_sd_configs"]
+    (selector,) = discovery["selectors"]
+    name, value = selector["label"].split("=")
+    assert labels[name] == value, labels
+    keep, _, rename = job["relabel_configs"]
+    assert keep["regex"] in [port["name"] for port in ports]
+    # Prometheus writes _ for what a name of its own may not have.
+    written = ["__meta_kubernetes_pod_label_" + re.sub(r"\W", "_", label)
+               for label in labels]
+    assert rename["source_labels"][1] in written, written
+
+
 def check_workers(jobs, kind):
     for name, job in jobs.items():
         if name == "faces-coordinator":
@@ -95,6 +149,7 @@ def main(kind, folder):
     for job in jobs.values():
         check_pod(job, kind)
     check_workers(jobs, kind)
+    check_watching(jobs, found, kind)
 
     coordinator = container(jobs["faces-coordinator"])
     assert coordinator["args"][:3] == [
@@ -104,8 +159,6 @@ def main(kind, folder):
     if kind == ENCRYPTED:
         # Kubernetes makes $( of $$(.
         assert coordinator["args"][-2:] == ["--set", "name=\"$$(HOME): it's\""]
-    (ports,) = coordinator["ports"]
-    assert ports == {"name": "control", "containerPort": 7000}
     assert coordinator["readinessProbe"]["tcpSocket"]["port"] == "control"
 
     # A name that is asked for leads to one pod.

@@ -76,6 +76,20 @@ TEST(KubernetesRunTest, AClaimThatIsMadeNeedsAClassAndASize) {
   }
 }
 
+TEST(KubernetesRunTest, ThePortOfMetricsIsFreeInPods) {
+  KubernetesRun run = Good();
+  for (const int port : {1024, 6999, 7003, 65535}) {
+    run.metrics_port = port;
+    EXPECT_EQ(FaultsOf(run), "");
+  }
+  for (const int port : {-1, 0, 1023, 7000, 7002, 65536}) {
+    run.metrics_port = port;
+    EXPECT_THAT(FaultsOf(run), AllOf(HasSubstr("--metrics_port "),
+                                     HasSubstr("but not 7000 to 7002")))
+        << port;
+  }
+}
+
 TEST(KubernetesRunTest, ARunFolderInS3IsRefusedWithAReason) {
   KubernetesRun run = Good();
   run.volume.claim = "s3://bucket/runs";

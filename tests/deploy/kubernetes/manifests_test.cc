@@ -39,7 +39,9 @@ KubernetesRun Encrypted() {
                    .memory_bytes = int64_t{3} << 30}},
       .volume = {.claim = "faces-run", .storage_class = "nfs", .size = "10Gi"},
       .secret = "certificates",
-      .grace = absl::Seconds(45.5)};
+      .grace = absl::Seconds(45.5),
+      .metrics_port = 9400,
+      .log_format = "json"};
   return run;
 }
 
@@ -48,6 +50,8 @@ KubernetesRun Plain() {
   run.secret = "";
   run.volume = {.claim = "shared"};
   run.train_arguments.clear();
+  run.metrics_port.reset();
+  run.log_format = "text";
   return run;
 }
 

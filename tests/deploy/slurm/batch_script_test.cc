@@ -43,15 +43,14 @@ std::vector<std::string> SbatchLines(const std::string& script) {
 }
 
 TEST(BatchScriptTest, AHeterogeneousJobHasAComponentForEachRole) {
-  EXPECT_THAT(
-      SbatchLines(BatchScript(ScriptedJob())),
-      ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
-                  "--output=/nfs/a/slurm/job-%j.log", "--chdir=/home/me",
-                  "--open-mode=append", "--requeue", "--signal=B:USR2@120",
-                  "--no-kill", "--partition=main", "--time=8:00:00",
-                  "--ntasks=1", "--cpus-per-task=2", "hetjob", "--no-kill",
-                  "--partition=main", "--time=8:00:00", "--nodes=2",
-                  "--ntasks=2", "--cpus-per-task=4"));
+  EXPECT_THAT(SbatchLines(BatchScript(ScriptedJob())),
+              ElementsAre("--job-name=small", "--comment=gandem:/nfs/a",
+                          "--output=/nfs/a/slurm/job-%j.log",
+                          "--chdir=/home/me", "--open-mode=append", "--requeue",
+                          "--signal=B:USR2@120", "--partition=main",
+                          "--time=8:00:00", "--ntasks=1", "--cpus-per-task=2",
+                          "hetjob", "--partition=main", "--time=8:00:00",
+                          "--nodes=2", "--ntasks=2", "--cpus-per-task=4"));
 }
 
 TEST(BatchScriptTest, OneLayoutHoldsAllWorkers) {
@@ -80,7 +79,7 @@ TEST(BatchScriptTest, EverythingIsFilledIn) {
     const std::string script = BatchScript(job);
     for (const absl::string_view word :
          {"@run_dir@", "@programs@", "@what@", "group@", "component@", "cpus@",
-          "gpus@", "@signal@", "components@"}) {
+          "gpus@", "@signal@", "components@", "@watching@"}) {
       EXPECT_THAT(script, Not(HasSubstr(std::string(word))));
     }
     EXPECT_THAT(script, HasSubstr("trap 'stop limit' HUP\n"));
@@ -98,6 +97,18 @@ TEST(BatchScriptTest, TheNetworkIsEncryptedUnlessItIsTrusted) {
   const std::string open = BatchScript(job);
   EXPECT_THAT(open, HasSubstr("network=(--insecure_network)"));
   EXPECT_THAT(open, Not(HasSubstr("certificates")));
+}
+
+TEST(BatchScriptTest, IsWatchedAsItsUserSays) {
+  SlurmJob job = ScriptedJob();
+  EXPECT_THAT(BatchScript(job), HasSubstr("--start_by \"$script\" &\n"));
+  job.metrics_port = 0;
+  EXPECT_THAT(BatchScript(job),
+              HasSubstr("--start_by \"$script\" \\\n"
+                        "  --metrics_listen \"$SLURMD_NODENAME:0\" &\n"));
+  job.log_format = "json";
+  EXPECT_THAT(BatchScript(job),
+              HasSubstr(" \"$SLURMD_NODENAME:0\" --log_format json &\n"));
 }
 
 TEST(ShellQuotedTest, AShellReadsTheSameWord) {

@@ -15,7 +15,7 @@ constexpr char kSlurmLine[] =
     "UserId=root(0) GroupId=root(0) MCS_label=N/A Priority=4294901759 Nice=0 "
     "Account=(null) QOS=(null) JobState=PENDING Reason=Resources "
     "Dependency=(null) Requeue=1 Restarts=2 BatchFlag=1 Reboot=0 ExitCode=75:0 "
-    "RunTime=00:00:12 TimeLimit=01:00:00\n"
+    "RunTime=00:00:12 TimeLimit=01:00:00 NodeList=n[2-3] BatchHost=n2\n"
     "JobId=4 HetJobId=3 JobState=COMPLETED Reason=None ExitCode=0:0\n";
 
 TEST(SlurmJobStateTest, TheFirstComponentCounts) {
@@ -25,6 +25,7 @@ TEST(SlurmJobStateTest, TheFirstComponentCounts) {
   EXPECT_EQ(job->reason, "Resources");
   EXPECT_EQ(job->restarts, 2);
   EXPECT_EQ(job->exit_code, 75);
+  EXPECT_EQ(job->node, "n2");
   EXPECT_FALSE(job->is_over());
 }
 

@@ -11,10 +11,12 @@ import signal
 import stat
 import subprocess
 import unittest
+import urllib.request
 
 from harness import BIN, SMOKE, SOURCE, RunTest, Worker, free_port, wait_for
 
 NAME = "smoke"
+METRICS_PORT = 9400
 STOPPED = 75
 
 
@@ -46,6 +48,7 @@ class KubernetesPodsTest(RunTest):
         shutil.copy(SOURCE / "deploy/container/gandem_pod.sh",
                     self.programs / "gandem_pod")
         self.port = free_port()
+        self.metrics = f"127.0.0.1:{free_port()}"
         self.coordinator = "127.0.0.1"
         self.under = []  # a command that starts another one
 
@@ -54,10 +57,10 @@ class KubernetesPodsTest(RunTest):
             pod.process.kill()
             pod.process.wait()
 
-    def render(self, *sets):
+    def render(self, *sets, flags=()):
         command = [BIN / "gandem", "launch", "kubernetes", SMOKE, "--name", NAME,
                    "--image", "gandem:test", "--pvc", "shared", "--dry_run",
-                   "-o", self.folder / "manifests"]
+                   "-o", self.folder / "manifests", *flags]
         for assignment in sets:
             command += ["--set", assignment]
         subprocess.run([str(part) for part in command], check=True,
@@ -69,6 +72,7 @@ class KubernetesPodsTest(RunTest):
         ports are the system's to choose."""
         word = word.replace(f"{NAME}-coordinator:7000",
                             f"{self.coordinator}:{self.port}")
+        word = word.replace(f"{NAME}-coordinator:{METRICS_PORT}", self.metrics)
         word = re.sub(r"^\$\(POD_IP\):\d+$", "127.0.0.1:0", word)
         word = word.replace("/recipe/recipe.textproto", str(SMOKE))
         return re.sub("^/gandem/", f"{self.volume}/", word)
@@ -118,6 +122,23 @@ class KubernetesPodsTest(RunTest):
         for name, content in files.items():
             self.assertEqual((self.newest_checkpoint() / name).read_bytes(),
                              content, name)
+
+    def test_a_run_is_watched_as_its_launch_says(self):
+        self.render("rounds=1000000", flags=[
+            "--metrics_port", METRICS_PORT, "--log_format", "json"])
+        pods = self.start_all()
+        self.wait_for_rounds(20)
+        with urllib.request.urlopen(f"http://{self.metrics}/metrics",
+                                    timeout=30) as answer:
+            self.assertIn("gandem_rounds_total{role=\"generator\"}",
+                          answer.read().decode())
+        pods[f"{NAME}-coordinator"].process.send_signal(signal.SIGTERM)
+        self.assertEqual(pods[f"{NAME}-coordinator"].wait(), STOPPED)
+        for log in (self.run_dir / "logs" / "gandem.log",
+                    pods[f"{NAME}-generator-0"].output):
+            said = [json.loads(line) for line in log.read_text().splitlines()
+                    if not line.startswith("gandem_pod: ")]
+            self.assertTrue(said, log)
 
     # kubectl delete pod: the Job makes another one while the old one has
     # SIGTERM and its grace.

@@ -11,9 +11,15 @@ import unittest
 from harness import BIN, SMOKE, RunTest, Worker, wait_for
 
 USAGE = 2
+INTERNAL = 70
 PENDING = "JobId=17 JobState=PENDING Reason=Resources ExitCode=0:0"
 RUNNING = "JobId=17 JobState=RUNNING Reason=None ExitCode=0:0"
 DONE = "JobId=17 JobState=COMPLETED Reason=None ExitCode=0:0"
+# As Slurm says it of a script whose output it cannot open.
+NO_FOLDER = "JobId=17 JobState=FAILED Reason=JobLaunchFailure ExitCode=0:53 " \
+            "NodeList=n[1-3] BatchHost=n1"
+FAILED = "JobId=17 JobState=FAILED Reason=NonZeroExitCode ExitCode={}:0 " \
+         "NodeList=n[1-3] BatchHost=n1"
 
 
 class LaunchFaultsTest(RunTest):
@@ -102,6 +108,30 @@ class LaunchFaultsTest(RunTest):
         self.assertEqual(launch.wait(), 0, launch.text())
         self.assertIn("job 17 goes on", launch.text())
         self.assertEqual(self.asked("scancel"), [])
+
+    def test_a_first_node_without_the_run_folder_is_named(self):
+        self.play_slurm(NO_FOLDER)
+        launch = self.slurm()
+        self.assertEqual(launch.wait(), USAGE, launch.text())
+        self.assertIn(
+            f"job 17 wrote nothing to {self.folder.resolve()}/run/slurm/"
+            "job-17.log: does n1 see that folder?", launch.text())
+
+    def test_a_script_that_has_run_keeps_its_exit_code(self):
+        # On another file system under the same name: its log is there.
+        self.play_slurm(FAILED.format(70))
+        launch = self.slurm()
+        self.assertEqual(launch.wait(), INTERNAL, launch.text())
+        self.assertIn("does n1 see that folder?", launch.text())
+        # Another node without the folder: the log is here, and says so.
+        words = "discriminator 0 exited with code 2"
+        self.play_slurm(FAILED.format(USAGE))
+        self.play("sbatch", f"echo '{words}' > "
+                  f"{self.folder}/run/slurm/job-17.log; echo 17")
+        launch = self.slurm()
+        self.assertEqual(launch.wait(), USAGE, launch.text())
+        self.assertIn(words, launch.text())
+        self.assertNotIn("wrote nothing", launch.text())
 
     def test_a_dead_submission_host_leaves_the_job_to_its_successor(self):
         self.play_slurm(RUNNING)

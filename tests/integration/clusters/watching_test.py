@@ -122,6 +122,16 @@ class WatchingTest(harness.RunTest):
         harness.wait_for(lambda: self.firing(prometheus, "GandemUnreachable"),
                          "the alert for the end of the run")
 
+    def test_workers_by_hand_are_told_the_form_of_the_logs(self):
+        run = self.start("by_hand",
+                         flags=["--external", "--log_format", "json"])
+        harness.wait_for(
+            lambda: re.search(r"discriminator_worker --control .* --rank 0 .*"
+                              r"--log_format json", run.text()),
+            "the commands of the workers")
+        run.process.send_signal(signal.SIGTERM)
+        self.assertEqual(run.wait(), 75, run.text()[-4000:])
+
     def test_status_says_where_and_an_address_in_use_is_refused(self):
         run, address = self.watch("first")
         status = subprocess.run(

@@ -50,16 +50,19 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "train --evaluate_cores", "train --evaluate_args",
           "coordinate -h,--help", "coordinate RECIPE", "coordinate --plan",
           "coordinate --candidate", "coordinate --run_dir",
-          "coordinate --listen", "coordinate --start_by", "coordinate --data",
+          "coordinate --listen", "coordinate --start_by",
+          "coordinate --metrics_listen", "coordinate --data",
           "coordinate --set", "coordinate --python",
           "coordinate --accept_changed_code", "coordinate --certificates",
           "coordinate --insecure_network", "coordinate --trace",
-          "launch -h,--help", "launch slurm -h,--help", "launch slurm RECIPE",
+          "coordinate --log_format", "launch -h,--help",
+          "launch slurm -h,--help", "launch slurm RECIPE",
           "launch slurm --run_dir", "launch slurm --candidate",
           "launch slurm --data", "launch slurm --set", "launch slurm --python",
           "launch slurm --accept_changed_code",
           "launch slurm --insecure_network", "launch slurm --dry_run",
-          "launch slurm --no_follow", "launch slurm --layout",
+          "launch slurm --no_follow", "launch slurm --metrics_port",
+          "launch slurm --log_format", "launch slurm --layout",
           "launch slurm --nodes", "launch slurm --partition",
           "launch slurm --account", "launch slurm --time",
           "launch slurm --gpus_per_worker", "launch slurm --signal",
@@ -71,7 +74,8 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "launch kubernetes --image", "launch kubernetes --pvc",
           "launch kubernetes --storage_class",
           "launch kubernetes --storage_size", "launch kubernetes --memory",
-          "launch kubernetes --secret", "launch kubernetes --jobset",
+          "launch kubernetes --secret", "launch kubernetes --metrics_port",
+          "launch kubernetes --log_format", "launch kubernetes --jobset",
           "status -h,--help", "status RUN_DIR", "status --certificates",
           "status --json", "logs -h,--help", "logs RUN_DIR", "logs --follow",
           "logs --since", "logs --role", "logs --rank", "logs --level",
@@ -81,11 +85,10 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "watch-eval -h,--help", "watch-eval RUN_DIR", "watch-eval --every",
           "watch-eval --once", "certificates -h,--help", "certificates DIR",
           "certificates --host", "certificates --days", "certificates --revoke",
-          "doctor -h,--help", "doctor RECIPE", "doctor --plan",
-          "doctor --run_dir", "doctor --host", "doctor --listen",
-          "doctor --token_file", "doctor --certificates",
-          "doctor --insecure_network", "dataset -h,--help",
-          "dataset show -h,--help", "dataset show SOURCE",
+          "doctor -h,--help", "doctor RECIPE", "doctor --run_dir",
+          "doctor --host", "doctor --listen", "doctor --token_file",
+          "doctor --certificates", "doctor --insecure_network",
+          "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
           "dataset show --exclude", "dataset show --recipe",
           "dataset show --image_size", "dataset show -o,--output",
           "dataset verify -h,--help", "dataset verify SOURCE",
@@ -125,6 +128,13 @@ TEST_F(CommandLineTest, Coordinate) {
   EXPECT_FALSE(started.external);
   EXPECT_TRUE(started.elsewhere());
   EXPECT_EQ(started.start_by, "./by_ssh.sh");
+  EXPECT_EQ(started.metrics_listen, "");
+  EXPECT_EQ(started.log_format, "text");
+  const auto watched = std::get<TrainOptions>(
+      Parse({"coordinate", "r", "--run_dir", "a", "--listen", "h:0",
+             "--metrics_listen", "h:9400", "--log_format", "json"}));
+  EXPECT_EQ(watched.metrics_listen, "h:9400");
+  EXPECT_EQ(watched.log_format, "json");
   // Nothing to train; nowhere to listen; two recipes; a plan of this machine.
   EXPECT_EQ(
       ExitCode(Parse({"coordinate", "--run_dir", "a", "--listen", "h:0"})),
@@ -151,6 +161,19 @@ TEST_F(CommandLineTest, LaunchSlurm) {
   EXPECT_EQ(launch.sets, std::vector<std::string>{"rounds=3"});
   EXPECT_TRUE(launch.dry_run);
   EXPECT_EQ(launch.signal, "USR2");
+  EXPECT_FALSE(launch.metrics_port.has_value());
+  EXPECT_EQ(launch.log_format, "text");
+  const auto watched = std::get<LaunchSlurmOptions>(
+      Parse({"launch", "slurm", "r", "--run_dir", "a", "--metrics_port", "0",
+             "--log_format", "json"}));
+  EXPECT_EQ(watched.metrics_port, 0);
+  EXPECT_EQ(watched.log_format, "json");
+  for (const char* const port : {"-1", "65536", "h:9400"}) {
+    EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r", "--run_dir", "a",
+                              "--metrics_port", port})),
+              kExitUsage)
+        << port;
+  }
   EXPECT_EQ(ExitCode(Parse({"launch"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"launch", "slurm", "r", "--run_dir", "a",
@@ -180,10 +203,28 @@ TEST_F(CommandLineTest, Plan) {
 }
 
 TEST_F(CommandLineTest, LaunchKubernetes) {
-  const auto launch = std::get<LaunchKubernetesOptions>(
-      Parse({"launch", "kubernetes", "r", "--image", "i", "--pvc", "p",
-             "--namespace", "n", "--secret", "s", "--set", "rounds=4", "--set",
-             "name=a", "--dry_run", "-o", "d"}));
+  const auto launch = std::get<LaunchKubernetesOptions>(Parse({"launch",
+                                                               "kubernetes",
+                                                               "r",
+                                                               "--image",
+                                                               "i",
+                                                               "--pvc",
+                                                               "p",
+                                                               "--namespace",
+                                                               "n",
+                                                               "--secret",
+                                                               "s",
+                                                               "--set",
+                                                               "rounds=4",
+                                                               "--set",
+                                                               "name=a",
+                                                               "--dry_run",
+                                                               "-o",
+                                                               "d",
+                                                               "--metrics_port",
+                                                               "9400",
+                                                               "--log_format",
+                                                               "json"}));
   EXPECT_EQ(launch.recipe, "r");
   EXPECT_EQ(launch.image, "i");
   EXPECT_EQ(launch.pvc, "p");
@@ -192,6 +233,8 @@ TEST_F(CommandLineTest, LaunchKubernetes) {
   EXPECT_THAT(launch.sets, ElementsAre("rounds=4", "name=a"));
   EXPECT_TRUE(launch.dry_run);
   EXPECT_EQ(launch.output, "d");
+  EXPECT_EQ(launch.metrics_port, 9400);
+  EXPECT_EQ(launch.log_format, "json");
   EXPECT_EQ(ExitCode(Parse({"launch"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse({"launch", "kubernetes", "r"})), kExitUsage);
   EXPECT_THAT(err_.str(), HasSubstr("--image"));

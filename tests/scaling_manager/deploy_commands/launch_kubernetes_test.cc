@@ -71,6 +71,8 @@ TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
   options_.sets = {"discriminator.workers=2", "generator.device=cuda",
                    "control.grace_seconds=90"};
   options_.memory = "2GiB";
+  options_.metrics_port = 9400;
+  options_.log_format = "json";
   ASSERT_OK_AND_ASSIGN(const KubernetesRun run, KubernetesRunOf(options_));
   EXPECT_THAT(
       PodNames(run),
@@ -80,6 +82,8 @@ TEST_F(LaunchKubernetesTest, ARecipeIsARun) {
   EXPECT_EQ(run.workers[1].gpus, 0);
   EXPECT_EQ(run.workers[1].memory_bytes, int64_t{2} << 30);
   EXPECT_EQ(run.grace, absl::Seconds(90));
+  EXPECT_EQ(run.metrics_port, 9400);
+  EXPECT_EQ(run.log_format, "json");
   EXPECT_THAT(
       run.train_arguments,
       ElementsAre("--data", "/gandem/data", "--set", "discriminator.workers=2",

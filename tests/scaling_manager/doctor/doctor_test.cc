@@ -60,14 +60,14 @@ TEST_F(DoctorTest, ADatasetThatCannotBeRead) {
 TEST_F(DoctorTest, ARecipeThatCannotBeRun) {
   subject_ = absl::InvalidArgumentError("r:3:1: RunConfig has no field 'x'");
   EXPECT_THAT(Run({.recipe = "r"}),
-              AllOf(HasSubstr("FAULT    recipe: r:3:1"),
+              AllOf(HasSubstr("FAULT    recipe or plan: r:3:1"),
                     HasSubstr("run folder: "), Not(HasSubstr("dataset"))));
   EXPECT_EQ(code_, kExitFaults);
 }
 
 TEST_F(DoctorTest, APlanThatLastsLongerThanTheCertificates) {
   subject_->plan.emplace();
-  EXPECT_THAT(Run({.plan = "p", .certificates = run_dir_ / "none"}),
+  EXPECT_THAT(Run({.recipe = "p", .certificates = run_dir_ / "none"}),
               AllOf(HasSubstr("ok       plan: "),
                     HasSubstr("FAULT    certificates: ")));
   EXPECT_EQ(code_, kExitFaults);

@@ -91,6 +91,15 @@ TEST_F(MetricsEndpointTest, NothingElseIsThere) {
   EXPECT_THAT(Get(endpoint->address(), "/metrics"), StartsWith("HTTP/1.1 200"));
 }
 
+// Prometheus' server takes numbers only. Such a short one is a name to it.
+TEST_F(MetricsEndpointTest, ANameIsLookedUpAndKept) {
+  ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("127.1:0"));
+  const Address address = *ParseAddress(endpoint->address());
+  EXPECT_EQ(address.host, "127.1");
+  EXPECT_THAT(Get(absl::StrCat("127.0.0.1:", address.port), "/metrics"),
+              StartsWith("HTTP/1.1 200"));
+}
+
 TEST_F(MetricsEndpointTest, AnAddressThatDoesNotWorkIsNamed) {
   ASSERT_OK_AND_ASSIGN(const auto endpoint, Start("127.0.0.1:0"));
   EXPECT_THAT(Start(endpoint->address()),

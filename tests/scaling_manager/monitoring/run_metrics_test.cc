@@ -184,15 +184,23 @@ TEST(RunMetricsTest, EveryQueryOfTheDashboardNamesWhatIsExported) {
   const Json dashboard = Json::parse(Source("deploy/grafana/gandem.json"));
   const std::set<std::string> recorded =
       Matches(Source("deploy/prometheus/rules.yml"), "- record: (\\S+)", 1);
-  std::set<std::string> used;
+  std::vector<std::string> queries;
   for (const Json& panel : dashboard.at("panels")) {
     for (const Json& target : panel.at("targets")) {
-      const std::set<std::string> names =
-          Matches(target.at("expr").get<std::string>(), "\\bgandem[\\w:]+");
-      EXPECT_THAT(names, Not(IsEmpty())) << target.at("expr");
-      used.insert(names.begin(), names.end());
+      queries.push_back(target.at("expr"));
     }
   }
+  // Its list of runs.
+  for (const Json& variable : dashboard.at("templating").at("list")) {
+    if (variable.at("type") == "query") queries.push_back(variable.at("query"));
+  }
+  std::set<std::string> used;
+  for (const std::string& query : queries) {
+    const std::set<std::string> names = Matches(query, "\\bgandem[\\w:]+");
+    EXPECT_THAT(names, Not(IsEmpty())) << query;
+    used.insert(names.begin(), names.end());
+  }
+  EXPECT_TRUE(used.contains("gandem_run_info"));
   std::set<std::string> known = Exported();
   known.insert(recorded.begin(), recorded.end());
   EXPECT_THAT(known, IsSupersetOf(used));
