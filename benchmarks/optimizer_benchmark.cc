@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Milliseconds per update of every optimizer on the CPU, all in one run and in
-// turns. "adam" is PyTorch's own fused kernel, the measure of the others.
+// turns. "adam" is PyTorch's own fused kernel, the measure of the others. With
+// --check_recipe instead: what the check for finite gradients costs there.
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "benchmarks/gradient_check.h"
 #include "benchmarks/measure.h"
 #include "common/check.h"
 #include "common/files/text_proto.h"
@@ -90,6 +92,7 @@ int main(int argc, char** argv) {
   int64_t steps = 5;
   int threads = 1;
   std::string json;
+  std::string check_recipe;
   std::vector<std::string> families = {"adam {}",
                                        "adabelief {}",
                                        "adamw {}",
@@ -112,9 +115,16 @@ int main(int argc, char** argv) {
   app.add_option("--threads", threads)->check(CLI::Range(1, 1024));
   app.add_option("--families", families,
                  "configs as text; the first is what others are compared with");
+  app.add_option("--check_recipe", check_recipe,
+                 "recipes/NAME.textproto: measure the check of its gradients");
   app.add_option("--json", json, "file for the result");
   CLI11_PARSE(app, argc, argv);
   at::set_num_threads(threads);
+  if (!check_recipe.empty()) {
+    gandem::WriteResult(json, gandem::MeasureGradientCheck(
+                                  check_recipe, static_cast<int>(repetitions)));
+    return 0;
+  }
   gandem::WriteResult(json,
                       gandem::Measure(numbers, repetitions, steps, families));
   return 0;

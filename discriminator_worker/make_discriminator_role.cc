@@ -152,6 +152,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));
   SyncIfAsked(role_plan, setup, *parts.network);
+  SaltAfterRollback(plan, *parts.network);
   GANDEM_RETURN_IF_ERROR(
       BeginAsGiven(setup, "discriminator", {parts.network.get()}));
   GANDEM_RETURN_IF_ERROR(FreezeParameters("discriminator", role_plan.freeze,
@@ -161,6 +162,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   parts.new_critic = [=]() -> absl::StatusOr<Critic> {
     GANDEM_ASSIGN_OR_RETURN(auto network,
                             NewDiscriminator(network_plan, compute));
+    SaltAfterRollback(plan, *network);
     AddAdaBuffer(ada, *network);
     return Critic{.network = std::move(network), .compute = compute};
   };

@@ -41,6 +41,7 @@ CriticFactory CriticsOf(const RunPlan& plan, const RoleSetup& setup) {
         ComputeFrom(critic, Resolve(critic, setup.discriminator_choice)));
     GANDEM_ASSIGN_OR_RETURN(auto network, NewDiscriminator(critic, compute));
     SyncIfAsked(plan.discriminator, setup, *network);
+    SaltAfterRollback(plan, *network);
     AddAdaBuffer(plan.objective.augmentation.ada, *network);
     return Critic{.network = std::move(network), .compute = compute};
   };
@@ -111,6 +112,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
   parts.network =
       PlaceNetwork(std::move(network), network_plan.recompute_blocks, compute);
   SyncIfAsked(role_plan, setup, *parts.network);
+  SaltAfterRollback(plan, *parts.network);
   GANDEM_ASSIGN_OR_RETURN(auto average, NewGenerator(network_plan));
   parts.average = PlaceAtRest(std::move(average), compute);
   GANDEM_RETURN_IF_ERROR(BeginAsGiven(

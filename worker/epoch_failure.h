@@ -14,7 +14,8 @@ namespace gandem {
 bool MayBeTheirs(const absl::Status& failure);
 
 // How the failure of the round loop is told: what may be different at the next
-// try, and what the user must repair. `has_begun`: a round of the epoch was.
+// try, and what the user must repair. `has_begun`: a round of the epoch was, or
+// the fleet hands its state over.
 absl::Status JudgeFailure(absl::Status failure, bool has_begun);
 
 }  // namespace gandem

@@ -4,6 +4,10 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/monotonic_time.h"
+#include "common/process/log.h"
+#include "common/rpc/address.h"
+#include "common/rpc/listen_check.h"
 #include "common/status.h"
 #include "exchange/fleet_exchange.h"
 #include "exchange/in_process_exchange.h"
@@ -11,6 +15,23 @@
 #include "exchange/rpc/exchange_server.h"
 
 namespace gandem {
+namespace {
+
+constexpr absl::Duration kLookAgain = absl::Milliseconds(100);
+
+// Nobody can say whether a killed process or another mount namespace is why.
+bool IsOutOfSight(const absl::Status& connected) {
+  return absl::IsNotFound(connected) || absl::IsPermissionDenied(connected);
+}
+
+absl::Status OutOfReach(const absl::Status& connected) {
+  return absl::FailedPreconditionError(absl::StrCat(
+      connected.message(),
+      ": the discriminator listens there, but this process has another /tmp or "
+      "another user; start the discriminator with --listen HOST:PORT"));
+}
+
+}  // namespace
 
 ExchangeEnds::ExchangeEnds(Role role, const ExchangeOptions& options)
     : role_(role), options_(options) {}
@@ -47,7 +68,8 @@ std::string ExchangeEnds::address() const {
   return server_ == nullptr ? "" : server_->address();
 }
 
-absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses) {
+absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses,
+                                   absl::Time deadline) {
   if (role_ != GENERATOR) return absl::OkStatus();
   if (std::cmp_not_equal(addresses.size(), options_.num_discriminators)) {
     return absl::InternalError(
@@ -57,6 +79,7 @@ absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses) {
   }
   std::vector<std::unique_ptr<GeneratorExchange>> clients;
   for (const std::string& address : addresses) {
+    GANDEM_RETURN_IF_ERROR(AwaitSocket(address, deadline));
     GANDEM_ASSIGN_OR_RETURN(
         clients.emplace_back(),
         CreateExchangeClient({.address = address, .exchange = options_}));
@@ -68,6 +91,26 @@ absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses) {
   // Close may have come before.
   if (!closed_.ok()) generator_->Close(closed_);
   return absl::OkStatus();
+}
+
+absl::Status ExchangeEnds::AwaitSocket(const std::string& address,
+                                       absl::Time deadline) {
+  GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+  if (!parsed.is_unix()) return absl::OkStatus();
+  bool is_said = false;
+  while (true) {
+    const absl::Status connected = CheckUnixSocketAnswers(parsed);
+    if (!IsOutOfSight(connected)) return absl::OkStatus();
+    absl::MutexLock lock(&mu_);
+    GANDEM_RETURN_IF_ERROR(closed_);
+    if (MonotonicNow() >= deadline) return OutOfReach(connected);
+    if (!is_said) GANDEM_LOG_WARN("{}; trying again", connected.message());
+    is_said = true;
+    const auto is_closed = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return !closed_.ok();
+    };
+    AwaitUntil(&mu_, absl::Condition(&is_closed), MonotonicNow() + kLookAgain);
+  }
 }
 
 GeneratorExchange* ExchangeEnds::generator() {

@@ -16,6 +16,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/exchange.h"
@@ -37,8 +38,12 @@ class ExchangeEnds {
   // Where generators find this discriminator; empty for other roles.
   std::string address() const;
   // Called once, when all workers have joined: a generator learns only then
-  // where the discriminators are.
-  absl::Status Connect(const std::vector<std::string>& discriminator_addresses);
+  // where the discriminators are. They listen by then: a unix socket that is
+  // not seen is looked for until `deadline`, or until Close. One that is seen
+  // but does not answer may come back: the exchange tries it again.
+  //   FAILED_PRECONDITION  it cannot be reached from here.
+  absl::Status Connect(const std::vector<std::string>& discriminator_addresses,
+                       absl::Time deadline);
 
   // Null when this worker does not have the role, or before Connect.
   GeneratorExchange* generator();
@@ -49,6 +54,8 @@ class ExchangeEnds {
 
  private:
   ExchangeEnds(Role role, const ExchangeOptions& options);
+
+  absl::Status AwaitSocket(const std::string& address, absl::Time deadline);
 
   // All but what `mu_` guards never changes after Create.
   const Role role_;

@@ -186,6 +186,8 @@ absl::Status WorkerEpoch::RunAllRounds(const JoinReply& joined) {
 
 absl::Status WorkerEpoch::TakeOver(TrainingRole& role,
                                    const RunRolesOptions& waiting) {
+  // What is damaged from here on the network did, not a file.
+  takes_over_ = true;
   GANDEM_ASSIGN_OR_RETURN(
       std::vector<NamedTensor> newest,
       TakeNewestState(*held_, fleet_->collectives().host, waiting));
@@ -220,31 +222,21 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
   }
 }
 
-WorkerPosition WorkerEpoch::CurrentPosition() const {
-  WorkerPosition position = waits_.Position();
+void WorkerEpoch::ObserveFleet() {
   const FleetLink* fleet = nullptr;
   {
     absl::MutexLock lock(&mu_);
     fleet = fleet_.get();
   }
-  if (fleet == nullptr || (position.wait() != WorkerPosition::NOTHING &&
-                           position.wait() != WorkerPosition::GRADIENTS)) {
-    return position;
-  }
-  // Also in the middle of a pass (statistics of all ranks).
-  const int rank = fleet->rank_waited_for();
-  if (rank < 0) return position;
-  position.set_wait(WorkerPosition::GRADIENTS);
-  position.set_whom(options_.role);
-  position.set_rank(rank);
-  return position;
+  if (fleet != nullptr) waits_.Observe(options_.role, fleet->rank_waited_for());
 }
 
 // The thread of the heartbeats.
 Heartbeats::WorkerState WorkerEpoch::CurrentState() {
+  ObserveFleet();
   const std::string notice = waits_.Notice();
   if (!notice.empty()) GANDEM_LOG_INFO("{}", notice);
-  const WorkerPosition position = CurrentPosition();
+  const WorkerPosition position = waits_.Position();
   absl::MutexLock lock(&mu_);
   const bool has_joined = phase_ >= Phase::kRunning;
   int64_t completed = plan_.rounds;

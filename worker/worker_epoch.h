@@ -95,7 +95,9 @@ class WorkerEpoch {
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
   }
-  bool HasBegun() const { return gate_.started() >= place_.first_round; }
+  bool HasBegun() const {
+    return takes_over_ || gate_.started() >= place_.first_round;
+  }
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
@@ -113,8 +115,9 @@ class WorkerEpoch {
       Role role, const std::string& measured_for) const;
   void StartHeartbeats();
   Heartbeats::WorkerState CurrentState();
-  // What this worker waits for, and for whom if the fleet knows.
-  WorkerPosition CurrentPosition() const;
+  // Notes for whom of its fleet this worker waits, also in the middle of a
+  // pass.
+  void ObserveFleet();
   // The next heartbeat comes at once.
   void WakeHeartbeats();
   void OnReply(const HeartbeatReply& reply);
@@ -142,6 +145,7 @@ class WorkerEpoch {
 
   // The compute thread's.
   std::optional<HeldState>* const held_;
+  bool takes_over_ = false;  // the state comes from the fleet, not from a file
   std::map<Role, ComputeChoice> choices_;
   std::vector<RoleCompute> chosen_;  // what AUTO has become, and for what
 

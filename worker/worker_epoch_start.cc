@@ -18,6 +18,9 @@ namespace {
 
 // The coordinator knows who is late; this is for one that is gone.
 constexpr int kPatientJoins = kMeasuringJoins + 2;
+// A folder of sockets that was removed is made again in less time, and of a
+// killed child the coordinator tells in less.
+constexpr absl::Duration kSocketPatience = absl::Seconds(10);
 
 }  // namespace
 
@@ -108,7 +111,8 @@ absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
         MonotonicNow() + plan.control.join_timeout));
   }
   return ends_->Connect({joined.discriminator_addresses().begin(),
-                         joined.discriminator_addresses().end()});
+                         joined.discriminator_addresses().end()},
+                        MonotonicNow() + kSocketPatience);
 }
 
 void WorkerEpoch::StartHeartbeats() {

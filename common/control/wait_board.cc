@@ -27,11 +27,22 @@ WaitBoard::WaitBoard(int64_t first_round, Clock* clock)
 void WaitBoard::Begin(WorkerPosition::Wait what, Role whom) {
   absl::MutexLock lock(&mu_);
   if (now_.wait() != what || now_.whom() != whom) Change(what, whom);
+  is_observed_ = false;
 }
 
 void WaitBoard::NameRank(int rank) {
   absl::MutexLock lock(&mu_);
   now_.set_rank(rank);
+}
+
+void WaitBoard::Observe(Role whom, int rank) {
+  absl::MutexLock lock(&mu_);
+  if (is_observed_ && rank < 0) Change(WorkerPosition::NOTHING, ROLE_UNKNOWN);
+  if (now_.wait() == WorkerPosition::NOTHING && rank >= 0) {
+    Change(WorkerPosition::GRADIENTS, whom);
+    is_observed_ = true;
+  }
+  if (now_.wait() == WorkerPosition::GRADIENTS) now_.set_rank(rank);
 }
 
 void WaitBoard::End() {
@@ -54,6 +65,7 @@ void WaitBoard::Change(WorkerPosition::Wait what, Role whom) {
                             absl::ToDoubleSeconds(now - since_));
   }
   is_said_ = false;
+  is_observed_ = false;
   since_ = now;
   now_.set_wait(what);
   now_.set_whom(whom);

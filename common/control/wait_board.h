@@ -7,8 +7,8 @@
 // too, and a wait costs two short locks.
 //
 // Owner: the worker's run epoch; outlives its role.
-// Thread safety: the compute thread calls Begin to EndRound; the rest from any
-// thread.
+// Thread safety: the compute thread calls Begin to EndRound, but for Observe;
+// that and the rest from any thread.
 #pragma once
 
 #include <cstdint>
@@ -32,6 +32,11 @@ class WaitBoard {
   void Begin(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN);
   // The wait goes on, for the worker at this position in its fleet; -1: any.
   void NameRank(int rank);
+  // In the middle of a pass it may wait for others, too, without writing it
+  // down (statistics of all ranks). Another thread has seen, while nothing else
+  // was waited for, that it waits for `rank` of its fleet, of role `whom`; -1:
+  // that it does not.
+  void Observe(Role whom, int rank);
   // What was waited for is there, or an operation of a round is done: the next
   // one is computed from now on.
   void End();
@@ -54,7 +59,8 @@ class WaitBoard {
 
   Clock* const clock_;
   mutable absl::Mutex mu_;
-  WorkerPosition now_ ABSL_GUARDED_BY(mu_);  // but for its seconds
+  WorkerPosition now_ ABSL_GUARDED_BY(mu_);        // but for its seconds
+  bool is_observed_ ABSL_GUARDED_BY(mu_) = false;  // now_ is, not written down
   absl::Time since_ ABSL_GUARDED_BY(mu_);
   absl::Time round_since_ ABSL_GUARDED_BY(mu_);
   absl::Duration last_round_ ABSL_GUARDED_BY(mu_);

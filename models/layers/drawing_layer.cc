@@ -37,8 +37,8 @@ DrawingLayer::DrawingLayer(const std::string& key_name)
 PhiloxStream DrawingLayer::StreamOf(const at::Tensor& place,
                                     int64_t row) const {
   const DrawPlace at = PlaceFrom(place);
-  return PhiloxStream(static_cast<uint64_t>(key_.item<int64_t>()), at.purpose,
-                      at.step, at.first_index + row);
+  return PhiloxStream(static_cast<uint64_t>(key_.item<int64_t>()) ^ salt_,
+                      at.purpose, at.step, at.first_index + row);
 }
 
 // A key is no number to be rounded.
@@ -54,6 +54,13 @@ void DrawingLayer::to(torch::Device device, torch::Dtype dtype,
                                  /*non_blocking=*/false, /*copy=*/true);
   Layer::to(device, dtype, non_blocking);
   key_.set_data(key);
+}
+
+void SaltDraws(torch::nn::Module& network, uint64_t salt) {
+  for (const auto& module : network.modules()) {
+    auto* const layer = dynamic_cast<DrawingLayer*>(module.get());
+    if (layer != nullptr) layer->set_salt(salt);
+  }
 }
 
 }  // namespace gandem

@@ -10,6 +10,7 @@
 // Errors: Torch exceptions.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/string_view.h"
@@ -30,6 +31,8 @@ class DrawingLayer : public ConditionalLayer {
   void to(torch::Device device, torch::Dtype dtype,
           bool non_blocking = false) override;
 
+  void set_salt(uint64_t salt) { salt_ = salt; }
+
  protected:
   explicit DrawingLayer(const std::string& key_name);
 
@@ -39,6 +42,11 @@ class DrawingLayer : public ConditionalLayer {
 
  private:
   at::Tensor key_;  // int64, whatever the module is converted to
+  uint64_t salt_ = 0;
 };
+
+// What the layers of `network` draw from now on is that of other keys; 0: of
+// their own. No part of its state, as keys are: who copies it says it again.
+void SaltDraws(torch::nn::Module& network, uint64_t salt);
 
 }  // namespace gandem

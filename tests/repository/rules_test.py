@@ -201,8 +201,21 @@ class CitationsTest(Tree):
 class FuzzedTest(Tree):
     def setUp(self):
         super().setUp()
-        for name in rules.NOT_FUZZED:
+        for name in {*rules.NOT_FUZZED, *rules.SINGLE_READERS}:
             self.write(name, LICENSE)
+        self.write("tests/fuzz/all_fuzzer.cc", "".join(
+            f'#include "{name}"\n' for name in rules.SINGLE_READERS))
+
+    def test_single_reader_without_target(self):
+        self.write("tests/fuzz/all_fuzzer.cc", "".join(
+            f'#include "{name}"\n' for name in rules.SINGLE_READERS
+            if name != "exchange/wire_codec.h"))
+        self.expect_fault(rules.fuzzed, "exchange/wire_codec.h",
+                          "no fuzz target")
+
+    def test_single_reader_that_is_gone(self):
+        (self.root / "exchange/wire_codec.h").unlink()
+        self.expect_fault(rules.fuzzed, "there is no", "wire_codec.h")
 
     def test_reader_without_target(self):
         self.write("pipeline/formats/a.h", LICENSE)

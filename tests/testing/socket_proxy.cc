@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/testing/socket_proxy.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/in.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -15,6 +17,7 @@ namespace gandem::testing {
 namespace {
 
 constexpr size_t kMaxWaiting = 64 << 10;
+constexpr size_t kMaxRecorded = 1 << 20;
 
 sockaddr_un NameOf(const std::string& path) {
   sockaddr_un name = {};
@@ -28,12 +31,48 @@ int NewSocket(int flags) {
   return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | flags, 0);
 }
 
+// -1 if nobody listens there.
+int ConnectToPath(const std::string& path) {
+  const int fd = NewSocket(0);
+  const sockaddr_un name = NameOf(path);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
+      0) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
+int ConnectToPort(int port) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name = {};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(static_cast<uint16_t>(port));
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) ==
+      0) {
+    return fd;
+  }
+  close(fd);
+  return -1;
+}
+
 bool WouldBlock() { return errno == EAGAIN || errno == EINTR; }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<SocketProxy>> SocketProxy::Start(
     const std::string& listen_path, const std::string& target_path) {
+  return Start(listen_path, Target{.path = target_path});
+}
+
+absl::StatusOr<std::unique_ptr<SocketProxy>> SocketProxy::StartToPort(
+    const std::string& listen_path, int target_port) {
+  return Start(listen_path, Target{.path = "", .port = target_port});
+}
+
+absl::StatusOr<std::unique_ptr<SocketProxy>> SocketProxy::Start(
+    const std::string& listen_path, Target target) {
   const int listener = NewSocket(SOCK_NONBLOCK);
   const sockaddr_un name = NameOf(listen_path);
   int wake[2] = {-1, -1};
@@ -44,17 +83,17 @@ absl::StatusOr<std::unique_ptr<SocketProxy>> SocketProxy::Start(
     close(listener);
     return status;
   }
-  return std::unique_ptr<SocketProxy>(
-      new SocketProxy(listener, wake[0], wake[1], listen_path, target_path));
+  return std::unique_ptr<SocketProxy>(new SocketProxy(
+      listener, wake[0], wake[1], listen_path, std::move(target)));
 }
 
 SocketProxy::SocketProxy(int listener, int wake_reader, int wake_writer,
-                         std::string listen_path, std::string target_path)
+                         std::string listen_path, Target target)
     : listener_(listener),
       wake_reader_(wake_reader),
       wake_writer_(wake_writer),
       listen_path_(std::move(listen_path)),
-      target_path_(std::move(target_path)),
+      target_(std::move(target)),
       thread_("proxy", [this] { Run(); }) {}
 
 SocketProxy::~SocketProxy() {
@@ -88,6 +127,16 @@ int64_t SocketProxy::num_cuts() const {
 int64_t SocketProxy::num_connections() const {
   absl::MutexLock lock(&mu_);
   return num_connections_;
+}
+
+std::string SocketProxy::recorded() const {
+  absl::MutexLock lock(&mu_);
+  return recorded_;
+}
+
+void SocketProxy::Record(const char* bytes, size_t size) {
+  absl::MutexLock lock(&mu_);
+  recorded_.append(bytes, std::min(size, kMaxRecorded - recorded_.size()));
 }
 
 void SocketProxy::Wake() {
@@ -146,12 +195,10 @@ void SocketProxy::Accept() {
     const int from =
         accept4(listener_, nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
     if (from < 0) return;
-    const int to = NewSocket(0);
-    const sockaddr_un name = NameOf(target_path_);
-    if (connect(to, reinterpret_cast<const sockaddr*>(&name), sizeof(name)) !=
-        0) {
+    const int to = target_.path.empty() ? ConnectToPort(target_.port)
+                                        : ConnectToPath(target_.path);
+    if (to < 0) {
       close(from);
-      close(to);
       continue;
     }
     fcntl(to, F_SETFL, O_NONBLOCK);
@@ -174,6 +221,9 @@ int64_t SocketProxy::Move(Connection& connection) {
       if (got == 0 || (got < 0 && !WouldBlock())) connection.broken = true;
       way.waiting.resize(before + std::max<ssize_t>(got, 0));
       bytes += std::max<ssize_t>(got, 0);
+      if (&way == &connection.ways[0]) {
+        Record(way.waiting.data() + before, way.waiting.size() - before);
+      }
     }
     if (way.waiting.empty()) continue;
     const ssize_t put =

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A bad network between two processes or objects: listens on a unix socket and
-// passes bytes on to another one, until it is told to cut.
+// passes bytes on to another one, or to a port of this host, until it is told
+// to cut. It can listen in.
 //
 // Owner: the test; ends all connections in its destructor.
 // Thread safety: any thread.
@@ -25,6 +26,8 @@ class SocketProxy {
   // Paths, not addresses. Listens when it returns.
   static absl::StatusOr<std::unique_ptr<SocketProxy>> Start(
       const std::string& listen_path, const std::string& target_path);
+  static absl::StatusOr<std::unique_ptr<SocketProxy>> StartToPort(
+      const std::string& listen_path, int target_port);
   ~SocketProxy();
 
   // Ends all connections; new ones are accepted.
@@ -34,6 +37,8 @@ class SocketProxy {
   int64_t num_cuts() const;
   // Accepted so far.
   int64_t num_connections() const;
+  // What those who connected have sent so far, one after the other.
+  std::string recorded() const;
 
  private:
   // Bytes on their way from one socket to the other.
@@ -47,20 +52,30 @@ class SocketProxy {
     bool broken = false;
   };
 
+  // Where connections are passed on to: a path, or if it is empty a port.
+  struct Target {
+    std::string path;
+    int port = 0;
+  };
+
   SocketProxy(int listener, int wake_reader, int wake_writer,
-              std::string listen_path, std::string target_path);
+              std::string listen_path, Target target);
+
+  static absl::StatusOr<std::unique_ptr<SocketProxy>> Start(
+      const std::string& listen_path, Target target);
 
   void Run();
   void Accept();
   // Moves what can be moved; returns how many bytes arrived.
   int64_t Move(Connection& connection);
+  void Record(const char* bytes, size_t size);
   void Wake();
 
   const int listener_;  // these never change after construction
   const int wake_reader_;
   const int wake_writer_;
   const std::string listen_path_;
-  const std::string target_path_;
+  const Target target_;
 
   std::vector<Connection> connections_;  // the thread's
 
@@ -69,6 +84,7 @@ class SocketProxy {
   int64_t bytes_until_cut_ ABSL_GUARDED_BY(mu_) = -1;  // -1: none
   int64_t num_cuts_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t num_connections_ ABSL_GUARDED_BY(mu_) = 0;
+  std::string recorded_ ABSL_GUARDED_BY(mu_);  // the first kMaxRecorded bytes
 
   Thread thread_;
 };

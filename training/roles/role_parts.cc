@@ -7,6 +7,7 @@
 #include "common/checkpoint/checkpoint_shards.h"
 #include "common/status.h"
 #include "models/layers/batch_norm.h"
+#include "models/layers/drawing_layer.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -53,6 +54,11 @@ absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
                           MakeDiscriminator(plan.network, plan.data));
   InitializeParameters(*network, plan.network, plan.seed);
   return PlaceNetwork(std::move(network), plan.recompute_blocks, compute);
+}
+
+void SaltAfterRollback(const RunPlan& plan, torch::nn::Module& network) {
+  // Zero where there was none.
+  SaltDraws(network, plan.noise_seed ^ plan.data.seed);
 }
 
 std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,

@@ -65,6 +65,10 @@ RoleServices ServicesOf(const RoleSetup& setup);
 absl::StatusOr<std::shared_ptr<Discriminator>> NewDiscriminator(
     const NetworkPlan& plan, const Compute& compute);
 
+// After a rollback of the run also layers that draw go on with other numbers:
+// all networks that train, or judge in training.
+void SaltAfterRollback(const RunPlan& plan, torch::nn::Module& network);
+
 // Null where `compute` needs no loss scale.
 std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
                                           const Compute& compute);

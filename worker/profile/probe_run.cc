@@ -80,7 +80,7 @@ absl::Status ProbeRun::MakeExchanges() {
   if (role_ == COLOCATED) {
     GANDEM_ASSIGN_OR_RETURN(
         ends_, ExchangeEnds::Create(role_, options, /*listen=*/""));
-    return ends_->Connect({});
+    return ends_->Connect({}, absl::InfinitePast());
   }
   if (role_ == GENERATOR) {
     GANDEM_ASSIGN_OR_RETURN(SharedBytes critic, MakeCritic(plan_));

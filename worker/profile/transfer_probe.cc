@@ -170,6 +170,8 @@ absl::Status MeasureCollective(const TransferRequest& request,
   return ring->Wait(ring->Barrier(), deadline);
 }
 
+}  // namespace
+
 absl::Status CheckTransfer(const TransferRequest& request) {
   Faults faults("transfer");
   faults.CheckRange("rank", request.rank(), 0, 1);
@@ -184,8 +186,6 @@ absl::Status CheckTransfer(const TransferRequest& request) {
   }
   return faults.empty() ? absl::OkStatus() : faults.ToStatus();
 }
-
-}  // namespace
 
 absl::StatusOr<TransferReply> MeasureTransfer(const TransferRequest& request,
                                               absl::Time deadline) {

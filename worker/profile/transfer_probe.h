@@ -9,11 +9,15 @@
 // DEADLINE_EXCEEDED when the other process does not come.
 #pragma once
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "proto/measure.pb.h"
 
 namespace gandem {
+
+// What can be asked for at all; MeasureTransfer checks it, too.
+absl::Status CheckTransfer(const TransferRequest& request);
 
 absl::StatusOr<TransferReply> MeasureTransfer(const TransferRequest& request,
                                               absl::Time deadline);

@@ -99,6 +99,49 @@ TEST_F(WaitBoardTest, TheEndOfANamedWaitIsSaidOnce) {
   EXPECT_THAT(board_.Notice(), IsEmpty());
 }
 
+// Sync batch norm waits where only the fleet knows it.
+TEST_F(WaitBoardTest, AWaitThatIsOnlyObservedIsNamedWithItsRank) {
+  LetPass(30);
+  board_.Observe(GENERATOR, -1);
+  EXPECT_EQ(board_.Position().wait(), WorkerPosition::NOTHING);
+  EXPECT_EQ(board_.Position().seconds(), 30);
+  board_.Observe(GENERATOR, 2);
+  LetPass(4.9);
+  board_.Observe(GENERATOR, 1);
+  EXPECT_THAT(board_.Notice(), IsEmpty());
+  LetPass(0.1);
+  EXPECT_EQ(board_.Notice(),
+            "waits for gradients of generator 1 since 5 s, in round 3");
+  const WorkerPosition position = board_.Position();
+  EXPECT_EQ(position.wait(), WorkerPosition::GRADIENTS);
+  EXPECT_EQ(position.whom(), GENERATOR);
+  EXPECT_EQ(position.rank(), 1);
+  EXPECT_EQ(position.seconds(), 5);
+  LetPass(1);
+  board_.Observe(GENERATOR, -1);
+  EXPECT_EQ(board_.Notice(),
+            "goes on; \"waits for gradients of generator 1\" took 6 s");
+  EXPECT_EQ(board_.Position().wait(), WorkerPosition::NOTHING);
+}
+
+// What the compute thread says is exact, and lasts.
+TEST_F(WaitBoardTest, WhatIsWrittenDownIsNotObservedAway) {
+  WaitForFeedback();
+  LetPass(3);
+  board_.Observe(DISCRIMINATOR, 0);
+  EXPECT_EQ(board_.Position().wait(), WorkerPosition::FEEDBACK);
+  EXPECT_EQ(board_.Position().rank(), 1);
+  EXPECT_EQ(board_.Position().seconds(), 3);
+  board_.Begin(WorkerPosition::GRADIENTS, GENERATOR);
+  board_.Observe(GENERATOR, 1);
+  EXPECT_EQ(board_.Position().rank(), 1);
+  LetPass(2);
+  board_.Observe(GENERATOR, -1);
+  EXPECT_EQ(board_.Position().wait(), WorkerPosition::GRADIENTS);
+  EXPECT_EQ(board_.Position().rank(), -1);
+  EXPECT_EQ(board_.Position().seconds(), 2);
+}
+
 // What every round takes is not worth a line each time.
 TEST_F(WaitBoardTest, SlowRoundsAreWaitedForInSilence) {
   DoRound(10, 4);

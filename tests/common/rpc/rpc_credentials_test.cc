@@ -7,7 +7,12 @@
 #include <grpcpp/generic/generic_stub.h>
 #include <grpcpp/grpcpp.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <atomic>
+#include <cerrno>
 #include <functional>
 #include <memory>
 #include <string>
@@ -18,6 +23,7 @@
 #include "absl/synchronization/notification.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
+#include "common/rpc/address.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/listen_check.h"
@@ -26,6 +32,8 @@
 #include "common/security/certificate_authority.h"
 #include "common/security/refusals.h"
 #include "proto/control.grpc.pb.h"
+#include "tests/testing/eventually.h"
+#include "tests/testing/socket_proxy.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 #include "tests/testing/test_certificates.h"
@@ -34,10 +42,12 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::Eventually;
 using ::gandem::testing::kHostOfOthers;
 using ::gandem::testing::LoadedCertificates;
 using ::gandem::testing::MakeAuthority;
 using ::gandem::testing::MakeCertificate;
+using ::gandem::testing::SocketProxy;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::gandem::testing::TestToken;
@@ -55,6 +65,7 @@ class AnsweringControl : public Control::Service {
       sees_token_ |=
           absl::StrContains({value.data(), value.size()}, TestToken());
     }
+    ++num_calls_;
     reply->set_run_name("run");
     return grpc::Status::OK;
   }
@@ -63,6 +74,7 @@ class AnsweringControl : public Control::Service {
     return grpc::Status::OK;
   }
   bool sees_token_ = false;
+  std::atomic<int> num_calls_ = 0;
 };
 
 std::shared_ptr<const Credentials> With(Credentials credentials) {
@@ -91,10 +103,32 @@ absl::Status Call(const std::shared_ptr<grpc::Channel>& channel,
 std::shared_ptr<grpc::Channel> Stranger(
     const std::string& address,
     std::shared_ptr<grpc::ChannelCredentials> credentials =
-        grpc::InsecureChannelCredentials()) {
+        grpc::InsecureChannelCredentials(),
+    const std::string& other_name = "") {
   grpc::ChannelArguments arguments;
+  if (!other_name.empty()) arguments.SetSslTargetNameOverride(other_name);
   arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
   return grpc::CreateCustomChannel(address, credentials, arguments);
+}
+
+// Sends `bytes` to a server of this host, and waits until it hangs up.
+void SendRaw(int port, absl::string_view bytes) {
+  const int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  sockaddr_in name = {};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(static_cast<uint16_t>(port));
+  name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&name), sizeof(name)),
+            0);
+  const timeval bound = {.tv_sec = absl::ToInt64Seconds(kBound), .tv_usec = 0};
+  setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &bound, sizeof(bound));
+  // It may hang up before it has read everything.
+  (void)!send(fd, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+  char sink[4096];
+  ssize_t got = 1;
+  while (got > 0) got = read(fd, sink, sizeof(sink));
+  EXPECT_TRUE(got == 0 || errno == ECONNRESET) << "it does not hang up";
+  close(fd);
 }
 
 // What a probe without a token hears of a server; 1 is SERVING.
@@ -318,6 +352,32 @@ TEST_F(TlsTest, ClientsWithoutAGoodCertificateAreRefused) {
   ASSERT_OK(RevokeCertificate(folder_, "client"));
   ExpectRefused(folder_, "client");
   EXPECT_OK(AskByHand(folder_, "server"));
+}
+
+// Who has listened in has the bytes of a good certificate and of the token, but
+// not the keys of that one connection.
+TEST_F(TlsTest, WhatWasRecordedAndIsSentAgainIsRefused) {
+  StartServer();
+  ASSERT_OK_AND_ASSIGN(const Address server, ParseAddress(address_));
+  const std::string path = sockets_->path() + "/proxy";
+  ASSERT_OK_AND_ASSIGN(const auto proxy,
+                       SocketProxy::StartToPort(path, server.port));
+  grpc::SslCredentialsOptions options;
+  options.pem_root_certs = Pem(folder_, "ca.crt");
+  options.pem_private_key = Pem(folder_, "client.key");
+  options.pem_cert_chain = Pem(folder_, "client.crt");
+  ASSERT_OK(Call(
+      Stranger("unix:" + path, grpc::SslCredentials(options), kHostOfOthers),
+      TestToken()));
+  const std::string recorded = proxy->recorded();
+  EXPECT_EQ(service_.num_calls_, 1);
+  EXPECT_FALSE(absl::StrContains(recorded, TestToken()));
+
+  const int64_t before = NumRefusals();
+  SendRaw(server.port, recorded);
+  EXPECT_TRUE(Eventually([&] { return NumRefusals() > before; }));
+  EXPECT_EQ(service_.num_calls_, 1);
+  EXPECT_OK(AskByHand(folder_, "client"));
 }
 
 TEST_F(TlsTest, ServersWithoutAGoodCertificateAreRefused) {

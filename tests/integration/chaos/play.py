@@ -11,7 +11,7 @@ import harness
 from chaos import checks, sandbox
 from chaos.accidents import accident_of
 from chaos.checks import check
-from chaos.setups import PATIENCE, RECIPE, SILENCE
+from chaos.setups import LATENESS, PATIENCE, RECIPE, SILENCE
 
 BOUND = 600  # seconds for a run that takes some five: more is a hang
 PAUSE = 0.5  # seconds, less than SILENCE
@@ -58,10 +58,14 @@ class Play:
         self.recipe.write_text(RECIPE)
         self.setup = setup
         self.sets = setup.sets()
-        if all(fault.is_harmless for fault in faults):
+        stops = {fault.value for fault in faults if fault.family == "stop"}
+        if all(fault.is_harmless for fault in faults) or stops - {""}:
             self.sets.append(f"control.heartbeat_timeout_seconds={PATIENCE}")
-        if any(fault.family == "hang" for fault in faults):
+        if "progress" in stops or any(
+                fault.family == "hang" for fault in faults):
             self.sets.append(f"control.progress_timeout_seconds={SILENCE}")
+        if "join" in stops:
+            self.sets.append(f"control.join_timeout_seconds={LATENESS}")
         self.env = {"TMPDIR": str(self.tmp)}
         self.runs = []
         self.hosts = {}
@@ -155,8 +159,9 @@ class Play:
         fault = happening.fault
         if fault.kind == "pause":
             harness.stop_for(happening.pid(), PAUSE)
-        elif fault.kind == "stop" and fault.process == "gandem":
-            harness.stop_for(happening.pid(), SILENCE + 0.5)
+        elif fault.family == "stop" and fault.process == "gandem":
+            longest = LATENESS if fault.value == "join" else SILENCE
+            harness.stop_for(happening.pid(), longest + 0.5)
         elif happening.accident:
             happening.accident.strike(run, happening.pid())
             os.kill(happening.pid(), signal.SIGCONT)

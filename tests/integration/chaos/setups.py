@@ -12,6 +12,7 @@ import re
 import harness
 
 SILENCE = 4  # seconds until a silent worker is declared dead
+LATENESS = 15  # until one that has not joined is: a busy machine starts slowly
 PATIENCE = 120  # the same, where nobody is dead or silent for long
 ROUNDS = 24
 BOUNDED_ROUNDS = 240  # a worker has time to die and to come back

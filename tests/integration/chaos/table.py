@@ -8,6 +8,9 @@ joined by " + ": what happens, at which pass of which point in which process
   kill    SIGKILL. A killed `gandem` is started again.
   stop    SIGSTOP, for longer than the heartbeat timeout. A worker is killed by
           `gandem`; `gandem` itself is continued, and nobody is dead.
+          stop=join and stop=progress: for longer than these timeouts, where
+          the one of heartbeats is longer still. Workers that wait for `gandem`
+          to let them begin leave after the first, for a new run epoch.
   zombie  The same to a worker that was started by hand: another one takes its
           place, then it is continued, and has to leave with exit code 75.
   pause   SIGSTOP, for less than the timeout: nothing has happened.
@@ -246,6 +249,18 @@ net-1 hosts=equal generator.before_update@generator-0:2
 1+1/net-1 hosts=equal generator.before_update@generator-0:2
 1+3/net-1 partition=discriminator-2:2 collective.half_way@discriminator-1:9
 
+snapshot-1 stop=progress generator.before_update@generator-0:9
+snapshot-1 stop=progress collective.half_way@discriminator-1:14
+1+1/gradient-1 stop=progress exchange.send_answer@discriminator-0:9
+1+3/bounded-2 stop=progress discriminator.after_update@discriminator-2:15
+1+1/snapshot-1 stop=progress coordinator.after_shard@gandem:2
+snapshot-1 stop=progress checkpoint.before_manifest@gandem:2
+snapshot-1 stop=join control.registered@generator-0:1
+1+1/snapshot-1 stop=join control.before_register@discriminator-0:1
+bounded-2 stop=join control.before_join@discriminator-1:1
+1+1/snapshot-1 stop=join coordinator.after_register@gandem:2
+snapshot-1 stop=join coordinator.after_join@gandem:1
+
 snapshot-1 unread=pipe generator.before_update@generator-0:2
 snapshot-1 unread=pty generator.before_update@generator-0:2
 1+1/gradient-1 unread=pipe discriminator.before_update@discriminator-0:2
@@ -324,7 +339,8 @@ class Fault(collections.namedtuple("Fault", "kind point process count")):
     @property
     def is_harmless(self):
         return (self.kind in HARMLESS or self.family in HARMLESS
-                or (self.kind == "stop" and self.process == "gandem"))
+                or (self.kind in ("stop", "stop=progress")
+                    and self.process == "gandem"))
 
     @property
     def place(self):

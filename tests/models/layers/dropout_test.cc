@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+
 #include "models/torch.h"
 
 namespace gandem {
@@ -61,6 +63,27 @@ TEST(DropoutTest, StepsAndPurposesHaveMasksOfTheirOwn) {
   EXPECT_FALSE(at::equal(
       MaskAt(dropout, {.purpose = Purpose::kAugmentGenerated, .step = 5}),
       mask));
+}
+
+// After a rollback, that is; a network may hold the layer at any depth.
+TEST(DropoutTest, ASaltChangesTheMasksAndNoState) {
+  const auto dropout = std::make_shared<Dropout>(kRate);
+  const auto inner = std::make_shared<torch::nn::Module>();
+  inner->register_module("dropout", dropout);
+  const auto network = std::make_shared<torch::nn::Module>();
+  network->register_module("inner", inner);
+  const DrawPlace place = {.purpose = Purpose::kAugmentReal, .step = 5};
+  const at::Tensor mask = MaskAt(*dropout, place);
+  const at::Tensor key = dropout->named_buffers()["mask_key"].clone();
+  SaltDraws(*network, 7);
+  const at::Tensor salted = MaskAt(*dropout, place);
+  EXPECT_FALSE(at::equal(salted, mask));
+  EXPECT_TRUE(at::equal(MaskAt(*dropout, place), salted));
+  EXPECT_TRUE(at::equal(dropout->named_buffers()["mask_key"], key));
+  SaltDraws(*network, 8);
+  EXPECT_FALSE(at::equal(MaskAt(*dropout, place), salted));
+  SaltDraws(*network, 0);
+  EXPECT_TRUE(at::equal(MaskAt(*dropout, place), mask));
 }
 
 // A critic, or a run that goes on, has the masks of the original.

@@ -33,6 +33,8 @@ using gandem::testing::SetWorkers;
 using gandem::testing::TempDir;
 using gandem::testing::Train;
 
+constexpr int64_t kRoundSteps = 2;  // of the discriminator
+
 // Keeps the images that it is given. Nobody judges them.
 class KeptImages : public GeneratorExchange {
  public:
@@ -60,8 +62,7 @@ class KeptImages : public GeneratorExchange {
 };
 
 // Translates equal inputs: what differs between images is the masks' doing.
-TEST(DropoutRunsTest, NoTwoFreshImagesOfARoundShareAMask) {
-  const TempDir folder;
+RunConfig TranslatesEqualInputs(const TempDir& folder) {
   RunConfig config = gandem::testing::SmallConfig("pix2pix", folder.path());
   constexpr int kSide = 64;
   constexpr int kImages = 40;
@@ -70,33 +71,58 @@ TEST(DropoutRunsTest, NoTwoFreshImagesOfARoundShareAMask) {
       gandem::testing::IdxBytes(
           {kImages, kSide, kSide},
           std::vector<uint8_t>(kImages * kSide * kSide, 200))));
-  constexpr int64_t kSteps = 2;
   ScheduleConfig& schedule = *config.mutable_schedule();
   schedule.set_image_source(ScheduleConfig::FRESH);
-  schedule.set_discriminator_steps_per_round(kSteps);
+  schedule.set_discriminator_steps_per_round(kRoundSteps);
   config.mutable_generator()->set_micro_batch(3);
-  ASSERT_OK(ValidateRunConfig(config));
+  EXPECT_OK(ValidateRunConfig(config));
+  return config;
+}
 
+// Of the first round, by index.
+std::map<int64_t, std::vector<std::byte>> FreshImages(const RunConfig& config,
+                                                      int64_t rollbacks) {
   KeptImages kept;
   RoundGate gate(/*first_round=*/0, config.rounds());
-  const RunPlan plan = MakeRunPlan(config);
-  ASSERT_OK_AND_ASSIGN(
-      const std::unique_ptr<TrainingRole> role,
-      MakeGeneratorRole(plan, {.place = {}, .services = {.gate = &gate}},
-                        &kept));
-  while (true) {
-    ASSERT_OK_AND_ASSIGN(const AdvanceResult result,
-                         role->Advance(absl::InfinitePast()));
-    if (result != AdvanceResult::kAdvanced) break;
+  const RunPlan plan = MakeRunPlan(config, rollbacks);
+  auto role = MakeGeneratorRole(
+      plan, {.place = {}, .services = {.gate = &gate}}, &kept);
+  EXPECT_OK(role);
+  absl::StatusOr<AdvanceResult> result = AdvanceResult::kAdvanced;
+  while (result.ok() && *result == AdvanceResult::kAdvanced) {
+    result = (*role)->Advance(absl::InfinitePast());
   }
+  EXPECT_OK(result);
+  return kept.images;
+}
+
+TEST(DropoutRunsTest, NoTwoFreshImagesOfARoundShareAMask) {
+  const TempDir folder;
+  const RunConfig config = TranslatesEqualInputs(folder);
+  const auto images = FreshImages(config, /*rollbacks=*/0);
   const int64_t batch = config.discriminator().batch_size();
-  ASSERT_EQ(kept.images.size(), static_cast<size_t>(kSteps * batch));
-  for (const auto& [index, image] : kept.images) {
-    for (const auto& [other_index, other] : kept.images) {
+  ASSERT_EQ(images.size(), static_cast<size_t>(kRoundSteps * batch));
+  for (const auto& [index, image] : images) {
+    for (const auto& [other_index, other] : images) {
       EXPECT_TRUE(index == other_index || image != other)
           << index << " and " << other_index;
     }
   }
+}
+
+// Else a run would diverge at the same round again.
+TEST(DropoutRunsTest, ARollbackGoesOnWithOtherMasks) {
+  const TempDir folder;
+  const RunConfig config = TranslatesEqualInputs(folder);
+  const auto first = FreshImages(config, /*rollbacks=*/0);
+  const auto second = FreshImages(config, /*rollbacks=*/1);
+  const auto third = FreshImages(config, /*rollbacks=*/2);
+  ASSERT_EQ(second.size(), first.size());
+  for (const auto& [index, image] : second) {
+    EXPECT_NE(image, first.at(index)) << index;
+    EXPECT_NE(image, third.at(index)) << index;
+  }
+  EXPECT_EQ(FreshImages(config, /*rollbacks=*/1), second);
 }
 
 // Dropout is all that this generator draws.

@@ -136,7 +136,8 @@ class OracleRun {
     }
     for (int rank = 0; rank < test_.ranks; ++rank) {
       GANDEM_RETURN_IF_ERROR(AddEnds(GENERATOR, rank));
-      GANDEM_RETURN_IF_ERROR(ends_.back()->Connect(addresses));
+      GANDEM_RETURN_IF_ERROR(
+          ends_.back()->Connect(addresses, absl::InfinitePast()));
       AddGenerator(rank);
     }
     std::vector<absl::Status> results(roles_.size());

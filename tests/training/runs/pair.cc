@@ -136,7 +136,8 @@ class DecoupledRun {
                                                 Delays(2 * worker.rank));
     }
     for (Worker& worker : generators_) {
-      GANDEM_RETURN_IF_ERROR(worker.ends->Connect(addresses));
+      GANDEM_RETURN_IF_ERROR(
+          worker.ends->Connect(addresses, absl::InfinitePast()));
       worker.generator =
           DelayGenerator(worker.ends->generator(), Delays(2 * worker.rank + 1));
     }

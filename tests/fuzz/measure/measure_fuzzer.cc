@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What whoever reaches the socket of a worker in profile mode can ask of it: a
+// list of calls, each a byte that says which, a byte for its size, and the
+// request as protobuf bytes. What would train or open sockets is left out: a
+// config is read, and a transfer is checked. The fourth kind of call is the end
+// of the worker, after which nobody is answered.
+#include <grpcpp/grpcpp.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "absl/strings/string_view.h"
+#include "common/check.h"
+#include "common/config/run_config.h"
+#include "common/control/measure_service.h"
+#include "common/process/thread.h"
+#include "common/status.h"
+#include "tests/fuzz/input_file.h"
+#include "worker/profile/transfer_probe.h"
+
+namespace gandem {
+namespace {
+
+// As worker/profile/profile_mode.cc, but for the work.
+class CheckingHandler : public MeasureHandler {
+ public:
+  absl::StatusOr<PrepareReply> Prepare(const PrepareRequest& request) override {
+    if (is_prepared_) {
+      return absl::FailedPreconditionError("a process has one probe");
+    }
+    GANDEM_ASSIGN_OR_RETURN(
+        const RunConfig config,
+        ParseRunConfig(request.config_text(), "the probe's config", {}));
+    is_prepared_ = true;
+    return PrepareReply();
+  }
+  absl::StatusOr<MeasureReply> Measure(const MeasureRequest&) override {
+    if (!is_prepared_) {
+      return absl::FailedPreconditionError("nothing was prepared");
+    }
+    return MeasureReply();
+  }
+  absl::StatusOr<TransferReply> Transfer(
+      const TransferRequest& request) override {
+    GANDEM_RETURN_IF_ERROR(CheckTransfer(request));
+    // What is done without a further look.
+    GANDEM_CHECK(request.rank() >= 0 &&
+                 request.rank() < request.addresses_size());
+    GANDEM_CHECK(request.repetitions() > 0);
+    for (const int64_t bytes : request.bytes()) GANDEM_CHECK(bytes > 0);
+    return TransferReply();
+  }
+
+ private:
+  bool is_prepared_ = false;
+};
+
+class AskedWorker {
+ public:
+  ~AskedWorker() { service_.Stop(); }
+
+  void Call(int which, absl::string_view bytes) {
+    switch (which % 4) {
+      case 0:
+        return Ask<PrepareRequest>(&MeasureService::Prepare, bytes);
+      case 1:
+        return Ask<MeasureRequest>(&MeasureService::Measure, bytes);
+      case 2:
+        return Ask<TransferRequest>(&MeasureService::Transfer, bytes);
+      default:
+        service_.Stop();
+        is_over_ = true;
+    }
+  }
+
+ private:
+  template <typename Request, typename Reply>
+  void Ask(grpc::Status (MeasureService::*method)(grpc::ServerContext*,
+                                                  const Request*, Reply*),
+           absl::string_view bytes) {
+    Request request;
+    if (!request.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) {
+      return;  // it never reaches a handler
+    }
+    grpc::ServerContext context;
+    Reply reply;
+    const grpc::Status status = (service_.*method)(&context, &request, &reply);
+    if (is_over_) {
+      GANDEM_CHECK(status.error_code() == grpc::StatusCode::CANCELLED);
+      return;
+    }
+    GANDEM_CHECK(status.ok() ||
+                 status.error_code() == grpc::StatusCode::INVALID_ARGUMENT ||
+                 status.error_code() == grpc::StatusCode::FAILED_PRECONDITION);
+    GANDEM_CHECK(status.ok() || !status.error_message().empty());
+  }
+
+  CheckingHandler handler_;
+  MeasureService service_{&handler_};
+  bool is_over_ = false;
+  Thread compute_{"compute", [this] { service_.Serve(); }};  // ends first
+};
+
+}  // namespace
+}  // namespace gandem
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  using namespace gandem;
+  AskedWorker worker;
+  absl::string_view rest = TextOf(data, size);
+  while (rest.size() >= 2) {
+    const int which = static_cast<uint8_t>(rest[0]);
+    const size_t bytes = static_cast<uint8_t>(rest[1]);
+    rest.remove_prefix(2);
+    worker.Call(which, rest.substr(0, bytes));
+    rest.remove_prefix(std::min(bytes, rest.size()));
+  }
+  return 0;
+}

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Whether a generator finds the unix socket that it was told of.
+#include "worker/exchange_ends.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+
+#include "common/files/file.h"
+#include "common/monotonic_time.h"
+#include "common/process/thread.h"
+#include "common/rpc/socket_folder.h"
+#include "tests/exchange/exchange_testing.h"
+#include "tests/testing/soon.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::StatusIs;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+const absl::Time kPast = absl::InfinitePast();
+
+class ExchangeEndsTest : public ::testing::Test {
+ protected:
+  std::unique_ptr<ExchangeEnds> Ends(Role role,
+                                     const std::string& listen = "") {
+    auto ends = ExchangeEnds::Create(role, options_, listen);
+    EXPECT_OK(ends);
+    return *std::move(ends);
+  }
+
+  const ExchangeOptions options_ = gandem::testing::OptionsFor(
+      {.lag = 1, .generator_batch = 4, .discriminator_batch = 4});
+  const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
+  const std::string address_ = folder_->AddressOf("exchange");
+};
+
+TEST_F(ExchangeEndsTest, ASocketThatIsThereIsConnectedTo) {
+  const auto discriminator = Ends(DISCRIMINATOR);
+  const auto generator = Ends(GENERATOR);
+  EXPECT_OK(generator->Connect({discriminator->address()}, kPast));
+  EXPECT_NE(generator->generator(), nullptr);
+}
+
+// Another mount namespace looks like this from inside.
+TEST_F(ExchangeEndsTest, ASocketOutOfSightIsNamedWithTheFlagThatHelps) {
+  const auto generator = Ends(GENERATOR);
+  EXPECT_THAT(
+      generator->Connect({address_}, kPast),
+      StatusIs(kPrecondition, AllOf(HasSubstr(address_),
+                                    HasSubstr("No such file or directory"),
+                                    HasSubstr("--listen HOST:PORT"))));
+  EXPECT_EQ(generator->generator(), nullptr);
+}
+
+TEST_F(ExchangeEndsTest, ASocketMayComeLater) {
+  const auto generator = Ends(GENERATOR);
+  absl::Status connected;
+  Thread connecting(
+      "connect", [&] { connected = generator->Connect({address_}, Soon()); });
+  const auto discriminator = Ends(DISCRIMINATOR, address_);
+  connecting.Join();
+  EXPECT_OK(connected);
+}
+
+// As a killed process leaves it: the coordinator will say what comes next.
+TEST_F(ExchangeEndsTest, ASocketThatNobodyAnswersAtIsLeftToTheExchange) {
+  ASSERT_OK(WriteFile(folder_->path() + "/exchange", ""));
+  const auto generator = Ends(GENERATOR);
+  EXPECT_OK(generator->Connect({address_}, kPast));
+}
+
+TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
+  const auto generator = Ends(GENERATOR);
+  absl::Status connected;
+  Thread connecting("connect", [&] {
+    connected = generator->Connect({address_}, absl::InfiniteFuture());
+  });
+  generator->Close(absl::CancelledError("the run epoch is over"));
+  connecting.Join();
+  EXPECT_THAT(connected, StatusIs(absl::StatusCode::kCancelled,
+                                  HasSubstr("the run epoch is over")));
+}
+
+TEST_F(ExchangeEndsTest, OtherAddressesAreNotLookedAt) {
+  const auto generator = Ends(GENERATOR);
+  EXPECT_OK(generator->Connect({"127.0.0.1:1"}, kPast));
+}
+
+}  // namespace
+}  // namespace gandem
