@@ -222,7 +222,9 @@ void ExpectFloat32(const std::vector<NamedTensor>& tensors) {
   EXPECT_GT(finer_than_bfloat16, count / 2);
 }
 
-// Gradients of a penalty are made by two backward passes in 16 bits.
+// Gradients of a penalty are made by two backward passes in 16 bits. A rank
+// without it would be a third of its effect away; how much rounding is depends
+// on the CPU.
 TEST(FleetTortureTest, PenaltyAndBfloat16) {
   const TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("sndcgan", folder.path());
@@ -245,7 +247,7 @@ TEST(FleetTortureTest, PenaltyAndBfloat16) {
   EXPECT_GT(effect, 1e-3);
   EXPECT_LT(Distance(Final(fleet, "discriminator", 0),
                      Final(one, "discriminator", 0)),
-            0.1 * effect);
+            0.2 * effect);
 }
 
 // What the ranks sum and update has 32 bits, whatever the passes compute in.
