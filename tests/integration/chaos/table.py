@@ -182,6 +182,7 @@ gradient-1 cut=fleet ring.received@generator-0:12 + kill ring.before_open@genera
 1+3/snapshot-1 kill generator.after_update@generator-0:11 + stop control.joined@discriminator-1:2
 bounded-2 kill discriminator.after_update@discriminator-1:30 + kill ring.before_open@discriminator-0:2
 bounded-2 kill generator.after_update@generator-0:25 + kill ring.before_open@generator-1:2
+bounded-2 kill ring.before_send@discriminator-1:1 + corrupt ring.encode_frame@discriminator-0:8
 bounded-2 kill collective.half_way@generator-1:40 + kill control.before_join@generator-1:1
 bounded-2 kill ring.received@discriminator-0:50 + kill checkpoint.before_rename@gandem:1
 1+3/bounded-2 kill discriminator.after_update@discriminator-0:20 + kill ring.admitted@discriminator-1:2
