@@ -153,15 +153,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   auto coordinator = Coordinator::Create(SomeRun(run_dir.path(), &clock));
   GANDEM_CHECK_OK(coordinator.status());
   Caller caller(coordinator->get(), &clock);
-  absl::string_view rest = TextOf(data, size);
-  while (rest.size() >= 2) {
-    const int which = static_cast<uint8_t>(rest[0]);
-    const size_t bytes = static_cast<uint8_t>(rest[1]);
-    rest.remove_prefix(2);
-    caller.Call(which, rest.substr(0, bytes));
+  ForEachCall(TextOf(data, size), [&](int which, absl::string_view bytes) {
+    caller.Call(which, bytes);
     caller.CheckStatus();
-    rest.remove_prefix(std::min(bytes, rest.size()));
-  }
+  });
   // All that it has written is in its own two folders.
   const auto names = ListDirectory(run_dir.path());
   GANDEM_CHECK_OK(names.status());

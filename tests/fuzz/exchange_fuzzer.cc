@@ -5,7 +5,6 @@
 // protobuf bytes; the others are the header of a frame, behind which lie as
 // many zeros as it says. They go the way of exchange/rpc/server_streams.cc, the
 // sockets left out.
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -115,17 +114,12 @@ class Server {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   Server server;
-  absl::string_view rest = TextOf(data, size);
-  while (rest.size() >= 2) {
-    const int which = static_cast<uint8_t>(rest[0]);
-    const size_t bytes = static_cast<uint8_t>(rest[1]);
-    rest.remove_prefix(2);
+  ForEachCall(TextOf(data, size), [&](int which, absl::string_view bytes) {
     if (which == 0) {
-      server.Hello(rest.substr(0, bytes));
+      server.Hello(bytes);
     } else {
-      server.Receive(rest.substr(0, bytes));
+      server.Receive(bytes);
     }
-    rest.remove_prefix(std::min(bytes, rest.size()));
-  }
+  });
   return 0;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bytes in memory that have a path, for readers that want a file, and a
-// message as text, to compare what was read with.
+// message as text, to compare what was read with; and lists of calls.
 //
 // Owner: the fuzz target. Thread safety: one thread per object.
 #pragma once
@@ -11,6 +11,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 
 #include "absl/strings/str_cat.h"
@@ -45,6 +48,19 @@ inline std::string TextOf(const google::protobuf::Message& message) {
 
 inline absl::string_view TextOf(const uint8_t* data, size_t size) {
   return absl::string_view(reinterpret_cast<const char*>(data), size);
+}
+
+// Calls `call` for each call of a list: a byte that says which, a byte for its
+// size, and so many bytes, or what there is.
+template <typename Call>
+void ForEachCall(absl::string_view calls, const Call& call) {
+  while (calls.size() >= 2) {
+    const int which = static_cast<uint8_t>(calls[0]);
+    const size_t bytes = static_cast<uint8_t>(calls[1]);
+    calls.remove_prefix(2);
+    call(which, calls.substr(0, bytes));
+    calls.remove_prefix(std::min(bytes, calls.size()));
+  }
 }
 
 }  // namespace gandem

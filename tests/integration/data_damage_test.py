@@ -10,7 +10,6 @@ import json
 import os
 import random
 import struct
-import subprocess
 import tarfile
 import zipfile
 import zlib
@@ -109,18 +108,9 @@ def cifar(draw):
 
 
 class DataDamageTest(harness.RunTest):
-    def dataset(self, *arguments):
-        """The exit code of `gandem dataset` and what it prints."""
-        done = subprocess.run(
-            [str(part) for part in
-             [harness.BIN / "gandem", "dataset", *arguments]],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=harness.DEADLINE)
-        return done.returncode, done.stdout.decode()
-
     def unreadable(self, source, separator, total):
         """Those whose names `verify` prints; it has to count them, too."""
-        code, text = self.dataset("verify", source)
+        code, text = harness.dataset("verify", source)
         self.assertEqual(code, 2, text[-2000:])
         *lines, last = text.splitlines()
         start = f"{source}{separator}"
@@ -173,11 +163,11 @@ class DataDamageTest(harness.RunTest):
         # And the others can be read.
         bad, packed = self.folder / "bad.txt", self.folder / "packed"
         self.assertEqual(
-            self.dataset("verify", folder, "--exclude", bad)[0], 0)
-        self.assertEqual(self.dataset("pack", folder, "--exclude", bad,
+            harness.dataset("verify", folder, "--exclude", bad)[0], 0)
+        self.assertEqual(harness.dataset("pack", folder, "--exclude", bad,
                                       "-o", packed)[0], 0)
         self.assertEqual(
-            self.dataset("verify", packed),
+            harness.dataset("verify", packed),
             (0, f"all {len(images) - len(named)} images can be read\n"))
 
     def shards(self):
@@ -206,7 +196,7 @@ class DataDamageTest(harness.RunTest):
             sources[-1].write_bytes(damaged)
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             answers = list(pool.map(
-                lambda source: self.dataset("verify", source), sources))
+                lambda source: harness.dataset("verify", source), sources))
         for source, (code, text) in zip(sources, answers):
             with self.subTest(source.name):
                 self.assertEqual(code, 2, text)
@@ -217,7 +207,7 @@ class DataDamageTest(harness.RunTest):
         for name, data, _ in self.shards():
             with self.subTest(name):
                 (self.folder / name).write_bytes(data)
-                code, text = self.dataset("verify", self.folder / name)
+                code, text = harness.dataset("verify", self.folder / name)
                 self.assertEqual(code, 0, text)
                 self.assertRegex(text, r"all \d images can be read")
 

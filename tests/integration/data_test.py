@@ -149,13 +149,8 @@ class DataTest(harness.RunTest):
 
     def dataset(self, *arguments):
         """What `gandem dataset` prints."""
-        done = subprocess.run(
-            [str(part) for part in
-             [harness.BIN / "gandem", "dataset", *arguments]],
-            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, timeout=harness.DEADLINE)
-        text = done.stdout.decode()
-        self.assertEqual(done.returncode, 0, text)
+        code, text = harness.dataset(*arguments)
+        self.assertEqual(code, 0, text)
         return text
 
     def test_packed_it_is_the_same_run(self):

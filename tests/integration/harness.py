@@ -99,6 +99,15 @@ def stop_for(pid, seconds):
         os.kill(pid, signal.SIGCONT)
 
 
+def dataset(*arguments):
+    """The exit code of `gandem dataset` and what it prints."""
+    done = subprocess.run(
+        [str(part) for part in [BIN / "gandem", "dataset", *arguments]],
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT, timeout=DEADLINE)
+    return done.returncode, done.stdout.decode()
+
+
 def free_port():
     """A TCP port of 127.0.0.1 that nobody uses, and that the system gives to
     nobody who does not ask for this very one."""

@@ -7,7 +7,6 @@
 // of the worker, after which nobody is answered.
 #include <grpcpp/grpcpp.h>
 
-#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -110,13 +109,8 @@ class AskedWorker {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   AskedWorker worker;
-  absl::string_view rest = TextOf(data, size);
-  while (rest.size() >= 2) {
-    const int which = static_cast<uint8_t>(rest[0]);
-    const size_t bytes = static_cast<uint8_t>(rest[1]);
-    rest.remove_prefix(2);
-    worker.Call(which, rest.substr(0, bytes));
-    rest.remove_prefix(std::min(bytes, rest.size()));
-  }
+  ForEachCall(TextOf(data, size), [&](int which, absl::string_view bytes) {
+    worker.Call(which, bytes);
+  });
   return 0;
 }

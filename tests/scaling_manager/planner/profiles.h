@@ -184,6 +184,16 @@ void EraseProbes(Profile& profile, Predicate predicate) {
                probes.end());
 }
 
+// FUSED and two threads were measured with the recipe's batch only.
+inline void LeaveOneSize(Profile& profile) {
+  EraseProbes(profile, [](const Probe& probe) {
+    const ProbeSettings& settings = probe.settings();
+    return settings.batch_size() == 16 &&
+           (settings.threads() == 2 ||
+            settings.feedback() == ScheduleConfig::FUSED);
+  });
+}
+
 // A run of batch 64 with `sets` ("path.to.field=value").
 inline RunConfig PlannedConfig(const std::vector<std::string>& sets = {}) {
   constexpr char kText[] = R"(

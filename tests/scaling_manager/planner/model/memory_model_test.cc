@@ -10,8 +10,8 @@
 namespace gandem {
 namespace {
 
-using ::gandem::testing::EraseProbes;
 using ::gandem::testing::HostsOf;
+using ::gandem::testing::LeaveOneSize;
 using ::gandem::testing::PlacementOf;
 using ::gandem::testing::PlannedConfig;
 using ::gandem::testing::ProfileBuilder;
@@ -62,12 +62,7 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherModeOrOfOtherThreads) {
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
   Profile profile = builder.Build();
   auto& probes = *profile.mutable_probes();
-  EraseProbes(profile, [](const Probe& probe) {
-    const ProbeSettings& settings = probe.settings();
-    return settings.batch_size() == 16 &&
-           (settings.threads() == 2 ||
-            settings.feedback() == ScheduleConfig::FUSED);
-  });
+  LeaveOneSize(profile);
   for (Probe& probe : probes) {
     // What a first pass brings: resting memory is no point of the line.
     probe.set_resting_bytes(100 * kMemoryMiB);

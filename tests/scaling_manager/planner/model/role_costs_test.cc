@@ -15,6 +15,7 @@ namespace {
 
 using ::gandem::testing::EraseProbes;
 using ::gandem::testing::kTick;
+using ::gandem::testing::LeaveOneSize;
 using ::gandem::testing::ProfileBuilder;
 using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
@@ -116,12 +117,7 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
 TEST(RoleCostsTest, OneSizeHasTheShapeOfAnotherModeOrOfOtherThreads) {
   Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   auto& probes = *profile.mutable_probes();
-  EraseProbes(profile, [](const Probe& probe) {
-    const ProbeSettings& settings = probe.settings();
-    return settings.batch_size() == 16 &&
-           (settings.threads() == 2 ||
-            settings.feedback() == ScheduleConfig::FUSED);
-  });
+  LeaveOneSize(profile);
   for (Probe& probe : probes) {
     if (probe.settings().batch_size() != 16) continue;
     for (OperationTime& time : *probe.mutable_operations()) {
