@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_split.h"
 #include "common/philox.h"
+#include "common/process/log.h"
 #include "models/first_values.h"
 #include "models/own_statistics.h"
 #include "models/torch.h"
@@ -120,6 +121,9 @@ class PythonModule {
                          py::make_tuple(data.image.channels, data.image.height,
                                         data.image.width),
                          data.num_classes);
+      for (const py::handle line : network_.attr("warnings")) {
+        GANDEM_LOG_WARN("{}", line.cast<std::string>());
+      }
     });
   }
   // Python's objects are given back with its lock held.

@@ -4,8 +4,11 @@ torch."""
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import struct
+import tempfile
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Optional
 
 from gandem import _program
@@ -49,6 +52,75 @@ def load_exported(run: Run) -> torch.nn.Module:
         _program.call("export", run.dir, "-o", file, "--checkpoint",
                       int(checkpoint.name[5:]), timeout=EXPORT_SECONDS)
     return torch.jit.load(str(file)).eval()
+
+
+def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
+    """By torch.onnx, of what `gandem export` records; replaced as a whole or not
+    at all."""
+    from gandem._run import EXPORT_SECONDS
+    with tempfile.TemporaryDirectory(prefix="gandem-") as folder:
+        recorded = pathlib.Path(folder, "generator.pt")
+        _program.call("export", run.dir, "-o", recorded, *flags,
+                      timeout=EXPORT_SECONDS)
+        # Weights that follow from others (spectral norm) become constants.
+        module = torch.jit.freeze(torch.jit.load(str(recorded)).eval(),
+                                  optimize_numerics=False)
+    prepare_for_onnx(module.graph)
+    names = [argument.name for argument in module.forward.schema.arguments[1:]]
+    output = "translated" if "images" in names else "images"
+    config = run.config
+    part = file.with_name(file.name + ".part")
+    try:
+        torch.onnx.export(
+            module, tuple(example(config, name) for name in names),
+            str(part), input_names=names, output_names=[output], dynamo=False,
+            dynamic_axes={name: {0: "N"} for name in [*names, output]})
+        os.replace(part, file)
+    except torch.onnx.errors.OnnxExporterError as error:
+        raise ConfigError(f"torch.onnx cannot write this generator: {error}"
+                          ) from error
+    except OSError as error:
+        raise ConfigError(f"'{file}' cannot be written ({error.strerror})"
+                          ) from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+def prepare_for_onnx(graph: Any) -> None:
+    """What torch.onnx does not read in a graph of LibTorch's: one number for both
+    directions, and batch norm without a weight."""
+    def replace(node: Any, place: int, value: object) -> None:
+        with graph.insert_point_guard(node):
+            node.replaceInput(place, graph.insertConstant(value))
+
+    kinds = {"aten::_convolution": (3, 4, 5, 7), "aten::avg_pool2d": (1, 2, 3),
+             "aten::max_pool2d": (1, 2, 3, 4)}
+    for kind, places in kinds.items():
+        for node in graph.findAllNodes(kind):
+            inputs = list(node.inputs())
+            for place in places:
+                numbers = inputs[place].toIValue()
+                if numbers is not None and len(numbers) == 1:
+                    replace(node, place, 2 * numbers)
+    for node in graph.findAllNodes("aten::batch_norm"):
+        inputs = list(node.inputs())
+        mean = inputs[3].toIValue()
+        for place, value in ((1, 1.0), (2, 0.0)):
+            if mean is not None and str(inputs[place].type()) == "NoneType":
+                replace(node, place, torch.full_like(mean, value))
+
+
+def example(config: dict[str, Any], name: str) -> torch.Tensor:
+    """Two of what forward takes by this name (docs/export.md)."""
+    if name == "labels":
+        return torch.zeros(2, dtype=torch.int64)
+    if name == "noise":
+        network = next(value for value in config["generator"]["network"].values()
+                       if isinstance(value, dict))
+        return torch.zeros(2, network["noise_dim"])
+    # Images that are translated have the channels of the others.
+    size = config["data"]["image_size"]
+    return torch.zeros(2, config["data"]["channels"], size, size)
 
 
 def load_own(run: Run, python: dict[str, Any]) -> torch.nn.Module:

@@ -5,6 +5,7 @@ Called from C++ with the interpreter's lock; one thread. Errors: NetworkError
 says what is wrong with the network; what its code raises comes out as it is.
 """
 import ast
+import contextlib
 import hashlib
 import importlib.machinery
 import importlib.util
@@ -17,11 +18,20 @@ import traceback
 
 import torch
 from torch.func import functional_call
+from torch.nn.utils import parametrizations
+from torch.nn.utils.spectral_norm import SpectralNorm
 
 # How long a class may take to be made and to look at two samples.
 FIRST_PASS_SECONDS = 300
+# As many as torch.nn.utils.parametrizations.spectral_norm begins with.
+SPECTRAL_ITERATIONS = 15
 # What checkpoints hold (common/checkpoint/safetensors.h).
 BUFFER_TYPES = (torch.float32, torch.float64, torch.int64, torch.uint8)
+# Between logits of an image in two batches, of what they are at most: kernels of
+# one size round alike.
+COUPLING_TOLERANCE = 1e-5
+# Attribute of parameters that a network has.
+OWNED = "_gandem_is_owned"
 
 _modules = {}  # (path, SHA-256): the module; networks of a run share it
 _checked = set()  # networks that have passed Network._check
@@ -153,6 +163,33 @@ class TimeLimit:
         signal.signal(signal.SIGALRM, self.before)
 
 
+def spectral_norm_hooks(module):
+    """Of torch.nn.utils.spectral_norm: the modules that have one, and it."""
+    return [(each, hook) for each in module.modules()
+            for hook in each._forward_pre_hooks.values()
+            if isinstance(hook, SpectralNorm)]
+
+
+def spectral_norms(module):
+    """All of torch.nn.utils, whose n_power_iterations are those of a pass."""
+    return [hook for _, hook in spectral_norm_hooks(module)] + [
+        each for each in module.modules()
+        if isinstance(each, parametrizations._SpectralNorm)
+        and hasattr(each, "n_power_iterations")]
+
+
+@contextlib.contextmanager
+def without_iterations(norms):
+    iterations = [norm.n_power_iterations for norm in norms]
+    try:
+        for norm in norms:
+            norm.n_power_iterations = 0
+        yield
+    finally:
+        for norm, times in zip(norms, iterations):
+            norm.n_power_iterations = times
+
+
 class Network:
     def __init__(self, role, path, name, arguments, sha256, noise_dim,
                  image_shape, num_classes):
@@ -169,7 +206,9 @@ class Network:
             self.module = self._make(seed=0)
         # What a pass in "frozen" must not change.
         self._buffers = dict(self.module.named_buffers())
+        self._spectral_norms = spectral_norms(self.module)
         self.training = None
+        self.warnings = []  # for the log
         key = (role, path, sha256, name, tuple(arguments), self.image_shape,
                num_classes, noise_dim)
         if key not in _checked:
@@ -183,7 +222,28 @@ class Network:
         if not isinstance(module, torch.nn.Module):
             raise NetworkError(f"{self.title} is a {type(module).__name__}, and "
                                "no torch.nn.Module")
-        return module.float()
+        module = module.float()
+        self._check_owner(module)
+        # The first critic is frozen, and with vectors at random its gradients
+        # would be off by orders of magnitude (models/registry/initialize.h).
+        with torch.no_grad():
+            for each, hook in spectral_norm_hooks(module):
+                for _ in range(SPECTRAL_ITERATIONS):
+                    hook.compute_weight(each, do_power_iteration=True)
+        return module
+
+    def _check_owner(self, module):
+        """A parameter made outside of the constructor is in all networks that
+        are made: in the other role's, in the average and in the critic's copy."""
+        for name, tensor in module.named_parameters():
+            if not tensor.requires_grad:
+                continue
+            if hasattr(tensor, OWNED):
+                raise NetworkError(
+                    f"{self.title}: parameter {name} is that of another network, "
+                    "too: make it in the constructor, which is called once for "
+                    "each network and each copy, or set requires_grad=False")
+            setattr(tensor, OWNED, True)
 
     # --- what C++ registers -------------------------------------------------
 
@@ -236,7 +296,9 @@ class Network:
             # again, as if they were put back.
             copies = {name: buffer.clone()
                       for name, buffer in self._buffers.items()}
-            result = functional_call(self.module, copies, given)
+            # A frozen pass is of the network as it is, so that its weights are.
+            with without_iterations(self._spectral_norms):
+                result = functional_call(self.module, copies, given)
         return self._checked_result(result, values.shape[0])
 
     def _recorded(self, given):
@@ -315,6 +377,8 @@ class Network:
             outputs = self.forward("frozen", values, labels)
             for output in outputs:
                 self._check_numbers(output)
+            if self.role == "discriminator":
+                self._check_coupling(values, labels)
             names = list(trained)
             gradients = torch.autograd.grad(
                 sum(output.sum() for output in outputs),
@@ -330,6 +394,23 @@ class Network:
         if gradients[-1] is None:
             raise NetworkError(f"{self.title}: the output does not depend on the "
                                "input, or is detached from it")
+
+    def _check_coupling(self, values, labels):
+        """Whether the first image's logits change with the second image."""
+        logits = []
+        for second in (1, -1):
+            torch.manual_seed(0)
+            changed = torch.stack([values[0], second * values[1]]).detach()
+            logits.append([output[0].detach() for output in
+                           self.forward("frozen", changed, labels)])
+        if any((one - other).abs().max() >
+               COUPLING_TOLERANCE * max(1.0, float(one.abs().max()))
+               for one, other in zip(*logits)):
+            self.warnings.append(
+                f"{self.title}: an image's logits depend on the other images of "
+                "its batch (batch norm, statistics of a batch): they change with "
+                "micro_batch and the number of workers, and gradient penalties "
+                "are not those of single images")
 
     def _check_call(self, has_labels):
         """Before the call, so that a TypeError inside is told from this one."""

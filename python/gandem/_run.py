@@ -79,6 +79,25 @@ class Run:
         from gandem import _generator
         return _generator.load(self)
 
+    def export(self, file: str | os.PathLike[str], *, raw: bool = False,
+               checkpoint: Optional[int] = None) -> pathlib.Path:
+        """`gandem export -o FILE`, a .pt or .safetensors, or a .onnx with the
+        same inputs and any number of images, which needs torch. `raw`: the
+        weights of the last step; `checkpoint`: that of a step."""
+        file = pathlib.Path(file)
+        flags: list[object] = ["--raw"] if raw else []
+        if checkpoint is not None:
+            flags += ["--checkpoint", checkpoint]
+        if sys.executable and "python" in self.config["generator"]["network"]:
+            flags += ["--python", sys.executable]
+        if file.suffix == ".onnx":
+            from gandem import _generator
+            _generator.export_onnx(self, file, flags)
+        else:
+            _program.call("export", self.dir, "-o", file, *flags,
+                          timeout=EXPORT_SECONDS)
+        return file
+
     def sample(self, num_images: int, seed: int = 0,
                label: Optional[int] = None) -> torch.Tensor:
         """Images [N, C, H, W] in [-1, 1], a function of the checkpoint and

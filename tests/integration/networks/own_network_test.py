@@ -7,6 +7,7 @@ import os
 import pathlib
 import shutil
 import struct
+import subprocess
 import unittest
 
 import harness
@@ -172,6 +173,11 @@ class OwnNetworkTest(harness.RunTest):
             "Unused": ["forgotten.weight, forgotten.bias"],
             "Infinite": ["not finite"],
             "Empty": ["has no parameters to train"],
+            "NeedsAnArgument": ["network.python.arguments", "'depth'"],
+            "Shares": ["parameter offset is that of another network",
+                       "in the constructor"],
+            "LoopsForEver": ["a first pass of discriminator.network.python",
+                             "has taken more than 1 s"],
             "Complex": ["phase is torch.complex64"],
             "no_module": ["is a int"],
         }
@@ -237,6 +243,67 @@ class OwnNetworkTest(harness.RunTest):
         run = self.train("without_torch", code=2, sets=both(FOLDER / "mlp.py"),
                          flags=["--python", bare])
         self.assertIn("cannot import torch", run.text())
+        other = self.folder / "other"  # with another torch
+        (other / "torch").mkdir(parents=True)
+        (other / "torch" / "__init__.py").write_text(
+            "__version__ = '2.10.0+cpu'\n")
+        python = other / "python"
+        python.write_text("#!/bin/sh\nexport PYTHONPATH="
+                          f"{other}:$PYTHONPATH\nexec {PYTHON} \"$@\"\n")
+        python.chmod(0o755)
+        run = self.train("other_torch", code=2, sets=both(FOLDER / "mlp.py"),
+                         flags=["--python", python])
+        self.assertIn("has 2.10.0+cpu: install torch==", run.text())
+
+    def test_fields_of_the_recipe_are_those_of_built_in_networks(self):
+        cases = {
+            "labels": (["data.num_classes=10"], "labeled.py"),
+            "freeze": (['generator.freeze=["main.0.*"]',
+                        'discriminator.freeze=["main.2.bias"]'], "mlp.py"),
+            "group": (['discriminator.optimizer.group=[{parameters: '
+                       '"main.2.*" learning_rate_factor: 0.1}]'], "mlp.py"),
+            "micro_batch": (["generator.micro_batch=4",
+                             "discriminator.micro_batch=8"], "mlp.py"),
+        }
+        plain = self.train("plain", sets=SHORT)
+        for name, (fields, file) in cases.items():
+            with self.subTest(name):
+                built_in = self.train(f"built-in-{name}", sets=SHORT + fields)
+                own = self.own(f"own-{name}",
+                               SHORT + fields + both(FOLDER / file))
+                self.assert_same_networks(built_in, own)
+                self.assertNotEqual(plain.final_state()[1],
+                                    built_in.final_state()[1])
+
+    def test_says_where_the_images_of_a_batch_are_coupled(self):
+        file = self.folder / "coupled.py"
+        file.write_text(f"import sys\nsys.path.append({str(FOLDER)!r})\n"
+                        "import mlp\n\n"
+                        "class Coupled(mlp.Discriminator):\n"
+                        "    def forward(self, images):\n"
+                        "        return super().forward(images - images.mean(0))\n"
+                        "\nclass Single(mlp.Discriminator):\n"
+                        "    pass\n")
+        for name in ("Coupled", "Single"):
+            with self.subTest(name):
+                run = self.own(name, SHORT + network("discriminator", file, name))
+                log = (run.dir / "logs" / "discriminator-0.log").read_text()
+                self.assertEqual(
+                    log.count(f"'{name}': an image's logits depend on the other "
+                              "images of its batch"), int(name == "Coupled"), log)
+
+    def test_packages_that_have_libraries_of_their_own(self):
+        wanted = ("grpc", "tensorboard", "numpy")
+        absent = subprocess.run(
+            [PYTHON, "-c", "import importlib.util as u, sys\n"
+             f"print([n for n in {wanted} if u.find_spec(n) is None])"],
+            capture_output=True, text=True,
+            timeout=harness.DEADLINE).stdout.strip()
+        if absent != "[]":
+            self.skipTest(f"the interpreter of GANDEM_OWN_PYTHON lacks {absent}")
+        own = self.own("plain", SHORT + both(FOLDER / "mlp.py"))
+        beside = self.own("beside", SHORT + both(FOLDER / "packages.py"))
+        self.assert_same_networks(own, beside)
 
     def test_workers_make_grids(self):
         run = self.own("sampled", SHORT + both(FOLDER / "mlp.py"))

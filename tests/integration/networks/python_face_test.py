@@ -278,6 +278,63 @@ for arguments, text in ((dict(num_images=0), 'num_images'),
         raise AssertionError(text)
 """)
 
+    def test_exports(self):
+        self.torch("""
+noise = torch.randn(5, 8)
+with torch.no_grad():
+    images = run.generator()(noise)
+    exported = torch.jit.load(str(run.export('generator.pt')))(noise)
+torch.testing.assert_close(exported, images, rtol=0, atol=1e-5)
+first = run.export('first.safetensors', raw=True, checkpoint=10)
+assert first.exists() and first.name == 'first.safetensors'
+""")
+
+    def test_an_onnx_file(self):
+        found = subprocess.run(
+            [TORCH_PYTHON, "-c", "import onnx, onnxruntime"],
+            capture_output=True, timeout=harness.DEADLINE)
+        if found.returncode != 0:
+            self.skipTest("the interpreter with torch lacks onnx or onnxruntime")
+        self.torch("""
+import os, onnxruntime
+noise = torch.randn(5, 8)
+file = run.export('generator.onnx')
+session = onnxruntime.InferenceSession(str(file))
+assert [one.name for one in session.get_inputs()] == ['noise']
+with torch.no_grad():
+    images = run.generator()(noise)
+for count in (1, 5):
+    made, = session.run(['images'], {'noise': noise[:count].numpy()})
+    torch.testing.assert_close(torch.from_numpy(made), images[:count],
+                               rtol=0, atol=1e-4)
+try:
+    run.export('/proc/generator.onnx')
+except gandem.ConfigError as error:
+    assert '/proc/generator.onnx' in error.message, error
+else:
+    raise AssertionError('written')
+assert not os.path.exists('generator.onnx.part')
+""")
+
+    @unittest.skipUnless(OWN_PYTHON, "built without workers inside Python")
+    def test_the_estimator_trains_a_pair_of_ones_own(self):
+        own = harness.SOURCE / "tests/integration/networks/own_networks"
+        self.torch(f"""
+import sys
+sys.path.append({str(own)!r})
+import mlp
+manager = gandem.ScalingManager({str(harness.SMOKE)!r}, batch_size=8,
+                                num_workers=2, run_dir='pair', rounds=10)
+run = manager.train((gandem.own(mlp.Generator, noise_dim=8),
+                     mlp.Discriminator), progress=False)
+assert run.status()['state'] == 'FINISHED'
+for role, name in (('generator', 'Generator'),
+                   ('discriminator', 'Discriminator')):
+    assert run.config[role]['network']['python']['name'] == name
+    assert run.config[role]['workers'] == 2
+assert type(run.generator()).__name__ == 'Generator'
+""")
+
     def test_a_network_of_ones_own_is_its_class(self):
         """A run folder made by hand: no worker inside Python is needed."""
         folder = self.folder / "own"

@@ -3,6 +3,10 @@
 import torch
 from torch import nn
 
+from gandem import _network
+
+SHARED = nn.Parameter(torch.zeros(()))
+
 
 class Good(nn.Module):
     def __init__(self, width=4):
@@ -62,6 +66,31 @@ class Unused(Good):
 class Infinite(Good):
     def forward(self, images):
         return super().forward(images) / 0
+
+
+class NeedsAnArgument(Good):
+    def __init__(self, depth):
+        super().__init__()
+        self.depth = depth
+
+
+class Shares(Good):
+    def __init__(self):
+        super().__init__()
+        self.offset = SHARED
+
+    def forward(self, images):
+        return super().forward(images) + self.offset
+
+
+class LoopsForEver(Good):
+    def __init__(self):
+        super().__init__()
+        _network.FIRST_PASS_SECONDS = 1
+
+    def forward(self, images):
+        while True:
+            pass
 
 
 class Empty(nn.Module):

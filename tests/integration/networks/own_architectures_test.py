@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Built-in networks of convolutions beside the same ones written in torch.nn
+(own_networks/convolutional.py), from the same first values: after 20 rounds they
+have the same parameters, whoever trains them."""
+
+import json
+import struct
+import subprocess
+import unittest
+
+import harness
+from own_network_test import FEEDBACKS, FOLDER, PYTHON, network
+
+FILE = FOLDER / "convolutional.py"
+WIDTH = 4
+# `dcgan` of the recipe: the class of each role, and what a role's field says.
+CLASSES = {"dcgan": ("Dcgan", "DcganJudge"),
+           "sndcgan": ("Sndcgan", "SndcganJudge")}
+FIRST_VALUES = """
+import sys
+sys.path.append({folder!r})
+import torch, convolutional
+torch.manual_seed(5)
+for name, file in {files!r}:
+    torch.save(getattr(convolutional, name)(width={width}).state_dict(), file)
+"""
+
+
+FIELDS = {
+    "channels_last": ["layout=CHANNELS_LAST"],
+    "bfloat16": ["precision=BFLOAT16"],
+    "float64": ["precision=FLOAT64"],
+}
+
+
+def sets_of(family, feedback="SNAPSHOT"):
+    shape = f'{{width: {WIDTH} noise_dim: 8}}'
+    return ["rounds=20", "checkpoint.every_rounds=10",
+            "samples.every_rounds=0", "data.image_size=32",
+            "data.max_images=256", f"schedule.feedback={feedback}",
+            f"generator.network={{{family} {shape}}}",
+            f"discriminator.network={{{family} {{width: {WIDTH}}}}}"] + (
+        # Networks in Python take two backward passes.
+        ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
+
+
+def values(run, role):
+    """Names as torch.nn.utils.spectral_norm has them, and bytes."""
+    content = run.final_state()[1][f"{role}-0.safetensors"]
+    begin = 8 + struct.unpack("<Q", content[:8])[0]
+    header = json.loads(content[8:begin])
+    found = {}
+    for name, tensor in header.items():
+        part, _, rest = name.partition(".")
+        if part not in ("model", "ema"):
+            continue
+        if name + "_u" in header:
+            rest += "_orig"
+        first, last = (begin + offset for offset in tensor["data_offsets"])
+        found[f"{part}.{rest}"] = content[first:last]
+    return found
+
+
+@unittest.skipUnless(PYTHON, "built without workers inside Python")
+class OwnArchitecturesTest(harness.RunTest):
+    def begin(self, family):
+        """The flags that give both forms the same first values, and the fields
+        that make a run's networks those of Python."""
+        files = [(name, str(self.folder / f"{name}.pth"))
+                 for name in CLASSES[family]]
+        subprocess.run([PYTHON, "-c", FIRST_VALUES.format(
+            folder=str(FOLDER), files=files, width=WIDTH)],
+            check=True, timeout=harness.DEADLINE)
+        own = sum((network(role, FILE, name, f"width={WIDTH}") for role, name
+                   in zip(("generator", "discriminator"), CLASSES[family])), [])
+        return ["--init_generator", files[0][1],
+                "--init_discriminator", files[1][1]], own
+
+    def assert_same_values(self, built_in, own):
+        for role in ("generator", "discriminator"):
+            wanted, found = values(built_in, role), values(own, role)
+            self.assertEqual(wanted.keys(), found.keys())
+            self.assertGreater(len(wanted), 5)
+            self.assertEqual([name for name in wanted
+                              if wanted[name] != found[name]], [], role)
+
+    def check(self, family):
+        first, own = self.begin(family)
+        for feedback in FEEDBACKS:
+            with self.subTest(feedback):
+                sets = sets_of(family, feedback)
+                built_in = self.train(f"built-in-{feedback}", sets=sets,
+                                      flags=first)
+                for name, flags in (("apart", []),
+                                    ("together", ["--colocated"])):
+                    self.assert_same_values(built_in, self.train(
+                        f"{name}-{feedback}", sets=sets + own,
+                        flags=["--python", PYTHON, *first, *flags]))
+
+    def test_fields_of_a_role(self):
+        first, own = self.begin("sndcgan")
+        for name, fields in FIELDS.items():
+            with self.subTest(name):
+                sets = sets_of("sndcgan") + [
+                    f"{role}.{field}" for field in fields
+                    for role in ("generator", "discriminator")]
+                if name == "float64":
+                    sets += ["exchange.image_encoding=FLOAT64",
+                             "exchange.feedback_encoding=FLOAT64"]
+                self.assert_same_values(
+                    self.train(f"built-in-{name}", sets=sets, flags=first),
+                    self.train(f"own-{name}", sets=sets + own,
+                               flags=["--python", PYTHON, *first]))
+
+    def test_dcgan(self):
+        self.check("dcgan")
+
+    def test_sndcgan(self):
+        self.check("sndcgan")
+
+
+if __name__ == "__main__":
+    harness.main()
