@@ -54,17 +54,22 @@ DiscriminatorObjective::DiscriminatorObjective(
 
 void DiscriminatorObjective::BeginStep(int64_t step,
                                        const at::Tensor& real_NCHW,
-                                       int64_t first_index) {
+                                       const std::vector<IndexRange>& ranges) {
   GANDEM_CHECK(waiting_.empty());
   step_ = step;
   gradient_factor_ = options_.penalties.GradientFactor(step);
   real_logit_sum_ = generated_logit_sum_ = 0;
   if (options_.penalties.dragan * gradient_factor_ > 0) {
     // Of the images that the points surround: the augmented ones.
-    real_deviation_ =
-        Deviation(Augmented(real_NCHW, Key(Purpose::kAugmentReal, first_index),
-                            /*gradient_weight=*/0),
-                  fleet_.get());
+    std::vector<at::Tensor> seen;
+    int64_t first = 0;
+    for (const IndexRange& range : ranges) {
+      seen.push_back(Augmented(real_NCHW.narrow(0, first, range.count),
+                               Key(Purpose::kAugmentReal, range.first),
+                               /*gradient_weight=*/0));
+      first += range.count;
+    }
+    real_deviation_ = Deviation(torch::cat(seen), fleet_.get());
   }
 }
 

@@ -6,7 +6,7 @@
 // caller runs backward on each share; the gradients add up to those of the
 // step's loss.
 //
-//   objective.BeginStep(step, real_NCHW, first_index);
+//   objective.BeginStep(step, real_NCHW, ranges);
 //   for each real micro-batch:       objective.Real(...).root -> backward
 //   for each generated micro-batch:  objective.Generated(...).root -> backward
 //   objective.EndStep();
@@ -24,7 +24,9 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <vector>
 
+#include "exchange/schedule.h"
 #include "models/fleet_gather.h"
 #include "models/network.h"
 #include "training/objective/ada_probability.h"
@@ -60,10 +62,10 @@ class DiscriminatorObjective {
                          int64_t batch_size,
                          std::shared_ptr<FleetGather> fleet = nullptr);
 
-  // `real_NCHW`: all real images of the step that this rank has, [first_index,
-  // first_index + N) of it.
+  // `real_NCHW`: all real images of the step that this rank has, which are
+  // those in `ranges` of it, one range after the other.
   void BeginStep(int64_t step, const at::Tensor& real_NCHW,
-                 int64_t first_index);
+                 const std::vector<IndexRange>& ranges);
   // Images [first_index, first_index + N) of the step. The real and the
   // generated micro-batch of one first index have the same size.
   // What `given` says of their place is replaced by that of the pass.

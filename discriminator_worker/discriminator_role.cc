@@ -126,14 +126,14 @@ absl::Status DiscriminatorRole::BeginStep(absl::Time deadline) {
         return parts_.real_images(updates(), deadline);
       }));
   real_step_ = updates();
-  objective_.BeginStep(updates(), real_.images_NCHW, slice().first);
+  objective_.BeginStep(updates(), real_.images_NCHW, slices());
   return absl::OkStatus();
 }
 
 absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
                                      absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(BeginStep(deadline));
-  const int64_t first = op.range.first - slice().first;
+  const int64_t first = PlaceInSlices(slices(), op.range.first);
   const at::Tensor images_NCHW = InLayout(
       real_.images_NCHW.narrow(0, first, op.range.count), options_.compute);
   const Condition condition = Narrow(real_.condition, first, op.range.count);
@@ -216,9 +216,9 @@ absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
 RoundMetrics DiscriminatorRole::Measured() const {
   const Schedule& schedule = options_.schedule;
   const int64_t steps = schedule.discriminator_steps_per_round;
-  const double images = static_cast<double>(steps * slice().count);
+  const double images = static_cast<double>(steps * num_images());
   // A loss is this rank's share of that of the batch; what is shown is a mean.
-  const double share = static_cast<double>(slice().count) /
+  const double share = static_cast<double>(num_images()) /
                        static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;
   metrics.set_loss(loss_sum_ / share / steps);

@@ -79,10 +79,16 @@ class DiscriminatorRole : public RoundRole {
                 GradientNoise::Part part, int64_t images);
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured() const;
-  // This rank's images of a step.
-  IndexRange slice() const {
-    return RankSlice(options_.schedule.discriminator_batch, options_.rank,
-                     options_.fleet_size);
+  // This rank's images of a step, and how many they are.
+  std::vector<IndexRange> slices() const {
+    return RankSlices(options_.schedule.discriminator_batch,
+                      options_.schedule.discriminator_batches, options_.rank,
+                      options_.fleet_size);
+  }
+  int64_t num_images() const {
+    return RankImages(options_.schedule.discriminator_batch,
+                      options_.schedule.discriminator_batches, options_.rank,
+                      options_.fleet_size);
   }
 
   const Parts parts_;

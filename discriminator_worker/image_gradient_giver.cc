@@ -107,6 +107,7 @@ class ImageGradientGiver : public FeedbackGiver {
         .round = images.round,
         .first_index = images.first_index};
     if (parts_.real_images) {
+      // Losses that compare with them are for one batch (loss_validate.cc).
       const IndexRange slice = RankSlice(schedule().generator_batch,
                                          options.rank, options.fleet_size);
       judged.real_NCHW = real_.images_NCHW.narrow(

@@ -96,17 +96,18 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
       data.files.memory_bytes() / (plan.judges_with_real_images ? 4 : 2);
   std::vector<std::shared_ptr<Prefetcher>> prefetchers;
   const auto read_from =
-      [&](int64_t first_step,
-          int64_t batch_size) -> absl::StatusOr<RealImageSource> {
-    const IndexRange slice =
-        RankSlice(batch_size, setup.place.rank, plan.discriminator.workers);
+      [&](int64_t first_step, int64_t images,
+          int64_t batches) -> absl::StatusOr<RealImageSource> {
+    const IndexRange slice = RankSlice(images / batches, setup.place.rank,
+                                       plan.discriminator.workers);
     GANDEM_ASSIGN_OR_RETURN(
         prefetchers.emplace_back(),
         Prefetcher::Create(
             dataset,
             {.seed = data.seed,
              .first_step = first_step,
-             .batch_size = batch_size,
+             .batch_size = images / batches,
+             .batches = batches,
              .first_image = slice.first,
              .num_images = slice.count,
              .depth = data.files.prefetch_batches(),
@@ -116,7 +117,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
              .trace_path = PipelineTracePath(setup, prefetchers.size()),
              .cores = std::ssize(AllowedCores()),
              .trainer_cores = compute.threads}));
-    return ReadRealImages(data, slice.count, dataset->shape(),
+    return ReadRealImages(data, batches * slice.count, dataset->shape(),
                           prefetchers.back(), compute);
   };
   const int64_t first_round = setup.place.first_round;
@@ -124,11 +125,12 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   GANDEM_ASSIGN_OR_RETURN(
       parts.real_images,
       read_from(first_round * schedule.discriminator_steps_per_round,
-                schedule.discriminator_batch));
+                schedule.discriminator_batch, schedule.discriminator_batches));
   if (plan.judges_with_real_images) {
     // In the same order; with REUSED images also the same in each round.
     GANDEM_ASSIGN_OR_RETURN(parts.judging_images,
-                            read_from(first_round, schedule.generator_batch));
+                            read_from(first_round, schedule.generator_batch,
+                                      schedule.generator_batches));
   }
   parts.data_metrics = [meter = std::make_shared<DataMeter>(
                             std::move(prefetchers), FreeCores(compute))] {

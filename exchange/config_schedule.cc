@@ -34,8 +34,10 @@ Schedule ScheduleOf(const RunConfig& config) {
       .feedback = FeedbackOf(schedule.feedback()),
       .generator_batch = StepBatch(config.generator()),
       .discriminator_batch = StepBatch(config.discriminator()),
-      .generator_micro_batch = MicroBatch(config.generator()),
-      .discriminator_micro_batch = MicroBatch(config.discriminator()),
+      .generator_batches = StepBatches(config.generator()),
+      .discriminator_batches = StepBatches(config.discriminator()),
+      .generator_micro_batch = config.generator().micro_batch(),
+      .discriminator_micro_batch = config.discriminator().micro_batch(),
       .real_first = RealImagesFirst(config),
   };
 }

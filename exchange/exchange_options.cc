@@ -34,6 +34,17 @@ void CheckSchedule(Faults& faults, const Schedule& schedule) {
                     kMaxStepBatch);
   faults.CheckRange("discriminator_batch", schedule.discriminator_batch, 1,
                     kMaxStepBatch);
+  const auto check_batches = [&](absl::string_view name, int64_t batches,
+                                 int64_t images) {
+    if (faults.CheckRange(name, batches, 1, std::max<int64_t>(1, images)) &&
+        images % batches != 0) {
+      faults.Add(absl::StrCat(name, " ", batches, " does not divide ", images));
+    }
+  };
+  check_batches("generator_batches", schedule.generator_batches,
+                schedule.generator_batch);
+  check_batches("discriminator_batches", schedule.discriminator_batches,
+                schedule.discriminator_batch);
   faults.CheckRange("generator_micro_batch", schedule.generator_micro_batch, 0,
                     kMaxStepBatch);
   faults.CheckRange("discriminator_micro_batch",
@@ -55,9 +66,10 @@ void CheckSchedule(Faults& faults, const Schedule& schedule) {
 
 // Images in the largest message that a generator sends.
 int64_t LargestPiece(const Schedule& schedule) {
-  int64_t piece = schedule.generator_batch;
+  int64_t piece = schedule.generator_batch / schedule.generator_batches;
   if (schedule.image_source == ImageSource::kFresh) {
-    piece = std::max(piece, schedule.discriminator_batch);
+    piece = std::max(
+        piece, schedule.discriminator_batch / schedule.discriminator_batches);
   }
   const int64_t micro_batch = schedule.generator_micro_batch;
   return micro_batch > 0 ? std::min(piece, micro_batch) : piece;

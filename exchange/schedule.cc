@@ -10,6 +10,29 @@ IndexRange RankSlice(int64_t total, int rank, int size) {
           .count = share + (rank < larger ? 1 : 0)};
 }
 
+std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
+                                   int size) {
+  const int64_t batch = total / batches;
+  std::vector<IndexRange> slices(batches, RankSlice(batch, rank, size));
+  for (int64_t i = 0; i < batches; ++i) slices[i].first += i * batch;
+  return slices;
+}
+
+int64_t PlaceInSlices(const std::vector<IndexRange>& slices, int64_t index) {
+  int64_t before = 0;
+  for (const IndexRange& slice : slices) {
+    if (index >= slice.first && index < slice.end()) {
+      return before + index - slice.first;
+    }
+    before += slice.count;
+  }
+  return before;
+}
+
+int64_t RankImages(int64_t total, int64_t batches, int rank, int size) {
+  return batches * RankSlice(total / batches, rank, size).count;
+}
+
 std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch) {
   if (micro_batch <= 0) micro_batch = std::max<int64_t>(1, range.count);
   std::vector<IndexRange> pieces;
@@ -42,26 +65,48 @@ std::vector<RankedRange> SplitByOwner(IndexRange range, int64_t period,
   return parts;
 }
 
-// What the judges share, again and again.
+// What the ranks share, again and again.
+int64_t GeneratorPeriod(const Schedule& schedule) {
+  return schedule.generator_batch / schedule.generator_batches;
+}
+
+int64_t DiscriminatorPeriod(const Schedule& schedule) {
+  return schedule.discriminator_batch / schedule.discriminator_batches;
+}
+
 int64_t JudgedPeriod(const Schedule& schedule) {
   return schedule.image_source == ImageSource::kReused
-             ? schedule.discriminator_batch
-             : schedule.generator_batch;
+             ? DiscriminatorPeriod(schedule)
+             : GeneratorPeriod(schedule);
+}
+
+std::vector<IndexRange> Pieces(const std::vector<IndexRange>& slices,
+                               int64_t micro_batch) {
+  std::vector<IndexRange> pieces;
+  for (const IndexRange& slice : slices) {
+    for (const IndexRange& piece : MicroBatches(slice, micro_batch)) {
+      pieces.push_back(piece);
+    }
+  }
+  return pieces;
 }
 
 // The pieces of discriminator step `step` in the TRAIN space of a round.
 std::vector<IndexRange> TrainPieces(const Schedule& schedule, int64_t step,
                                     int64_t micro_batch, int rank, int size) {
-  IndexRange slice = RankSlice(schedule.discriminator_batch, rank, size);
-  slice.first += step * schedule.discriminator_batch;
-  return MicroBatches(slice, micro_batch);
+  std::vector<IndexRange> slices = RankSlices(
+      schedule.discriminator_batch, schedule.discriminator_batches, rank, size);
+  for (IndexRange& slice : slices) {
+    slice.first += step * schedule.discriminator_batch;
+  }
+  return Pieces(slices, micro_batch);
 }
 
 }  // namespace
 
 std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
                                         IndexRange range, int size) {
-  return SplitByOwner(range, schedule.discriminator_batch, size);
+  return SplitByOwner(range, DiscriminatorPeriod(schedule), size);
 }
 
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
@@ -71,8 +116,8 @@ std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
 
 int MakerOf(const Schedule& schedule, int64_t index, int size) {
   const int64_t period = schedule.image_source == ImageSource::kFresh
-                             ? schedule.discriminator_batch
-                             : schedule.generator_batch;
+                             ? DiscriminatorPeriod(schedule)
+                             : GeneratorPeriod(schedule);
   return SplitByOwner({.first = index, .count = 1}, period, size).front().rank;
 }
 
@@ -80,6 +125,13 @@ int64_t ImagesJudgedBy(const Schedule& schedule, int rank, int size) {
   const int64_t period = JudgedPeriod(schedule);
   return schedule.generator_batch / period *
          RankSlice(period, rank, size).count;
+}
+
+std::vector<IndexRange> GeneratorPieces(const Schedule& schedule, int rank,
+                                        int size) {
+  return Pieces(RankSlices(schedule.generator_batch, schedule.generator_batches,
+                           rank, size),
+                schedule.generator_micro_batch);
 }
 
 std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
@@ -99,9 +151,7 @@ std::vector<GeneratorOp> GeneratorRound(const Schedule& schedule, int64_t round,
       }
     }
   }
-  const std::vector<IndexRange> pieces =
-      MicroBatches(RankSlice(schedule.generator_batch, rank, size),
-                   schedule.generator_micro_batch);
+  const std::vector<IndexRange> pieces = GeneratorPieces(schedule, rank, size);
   // All images leave before the first wait for feedback; the other order
   // deadlocks at lag 0.
   for (const IndexRange& range : pieces) {

@@ -34,6 +34,17 @@ struct IndexRange {
 // at most one, larger parts first.
 IndexRange RankSlice(int64_t total, int rank, int size);
 
+// The images [0, total) of a step that `rank` of `size` has: its slice of each
+// of the `batches` equal batches that they are, so that a pass of all ranks is
+// one of one batch.
+std::vector<IndexRange> RankSlices(int64_t total, int64_t batches, int rank,
+                                   int size);
+// The place of image `index` among the images of all `slices`, one of which it
+// is in.
+int64_t PlaceInSlices(const std::vector<IndexRange>& slices, int64_t index);
+// How many images a rank's slices have.
+int64_t RankImages(int64_t total, int64_t batches, int rank, int size);
+
 // `range` in pieces of at most `micro_batch` images; 0: one piece.
 std::vector<IndexRange> MicroBatches(IndexRange range, int64_t micro_batch);
 
@@ -43,9 +54,13 @@ struct Schedule {
   Consistency consistency = Consistency::kExact;
   ImageSource image_source = ImageSource::kReused;
   FeedbackMode feedback = FeedbackMode::kSnapshot;
-  int64_t generator_batch = 1;      // B_G, global
-  int64_t discriminator_batch = 1;  // B_D, global
-  // Images per forward pass; 0: a rank's whole batch.
+  // Images of a step, global: B_G and B_D, or sync.interval times as many.
+  int64_t generator_batch = 1;
+  int64_t discriminator_batch = 1;
+  // Batches that they are; a rank has a slice of each.
+  int64_t generator_batches = 1;
+  int64_t discriminator_batches = 1;
+  // Images per forward pass; 0: a rank's whole slice of a batch.
   int64_t generator_micro_batch = 0;
   int64_t discriminator_micro_batch = 0;
   // In a discriminator step; else the generated images are, so that who waits
@@ -114,12 +129,12 @@ struct RankedRange {
 };
 
 // `range` of a round's TRAIN space by which of `size` ranks trains on it: its
-// slice of each step.
+// slice of each batch of each step.
 std::vector<RankedRange> SplitByTrainer(const Schedule& schedule,
                                         IndexRange range, int size);
 // `range` of the FEEDBACK space by which rank judges it: of REUSED images the
 // one that trains on them, so that each goes to one rank; else slices of the
-// generator's batch.
+// generator's batches.
 std::vector<RankedRange> SplitByJudge(const Schedule& schedule,
                                       IndexRange range, int size);
 // Which of `size` generator ranks makes image `index` of the TRAIN space.
@@ -133,6 +148,10 @@ constexpr int CriticSource(int generator_rank, int num_generators,
   return static_cast<int>(int64_t{generator_rank} * num_discriminators /
                           num_generators);
 }
+
+// A step's own images of a generator rank, by forward pass.
+std::vector<IndexRange> GeneratorPieces(const Schedule& schedule, int rank,
+                                        int size);
 
 // One operation of a generator round. Compute never waits; Send and Take wait
 // and change nothing until they succeed.

@@ -142,8 +142,8 @@ struct Synced {
 void CheckEqualPasses(const Synced& synced, const std::string& batch_name,
                       const RoleConfig& batch_role, Faults& faults) {
   const int64_t workers = synced.role.workers();
-  const int64_t images = StepBatch(batch_role);
-  const int64_t micro_batch = MicroBatch(synced.role);
+  const int64_t images = batch_role.batch_size();
+  const int64_t micro_batch = synced.role.micro_batch();
   const auto passes = [&](int64_t slice) {
     return micro_batch <= 0 ? std::min<int64_t>(slice, 1)
                             : (slice + micro_batch - 1) / micro_batch;
@@ -151,7 +151,7 @@ void CheckEqualPasses(const Synced& synced, const std::string& batch_name,
   const int64_t least = passes(images / workers);
   const int64_t most = passes((images + workers - 1) / workers);
   if (least == most) return;
-  const int64_t multiple = batch_role.batch_size() / workers * workers;
+  const int64_t multiple = images / workers * workers;
   faults.Add(absl::StrCat(
       synced.field, " needs as many forward passes of every ", synced.name,
       " worker, but of ", images, " images ", workers, " workers make ", least,
@@ -177,19 +177,7 @@ void CheckSynced(const Synced& synced, const RunConfig& config,
         "schedule.consistency=EXACT, or ",
         synced.field, "=false"));
   }
-  if (StepBatch(synced.role) == synced.role.batch_size()) {
-    CheckEqualPasses(synced, synced.name, synced.role, faults);
-    return;
-  }
-  // A worker's slice is of all batches of an update together, so the workers'
-  // passes meet images of several batches, unlike those of one worker.
-  faults.Add(absl::StrCat(
-      synced.field, " pools a pass of every ", synced.name,
-      " worker, and with ", synced.name, ".sync.interval ",
-      synced.role.sync().interval(), " those are not of one batch: set ",
-      synced.name, ".sync.interval=1 (and ", synced.name,
-      ".batch_size=", StepBatch(synced.role),
-      " for as many images in an update), or ", synced.field, "=false"));
+  CheckEqualPasses(synced, synced.name, synced.role, faults);
 }
 
 // Workers that judge together try as often as each other.

@@ -13,10 +13,11 @@ namespace {
 // Is a batch of the role computed in parts that can be compared with the whole?
 bool HasParts(const RoleConfig& role) {
   const int64_t workers = std::max(role.workers(), 1);
-  const int64_t slice = std::max<int64_t>(1, StepBatch(role) / workers);
-  const int64_t micro_batch = MicroBatch(role);
+  const int64_t slice = std::max<int64_t>(1, role.batch_size() / workers);
+  const int64_t micro_batch = role.micro_batch();
   const bool sums = workers > 1 && role.sync().mode() == SyncConfig::ACCUMULATE;
-  return sums || (micro_batch > 0 && micro_batch < slice);
+  return sums || StepBatches(role) > 1 ||
+         (micro_batch > 0 && micro_batch < slice);
 }
 
 }  // namespace

@@ -189,21 +189,17 @@ DataShape DataShapeOf(const DataConfig& data) {
       .num_classes = data.num_classes()};
 }
 
-int64_t StepBatch(const RoleConfig& role) {
+int64_t StepBatches(const RoleConfig& role) {
   const SyncConfig& sync = role.sync();
-  if (sync.mode() != SyncConfig::ACCUMULATE) return role.batch_size();
-  // Nothing overflows, whatever was not validated yet.
-  return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
-         std::clamp<int64_t>(sync.interval(), 1, 1 << 20);
+  if (sync.mode() != SyncConfig::ACCUMULATE) return 1;
+  return std::clamp<int64_t>(sync.interval(), 1, 1 << 20);
 }
 
-int64_t MicroBatch(const RoleConfig& role) {
-  if (role.micro_batch() != 0 || StepBatch(role) == role.batch_size()) {
-    return role.micro_batch();
-  }
-  // The largest slice of a batch.
-  const int64_t workers = std::max(role.workers(), 1);
-  return role.batch_size() / workers + (role.batch_size() % workers > 0);
+int64_t StepBatch(const RoleConfig& role) {
+  if (role.sync().mode() != SyncConfig::ACCUMULATE) return role.batch_size();
+  // Nothing overflows, whatever was not validated yet.
+  return std::clamp<int64_t>(role.batch_size(), 1, int64_t{1} << 40) *
+         StepBatches(role);
 }
 
 int64_t StepsToAgreement(const RoleConfig& role) {

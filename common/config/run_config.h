@@ -56,13 +56,13 @@ const std::string& ImagesPath(const DataConfig& data);
 // Of the images as the networks see them.
 DataShape DataShapeOf(const DataConfig& data);
 
-// Images of one update of a role, over its whole fleet: with sync.mode
-// ACCUMULATE it takes sync.interval batches.
-int64_t StepBatch(const RoleConfig& role);
+// Batches of one update of a role: with sync.mode ACCUMULATE sync.interval,
+// else
+// 1. Each goes through the network by itself, in micro-batches of its own.
+int64_t StepBatches(const RoleConfig& role);
 
-// Images of one forward pass of a worker; 0: all that it has in an update. Of
-// several batches of an update each goes through the network by itself.
-int64_t MicroBatch(const RoleConfig& role);
+// Images of one update of a role, over its whole fleet.
+int64_t StepBatch(const RoleConfig& role);
 
 // Updates of a role from one at which all its workers are at the same state to
 // the next: sync.interval with AVERAGE_STATE and several workers, else 1.

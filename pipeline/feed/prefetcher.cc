@@ -28,7 +28,7 @@ PipelineLimits LimitsFor(const Prefetcher::Options& options,
   return {.memory_bytes = options.memory_bytes,
           .max_fetches = options.max_fetches,
           .max_workers = options.max_workers,
-          .least_ahead = options.depth * options.num_images,
+          .least_ahead = options.depth * options.StepImages(),
           .sample_bytes = sample_values * static_cast<int64_t>(sizeof(float)),
           .decodes_late = true};
 }
@@ -48,6 +48,7 @@ absl::StatusOr<std::unique_ptr<Prefetcher>> Prefetcher::Create(
   Faults faults("prefetcher");
   faults.CheckRange("first_step", options.first_step, 0, int64_t{1} << 40);
   faults.CheckRange("batch_size", options.batch_size, 1, int64_t{1} << 20);
+  faults.CheckRange("batches", options.batches, 1, int64_t{1} << 20);
   faults.CheckRange("depth", options.depth, 1, 1024);
   faults.CheckRange("memory_bytes", options.memory_bytes, 1, int64_t{1} << 50);
   faults.CheckRange("max_fetches", options.max_fetches, 1, 1024);
@@ -77,7 +78,7 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)),
       options_(options),
       order_(options.seed, dataset_->Units()),
-      board_({.batch_samples = options.num_images,
+      board_({.batch_samples = options.StepImages(),
               .sample_values = dataset_->shape().NumValues(),
               .memory_bytes = options.memory_bytes}),
       meter_(options.clock->Now()),
@@ -87,7 +88,7 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
   if (options.trace_path.empty()) return;
   recorder_.emplace(
       options.trace_path,
-      PipelineJob{.batch = options.num_images,
+      PipelineJob{.batch = options.StepImages(),
                   .sample_bytes = dataset_->shape().NumValues() *
                                   static_cast<int64_t>(sizeof(float)),
                   .cores = options.cores,
@@ -249,13 +250,13 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
     return Annotate(batch.status(),
                     absl::StrCat("real images of discriminator step ", step));
   }
-  meter_.Consumed(options_.num_images);
+  meter_.Consumed(options_.StepImages());
   const absl::Time now = options_.clock->Now();
   if (recorder_.has_value()) recorder_->Taken(now);
   Update(now);
   const std::span<const float> values(
-      batch->pixels.get(),
-      static_cast<size_t>(options_.num_images * dataset_->shape().NumValues()));
+      batch->pixels.get(), static_cast<size_t>(options_.StepImages() *
+                                               dataset_->shape().NumValues()));
   return RealBatch{
       .step = step,
       .first_image = options_.first_image,
@@ -297,7 +298,7 @@ PipelineSetting Prefetcher::NextSetting(const PipelineSeen& seen) {
 }
 
 PipelineSetting Prefetcher::InMemory() const {
-  const int64_t ahead = options_.depth * options_.num_images;
+  const int64_t ahead = options_.depth * options_.StepImages();
   return {.fetches = 0, .workers = 1, .ahead = ahead, .finished_ahead = ahead};
 }
 

@@ -45,10 +45,10 @@
 
 namespace gandem {
 
-// The real images [first_image, first_image + labels.size()) of a step.
+// The real images of a step that Options describe.
 struct RealBatch {
   int64_t step = 0;         // u, counted from the start of the run
-  int64_t first_image = 0;  // within the step's batch
+  int64_t first_image = 0;  // within the step's first batch
   // float32 NCHW in [-1, 1]; the address is a multiple of 64.
   SharedBytes pixels;
   std::vector<int64_t> labels = {};  // kNoLabel where there are none
@@ -60,11 +60,12 @@ class Prefetcher {
     uint64_t seed = 0;
     int64_t first_step = 0;  // >= 0; the steps follow without a gap
     int64_t batch_size = 0;  // required: B_D, of the whole fleet
-    // The part [first_image, first_image + num_images) of each step's batch
-    // that this rank trains on; num_images 0: up to its end.
+    int64_t batches = 1;     // of a step, one after the other
+    // The part [first_image, first_image + num_images) of each batch that this
+    // rank trains on; num_images 0: up to its end.
     int64_t first_image = 0;
     int64_t num_images = 0;
-    int64_t depth = 4;  // batches ahead at least, 1 to 1024
+    int64_t depth = 4;  // steps ahead at least, 1 to 1024
     // Of samples that wait, in any state, and one batch more: the next one,
     // which always fits (sample_board.h). Goes before `depth`.
     int64_t memory_bytes = int64_t{256} << 20;
@@ -81,6 +82,8 @@ class Prefetcher {
     // In place of what the controller decides: for measurements.
     std::optional<PipelineSetting> held = {};
     Clock* clock = Clock::Real();
+
+    int64_t StepImages() const { return batches * num_images; }
   };
 
   // Starts reading at once. INVALID_ARGUMENT lists every option that is out of
@@ -124,11 +127,13 @@ class Prefetcher {
   PipelineSetting InMemory() const;  // to begin with
 
   int64_t StepOf(int64_t position) const {
-    return options_.first_step + position / options_.num_images;
+    return options_.first_step + position / options_.StepImages();
   }
   // Of the run.
   int64_t NumberOf(int64_t position) const {
-    return StepOf(position) * options_.batch_size + options_.first_image +
+    const int64_t batch =
+        options_.first_step * options_.batches + position / options_.num_images;
+    return batch * options_.batch_size + options_.first_image +
            position % options_.num_images;
   }
 

@@ -56,7 +56,7 @@ class DiscriminatorObjectiveTest : public ::testing::Test {
         share.root.backward();
         result.loss += share.loss.item<double>();
       };
-      objective.BeginStep(step, real_, 0);
+      objective.BeginStep(step, real_, {{.count = real_.size(0)}});
       const auto real = [&] {
         for (int64_t i = 0; i < kBatch; i += micro_batch) {
           add(objective.Real(real_.narrow(0, i, micro_batch), {}, i));
@@ -133,7 +133,7 @@ TEST_F(DiscriminatorObjectiveTest,
       .seed = 7};
   const auto critic = std::make_shared<SmoothCritic>(kernel_, weight_);
   DiscriminatorObjective objective(options, critic, kBatch);
-  objective.BeginStep(0, real_, 0);
+  objective.BeginStep(0, real_, {{.count = real_.size(0)}});
   const auto plain = objective.Generated(generated_, {}, 0);
   EXPECT_FALSE(plain.pass.images_NCHW.defined());
   const at::Tensor leaf = generated_.clone().set_requires_grad(true);
@@ -178,7 +178,7 @@ TEST_F(DiscriminatorObjectiveTest, ValuesByHand) {
       .loss = WASSERSTEIN,
       .penalties = {.gradient_penalty = 10, .r1 = 1, .r2 = 0.5}};
   DiscriminatorObjective objective(options, critic, 1);
-  objective.BeginStep(0, zero, 0);
+  objective.BeginStep(0, zero, {{.count = zero.size(0)}});
   EXPECT_NEAR(objective.Real(zero + 1, {}, 0).loss.item<double>(), -7 + 12.5,
               1e-12);
   EXPECT_NEAR(objective.Generated(zero, {}, 0).loss.item<double>(),
@@ -202,7 +202,7 @@ TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
   for (const auto loss : {RELATIVISTIC_PAIRED, RELATIVISTIC_AVERAGE}) {
     DiscriminatorObjective objective({.loss = loss, .penalties = {.r1 = 2}},
                                      critic, kBatch);
-    objective.BeginStep(0, real_, 0);
+    objective.BeginStep(0, real_, {{.count = real_.size(0)}});
     const auto real = objective.Real(real_, {}, 0);
     EXPECT_FALSE(real.loss.defined());
     const auto both = objective.Generated(generated_, {}, 0);
@@ -255,7 +255,7 @@ TEST_F(DiscriminatorObjectiveTest, PassesAreSeparateAndPenaltiesFrozen) {
       kBatch);
   const Condition of_real{.labels_N = torch::arange(kBatch)};
   const Condition of_generated{.labels_N = torch::zeros({kBatch}, at::kLong)};
-  objective.BeginStep(0, real_, 0);
+  objective.BeginStep(0, real_, {{.count = real_.size(0)}});
   objective.Real(real_, of_real, 0);
   objective.Generated(generated_, of_generated, 0);
   ASSERT_EQ(critic->passes.size(), 4u);
@@ -281,7 +281,7 @@ TEST_F(DiscriminatorObjectiveTest, BothKindsOfImagesAreAugmented) {
   const AugmentOptions augmentation = {.color = true, .translation = 0.25};
   DiscriminatorObjective objective({.augmentation = augmentation, .seed = 3},
                                    critic, kBatch);
-  objective.BeginStep(5, real_, 0);
+  objective.BeginStep(5, real_, {{.count = real_.size(0)}});
   objective.Real(real_, {}, 0);
   objective.Generated(generated_, {}, 0);
   const auto seen = [&](const at::Tensor& images, Purpose purpose) {
@@ -306,7 +306,7 @@ TEST_F(DiscriminatorObjectiveTest, AdaAugmentsByTheProbabilityOfTheNetwork) {
   DiscriminatorObjective objective({.augmentation = {.ada = ada}, .seed = 3},
                                    critic, kBatch);
   for (const int64_t step : {0, 1}) {
-    objective.BeginStep(step, real, 0);
+    objective.BeginStep(step, real, {{.count = real.size(0)}});
     objective.Real(real, {}, 0);
     objective.Generated(generated, {}, 0);
     objective.EndStep();
@@ -339,7 +339,7 @@ TEST_F(DiscriminatorObjectiveTest, DraganLooksAtAugmentedImages) {
     DiscriminatorObjective objective(
         {.penalties = {.dragan = 1}, .augmentation = augmentation, .seed = 3},
         critic, kBatch);
-    objective.BeginStep(5, real_, 0);
+    objective.BeginStep(5, real_, {{.count = real_.size(0)}});
     for (int64_t i = 0; i < kBatch; i += micro_batch) {
       objective.Real(real_.narrow(0, i, micro_batch), {}, i);
       const at::Tensor points = critic->passes.back().images_NCHW;
@@ -364,7 +364,7 @@ TEST_F(DiscriminatorObjectiveTest, EveryPassHasAPlace) {
   constexpr int64_t kFirst = 3;
   const Condition elsewhere = {
       .place = {.purpose = Purpose::kGeneratorNoise, .step = 77}};
-  objective.BeginStep(kStep, real_, 0);
+  objective.BeginStep(kStep, real_, {{.count = real_.size(0)}});
   objective.Real(real_.narrow(0, kFirst, 3), elsewhere, kFirst);
   objective.Generated(generated_.narrow(0, kFirst, 3), elsewhere, kFirst);
   const Purpose purposes[] = {Purpose::kAugmentReal, Purpose::kAugmentReal,
@@ -390,7 +390,7 @@ TEST(DiscriminatorObjectiveStateTest, PenaltiesChangeNoState) {
     torch::manual_seed(1);
     const at::Tensor images = torch::randn({2, 1, 32, 32});
     DiscriminatorObjective objective({.penalties = penalties}, network, 2);
-    objective.BeginStep(0, images, 0);
+    objective.BeginStep(0, images, {{.count = images.size(0)}});
     objective.Real(images, {}, 0).root.backward();
     objective.Generated(-images, {}, 0).root.backward();
     objective.EndStep();

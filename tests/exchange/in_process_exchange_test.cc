@@ -150,6 +150,12 @@ TEST(InProcessExchangeTest, CreateNamesEveryFault) {
   EXPECT_THAT(DiscriminatorEnd::Create(options),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        ::testing::HasSubstr("cache_rounds 2 is not in [3,")));
+  options.schedule.generator_batches = 3;
+  EXPECT_THAT(
+      DiscriminatorEnd::Create(options),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               ::testing::HasSubstr("generator_batches 3 does not divide 4")));
+  options.schedule.generator_batches = 1;
   options.cache_rounds = 0;
   options.cache_bytes = 11;
   options.max_message_bytes = 64 << 10;

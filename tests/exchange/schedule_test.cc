@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -196,6 +198,48 @@ TEST(ScheduleTest, RanksTakeTheirSliceOfEachStep) {
                           "real 2+2", "take 6+2", "generated 6+2", "update"));
 }
 
+// Two batches of 7 images in a step, of which three ranks have 3, 2 and 2 each.
+TEST(ScheduleTest, ARankHasItsSliceOfEachBatchOfAStep) {
+  Schedule schedule = {.lag = 1,
+                       .feedback = FeedbackMode::kImageGradient,
+                       .generator_batch = 14,
+                       .discriminator_batch = 14,
+                       .generator_batches = 2,
+                       .discriminator_batches = 2,
+                       .discriminator_micro_batch = 2};
+  EXPECT_EQ(Ranges(RankSlices(14, 2, 0, 3)), "0+3 7+3");
+  EXPECT_EQ(Ranges(RankSlices(14, 2, 2, 3)), "5+2 12+2");
+  EXPECT_EQ(RankImages(14, 2, 0, 3), 6);
+  EXPECT_EQ(RankImages(14, 2, 2, 3), 4);
+  EXPECT_EQ(PlaceInSlices(RankSlices(14, 2, 0, 3), 2), 2);
+  EXPECT_EQ(PlaceInSlices(RankSlices(14, 2, 0, 3), 8), 4);
+  EXPECT_THAT(Words(GeneratorRound(schedule, 0, 1, 3)),
+              ElementsAre("forward 3+2", "send_step 3+2", "forward 10+2",
+                          "send_step 10+2", "take_feedback 3+2", "backward 3+2",
+                          "take_feedback 10+2", "backward 10+2", "update"));
+  // No pass has images of two batches, of one worker neither.
+  EXPECT_THAT(
+      Words(DiscriminatorRound(schedule, 0, 3)),
+      ElementsAre("real 0+2", "real 2+1", "real 7+2", "real 9+1", "take 0+2",
+                  "generated 0+2", "take 2+1", "generated 2+1", "take 7+2",
+                  "generated 7+2", "take 9+1", "generated 9+1", "update"));
+  EXPECT_EQ(Ranges(GeneratorPieces(schedule, 0, 1)), "0+7 7+7");
+  using Parts = std::vector<RankedRange>;
+  const Parts parts = {{0, {2, 1}}, {1, {3, 2}}, {2, {5, 2}}, {0, {7, 2}}};
+  EXPECT_EQ(SplitByTrainer(schedule, {.first = 2, .count = 7}, 3), parts);
+  EXPECT_EQ(SplitByJudge(schedule, {.first = 2, .count = 7}, 3), parts);
+  EXPECT_EQ(ImagesJudgedBy(schedule, 0, 3), 6);
+  EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
+  // FRESH images are made in the slices of who trains on them, and judged in
+  // those of the generator's batches.
+  schedule.image_source = ImageSource::kFresh;
+  schedule.generator_batch = 4;
+  EXPECT_EQ(SplitByJudge(schedule, {.first = 1, .count = 3}, 2),
+            (Parts{{1, {1, 1}}, {0, {2, 1}}, {1, {3, 1}}}));
+  EXPECT_EQ(ImagesJudgedBy(schedule, 1, 2), 2);
+  EXPECT_EQ(Ranges(GeneratorPieces(schedule, 1, 2)), "1+1 3+1");
+}
+
 TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
   Schedule schedule = {.discriminator_steps_per_round = 2,
                        .generator_batch = 14,
@@ -218,13 +262,18 @@ TEST(ScheduleTest, ImagesGoToTheRankThatUsesThem) {
   EXPECT_EQ(ImagesJudgedBy(schedule, 2, 3), 4);
 }
 
-// As the generators' own operations say.
+// As the generators' own operations say, of steps of one batch and of two.
 TEST(ScheduleTest, EachImageHasAMaker) {
-  for (const auto source : {ImageSource::kReused, ImageSource::kFresh}) {
+  for (const auto& [source, batches] :
+       {std::pair(ImageSource::kReused, 1), std::pair(ImageSource::kFresh, 1),
+        std::pair(ImageSource::kReused, 2),
+        std::pair(ImageSource::kFresh, 2)}) {
     const Schedule schedule = {.discriminator_steps_per_round = 2,
                                .image_source = source,
-                               .generator_batch = 14,
-                               .discriminator_batch = 7};
+                               .generator_batch = batches * 14,
+                               .discriminator_batch = batches * 7,
+                               .generator_batches = batches,
+                               .discriminator_batches = batches};
     for (int rank = 0; rank < 3; ++rank) {
       int64_t images = 0;
       for (const GeneratorOp& op : GeneratorRound(schedule, 5, rank, 3)) {

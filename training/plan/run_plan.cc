@@ -96,6 +96,7 @@ RolePlan RoleOf(const RunConfig& config, Role role) {
       .network = NetworkOf(config, role, role_config),
       .workers = role_config.workers(),
       .step_batch = StepBatch(role_config),
+      .step_batches = StepBatches(role_config),
       .steps_to_agreement = StepsToAgreement(role_config),
       .freeze = {role_config.freeze().begin(), role_config.freeze().end()},
       .optimizer = ResolvedOptimizer(config, role),

@@ -40,7 +40,8 @@ struct EpochPlace {
 struct RolePlan {
   NetworkPlan network = {};
   int workers = 1;
-  int64_t step_batch = 1;  // images of an update, over the whole fleet
+  int64_t step_batch = 1;    // images of an update, over the whole fleet
+  int64_t step_batches = 1;  // batches that they are
   // Updates from one at which all workers are at the same state to the next.
   int64_t steps_to_agreement = 1;
   std::vector<std::string> freeze = {};  // patterns of parameters

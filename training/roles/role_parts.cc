@@ -36,6 +36,7 @@ RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
           .objective = std::move(objective),
           .clip_gradient_norm = role.clip_gradient_norm,
           .step_batch = role.step_batch,
+          .step_batches = role.step_batches,
           .noise_scale_every_rounds = plan.control.noise_scale_every_rounds,
           .compute = compute,
           .compute_choice = ChoiceState(role.network, choice),
@@ -68,8 +69,8 @@ std::unique_ptr<GradientScaler> NewScaler(const RolePlan& role,
 }
 
 double ShareOf(const RolePlan& role, const EpochPlace& place) {
-  return static_cast<double>(
-             RankSlice(role.step_batch, place.rank, role.workers).count) /
+  return static_cast<double>(RankImages(role.step_batch, role.step_batches,
+                                        place.rank, role.workers)) /
          static_cast<double>(role.step_batch);
 }
 

@@ -151,9 +151,8 @@ absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
                                absl::Time deadline) {
   const bool sums = synchronizer.sums_gradients();
   if (!std::exchange(is_reducing_, true) && sums) {
-    noise_.BeforeSum(
-        RankSlice(options_.step_batch, options_.rank, options_.fleet_size)
-            .count);
+    noise_.BeforeSum(RankImages(options_.step_batch, options_.step_batches,
+                                options_.rank, options_.fleet_size));
   }
   GANDEM_RETURN_IF_ERROR(
       timer_.Timed(RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},

@@ -119,6 +119,7 @@ struct RoleOptions {
   ObjectiveOptions objective = {};
   double clip_gradient_norm = std::numeric_limits<double>::infinity();
   int64_t step_batch = 1;                // images of an update, over the fleet
+  int64_t step_batches = 1;              // batches that they are
   int64_t noise_scale_every_rounds = 0;  // 0: it is never measured
   Compute compute;
   TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)

@@ -104,8 +104,7 @@ class GeneratorStandIn : public DiscriminatorExchange {
  public:
   explicit GeneratorStandIn(const ExchangeOptions& options)
       : options_(options),
-        requests_(MicroBatches({.count = options.schedule.generator_batch},
-                               options.schedule.generator_micro_batch)),
+        requests_(GeneratorPieces(options.schedule, /*rank=*/0, /*size=*/1)),
         images_(RandomImages(options.image_format,
                              std::max(options.schedule.TrainImagesPerRound(),
                                       options.schedule.generator_batch),

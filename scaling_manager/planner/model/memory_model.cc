@@ -88,14 +88,13 @@ bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
 
 int64_t RoundImages(const RunShape& shape, Role role) {
   const Schedule& schedule = shape.schedule;
-  const int64_t step =
-      role == GENERATOR
-          ? RankSlice(schedule.generator_batch, 0, shape.generator.size()).count
-          : RankSlice(schedule.discriminator_batch, 0,
-                      shape.discriminator.size())
-                    .count *
-                schedule.discriminator_steps_per_round;
-  return step;
+  return role == GENERATOR
+             ? RankImages(schedule.generator_batch, schedule.generator_batches,
+                          0, shape.generator.size())
+             : RankImages(schedule.discriminator_batch,
+                          schedule.discriminator_batches, 0,
+                          shape.discriminator.size()) *
+                   schedule.discriminator_steps_per_round;
 }
 
 // Of sums: each bucket has a buffer of its own.
@@ -171,14 +170,20 @@ namespace {
 // Images of a worker's pass that are in memory at once.
 int64_t HeldInRun(const RunShape& shape, Role role) {
   const Schedule& schedule = shape.schedule;
-  const bool is_generator = role == GENERATOR;
-  const int64_t step = RankSlice(is_generator ? schedule.generator_batch
-                                              : schedule.discriminator_batch,
-                                 0, shape.role(role).size())
-                           .count;
-  return ImagesHeld(role, step,
-                    is_generator ? schedule.generator_micro_batch
-                                 : schedule.discriminator_micro_batch);
+  const int ranks = shape.role(role).size();
+  if (role == GENERATOR) {
+    return ImagesHeld(role,
+                      RankImages(schedule.generator_batch,
+                                 schedule.generator_batches, 0, ranks),
+                      schedule.generator_micro_batch);
+  }
+  // A batch after the other.
+  return ImagesHeld(role,
+                    RankSlices(schedule.discriminator_batch,
+                               schedule.discriminator_batches, 0, ranks)
+                        .front()
+                        .count,
+                    schedule.discriminator_micro_batch);
 }
 
 int64_t AtImages(const MemoryLine& line, int64_t images) {

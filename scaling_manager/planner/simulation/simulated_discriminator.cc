@@ -18,15 +18,17 @@ SimulatedDiscriminator::SimulatedDiscriminator(int rank,
                                                RoleSurroundings around,
                                                double decoders)
     : RankRole(&around.shape->discriminator, rank,
-               RankSlice(around.shape->schedule.discriminator_batch, rank,
-                         around.shape->discriminator.size())
-                   .count,
+               RankImages(around.shape->schedule.discriminator_batch,
+                          around.shape->schedule.discriminator_batches, rank,
+                          around.shape->discriminator.size()),
                around),
       decoders_(decoders),
       maker_process_(around.shape->generator.processes[MakerOf(
           around.shape->schedule,
-          RankSlice(around.shape->schedule.discriminator_batch, rank,
-                    around.shape->discriminator.size())
+          RankSlices(around.shape->schedule.discriminator_batch,
+                     around.shape->schedule.discriminator_batches, rank,
+                     around.shape->discriminator.size())
+              .front()
               .first,
           around.shape->generator.size())]),
       judged_(ImagesJudgedBy(around.shape->schedule, rank,

@@ -55,10 +55,13 @@ void RankRole::FinishStep() {
 
 int64_t RankRole::Passes() const {
   const Schedule& schedule = around_.shape->schedule;
-  return std::ssize(MicroBatches({.count = images_},
-                                 role_->role == GENERATOR
-                                     ? schedule.generator_micro_batch
-                                     : schedule.discriminator_micro_batch));
+  const bool is_generator = role_->role == GENERATOR;
+  const int64_t batches = is_generator ? schedule.generator_batches
+                                       : schedule.discriminator_batches;
+  return batches * std::ssize(MicroBatches(
+                       {.count = images_ / batches},
+                       is_generator ? schedule.generator_micro_batch
+                                    : schedule.discriminator_micro_batch));
 }
 
 ComputeCost RankRole::NetworkCost(size_t from_process, size_t to_process,
@@ -84,9 +87,9 @@ ComputeCost RankRole::SumCost() const {
 
 SimulatedGenerator::SimulatedGenerator(int rank, RoleSurroundings around)
     : RankRole(&around.shape->generator, rank,
-               RankSlice(around.shape->schedule.generator_batch, rank,
-                         around.shape->generator.size())
-                   .count,
+               RankImages(around.shape->schedule.generator_batch,
+                          around.shape->schedule.generator_batches, rank,
+                          around.shape->generator.size()),
                around) {}
 
 void SimulatedGenerator::PlanRound() {

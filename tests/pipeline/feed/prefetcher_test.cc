@@ -100,6 +100,28 @@ TEST(PrefetcherTest, ImagesAreReadAsTheSamplesOfTheRun) {
   }
 }
 
+// Step 5 is batches 15, 16 and 17.
+TEST(PrefetcherTest, AStepHasThePartOfEachOfItsBatches) {
+  const auto prefetcher = *Prefetcher::Create(
+      std::make_shared<NumberedDataset>(10), {.seed = 1,
+                                              .first_step = 5,
+                                              .batch_size = 4,
+                                              .batches = 3,
+                                              .first_image = 1,
+                                              .num_images = 2});
+  for (const int64_t step : {5, 6}) {
+    ASSERT_OK_AND_ASSIGN(const RealBatch batch, prefetcher->Next(Soon()));
+    EXPECT_EQ(batch.step, step);
+    ASSERT_EQ(batch.pixels.size(), 6 * 2 * sizeof(float));
+    for (int i = 0; i < 6; ++i) {
+      float pixel = 0;
+      std::memcpy(&pixel, batch.pixels.data() + i * 2 * sizeof(pixel),
+                  sizeof(pixel));
+      EXPECT_EQ(pixel, (step * 3 + i / 2) * 4 + 1 + i % 2);
+    }
+  }
+}
+
 TEST(PrefetcherTest, DeliversTheStepsInOrder) {
   const auto prefetcher = Start({.seed = 1, .batch_size = 4});
   for (int64_t u = 0; u < 20; ++u) {

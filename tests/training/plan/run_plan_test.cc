@@ -42,6 +42,9 @@ TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
         plan.generator.optimizer_use.batch_size}) {
     EXPECT_EQ(batch, 16);
   }
+  EXPECT_EQ(plan.generator.step_batches, 2);
+  EXPECT_EQ(plan.schedule().generator_batches, 2);
+  EXPECT_EQ(plan.schedule().discriminator_batches, 1);
   // AVERAGE_STATE updates after each of them.
   EXPECT_EQ(plan.discriminator.step_batch, 6);
   EXPECT_EQ(plan.discriminator.steps_to_agreement, 5);

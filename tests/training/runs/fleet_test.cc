@@ -360,6 +360,60 @@ INSTANTIATE_TEST_SUITE_P(
             network { dcgan { width: 2 } }
             sync { batch_norm: true }
           })"},
+        // Slices of each batch: of a step as a whole they would be of two.
+        Algorithm{.name = "EverySecondBatchWithSyncBatchNorm", .text = R"(
+          data { image_size: 32 }
+          generator {
+            network { dcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true interval: 2 }
+          }
+          discriminator {
+            network { dcgan { width: 2 } }
+            sync { batch_norm: true interval: 2 }
+          })"},
+        Algorithm{.name = "FusedEveryThirdBatchWithSyncBatchNorm",
+                  .text = R"(
+          data { image_size: 32 }
+          schedule { feedback: FUSED }
+          generator {
+            network { dcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true interval: 3 }
+          }
+          discriminator {
+            network { dcgan { width: 2 } }
+            sync { batch_norm: true interval: 3 }
+          })",
+                  .rounds = 8},
+        // Steps of two batches that the generator makes in slices of each.
+        Algorithm{.name = "FreshEverySecondBatch",
+                  .text = R"(
+          data { image_size: 32 }
+          schedule { image_source: FRESH discriminator_steps_per_round: 2 }
+          generator {
+            network { dcgan { width: 2 noise_dim: 5 } }
+            sync { batch_norm: true }
+          }
+          discriminator {
+            network { dcgan { width: 2 } }
+            sync { batch_norm: true interval: 2 }
+          })",
+                  .rounds = 8},
+        // What belongs to an image, in micro-batches of two batches.
+        Algorithm{.name = "EverySecondBatchOfAugmentedImages",
+                  .text = R"(
+          data { image_size: 8 }
+          penalties { dragan: 1 lecam: 0.5 lecam_start_step: 2 }
+          augmentation { color: true translation: 0.25 }
+          generator {
+            network { mlp { hidden: 8 noise_dim: 5 } }
+            sync { interval: 2 }
+          }
+          discriminator {
+            network { mlp { hidden: 8 } }
+            micro_batch: 2
+            sync { interval: 2 }
+          })",
+                  .rounds = 8},
         // 20 steps of the critic, five in a round; layer norm in the critic.
         Algorithm{.name = "WganGp",
                   .text = R"(
