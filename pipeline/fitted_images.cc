@@ -14,6 +14,7 @@
 #include "common/status.h"
 #include "pipeline/byte_values.h"
 #include "pipeline/finish_counters.h"
+#include "pipeline/memory/spare_bytes.h"
 
 namespace gandem {
 namespace {
@@ -179,8 +180,7 @@ absl::Status FittedImages::Fit(int64_t index, const std::string& stored,
   }
   timer.EndDecode();
   if (decoded->kind.odd()) ProcessFinishCounters().CountOdd(decoded->kind);
-  const PixelImage image =
-      WithChannels(std::move(decoded->pixels), shape_.channels);
+  PixelImage image = WithChannels(std::move(decoded->pixels), shape_.channels);
   if (fitting_.pad) {
     const absl::Status padded = Pad(image, out);
     if (!padded.ok()) return Annotate(padded, source_->NameOf(index));
@@ -189,6 +189,7 @@ absl::Status FittedImages::Fit(int64_t index, const std::string& stored,
   } else {
     Resize(CropSquare(image, place), out);
   }
+  KeepSpareBytes(std::move(image.pixels));
   return absl::OkStatus();
 }
 
@@ -245,7 +246,9 @@ void FittedImages::Resize(const PixelImage& image, std::span<float> out) const {
   if (from == shape_) {
     WriteValues(image, 0, 0, shape_, out);
   } else if (fitting_.kernel.has_value()) {
-    WriteValues(ResamplerFrom(from)->Apply(image), 0, 0, shape_, out);
+    PixelImage resized = ResamplerFrom(from)->Apply(image);
+    WriteValues(resized, 0, 0, shape_, out);
+    KeepSpareBytes(std::move(resized.pixels));
   } else {
     std::vector<float> values(static_cast<size_t>(from.NumValues()));
     WriteValues(image, 0, 0, from, values);

@@ -9,6 +9,7 @@
 
 #include "common/check.h"
 #include "common/vectorized.h"
+#include "pipeline/memory/spare_bytes.h"
 #include "pipeline/weighted_bytes.h"
 
 namespace gandem {
@@ -108,7 +109,10 @@ PixelImage KernelResampler::Apply(const PixelImage& image) const {
   if (columns_.empty() && rows_.empty()) return image;
   if (columns_.empty()) return ResizeHeight(image);
   if (rows_.empty()) return ResizeWidth(image);
-  return ResizeHeight(ResizeWidth(image));
+  PixelImage narrowed = ResizeWidth(image);
+  PixelImage out = ResizeHeight(narrowed);
+  KeepSpareBytes(std::move(narrowed.pixels));
+  return out;
 }
 
 // Of kByteBlock rows, whose bytes lie beside each other here: a weight is for
@@ -147,9 +151,9 @@ PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
                     .height = image.height,
                     .width = static_cast<int64_t>(columns_.size())};
   const int64_t to_bytes = out.width * out.channels;
-  out.pixels.resize(static_cast<size_t>(out.height * to_bytes));
-  std::vector<uint8_t> across(
-      static_cast<size_t>((from_bytes + to_bytes) * kByteBlock));
+  out.pixels = TakeSpareBytes(static_cast<size_t>(out.height * to_bytes));
+  std::vector<uint8_t> across =
+      TakeSpareBytes(static_cast<size_t>((from_bytes + to_bytes) * kByteBlock));
   std::vector<uint8_t> unused(static_cast<size_t>(to_bytes));
   for (int64_t y = 0; y < image.height; y += kByteBlock) {
     WidthLoop loop = {.columns = columns_,
@@ -166,6 +170,7 @@ PixelImage KernelResampler::ResizeWidth(const PixelImage& image) const {
     }
     RunVectorized(loop);
   }
+  KeepSpareBytes(std::move(across));
   return out;
 }
 
@@ -195,7 +200,7 @@ PixelImage KernelResampler::ResizeHeight(const PixelImage& image) const {
   PixelImage out = {.channels = image.channels,
                     .height = static_cast<int64_t>(rows_.size()),
                     .width = image.width};
-  out.pixels.resize(static_cast<size_t>(out.height * row_bytes));
+  out.pixels = TakeSpareBytes(static_cast<size_t>(out.height * row_bytes));
   if (row_bytes >= kByteBlock) {
     RunVectorized(HeightLoop{.rows = rows_,
                              .from = image.pixels.data(),

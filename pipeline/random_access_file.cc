@@ -75,9 +75,10 @@ class OnDemandFile : public RandomAccessFile {
   const int64_t size_;
 };
 
+template <typename Bytes>
 class MemoryFile : public RandomAccessFile {
  public:
-  MemoryFile(std::string name, std::string bytes)
+  MemoryFile(std::string name, Bytes bytes)
       : name_(std::move(name)), bytes_(std::move(bytes)) {}
 
   const std::string& name() const override { return name_; }
@@ -87,14 +88,13 @@ class MemoryFile : public RandomAccessFile {
     if (offset > std::ssize(bytes_) || size > std::ssize(bytes_) - offset) {
       return EndsEarly(name_, offset, size);
     }
-    return bytes_.substr(static_cast<size_t>(offset),
-                         static_cast<size_t>(size));
+    return std::string(bytes_.data() + offset, static_cast<size_t>(size));
   }
 
  private:
   // Never change after construction.
   const std::string name_;
-  const std::string bytes_;
+  const Bytes bytes_;
 };
 
 }  // namespace
@@ -123,7 +123,14 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
 
 std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
                                                      std::string bytes) {
-  return std::make_shared<const MemoryFile>(std::move(name), std::move(bytes));
+  return std::make_shared<const MemoryFile<std::string>>(std::move(name),
+                                                         std::move(bytes));
+}
+
+std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
+                                                     PagedString bytes) {
+  return std::make_shared<const MemoryFile<PagedString>>(std::move(name),
+                                                         std::move(bytes));
 }
 
 }  // namespace gandem

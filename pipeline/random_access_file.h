@@ -12,6 +12,7 @@
 #include <string>
 
 #include "absl/status/statusor.h"
+#include "pipeline/memory/page_allocator.h"
 
 namespace gandem {
 
@@ -41,5 +42,7 @@ absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFileOnDemand(
 
 std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
                                                      std::string bytes);
+std::shared_ptr<const RandomAccessFile> FileInMemory(std::string name,
+                                                     PagedString bytes);
 
 }  // namespace gandem

@@ -83,6 +83,12 @@ void CheckChoice(const DataConfig& data, Faults& faults) {
         "data.exclude_sha256 is not the SHA-256 of data.exclude, 64 "
         "hexadecimal digits: leave it out, `gandem train` writes it");
   }
+  const std::string& listing = data.listing_sha256();
+  if (!listing.empty() && (listing.size() != 64 || data.source().empty())) {
+    faults.Add(
+        "data.listing_sha256 is not the SHA-256 of a list of data.source, 64 "
+        "hexadecimal digits: leave it out, `gandem train` writes it");
+  }
   faults.CheckFraction("data.max_excluded", data.max_excluded());
   faults.CheckRange("data.shuffle_window", data.shuffle_window(), 1,
                     int64_t{1} << 32);

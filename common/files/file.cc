@@ -82,6 +82,13 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
                                    int64_t offset, int64_t size) {
   std::string bytes(static_cast<size_t>(size), '\0');
+  GANDEM_ASSIGN_OR_RETURN(const size_t done, ReadInto(fd, path, offset, bytes));
+  bytes.resize(done);
+  return bytes;
+}
+
+absl::StatusOr<size_t> ReadInto(int fd, const std::string& path, int64_t offset,
+                                std::span<char> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
     const ssize_t got = pread(fd, bytes.data() + done, bytes.size() - done,
@@ -91,8 +98,7 @@ absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
     if (got == 0) break;
     done += static_cast<size_t>(got);
   }
-  bytes.resize(done);
-  return bytes;
+  return done;
 }
 
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {

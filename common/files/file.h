@@ -38,6 +38,10 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
 absl::StatusOr<std::string> ReadAt(int fd, const std::string& path,
                                    int64_t offset, int64_t size);
 
+// The same into `bytes`; how many there were.
+absl::StatusOr<size_t> ReadInto(int fd, const std::string& path, int64_t offset,
+                                std::span<char> bytes);
+
 // The first bytes: `size`, or fewer where the file is shorter.
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size);
 

@@ -12,7 +12,7 @@ namespace {
 
 // What a run is ready for before it has seen anything: gaps of so many seconds.
 // Fades like one that was seen.
-constexpr double kUnseenGap = 10;
+constexpr double kUnseenGap = 20;
 // A source whose slowest fetches take less has no network behind it.
 constexpr double kRemoteSeconds = 0.002;
 // Always ready for, in seconds of the trainer's demand.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Buffers of one size for finished samples. One that nobody has any more is
-// kept for the next batch: the pages of a new one of 50 MB cost as much time as
-// decoding into it.
+// Buffers of one size for finished samples, in pages of their own. One that
+// nobody has any more is kept for the next batch: the pages of a new one of 50
+// MB cost as much time as decoding into it.
 //
 // Owner: a sample board; buffers may outlive it.
 // Thread safety: buffers may be given up in any thread, else none.
@@ -10,11 +10,11 @@
 
 #include <cstdint>
 #include <memory>
-#include <new>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/synchronization/mutex.h"
+#include "pipeline/memory/page_allocator.h"
 
 namespace gandem {
 
@@ -23,22 +23,24 @@ class PixelBuffers {
   explicit PixelBuffers(int64_t num_values)
       : num_values_(static_cast<size_t>(num_values)) {}
 
-  // Aligned to 64 bytes; its values are anything.
+  // Aligned to a page; its values are anything.
   std::shared_ptr<float> Take() {
     Buffer buffer = spare_->Take();
     if (buffer == nullptr) {
-      buffer.reset(static_cast<float*>(operator new[](
-          num_values_ * sizeof(float), kAlignment)));
+      buffer = Buffer(PageAllocator<float>().allocate(num_values_),
+                      Delete{num_values_});
     }
     return {buffer.release(),
-            [spare = spare_](float* values) { spare->Keep(Buffer(values)); }};
+            [spare = spare_, size = num_values_](float* values) {
+              spare->Keep(Buffer(values, Delete{size}));
+            }};
   }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
   struct Delete {
+    size_t size;  // values
     void operator()(float* values) const {
-      operator delete[](values, kAlignment);
+      PageAllocator<float>().deallocate(values, size);
     }
   };
   using Buffer = std::unique_ptr<float, Delete>;

@@ -14,6 +14,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
+#include "pipeline/memory/spare_bytes.h"
 
 namespace gandem {
 namespace {
@@ -159,7 +160,7 @@ absl::StatusOr<DecodedImage> DecodeJpeg(absl::string_view bytes,
                                    .height = jpeg.output_height,
                                    .width = jpeg.output_width},
                         .kind = {.format = "JPEG", .color = "RGB"}};
-  image.pixels.pixels.resize(static_cast<size_t>(
+  image.pixels.pixels = TakeSpareBytes(static_cast<size_t>(
       image.pixels.channels * image.pixels.height * image.pixels.width));
   if (!ReadJpegRows(&jpeg, &errors, image.pixels.pixels.data())) {
     return BadJpeg(errors);

@@ -2,6 +2,7 @@
 #include "pipeline/remote/block_cache.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/monotonic_time.h"
 #include "pipeline/read_stop.h"
@@ -110,9 +111,11 @@ absl::StatusOr<BlockCache::Block> BlockCache::FetchEntry(
     Drop(entry->bytes);
     fetching_bytes_ += entry->bytes;
   }
-  const absl::StatusOr<std::string> fetched = fetch();
+  absl::StatusOr<PagedString> fetched = fetch();
   Block block;
-  if (fetched.ok()) block = std::make_shared<const PagedBytes>(*fetched);
+  if (fetched.ok()) {
+    block = std::make_shared<const PagedString>(*std::move(fetched));
+  }
   absl::MutexLock lock(&mu_);
   fetching_bytes_ -= entry->bytes;
   if (!fetched.ok()) return fail(fetched.status());

@@ -20,7 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
-#include "pipeline/remote/paged_bytes.h"
+#include "pipeline/memory/page_allocator.h"
 
 namespace gandem {
 
@@ -28,8 +28,8 @@ class BlockCache {
  public:
   // What names a block: its file and version, and its number.
   using Key = std::pair<std::string, int64_t>;
-  using Block = std::shared_ptr<const PagedBytes>;
-  using Fetch = absl::FunctionRef<absl::StatusOr<std::string>()>;
+  using Block = std::shared_ptr<const PagedString>;
+  using Fetch = absl::FunctionRef<absl::StatusOr<PagedString>()>;
 
   explicit BlockCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
 

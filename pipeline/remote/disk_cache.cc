@@ -76,17 +76,18 @@ std::string DiskCache::PathOf(const std::string& name) const {
   return absl::StrCat(folder_, "/", name.substr(0, 2), "/", name, ".block");
 }
 
-std::optional<std::string> DiskCache::Read(const std::string& name,
+std::optional<PagedString> DiskCache::Read(const std::string& name,
                                            int64_t bytes) {
   const std::string path = PathOf(name);
   const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
   if (fd < 0) return std::nullopt;
   const absl::Cleanup closer = [fd] { close(fd); };
   // One byte more than there should be.
-  auto file =
-      ReadAt(fd, path, 0, static_cast<int64_t>(kBlockHeader) + bytes + 1);
-  if (!file.ok()) return std::nullopt;
-  absl::string_view block = *file;
+  PagedString file(kBlockHeader + static_cast<size_t>(bytes) + 1, '\0');
+  const auto size = ReadInto(fd, path, 0, file);
+  if (!size.ok()) return std::nullopt;
+  file.resize(*size);
+  absl::string_view block = file;
   const std::string header(block.substr(0, kBlockHeader));
   block.remove_prefix(header.size());
   if (std::ssize(block) != bytes || header != HeaderOf(block)) {
@@ -104,8 +105,8 @@ std::optional<std::string> DiskCache::Read(const std::string& name,
       std::time(nullptr) - info.st_mtime > kUsedAgainSeconds) {
     futimens(fd, nullptr);
   }
-  file->erase(0, kBlockHeader);
-  return *std::move(file);
+  file.erase(0, kBlockHeader);
+  return file;
 }
 
 void DiskCache::Write(const std::string& name, absl::string_view block) {

@@ -22,6 +22,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
+#include "pipeline/memory/page_allocator.h"
 
 namespace gandem {
 
@@ -33,7 +34,7 @@ class DiskCache {
 
   // The block of this name, if it is there, whole and of `bytes` bytes. `name`
   // has at least three characters, of file names.
-  std::optional<std::string> Read(const std::string& name, int64_t bytes);
+  std::optional<PagedString> Read(const std::string& name, int64_t bytes);
 
   void Write(const std::string& name, absl::string_view block);
 

@@ -20,6 +20,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "pipeline/memory/page_allocator.h"
 #include "pipeline/remote/http_headers.h"
 
 namespace gandem {
@@ -65,7 +66,7 @@ struct HttpAnswer {
   int status = 0;
   HttpHeaders headers = {};
   // At most what was asked for; of an error the beginning.
-  std::string body = {};
+  PagedString body = {};
   bool more = false;          // the body was longer, and was cut there
   std::string redirect = {};  // an absolute URL; empty: none
   bool hedged = false;        // a second request was made

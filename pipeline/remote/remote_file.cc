@@ -59,7 +59,7 @@ class RemoteFile : public RandomAccessFile {
   absl::StatusOr<std::string> Read(int64_t offset, int64_t size) const override;
 
   // The first block came with the opening.
-  void Keep(std::string first_block) const;
+  void Keep(PagedString first_block) const;
 
  private:
   int64_t BytesOf(int64_t block) const {
@@ -78,9 +78,9 @@ class RemoteFile : public RandomAccessFile {
   std::string DiskNameOf(int64_t block) const {
     return absl::StrCat(disk_name_, "-", block);
   }
-  absl::StatusOr<std::string> FetchBlock(int64_t block) const;
-  absl::StatusOr<std::string> FindBlock(int64_t block) const;
-  absl::StatusOr<std::string> Request(int64_t first, int64_t size) const;
+  absl::StatusOr<PagedString> FetchBlock(int64_t block) const;
+  absl::StatusOr<PagedString> FindBlock(int64_t block) const;
+  absl::StatusOr<PagedString> Request(int64_t first, int64_t size) const;
   absl::Status CheckAnswer(const HttpAnswer& answer, int64_t first,
                            int64_t size) const;
   absl::Status Changed(absl::string_view what) const;
@@ -112,7 +112,8 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
         store_.blocks().Get({memory_name_, block}, BytesOf(block),
                             MonotonicNow() + 2 * store_.times().read,
                             [&] { return FetchBlock(block); }));
-    const absl::string_view rest = found->view().substr(at % kBlockBytes);
+    const absl::string_view rest =
+        absl::string_view(*found).substr(at % kBlockBytes);
     const int64_t used = std::min(offset + size - at, std::ssize(rest));
     bytes.append(rest.data(), static_cast<size_t>(used));
     at += used;
@@ -120,25 +121,25 @@ absl::StatusOr<std::string> RemoteFile::Read(int64_t offset,
   return bytes;
 }
 
-void RemoteFile::Keep(std::string first_block) const {
+void RemoteFile::Keep(PagedString first_block) const {
   const auto disk = store_.disk();
   if (disk != nullptr && !disk_name_.empty()) {
     disk->Write(DiskNameOf(0), first_block);
   }
   store_.blocks()
       .Get({memory_name_, 0}, BytesOf(0), absl::InfinitePast(),
-           [&]() -> absl::StatusOr<std::string> { return first_block; })
+           [&]() -> absl::StatusOr<PagedString> { return first_block; })
       .status()
       .IgnoreError();  // no room: it is fetched again
 }
 
-absl::StatusOr<std::string> RemoteFile::FetchBlock(int64_t block) const {
+absl::StatusOr<PagedString> RemoteFile::FetchBlock(int64_t block) const {
   // A server's word, or a network's, is none about an image.
-  absl::StatusOr<std::string> bytes = FindBlock(block);
+  absl::StatusOr<PagedString> bytes = FindBlock(block);
   return bytes.ok() ? std::move(bytes) : NotOfContent(bytes.status());
 }
 
-absl::StatusOr<std::string> RemoteFile::FindBlock(int64_t block) const {
+absl::StatusOr<PagedString> RemoteFile::FindBlock(int64_t block) const {
   const auto disk = disk_name_.empty() ? nullptr : store_.disk();
   if (disk != nullptr) {
     auto found = disk->Read(DiskNameOf(block), BytesOf(block));
@@ -158,7 +159,7 @@ absl::StatusOr<std::string> RemoteFile::FindBlock(int64_t block) const {
   return bytes;
 }
 
-absl::StatusOr<std::string> RemoteFile::Request(int64_t first,
+absl::StatusOr<PagedString> RemoteFile::Request(int64_t first,
                                                 int64_t size) const {
   GANDEM_ASSIGN_OR_RETURN(
       HttpAnswer answer,
@@ -212,7 +213,7 @@ absl::Status RemoteFile::Changed(absl::string_view what) const {
 // Of a server that does not give parts.
 class WholeFile : public RandomAccessFile {
  public:
-  WholeFile(RemoteStore& store, std::string name, std::string bytes)
+  WholeFile(RemoteStore& store, std::string name, PagedString bytes)
       : store_(store),
         reserved_(std::ssize(bytes)),
         file_(FileInMemory(std::move(name), std::move(bytes))) {}

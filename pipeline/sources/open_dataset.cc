@@ -24,6 +24,7 @@
 #include "pipeline/sources/half_images.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/left_out_images.h"
+#include "pipeline/sources/listing.h"
 #include "pipeline/sources/memory_images.h"
 #include "pipeline/sources/parquet_images.h"
 #include "pipeline/sources/resolve_data.h"
@@ -281,7 +282,11 @@ absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(
     const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(Source source, OpenStored(config));
-  return HalfFor(config, std::move(source), /*inputs=*/false);
+  GANDEM_ASSIGN_OR_RETURN(source,
+                          HalfFor(config, std::move(source), /*inputs=*/false));
+  const absl::Status same = CheckListing(*source, config.listing_sha256());
+  if (!same.ok()) return Annotate(same, "data.source");
+  return source;
 }
 
 absl::StatusOr<std::shared_ptr<const Dataset>> OpenDataset(

@@ -24,7 +24,8 @@ class DataConfig;
 // The images as they are stored: of data.source or data.idx_images, without
 // those that data.exclude names; where they are pairs side by side, those that
 // are made.
-//   FAILED_PRECONDITION  the list is not that of data.exclude_sha256.
+//   FAILED_PRECONDITION  the list is not that of data.exclude_sha256, or the
+//                        images are not those of data.listing_sha256.
 //   INVALID_ARGUMENT     it names what is not there, or more than
 //                        data.max_excluded of the images.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenImages(

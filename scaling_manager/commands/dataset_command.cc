@@ -150,6 +150,7 @@ absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   data.set_idx_inputs("");
   data.set_num_classes(0);
   data.set_source(options.source);
+  data.clear_listing_sha256();
   if (!options.exclude.empty()) {
     data.set_exclude(options.exclude);
     data.clear_exclude_sha256();
@@ -343,6 +344,13 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
   }
   const auto count = survey.unreadable.size();
   if (count == 0) {
+    // Of an .npz only all images together have a checksum.
+    const absl::Status whole = store->Fingerprint().status();
+    if (absl::IsDataLoss(whole)) {
+      out << Shown(whole.message()) << "\n";
+      return kExitUsage;
+    }
+    GANDEM_RETURN_IF_ERROR(whole);
     out << "all " << survey.num_images << " images can be read\n";
   } else {
     out << count << " of " << survey.num_images << " images cannot be read\n";

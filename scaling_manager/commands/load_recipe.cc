@@ -29,7 +29,8 @@ absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
         "' is not UTF-8, as the text of a config has to be: rename it, or name "
         "a link to it"));
   }
-  for (const char* const field : {"idx_images", "idx_labels", "idx_inputs"}) {
+  for (const char* const field :
+       {"idx_images", "idx_labels", "idx_inputs", "listing_sha256"}) {
     sets.push_back(absl::StrCat("data.", field, "=\"\""));
   }
   sets.push_back(

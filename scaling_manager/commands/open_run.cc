@@ -227,6 +227,19 @@ absl::Status CheckRounds(const FoundCheckpoint& newest,
       "choose another --run_dir"));
 }
 
+// What to do about a difference; "" where the fields say all.
+std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
+  if (CodeHasChanged(old_config, config)) {
+    return "the file of a network has been changed; --accept_changed_code goes "
+           "on with it as it is now";
+  }
+  if (old_config.data().listing_sha256() != config.data().listing_sha256()) {
+    return "images of data.source were added, removed or changed: that run "
+           "goes on with those that it began with";
+  }
+  return DecayHint(old_config, config);
+}
+
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
@@ -243,15 +256,17 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   DataConfig& old_data = *old_config.mutable_data();
   MakePathsAbsolute(old_data);
   GANDEM_RETURN_IF_ERROR(TakeMovedDataset(run_dir, config.data(), old_data));
+  // Runs of older releases did not write it, nor does one whose images are on
+  // other machines.
+  if (old_data.listing_sha256().empty() ||
+      config.data().listing_sha256().empty()) {
+    old_data.set_listing_sha256(config.data().listing_sha256());
+  }
   TakeMovedCode(config, accept_changed_code, old_config);
   const std::vector<std::string> differences =
       ConfigDifferences(old_config, config);
   if (differences.empty()) return WorkersDifference(old_config, config);
-  const std::string hint = CodeHasChanged(old_config, config)
-                               ? "the file of a network has been changed; "
-                                 "--accept_changed_code goes "
-                                 "on with it as it is now"
-                               : DecayHint(old_config, config);
+  const std::string hint = ResumeHint(old_config, config);
   return absl::FailedPreconditionError(absl::StrCat(
       "'", run_dir, "' holds a run of another config (checkpoint of ",
       newest.step,

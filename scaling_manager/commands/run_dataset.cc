@@ -15,6 +15,7 @@
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/listing.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/resolve_data.h"
 #include "pipeline/trees/file_tree.h"
@@ -116,6 +117,9 @@ absl::StatusOr<std::string> LookAtSource(DataConfig& data,
   GANDEM_ASSIGN_OR_RETURN(const auto source, OpenImages(data));
   absl::StatusOr<std::string> text = ResolveAndDescribe(*source, data);
   if (!text.ok()) return Annotate(text.status(), "data.source");
+  if (data.listing_sha256().empty()) {
+    data.set_listing_sha256(ListingSha256(*source));
+  }
   const std::string advice = AdviceOnWindow(*source, data);
   if (advice.empty()) return absl::StrCat("data: ", *text);
   return absl::StrCat("data: ", *text, "\nwarning: ", advice);
@@ -163,6 +167,8 @@ absl::Status TakeMovedDataset(const std::string& run_dir,
   for (const DataPath& path : kDataPaths) {
     *(old.*path.mutable_path)() = (data.*path.get)();
   }
+  // Files in another kind of archive may have other names.
+  old.set_listing_sha256(data.listing_sha256());
   return absl::OkStatus();
 }
 

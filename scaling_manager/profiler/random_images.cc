@@ -105,6 +105,7 @@ absl::Status WriteCifar(const std::string& folder, int64_t num_classes) {
 
 absl::Status WriteColored(const DataConfig& recipe, const std::string& folder,
                           DataConfig& data) {
+  data.clear_listing_sha256();
   if (recipe.num_classes() > 0) {
     data.set_source(folder + "/cifar");
     return WriteCifar(data.source(), recipe.num_classes());

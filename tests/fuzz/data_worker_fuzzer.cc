@@ -39,7 +39,8 @@ FrameSocket SocketWith(absl::string_view input, OwnedFd& kept) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   const absl::string_view input = TextOf(data, std::min(size, kMaxInput));
-  const ShardFile shard = {.number = 0, .file = FileInMemory("input", "PAR1")};
+  const ShardFile shard = {.number = 0,
+                           .file = FileInMemory("input", std::string("PAR1"))};
   OwnedFd kept;
   {
     DataWorkerClient client(SocketWith(input, kept), absl::Milliseconds(10));

@@ -74,7 +74,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   TryUrl(text);
   const HttpAnswer answer = {.status = 200 + data[0] * 2,
                              .headers = TryHeaders(text),
-                             .body = std::string(text)};
+                             .body = PagedString(text)};
   const Verdict verdict = JudgeAnswer(Url{.host = "h", .path = "/f"}, answer);
   GANDEM_CHECK(verdict.status.ok() ==
                (answer.status == 200 || answer.status == 206));

@@ -4,6 +4,7 @@ run: what is said, and how it ends."""
 
 import os
 import random
+import signal
 import struct
 import subprocess
 import zipfile
@@ -59,7 +60,7 @@ class DataFaultsTest(harness.RunTest):
         sets = [*self.SETS, "data.memory_bytes=1048576"]
         run = self.start("lost", flags=flags, sets=[*sets, "rounds=1000000"])
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
-        lose()
+        lose(run)
         self.assertEqual(run.wait(), 2, run.text()[-4000:])
         self.assertIn(said, run.text())
         put_back()
@@ -70,7 +71,8 @@ class DataFaultsTest(harness.RunTest):
     def test_a_folder_that_is_lost_while_it_trains(self):
         folder, away = self.write_folder(), self.folder / "away"
         self.assert_ends_and_goes_on(
-            folder, lambda: folder.rename(away), lambda: away.rename(folder),
+            folder, lambda _: folder.rename(away),
+            lambda: away.rename(folder),
             f"cannot open '{folder}/i00")
 
     def test_a_shard_that_is_cut_off_while_it_trains(self):
@@ -78,8 +80,20 @@ class DataFaultsTest(harness.RunTest):
         data = tar_of(self.images.items())
         shard.write_bytes(data)
         self.assert_ends_and_goes_on(
-            shard, lambda: os.truncate(shard, len(data) // 2),
+            shard, lambda _: os.truncate(shard, len(data) // 2),
             lambda: shard.write_bytes(data), f"'{shard}' is cut off")
+
+    def test_an_image_more_when_a_worker_starts_again(self):
+        folder = self.write_folder()
+        more = folder / "i9999.png"
+
+        def add(run):
+            more.write_bytes(self.images["i0000.png"])
+            os.kill(run.worker("discriminator"), signal.SIGKILL)
+
+        self.assert_ends_and_goes_on(
+            folder, add, more.unlink,
+            f"it holds {IMAGES + 1} images now, and they are not those")
 
     def test_a_name_that_is_not_utf_8(self):
         folder = self.write_folder()

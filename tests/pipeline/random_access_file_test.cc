@@ -31,7 +31,7 @@ class RandomAccessFileTest : public ::testing::Test {
 TEST_F(RandomAccessFileTest, AllKindsReadTheSame) {
   const std::vector<std::shared_ptr<const RandomAccessFile>> files = {
       *OpenLocalFile(path_), *OpenLocalFileOnDemand(path_),
-      FileInMemory(path_, "0123456789")};
+      FileInMemory(path_, std::string("0123456789"))};
   for (const auto& file : files) {
     EXPECT_EQ(file->name(), path_);
     EXPECT_EQ(file->size(), 10);

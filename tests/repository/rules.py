@@ -51,7 +51,7 @@ ROOMS = {
                ("trace", "rpc", "results"), ("control",)],
     "models": [("",), ("layers",), ("families", "own"), ("registry",)],
     "exchange": [("",), ("rpc",)],
-    "pipeline": [("control",), ("",), ("remote",), ("formats",),
+    "pipeline": [("control", "memory"), ("",), ("remote",), ("formats",),
                  ("parquet", "trees"), ("tensors",), ("feed", "sources")],
     "training": [("state",), ("compute",), ("objective",), ("inputs",),
                  ("optimizers/rules",), ("optimizers",), ("fleet",),

@@ -21,7 +21,8 @@ using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 ShardFile TenBytes() {
-  return {.number = 2, .file = FileInMemory("ten.parquet", "0123456789")};
+  return {.number = 2,
+          .file = FileInMemory("ten.parquet", std::string("0123456789"))};
 }
 
 std::string TwoImages() { return EncodeImageIndex({1, 2}) + "abb"; }

@@ -29,12 +29,11 @@ class BlockCacheTest : public ::testing::Test {
   std::string Get(BlockCache& cache, int64_t number) {
     const auto block = cache.Get(
         {"file", number}, kBlockOfTen, absl::InfiniteFuture(),
-        [&]() -> absl::StatusOr<std::string> {
+        [&]() -> absl::StatusOr<PagedString> {
           ++fetches_;
-          return std::string(kBlockOfTen, static_cast<char>('0' + number));
+          return PagedString(kBlockOfTen, static_cast<char>('0' + number));
         });
-    return block.ok() ? std::string((*block)->view())
-                      : block.status().ToString();
+    return block.ok() ? std::string(**block) : block.status().ToString();
   }
 
   std::atomic<int> fetches_ = 0;
@@ -86,12 +85,12 @@ TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
       threads.emplace_back("get", [&] {
         const auto block =
             cache.Get({"file", 7}, kBlockOfTen, absl::InfiniteFuture(),
-                      [&]() -> absl::StatusOr<std::string> {
+                      [&]() -> absl::StatusOr<PagedString> {
                         ++fetches_;
                         go.WaitForNotification();
-                        return std::string(kBlockOfTen, 'x');
+                        return PagedString(kBlockOfTen, 'x');
                       });
-        if (block.ok() && (*block)->view() == "xxxxxxxxxx") ++got;
+        if (block.ok() && **block == "xxxxxxxxxx") ++got;
       });
     }
     EXPECT_TRUE(Eventually([&] { return fetches_ == 1; }));
@@ -103,7 +102,7 @@ TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
 
 TEST_F(BlockCacheTest, AFailureIsNotKept) {
   BlockCache cache(kBlockOfTen);
-  const auto fail = []() -> absl::StatusOr<std::string> {
+  const auto fail = []() -> absl::StatusOr<PagedString> {
     return absl::NotFoundError("gone");
   };
   EXPECT_THAT(cache.Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(), fail),
@@ -117,7 +116,7 @@ TEST_F(BlockCacheTest, WhoIsStoppedLeavesTheBlockToTheOthers) {
   std::atomic<bool> started = false;
   Thread first("first", [&] {
     EXPECT_THAT(cache.Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
-                          [&]() -> absl::StatusOr<std::string> {
+                          [&]() -> absl::StatusOr<PagedString> {
                             started = true;
                             stopped.WaitForNotification();
                             return absl::CancelledError("stopped");
@@ -139,16 +138,16 @@ TEST_F(BlockCacheTest, WaitingEnds) {
   Thread fetcher("fetcher", [&] {
     cache
         .Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
-             [&]() -> absl::StatusOr<std::string> {
+             [&]() -> absl::StatusOr<PagedString> {
                started = true;
                go.WaitForNotification();
-               return std::string(kBlockOfTen, 'x');
+               return PagedString(kBlockOfTen, 'x');
              })
         .status()
         .IgnoreError();
   });
   EXPECT_TRUE(Eventually([&] { return started.load(); }));
-  const auto never = []() -> absl::StatusOr<std::string> {
+  const auto never = []() -> absl::StatusOr<PagedString> {
     ADD_FAILURE();
     return "";
   };

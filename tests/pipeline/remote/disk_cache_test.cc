@@ -81,7 +81,7 @@ TEST_F(DiskCacheTest, WhatWasNotUsedForLongestGoesFirst) {
     cache.Write(name, block);
     Age(PathOf(name), 1000 - i);
   }
-  EXPECT_EQ(cache.Read("abc-0", 100), block);  // used again
+  EXPECT_EQ(cache.Read("abc-0", 100), PagedString(block));  // used again
   cache.Write("abc-8", block);
   EXPECT_TRUE(cache.Read("abc-0", 100).has_value());
   EXPECT_FALSE(cache.Read("abc-1", 100).has_value());

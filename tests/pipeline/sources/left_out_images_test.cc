@@ -4,12 +4,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <memory>
 #include <vector>
 
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/listing.h"
 #include "pipeline/sources/open_dataset.h"
 #include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
@@ -26,6 +28,7 @@ using ::gandem::testing::NamedBytes;
 using ::gandem::testing::NoiseImage;
 using ::gandem::testing::PngBytes;
 using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
 using ::gandem::testing::WriteTar;
 using ::gandem::testing::WriteTree;
 using ::testing::AllOf;
@@ -132,7 +135,7 @@ class ExcludeTest : public ::testing::Test {
     config_.set_exclude(dir_ / "bad.txt");
   }
 
-  const gandem::testing::TempDir dir_;
+  const TempDir dir_;
   NamedBytes files_;
   DataConfig config_;
 };
@@ -193,6 +196,43 @@ TEST_F(ExcludeTest, AnotherListThanTheRunBeganWith) {
                        AllOf(HasSubstr("data.exclude: "),
                              HasSubstr("bad.txt' is not the list"),
                              HasSubstr("put that list back"))));
+}
+
+TEST_F(ExcludeTest, OtherImagesThanTheRunBeganWith) {
+  const auto listing = [this] { return ListingSha256(**OpenImages(config_)); };
+  const std::string begun = listing();
+  config_.set_listing_sha256(begun);
+  EXPECT_OK(OpenDataset(config_));
+  WriteList("b/5.png\n");
+  EXPECT_THAT(OpenDataset(config_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("data.source: it holds 5 images now"),
+                             HasSubstr("data.listing_sha256"))));
+  config_.clear_listing_sha256();
+  EXPECT_NE(listing(), begun);
+}
+
+TEST(ListingTest, NamesLabelsAndBytesAreInIt) {
+  const TempDir dir;
+  const auto listing = [&dir](const NamedBytes& files) {
+    std::filesystem::remove_all(dir / "f");
+    WriteTree(dir / "f", files);
+    return ListingSha256(**OpenSource(dir / "f"));
+  };
+  const std::string one = PngBytes(NoiseImage(1, 8, 8, 1));
+  const std::string other = PngBytes(NoiseImage(3, 8, 8, 1));
+  const std::string of_two = listing({{"a/1.png", one}, {"b/2.png", one}});
+  EXPECT_EQ(of_two, listing({{"b/2.png", one}, {"a/1.png", one}}));
+  EXPECT_NE(of_two, listing({{"a/1.png", one}}));
+  EXPECT_NE(of_two, listing({{"a/1.png", one}, {"b/3.png", one}}));
+  EXPECT_NE(of_two, listing({{"a/1.png", one}, {"b/2.png", other}}));
+  // The same names with another class.
+  EXPECT_NE(listing({{"1.png", one},
+                     {"2.png", one},
+                     {"labels.csv", "1.png,0\n2.png,0\n"}}),
+            listing({{"1.png", one},
+                     {"2.png", one},
+                     {"labels.csv", "1.png,0\n2.png,1\n"}}));
 }
 
 TEST_F(ExcludeTest, ListsThatAreNotRight) {

@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/process/exit_code.h"
 #include "common/process/signals.h"
+#include "pipeline/formats/npz.h"
 #include "pipeline/sources/image_sources.h"
 #include "pipeline/sources/survey.h"
 #include "tests/pipeline/image_files.h"
@@ -32,6 +33,7 @@ using ::gandem::testing::WriteTree;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class DatasetCommandTest : public ::testing::Test {
  protected:
@@ -96,6 +98,27 @@ TEST_F(DatasetCommandTest, VerifyNamesEveryUnreadableImage) {
   EXPECT_THAT(out_.str(), AllOf(HasSubstr("photos/dog/x.png: damaged PNG"),
                                 HasSubstr("photos/dog/y.jpg: it has no bytes"),
                                 HasSubstr("2 of 7 images cannot be read\n")));
+}
+
+TEST_F(DatasetCommandTest, VerifyKnowsTheChecksumOfAnArray) {
+  options_.source = dir_ / "x.npz";
+  const PixelImage noise = NoiseImage(1, 16, 12, 1);  // four of 4 x 12
+  ASSERT_OK_AND_ASSIGN(NpzWriter npz, NpzWriter::Create(options_.source));
+  ASSERT_OK(npz.Add(
+      {.name = "arr_0",
+       .dtype = DType::kU8,
+       .shape = {4, 4, 12, 1},
+       .bytes = SharedBytes::Copy(std::as_bytes(std::span(noise.pixels)))}));
+  ASSERT_OK(npz.Finish());
+  EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
+  ASSERT_OK_AND_ASSIGN(std::string bytes, ReadFile(options_.source));
+  const std::string data(noise.pixels.begin(), noise.pixels.end());
+  bytes[bytes.find(data) + 7] ^= 1;
+  ASSERT_OK(WriteFile(options_.source, bytes));
+  out_.str("");
+  EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitUsage);
+  EXPECT_THAT(out_.str(), AllOf(HasSubstr("x.npz: damaged: the checksum"),
+                                Not(HasSubstr("can be read"))));
 }
 
 // Of a format that is not read, and with a name that a terminal would obey.

@@ -55,10 +55,16 @@ class OpenRunTest : public ::testing::Test {
                      absl::StrCat("data.idx_labels=", labels)};
   }
   absl::Status Prepare() { return PrepareRun(options_).status(); }
-  // What a training leaves: a run that has begun, with `rounds` rounds.
-  void TrainFor(int64_t rounds) {
+  // What a training leaves: a run that has begun, with `rounds` rounds. Its
+  // config has no line with `without`.
+  void TrainFor(int64_t rounds, const std::string& without = "") {
     ASSERT_OK_AND_ASSIGN(const RunSetup setup, PrepareRun(options_));
-    const std::string text = setup.coordinator.config_text;
+    std::string text = setup.coordinator.config_text;
+    if (!without.empty()) {
+      const size_t begin = text.rfind('\n', text.find(without));
+      ASSERT_NE(begin, std::string::npos);
+      text.erase(begin, text.find('\n', begin + 1) - begin);
+    }
     const std::string folder = PendingCheckpointPath(setup.run_dir, rounds, 1);
     ASSERT_OK(CreateDirectories(folder));
     ASSERT_OK(WriteFileDurably(folder + "/config.textproto", text));
@@ -216,6 +222,36 @@ TEST_F(OpenRunTest, AListThatIsElsewhere) {
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
                                   HasSubstr("set data.exclude_sha256")));
   options_.sets.push_back("data.exclude_sha256=" + std::string(64, '0'));
+  EXPECT_OK(Prepare());
+}
+
+TEST_F(OpenRunTest, ASourceThatLostOrGotAnImageIsAnother) {
+  const std::string folder = dir_ / "here";
+  const NamedBytes files = {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))},
+                            {"2.png", PngBytes(NoiseImage(1, 8, 8, 2))}};
+  WriteTree(folder, files);
+  options_.sets = {"data.image_size=8"};
+  options_.data = folder;
+  TrainFor(10);
+  const auto is_another = [this] {
+    EXPECT_THAT(Prepare(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr("data.listing_sha256: "),
+                               HasSubstr("goes on with those that it began"))));
+  };
+  std::filesystem::remove(folder + "/1.png");
+  is_another();
+  WriteTree(folder, files);
+  EXPECT_OK(Prepare());
+  WriteTree(folder, {{"3.png", PngBytes(NoiseImage(1, 8, 8, 3))}});
+  is_another();
+}
+
+TEST_F(OpenRunTest, ARunThatDoesNotKnowItsListingGoesOn) {
+  WriteTree(dir_ / "here", {{"1.png", PngBytes(NoiseImage(1, 8, 8, 1))}});
+  options_.sets = {"data.image_size=8"};
+  options_.data = dir_ / "here";
+  TrainFor(10, "listing_sha256: ");
   EXPECT_OK(Prepare());
 }
 

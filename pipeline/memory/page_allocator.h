@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Large things in pages of their own. Dropped, they are the system's again at
+// once, while the heap keeps what small things lie between, and a heap for each
+// thread: of blocks that come and go it would hold twice as many.
+//
+// Thread safety: any thread.
+// Errors: std::bad_alloc, as of new.
+#pragma once
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <new>
+#include <string>
+
+namespace gandem {
+
+// For containers.
+template <typename T>
+class PageAllocator {
+ public:
+  using value_type = T;
+
+  PageAllocator() = default;
+  template <typename U>
+  PageAllocator(const PageAllocator<U>&) {}  // NOLINT: as of the standard
+
+  T* allocate(size_t count) {
+    void* const pages = mmap(nullptr, count * sizeof(T), PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (pages == MAP_FAILED) throw std::bad_alloc();
+    return static_cast<T*>(pages);
+  }
+  void deallocate(T* values, size_t count) {
+    munmap(values, count * sizeof(T));
+  }
+
+  bool operator==(const PageAllocator&) const = default;
+};
+
+using PagedString =
+    std::basic_string<char, std::char_traits<char>, PageAllocator<char>>;
+
+}  // namespace gandem

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which images a source holds, by what it tells without reading them: a file
+// more or less gives all others another place in the order.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "pipeline/image_store.h"
+
+namespace gandem {
+
+// SHA-256 in hex of the names within the source and the labels of all images,
+// in their order, and of their bytes in all.
+std::string ListingSha256(const ImageStore& source);
+
+// FAILED_PRECONDITION unless it is `expected`; an empty one is any.
+absl::Status CheckListing(const ImageStore& source, absl::string_view expected);
+
+}  // namespace gandem
