@@ -237,7 +237,9 @@ def main():
     parser.add_argument("--s3", action="store_true")
     parser.add_argument("--cases", default=",".join(CASES))
     parser.add_argument("--seconds", type=float, default=120)
-    parser.add_argument("--warm_up", type=float, default=10)
+    # The first images are of anywhere in a window, so all of it has to come
+    # before they are there.
+    parser.add_argument("--warm_up", type=float, default=30)
     parser.add_argument("--pause", type=float, default=60)
     parser.add_argument("--size", type=int, default=64, help="pixels")
     parser.add_argument("--batch", type=int, default=64)

@@ -328,6 +328,13 @@ absl::Status OperationRunner::Send(int to, const Range& range) {
       std::memcpy(room.bytes.data() + at, step.data(), step.size());
       chunk.crc32c = Crc32c(step, chunk.crc32c);
     }
+    const auto damaged =
+        FailpointDamages("collective.write_payload", bytes.size());
+    if (damaged.has_value()) {
+      std::byte& byte = room.bytes[*damaged];
+      byte = std::byte{
+          WithWrongBit(std::to_integer<unsigned char>(byte), *damaged)};
+    }
     chunk.payload.push_back(room.Written());
   }
   GANDEM_RETURN_IF_ERROR(transport_->Send(to, std::move(chunk)));
@@ -359,17 +366,25 @@ absl::StatusOr<Chunk> OperationRunner::Receive(int from, const Range& range) {
 absl::Status OperationRunner::ReceiveInto(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
   std::byte* at = BytesOf(range).data();
-  return ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
-    std::memcpy(at, step.data(), step.size());
-    at += step.size();
-  });
+  return Judged(from,
+                ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
+                  std::memcpy(at, step.data(), step.size());
+                  at += step.size();
+                }));
 }
 
 absl::Status OperationRunner::ReceiveAndAdd(int from, const Range& range) {
   GANDEM_ASSIGN_OR_RETURN(const Chunk chunk, Receive(from, range));
   Adder adder(tag_.type, BytesOf(range));
-  return ReadPayload(chunk, from,
-                     [&](std::span<const std::byte> step) { adder.Add(step); });
+  return Judged(from,
+                ReadPayload(chunk, from, [&](std::span<const std::byte> step) {
+                  adder.Add(step);
+                }));
+}
+
+absl::Status OperationRunner::Judged(int from, absl::Status read) const {
+  if (absl::IsDataLoss(read) && options_.on_damage) options_.on_damage(from);
+  return read;
 }
 
 }  // namespace gandem

@@ -25,6 +25,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -42,6 +43,8 @@ struct RunnerOptions {
   // At most; a multiple of 8, 8 to 64 MiB.
   int64_t chunk_bytes = int64_t{1} << 20;
   int64_t small_bytes = int64_t{64} << 10;  // 0 to 64 MiB
+  // Hears of each payload of `from` that was damaged; may be empty.
+  std::function<void(int from)> on_damage = {};
 };
 
 // Chunks that a rank sends ahead of what it has received.
@@ -108,6 +111,8 @@ class OperationRunner {
   absl::Status Send(int to, const Range& range);
   absl::StatusOr<Chunk> Receive(int from, const Range& range);
   absl::Status ReceiveInto(int from, const Range& range);
+  // Tells of a payload that was damaged.
+  absl::Status Judged(int from, absl::Status read) const;
   absl::Status ReceiveAndAdd(int from, const Range& range);
 
   const RunnerOptions options_;  // these never change after construction

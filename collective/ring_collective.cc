@@ -111,12 +111,12 @@ class RingTransport : public Transport {
  public:
   RingTransport(std::unique_ptr<Listener> listener,
                 std::vector<std::shared_ptr<grpc::Channel>> channels,
-                const RingIdentity& identity)
+                const RingIdentity& identity, RingCore::OnDamage on_damage)
       : listener_(std::move(listener)),
         streams_(listener_->streams()),
         channels_(std::move(channels)),
         rank_(identity.rank) {
-    streams_->core().Configure(identity);
+    streams_->core().Configure(identity, std::move(on_damage));
     streams_->PokeAll();
   }
 
@@ -231,6 +231,11 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
   if (!faults.empty()) return faults.ToStatus();
 
   RunnerOptions runner = {.chunk_bytes = options.chunk_bytes};
+  if (options.on_damage) {
+    runner.on_damage = [tell = options.on_damage](int from) {
+      tell(from, /*is_outgoing=*/false);
+    };
+  }
   RingIdentity identity = {.rank = options.rank,
                            .membership_epoch = options.membership_epoch,
                            .slot_bytes = options.chunk_bytes};
@@ -251,8 +256,9 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
   GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(runner, size));
   std::unique_ptr<Listener> own(static_cast<Listener*>(listener.release()));
   return CreateTransportCollective(
-      runner, std::make_unique<RingTransport>(std::move(own),
-                                              std::move(channels), identity));
+      runner,
+      std::make_unique<RingTransport>(std::move(own), std::move(channels),
+                                      identity, options.on_damage));
 }
 
 }  // namespace gandem

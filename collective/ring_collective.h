@@ -18,6 +18,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,6 +64,9 @@ struct RingOptions {
   int64_t chunk_bytes = int64_t{1} << 20;
   // Payloads between ranks of one host need not go through a socket.
   bool shares_memory = true;
+  // Hears of each message that `peer` has sent, or that was sent to it
+  // (`is_outgoing`), and that arrived damaged; may be empty. From any thread.
+  std::function<void(int peer, bool is_outgoing)> on_damage = {};
 };
 
 // Connects in the background; the Wait of a first Barrier says when all are

@@ -19,11 +19,12 @@ constexpr size_t kMinShared = size_t{16} << 10;
 
 }  // namespace
 
-void RingCore::Configure(const RingIdentity& identity) {
+void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage) {
   absl::MutexLock lock(&mu_);
   GANDEM_CHECK(!is_configured_);
   is_configured_ = true;
   identity_ = identity;
+  on_damage_ = std::move(on_damage);
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
     if (rank == identity.rank || !SharesWith(rank)) continue;
@@ -47,7 +48,14 @@ absl::StatusOr<bool> RingCore::Admit(const RingFrame& open) {
         "rank ", open.rank, " looks for rank ", open.to, " of ",
         open.fleet_size, "; this is rank ", identity_.rank, " of ", size()));
   }
-  if (!failure_.ok()) return Failure();
+  if (!failure_.ok()) {
+    // What was damaged on another link is not the caller's.
+    return absl::IsDataLoss(failure_)
+               ? absl::AbortedError(absl::StrCat(
+                     "rank ", identity_.rank,
+                     " has given this membership up: ", failure_.message()))
+               : Failure();
+  }
   Peer& peer = peers_[open.rank];
   if (peer.is_admitted) {
     return absl::AlreadyExistsError(absl::StrCat(
@@ -120,8 +128,18 @@ bool RingCore::HasLeft(int rank) const {
 }
 
 void RingCore::IncomingEnded(int from, const absl::Status& why) {
+  if (absl::IsDataLoss(why)) NoteDamage(from, /*is_outgoing=*/false);
   absl::MutexLock lock(&mu_);
   if (!peers_[from].has_left) LoseLocked(from, why);
+}
+
+void RingCore::NoteDamage(int peer, bool is_outgoing) {
+  OnDamage on_damage;
+  {
+    absl::MutexLock lock(&mu_);
+    on_damage = on_damage_;
+  }
+  if (on_damage) on_damage(peer, is_outgoing);
 }
 
 RingFrame RingCore::Frame(RingFrameKind kind) const {
@@ -201,14 +219,23 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
   return std::nullopt;
 }
 
+void RingCore::OutgoingEnded(int to, const absl::Status& why, bool is_own) {
+  const bool was_connecting = EndOutgoing(to, why);
+  // Of a damaged OPEN the peer does not know who has sent it.
+  if (absl::IsDataLoss(why) && (is_own || was_connecting)) {
+    NoteDamage(to, /*is_outgoing=*/!is_own);
+  }
+}
+
 // What the end of a stream means depends on how far it was: before it was
 // accepted the peer may only be late, after that it is lost.
-void RingCore::OutgoingEnded(int to, const absl::Status& why) {
+bool RingCore::EndOutgoing(int to, const absl::Status& why) {
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
   const Link link = std::exchange(peer.link, Link::kEnded);
   if (link == Link::kAccepted && !peer.has_left) LoseLocked(to, why);
-  if (link != Link::kConnecting || is_leaving_ || !failure_.ok()) return;
+  if (link != Link::kConnecting) return false;
+  if (is_leaving_ || !failure_.ok()) return true;
   if (absl::IsAlreadyExists(why)) {
     // The peer still has the connection before this one, which broke.
     LoseLocked(to, why);
@@ -220,6 +247,7 @@ void RingCore::OutgoingEnded(int to, const absl::Status& why) {
                                           identity_.rank)),
                identity_.rank);
   }
+  return true;
 }
 
 bool RingCore::AllLinksAre(bool (*good)(Link)) const {

@@ -18,6 +18,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -37,8 +38,12 @@ namespace gandem {
 
 class RingCore {
  public:
-  // Once. Streams that came before wait for it.
-  void Configure(const RingIdentity& identity);
+  // Of a message that `peer` has sent, or that was sent to it (`is_outgoing`).
+  using OnDamage = std::function<void(int peer, bool is_outgoing)>;
+
+  // Once. Streams that came before wait for it. `on_damage` hears, from any
+  // thread, what arrived damaged; of what a peer has taken it tells for itself.
+  void Configure(const RingIdentity& identity, OnDamage on_damage = {});
 
   // --- A stream from a peer ---
   // False: not configured yet, ask again.
@@ -54,7 +59,8 @@ class RingCore {
   RingFrame AcceptFrame(int from) const;
   absl::Status Accept(const RingFrame& accept, int to);
   std::optional<RingFrame> NextFor(int to);
-  void OutgoingEnded(int to, const absl::Status& why);
+  // `is_own`: this rank has ended it, for what the peer answered.
+  void OutgoingEnded(int to, const absl::Status& why, bool is_own = false);
 
   // --- The communication thread ---
   // Streams to these peers have to be begun (again).
@@ -101,6 +107,9 @@ class RingCore {
   }
   static absl::StatusOr<bool> DeliverChunk(Peer& peer, const RingFrame& frame);
   RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
+  void NoteDamage(int peer, bool is_outgoing) ABSL_LOCKS_EXCLUDED(mu_);
+  // Whether it was connecting.
+  bool EndOutgoing(int to, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
   void FailLocked(absl::Status reason, int origin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const absl::Status& why)
@@ -115,6 +124,7 @@ class RingCore {
   mutable absl::Mutex mu_;
   bool is_configured_ ABSL_GUARDED_BY(mu_) = false;
   RingIdentity identity_ ABSL_GUARDED_BY(mu_);
+  OnDamage on_damage_ ABSL_GUARDED_BY(mu_);       // may be empty
   std::vector<Peer> peers_ ABSL_GUARDED_BY(mu_);  // by rank; its own is unused
   bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky, in the origin's words

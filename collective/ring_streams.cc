@@ -20,10 +20,11 @@ struct RingCodec {
   static grpc::ByteBuffer Encode(const RingFrame& frame) {
     // A chunk that leaves is one piece.
     const std::vector<SharedBytes>& payload = frame.chunk.payload;
-    std::string head = EncodeRingHead(frame);
-    if (GANDEM_FAILPOINT_CORRUPTS("ring.encode_frame")) head.back() ^= 1;
-    return JoinSlices(std::move(head),
-                      payload.empty() ? SharedBytes() : payload.front());
+    grpc::ByteBuffer message =
+        JoinSlices(EncodeRingHead(frame),
+                   payload.empty() ? SharedBytes() : payload.front());
+    DamageMessage("ring.encode_frame", message);
+    return message;
   }
   static absl::StatusOr<RingFrame> Decode(const grpc::ByteBuffer& buffer,
                                           int64_t max_bytes) {
@@ -153,7 +154,8 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   void OnDone(const grpc::Status& status) override {
     streams_->Remove(to_, this);
     streams_->core().OutgoingEnded(
-        to_, failure_.ok() ? FromGrpcStatus(status) : failure_);
+        to_, failure_.ok() ? FromGrpcStatus(status) : failure_,
+        /*is_own=*/!failure_.ok());
     streams_->PokeAll();
     Release();
   }

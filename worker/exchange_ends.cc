@@ -68,8 +68,9 @@ std::string ExchangeEnds::address() const {
   return server_ == nullptr ? "" : server_->address();
 }
 
-absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses,
-                                   absl::Time deadline) {
+absl::Status ExchangeEnds::Connect(
+    const std::vector<std::string>& addresses, absl::Time deadline,
+    const std::function<void(int discriminator, bool is_outgoing)>& on_damage) {
   if (role_ != GENERATOR) return absl::OkStatus();
   if (std::cmp_not_equal(addresses.size(), options_.num_discriminators)) {
     return absl::InternalError(
@@ -80,9 +81,15 @@ absl::Status ExchangeEnds::Connect(const std::vector<std::string>& addresses,
   std::vector<std::unique_ptr<GeneratorExchange>> clients;
   for (const std::string& address : addresses) {
     GANDEM_RETURN_IF_ERROR(AwaitSocket(address, deadline));
-    GANDEM_ASSIGN_OR_RETURN(
-        clients.emplace_back(),
-        CreateExchangeClient({.address = address, .exchange = options_}));
+    ExchangeClientOptions client = {.address = address, .exchange = options_};
+    if (on_damage) {
+      const int rank = static_cast<int>(clients.size());
+      client.on_damage = [on_damage, rank](bool is_outgoing) {
+        on_damage(rank, is_outgoing);
+      };
+    }
+    GANDEM_ASSIGN_OR_RETURN(clients.emplace_back(),
+                            CreateExchangeClient(client));
   }
   absl::MutexLock lock(&mu_);
   generator_ = clients.size() == 1

@@ -8,6 +8,7 @@
 // Errors: of listening and of the options.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -41,9 +42,13 @@ class ExchangeEnds {
   // where the discriminators are. They listen by then: a unix socket that is
   // not seen is looked for until `deadline`, or until Close. One that is seen
   // but does not answer may come back: the exchange tries it again.
+  // `on_damage`: see ExchangeClientOptions.
   //   FAILED_PRECONDITION  it cannot be reached from here.
-  absl::Status Connect(const std::vector<std::string>& discriminator_addresses,
-                       absl::Time deadline);
+  absl::Status Connect(
+      const std::vector<std::string>& discriminator_addresses,
+      absl::Time deadline,
+      const std::function<void(int discriminator, bool is_outgoing)>&
+          on_damage = {});
 
   // Null when this worker does not have the role, or before Connect.
   GeneratorExchange* generator();

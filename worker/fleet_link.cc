@@ -48,8 +48,9 @@ std::string FleetLink::network_address() const {
   return listener_ == nullptr ? "" : listener_->network_address();
 }
 
-absl::Status FleetLink::Connect(int rank, const JoinReply& joined,
-                                int64_t membership_epoch) {
+absl::Status FleetLink::Connect(
+    int rank, const JoinReply& joined, int64_t membership_epoch,
+    std::function<void(int peer, bool is_outgoing)> on_damage) {
   if (listener_ == nullptr) return absl::OkStatus();
   std::vector<RingPeer> peers;
   for (const FleetMember& member : joined.fleet()) {
@@ -62,7 +63,8 @@ absl::Status FleetLink::Connect(int rank, const JoinReply& joined,
       auto ring,
       CreateRing(std::move(listener_), {.rank = rank,
                                         .peers = std::move(peers),
-                                        .membership_epoch = membership_epoch}));
+                                        .membership_epoch = membership_epoch,
+                                        .on_damage = std::move(on_damage)}));
   absl::MutexLock lock(&mu_);
   ring_ = std::move(ring);
   if (!closed_.ok()) ring_->Close(closed_);

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -44,8 +45,10 @@ class FleetLink {
   std::string network_address() const;
 
   // Called once, when all have joined. Connects in the background.
-  absl::Status Connect(int rank, const JoinReply& joined,
-                       int64_t membership_epoch);
+  // `on_damage`: see RingOptions.
+  absl::Status Connect(
+      int rank, const JoinReply& joined, int64_t membership_epoch,
+      std::function<void(int peer, bool is_outgoing)> on_damage);
   // Called after Connect, where sums are NCCL's, between the ranks' devices.
   // Waits for the other ranks.
   absl::Status ConnectDevices(const NcclOptions& options, absl::Time deadline);

@@ -107,7 +107,8 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   GANDEM_RETURN_IF_ERROR(ended());
   heartbeats_->Wake();
   absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
-  done = JudgeFailure(std::move(done), HasBegun());
+  // What was damaged on a link is no file.
+  done = JudgeFailure(std::move(done), HasBegun() || !options_.damage->empty());
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);

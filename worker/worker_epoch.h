@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "common/control/control_client.h"
+#include "common/control/damage_ledger.h"
 #include "common/control/heartbeats.h"
 #include "common/control/wait_board.h"
 #include "proto/control.pb.h"
@@ -54,6 +56,8 @@ class WorkerEpoch {
     // Where to listen for other hosts; empty: for this one only.
     std::string exchange_listen = {};  // discriminator only
     std::string fleet_listen = {};
+    // Required; cleared before the worker registers.
+    std::shared_ptr<DamageLedger> damage = nullptr;
   };
 
   // `client` has registered and outlives this; `stop` is set by SIGTERM. `held`
@@ -98,6 +102,9 @@ class WorkerEpoch {
   bool HasBegun() const {
     return takes_over_ || gate_.started() >= place_.first_round;
   }
+  // Its part in a link: counts what arrives damaged there.
+  std::function<void(int peer, bool is_outgoing)> DamageOn(
+      LinkDamage::Link link) const;
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();

@@ -2,6 +2,7 @@
 //
 // What comes before the first round of an epoch; the rounds are in
 // worker_epoch.cc.
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -18,8 +19,7 @@ namespace {
 
 // The coordinator knows who is late; this is for one that is gone.
 constexpr int kPatientJoins = kMeasuringJoins + 2;
-// A folder of sockets that was removed is made again in less time, and of a
-// killed child the coordinator tells in less.
+// A folder of sockets that was removed is made again in less time.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
 
 }  // namespace
@@ -102,17 +102,30 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
                                           const RunPlan& plan) {
-  GANDEM_RETURN_IF_ERROR(
-      fleet_->Connect(place_.rank, joined, place_.run_epoch));
+  GANDEM_RETURN_IF_ERROR(fleet_->Connect(place_.rank, joined, place_.run_epoch,
+                                         DamageOn(LinkDamage::FLEET)));
   if (uses_nccl_) {
     const at::Device device(plan.role(options_.role).network.device);
     GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
         {.device = device.index(), .interrupted = [this] { return ended(); }},
         MonotonicNow() + plan.control.join_timeout));
   }
+  // Of a discriminator that is gone the coordinator tells after this time: its
+  // socket went with it, and nothing is wrong with this process.
+  const absl::Duration socket_patience =
+      std::max(kSocketPatience,
+               plan.control.heartbeat_timeout + 2 * plan.control.heartbeat);
   return ends_->Connect({joined.discriminator_addresses().begin(),
                          joined.discriminator_addresses().end()},
-                        MonotonicNow() + kSocketPatience);
+                        MonotonicNow() + socket_patience,
+                        DamageOn(LinkDamage::EXCHANGE));
+}
+
+std::function<void(int peer, bool is_outgoing)> WorkerEpoch::DamageOn(
+    LinkDamage::Link link) const {
+  return [damage = options_.damage, link](int peer, bool is_outgoing) {
+    damage->Note(link, peer, is_outgoing);
+  };
 }
 
 void WorkerEpoch::StartHeartbeats() {
@@ -133,6 +146,7 @@ void WorkerEpoch::StartHeartbeats() {
       Heartbeats::Options{
           .interval = plan_.control.heartbeat,
           .state = [this] { return CurrentState(); },
+          .damage = [this] { return options_.damage->links(); },
           .on_reply = [this](const HeartbeatReply& reply) { OnReply(reply); },
           .on_end =
               [this](const absl::Status& reason) {

@@ -21,11 +21,13 @@
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
+#include "common/control/damage_ledger.h"
 #include "common/matrix_tiles.h"
 #include "common/monotonic_time.h"
 #include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/heap.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
@@ -129,14 +131,17 @@ void DefineFlags(CLI::App& app, Role role, Flags& flags) {
 class Worker {
  public:
   Worker(Role role, RoleFactories roles, Flags flags,
-         std::unique_ptr<ControlClient> client)
+         std::unique_ptr<ControlClient> client,
+         std::shared_ptr<DamageLedger> damage)
       : role_(role),
         roles_(std::move(roles)),
         flags_(std::move(flags)),
-        client_(std::move(client)) {}
+        client_(std::move(client)),
+        damage_(std::move(damage)) {}
 
   absl::StatusOr<ExitCode> Run() {
     while (true) {
+      damage_->Clear();
       GANDEM_ASSIGN_OR_RETURN(
           RegisterReply assignment,
           client_->Register(
@@ -217,7 +222,8 @@ class Worker {
                        .rank = flags_.rank,
                        .roles = roles_,
                        .exchange_listen = flags_.exchange_listen,
-                       .fleet_listen = flags_.fleet_listen},
+                       .fleet_listen = flags_.fleet_listen,
+                       .damage = damage_},
                       client_.get(), assignment, plan, &stop_, &held_);
     if (!SetEpoch(&epoch)) {
       return absl::CancelledError("stopped before the start");
@@ -238,6 +244,7 @@ class Worker {
   const RoleFactories roles_;
   const Flags flags_;
   const std::unique_ptr<ControlClient> client_;
+  const std::shared_ptr<DamageLedger> damage_;
   std::optional<HeldState> held_;  // the compute thread's
   std::atomic<bool> stop_ = false;
   absl::Mutex mu_;
@@ -318,11 +325,17 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
   GANDEM_RETURN_IF_ERROR(CheckListenFlags(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
                           StartTrace(role, flags));
+  const auto damage = std::make_shared<DamageLedger>();
   GANDEM_ASSIGN_OR_RETURN(
       std::unique_ptr<ControlClient> client,
-      ControlClient::Create(
-          {.address = flags.control, .role = role, .rank = flags.rank}));
-  Worker worker(role, std::move(roles), flags, std::move(client));
+      ControlClient::Create({.address = flags.control,
+                             .role = role,
+                             .rank = flags.rank,
+                             .on_damage = [damage](bool is_outgoing) {
+                               damage->Note(LinkDamage::CONTROL, /*peer=*/0,
+                                            is_outgoing);
+                             }}));
+  Worker worker(role, std::move(roles), flags, std::move(client), damage);
   SignalThread signals(SignalsToHear({SIGTERM, SIGINT}), [&](int signal) {
     GANDEM_LOG_INFO("SIG{}: asking the run to stop at a checkpoint",
                     sigabbrev_np(signal));
@@ -341,6 +354,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   IgnoreFileSizeSignal();
   PrepareDescriptors();
+  ShareOneHeap();
   KeepFreedMemory();
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,

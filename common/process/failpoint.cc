@@ -34,10 +34,13 @@ constexpr absl::string_view kNames[] = {
     "checkpoint.before_shard",
     "checkpoint.prune",
     "collective.half_way",
+    "collective.write_payload",
     "control.before_heartbeat",
     "control.before_join",
     "control.before_register",
     "control.before_shard_report",
+    "control.encode_reply",
+    "control.encode_request",
     "control.heartbeat_answered",
     "control.joined",
     "control.registered",
@@ -92,6 +95,7 @@ enum class Kind { kKill, kStop, kHang, kCut, kCorrupt };
 struct Armed {
   Kind kind = Kind::kKill;
   std::string connections = {};  // to cut
+  int place = 500;               // of the damage, in thousandths
   std::string name = {};
   int64_t count = 0;
   bool repeats = false;  // at later passes too
@@ -130,13 +134,19 @@ absl::Status ParseKind(absl::string_view text, Armed& armed) {
   } else if (absl::ConsumePrefix(&text, "cut=")) {
     armed.kind = Kind::kCut;
     armed.connections = std::string(text);
-  } else if (text == "corrupt") {
+  } else if (text == "corrupt" || absl::ConsumePrefix(&text, "corrupt=")) {
     armed.kind = Kind::kCorrupt;
+    if (text != "corrupt" && (!absl::SimpleAtoi(text, &armed.place) ||
+                              armed.place < 0 || armed.place > 999)) {
+      return absl::InvalidArgumentError(
+          absl::StrCat(kFailpointVariable, ": 'corrupt=", text,
+                       "' is not corrupt=0 to corrupt=999"));
+    }
   } else {
     return absl::InvalidArgumentError(
         absl::StrCat(kFailpointVariable, ": '", text,
                      "' is not one of kill, stop, hang, cut, cut=SOCKET, "
-                     "corrupt"));
+                     "corrupt, corrupt=THOUSANDTHS"));
   }
   return absl::OkStatus();
 }
@@ -211,12 +221,12 @@ namespace internal {
 
 constinit std::atomic<bool> failpoint_armed{false};
 
-bool PassFailpoint(absl::string_view name) {
-  bool is_damaged = false;
+std::optional<int> PassFailpoint(absl::string_view name) {
+  std::optional<int> place;
   for (Armed& armed : AllArmed()) {
-    if (name == armed.name && Pass(armed)) is_damaged = true;
+    if (name == armed.name && Pass(armed)) place = armed.place;
   }
-  return is_damaged;
+  return place;
 }
 
 }  // namespace internal

@@ -17,8 +17,11 @@
 //     The process's connections whose names contain "fleet" break, and it goes
 //     on; "cut" breaks all (cut_connections.h).
 //   GANDEM_FAILPOINT="corrupt update.gradients@generator-0:7"
-//     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS asks; with
-//     "7+" from then on.
+//     What passes there is damaged, where GANDEM_FAILPOINT_CORRUPTS or
+//     FailpointDamages asks; with "7+" from then on.
+//   GANDEM_FAILPOINT="corrupt=900 ring.encode_frame:7"
+//     Of the bytes that pass, the one after 900 thousandths of them has a wrong
+//     bit; without a number the one in the middle.
 //   GANDEM_FAILPOINT="kill ring.received:9;cut ring.before_send:4:/tmp/cut"
 //     Several, each with a count of its own.
 //
@@ -30,6 +33,8 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <optional>
 #include <span>
 
 #include "absl/status/status.h"
@@ -54,9 +59,24 @@ std::span<const absl::string_view> FailpointNames();
 
 namespace internal {
 extern std::atomic<bool> failpoint_armed;
-// True: what passes is to be damaged.
-bool PassFailpoint(absl::string_view name);
+// Where what passes is to be damaged, in thousandths of it; empty: nowhere.
+std::optional<int> PassFailpoint(absl::string_view name);
 }  // namespace internal
+
+// Marks a point that `size` bytes pass: which of them the caller is to damage.
+inline std::optional<size_t> FailpointDamages(absl::string_view name,
+                                              size_t size) {
+  if (!internal::failpoint_armed.load(std::memory_order_relaxed) || size == 0) {
+    return std::nullopt;
+  }
+  const std::optional<int> place = internal::PassFailpoint(name);
+  if (!place.has_value()) return std::nullopt;
+  return size * static_cast<size_t>(*place) / 1000;
+}
+// A byte that was damaged there: one bit differs.
+inline unsigned char WithWrongBit(unsigned char byte, size_t at) {
+  return static_cast<unsigned char>(byte ^ (1U << (at % 8)));
+}
 
 }  // namespace gandem
 
@@ -71,4 +91,4 @@ bool PassFailpoint(absl::string_view name);
 // The same, and whether the caller is to damage what passes.
 #define GANDEM_FAILPOINT_CORRUPTS(name)                                   \
   (::gandem::internal::failpoint_armed.load(std::memory_order_relaxed) && \
-   ::gandem::internal::PassFailpoint(name))
+   ::gandem::internal::PassFailpoint(name).has_value())

@@ -248,6 +248,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
         guard);
   }
   if (!options.offers_health) LeaveHealthOut(builder);
+  builder.experimental().SetInterceptorCreators(ReplyDamage());
   add_services(builder);
   std::unique_ptr<grpc::Server> server = builder.BuildAndStart();
   if (server == nullptr) {

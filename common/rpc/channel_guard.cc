@@ -6,12 +6,16 @@
 #include <grpcpp/security/tls_credentials_options.h>
 #include <grpcpp/support/client_interceptor.h>
 
+#include <atomic>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/server_guard.h"
+#include "common/rpc/shared_slices.h"
 #include "common/rpc/tls_options.h"
 #include "common/security/refusals.h"
 
@@ -52,6 +56,30 @@ class ShowTokenFactory : public ClientInterceptorFactoryInterface {
 
  private:
   const std::shared_ptr<const Credentials> credentials_;
+};
+
+// What tests do to requests of the control plane: see DamageMessage.
+class DamageRequests : public grpc::experimental::Interceptor {
+ public:
+  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
+    if (batch->QueryInterceptionHookPoint(
+            InterceptionHookPoints::PRE_SEND_MESSAGE)) {
+      DamageMessage("control.encode_request",
+                    *batch->GetSerializedSendMessage());
+    }
+    batch->Proceed();
+  }
+};
+
+class DamageRequestsFactory : public ClientInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateClientInterceptor(
+      grpc::experimental::ClientRpcInfo* call) override {
+    // Null: not in this call's way.
+    return absl::StartsWith(call->method(), "/gandem.Control/")
+               ? new DamageRequests
+               : nullptr;
+  }
 };
 
 std::shared_ptr<grpc::ChannelCredentials> TlsChannel(
@@ -97,6 +125,9 @@ std::shared_ptr<grpc::Channel> GuardedChannel(
           ? grpc::InsecureChannelCredentials()
           : TlsChannel(address, credentials->certificates);
   std::vector<std::unique_ptr<ClientInterceptorFactoryInterface>> interceptors;
+  if (internal::failpoint_armed.load(std::memory_order_relaxed)) {
+    interceptors.push_back(std::make_unique<DamageRequestsFactory>());
+  }
   interceptors.push_back(
       std::make_unique<ShowTokenFactory>(std::move(credentials)));
   return grpc::experimental::CreateCustomChannelWithInterceptors(

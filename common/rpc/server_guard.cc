@@ -4,13 +4,17 @@
 #include <grpc/grpc_security.h>
 #include <grpcpp/security/tls_credentials_options.h>
 
+#include <atomic>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
+#include "common/process/failpoint.h"
+#include "common/rpc/shared_slices.h"
 #include "common/rpc/tls_options.h"
 #include "common/security/refusals.h"
 #include "common/security/token.h"
@@ -107,6 +111,29 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const core_;
 };
 
+class DamageReplies : public grpc::experimental::Interceptor {
+ public:
+  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
+    if (batch->QueryInterceptionHookPoint(
+            grpc::experimental::InterceptionHookPoints::PRE_SEND_MESSAGE)) {
+      DamageMessage("control.encode_reply", *batch->GetSerializedSendMessage());
+    }
+    batch->Proceed();
+  }
+};
+
+class DamageRepliesFactory
+    : public grpc::experimental::ServerInterceptorFactoryInterface {
+ public:
+  grpc::experimental::Interceptor* CreateServerInterceptor(
+      grpc::experimental::ServerRpcInfo* call) override {
+    // Null: not in this call's way.
+    return absl::StartsWith(call->method(), "/gandem.Control/")
+               ? new DamageReplies
+               : nullptr;
+  }
+};
+
 // A client without any certificate is PeerCheck's, too.
 grpc_server_credentials* TlsCredentials(
     const Address& address,
@@ -139,6 +166,18 @@ std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
   return std::make_shared<GuardedCredentials>(
       core, std::make_unique<TokenCheck>(address, std::move(credentials),
                                          offers_health));
+}
+
+std::vector<
+    std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+ReplyDamage() {
+  std::vector<
+      std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+      factories;
+  if (internal::failpoint_armed.load(std::memory_order_relaxed)) {
+    factories.push_back(std::make_unique<DamageRepliesFactory>());
+  }
+  return factories;
 }
 
 }  // namespace gandem

@@ -8,8 +8,10 @@
 #pragma once
 
 #include <grpcpp/security/server_credentials.h>
+#include <grpcpp/support/server_interceptor.h>
 
 #include <memory>
+#include <vector>
 
 #include "common/rpc/address.h"
 #include "common/security/credentials.h"
@@ -31,5 +33,11 @@ inline constexpr char kHealthCheck[] = "/grpc.health.v1.Health/Check";
 std::shared_ptr<grpc::ServerCredentials> GuardedServerCredentials(
     const Address& address, std::shared_ptr<const Credentials> credentials,
     bool offers_health);
+
+// What tests do to answers of the control plane (see DamageMessage); empty
+// while no failpoint is armed.
+std::vector<
+    std::unique_ptr<grpc::experimental::ServerInterceptorFactoryInterface>>
+ReplyDamage();
 
 }  // namespace gandem

@@ -4,7 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
+
+#include "common/process/failpoint.h"
 
 namespace gandem {
 namespace {
@@ -38,6 +41,18 @@ absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
                                     slice.begin(), slice.size())));
   }
   return result;
+}
+
+void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message) {
+  const std::optional<size_t> at =
+      FailpointDamages(failpoint, message.Length());
+  if (!at.has_value()) return;
+  grpc::Slice bytes;
+  if (!message.DumpToSingleSlice(&bytes).ok()) return;
+  std::vector<uint8_t> copy(bytes.begin(), bytes.end());
+  copy[*at] = WithWrongBit(copy[*at], *at);
+  const grpc::Slice damaged(copy.data(), copy.size());
+  message = grpc::ByteBuffer(&damaged, 1);
 }
 
 }  // namespace gandem

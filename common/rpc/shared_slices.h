@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "common/shared_bytes.h"
 
 namespace gandem {
@@ -23,5 +24,9 @@ grpc::ByteBuffer JoinSlices(const std::string& head,
 //   INVALID_ARGUMENT  it cannot be unpacked.
 absl::StatusOr<std::vector<SharedBytes>> ShareSlices(
     const grpc::ByteBuffer& buffer);
+
+// What tests do to a message on its way: passes this failpoint, where one of
+// its bytes may get a wrong bit.
+void DamageMessage(absl::string_view failpoint, grpc::ByteBuffer& message);
 
 }  // namespace gandem

@@ -89,6 +89,10 @@ void ClientCore::NoteProgress() {
   has_progressed_ = true;
 }
 
+void ClientCore::NoteDamage(bool is_outgoing) const {
+  if (on_damage_) on_damage_(is_outgoing);
+}
+
 bool ClientCore::has_progressed() const {
   absl::MutexLock lock(&mu_);
   return has_progressed_;
@@ -180,7 +184,11 @@ void ClientStream::End(const absl::Status& reason) {
 }
 
 void ClientStream::OnDone(const grpc::Status& status) {
-  core_->StreamEnded(failure_.ok() ? FromGrpcStatus(status) : failure_);
+  const absl::Status ended = failure_.ok() ? FromGrpcStatus(status) : failure_;
+  if (absl::IsDataLoss(ended)) {
+    core_->NoteDamage(/*is_outgoing=*/failure_.ok());
+  }
+  core_->StreamEnded(ended);
   Release();
 }
 

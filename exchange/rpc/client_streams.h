@@ -14,8 +14,10 @@
 #include <grpcpp/grpcpp.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "absl/base/thread_annotations.h"
@@ -33,8 +35,13 @@ namespace gandem {
 
 class ClientCore {
  public:
-  explicit ClientCore(const ExchangeOptions& options)
-      : options_(options), inbox_(options), outbox_(options.schedule) {}
+  // `on_damage`: see ExchangeClientOptions.
+  ClientCore(const ExchangeOptions& options,
+             std::function<void(bool is_outgoing)> on_damage)
+      : options_(options),
+        on_damage_(std::move(on_damage)),
+        inbox_(options),
+        outbox_(options.schedule) {}
 
   const ExchangeOptions& options() const { return options_; }
   GeneratorInbox& inbox() { return inbox_; }
@@ -52,6 +59,8 @@ class ClientCore {
   void NoteFinishConfirmed();
   // The discriminator answers on this connection.
   void NoteProgress();
+  // A message arrived damaged, there or here.
+  void NoteDamage(bool is_outgoing) const;
 
   // The connecting thread's side. `ended` streams of this session so far, and
   // the first reason.
@@ -77,7 +86,9 @@ class ClientCore {
     kDone
   };
 
-  const ExchangeOptions options_;  // never changes after construction
+  // Never changes after construction.
+  const ExchangeOptions options_;
+  const std::function<void(bool is_outgoing)> on_damage_;
   GeneratorInbox inbox_;
 
   mutable absl::Mutex mu_;

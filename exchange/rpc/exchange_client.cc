@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <atomic>
 #include <optional>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -17,6 +18,7 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/opening.h"
+#include "common/rpc/unary_calls.h"
 #include "common/status.h"
 #include "exchange/rpc/client_streams.h"
 #include "proto/exchange.grpc.pb.h"
@@ -71,7 +73,8 @@ class ExchangeClient : public GeneratorExchange {
       : address_(options.address),
         stub_(Exchange::NewStub(channel)),
         generic_stub_(channel),
-        core_(std::make_shared<ClientCore>(options.exchange)),
+        core_(
+            std::make_shared<ClientCore>(options.exchange, options.on_damage)),
         thread_("exchange", [this] { KeepConnected(); }) {}
 
   ~ExchangeClient() override {
@@ -198,14 +201,23 @@ class ExchangeClient : public GeneratorExchange {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
     context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
-    SayOpening(request.SerializeAsString(), context);
+    const std::string opening = request.SerializeAsString();
+    SayOpening(opening, context);
+    SayChecksum(opening, context);
     SetHello(&context);
     // Close() may have come before.
     if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
     const auto call = stub_->Hello(&context);
     const bool is_answered = call->Read(&reply);
-    const absl::Status status = FromGrpcStatus(call->Finish());
+    const grpc::Status ended = call->Finish();
     SetHello(nullptr);
+    const bool is_damaged = JudgeAnswer(ended, reply.SerializeAsString(),
+                                        context) == Damage::kReply;
+    const absl::Status status =
+        is_damaged ? DamagedCall(Damage::kReply) : FromGrpcStatus(ended);
+    if (absl::IsDataLoss(status)) {
+      core_->NoteDamage(/*is_outgoing=*/!is_damaged);
+    }
     if (status.ok() && !is_answered) {
       return absl::UnavailableError("the discriminator has not answered");
     }

@@ -15,6 +15,7 @@
 // waits. Nothing may be put after Finish.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -27,6 +28,9 @@ namespace gandem {
 struct ExchangeClientOptions {
   std::string address;  // of the discriminator's ExchangeServer
   ExchangeOptions exchange = {};
+  // Hears of each message that arrived damaged, there (`is_outgoing`) or here;
+  // may be empty. From any thread.
+  std::function<void(bool is_outgoing)> on_damage = {};
 };
 
 // Connects in the background.

@@ -9,12 +9,9 @@
 #include <grpcpp/support/byte_buffer.h>
 
 #include <cstdint>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "common/process/failpoint.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
 #include "exchange/exchange_options.h"
@@ -32,9 +29,10 @@ inline FrameSender SenderOf(const ExchangeOptions& options) {
 struct ExchangeCodec {
   using Frame = gandem::Frame;
   static grpc::ByteBuffer Encode(const Frame& frame) {
-    std::string head = EncodeFrameHead(frame);
-    if (GANDEM_FAILPOINT_CORRUPTS("exchange.encode_frame")) head.back() ^= 1;
-    return JoinSlices(std::move(head), PayloadOf(frame.body));
+    grpc::ByteBuffer message =
+        JoinSlices(EncodeFrameHead(frame), PayloadOf(frame.body));
+    DamageMessage("exchange.encode_frame", message);
+    return message;
   }
   static absl::StatusOr<Frame> Decode(const grpc::ByteBuffer& buffer,
                                       int64_t max_bytes) {

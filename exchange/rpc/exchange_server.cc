@@ -5,6 +5,7 @@
 
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/opening.h"
+#include "common/rpc/unary_calls.h"
 #include "common/status.h"
 #include "exchange/rpc/server_streams.h"
 #include "proto/exchange.grpc.pb.h"
@@ -27,8 +28,11 @@ absl::StatusOr<HelloRequest> HearHello(
   GANDEM_ASSIGN_OR_RETURN(const grpc::ByteBuffer opening, HearOpening(call));
   grpc::Slice bytes;
   HelloRequest request;
-  if (!opening.DumpToSingleSlice(&bytes).ok() ||
-      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+  if (opening.DumpToSingleSlice(&bytes).ok()) {
+    GANDEM_RETURN_IF_ERROR(CheckRequest(
+        {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, call));
+  }
+  if (!request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
         "the opening of Hello is no HelloRequest");
   }
@@ -38,12 +42,12 @@ absl::StatusOr<HelloRequest> HearHello(
 // Answers at once, and reads nothing.
 class HelloReactor : public grpc::ServerBidiReactor<HelloRequest, HelloReply> {
  public:
-  HelloReactor(const absl::Status& greeted, HelloReply reply)
+  HelloReactor(const grpc::Status& greeted, HelloReply reply)
       : reply_(std::move(reply)) {
     if (greeted.ok()) {
       StartWriteAndFinish(&reply_, grpc::WriteOptions(), grpc::Status::OK);
     } else {
-      Finish(ToGrpcStatus(greeted));
+      Finish(greeted);
     }
   }
 
@@ -75,7 +79,9 @@ class ExchangeServer::Service final
     reply.set_incarnation(options.incarnation);
     reply.set_rank(options.rank);
     reply.set_fleet_size(1);
-    return new HelloReactor(Greet(*call), std::move(reply));
+    const grpc::Status greeted = ToGrpcStatus(Greet(*call));
+    SayAnswer(greeted, reply.SerializeAsString(), *call);
+    return new HelloReactor(greeted, std::move(reply));
   }
 
   absl::Status Greet(const grpc::CallbackServerContext& call) {

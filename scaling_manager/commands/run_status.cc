@@ -123,7 +123,8 @@ void AddRefusals(int64_t count, std::string& text) {
                   " connections or calls refused, see its log");
 }
 
-std::string WorkerText(const WorkerStatus& worker) {
+// `knows_links`: which damage messages is told apart.
+std::string WorkerText(const WorkerStatus& worker, bool knows_links) {
   std::string text =
       absl::StrFormat("  %-15s %-8s", ToString({worker.role(), worker.rank()}),
                       StateName(worker.state()));
@@ -136,7 +137,7 @@ std::string WorkerText(const WorkerStatus& worker) {
                           worker.last().round(), worker.last().loss(),
                           worker.last().lag());
   }
-  if (worker.last().messages_damaged() > 0) {
+  if (worker.last().messages_damaged() > 0 && !knows_links) {
     absl::StrAppend(&text, "  ", worker.last().messages_damaged(),
                     " damaged messages, sent again");
   }
@@ -184,7 +185,12 @@ std::string RunStatusText(const std::string& run_dir,
   AddRefusals(status.refused_connections(), text);
   text += "\n";
   for (const WorkerStatus& worker : status.workers()) {
-    absl::StrAppend(&text, WorkerText(worker), "\n");
+    absl::StrAppend(&text, WorkerText(worker, !status.damaged_links().empty()),
+                    "\n");
+  }
+  for (const DamagedLink& link : status.damaged_links()) {
+    absl::StrAppend(&text, "  ", link.name(), ": ", link.messages(),
+                    " messages arrived damaged\n");
   }
   if (!status.metrics_address().empty()) {
     absl::StrAppend(&text, "  metrics: http://", status.metrics_address(),

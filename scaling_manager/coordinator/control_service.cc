@@ -3,7 +3,6 @@
 
 #include <utility>
 
-#include "common/rpc/grpc_status.h"
 #include "common/rpc/unary_calls.h"
 #include "common/status.h"
 
@@ -17,51 +16,58 @@ constexpr int kMaxCallsPerConnection = 8;
 
 }  // namespace
 
-template <typename Reply>
-grpc::Status ControlService::Answer(const grpc::ServerContext& context,
-                                    absl::StatusOr<Reply> result,
-                                    Reply* reply) {
-  if (!result.ok()) return ToGrpcStatus(result.status());
-  connections_->NoteKnown(context.peer());
-  *reply = *std::move(result);
-  return grpc::Status::OK;
+template <typename Request, typename Reply>
+grpc::Status ControlService::Answer(
+    grpc::ServerContext& context, const Request& request,
+    absl::StatusOr<Reply> (Coordinator::*method)(const Request&),
+    Reply* reply) {
+  const auto handle = [&] {
+    absl::StatusOr<Reply> result = (coordinator_->*method)(request);
+    if (result.ok()) connections_->NoteKnown(context.peer());
+    return result;
+  };
+  return AnswerChecked(context, request, handle, reply);
 }
 
 grpc::Status ControlService::Register(grpc::ServerContext* context,
                                       const RegisterRequest* request,
                                       RegisterReply* reply) {
-  return Answer(*context, coordinator_->Register(*request), reply);
+  return Answer(*context, *request, &Coordinator::Register, reply);
 }
 
 grpc::Status ControlService::Join(grpc::ServerContext* context,
                                   const JoinRequest* request,
                                   JoinReply* reply) {
-  return Answer(*context, coordinator_->Join(*request), reply);
+  return Answer(*context, *request, &Coordinator::Join, reply);
 }
 
 grpc::Status ControlService::Heartbeat(grpc::ServerContext* context,
                                        const HeartbeatRequest* request,
                                        HeartbeatReply* reply) {
-  auto result = coordinator_->Heartbeat(*request);
-  if (result.ok() && !result->epoch_superseded() &&
+  grpc::Status status =
+      Answer(*context, *request, &Coordinator::Heartbeat, reply);
+  if (status.ok() && !reply->epoch_superseded() &&
       !request->metrics().empty() && observer_.on_metrics) {
     observer_.on_metrics(*request);
   }
-  return Answer(*context, std::move(result), reply);
+  return status;
 }
 
 grpc::Status ControlService::ReportShard(grpc::ServerContext* context,
                                          const ShardReport* request,
                                          ShardReply* reply) {
-  return Answer(*context, coordinator_->ReportShard(*request), reply);
+  return Answer(*context, *request, &Coordinator::ReportShard, reply);
 }
 
-grpc::Status ControlService::Status(grpc::ServerContext* /*context*/,
-                                    const StatusRequest* /*request*/,
+grpc::Status ControlService::Status(grpc::ServerContext* context,
+                                    const StatusRequest* request,
                                     StatusReply* reply) {
-  *reply = coordinator_->Status();
-  if (observer_.complete_status) observer_.complete_status(*reply);
-  return grpc::Status::OK;
+  const auto handle = [this]() -> absl::StatusOr<StatusReply> {
+    StatusReply status = coordinator_->Status();
+    if (observer_.complete_status) observer_.complete_status(status);
+    return status;
+  };
+  return AnswerChecked(*context, *request, handle, reply);
 }
 
 absl::StatusOr<std::unique_ptr<RpcServer>> StartControlServer(

@@ -269,6 +269,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     reply.set_epoch_superseded(true);
     return reply;
   }
+  NoteDamage(*place, request);
   if (!request.failure().empty()) {
     TakeDeath(*place, {.why = Printable(request.failure(), kMaxFailure),
                        .exit_code = request.failure_exit_code(),
@@ -391,6 +392,11 @@ StatusReply Coordinator::Status() {
     *reply.add_workers() = Describe(place);
   }
   reply.set_completed_rounds(completed);
+  for (const auto& [name, messages] : damage_.totals()) {
+    DamagedLink* const link = reply.add_damaged_links();
+    link->set_name(name);
+    link->set_messages(messages);
+  }
   return reply;
 }
 

@@ -45,6 +45,7 @@
 #include "common/checkpoint/folder_proof.h"
 #include "common/clock.h"
 #include "common/config/worker_key.h"
+#include "common/control/link_damage.h"
 #include "common/process/exit_code.h"
 #include "common/security/refusals.h"
 #include "common/version.h"
@@ -238,6 +239,8 @@ class Coordinator {
   void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NotePosition(Place& place, const HeartbeatRequest& request)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteDamage(const Place& place, const HeartbeatRequest& request)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Up to now.
   WorkerPosition PositionOf(const Place& place) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -276,6 +279,7 @@ class Coordinator {
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
   ProgressWatch watch_ ABSL_GUARDED_BY(mu_);
+  LinkDamageTotals damage_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);

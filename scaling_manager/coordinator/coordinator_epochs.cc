@@ -300,9 +300,13 @@ std::vector<std::string> Coordinator::Tick() {
   const absl::Time now = options_.clock->Now();
   const absl::Duration gap = now - last_tick_;
   last_tick_ = now;
-  // Nobody may be found dead before there was time to hear them again.
-  const absl::Duration longest_gap = std::clamp(
-      options_.heartbeat_timeout / 2, kShortestTickGap, kLongestTickGap);
+  // Nobody may be found dead or stuck before there was time to hear them again.
+  absl::Duration shortest_timeout = options_.heartbeat_timeout;
+  if (options_.progress_timeout > absl::ZeroDuration()) {
+    shortest_timeout = std::min(shortest_timeout, *options_.progress_timeout);
+  }
+  const absl::Duration longest_gap =
+      std::clamp(shortest_timeout / 2, kShortestTickGap, kLongestTickGap);
   if (gap > longest_gap) {
     for (Place& place : members_.places()) {
       place.last_seen += gap;

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs that stand still, what their workers wait for, and how they compute.
+// Runs that stand still, what their workers wait for, what arrives damaged, and
+// how they compute.
 #include <algorithm>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -20,6 +23,18 @@ void Coordinator::NotePosition(Place& place, const HeartbeatRequest& request) {
   const std::optional<int> rank =
       members_.RankAt(position.whom(), position.rank());
   if (rank.has_value()) position.set_rank(*rank);
+}
+
+void Coordinator::NoteDamage(const Place& place,
+                             const HeartbeatRequest& request) {
+  const auto rank_at = [this](Role role, int position)
+                           ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
+                             return members_.RankAt(role, position);
+                           };
+  for (std::string& news :
+       damage_.Note(place.key, place.incarnation, request, rank_at)) {
+    AddEvent(std::move(news));
+  }
 }
 
 WorkerPosition Coordinator::PositionOf(const Place& place) const {

@@ -14,8 +14,10 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/barrier.h"
+#include "absl/synchronization/mutex.h"
 #include "absl/time/clock.h"
 #include "collective/ring_codec.h"
+#include "common/process/failpoint.h"
 #include "common/rpc/channel_guard.h"
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/opening.h"
@@ -353,6 +355,56 @@ TEST(RingStrangerTest, AStrangerIsRefusedAndChangesNothing) {
   RunRanks(fleet, [](int, Collective& collective) {
     EXPECT_OK(WaitLong(collective, collective.Barrier()));
   });
+}
+
+// In OPEN, in a header, in a payload on a socket or in shared memory: whoever
+// knows tells, and who got it fails.
+TEST(RingDamageTest, IsToldByLink) {
+  struct Fault {
+    std::string failpoint;
+    bool shares_memory = false;
+  };
+  const Fault faults[] = {{"corrupt=0 ring.encode_frame:1"},
+                          {"corrupt=999 ring.encode_frame:5"},
+                          {"corrupt=2 ring.encode_frame:5", true},
+                          {"corrupt=0 collective.write_payload:2"},
+                          {"corrupt=400 collective.write_payload:2", true}};
+  for (const Fault& fault : faults) {
+    const TempDir dir;
+    ASSERT_OK(ArmFailpoint(fault.failpoint));
+    absl::Mutex mu;
+    std::vector<std::string> told;
+    RingAddresses addresses = Listen(2, dir, {});
+    Fleet fleet;
+    for (const int rank : {0, 1}) {
+      RingOptions options = {.rank = rank,
+                             .peers = addresses.peers,
+                             .membership_epoch = 3,
+                             .shares_memory = fault.shares_memory};
+      options.on_damage = [&, rank](int peer, bool is_outgoing) {
+        absl::MutexLock lock(&mu);
+        told.push_back(is_outgoing ? absl::StrCat(rank, " -> ", peer)
+                                   : absl::StrCat(peer, " -> ", rank));
+      };
+      fleet.push_back(
+          *CreateRing(std::move(addresses.listeners[rank]), options));
+    }
+    std::vector<absl::Status> ended(2);
+    RunRanks(fleet, [&](int rank, Collective& collective) {
+      Bytes bytes(200'000);
+      for (int i = 0; i < 4 && ended[rank].ok(); ++i) {
+        ended[rank] = WaitLong(
+            collective, collective.AllReduce(bytes, ElementType::kFloat32));
+      }
+    });
+    fleet.clear();
+    ASSERT_OK(ArmFailpoint(""));
+    EXPECT_THAT(told, ::testing::ElementsAre(AnyOf("0 -> 1", "1 -> 0")))
+        << fault.failpoint;
+    EXPECT_TRUE(absl::IsDataLoss(ended[0]) || absl::IsDataLoss(ended[1]))
+        << fault.failpoint << " " << ended[0] << " " << ended[1];
+    EXPECT_FALSE(ended[0].ok() || ended[1].ok()) << fault.failpoint;
+  }
 }
 
 // A stranger that has taken rank 1's place.

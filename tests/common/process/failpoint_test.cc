@@ -141,6 +141,32 @@ TEST(FailpointTest, CutsConnections) {
   close(listener);
 }
 
+TEST(FailpointTest, DamagesTheByteThatIsNamed) {
+  const auto pass = [](size_t size) {
+    return FailpointDamages("ring.encode_frame", size);
+  };
+  ASSERT_OK(ArmFailpoint(""));
+  EXPECT_EQ(pass(10), std::nullopt);
+  ASSERT_OK(ArmFailpoint("corrupt ring.encode_frame:2"));
+  EXPECT_EQ(pass(10), std::nullopt);
+  EXPECT_EQ(pass(10), 5);
+  EXPECT_EQ(pass(10), std::nullopt);
+  ASSERT_OK(ArmFailpoint("corrupt=0 ring.encode_frame:1+"));
+  EXPECT_EQ(pass(10), 0);
+  EXPECT_EQ(pass(0), std::nullopt);
+  ASSERT_OK(ArmFailpoint("corrupt=999 ring.encode_frame:1+"));
+  EXPECT_EQ(pass(10), 9);
+  EXPECT_EQ(pass(100'000), 99'900);
+  EXPECT_NE(WithWrongBit(7, 3), 7);
+  for (const char* text : {"1000", "-1", "", "half"}) {
+    EXPECT_THAT(
+        ArmFailpoint(absl::StrCat("corrupt=", text, " ring.encode_frame:1")),
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 HasSubstr("corrupt=0 to")));
+  }
+  ASSERT_OK(ArmFailpoint(""));
+}
+
 TEST(FailpointDeathTest, SeveralHaveCountsOfTheirOwn) {
   const TempDir dir;
   const auto pass_after_rename = [] {
@@ -206,7 +232,8 @@ TEST(FailpointTest, RefusesUnknownKindsNamesAndCounts) {
 TEST(FailpointTest, TableAndCodeAgree) {
   std::set<std::string> in_code;
   const std::regex use(
-      "GANDEM_FAILPOINT(?:_CORRUPTS)?\\(\\s*\"([^\"]*)\"\\s*\\)");
+      "(?:GANDEM_FAILPOINT(?:_CORRUPTS)?|FailpointDamages|DamageMessage)"
+      "\\(\\s*\"([^\"]*)\"");
   const std::filesystem::path root = std::getenv("GANDEM_SOURCE_DIR");
   for (const auto& folder : std::filesystem::directory_iterator(root)) {
     const std::string name = folder.path().filename();

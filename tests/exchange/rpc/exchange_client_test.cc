@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <thread>
@@ -56,14 +57,20 @@ class ExchangeClientTest : public ::testing::Test {
                                  folder_->path() + "/server");
   }
   void StartClient(const ExchangeOptions& options, const char* socket) {
-    generator_ = *CreateExchangeClient(
-        {.address = folder_->AddressOf(socket), .exchange = options});
+    generator_ = *CreateExchangeClient({.address = folder_->AddressOf(socket),
+                                        .exchange = options,
+                                        .on_damage = [this](bool is_outgoing) {
+                                          ++(is_outgoing ? damaged_there_
+                                                         : damaged_here_);
+                                        }});
   }
 
   const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
   std::unique_ptr<DiscriminatorEnd> discriminator_;
   std::unique_ptr<ExchangeServer> server_;
   std::unique_ptr<SocketProxy> proxy_;
+  std::atomic<int> damaged_there_ = 0;
+  std::atomic<int> damaged_here_ = 0;
   std::unique_ptr<GeneratorExchange> generator_;
 };
 
@@ -144,11 +151,13 @@ TEST_F(ExchangeClientTest, WholeRunsOverAConnectionThatIsCutAgainAndAgain) {
 TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
   for (int frame = 1; frame <= 12; ++frame) {
+    const int before = damaged_there_ + damaged_here_;
     server_.reset();
     discriminator_.reset();
     StartServer(options);
-    ASSERT_OK(
-        ArmFailpoint(absl::StrCat("corrupt exchange.encode_frame:", frame)));
+    // Prefix, header or payload.
+    ASSERT_OK(ArmFailpoint(absl::StrCat("corrupt=", 83 * (frame - 1),
+                                        " exchange.encode_frame:", frame)));
     StartClient(options, "server");
     for (int64_t round = 0; round < 4; ++round) {
       ASSERT_OK(generator_->PutImages(Images(round, 0, 4), Soon()));
@@ -165,8 +174,11 @@ TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
     }
     ASSERT_OK(generator_->Finish(Soon()));
     EXPECT_EQ(generator_->messages_damaged(), 1);
+    EXPECT_EQ(damaged_there_ + damaged_here_, before + 1);
     generator_.reset();
   }
+  EXPECT_GT(damaged_there_, 0);
+  EXPECT_GT(damaged_here_, 0);
   ASSERT_OK(ArmFailpoint(""));
 }
 

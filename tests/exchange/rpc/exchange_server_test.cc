@@ -11,6 +11,7 @@
 
 #include "common/rpc/opening.h"
 #include "common/rpc/socket_folder.h"
+#include "common/rpc/unary_calls.h"
 #include "exchange/discriminator_end.h"
 #include "exchange/rpc/exchange_client.h"
 #include "tests/exchange/exchange_testing.h"
@@ -55,12 +56,22 @@ class ExchangeServiceTest : public ::testing::Test {
     request.set_config_hash(config_hash);
     HelloReply reply;
     grpc::ClientContext context;
+    const std::string opening = request.SerializeAsString();
+    SayChecksum(opening, context);
+    if (damages_hello_) request.set_config_hash(config_hash ^ 1);
     SayOpening(request.SerializeAsString(), context);
     const auto stub = Exchange::NewStub(channel_);
     const auto call = stub->Hello(&context);
     const bool is_answered = call->Read(&reply);
     const grpc::Status status = call->Finish();
     EXPECT_EQ(is_answered, status.ok());
+    EXPECT_EQ(JudgeAnswer(status, reply.SerializeAsString(), context),
+              damages_hello_ ? Damage::kRequest : Damage::kNone);
+    reply.set_run_epoch(reply.run_epoch() + 1);
+    EXPECT_EQ(JudgeAnswer(status, reply.SerializeAsString(), context),
+              damages_hello_ ? Damage::kRequest
+                             : (status.ok() ? Damage::kReply : Damage::kNone));
+    reply.set_run_epoch(reply.run_epoch() - 1);
     if (!status.ok()) return FromGrpcStatus(status);
     return reply;
   }
@@ -94,6 +105,7 @@ class ExchangeServiceTest : public ::testing::Test {
 
   const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
   ExchangeOptions options_;
+  bool damages_hello_ = false;  // on its way
   std::unique_ptr<DiscriminatorEnd> discriminator_;
   std::unique_ptr<ExchangeServer> server_;
   std::shared_ptr<grpc::Channel> channel_;
@@ -102,6 +114,12 @@ class ExchangeServiceTest : public ::testing::Test {
 std::string ReasonOf(const absl::Status& status) {
   const auto detail = GetErrorDetail(status);
   return detail.has_value() ? detail->reason() : "";
+}
+
+// Not a generator with another config.
+TEST_F(ExchangeServiceTest, ADamagedHelloIsNoRefusal) {
+  damages_hello_ = true;
+  EXPECT_THAT(Hello(3, 8, 0), StatusIs(absl::StatusCode::kDataLoss));
 }
 
 TEST_F(ExchangeServiceTest, HelloTellsWhoServes) {

@@ -124,6 +124,19 @@ TEST_F(CoordinatorProgressTest, ARunThatStopsHasItsGrace) {
   EXPECT_THAT(coordinator_->TakeWishes().kill, IsEmpty());
 }
 
+// However short the timeout is: only what the coordinator has seen counts.
+TEST_F(CoordinatorProgressTest, NobodyIsStuckWhileTheCoordinatorStoodStill) {
+  options_.progress_timeout = absl::Seconds(4);
+  StartAndDoOneRound();
+  StandStill(1, 2);
+  clock_.Advance(absl::Milliseconds(4500));
+  Tick();
+  StandStill(1, 1);
+  EXPECT_EQ(coordinator_->Status().restarts(), 0);
+  StandStill(1, 2);
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);
+}
+
 TEST_F(CoordinatorProgressTest, StatusShowsAWaitAsOfNow) {
   StartAndDoOneRound();
   HeartbeatRequest waits = Beat(generator_, 1, 1);
