@@ -24,7 +24,8 @@ TEST(SpareBytesTest, TheSameMemoryForTheNextImage) {
     EXPECT_EQ(bytes.size(), 1000);
     const uint8_t* const memory = bytes.data();
     KeepSpareBytes(std::move(bytes));
-    EXPECT_EQ(TakeSpareBytes(900).data(), memory);
+    const std::vector<uint8_t> next = TakeSpareBytes(900);
+    EXPECT_EQ(next.data(), memory);
     // It is given away, until it is kept again.
     EXPECT_NE(TakeSpareBytes(900).data(), memory);
   });
@@ -38,7 +39,8 @@ TEST(SpareBytesTest, EachSizeGetsItsOwn) {
     const uint8_t* const of_large = large.data();
     KeepSpareBytes(std::move(large));
     KeepSpareBytes(std::move(small));
-    EXPECT_EQ(TakeSpareBytes(100).data(), of_small);
+    const std::vector<uint8_t> again = TakeSpareBytes(100);
+    EXPECT_EQ(again.data(), of_small);
     EXPECT_EQ(TakeSpareBytes(1000).data(), of_large);
   });
 }
