@@ -89,7 +89,7 @@ class DataFaultsTest(harness.RunTest):
 
         def add(run):
             more.write_bytes(self.images["i0000.png"])
-            os.kill(run.worker("discriminator"), signal.SIGKILL)
+            os.kill(run.worker("discriminator_worker"), signal.SIGKILL)
 
         self.assert_ends_and_goes_on(
             folder, add, more.unlink,
