@@ -57,8 +57,8 @@ const std::string& ImagesPath(const DataConfig& data);
 DataShape DataShapeOf(const DataConfig& data);
 
 // Batches of one update of a role: with sync.mode ACCUMULATE sync.interval,
-// else
-// 1. Each goes through the network by itself, in micro-batches of its own.
+// else 1. Each goes through the network by itself, in micro-batches of its
+// own.
 int64_t StepBatches(const RoleConfig& role);
 
 // Images of one update of a role, over its whole fleet.

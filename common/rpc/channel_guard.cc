@@ -10,7 +10,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/process/failpoint.h"
@@ -58,27 +57,13 @@ class ShowTokenFactory : public ClientInterceptorFactoryInterface {
   const std::shared_ptr<const Credentials> credentials_;
 };
 
-// What tests do to requests of the control plane: see DamageMessage.
-class DamageRequests : public grpc::experimental::Interceptor {
- public:
-  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
-    if (batch->QueryInterceptionHookPoint(
-            InterceptionHookPoints::PRE_SEND_MESSAGE)) {
-      DamageMessage("control.encode_request",
-                    *batch->GetSerializedSendMessage());
-    }
-    batch->Proceed();
-  }
-};
-
 class DamageRequestsFactory : public ClientInterceptorFactoryInterface {
  public:
   grpc::experimental::Interceptor* CreateClientInterceptor(
       grpc::experimental::ClientRpcInfo* call) override {
-    // Null: not in this call's way.
-    return absl::StartsWith(call->method(), "/gandem.Control/")
-               ? new DamageRequests
-               : nullptr;
+    return NewControlDamage(call->method(), [](grpc::ByteBuffer& message) {
+      DamageMessage("control.encode_request", message);
+    });
   }
 };
 

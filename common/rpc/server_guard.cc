@@ -9,7 +9,6 @@
 #include <utility>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -111,26 +110,14 @@ class GuardedCredentials final : public grpc::ServerCredentials {
   grpc_server_credentials* const core_;
 };
 
-class DamageReplies : public grpc::experimental::Interceptor {
- public:
-  void Intercept(grpc::experimental::InterceptorBatchMethods* batch) override {
-    if (batch->QueryInterceptionHookPoint(
-            grpc::experimental::InterceptionHookPoints::PRE_SEND_MESSAGE)) {
-      DamageMessage("control.encode_reply", *batch->GetSerializedSendMessage());
-    }
-    batch->Proceed();
-  }
-};
-
 class DamageRepliesFactory
     : public grpc::experimental::ServerInterceptorFactoryInterface {
  public:
   grpc::experimental::Interceptor* CreateServerInterceptor(
       grpc::experimental::ServerRpcInfo* call) override {
-    // Null: not in this call's way.
-    return absl::StartsWith(call->method(), "/gandem.Control/")
-               ? new DamageReplies
-               : nullptr;
+    return NewControlDamage(call->method(), [](grpc::ByteBuffer& message) {
+      DamageMessage("control.encode_reply", message);
+    });
   }
 };
 

@@ -28,11 +28,13 @@ absl::StatusOr<HelloRequest> HearHello(
   GANDEM_ASSIGN_OR_RETURN(const grpc::ByteBuffer opening, HearOpening(call));
   grpc::Slice bytes;
   HelloRequest request;
-  if (opening.DumpToSingleSlice(&bytes).ok()) {
+  const bool is_there = opening.DumpToSingleSlice(&bytes).ok();
+  if (is_there) {
     GANDEM_RETURN_IF_ERROR(CheckRequest(
         {reinterpret_cast<const char*>(bytes.begin()), bytes.size()}, call));
   }
-  if (!request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
+  if (!is_there ||
+      !request.ParseFromArray(bytes.begin(), static_cast<int>(bytes.size()))) {
     return absl::InvalidArgumentError(
         "the opening of Hello is no HelloRequest");
   }

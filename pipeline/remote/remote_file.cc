@@ -128,7 +128,9 @@ void RemoteFile::Keep(PagedString first_block) const {
   }
   store_.blocks()
       .Get({memory_name_, 0}, BytesOf(0), absl::InfinitePast(),
-           [&]() -> absl::StatusOr<PagedString> { return first_block; })
+           [&]() -> absl::StatusOr<PagedString> {
+             return std::move(first_block);
+           })
       .status()
       .IgnoreError();  // no room: it is fetched again
 }

@@ -8,13 +8,11 @@ rounds, writes generator.pt and generator.onnx (gandem.Run.export), and compares
 16 images of the same noise: those of plain `torch.jit.load` with the bytes that
 `gandem sample` writes (how far a value is outside of what rounds to its byte:
 1e-5 at most), and those of onnxruntime with those of the .pt (1e-4 at most). The
-noise is drawn by a Philox of this file's own (Salmon et al. 2011, table 2; the
-streams of docs/design.md section 5). Prints a line of a table for each; ends
-with 1 if one is farther away. Needs torch==2.11.0, onnx, onnxruntime, numpy, and
-Fashion-MNIST where recipes/mlp_smoke.textproto finds it.
+noise is drawn as docs/reference/numerics.md has it. Prints a line of a table for
+each; ends with 1 if one is farther away. Needs torch==2.11.0, onnx, onnxruntime,
+numpy, and Fashion-MNIST where recipes/mlp_smoke.textproto finds it.
 """
 import gzip
-import math
 import os
 import pathlib
 import struct
@@ -25,6 +23,8 @@ import tempfile
 import numpy as np
 import onnxruntime
 import torch
+
+from stranger_inputs import normals
 
 SOURCE = pathlib.Path(__file__).resolve().parents[2]
 NUM_IMAGES = 16
@@ -62,27 +62,6 @@ CASES = {
         "mapping_layers: 2 {z} }}", 10),
     "pix2pix": (32, "pix2pix {{ width: 4 }}", 0),
 }
-
-
-def philox(counter, key):
-    c, k = list(counter), list(key)
-    for _ in range(10):
-        high0, low0 = divmod(0xD2511F53 * c[0], 1 << 32)
-        high1, low1 = divmod(0xCD9E8D57 * c[2], 1 << 32)
-        c = [high1 ^ c[1] ^ k[0], low1, high0 ^ c[3] ^ k[1], low0]
-        k = [(k[0] + 0x9E3779B9) % (1 << 32), (k[1] + 0xBB67AE85) % (1 << 32)]
-    return c
-
-
-def noise_of(image, seed=1):
-    values = []
-    for block in range((NOISE_DIM + 3) // 4):
-        words = philox([block, image, 0, SAMPLE], [seed, 0])
-        for u, v in (words[:2], words[2:]):
-            radius = math.sqrt(-2 * math.log((u + 1) * 2.0 ** -32))
-            angle = 2 * math.pi * v * 2.0 ** -32
-            values += [radius * math.cos(angle), radius * math.sin(angle)]
-    return values[:NOISE_DIM]
 
 
 def run_program(*arguments):
@@ -150,7 +129,8 @@ def compare(program, case):
         stored = np.load(folder / "samples.npz")["arr_0"].astype(np.float64)
     size = stored.shape[1]
     inputs = {
-        "noise": torch.tensor([noise_of(i) for i in range(NUM_IMAGES)]),
+        "noise": torch.from_numpy(normals(
+            1, SAMPLE, 0, range(NUM_IMAGES), NOISE_DIM)).float(),
         "labels": torch.full((NUM_IMAGES,), CLASS),
         "images": torch.full((NUM_IMAGES, 1, size, size), INPUT / 127.5 - 1)}
     names = [one.name for one in session.get_inputs()]

@@ -10,10 +10,12 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "tests/common/control/link_damages.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::AddDamage;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Pair;
@@ -23,15 +25,6 @@ constexpr WorkerKey kOneOfTwo = {GENERATOR, 1};
 // Two generators and two discriminators.
 std::optional<int> RankOfFour(Role, int position) {
   return position < 2 ? std::optional(position) : std::nullopt;
-}
-
-void AddDamage(LinkDamage::Link link, int peer, bool is_outgoing,
-               int64_t messages, HeartbeatRequest& request) {
-  LinkDamage& damage = *request.add_damage();
-  damage.set_link(link);
-  damage.set_peer(peer);
-  damage.set_is_outgoing(is_outgoing);
-  damage.set_messages(messages);
 }
 
 TEST(LinkDamageTotalsTest, NamesEveryLink) {

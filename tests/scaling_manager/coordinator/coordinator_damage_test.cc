@@ -7,25 +7,18 @@
 #include <cstdint>
 
 #include "common/control/limits.h"
+#include "tests/common/control/link_damages.h"
 #include "tests/scaling_manager/coordinator/coordinator_fixture.h"
 
 namespace gandem {
 namespace {
 
+using ::gandem::testing::AddDamage;
 using ::gandem::testing::PlayedWorker;
 using ::gandem::testing::StatusIs;
 using ::testing::Contains;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
-
-void AddDamaged(LinkDamage::Link link, int peer, bool is_outgoing,
-                int64_t messages, HeartbeatRequest& request) {
-  LinkDamage& damage = *request.add_damage();
-  damage.set_link(link);
-  damage.set_peer(peer);
-  damage.set_is_outgoing(is_outgoing);
-  damage.set_messages(messages);
-}
 
 class CoordinatorDamageTest : public gandem::testing::CoordinatorFixture {};
 
@@ -41,10 +34,10 @@ TEST_F(CoordinatorDamageTest, IsShownByLinkAlsoOfAWorkerThatFailsForIt) {
   }
   EXPECT_THAT(coordinator_->Status().damaged_links(), IsEmpty());
   HeartbeatRequest request = Beat(generator, -1, 0);
-  AddDamaged(LinkDamage::EXCHANGE, 1, true, 1, request);
+  AddDamage(LinkDamage::EXCHANGE, 1, true, 1, request);
   ASSERT_OK(coordinator_->Heartbeat(request));
   request = Beat(one, -1, 0);
-  AddDamaged(LinkDamage::FLEET, 1, false, 1, request);
+  AddDamage(LinkDamage::FLEET, 1, false, 1, request);
   request.set_failure("DATA_LOSS: checksum of a chunk of rank 1");
   request.set_failure_exit_code(74);
   ASSERT_OK(coordinator_->Heartbeat(request));
@@ -68,7 +61,7 @@ TEST_F(CoordinatorDamageTest, TooManyLinksAreRefused) {
   ASSERT_OK(Register(generator));
   HeartbeatRequest request = Beat(generator, -1, 0);
   for (int i = 0; i <= kMaxDamagedLinks; ++i) {
-    AddDamaged(LinkDamage::EXCHANGE, 0, true, 1, request);
+    AddDamage(LinkDamage::EXCHANGE, 0, true, 1, request);
   }
   EXPECT_THAT(
       coordinator_->Heartbeat(request),
