@@ -3,7 +3,8 @@
 # gandem_binary(NAME SOURCES main.cc ... DEPS x ... [TORCH])
 # gandem_test(NAME SOURCES a_test.cc ... DEPS x ... [TORCH] [LABELS l ...]
 #             [TIMEOUT s])
-# gandem_tests(NAME SOURCES a_test.cc b_test.cc ... DEPS x ... [TORCH]):
+# gandem_tests(NAME SOURCES a_test.cc b_test.cc ... DEPS x ... [TORCH]
+#              [PLAIN b_test ...]):
 #   one program; each *_test.cc in it is a test of its own, a_test and b_test
 # gandem_fuzz_target(NAME SOURCES a_fuzzer.cc ... DEPS x ... [CORPUS folder])
 # TORCH: the target sees LibTorch and shares its precompiled header.
@@ -124,6 +125,10 @@ function(gandem_library name)
     target_link_libraries(${name} PUBLIC gandem::torch)
   endif()
   _gandem_flags(${name} "${arg_TORCH}")
+  if(GANDEM_FUZZ)
+    # What the fuzzer follows; in tests it would double the compiler's time.
+    target_compile_options(${name} PRIVATE -fsanitize=fuzzer-no-link)
+  endif()
   _gandem_is_ours(ours)
   if(ours)
     set_property(GLOBAL APPEND PROPERTY GANDEM_LIBRARIES ${name})
@@ -157,8 +162,13 @@ function(_gandem_test_program built name torch sources deps)
     target_link_libraries(${name} PRIVATE gandem::torch)
   endif()
   _gandem_flags(${name} "${torch}")
-  # Tests are compiled more often than they are waited for: half the time.
-  target_compile_options(${name} PRIVATE -O1)
+  # Tests are compiled more often than they are waited for: half the time, and a
+  # third with a sanitizer's checks in them.
+  if(GANDEM_SANITIZE)
+    target_compile_options(${name} PRIVATE -O0)
+  else()
+    target_compile_options(${name} PRIVATE -O1)
+  endif()
   set(${built} TRUE PARENT_SCOPE)
   if(GANDEM_SANITIZE STREQUAL "thread")
     # ThreadSanitizer must see every lock; Debian's gRPC hides its own.
@@ -207,13 +217,18 @@ function(gandem_test name)
 endfunction()
 
 function(gandem_tests name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "TORCH" "" "SOURCES;DEPS;PLAIN")
   _gandem_test_program(built ${name} "${arg_TORCH}" "${arg_SOURCES}"
                        "${arg_DEPS}")
   foreach(source ${arg_SOURCES})
     cmake_path(GET source STEM test)
+    set(labels "")
+    if(test IN_LIST arg_PLAIN)
+      set(labels plain)
+    endif()
     if(built AND test MATCHES "_test$")
-      _gandem_add_test(${test} "" "" ${source} ${name} --tests_of=${source})
+      _gandem_add_test(${test} "" "${labels}" ${source}
+                       ${name} --tests_of=${source})
     endif()
   endforeach()
 endfunction()

@@ -36,7 +36,7 @@ void BlockCache::Resize(int64_t change) {
 
 int64_t BlockCache::held_bytes() const {
   absl::MutexLock lock(&mu_);
-  return fetching_bytes_ + done_bytes_;
+  return fetching_bytes_ + used_bytes_ + idle_bytes_;
 }
 
 bool BlockCache::Reserve(int64_t bytes) {
@@ -47,51 +47,86 @@ bool BlockCache::Reserve(int64_t bytes) {
   return true;
 }
 
+bool BlockCache::ReserveSpare(int64_t bytes) {
+  absl::MutexLock lock(&mu_);
+  if (fetching_bytes_ + used_bytes_ + bytes > max_bytes_) return false;
+  max_bytes_ -= bytes;
+  Drop(0);
+  return true;
+}
+
 // Until `room` bytes more fit, or nothing can be dropped.
 void BlockCache::Drop(int64_t room) {
-  while (!used_.empty() && fetching_bytes_ + done_bytes_ + room > max_bytes_) {
-    const auto oldest = entries_.find(used_.back());
-    done_bytes_ -= oldest->second->bytes;
+  while (!idle_.empty() &&
+         fetching_bytes_ + used_bytes_ + idle_bytes_ + room > max_bytes_) {
+    const auto oldest = entries_.find(idle_.back());
+    idle_bytes_ -= oldest->second->bytes;
     entries_.erase(oldest);
-    used_.pop_back();
+    idle_.pop_back();
   }
+}
+
+void BlockCache::Leave(Entry& entry) {
+  if (--entry.users > 0) return;
+  used_bytes_ -= entry.bytes;
+  idle_bytes_ += entry.bytes;
+  entry.idle = idle_.insert(idle_.begin(), entry.key);
+  Drop(0);
+}
+
+// For a user that is counted.
+BlockCache::Block BlockCache::Lend(const SharedEntry& entry) {
+  return {&entry->block, [this, entry](const PagedString*) {
+            absl::MutexLock lock(&mu_);
+            Leave(*entry);
+          }};
 }
 
 absl::StatusOr<BlockCache::Block> BlockCache::Get(const Key& key, int64_t bytes,
                                                   absl::Time deadline,
                                                   Fetch fetch) {
   while (true) {
-    std::shared_ptr<Entry> entry;
+    SharedEntry entry;
     {
       absl::MutexLock lock(&mu_);
-      std::shared_ptr<Entry>& place = entries_[key];
-      if (place == nullptr) {
-        place = std::make_shared<Entry>(Entry{.bytes = bytes});
+      SharedEntry& place = entries_[key];
+      if (place != nullptr) {
         entry = place;
-      } else {
-        const std::shared_ptr<Entry> other = place;
-        const absl::Status waited =
-            AwaitOrStop(&mu_, absl::Condition(&other->done), deadline);
-        if (!waited.ok()) return waited;
-        if (absl::IsCancelled(other->failure)) continue;
-        if (!other->failure.ok()) return other->failure;
-        const auto found = entries_.find(key);
-        if (found != entries_.end() && found->second == other) {
-          used_.splice(used_.begin(), used_, other->used);
-        }
-        return other->block;
+        auto block = Use(entry, deadline);
+        if (absl::IsCancelled(entry->failure)) continue;
+        return block;
       }
+      place = std::make_shared<Entry>(
+          Entry{.key = key, .bytes = bytes, .users = 1});
+      entry = place;
     }
-    return FetchEntry(key, entry, deadline, fetch);
+    return FetchEntry(entry, deadline, fetch);
   }
 }
 
+absl::StatusOr<BlockCache::Block> BlockCache::Use(const SharedEntry& entry,
+                                                  absl::Time deadline) {
+  if (entry->done && entry->users == 0) {
+    idle_.erase(entry->idle);
+    idle_bytes_ -= entry->bytes;
+    used_bytes_ += entry->bytes;
+  }
+  ++entry->users;
+  const absl::Status waited =
+      AwaitOrStop(&mu_, absl::Condition(&entry->done), deadline);
+  if (!waited.ok()) {  // it is not done
+    --entry->users;
+    return waited;
+  }
+  if (!entry->failure.ok()) return entry->failure;
+  return Lend(entry);
+}
+
 absl::StatusOr<BlockCache::Block> BlockCache::FetchEntry(
-    const Key& key, const std::shared_ptr<Entry>& entry, absl::Time deadline,
-    Fetch fetch) {
+    const SharedEntry& entry, absl::Time deadline, Fetch fetch) {
   const auto fail = [&](const absl::Status& status) {
     mu_.AssertHeld();
-    entries_.erase(key);
+    entries_.erase(entry->key);
     entry->failure = status;
     entry->done = true;
     return status;
@@ -112,19 +147,13 @@ absl::StatusOr<BlockCache::Block> BlockCache::FetchEntry(
     fetching_bytes_ += entry->bytes;
   }
   absl::StatusOr<PagedString> fetched = fetch();
-  Block block;
-  if (fetched.ok()) {
-    block = std::make_shared<const PagedString>(*std::move(fetched));
-  }
   absl::MutexLock lock(&mu_);
   fetching_bytes_ -= entry->bytes;
   if (!fetched.ok()) return fail(fetched.status());
-  entry->block = block;
+  entry->block = *std::move(fetched);
   entry->done = true;
-  entry->used = used_.insert(used_.begin(), key);
-  done_bytes_ += entry->bytes;
-  Drop(0);
-  return block;
+  used_bytes_ += entry->bytes;
+  return Lend(entry);
 }
 
 }  // namespace gandem

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Blocks of remote files in memory: the ones that were used last, up to a
-// number of bytes, blocks that are being fetched included. Threads that want
-// the same block wait for one fetch of it.
+// number of bytes, blocks that are being fetched or used included. Threads that
+// want the same block wait for one fetch of it.
 //
-// Owner: a RemoteStore. Thread safety: any thread.
+// Owner: a RemoteStore, which outlives all blocks. Thread safety: any thread.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ class BlockCache {
  public:
   // What names a block: its file and version, and its number.
   using Key = std::pair<std::string, int64_t>;
-  using Block = std::shared_ptr<const PagedString>;
+  using Block = std::shared_ptr<const PagedString>;  // in use while it is held
   using Fetch = absl::FunctionRef<absl::StatusOr<PagedString>()>;
 
   explicit BlockCache(int64_t max_bytes) : max_bytes_(max_bytes) {}
@@ -39,7 +39,7 @@ class BlockCache {
   // The block of `bytes` bytes; where it is not here, `fetch` brings it, called
   // without a lock. Its failure is that of all who wait for it, unless it was
   // only stopped (CANCELLED): then another one of them fetches. When fetches
-  // fill the cache, waits until one has ended.
+  // and blocks in use fill the cache, waits until one has ended.
   //   CANCELLED          stopped by read_stop.h.
   //   DEADLINE_EXCEEDED  other threads fetched until then.
   absl::StatusOr<Block> Get(const Key& key, int64_t bytes, absl::Time deadline,
@@ -48,34 +48,46 @@ class BlockCache {
   // Takes room from blocks for what somebody else holds; false: there is not
   // enough.
   bool Reserve(int64_t bytes);
+  // For what can be done without: false also where fetches and blocks in use
+  // leave no room.
+  bool ReserveSpare(int64_t bytes);
   void Release(int64_t bytes) { Resize(bytes); }
 
   int64_t held_bytes() const;
 
  private:
   struct Entry {
+    Key key;
     int64_t bytes = 0;
     bool done = false;
     absl::Status failure = absl::OkStatus();
-    Block block = {};
-    std::list<Key>::iterator used = {};  // in used_, where it is done
+    PagedString block = {};
+    int64_t users = 0;                   // who wait for it or hold it
+    std::list<Key>::iterator idle = {};  // in idle_, where nobody uses it
   };
-  using Entries = std::map<Key, std::shared_ptr<Entry>>;
+  using SharedEntry = std::shared_ptr<Entry>;
 
   void Drop(int64_t room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  absl::StatusOr<Block> FetchEntry(const Key& key,
-                                   const std::shared_ptr<Entry>& entry,
+  // Uses what is there already, or is being fetched.
+  absl::StatusOr<Block> Use(const SharedEntry& entry, absl::Time deadline)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  absl::StatusOr<Block> FetchEntry(const SharedEntry& entry,
                                    absl::Time deadline, Fetch fetch);
+  // One user less of what is done.
+  void Leave(Entry& entry) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  Block Lend(const SharedEntry& entry);
   bool HasRoom(int64_t bytes) const ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return fetching_bytes_ == 0 || fetching_bytes_ + bytes <= max_bytes_;
+    return fetching_bytes_ == 0 ||
+           fetching_bytes_ + used_bytes_ + bytes <= max_bytes_;
   }
 
   mutable absl::Mutex mu_;
   int64_t max_bytes_ ABSL_GUARDED_BY(mu_);
   int64_t fetching_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  int64_t done_bytes_ ABSL_GUARDED_BY(mu_) = 0;
-  Entries entries_ ABSL_GUARDED_BY(mu_);
-  std::list<Key> used_ ABSL_GUARDED_BY(mu_);  // the last one in front
+  int64_t used_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t idle_bytes_ ABSL_GUARDED_BY(mu_) = 0;
+  std::map<Key, SharedEntry> entries_ ABSL_GUARDED_BY(mu_);
+  std::list<Key> idle_ ABSL_GUARDED_BY(mu_);  // the last one used in front
 };
 
 }  // namespace gandem

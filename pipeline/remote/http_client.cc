@@ -80,6 +80,8 @@ class HttpClient::Transfer {
                int64_t max_body);
   // After it has ended with `code`.
   HttpAnswer Finish(CURLcode code);
+  // What it has of an answer that nobody wants.
+  void DropAnswer() { answer_ = HttpAnswer(); }
 
  private:
   static size_t OnHeader(char* bytes, size_t size, size_t count, void* self);
@@ -232,6 +234,7 @@ class HttpClient::Channel {
   void Stop(size_t i) {
     if (!std::exchange(running_[i], false)) return;
     curl_multi_remove_handle(multi_, transfers_[i].easy());
+    transfers_[i].DropAnswer();
     ProcessIoCounters().bytes.fetch_add(transfers_[i].received());
   }
   bool running(size_t i) const { return running_[i]; }

@@ -172,7 +172,8 @@ absl::StatusOr<PagedString> RemoteFile::Request(int64_t first,
                            .check =
                                [&](const HttpAnswer& given) {
                                  return CheckAnswer(given, first, size);
-                               }},
+                               },
+                           .spare_room = &store_.blocks()},
                           store_.times().read));
   return std::move(answer.body);
 }

@@ -159,14 +159,20 @@ HttpAnswer RemoteReader::Send(const HttpRequest& request,
     delay = range.size > 0 ? hedges_[is_block].Delay() : std::nullopt;
   }
   const absl::Time start = MonotonicNow();
+  BlockCache* const room = range.spare_room;
   const auto may_hedge = [&] {
+    if (room != nullptr && !room->ReserveSpare(range.size)) return false;
     absl::MutexLock lock(&mu_);
-    if (!hedges_[is_block].Take(range.size)) return false;
+    if (!hedges_[is_block].Take(range.size)) {
+      if (room != nullptr) room->Release(range.size);
+      return false;
+    }
     ProcessIoCounters().hedges.fetch_add(1);
     return true;
   };
   HttpAnswer answer =
       client_.Get(request, range.max_whole, deadline, delay, may_hedge);
+  if (answer.hedged && room != nullptr) room->Release(range.size);
   if (answer.failure == HttpFailure::kNone && answer.status == 206) {
     absl::MutexLock lock(&mu_);
     hedges_[is_block].AddServiceTime(MonotonicNow() - start);

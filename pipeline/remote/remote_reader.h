@@ -21,6 +21,7 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "pipeline/remote/aws_settings.h"
+#include "pipeline/remote/block_cache.h"
 #include "pipeline/remote/hedge_policy.h"
 #include "pipeline/remote/http_client.h"
 #include "pipeline/remote/retry_policy.h"
@@ -70,6 +71,8 @@ struct RemoteRange {
   // What an answer of 200 or 206 has to fulfill, if set. UNAVAILABLE: it makes
   // no sense, and some more tries may bring one that does.
   std::function<absl::Status(const HttpAnswer& answer)> check = {};
+  // Where the answer to a second request finds room, if that counts.
+  BlockCache* spare_room = nullptr;
 };
 
 class RemoteReader {

@@ -75,6 +75,52 @@ TEST_F(BlockCacheTest, RoomForOthers) {
   EXPECT_EQ(cache.held_bytes(), 0);
 }
 
+TEST_F(BlockCacheTest, ABlockInUseTakesRoom) {
+  BlockCache cache(2 * kBlockOfTen);
+  const auto get = [&](int64_t number, absl::Time deadline) {
+    return cache.Get({"file", number}, kBlockOfTen, deadline,
+                     [&]() -> absl::StatusOr<PagedString> {
+                       ++fetches_;
+                       return PagedString(kBlockOfTen, 'x');
+                     });
+  };
+  auto first = get(1, absl::InfiniteFuture());
+  Get(cache, 2);
+  Get(cache, 3);  // in the place of 2, which nobody uses
+  EXPECT_EQ(fetches_, 3);
+  auto again = get(1, absl::InfiniteFuture());
+  EXPECT_EQ(fetches_, 3);
+  auto third = get(3, absl::InfiniteFuture());
+  EXPECT_EQ(cache.held_bytes(), 2 * kBlockOfTen);
+  // A thread that fetches while nobody else does is never stuck.
+  EXPECT_OK(get(4, absl::InfinitePast()).status());
+  {
+    absl::Notification go;
+    std::atomic<bool> started = false;
+    Thread fetcher("fetcher", [&] {
+      EXPECT_OK(cache
+                    .Get({"file", 5}, kBlockOfTen, absl::InfiniteFuture(),
+                         [&]() -> absl::StatusOr<PagedString> {
+                           started = true;
+                           go.WaitForNotification();
+                           return PagedString(kBlockOfTen, 'x');
+                         })
+                    .status());
+    });
+    EXPECT_TRUE(Eventually([&] { return started.load(); }));
+    EXPECT_THAT(get(6, absl::InfinitePast()),
+                StatusIs(absl::StatusCode::kDeadlineExceeded));
+    EXPECT_FALSE(cache.ReserveSpare(kBlockOfTen));
+    first = third = again = absl::NotFoundError("given back");
+    EXPECT_OK(get(6, absl::InfinitePast()).status());
+    EXPECT_TRUE(cache.ReserveSpare(kBlockOfTen));
+    EXPECT_EQ(cache.held_bytes(), kBlockOfTen);
+    cache.Release(kBlockOfTen);
+    go.Notify();
+  }
+  EXPECT_LE(cache.held_bytes(), 2 * kBlockOfTen);
+}
+
 TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
   BlockCache cache(100 * kBlockOfTen);
   absl::Notification go;
