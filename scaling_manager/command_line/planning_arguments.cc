@@ -31,8 +31,8 @@ constexpr char kPlanExamples[] =
     "      --link 25Gbit,20ms\n"
     "  gandem plan recipes/dcgan_64.textproto --hosts hosts.textproto \\\n"
     "      --memory 40GiB --objective throughput\n"
-    "  gandem plan recipes/dcgan_64.textproto --as_it_is --set "
-    "schedule.lag=2\n";
+    "  gandem plan recipes/dcgan_64.textproto --as_it_is \\\n"
+    "      --set schedule.feedback=SNAPSHOT --set schedule.lag=2\n";
 
 constexpr char kSimulateExamples[] =
     "docs/cost_model.md says what a plan's tables say, and what they leave\n"

@@ -19,7 +19,9 @@ RecipeLosses TrainRecipe(const TrainRecipeOptions& options) {
   const std::string precision = RoleConfig::Precision_Name(options.precision);
   const std::vector<std::string> sets = {
       absl::StrCat("rounds=", options.rounds),
-      absl::StrCat("seed=", options.seed), "generator.network.sndcgan.width=8",
+      absl::StrCat("seed=", options.seed), "schedule.feedback=SNAPSHOT",
+      "generator.threads=1", "discriminator.threads=1",
+      "generator.network.sndcgan.width=8",
       "discriminator.network.sndcgan.width=8", "data.max_images=10000",
       "samples.every_rounds=0", "checkpoint.every_rounds=0",
       // As it would be after some updates: it falls from 65536 first.
