@@ -198,7 +198,10 @@ class PythonGenerator : public KeepsIntegers<Generator>,
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
-    return module_.Forward(noise_NZ, condition, mode).front();
+    const bool translates = noise_dim_ == 0;
+    return module_
+        .Forward(translates ? condition.images_NCHW : noise_NZ, condition, mode)
+        .front();
   }
   int64_t noise_dim() const override { return noise_dim_; }
   void DrawFirstValues(uint64_t seed) override {

@@ -23,6 +23,8 @@ constexpr int64_t kMaxChannels = 1024;
 constexpr int64_t kMaxImageValues = int64_t{1} << 24;
 
 int64_t LeastOf(const FieldDescriptor& field) {
+  // A Python generator that translates has no noise.
+  if (field.containing_type() == PythonConfig::descriptor()) return 0;
   return !field.is_repeated() && field.default_value_int64() == 0 ? 0 : 1;
 }
 

@@ -12,6 +12,7 @@
 #include "common/check.h"
 #include "common/config/fused_feedback.h"
 #include "common/config/optimism.h"
+#include "common/config/resnet_plan.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
@@ -120,6 +121,18 @@ void ResolveImages(DataConfig& data) {
   }
 }
 
+// What a generator gets that says nothing of it.
+void ResolveNoise(const DataConfig& data, NetworkConfig& generator) {
+  if (generator.has_python() && HasPairs(data)) {
+    generator.mutable_python()->set_noise_dim(0);
+  }
+  if (generator.has_biggan()) {
+    BigganConfig& biggan = *generator.mutable_biggan();
+    biggan.set_noise_dim(
+        PlanOf(biggan, DataShapeOf(data).image.height).noise_dim);
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
@@ -147,6 +160,8 @@ absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
 
 RunConfig EffectiveConfig(const RunConfig& config) {
   RunConfig effective = config;
+  ResolveNoise(effective.data(),
+               *effective.mutable_generator()->mutable_network());
   ChooseAdamByDefault(*effective.mutable_generator());
   ChooseAdamByDefault(*effective.mutable_discriminator());
   WriteDefaults(effective);

@@ -179,6 +179,33 @@ void CheckRole(const std::string& name, const RoleConfig& role,
   }
 }
 
+// The field of `data` that says which images are to be translated.
+absl::string_view FieldOfInputs(const DataConfig& data) {
+  return !data.idx_inputs().empty() ? "idx_inputs"
+         : !data.inputs().empty()   ? "inputs"
+                                    : "side_by_side";
+}
+
+constexpr absl::string_view kNoInputs =
+    " translates images: set data.idx_inputs to a file of them (or data.source "
+    "with data.inputs or data.side_by_side), or ";
+
+// A class of the user's translates wherever there are inputs.
+void CheckPythonTranslation(const RunConfig& config, Faults& faults) {
+  const PythonConfig& network = config.generator().network().python();
+  if (!network.has_noise_dim()) return;
+  const std::string name =
+      absl::StrCat("generator.network.python.noise_dim ", network.noise_dim());
+  if (network.noise_dim() == 0 && !HasPairs(config.data())) {
+    faults.Add(absl::StrCat(name, kNoInputs, "give it a dimension of noise"));
+  }
+  if (network.noise_dim() > 0 && HasPairs(config.data())) {
+    faults.Add(absl::StrCat(name, ": forward gets the images of data.",
+                            FieldOfInputs(config.data()),
+                            " and no noise: remove noise_dim"));
+  }
+}
+
 // Who translates images, and which.
 void CheckTranslation(const RunConfig& config, Faults& faults) {
   const bool has_inputs = HasPairs(config.data());
@@ -190,21 +217,15 @@ void CheckTranslation(const RunConfig& config, Faults& faults) {
     const std::string name = absl::StrCat(path, ".", family->name());
     const bool translates = family->options().GetExtension(paired_images);
     if (translates && !has_inputs) {
-      faults.Add(absl::StrCat(name,
-                              " translates images: set data.idx_inputs to a "
-                              "file of them (or data.source with data.inputs "
-                              "or data.side_by_side), or choose another "
-                              "network"));
+      faults.Add(absl::StrCat(name, kNoInputs, "choose another network"));
     }
-    if (generates && !translates && has_inputs) {
-      const absl::string_view field =
-          !config.data().idx_inputs().empty() ? "idx_inputs"
-          : !config.data().inputs().empty()   ? "inputs"
-                                              : "side_by_side";
-      faults.Add(
-          absl::StrCat("data.", field, " are to be translated, and ", name,
-                       " does not do that: use pix2pix, or set data.", field,
-                       "=", field == "side_by_side" ? "NO_PAIRS" : "\"\""));
+    if (generates && !translates && has_inputs && !network.has_python()) {
+      const absl::string_view field = FieldOfInputs(config.data());
+      faults.Add(absl::StrCat(
+          "data.", field, " are to be translated, and ", name,
+          " does not do that: use pix2pix or a network of your own in Python, "
+          "or set data.",
+          field, "=", field == "side_by_side" ? "NO_PAIRS" : "\"\""));
     }
     // Inputs get the channels of the images.
     const int64_t inputs = network.pix2pix().input_channels();
@@ -401,6 +422,7 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
             config.rounds(), faults);
   CheckOptimism(config, faults);
   CheckTranslation(config, faults);
+  CheckPythonTranslation(config, faults);
   CheckLosses(config, faults);
   CheckFused(config, faults);
   CheckFleets(config, faults);

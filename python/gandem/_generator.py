@@ -31,6 +31,8 @@ TYPES = {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16,
          "BF16": torch.bfloat16, "I64": torch.int64, "I32": torch.int32,
          "U8": torch.uint8, "BOOL": torch.bool}
 AVERAGE = "ema."
+# Of a card that may be replaced (evaluation/export/model_card.cc).
+CARD_MARK = "<!-- Written by gandem export. -->"
 
 
 def load(run: Run) -> torch.nn.Module:
@@ -55,27 +57,34 @@ def load_exported(run: Run) -> torch.nn.Module:
 
 
 def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
-    """By torch.onnx, of what `gandem export` records; replaced as a whole or not
-    at all."""
+    """By torch.onnx, of what `gandem export` records, with its card and grid;
+    replaced as a whole or not at all."""
     from gandem._run import EXPORT_SECONDS
     with tempfile.TemporaryDirectory(prefix="gandem-") as folder:
-        recorded = pathlib.Path(folder, "generator.pt")
+        recorded = pathlib.Path(folder, file.stem + ".pt")
         _program.call("export", run.dir, "-o", recorded, *flags,
                       timeout=EXPORT_SECONDS)
         # Weights that follow from others (spectral norm) become constants.
         module = torch.jit.freeze(torch.jit.load(str(recorded)).eval(),
                                   optimize_numerics=False)
+        card = recorded.with_name("README.md").read_text()
+        grid = recorded.with_suffix(".png")
+        picture = grid.read_bytes() if grid.exists() else None
     prepare_for_onnx(module.graph)
     names = [argument.name for argument in module.forward.schema.arguments[1:]]
     output = "translated" if "images" in names else "images"
     config = run.config
+    examples = {name: example(config, name) for name in names}
     part = file.with_name(file.name + ".part")
     try:
         torch.onnx.export(
-            module, tuple(example(config, name) for name in names),
+            module, tuple(examples.values()),
             str(part), input_names=names, output_names=[output], dynamo=False,
             dynamic_axes={name: {0: "N"} for name in [*names, output]})
         os.replace(part, file)
+        if picture is not None:
+            file.with_suffix(".png").write_bytes(picture)
+        card_path(file).write_text(card_for_onnx(card, file.name, examples))
     except torch.onnx.errors.OnnxExporterError as error:
         raise ConfigError(f"torch.onnx cannot write this generator: {error}"
                           ) from error
@@ -84,6 +93,39 @@ def export_onnx(run: Run, file: pathlib.Path, flags: Sequence[object]) -> None:
                           ) from error
     finally:
         part.unlink(missing_ok=True)
+
+
+def card_path(file: pathlib.Path) -> pathlib.Path:
+    """README.md, unless there is one of somebody else."""
+    readme = file.with_name("README.md")
+    if not readme.exists() or CARD_MARK in readme.read_text():
+        return readme
+    return file.with_suffix(".md")
+
+
+def card_for_onnx(card: str, name: str,
+                  examples: dict[str, torch.Tensor]) -> str:
+    """The card of a .pt, with how its ONNX file is used."""
+    before, _, rest = card.partition("## Use\n\n```python\n")
+    _, end, after = rest.partition("```\n")
+    if not end:
+        raise ConfigError("gandem and this package are of different versions: "
+                          "the model card has no part 'Use'")
+    lines = ["import numpy, onnxruntime", "",
+             f'session = onnxruntime.InferenceSession("{name}")',
+             "draw = numpy.random.default_rng()", "inputs = {"]
+    for one, tensor in examples.items():
+        shape = ", ".join(map(str, (16, *tensor.shape[1:])))
+        made = {
+            "noise": f"draw.standard_normal(({shape}), numpy.float32),",
+            "labels": "numpy.zeros(16, numpy.int64),",
+            "images": "...,  # float32 [N, C, H, W] in [-1, 1]"}[one]
+        lines.append(f'    "{one}": {made}')
+    lines += ["}", "made, = session.run(None, inputs)  "
+              "# [N, C, H, W] in (-1, 1)", ""]
+    before = before.replace("library_name: pytorch", "library_name: onnx", 1)
+    return (f"{before}## Use\n\n```python\n" + "\n".join(lines) +
+            f"```\n{after}")
 
 
 def prepare_for_onnx(graph: Any) -> None:
@@ -190,8 +232,8 @@ def sample(run: Run, num_images: int, seed: int,
     config = run.config
     network = next(value for key, value in config["generator"]["network"].items()
                    if isinstance(value, dict))
-    if config["data"].get("inputs") or config["data"].get("idx_inputs") or \
-            "noise_dim" not in network:
+    if "noise_dim" not in network or \
+            network["noise_dim"] == 0 and "module" in network:
         raise ConfigError("this generator translates images: call generator() "
                           "with those, or use `gandem sample`")
     if num_images < 1:

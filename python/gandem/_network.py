@@ -198,6 +198,9 @@ class Network:
         self.image_shape = tuple(image_shape)
         self.num_classes = num_classes
         self.noise_dim = noise_dim
+        # What forward gets first.
+        self.input = ("images" if role == "discriminator" else
+                      "noise" if noise_dim else "inputs")
         self.title = f"{role}.network.python '{name}'"
         with TimeLimit(f"making {self.title}"):
             self.made_by = find_class(load_module(path, sha256), path, name)
@@ -366,7 +369,7 @@ class Network:
             raise NetworkError(f"{self.title} has no parameters to train")
         self._check_types()
         torch.manual_seed(0)
-        shape = ((self.noise_dim,) if self.role == "generator"
+        shape = ((self.noise_dim,) if self.input == "noise"
                  else self.image_shape)
         values = torch.randn(2, *shape).requires_grad_(True)
         labels = None
@@ -414,7 +417,7 @@ class Network:
 
     def _check_call(self, has_labels):
         """Before the call, so that a TypeError inside is told from this one."""
-        given = ["noise" if self.role == "generator" else "images"]
+        given = [self.input]
         if has_labels:
             given.append("labels")
         try:

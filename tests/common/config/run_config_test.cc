@@ -257,6 +257,9 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
       {"discriminator.network.pix2pix={paired: false}",
        "discriminator.network.pix2pix translates images"},
       {"data.idx_inputs=edges", "generator.network.mlp does not do that"},
+      {"generator.network.python={module: \"a.py\" name: \"G\" noise_dim: 0}",
+       "generator.network.python.noise_dim 0 translates images: set "
+       "data.idx_inputs"},
       {"generator.network.pix2pix={input_channels: 3}",
        "pix2pix.input_channels 3 is not the 1 of data.channels"},
       {"paired_loss.l1=1", "set data.idx_inputs, or paired_loss.l1=0"},
@@ -613,6 +616,31 @@ TEST(RunConfigTest, EffectiveConfigNamesImagesOnce) {
   EXPECT_EQ(EffectiveConfig(idx).data().channels(), 1);
   EXPECT_EQ(ImagesPath(idx.data()), idx.data().idx_images());
   EXPECT_FALSE(HasPairs(idx.data()));
+}
+
+TEST(RunConfigTest, EffectiveConfigSaysWhatAGeneratorGets) {
+  const auto of = [](const std::string& network, const std::string& data) {
+    auto config = With({"generator.network=" + network, data});
+    EXPECT_OK(config.status());
+    const RunConfig effective = EffectiveConfig(*config);
+    EXPECT_OK(ValidateRunConfig(effective));
+    return effective.generator().network();
+  };
+  const std::string python = "{python: {module: \"a.py\" name: \"G\"}}";
+  EXPECT_EQ(of(python, "data.idx_inputs=edges").python().noise_dim(), 0);
+  EXPECT_EQ(of(python, "rounds=7").python().noise_dim(), 128);
+  EXPECT_EQ(
+      of("{biggan: {width: 8}}", "data.image_size=32").biggan().noise_dim(),
+      80);
+  EXPECT_EQ(
+      of("{biggan: {form: DEEP}}", "data.image_size=32").biggan().noise_dim(),
+      128);
+  EXPECT_THAT(
+      With({"generator.network=" + python,
+            "generator.network.python.noise_dim=7", "data.idx_inputs=edges"}),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("noise_dim 7: forward gets the images of "
+                         "data.idx_inputs and no noise")));
 }
 
 TEST(RunConfigTest, EffectiveConfigFixesTheEndOfADecay) {

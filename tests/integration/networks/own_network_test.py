@@ -107,6 +107,39 @@ class OwnNetworkTest(harness.RunTest):
                                     flags=["--colocated"])
                 self.assert_same_networks(apart, together)
 
+    def test_translates_the_inputs_of_the_data(self):
+        images = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"
+        module = FOLDER / "translator.py"
+        path = "generator.network.python"
+        translator = [f'{path}.module="{module}"', f'{path}.name="Generator"',
+                      f'data.idx_inputs="{images}"']
+        discriminator = network("discriminator", FOLDER / "mlp.py",
+                                "Discriminator")
+        for feedback in FEEDBACKS:
+            sets = [*short_with(feedback), *translator, *discriminator,
+                    "paired_loss.l1=10"]
+            with self.subTest(feedback):
+                apart = self.own(f"apart-{feedback}", sets)
+                together = self.own(f"together-{feedback}", sets,
+                                    flags=["--colocated"])
+                self.assert_same_networks(apart, together)
+        # Each image is its own input, of which the identity, which hardly
+        # learns here, has no distance.
+        still = [*SHORT, *translator, *discriminator,
+                 "generator.optimizer.adam.learning_rate=1e-9"]
+        losses = {}
+        for name, more in (("near", ["paired_loss.l1=10"]), ("none", []),
+                           ("far", ["paired_loss.l1=10",
+                                    f'{path}.name="Half"'])):
+            run = self.own(name, still + more)
+            losses[name] = run.records("generator")[0]["loss"]
+        self.assertAlmostEqual(losses["near"], losses["none"], delta=1e-5)
+        self.assertGreater(losses["far"], losses["none"] + 0.5)
+        self.fails("noise", SHORT + translator + [f"{path}.noise_dim=8"],
+                   "noise_dim 8: forward gets the images of data.idx_inputs")
+        self.fails("no inputs", SHORT + translator[:2] + [f"{path}.noise_dim=0"],
+                   "noise_dim 0 translates images: set data.idx_inputs")
+
     def test_of_one_role_alone(self):
         built_in = self.train("built-in", sets=SHORT)
         for role, name in (("generator", "Generator"),

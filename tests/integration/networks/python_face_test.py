@@ -307,6 +307,18 @@ for count in (1, 5):
     made, = session.run(['images'], {'noise': noise[:count].numpy()})
     torch.testing.assert_close(torch.from_numpy(made), images[:count],
                                rtol=0, atol=1e-4)
+# The card's own lines, as they are in the block.
+card = open('README.md').read()
+assert 'library_name: onnx' in card and '(generator.png)' in card, card
+assert os.path.exists('generator.png')
+use = card.split('```python\\n')[1].split('```')[0]
+names = {}
+exec(use, names)
+assert names['made'].shape == (16, 1, 8, 8), names['made'].shape
+open('README.md', 'w').write('mine')
+run.export('generator.onnx')
+assert open('README.md').read() == 'mine'
+assert 'onnxruntime' in file.with_suffix('.md').read_text()
 try:
     run.export('/proc/generator.onnx')
 except gandem.ConfigError as error:
