@@ -86,11 +86,13 @@ def serve(folder):
     server.serve_forever()
 
 
-def disturb(case, link, stop):
-    """Until `stop` is set; leaves the link whole."""
+def disturb(case, link, stop, warm_up):
+    """Until `stop` is set, from the end of the warm-up on: before it nobody has
+    read ahead. Leaves the link whole."""
     def wait(seconds):
         return stop.wait(seconds)
 
+    wait(warm_up)
     while case == "outages" and not wait(28):
         links.run("ip", "-n", link.client, "link", "set", "wan0", "down")
         wait(2)
@@ -126,7 +128,8 @@ def measure(options, case, link, url, hold="", trace=""):
                    "AWS_ACCESS_KEY_ID": file_server.KEY,
                    "AWS_SECRET_ACCESS_KEY": file_server.SECRET}
     stop = threading.Event()
-    disturber = threading.Thread(target=disturb, args=(case, link, stop))
+    disturber = threading.Thread(
+        target=disturb, args=(case, link, stop, options.warm_up))
     disturber.start()
     try:
         done = subprocess.run(
