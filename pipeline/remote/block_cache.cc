@@ -41,15 +41,16 @@ int64_t BlockCache::held_bytes() const {
 
 bool BlockCache::Reserve(int64_t bytes) {
   absl::MutexLock lock(&mu_);
-  if (bytes > max_bytes_) return false;
-  max_bytes_ -= bytes;
-  Drop(0);
-  return true;
+  return ReserveBeside(0, bytes);
 }
 
 bool BlockCache::ReserveSpare(int64_t bytes) {
   absl::MutexLock lock(&mu_);
-  if (fetching_bytes_ + used_bytes_ + bytes > max_bytes_) return false;
+  return ReserveBeside(fetching_bytes_ + used_bytes_, bytes);
+}
+
+bool BlockCache::ReserveBeside(int64_t kept, int64_t bytes) {
+  if (kept + bytes > max_bytes_) return false;
   max_bytes_ -= bytes;
   Drop(0);
   return true;

@@ -67,6 +67,8 @@ class BlockCache {
   };
   using SharedEntry = std::shared_ptr<Entry>;
 
+  bool ReserveBeside(int64_t kept, int64_t bytes)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Drop(int64_t room) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Uses what is there already, or is being fetched.
   absl::StatusOr<Block> Use(const SharedEntry& entry, absl::Time deadline)

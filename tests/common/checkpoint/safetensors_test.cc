@@ -295,7 +295,7 @@ TEST(SafetensorsTest, ManyTensorsAreReadAtOnce) {
   ASSERT_OK_AND_ASSIGN(const SharedBytes file, SerializeSafetensors(tensors));
   const double begin = CpuSeconds();
   ASSERT_OK_AND_ASSIGN(const auto read, ParseSafetensors(file));
-  EXPECT_LT(CpuSeconds() - begin, 60);
+  EXPECT_LT(CpuSeconds() - begin, 5);
   ASSERT_EQ(read.size(), tensors.size());
   EXPECT_EQ(read.front().name, "layer.0.weight");
   EXPECT_EQ(read.back().name, "layer.65535.weight");
@@ -323,7 +323,7 @@ TEST(SafetensorsTest, HeadersOfTooManyNamesAreRefusedAtOnce) {
                 StatusIs(absl::StatusCode::kDataLoss,
                          HasSubstr("more than 65536 names in the header")));
   }
-  EXPECT_LT(CpuSeconds() - begin, 60);
+  EXPECT_LT(CpuSeconds() - begin, 15);
 }
 
 TEST(SafetensorsTest, TooManyDimensionsAreNotWritten) {

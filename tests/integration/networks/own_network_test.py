@@ -77,6 +77,11 @@ class OwnNetworkTest(harness.RunTest):
                 self.assertGreater(len(values[0]), 0)
                 self.assertEqual(values[0], values[1], f"{role} {part}")
 
+    def assert_same_in_one_process(self, name, sets):
+        apart = self.own(f"apart-{name}", sets)
+        together = self.own(f"together-{name}", sets, flags=["--colocated"])
+        self.assert_same_networks(apart, together)
+
     def test_has_the_bits_of_the_built_in_network(self):
         for feedback in FEEDBACKS:
             sets = short_with(feedback)
@@ -102,10 +107,7 @@ class OwnNetworkTest(harness.RunTest):
             sets = SHORT + scales + [f"loss={loss}", "penalties.r1=1",
                                      "schedule.feedback=IMAGE_GRADIENT"]
             with self.subTest(loss):
-                apart = self.own(f"apart-{loss}", sets)
-                together = self.own(f"together-{loss}", sets,
-                                    flags=["--colocated"])
-                self.assert_same_networks(apart, together)
+                self.assert_same_in_one_process(loss, sets)
 
     def test_translates_the_inputs_of_the_data(self):
         images = "/usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz"
@@ -119,10 +121,7 @@ class OwnNetworkTest(harness.RunTest):
             sets = [*short_with(feedback), *translator, *discriminator,
                     "paired_loss.l1=10"]
             with self.subTest(feedback):
-                apart = self.own(f"apart-{feedback}", sets)
-                together = self.own(f"together-{feedback}", sets,
-                                    flags=["--colocated"])
-                self.assert_same_networks(apart, together)
+                self.assert_same_in_one_process(feedback, sets)
         # Each image is its own input, of which the identity, which hardly
         # learns here, has no distance.
         still = [*SHORT, *translator, *discriminator,
@@ -150,10 +149,7 @@ class OwnNetworkTest(harness.RunTest):
                 self.assert_same_networks(built_in, own)
 
     def test_one_process_and_two_have_the_same_bits(self):
-        sets = SHORT + both(FOLDER / "rich.py")
-        apart = self.own("apart", sets)
-        together = self.own("together", sets, flags=["--colocated"])
-        self.assert_same_networks(apart, together)
+        self.assert_same_in_one_process("rich", SHORT + both(FOLDER / "rich.py"))
 
     def test_a_resume_has_the_same_bits(self):
         sets = both(FOLDER / "rich.py") + ["checkpoint.every_rounds=10"]
