@@ -18,10 +18,10 @@
 #include <optional>
 #include <span>
 #include <string>
-#include <utility>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/image_shape.h"
 #include "common/status.h"
 #include "pipeline/data_order.h"
@@ -43,6 +43,18 @@ struct SampleKey {
 struct StoredSample {
   std::string image = {};
   std::string input = {};  // of a pair: what is to be translated
+};
+
+// The same, held by somebody else.
+struct StoredView {
+  StoredView() = default;
+  StoredView(absl::string_view of_image, absl::string_view of_input)
+      : image(of_image), input(of_input) {}
+  StoredView(const StoredSample& stored)  // NOLINT: as std::string's
+      : StoredView(stored.image, stored.input) {}
+
+  absl::string_view image;
+  absl::string_view input;
 };
 
 class Dataset {
@@ -72,7 +84,8 @@ class Dataset {
   // it; else as images are shown and judged. Returns its label, or kNoLabel.
   //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is not as the others are.
-  virtual absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  virtual absl::StatusOr<int64_t> Finish(int64_t index,
+                                         const StoredView& stored,
                                          std::optional<SampleKey> key,
                                          std::span<float> out) const = 0;
 
@@ -93,8 +106,8 @@ class Dataset {
   absl::StatusOr<int64_t> FetchAndFinish(int64_t index,
                                          std::optional<SampleKey> key,
                                          std::span<float> out) const {
-    GANDEM_ASSIGN_OR_RETURN(StoredSample stored, Fetch(index));
-    return Finish(index, std::move(stored), key, out);
+    GANDEM_ASSIGN_OR_RETURN(const StoredSample stored, Fetch(index));
+    return Finish(index, stored, key, out);
   }
 };
 

@@ -153,7 +153,8 @@ absl::StatusOr<StoredSample> FittedImages::Fetch(int64_t index) const {
   return StoredSample{.image = *std::move(image)};
 }
 
-absl::StatusOr<int64_t> FittedImages::Finish(int64_t index, StoredSample stored,
+absl::StatusOr<int64_t> FittedImages::Finish(int64_t index,
+                                             const StoredView& stored,
                                              std::optional<SampleKey> key,
                                              std::span<float> out) const {
   bool flip = false;
@@ -168,7 +169,7 @@ absl::StatusOr<int64_t> FittedImages::Finish(int64_t index, StoredSample stored,
   return source_->LabelOf(index);
 }
 
-absl::Status FittedImages::Fit(int64_t index, const std::string& stored,
+absl::Status FittedImages::Fit(int64_t index, absl::string_view stored,
                                std::optional<double> place,
                                std::span<float> out) const {
   GANDEM_CHECK(index >= 0 && index < size_);

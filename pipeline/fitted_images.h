@@ -59,7 +59,7 @@ class FittedImages : public Dataset {
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
   // Without `key` a random crop is that of the middle, and nothing is mirrored.
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override;
   absl::StatusOr<std::string> ContentHash() const override {
@@ -76,7 +76,7 @@ class FittedImages : public Dataset {
   std::shared_ptr<const KernelResampler> ResamplerFrom(
       const ImageShape& shape) const;
   // `place` as for Crop.
-  absl::Status Fit(int64_t index, const std::string& stored,
+  absl::Status Fit(int64_t index, absl::string_view stored,
                    std::optional<double> place, std::span<float> out) const;
 
   // Never change after construction.

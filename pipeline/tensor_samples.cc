@@ -134,7 +134,7 @@ absl::StatusOr<StoredSample> TensorSamples::Fetch(int64_t index) const {
 }
 
 absl::StatusOr<int64_t> TensorSamples::Finish(int64_t index,
-                                              StoredSample stored,
+                                              const StoredView& stored,
                                               std::optional<SampleKey> key,
                                               std::span<float> out) const {
   GANDEM_CHECK(static_cast<int64_t>(out.size()) == format_.shape.NumValues());

@@ -48,7 +48,7 @@ class TensorSamples : public Dataset {
   ImageUnits Units() const override;
 
   absl::StatusOr<StoredSample> Fetch(int64_t index) const override;
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override;
   absl::StatusOr<std::string> ContentHash() const override {

@@ -34,17 +34,14 @@ class Joined : public Dataset {
     return StoredSample{.image = std::move(first.image),
                         .input = std::move(second.image)};
   }
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override {
     const auto split = static_cast<size_t>(first_->shape().NumValues());
-    GANDEM_RETURN_IF_ERROR(second_
-                               ->Finish(index,
-                                        {.image = std::move(stored.input)}, key,
-                                        out.subspan(split))
-                               .status());
-    return first_->Finish(index, {.image = std::move(stored.image)}, key,
-                          out.first(split));
+    GANDEM_RETURN_IF_ERROR(
+        second_->Finish(index, {stored.input, ""}, key, out.subspan(split))
+            .status());
+    return first_->Finish(index, {stored.image, ""}, key, out.first(split));
   }
 
   absl::StatusOr<std::string> ContentHash() const override {

@@ -23,9 +23,17 @@ namespace {
 
 constexpr absl::Duration kUpdateInterval = absl::Milliseconds(100);
 
+// For samples that wait: the trainer has a batch, and the memory of the one
+// before it is kept.
+int64_t BytesToWait(const Prefetcher::Options& options, int64_t sample_values) {
+  const int64_t batch = options.StepImages() * sample_values *
+                        static_cast<int64_t>(sizeof(float));
+  return std::max(options.memory_bytes / 2, options.memory_bytes - 2 * batch);
+}
+
 PipelineLimits LimitsFor(const Prefetcher::Options& options,
                          int64_t sample_values) {
-  return {.memory_bytes = options.memory_bytes,
+  return {.memory_bytes = BytesToWait(options, sample_values),
           .max_fetches = options.max_fetches,
           .max_workers = options.max_workers,
           .least_ahead = options.depth * options.StepImages(),
@@ -80,7 +88,8 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
       order_(options.seed, dataset_->Units()),
       board_({.batch_samples = options.StepImages(),
               .sample_values = dataset_->shape().NumValues(),
-              .memory_bytes = options.memory_bytes}),
+              .memory_bytes =
+                  BytesToWait(options, dataset_->shape().NumValues())}),
       meter_(options.clock->Now()),
       controller_(LimitsFor(options, dataset_->shape().NumValues())),
       fetchers_("fetch", [this] { FetchLoop(); }),
@@ -133,15 +142,19 @@ void Prefetcher::FetchLoop() {
 
 void Prefetcher::Fetch(int64_t position) {
   const absl::Time begin = options_.clock->Now();
-  absl::StatusOr<StoredSample> stored = [&] {
+  const absl::StatusOr<StoredSample> fetched = [&] {
     const TraceSpan span("fetch image", {"step", StepOf(position)});
     const ScopedReadStop scope(&stop_);
     return dataset_->Fetch(order_.ImageOfSample(NumberOf(position)));
   }();
-  const int64_t bytes =
-      stored.ok()
-          ? static_cast<int64_t>(stored->image.size() + stored->input.size())
-          : 0;
+  absl::StatusOr<KeptSample> kept = KeptSample();
+  if (fetched.ok()) {
+    kept->image = chunks_.Keep(fetched->image);
+    kept->input = chunks_.Keep(fetched->input);
+  } else {
+    kept = fetched.status();
+  }
+  const int64_t bytes = kept.ok() ? kept->bytes() : 0;
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
   const bool had_begun = board_.has_begun();
@@ -149,7 +162,7 @@ void Prefetcher::Fetch(int64_t position) {
   if (recorder_.has_value() && bytes > 0) {
     recorder_->FetchEnded(begin, now, bytes);
   }
-  board_.EndFetch(position, std::move(stored), now);
+  board_.EndFetch(position, std::move(kept), now);
   // What was held back for the first one.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
@@ -191,7 +204,7 @@ void Prefetcher::Finish(SampleBoard::Work work) {
                                  static_cast<size_t>(values));
       const absl::StatusOr<int64_t> label =
           work.stored.has_value()
-              ? dataset_->Finish(index, *std::move(work.stored), key, out)
+              ? dataset_->Finish(index, work.stored->view(), key, out)
               : dataset_->ReadSample(index, key, out);
       if (!label.ok()) {
         failure = label.status();

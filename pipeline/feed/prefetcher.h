@@ -142,6 +142,7 @@ class Prefetcher {
   const Options options_;
   const DataOrder order_;
 
+  ByteChunks chunks_;               // of samples that wait
   std::atomic<bool> stop_ = false;  // of fetches that wait for a network
   absl::Mutex mu_;
   SampleBoard board_ ABSL_GUARDED_BY(mu_);

@@ -14,10 +14,6 @@ constexpr int64_t kRunBytes = 256 << 10;
 // How slowly a large stored sample is forgotten: half in 177 samples.
 constexpr int64_t kForget = 256;
 
-int64_t BytesOf(const StoredSample& stored) {
-  return static_cast<int64_t>(stored.image.size() + stored.input.size());
-}
-
 }  // namespace
 
 SampleBoard::OpenBatch& SampleBoard::Open(int64_t position) {
@@ -67,12 +63,11 @@ int64_t SampleBoard::BeginFetch() {
   return next_++;
 }
 
-void SampleBoard::EndFetch(int64_t position,
-                           absl::StatusOr<StoredSample> stored,
+void SampleBoard::EndFetch(int64_t position, absl::StatusOr<KeptSample> stored,
                            absl::Time now) {
   --fetching_;
   if (!stored.ok()) return Fail(position, std::move(stored).status());
-  const int64_t bytes = BytesOf(*stored);
+  const int64_t bytes = stored->bytes();
   if (!usual_bytes_.has_value()) {
     in_memory_ = bytes == 0;
     usual_bytes_ = bytes;
@@ -128,7 +123,7 @@ SampleBoard::Work SampleBoard::BeginFinish() {
   } else {
     const auto lowest = fetched_.begin();
     work.first = lowest->first;
-    being_finished_[work.first] = BytesOf(lowest->second);
+    being_finished_[work.first] = lowest->second.bytes();
     work.stored = std::move(lowest->second);
     fetched_.erase(lowest);
   }
@@ -161,7 +156,7 @@ void SampleBoard::Fail(int64_t position, absl::Status why) {
   failed_ = {position, std::move(why)};
   const auto useless = fetched_.upper_bound(position);
   for (auto sample = useless; sample != fetched_.end(); ++sample) {
-    stored_bytes_ -= BytesOf(sample->second);
+    stored_bytes_ -= sample->second.bytes();
   }
   fetched_.erase(useless, fetched_.end());
 }

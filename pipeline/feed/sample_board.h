@@ -35,8 +35,20 @@
 #include "pipeline/control/controller.h"
 #include "pipeline/dataset.h"
 #include "pipeline/feed/pixel_buffers.h"
+#include "pipeline/memory/byte_chunks.h"
 
 namespace gandem {
+
+// A sample as it is stored, while it waits.
+struct KeptSample {
+  ByteChunks::Bytes image = {};
+  ByteChunks::Bytes input = {};
+
+  StoredView view() const { return {image.view, input.view}; }
+  int64_t bytes() const {
+    return static_cast<int64_t>(image.view.size() + input.view.size());
+  }
+};
 
 class SampleBoard {
  public:
@@ -51,7 +63,7 @@ class SampleBoard {
     int64_t count = 1;
     // Of count 1. Not set: nothing of this dataset has to be waited for, so
     // they are fetched by whoever finishes them.
-    std::optional<StoredSample> stored = {};
+    std::optional<KeptSample> stored = {};
     std::shared_ptr<float> pixels = nullptr;  // of the sample `first`
   };
   struct Batch {
@@ -68,7 +80,7 @@ class SampleBoard {
   bool CanFetch() const;
   // The position of the sample to be fetched; only if CanFetch().
   int64_t BeginFetch();
-  void EndFetch(int64_t position, absl::StatusOr<StoredSample> stored,
+  void EndFetch(int64_t position, absl::StatusOr<KeptSample> stored,
                 absl::Time now);
 
   bool CanFinish() const;
@@ -133,7 +145,7 @@ class SampleBoard {
   int64_t next_ = 0;        // the first that has not begun
   int64_t room_until_ = 0;  // of finished samples, for which memory counts
   int64_t fetching_ = 0;
-  std::map<int64_t, StoredSample> fetched_;    // not begun to be finished
+  std::map<int64_t, KeptSample> fetched_;      // not begun to be finished
   std::deque<OpenBatch> open_;                 // the first is taken next
   int64_t stored_bytes_ = 0;                   // of all that are not finished
   std::map<int64_t, int64_t> being_finished_;  // position to stored bytes

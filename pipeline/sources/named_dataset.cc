@@ -13,7 +13,7 @@
 namespace gandem {
 namespace {
 
-constexpr char kTrain[] = "train-";
+constexpr char kTrainPrefix[] = "train-";
 constexpr char kTest[] = "t10k-";
 
 // `path`, or the same with .gz; empty when there is neither.
@@ -28,9 +28,10 @@ std::string PlainOrGzip(const std::string& path) {
 std::string TestFileOf(const std::string& path) {
   const std::filesystem::path file(path);
   const std::string name = file.filename().string();
-  if (!absl::StartsWith(name, kTrain)) return "";
+  if (!absl::StartsWith(name, kTrainPrefix)) return "";
   const std::string test =
-      file.parent_path() / absl::StrCat(kTest, name.substr(sizeof(kTrain) - 1));
+      file.parent_path() /
+      absl::StrCat(kTest, name.substr(sizeof(kTrainPrefix) - 1));
   return PathExists(test) ? test : "";
 }
 

@@ -28,10 +28,10 @@ namespace {
 constexpr absl::string_view kParquetEnding = ".parquet";
 // What the hub calls a table about images that lie beside it.
 constexpr absl::string_view kMetadataName = "metadata.parquet";
-constexpr absl::string_view kTrain = "train";
+constexpr absl::string_view kTrainSplit = "train";
 // What files are called that are splits by themselves.
 constexpr absl::string_view kSplitNames[] = {
-    kTrain, "test", "validation", "valid", "val", "dev", "eval"};
+    kTrainSplit, "test", "validation", "valid", "val", "dev", "eval"};
 
 bool HasParquetName(absl::string_view name) {
   return absl::EndsWithIgnoreCase(name, kParquetEnding);
@@ -122,15 +122,15 @@ absl::Status CheckComplete(const std::string& folder,
 absl::StatusOr<ParquetFiles> FindInFolder(const std::string& path) {
   const std::string folder = FolderWithParquet(path);
   auto splits = BySplit(ParquetNamesIn(folder));
-  auto chosen = splits.find(std::string(kTrain));
+  auto chosen = splits.find(std::string(kTrainSplit));
   if (chosen == splits.end()) chosen = splits.begin();
-  if (splits.size() > 1 && chosen->first != kTrain) {
+  if (splits.size() > 1 && chosen->first != kTrainSplit) {
     const auto name_of = [](std::string* out, const auto& split) {
       absl::StrAppend(out, split.second.front());
     };
     return absl::InvalidArgumentError(absl::StrCat(
         "'", folder, "' has several sets of Parquet files, and none is called ",
-        kTrain, " (", absl::StrJoin(splits, ", ", name_of),
+        kTrainSplit, " (", absl::StrJoin(splits, ", ", name_of),
         "): name the files of one, as in "
         "name-{00000..00004}-of-00005.parquet"));
   }

@@ -23,7 +23,8 @@ class BlackDataset : public Dataset {
   ImageShape shape() const override {
     return {.channels = 1, .height = 2, .width = 2};
   }
-  absl::StatusOr<int64_t> Finish(int64_t /*index*/, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t /*index*/,
+                                 const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float> out) const override {
     std::fill(out.begin(), out.end(), -1.0f);

@@ -22,7 +22,7 @@ class OneImage : public Dataset {
       : shape_(shape), pixels_(std::move(pixels)) {}
   int64_t size() const override { return 1; }
   ImageShape shape() const override { return shape_; }
-  absl::StatusOr<int64_t> Finish(int64_t, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float> out) const override {
     std::copy(pixels_.begin(), pixels_.end(), out.begin());
@@ -38,7 +38,7 @@ class OneImage : public Dataset {
 class Unreadable : public OneImage {
  public:
   using OneImage::OneImage;
-  absl::StatusOr<int64_t> Finish(int64_t, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float>) const override {
     return absl::DataLossError("bad pixel");
@@ -82,7 +82,7 @@ TEST(JoinPairsTest, BothAreReadAsTheSameSample) {
   class Drawn : public OneImage {
    public:
     using OneImage::OneImage;
-    absl::StatusOr<int64_t> Finish(int64_t, StoredSample /*stored*/,
+    absl::StatusOr<int64_t> Finish(int64_t, const StoredView& /*stored*/,
                                    std::optional<SampleKey> key,
                                    std::span<float> out) const override {
       out[0] = static_cast<float>(key->seed) + static_cast<float>(key->number);

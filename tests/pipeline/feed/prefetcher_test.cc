@@ -40,7 +40,7 @@ class FakeDataset : public Dataset {
   ImageShape shape() const override {
     return {.channels = 1, .height = 1, .width = 2};
   }
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float> out) const override {
     if (index == bad_image_) return absl::DataLossError("bad image");
@@ -75,7 +75,7 @@ std::vector<int64_t> Expected(int64_t u, int64_t batch, int64_t first,
 class NumberedDataset : public FakeDataset {
  public:
   using FakeDataset::FakeDataset;
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override {
     EXPECT_EQ(key->seed, 1u);
@@ -216,11 +216,11 @@ TEST(PrefetcherTest, StopsWhileTheQueueIsFull) {
 class StuckDataset : public FakeDataset {
  public:
   explicit StuckDataset(absl::Notification* go) : FakeDataset(10), go_(go) {}
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override {
     go_->WaitForNotification();
-    return FakeDataset::Finish(index, std::move(stored), key, out);
+    return FakeDataset::Finish(index, stored, key, out);
   }
 
  private:
@@ -255,11 +255,11 @@ class StoredDataset : public FakeDataset {
     if (index == lost_image_) return absl::NotFoundError("lost image");
     return StoredSample{.image = std::string(bytes_, static_cast<char>(index))};
   }
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample stored,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& stored,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override {
     EXPECT_EQ(stored.image, std::string(bytes_, static_cast<char>(index)));
-    return FakeDataset::Finish(index, std::move(stored), key, out);
+    return FakeDataset::Finish(index, stored, key, out);
   }
 
   // So many more fetches may end.
@@ -343,14 +343,15 @@ TEST(PrefetcherTest, SlowFetchesKeepAsManyUnderWayAsAreSet) {
 TEST(PrefetcherTest, WhatWaitsKeepsToTheMemory) {
   constexpr int64_t kBytes = 1000;
   const auto dataset = std::make_shared<StoredDataset>(100, kBytes);
-  // With 8 bytes for a finished one, 9 are at most fetched at once.
-  const auto prefetcher =
-      *Prefetcher::Create(dataset, {.seed = 1,
-                                    .batch_size = 2,
-                                    .depth = 1000,
-                                    .memory_bytes = 9 * (kBytes + 8),
-                                    .max_fetches = 50,
-                                    .max_workers = 1});
+  // With 8 bytes for a finished one, 9 are at most fetched at once: two batches
+  // of memory are of those that the trainer has and had.
+  const auto prefetcher = *Prefetcher::Create(
+      dataset, {.seed = 1,
+                .batch_size = 2,
+                .depth = 1000,
+                .memory_bytes = 10 * (kBytes + 8) - 1 + 2 * 2 * 8,
+                .max_fetches = 50,
+                .max_workers = 1});
   for (int i = 0; i < 100; ++i) ASSERT_OK(prefetcher->Next(Soon()));
   EXPECT_LE(dataset->most_fetching(), 9);
 }

@@ -30,8 +30,8 @@ class SampleBoardTest : public ::testing::Test {
         {.fetches = 4, .workers = 1, .ahead = 100, .finished_ahead = 100});
   }
 
-  static StoredSample Bytes(int64_t count) {
-    return {.image = std::string(static_cast<size_t>(count), 'x')};
+  KeptSample Bytes(int64_t count) {
+    return {.image = chunks_.Keep(std::string(count, 'x'))};
   }
   // The first one of all, alone as it is.
   void FetchFirst(int64_t bytes = 10) {
@@ -56,6 +56,7 @@ class SampleBoardTest : public ::testing::Test {
   }
   std::vector<int64_t> TakenLabels() { return board_.Take()->labels; }
 
+  ByteChunks chunks_;
   SampleBoard board_;
 };
 

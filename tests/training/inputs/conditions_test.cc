@@ -235,7 +235,7 @@ class ConditionsNumbers : public Dataset {
   ImageShape shape() const override {
     return {.channels = 2, .height = 2, .width = 2};
   }
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float> out) const override {
     std::ranges::fill(out, static_cast<float>(index) / 64);

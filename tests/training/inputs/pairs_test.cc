@@ -28,7 +28,7 @@ class PairsNumbers : public Dataset {
   ImageShape shape() const override {
     return {.channels = 3, .height = 2, .width = 1};
   }
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float> out) const override {
     std::ranges::fill(out.first(2), static_cast<float>(index));
@@ -40,7 +40,7 @@ class PairsNumbers : public Dataset {
 
 class Unreadable : public PairsNumbers {
  public:
-  absl::StatusOr<int64_t> Finish(int64_t, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t, const StoredView& /*stored*/,
                                  std::optional<SampleKey> /*key*/,
                                  std::span<float>) const override {
     return absl::DataLossError("bad pixel");
@@ -68,7 +68,7 @@ std::vector<float> NumbersOf(const at::Tensor& images_NCHW) {
 // Shows the number of the sample as which it is read.
 class SampledNumbers : public PairsNumbers {
  public:
-  absl::StatusOr<int64_t> Finish(int64_t index, StoredSample /*stored*/,
+  absl::StatusOr<int64_t> Finish(int64_t index, const StoredView& /*stored*/,
                                  std::optional<SampleKey> key,
                                  std::span<float> out) const override {
     if (!key.has_value()) return PairsNumbers::Finish(index, {}, key, out);

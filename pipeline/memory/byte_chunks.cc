@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "pipeline/memory/byte_chunks.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "pipeline/memory/page_allocator.h"
+
+namespace gandem {
+namespace {
+
+constexpr size_t kChunkBytes = 256 << 10;
+// What is larger has pages of its own: little of a chunk stays unused.
+constexpr size_t kMostInChunk = kChunkBytes / 8;
+
+}  // namespace
+
+ByteChunks::Chunk ByteChunks::NewChunk(size_t size) {
+  return {PageAllocator<char>().allocate(size), [size](char* bytes) {
+            PageAllocator<char>().deallocate(bytes, size);
+          }};
+}
+
+// Nobody else writes to it.
+ByteChunks::Chunk ByteChunks::TakePlace(size_t size) {
+  if (size > kMostInChunk) return NewChunk(size);
+  absl::MutexLock lock(&mu_);
+  if (chunk_ == nullptr || size > kChunkBytes - used_) {
+    chunk_ = NewChunk(kChunkBytes);
+    used_ = 0;
+  }
+  Chunk place(chunk_, chunk_.get() + used_);
+  used_ += size;
+  return place;
+}
+
+ByteChunks::Bytes ByteChunks::Keep(absl::string_view bytes) {
+  if (bytes.empty()) return {};
+  Chunk place = TakePlace(bytes.size());
+  std::ranges::copy(bytes, place.get());
+  const absl::string_view view(place.get(), bytes.size());
+  return {.owner = std::move(place), .view = view};
+}
+
+}  // namespace gandem
