@@ -25,40 +25,29 @@ class PixelBuffers {
 
   // Aligned to a page; its values are anything.
   std::shared_ptr<float> Take() {
-    Buffer buffer = spare_->Take();
-    if (buffer == nullptr) {
-      buffer = Buffer(PageAllocator<float>().allocate(num_values_),
-                      Delete{num_values_});
-    }
+    Pages<float> buffer = spare_->Take();
+    if (buffer == nullptr) buffer = MakePages<float>(num_values_);
     return {buffer.release(),
             [spare = spare_, size = num_values_](float* values) {
-              spare->Keep(Buffer(values, Delete{size}));
+              spare->Keep(Pages<float>(values, PagesDeleter<float>{size}));
             }};
   }
 
  private:
-  struct Delete {
-    size_t size;  // values
-    void operator()(float* values) const {
-      PageAllocator<float>().deallocate(values, size);
-    }
-  };
-  using Buffer = std::unique_ptr<float, Delete>;
-
   class Spare {
    public:
-    Buffer Take() {
+    Pages<float> Take() {
       absl::MutexLock lock(&mu_);
       return std::move(buffer_);
     }
-    void Keep(Buffer buffer) {
+    void Keep(Pages<float> buffer) {
       absl::MutexLock lock(&mu_);
       if (buffer_ == nullptr) buffer_ = std::move(buffer);
     }
 
    private:
     absl::Mutex mu_;
-    Buffer buffer_ ABSL_GUARDED_BY(mu_);
+    Pages<float> buffer_ ABSL_GUARDED_BY(mu_);
   };
 
   const size_t num_values_;

@@ -140,21 +140,20 @@ void Prefetcher::FetchLoop() {
   }
 }
 
+absl::StatusOr<KeptSample> Prefetcher::FetchAndKeep(int64_t position) {
+  const TraceSpan span("fetch image", {"step", StepOf(position)});
+  const ScopedReadStop scope(&stop_);
+  GANDEM_ASSIGN_OR_RETURN(
+      const StoredSample stored,
+      dataset_->Fetch(order_.ImageOfSample(NumberOf(position))));
+  return KeptSample{.image = chunks_.Keep(stored.image),
+                    .input = chunks_.Keep(stored.input)};
+}
+
 void Prefetcher::Fetch(int64_t position) {
   const absl::Time begin = options_.clock->Now();
-  const absl::StatusOr<StoredSample> fetched = [&] {
-    const TraceSpan span("fetch image", {"step", StepOf(position)});
-    const ScopedReadStop scope(&stop_);
-    return dataset_->Fetch(order_.ImageOfSample(NumberOf(position)));
-  }();
-  absl::StatusOr<KeptSample> kept = KeptSample();
-  if (fetched.ok()) {
-    kept->image = chunks_.Keep(fetched->image);
-    kept->input = chunks_.Keep(fetched->input);
-  } else {
-    kept = fetched.status();
-  }
-  const int64_t bytes = kept.ok() ? kept->bytes() : 0;
+  absl::StatusOr<KeptSample> stored = FetchAndKeep(position);
+  const int64_t bytes = stored.ok() ? stored->bytes() : 0;
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
   const bool had_begun = board_.has_begun();
@@ -162,7 +161,7 @@ void Prefetcher::Fetch(int64_t position) {
   if (recorder_.has_value() && bytes > 0) {
     recorder_->FetchEnded(begin, now, bytes);
   }
-  board_.EndFetch(position, std::move(kept), now);
+  board_.EndFetch(position, std::move(stored), now);
   // What was held back for the first one.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);

@@ -66,8 +66,10 @@ class Prefetcher {
     int64_t first_image = 0;
     int64_t num_images = 0;
     int64_t depth = 4;  // steps ahead at least, 1 to 1024
-    // Of samples that wait, in any state, and one batch more: the next one,
-    // which always fits (sample_board.h). Goes before `depth`.
+    // Of samples that wait, in any state, and of the batch that was taken and
+    // the spare memory of one; up to a batch more, because the next one always
+    // fits (sample_board.h). Where two batches are more than half of it, half
+    // is for those that wait. Goes before `depth`.
     int64_t memory_bytes = int64_t{256} << 20;
     int max_fetches = 64;  // at once, 1 to 1024
     // Threads that finish samples: cores that the trainer leaves free, at least
@@ -113,6 +115,7 @@ class Prefetcher {
   // Wait for work; none: the thread must return.
   std::optional<int64_t> NextFetch();
   std::optional<SampleBoard::Work> NextWork();
+  absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
   void Fetch(int64_t position);
   void Finish(SampleBoard::Work work);
   // None: there is no batch by then.

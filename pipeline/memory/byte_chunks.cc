@@ -15,18 +15,12 @@ constexpr size_t kMostInChunk = kChunkBytes / 8;
 
 }  // namespace
 
-ByteChunks::Chunk ByteChunks::NewChunk(size_t size) {
-  return {PageAllocator<char>().allocate(size), [size](char* bytes) {
-            PageAllocator<char>().deallocate(bytes, size);
-          }};
-}
-
 // Nobody else writes to it.
 ByteChunks::Chunk ByteChunks::TakePlace(size_t size) {
-  if (size > kMostInChunk) return NewChunk(size);
+  if (size > kMostInChunk) return MakePages<char>(size);
   absl::MutexLock lock(&mu_);
   if (chunk_ == nullptr || size > kChunkBytes - used_) {
-    chunk_ = NewChunk(kChunkBytes);
+    chunk_ = MakePages<char>(kChunkBytes);
     used_ = 0;
   }
   Chunk place(chunk_, chunk_.get() + used_);

@@ -32,7 +32,6 @@ class ByteChunks {
  private:
   using Chunk = std::shared_ptr<char>;
 
-  static Chunk NewChunk(size_t size);
   Chunk TakePlace(size_t size);
 
   absl::Mutex mu_;

@@ -11,6 +11,7 @@
 #include <sys/mman.h>
 
 #include <cstddef>
+#include <memory>
 #include <new>
 #include <string>
 
@@ -41,5 +42,21 @@ class PageAllocator {
 
 using PagedString =
     std::basic_string<char, std::char_traits<char>, PageAllocator<char>>;
+
+template <typename T>
+struct PagesDeleter {
+  size_t count = 0;
+  void operator()(T* values) const {
+    PageAllocator<T>().deallocate(values, count);
+  }
+};
+template <typename T>
+using Pages = std::unique_ptr<T, PagesDeleter<T>>;
+
+// `count` values, which are 0; nothing is touched.
+template <typename T>
+Pages<T> MakePages(size_t count) {
+  return Pages<T>(PageAllocator<T>().allocate(count), PagesDeleter<T>{count});
+}
 
 }  // namespace gandem

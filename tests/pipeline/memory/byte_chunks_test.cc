@@ -2,26 +2,19 @@
 #include "pipeline/memory/byte_chunks.h"
 
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <cstdint>
 #include <deque>
-#include <fstream>
 #include <optional>
 #include <string>
 #include <utility>
 
+#include "tests/testing/memory.h"
+
 namespace gandem {
 namespace {
 
-// Of memory in RAM that is none of files.
-int64_t ResidentNow() {
-  int64_t pages = 0;
-  int64_t resident = 0;
-  int64_t of_files = 0;
-  std::ifstream("/proc/self/statm") >> pages >> resident >> of_files;
-  return (resident - of_files) * sysconf(_SC_PAGESIZE);
-}
+using ::gandem::testing::ResidentBytes;
 
 TEST(ByteChunksTest, BytesStayWhileOthersGo) {
   std::optional<ByteChunks> chunks(std::in_place);
@@ -51,21 +44,22 @@ TEST(ByteChunksTest, BytesOfAChunkDoNotTouch) {
 
 // Of a queue only what is in it takes memory.
 TEST(ByteChunksTest, WhatIsDroppedIsTheSystemsAgain) {
+  if (!testing::kMeasuresMemory) GTEST_SKIP();
   constexpr int64_t kMost = int64_t{64} << 20;
   for (const size_t size : {10'000, 48'000}) {
     ByteChunks chunks;
     const std::string bytes(size, 'x');
-    const int64_t before = ResidentNow();
+    const int64_t before = ResidentBytes();
     std::deque<ByteChunks::Bytes> queue;
     const size_t most = kMost / size;
     while (queue.size() < most) queue.push_back(chunks.Keep(bytes));
-    EXPECT_GT(ResidentNow() - before, kMost / 2) << size;
+    EXPECT_GT(ResidentBytes() - before, kMost / 2) << size;
     for (size_t i = 0; i < most; ++i) {
       queue.pop_front();
       queue.push_back(chunks.Keep(bytes));
     }
     while (queue.size() > most / 16) queue.pop_front();
-    EXPECT_LT(ResidentNow() - before, kMost / 8) << size;
+    EXPECT_LT(ResidentBytes() - before, kMost / 8) << size;
   }
 }
 
