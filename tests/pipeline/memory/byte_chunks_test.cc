@@ -44,7 +44,7 @@ TEST(ByteChunksTest, BytesOfAChunkDoNotTouch) {
 
 // Of a queue only what is in it takes memory.
 TEST(ByteChunksTest, WhatIsDroppedIsTheSystemsAgain) {
-  if (!testing::kMeasuresMemory) GTEST_SKIP();
+  if (!testing::kMeasuresMemory) return;
   constexpr int64_t kMost = int64_t{64} << 20;
   for (const size_t size : {10'000, 48'000}) {
     ByteChunks chunks;
