@@ -85,7 +85,9 @@ class DataOrder::UnitOrder {
 };
 
 DataOrder::DataOrder(uint64_t seed, ImageUnits units)
-    : size_(units.size), global_(seed, Purpose::kDataOrder, units.size) {
+    : size_(units.size),
+      window_(units.window),
+      global_(seed, Purpose::kDataOrder, units.size) {
   GANDEM_CHECK(units.window >= 0);
   if (units.window > 0) {
     units_ = std::make_shared<UnitOrder>(seed, std::move(units));

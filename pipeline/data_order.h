@@ -45,6 +45,9 @@ class DataOrder {
   // call in an epoch takes a moment for each unit.
   int64_t Permute(int64_t epoch, int64_t place) const;
 
+  // Images of a window; 0: the order is GLOBAL.
+  int64_t window() const { return window_; }
+
   // The image that is number `number` >= 0 of the run.
   int64_t ImageOfSample(int64_t number) const {
     return Permute(number / size_, number % size_);
@@ -54,6 +57,7 @@ class DataOrder {
   class UnitOrder;
 
   int64_t size_;
+  int64_t window_;
   KeyedPermutation global_;
   std::shared_ptr<UnitOrder> units_;  // null: GLOBAL
 };

@@ -53,6 +53,10 @@ struct StoredView {
   StoredView(const StoredSample& stored)  // NOLINT: as std::string's
       : StoredView(stored.image, stored.input) {}
 
+  int64_t bytes() const {
+    return static_cast<int64_t>(image.size() + input.size());
+  }
+
   absl::string_view image;
   absl::string_view input;
 };

@@ -39,6 +39,11 @@ constexpr double kWorkerMargin = 1.25;
 // Less memory and fewer threads are taken when they were enough for so long.
 constexpr double kGiveBackAfter = 5;
 constexpr int kFirstFetches = 32;
+// No more are under way than come in so many times their usual time.
+constexpr double kInFlightGain = 2;
+constexpr double kFewestInFlight = 8;
+constexpr double kInFlightStep = 1.3;
+constexpr double kKnownReads = 64;
 constexpr int kFirstBatches = 4;
 
 double Fading(double seconds, double half_life) {
@@ -50,6 +55,7 @@ double Fading(double seconds, double half_life) {
 PipelineController::PipelineController(const PipelineLimits& limits)
     : limits_(limits),
       service_(kServiceHalfLife),
+      reads_(kGapHalfLife),
       ramp_(std::min(kFirstFetches, limits.max_fetches), limits.max_fetches),
       gap_seconds_(kUnseenGap) {
   // The trainer waits for the first batches, so all cores are free.
@@ -77,9 +83,13 @@ PipelineSetting PipelineController::Update(const PipelineSeen& seen) {
   return setting_;
 }
 
+double PipelineController::SlowSeconds(double part) const {
+  return std::max(service_.Quantile(part), service_.MeanUnderWay());
+}
+
 void PipelineController::SeeFetches(const PipelineSeen& seen) {
   const double silent_after =
-      std::max(kLeastSilence, kSilentTimes * service_.Quantile(0.95));
+      std::max(kLeastSilence, kSilentTimes * SlowSeconds(0.95));
   service_.Fade(seen.seconds);
   const bool was_silent = seen.longest_silence > silent_after;
   silent_ = was_silent && seen.fetches.empty();
@@ -96,6 +106,8 @@ void PipelineController::SeeFetches(const PipelineSeen& seen) {
     service_.Add(lived_through ? fetch.seconds - silence_ : fetch.seconds);
     bytes += static_cast<double>(fetch.bytes);
   }
+  for (const double seconds : seen.look_seconds) service_.AddPart(seconds);
+  SeeReads(seen);
   if (!seen.fetches.empty()) {
     const auto count = static_cast<double>(seen.fetches.size());
     const double weight = count / (count + kSizesRemembered);
@@ -109,6 +121,38 @@ void PipelineController::SeeFetches(const PipelineSeen& seen) {
   fetched_rate_ =
       fetched_rate_ * kept +
       (1 - kept) * static_cast<double>(seen.fetches.size()) / seen.seconds;
+}
+
+void PipelineController::SeeReads(const PipelineSeen& seen) {
+  reads_.Fade(seen.seconds);
+  double ended = 0;
+  const auto add = [&](double seconds) {
+    reads_.Add(seconds);
+    ++ended;
+  };
+  for (const FetchSeen& fetch : seen.fetches) {
+    shares_pieces_ |= fetch.at_hand;
+    if (!fetch.at_hand) add(fetch.seconds);
+  }
+  for (const double seconds : seen.look_seconds) add(seconds);
+  const double kept = std::exp(-seen.seconds);
+  reads_ended_ = reads_ended_ * kept + ended;
+  read_seconds_ = read_seconds_ * kept + seen.seconds;
+  SetInFlight();
+}
+
+// A link that has become slow is shared by all that is under way, so what is
+// needed first would come as late as what was asked for last. Only of pieces
+// that have many samples: mostly it is the link that makes these late, where
+// single samples wait for an answer, and more of them bring more.
+void PipelineController::SetInFlight() {
+  if (!shares_pieces_ || reads_.total() < kKnownReads) return;
+  const double most =
+      std::max(kFewestInFlight, kInFlightGain * reads_ended_ / read_seconds_ *
+                                    reads_.Quantile(0.5));
+  if (most < in_flight_ / kInFlightStep || most > in_flight_ * kInFlightStep) {
+    in_flight_ = most;
+  }
 }
 
 void PipelineController::SeeGaps(const PipelineSeen& seen) {
@@ -166,7 +210,7 @@ int64_t PipelineController::AheadWanted() const {
       std::max(kLeastGap, is_remote_ ? kGapMargin * gap_seconds_ : 0.0);
   const double wanted = static_cast<double>(limits_.least_ahead) +
                         setting_.fetches + setting_.workers +
-                        rate * (gap + service_.Quantile(0.99));
+                        rate * (gap + SlowSeconds(0.99));
   return std::max(limits_.least_ahead,
                   static_cast<int64_t>(std::min(wanted, SamplesInMemory())));
 }
@@ -203,8 +247,9 @@ void PipelineController::SetFinishedAhead() {
 }
 
 double PipelineController::RateWanted(const PipelineSeen& seen) const {
-  const double missing = static_cast<double>(
-      setting_.ahead - limits_.least_ahead - seen.waiting - seen.fetching);
+  const double missing =
+      static_cast<double>(setting_.ahead - limits_.least_ahead - seen.waiting -
+                          seen.fetching - seen.put_off);
   // Before the demand is known, the trainer waits for its first batches.
   return demand_.rate() +
          std::max(0.0, missing) /
@@ -216,13 +261,15 @@ void PipelineController::SetFetches(const PipelineSeen& seen, double rate) {
   // half of the time.
   const double service =
       std::max(kFetchMargin * service_.Mean(), service_.Quantile(0.9));
-  setting_.fetches =
-      ramp_.Update({.seconds = seen.seconds,
-                    .wanted = std::max(1.0, rate * service),
-                    .running = seen.fetching,
-                    .ended = static_cast<int64_t>(seen.fetches.size()),
-                    .service_seconds = service,
-                    .silent = silent_});
+  setting_.fetches = ramp_.Update(
+      {.seconds = seen.seconds,
+       .wanted = std::max(1.0, rate * service),
+       .running = seen.fetching,
+       .ended = static_cast<int64_t>(seen.fetches.size()),
+       .service_seconds = std::max(service, service_.MeanUnderWay()),
+       .silent = silent_});
+  setting_.fetches = static_cast<int>(
+      std::min<double>(setting_.fetches, std::ceil(in_flight_)));
 }
 
 void PipelineController::SetWorkers(double seconds, double rate) {

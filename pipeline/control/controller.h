@@ -14,6 +14,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <utility>
 #include <vector>
@@ -38,6 +39,7 @@ struct PipelineLimits {
 struct FetchSeen {
   double seconds = 0;  // from its start to its end
   int64_t bytes = 0;
+  bool at_hand = false;  // an earlier one had brought its piece of a file
 };
 
 // What was seen in the interval that ended now.
@@ -47,6 +49,9 @@ struct PipelineSeen {
   double stalled_seconds = 0;           // in which the trainer waited for them
   std::vector<FetchSeen> fetches = {};  // that ended in it
   int64_t fetching = 0;                 // at its end
+  // Of what brought pieces for samples that are fetched later, and ended in it.
+  std::vector<double> look_seconds = {};
+  int64_t put_off = 0;         // samples that what is fetched now brings, too
   double longest_silence = 0;  // without the end of a fetch, while some
                                // were under way; may have begun before
   int64_t finished = 0;        // samples that were decoded in it
@@ -88,6 +93,11 @@ class PipelineController {
 
  private:
   void SeeFetches(const PipelineSeen& seen);
+  // What a share of `part` of the fetches takes less than, and those of blocks
+  // that bring many samples as a rule.
+  double SlowSeconds(double part) const;
+  void SeeReads(const PipelineSeen& seen);
+  void SetInFlight();
   void SeeGaps(const PipelineSeen& seen);
   double SamplesInMemory() const;
   int64_t AheadWanted() const;
@@ -104,6 +114,10 @@ class PipelineController {
   PipelineSetting setting_;
   DemandMeter demand_;
   ServiceTimes service_;
+  ServiceTimes reads_;       // of fetches that brought something, for minutes
+  double reads_ended_ = 0;   // of these, and the
+  double read_seconds_ = 0;  // seconds that they ended in; both faded
+  double in_flight_ = std::numeric_limits<double>::infinity();  // at most
   FetchRamp ramp_;
 
   bool silent_ = false;       // the source, now
@@ -118,10 +132,11 @@ class PipelineController {
   double longest_gap_ = 0;    // that was seen
   double gap_now_ = 0;
   bool is_remote_ = false;
-  double work_ = 0;            // processor seconds, and
-  double worked_ = 0;          // samples that they were for; both faded
-  double fetched_rate_ = 0;    // samples a second
-  double less_ahead_for_ = 0;  // seconds in which less was wanted
+  bool shares_pieces_ = false;  // many samples are brought by one fetch
+  double work_ = 0;             // processor seconds, and
+  double worked_ = 0;           // samples that they were for; both faded
+  double fetched_rate_ = 0;     // samples a second
+  double less_ahead_for_ = 0;   // seconds in which less was wanted
   double less_workers_for_ = 0;
   bool warned_ = false;
   std::string warning_;

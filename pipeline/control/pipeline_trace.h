@@ -15,8 +15,9 @@
 //   end 120
 //
 // `link` holds until the next one; 0 bytes a second are an outage. A recording
-// has `fetch START SECONDS BYTES` in its place, one for each fetch, and says by
-// them what the link was (link_of_fetches.h). `demand START SECONDS`: from then
+// has `fetch START SECONDS BYTES` in its place, one for each fetch (of what
+// many samples share, one for each piece), and says by them what the link was
+// (link_of_fetches.h). `demand START SECONDS`: from then
 // on the trainer computes for so long on a batch; 0: it takes none.
 //
 // Owner: values. Thread safety: none needed.

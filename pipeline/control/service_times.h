@@ -24,14 +24,21 @@ class ServiceTimes {
     for (double& count : counts_) count *= kept;
     total_ *= kept;
     sum_ *= kept;
+    squares_ *= kept;
   }
 
   void Add(double seconds) {
+    AddPart(seconds);
     const double place =
         std::log(std::max(seconds, kShortest) / kShortest) / std::log(kRatio);
     counts_[std::min(static_cast<size_t>(place), kBins - 1)] += 1;
     total_ += 1;
+  }
+
+  // Of what was part of other fetches: it takes a place, and is none of them.
+  void AddPart(double seconds) {
     sum_ += seconds;
+    squares_ += seconds * seconds;
   }
 
   // How many fetches it is made of, faded.
@@ -39,6 +46,10 @@ class ServiceTimes {
 
   // 0 where there were none.
   double Mean() const { return total_ > 0 ? sum_ / total_ : 0; }
+
+  // Of a fetch that is under way at some moment, the long ones more often: a
+  // block's, where most samples find theirs at hand. 0 where there were none.
+  double MeanUnderWay() const { return sum_ > 0 ? squares_ / sum_ : 0; }
 
   // The upper edge of the bin in which a share of `part` is reached.
   double Quantile(double part) const {
@@ -64,6 +75,7 @@ class ServiceTimes {
   std::array<double, kBins> counts_ = {};
   double total_ = 0;
   double sum_ = 0;
+  double squares_ = 0;
 };
 
 }  // namespace gandem

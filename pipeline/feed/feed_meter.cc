@@ -10,14 +10,27 @@ void FeedMeter::FetchBegan(absl::Time now) {
   if (seen_.fetching++ == 0) silent_since_ = now;
 }
 
-void FeedMeter::FetchEnded(absl::Time began, absl::Time now, int64_t bytes) {
+void FeedMeter::FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
+                           bool at_hand) {
   --seen_.fetching;
-  seen_.fetches.push_back(
-      {.seconds = absl::ToDoubleSeconds(now - began), .bytes = bytes});
+  seen_.fetches.push_back({.seconds = absl::ToDoubleSeconds(now - began),
+                           .bytes = bytes,
+                           .at_hand = at_hand});
+  EndSilence(now);
+  stats_.stored_bytes += bytes;
+}
+
+void FeedMeter::LookEnded(absl::Time began, absl::Time now, bool brought) {
+  --seen_.fetching;
+  if (!brought) return;
+  seen_.look_seconds.push_back(absl::ToDoubleSeconds(now - began));
+  EndSilence(now);
+}
+
+void FeedMeter::EndSilence(absl::Time now) {
   seen_.longest_silence = std::max(seen_.longest_silence,
                                    absl::ToDoubleSeconds(now - silent_since_));
   silent_since_ = now;
-  stats_.stored_bytes += bytes;
 }
 
 void FeedMeter::Finished(int64_t samples, double work_seconds) {

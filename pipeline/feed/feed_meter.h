@@ -34,7 +34,13 @@ class FeedMeter {
       : interval_begin_(now), stats_begin_(now) {}
 
   void FetchBegan(absl::Time now);
-  void FetchEnded(absl::Time began, absl::Time now, int64_t bytes);
+  void FetchEnded(absl::Time began, absl::Time now, int64_t bytes,
+                  bool at_hand = false);
+  // It was for samples that are fetched later, and brought their piece or found
+  // that it was there or under way.
+  void LookEnded(absl::Time began, absl::Time now, bool brought);
+  // It gave way, and begins again.
+  void FetchPutOff() { --seen_.fetching; }
   void Finished(int64_t samples, double work_seconds);
   // The trainer waited in [begin, end); until `fetched` for fetches.
   void Stalled(absl::Time begin, absl::Time fetched, absl::Time end);
@@ -47,6 +53,8 @@ class FeedMeter {
   FeedStats TakeStats(absl::Time now);
 
  private:
+  void EndSilence(absl::Time now);
+
   absl::Time interval_begin_;
   PipelineSeen seen_;
   absl::Time silent_since_;  // the last end of a fetch, or when one began alone

@@ -24,12 +24,15 @@ FeedRecorder::~FeedRecorder() {
   if (writer_.has_value() && !ended_) End(writer_->Close(At(last_)));
 }
 
-void FeedRecorder::FetchEnded(absl::Time began, absl::Time ended,
-                              int64_t bytes) {
-  if (ended_) return;
-  last_ = ended;
+void FeedRecorder::Fetched(int64_t bytes) {
   ++fetched_;
   fetched_bytes_ += bytes;
+}
+
+void FeedRecorder::ReadEnded(absl::Time began, absl::Time ended,
+                             int64_t bytes) {
+  if (ended_) return;
+  last_ = ended;
   const FetchRecord fetch = {.at = At(began),
                              .seconds = absl::ToDoubleSeconds(ended - began),
                              .bytes = bytes};

@@ -29,7 +29,10 @@ class FeedRecorder {
   FeedRecorder& operator=(const FeedRecorder&) = delete;
   ~FeedRecorder();
 
-  void FetchEnded(absl::Time began, absl::Time ended, int64_t bytes);
+  // A sample of so many bytes is there.
+  void Fetched(int64_t bytes);
+  // What the source was asked for, a sample or what it shares with others.
+  void ReadEnded(absl::Time began, absl::Time ended, int64_t bytes);
   // Samples that were decoded, in so many seconds of a processor.
   void Finished(int64_t samples, double work_seconds);
   // The trainer asks for a batch, and has got it.

@@ -86,10 +86,12 @@ Prefetcher::Prefetcher(std::shared_ptr<const Dataset> dataset,
     : dataset_(std::move(dataset)),
       options_(options),
       order_(options.seed, dataset_->Units()),
-      board_({.batch_samples = options.StepImages(),
-              .sample_values = dataset_->shape().NumValues(),
-              .memory_bytes =
-                  BytesToWait(options, dataset_->shape().NumValues())}),
+      board_(
+          {.batch_samples = options.StepImages(),
+           .sample_values = dataset_->shape().NumValues(),
+           .memory_bytes = BytesToWait(options, dataset_->shape().NumValues()),
+           .window_samples =
+               order_.window() * options.num_images / options.batch_size}),
       meter_(options.clock->Now()),
       controller_(LimitsFor(options, dataset_->shape().NumValues())),
       fetchers_("fetch", [this] { FetchLoop(); }),
@@ -122,49 +124,79 @@ void Prefetcher::Close(absl::Status reason) {
 // --- Fetching ---
 
 bool Prefetcher::FetcherWakes() const {
-  return !closed_.ok() || fetchers_.HasSurplus() || board_.CanFetch();
+  return !closed_.ok() || fetchers_.HasSurplus() || board_.CanFetch() ||
+         board_.CanLook();
 }
 
-std::optional<int64_t> Prefetcher::NextFetch() {
+std::optional<Prefetcher::FetchWork> Prefetcher::NextFetch() {
   absl::MutexLock lock(&mu_);
   mu_.Await(absl::Condition(this, &Prefetcher::FetcherWakes));
   if (!closed_.ok() || fetchers_.Leaves()) return std::nullopt;
-  meter_.FetchBegan(options_.clock->Now());
-  return board_.BeginFetch();
+  FetchWork work = {.looks = !board_.CanFetch(),
+                    .began = options_.clock->Now()};
+  work.position = work.looks ? board_.BeginLook() : board_.BeginFetch();
+  meter_.FetchBegan(work.began);
+  return work;
 }
 
 void Prefetcher::FetchLoop() {
-  while (const std::optional<int64_t> position = NextFetch()) {
-    Fetch(*position);
+  while (const std::optional<FetchWork> work = NextFetch()) {
+    work->looks ? Look(*work) : Fetch(*work);
     StartThreads();
   }
 }
 
-absl::StatusOr<KeptSample> Prefetcher::FetchAndKeep(int64_t position) {
+absl::StatusOr<StoredSample> Prefetcher::FetchStored(int64_t position) {
   const TraceSpan span("fetch image", {"step", StepOf(position)});
   const ScopedReadStop scope(&stop_);
-  GANDEM_ASSIGN_OR_RETURN(
-      const StoredSample stored,
-      dataset_->Fetch(order_.ImageOfSample(NumberOf(position))));
+  return dataset_->Fetch(order_.ImageOfSample(NumberOf(position)));
+}
+
+absl::StatusOr<KeptSample> Prefetcher::FetchAndKeep(int64_t position) {
+  GANDEM_ASSIGN_OR_RETURN(const StoredSample stored, FetchStored(position));
   return KeptSample{.image = chunks_.Keep(stored.image),
                     .input = chunks_.Keep(stored.input)};
 }
 
-void Prefetcher::Fetch(int64_t position) {
-  const absl::Time begin = options_.clock->Now();
-  absl::StatusOr<KeptSample> stored = FetchAndKeep(position);
+void Prefetcher::Fetch(const FetchWork& work) {
+  const ScopedGiveWay way(work.id(this));
+  absl::StatusOr<KeptSample> stored = FetchAndKeep(work.position);
   const int64_t bytes = stored.ok() ? stored->bytes() : 0;
   absl::MutexLock lock(&mu_);
   const absl::Time now = options_.clock->Now();
-  const bool had_begun = board_.has_begun();
-  meter_.FetchEnded(begin, now, bytes);
-  if (recorder_.has_value() && bytes > 0) {
-    recorder_->FetchEnded(begin, now, bytes);
+  if (!stored.ok() && way.gave_way_to().has_value()) {
+    meter_.FetchPutOff();
+    board_.PutOff(work.position, *way.gave_way_to());
+    return;
   }
-  board_.EndFetch(position, std::move(stored), now);
+  const bool had_begun = board_.has_begun();
+  meter_.FetchEnded(work.began, now, bytes, way.was_at_hand());
+  Record(work, way, now, bytes);
+  board_.EndFetch(work.position, std::move(stored), now);
   // What was held back for the first one.
   if (!had_begun) Apply(board_.in_memory() ? InMemory() : setting_);
   Update(now);
+}
+
+// A failure shows again when it is fetched.
+void Prefetcher::Look(const FetchWork& work) {
+  const ScopedGiveWay way(work.id(this));
+  const absl::StatusOr<StoredSample> stored = FetchStored(work.position);
+  absl::MutexLock lock(&mu_);
+  const absl::Time now = options_.clock->Now();
+  meter_.LookEnded(work.began, now, way.brought_bytes() > 0);
+  if (stored.ok()) Record(work, way, now, way.brought_bytes());
+  board_.EndLook(work.position);
+  Update(now);
+}
+
+// What a source was asked for: pieces, where samples share them.
+void Prefetcher::Record(const FetchWork& work, const ScopedGiveWay& way,
+                        absl::Time now, int64_t bytes) {
+  if (!recorder_.has_value() || bytes == 0) return;
+  if (!work.looks) recorder_->Fetched(bytes);
+  if (way.was_at_hand()) return;
+  recorder_->ReadEnded(work.began, now, std::max(bytes, way.brought_bytes()));
 }
 
 // --- Finishing ---
@@ -281,6 +313,7 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
 void Prefetcher::Update(absl::Time now) {
   if (now - meter_.interval_begin() < kUpdateInterval) return;
   PipelineSeen seen = meter_.EndInterval(now);
+  seen.put_off = board_.put_off();
   seen.waiting = board_.waiting();
   seen.waiting_bytes = board_.used_bytes();
   const PipelineSetting setting = NextSetting(seen);

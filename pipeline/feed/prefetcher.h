@@ -42,6 +42,7 @@
 #include "pipeline/feed/feed_recorder.h"
 #include "pipeline/feed/sample_board.h"
 #include "pipeline/feed/thread_crew.h"
+#include "pipeline/give_way.h"
 
 namespace gandem {
 
@@ -106,6 +107,16 @@ class Prefetcher {
  private:
   Prefetcher(std::shared_ptr<const Dataset> dataset, const Options& options);
 
+  struct FetchWork {
+    int64_t position = 0;
+    bool looks = false;  // SampleBoard::BeginLook
+    absl::Time began;
+
+    ReadId id(const Prefetcher* owner) const {
+      return {owner, SampleBoard::ReadNumber(position, looks)};
+    }
+  };
+
   // The threads.
   void FetchLoop();
   void FinishLoop();
@@ -113,10 +124,14 @@ class Prefetcher {
   bool FinisherWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   bool TakerWakes() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   // Wait for work; none: the thread must return.
-  std::optional<int64_t> NextFetch();
+  std::optional<FetchWork> NextFetch();
   std::optional<SampleBoard::Work> NextWork();
+  absl::StatusOr<StoredSample> FetchStored(int64_t position);
   absl::StatusOr<KeptSample> FetchAndKeep(int64_t position);
-  void Fetch(int64_t position);
+  void Fetch(const FetchWork& work);
+  void Look(const FetchWork& work);
+  void Record(const FetchWork& work, const ScopedGiveWay& way, absl::Time now,
+              int64_t bytes) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Finish(SampleBoard::Work work);
   // None: there is no batch by then.
   std::optional<absl::StatusOr<RealBatch>> TakeUntil(absl::Time deadline);

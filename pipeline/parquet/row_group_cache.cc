@@ -4,6 +4,15 @@
 #include <utility>
 
 namespace gandem {
+namespace {
+
+// It brings all of its parts itself, or waits for them.
+absl::StatusOr<RowGroupImages> AsOneRead(RowGroupCache::Load load) {
+  const ScopedGiveWay none(ReadId{});
+  return load();
+}
+
+}  // namespace
 
 absl::StatusOr<RowGroupCache::Images> RowGroupCache::Get(int64_t key,
                                                          Load load) {
@@ -13,6 +22,10 @@ absl::StatusOr<RowGroupCache::Images> RowGroupCache::Get(int64_t key,
     std::shared_ptr<Entry>& place = entries_[key];
     if (place != nullptr) {
       entry = place;
+      if (!entry->is_done && ScopedGiveWay::GivesWayTo(entry->reader)) {
+        return absl::CancelledError("another read brings it");
+      }
+      ScopedGiveWay::Found();
       // Whoever reads it comes to an end: DataWorkerPool does.
       mu_.Await(absl::Condition(&entry->is_done));
       if (!entry->status.ok()) return entry->status;
@@ -23,8 +36,9 @@ absl::StatusOr<RowGroupCache::Images> RowGroupCache::Get(int64_t key,
       return entry->images;
     }
     place = entry = std::make_shared<Entry>();
+    entry->reader = ScopedGiveWay::Current();
   }
-  absl::StatusOr<RowGroupImages> loaded = load();
+  absl::StatusOr<RowGroupImages> loaded = AsOneRead(load);
   absl::MutexLock lock(&mu_);
   entry->is_done = true;
   if (!loaded.ok()) {
@@ -33,6 +47,7 @@ absl::StatusOr<RowGroupCache::Images> RowGroupCache::Get(int64_t key,
     return loaded.status();
   }
   entry->images = std::make_shared<const RowGroupImages>(*std::move(loaded));
+  ScopedGiveWay::Brought(entry->images->memory_bytes());
   Keep(key, *entry);
   return entry->images;
 }

@@ -19,6 +19,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "pipeline/give_way.h"
 #include "pipeline/parquet/data_worker_client.h"
 
 namespace gandem {
@@ -31,10 +32,12 @@ class RowGroupCache {
   explicit RowGroupCache(int64_t most_bytes) : most_bytes_(most_bytes) {}
 
   // `load` is called without a lock, where row group `key` is not there.
+  // CANCELLED: gave way to the read that brings it (give_way.h).
   absl::StatusOr<Images> Get(int64_t key, Load load);
 
  private:
   struct Entry {
+    ReadId reader = {};  // who reads it
     bool is_done = false;
     absl::Status status;
     Images images = nullptr;                 // once it is done

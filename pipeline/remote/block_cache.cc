@@ -97,8 +97,10 @@ absl::StatusOr<BlockCache::Block> BlockCache::Get(const Key& key, int64_t bytes,
         if (absl::IsCancelled(entry->failure)) continue;
         return block;
       }
-      place = std::make_shared<Entry>(
-          Entry{.key = key, .bytes = bytes, .users = 1});
+      place = std::make_shared<Entry>(Entry{.key = key,
+                                            .bytes = bytes,
+                                            .reader = ScopedGiveWay::Current(),
+                                            .users = 1});
       entry = place;
     }
     return FetchEntry(entry, deadline, fetch);
@@ -107,6 +109,10 @@ absl::StatusOr<BlockCache::Block> BlockCache::Get(const Key& key, int64_t bytes,
 
 absl::StatusOr<BlockCache::Block> BlockCache::Use(const SharedEntry& entry,
                                                   absl::Time deadline) {
+  if (!entry->done && ScopedGiveWay::GivesWayTo(entry->reader)) {
+    return absl::CancelledError("another read brings it");
+  }
+  ScopedGiveWay::Found();
   if (entry->done && entry->users == 0) {
     idle_.erase(entry->idle);
     idle_bytes_ -= entry->bytes;
@@ -151,6 +157,7 @@ absl::StatusOr<BlockCache::Block> BlockCache::FetchEntry(
   absl::MutexLock lock(&mu_);
   fetching_bytes_ -= entry->bytes;
   if (!fetched.ok()) return fail(fetched.status());
+  ScopedGiveWay::Brought(entry->bytes);
   entry->block = *std::move(fetched);
   entry->done = true;
   used_bytes_ += entry->bytes;

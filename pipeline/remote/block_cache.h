@@ -20,6 +20,7 @@
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
+#include "pipeline/give_way.h"
 #include "pipeline/memory/page_allocator.h"
 
 namespace gandem {
@@ -38,9 +39,10 @@ class BlockCache {
 
   // The block of `bytes` bytes; where it is not here, `fetch` brings it, called
   // without a lock. Its failure is that of all who wait for it, unless it was
-  // only stopped (CANCELLED): then another one of them fetches. When fetches
+  // only stopped (CANCELLED): then another one of them fetches. Who gives way
+  // (give_way.h) does not wait for another read that fetches it. When fetches
   // and blocks in use fill the cache, waits until one has ended.
-  //   CANCELLED          stopped by read_stop.h.
+  //   CANCELLED          stopped by read_stop.h, or gave way.
   //   DEADLINE_EXCEEDED  other threads fetched until then.
   absl::StatusOr<Block> Get(const Key& key, int64_t bytes, absl::Time deadline,
                             Fetch fetch);
@@ -59,6 +61,7 @@ class BlockCache {
   struct Entry {
     Key key;
     int64_t bytes = 0;
+    ReadId reader = {};  // who fetches it
     bool done = false;
     absl::Status failure = absl::OkStatus();
     PagedString block = {};

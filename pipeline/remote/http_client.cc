@@ -60,6 +60,28 @@ std::string AuthoritiesFile() {
   return "";
 }
 
+// Whether what a request brings stands still: for so long, then for twice as
+// long, and so on.
+class StallWatch {
+ public:
+  StallWatch(absl::Duration patience, absl::Time now)
+      : patience_(patience), since_(now) {}
+
+  bool IsStalled(int64_t received, absl::Time now) {
+    if (received != std::exchange(received_, received)) since_ = now;
+    if (received == 0 || now < since_ + patience_) return false;
+    patience_ *= 2;
+    since_ = now;
+    received_ = 0;
+    return true;
+  }
+
+ private:
+  absl::Duration patience_;
+  absl::Time since_;
+  int64_t received_ = 0;
+};
+
 }  // namespace
 
 // A request under way.
@@ -78,6 +100,11 @@ class HttpClient::Transfer {
 
   void Prepare(const HttpRequest& request, const HttpLimits& limits,
                int64_t max_body);
+  // The same request again, for what it has not got; after TakeBody.
+  void Continue(const HttpRequest& request, const HttpLimits& limits,
+                PagedString body);
+  // Of an answer 206 that is under way; empty: of none.
+  PagedString TakeBody();
   // After it has ended with `code`.
   HttpAnswer Finish(CURLcode code);
   // What it has of an answer that nobody wants.
@@ -106,6 +133,7 @@ class HttpClient::Transfer {
   std::array<char, CURL_ERROR_SIZE> error_ = {};
   // Most bytes of the body of an answer 206 and 200.
   int64_t wanted_ = 0;
+  int64_t kept_ = 0;  // of the body, from before it was continued
   int64_t max_body_ = 0;
   int64_t received_ = 0;
   HttpAnswer answer_;
@@ -117,6 +145,7 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   curl_slist_free_all(std::exchange(lines_, nullptr));
   answer_ = HttpAnswer();
   received_ = 0;
+  kept_ = 0;
   error_.fill('\0');
   wanted_ = request.size;
   max_body_ = max_body;
@@ -160,6 +189,23 @@ void HttpClient::Transfer::Prepare(const HttpRequest& request,
   curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, lines_);
 }
 
+PagedString HttpClient::Transfer::TakeBody() {
+  if (Status() != 206 || std::ssize(answer_.body) >= wanted_) return {};
+  return std::exchange(answer_.body, PagedString());
+}
+
+void HttpClient::Transfer::Continue(const HttpRequest& request,
+                                    const HttpLimits& limits,
+                                    PagedString body) {
+  HttpRequest rest = request;
+  rest.first += std::ssize(body);
+  rest.size -= std::ssize(body);
+  Prepare(rest, limits, max_body_);
+  wanted_ = request.size;
+  kept_ = std::ssize(body);
+  answer_.body = std::move(body);
+}
+
 // CURLOPT_USERPWD would cut a key that holds a colon.
 void HttpClient::Transfer::Sign(const HttpRequest& request) {
   curl_easy_setopt(easy_, CURLOPT_AWS_SIGV4,
@@ -192,6 +238,7 @@ size_t HttpClient::Transfer::AddBody(absl::string_view bytes) {
   const size_t most = status == 206   ? static_cast<size_t>(wanted_)
                       : status == 200 ? static_cast<size_t>(max_body_)
                                       : kMaxErrorBody;
+  if (status != 206 && std::exchange(kept_, 0) > 0) answer_.body.clear();
   // Growing it step by step would leave room that nobody uses.
   if (status == 206 && answer_.body.empty()) answer_.body.reserve(most);
   const size_t room = most - std::min(most, answer_.body.size());
@@ -209,6 +256,10 @@ HttpAnswer HttpClient::Transfer::Finish(CURLcode code) {
         error_[0] != '\0' ? error_.data() : curl_easy_strerror(code);
   }
   answer_.status = Status();
+  if (answer_.status != 206 && kept_ > 0 && received_ == 0) {
+    answer_.body.clear();
+  }
+  if (answer_.headers.range.has_value()) answer_.headers.range->first -= kept_;
   const char* redirect = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &redirect);
   if (redirect != nullptr) answer_.redirect = redirect;
@@ -236,6 +287,17 @@ class HttpClient::Channel {
     curl_multi_remove_handle(multi_, transfers_[i].easy());
     transfers_[i].DropAnswer();
     ProcessIoCounters().bytes.fetch_add(transfers_[i].received());
+  }
+  // Asks for the rest of what it has over another connection; false: of an
+  // answer of another kind, or none.
+  bool Continue(size_t i, const HttpRequest& request,
+                const HttpLimits& limits) {
+    PagedString body = transfers_[i].TakeBody();
+    if (body.empty()) return false;
+    Stop(i);
+    transfers_[i].Continue(request, limits, std::move(body));
+    Start(i);
+    return true;
   }
   bool running(size_t i) const { return running_[i]; }
 
@@ -294,6 +356,7 @@ HttpAnswer HttpClient::Get(const HttpRequest& request, int64_t max_body,
   channel->transfer(0).Prepare(request, limits_, max_body);
   channel->Start(0);
   bool hedged = false;
+  StallWatch stall(limits_.stall, start);
   HttpAnswer answer;
   while (true) {
     const auto ended = channel->Wait(std::min(deadline, hedge_at));
@@ -321,6 +384,11 @@ HttpAnswer HttpClient::Get(const HttpRequest& request, int64_t max_body,
       channel->transfer(1).Prepare(request, limits_, max_body);
       channel->Start(1);
       hedged = true;
+    } else if (!hedged && !request.headers.empty() && request.size > 0 &&
+               stall.IsStalled(channel->transfer(0).received(),
+                               MonotonicNow()) &&
+               channel->Continue(0, request, limits_)) {
+      ProcessIoCounters().hedges.fetch_add(1);
     }
   }
   for (const size_t i : {0, 1}) channel->Stop(i);

@@ -48,6 +48,11 @@ struct HttpLimits {
   absl::Duration connect = absl::Seconds(10);
   // Without a byte for so long, the request failed.
   absl::Duration silence = absl::Seconds(10);
+  // Where an answer of one version stands still for so long, the rest of it is
+  // asked for over a new connection: one that lost many packets may wait for
+  // many seconds after its link is whole again. The next time after twice as
+  // long.
+  absl::Duration stall = absl::Seconds(1);
 };
 
 // Why there is no answer. kNone: there is one.
@@ -82,7 +87,8 @@ class HttpClient {
   // Returns at `deadline` at the latest. Where the server sends the whole file
   // at most `max_body` bytes are taken. `hedge_after` (left out: never) from
   // the start `may_hedge` is asked whether a second request may be made; the
-  // first of the two that is answered without an error counts.
+  // first of the two that is answered without an error counts. A request whose
+  // headers name a version (If-Match) goes on where its answer stands still.
   HttpAnswer Get(const HttpRequest& request, int64_t max_body,
                  absl::Time deadline, std::optional<absl::Duration> hedge_after,
                  absl::FunctionRef<bool()> may_hedge);

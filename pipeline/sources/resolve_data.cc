@@ -64,13 +64,19 @@ absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
   return absl::OkStatus();
 }
 
-// Images whose pieces fill half of what is kept.
-int64_t FittingWindow(const ImageStore& source, std::optional<int64_t> kept) {
-  if (!kept.has_value() || source.stored_bytes() <= *kept / 2) {
+// Of what is kept. At its first images nearly all pieces of a window are asked
+// for at once, so nothing comes for so long: samples that wait have to bridge
+// that beside a gap of the link.
+constexpr double kWindowShare = 0.25;
+
+// Images whose pieces fill `share` of what is kept.
+int64_t ImagesThatFill(double share, const ImageStore& source,
+                       std::optional<int64_t> kept) {
+  const double stored = static_cast<double>(source.stored_bytes());
+  if (!kept.has_value() || stored <= share * static_cast<double>(*kept)) {
     return std::numeric_limits<int64_t>::max();
   }
-  const double share = static_cast<double>(*kept) / 2 /
-                       static_cast<double>(source.stored_bytes());
+  share *= static_cast<double>(*kept) / stored;
   return std::max<int64_t>(
       1, static_cast<int64_t>(share * static_cast<double>(source.size())));
 }
@@ -140,9 +146,9 @@ void ResolveOrder(const ImageStore& source, DataConfig& config) {
   if (config.order() != DataConfig::SHARDS || config.has_shuffle_window()) {
     return;
   }
-  config.set_shuffle_window(
-      std::min(config.shuffle_window(),
-               FittingWindow(source, KeptBytes(source, config))));
+  config.set_shuffle_window(std::min(
+      config.shuffle_window(),
+      ImagesThatFill(kWindowShare, source, KeptBytes(source, config))));
 }
 
 std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config) {
@@ -151,13 +157,13 @@ std::string AdviceOnWindow(const ImageStore& source, const DataConfig& config) {
   const int64_t window = config.order() == DataConfig::SHARDS
                              ? config.shuffle_window()
                              : source.size();
-  const int64_t fitting = FittingWindow(source, kept);
-  // Half is kept for what is read ahead.
-  if (window <= 2 * fitting) return "";
+  const int64_t most = ImagesThatFill(1, source, kept);
+  if (window <= most) return "";
   return absl::StrCat(
       "its pieces will be read again and again: any of ", window,
-      " images may be next, and data.memory_bytes holds those of ", 2 * fitting,
-      "; set data.order=SHARDS and data.shuffle_window to at most ", fitting,
+      " images may be next, and data.memory_bytes holds those of ", most,
+      "; set data.order=SHARDS and data.shuffle_window to at most ",
+      ImagesThatFill(kWindowShare, source, kept),
       ", or raise data.memory_bytes",
       IsUrl(config.source()) ? ", or keep them in a data.cache_dir" : "");
 }

@@ -43,7 +43,7 @@ void ResolveOrderUnseen(DataConfig& config);
 
 // data.order and, of SHARDS, data.shuffle_window. What is read of a source
 // behind a network, or of Parquet, in larger pieces than images is kept for a
-// while (KeptBytes): windows are of images that fill half of it, at most
+// while (KeptBytes): windows are of images that fill a quarter of it, at most
 // 16,384, so that no piece is read for one image after the other.
 void ResolveOrder(const ImageStore& source, DataConfig& config);
 

@@ -96,6 +96,60 @@ TEST(PipelineControllerTest, DoesNotOscillate) {
   EXPECT_LE(trials, 8);
 }
 
+// A second of samples in pieces, of which `reads` are brought in it, in so much
+// time each.
+PipelineSeen Pieces(int reads, double seconds) {
+  PipelineSeen seen = {.seconds = 0.1,
+                       .consumed = 64,
+                       .fetching = reads * static_cast<int64_t>(10 * seconds),
+                       .waiting = 1 << 12};
+  for (int i = 0; i < reads; ++i) {
+    seen.fetches.push_back({.seconds = seconds, .bytes = 10000});
+  }
+  while (seen.fetches.size() < 64) {
+    seen.fetches.push_back({.seconds = 1e-5, .bytes = 10000, .at_hand = true});
+  }
+  return seen;
+}
+
+PipelineController PiecesController() {
+  return PipelineController({.memory_bytes = kMemory,
+                             .max_workers = 1,
+                             .least_ahead = 64,
+                             .sample_bytes = 49152,
+                             .decodes_late = true});
+}
+
+// 4 of 64 samples wait for half a second: 20 at once, and what is missing.
+TEST(PipelineControllerTest, SamplesThatAreAtHandTakeNoPlace) {
+  PipelineController controller = PiecesController();
+  for (int i = 0; i < 600; ++i) controller.Update(Pieces(4, 0.5));
+  EXPECT_GE(controller.setting().fetches, 20);
+  EXPECT_LE(controller.setting().fetches, 45);
+  // As looks they take it as they did.
+  PipelineSeen looks = Pieces(0, 0.5);
+  looks.look_seconds.assign(4, 0.5);
+  looks.fetching = 20;
+  for (int i = 0; i < 600; ++i) controller.Update(looks);
+  EXPECT_GE(controller.setting().fetches, 20);
+  EXPECT_LE(controller.setting().fetches, 45);
+}
+
+// A tenth of the link for 10 s: what was asked for first is needed first, and
+// shares the link with few others.
+TEST(PipelineControllerTest, FewPiecesAreUnderWayOnALinkThatBecameSlow) {
+  PipelineController controller = PiecesController();
+  for (int i = 0; i < 600; ++i) controller.Update(Pieces(4, 0.5));
+  const int before = controller.setting().fetches;
+  PipelineSeen slow = {
+      .seconds = 0.1, .consumed = 64, .fetching = 20, .waiting = 1 << 12};
+  for (int i = 0; i < 30; ++i) controller.Update(slow);
+  EXPECT_LE(controller.setting().fetches, 10);
+  for (int i = 0; i < 30; ++i) controller.Update(Pieces(4, 0.5));
+  EXPECT_GE(controller.setting().fetches, 20);
+  EXPECT_LE(controller.setting().fetches, before);
+}
+
 TEST(PipelineControllerTest, AddsNoFetchesOnASaturatedLink) {
   // 100 of 640 samples a second: 64 fetches would take 0.64 s each.
   const Controlled seen = Control(TraceOf({WithRate(GoodLink(), 1e6)}, 60));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "pipeline/feed/feed_meter.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 namespace gandem {
@@ -53,6 +54,22 @@ TEST(FeedMeterTest, SilenceIsCountedWhileFetchesAreUnderWay) {
   meter.FetchEnded(At(8), At(13), 1);
   EXPECT_EQ(meter.EndInterval(At(20)).longest_silence, 3);
   EXPECT_EQ(meter.EndInterval(At(21)).longest_silence, 0);
+}
+
+// Looks take places, and bring no samples; what gave way is none of them.
+TEST(FeedMeterTest, LooksThatBroughtSomethingAreToldApart) {
+  FeedMeter meter(At(0));
+  for (int i = 0; i < 4; ++i) meter.FetchBegan(At(0));
+  meter.LookEnded(At(0), At(1), /*brought=*/true);
+  meter.LookEnded(At(0), At(2), /*brought=*/false);
+  meter.FetchPutOff();
+  meter.FetchEnded(At(0), At(3), 10, /*at_hand=*/true);
+  const PipelineSeen seen = meter.EndInterval(At(4));
+  EXPECT_THAT(seen.look_seconds, ::testing::ElementsAre(1));
+  ASSERT_EQ(seen.fetches.size(), 1u);
+  EXPECT_TRUE(seen.fetches[0].at_hand);
+  EXPECT_EQ(seen.fetching, 0);
+  EXPECT_EQ(seen.longest_silence, 2);
 }
 
 TEST(FeedMeterTest, StatsAreSinceTheyWereTaken) {

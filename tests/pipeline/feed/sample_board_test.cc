@@ -203,6 +203,127 @@ TEST_F(SampleBoardTest, ARunThatFailsInItsMiddleKeepsWhatItHas) {
   EXPECT_THAT(board_.Take(), StatusIs(absl::StatusCode::kDataLoss, "bad"));
 }
 
+// 1 and 2 are of one piece, and 3 is of another.
+TEST_F(SampleBoardTest, WhatAnotherFetchBringsBeginsAgainWhenThatHasEnded) {
+  FetchFirst();
+  board_.Set({.fetches = 2, .workers = 1, .ahead = 100, .finished_ahead = 100});
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 2));
+  board_.PutOff(2, 1);
+  EXPECT_EQ(board_.put_off(), 1);
+  EXPECT_EQ(board_.fetching(), 1);
+  EXPECT_EQ(board_.waiting(), 1);
+  EXPECT_THAT(BeginFetches(), ElementsAre(3));
+  Fetched(1);
+  EXPECT_THAT(BeginFetches(), ElementsAre(2));
+  EXPECT_EQ(board_.put_off(), 0);
+  Fetched(2);
+  EXPECT_EQ(board_.waiting(), 3);
+}
+
+TEST_F(SampleBoardTest, WhatGaveWayToAFetchThatHasEndedBeginsAtOnce) {
+  FetchFirst();
+  board_.Set({.fetches = 2, .workers = 1, .ahead = 100, .finished_ahead = 100});
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 2));
+  Fetched(1);
+  board_.PutOff(2, 1);
+  EXPECT_THAT(BeginFetches(), ElementsAre(2, 3));
+}
+
+// 2 brings what 1 and 3 need, and needs what 4 brings.
+TEST_F(SampleBoardTest, WhoseFetchGivesWayItselfWakesThoseThatWaitForIt) {
+  FetchFirst();
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 2, 3, 4));
+  board_.PutOff(1, 2);
+  board_.PutOff(3, 2);
+  board_.PutOff(2, 4);
+  board_.Set({.fetches = 3, .workers = 1, .ahead = 100, .finished_ahead = 100});
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 3));
+  Fetched(4);
+  EXPECT_THAT(BeginFetches(), ElementsAre(2));
+}
+
+// Another's failure is not that of what waits for it; of what comes before it,
+// that is: the rest is of no use.
+TEST_F(SampleBoardTest, WhatWaitedForAFailureBeginsWhereItStillCounts) {
+  FetchFirst();
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 2, 3, 4));
+  board_.PutOff(1, 2);
+  board_.PutOff(3, 2);
+  board_.EndFetch(2, absl::UnavailableError("second"), kNow);
+  EXPECT_THAT(BeginFetches(), ElementsAre(1));
+  board_.EndFetch(1, absl::UnavailableError("first"), kNow);
+  EXPECT_THAT(BeginFetches(), ElementsAre());
+  FinishOne();
+  EXPECT_THAT(board_.Take(), StatusIs(absl::StatusCode::kUnavailable, "first"));
+}
+
+// 300 bytes of memory: 30 samples of 10 bytes, and pieces of as many.
+class WindowSampleBoardTest : public ::testing::Test {
+ protected:
+  static SampleBoard BoardOf(int64_t window_samples) {
+    SampleBoard board({.batch_samples = 1,
+                       .sample_values = 0,
+                       .memory_bytes = 300,
+                       .window_samples = window_samples});
+    board.Set({.fetches = 4, .workers = 1, .ahead = 3, .finished_ahead = 3});
+    board.BeginFetch();
+    board.EndFetch(0, Bytes(), kNow);
+    return board;
+  }
+  static KeptSample Bytes() {
+    static ByteChunks& chunks = *new ByteChunks();
+    return {.image = chunks.Keep("0123456789")};
+  }
+};
+
+TEST_F(WindowSampleBoardTest, LooksAtTheNextWindowWherePiecesAreShared) {
+  SampleBoard board = BoardOf(/*window_samples=*/6);
+  EXPECT_EQ(board.BeginFetch(), 1);
+  EXPECT_EQ(board.BeginFetch(), 2);
+  EXPECT_FALSE(board.CanFetch());
+  EXPECT_FALSE(board.CanLook());  // so far each has its own
+  board.PutOff(2, 1);
+  ASSERT_TRUE(board.CanLook());
+  EXPECT_EQ(board.BeginLook(), 3);
+  EXPECT_EQ(board.BeginLook(), 4);
+  EXPECT_EQ(board.BeginLook(), 5);
+  EXPECT_FALSE(board.CanLook());  // four at once
+  EXPECT_EQ(board.fetching(), 4);
+  EXPECT_EQ(board.waiting(), 1);
+  board.EndFetch(1, Bytes(), kNow);
+  ASSERT_TRUE(board.CanFetch());
+  EXPECT_FALSE(board.CanLook());
+  EXPECT_EQ(board.BeginFetch(), 2);
+  // What it needs is brought by a look.
+  board.PutOff(2, SampleBoard::ReadNumber(4, /*looks=*/true));
+  EXPECT_FALSE(board.CanFetch());
+  board.EndLook(4);
+  EXPECT_EQ(board.BeginFetch(), 2);
+  board.EndFetch(2, Bytes(), kNow);
+  EXPECT_EQ(board.waiting(), 3);
+  // Six behind the last one.
+  int64_t last = 0;
+  for (; board.CanLook(); board.EndLook(last)) last = board.BeginLook();
+  EXPECT_EQ(last, 8);
+}
+
+// Of a window that does not fit twice nothing would stay until it is needed.
+TEST_F(WindowSampleBoardTest, LooksAsFarAsPiecesAreKept) {
+  const auto looks_to = [](int64_t window_samples) {
+    SampleBoard board = BoardOf(window_samples);
+    board.BeginFetch();
+    board.BeginFetch();
+    board.PutOff(2, 1);
+    int64_t last = 2;
+    for (; board.CanLook(); board.EndLook(last)) last = board.BeginLook();
+    return last;
+  };
+  EXPECT_EQ(looks_to(0), 2);
+  EXPECT_EQ(looks_to(7), 9);
+  EXPECT_EQ(looks_to(15), 9);
+  EXPECT_EQ(looks_to(16), 2);
+}
+
 TEST_F(SampleBoardTest, AWaitIsForFetchesUntilTheLastOfTheBatchIsThere) {
   const absl::Time end = kNow + absl::Seconds(10);
   EXPECT_EQ(board_.FetchedAt(kNow, end), end);
@@ -237,6 +358,17 @@ TEST_F(TightSampleBoardTest, SamplesCountWithWhatTheyMayTake) {
   EXPECT_THAT(BeginFetches(), ElementsAre(3));
   TakenLabels();
   EXPECT_EQ(board_.used_bytes(), 28);
+}
+
+TEST_F(TightSampleBoardTest, WhatIsPutOffKeepsItsRoom) {
+  FetchFirst();
+  EXPECT_THAT(BeginFetches(), ElementsAre(1, 2));
+  board_.PutOff(2, 1);
+  EXPECT_EQ(board_.used_bytes(), 42);
+  EXPECT_THAT(BeginFetches(), ElementsAre());
+  Fetched(1);
+  EXPECT_THAT(BeginFetches(), ElementsAre(2));
+  EXPECT_EQ(board_.used_bytes(), 42);
 }
 
 TEST_F(TightSampleBoardTest, BehindFinishedAheadSamplesStayAsTheyAreStored) {

@@ -92,6 +92,39 @@ TEST_F(RowGroupCacheTest, ManyWaitForOneReading) {
   EXPECT_EQ(loads_, 1);
 }
 
+// The parts of a row group are its own read's: nobody puts that off.
+TEST_F(RowGroupCacheTest, WhoGivesWayGoesAwayWhereItsOwnerReads) {
+  const int owner = 0;
+  absl::Notification reading;
+  absl::Notification go;
+  Thread reader("reader", [&] {
+    const ScopedGiveWay way({.owner = &owner, .number = 3});
+    EXPECT_OK(cache_.Get(7, [&]() -> absl::StatusOr<RowGroupImages> {
+      EXPECT_FALSE(ScopedGiveWay::GivesWayTo({.owner = &owner, .number = 4}));
+      reading.Notify();
+      go.WaitForNotification();
+      return GroupOfBytes();
+    }));
+    EXPECT_FALSE(way.gave_way_to().has_value());
+    EXPECT_GE(way.brought_bytes(), kGroupBytes);
+  });
+  reading.WaitForNotification();
+  {
+    const ScopedGiveWay way({.owner = &owner, .number = 4});
+    EXPECT_THAT(cache_.Get(7,
+                           []() -> absl::StatusOr<RowGroupImages> {
+                             return absl::InternalError("it is being read");
+                           }),
+                StatusIs(absl::StatusCode::kCancelled));
+    EXPECT_EQ(way.gave_way_to(), 3);
+  }
+  go.Notify();
+  reader.Join();
+  const ScopedGiveWay way({.owner = &owner, .number = 4});
+  EXPECT_FALSE(Reads(7));
+  EXPECT_TRUE(way.was_at_hand());
+}
+
 TEST_F(RowGroupCacheTest, AFailureIsNotKept) {
   EXPECT_THAT(cache_.Get(1,
                          []() -> absl::StatusOr<RowGroupImages> {

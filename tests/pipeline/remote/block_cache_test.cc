@@ -11,6 +11,7 @@
 #include "absl/synchronization/notification.h"
 #include "common/monotonic_time.h"
 #include "common/process/thread.h"
+#include "pipeline/give_way.h"
 #include "pipeline/read_stop.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
@@ -144,6 +145,51 @@ TEST_F(BlockCacheTest, ManyThreadsFetchABlockOnce) {
   }
   EXPECT_EQ(got, 8);
   EXPECT_EQ(fetches_, 1);
+}
+
+// Reads of one owner wait elsewhere for each other; those of others here.
+TEST_F(BlockCacheTest, WhoGivesWayGoesAwayWhereItsOwnerBringsTheBlock) {
+  BlockCache cache(100 * kBlockOfTen);
+  const int owner = 0;
+  absl::Notification started;
+  absl::Notification go;
+  Thread first("first", [&] {
+    const ScopedGiveWay way({.owner = &owner, .number = 3});
+    EXPECT_OK(cache
+                  .Get({"file", 1}, kBlockOfTen, absl::InfiniteFuture(),
+                       [&]() -> absl::StatusOr<PagedString> {
+                         started.Notify();
+                         go.WaitForNotification();
+                         return PagedString(kBlockOfTen, '1');
+                       })
+                  .status());
+    EXPECT_FALSE(way.gave_way_to().has_value());
+    EXPECT_EQ(way.brought_bytes(), kBlockOfTen);
+    EXPECT_FALSE(way.was_at_hand());
+  });
+  started.WaitForNotification();
+  {
+    const ScopedGiveWay way({.owner = &owner, .number = 4});
+    EXPECT_EQ(Get(cache, 1), "CANCELLED: another read brings it");
+    EXPECT_EQ(way.gave_way_to(), 3);
+  }
+  std::atomic<bool> waits = false;
+  Thread stranger("stranger", [&] {
+    const int other = 0;
+    const ScopedGiveWay way({.owner = &other, .number = 4});
+    waits = true;
+    EXPECT_EQ(Get(cache, 1), "1111111111");
+    EXPECT_FALSE(way.gave_way_to().has_value());
+  });
+  EXPECT_TRUE(Eventually([&] { return waits.load(); }));
+  go.Notify();
+  first.Join();
+  stranger.Join();
+  const ScopedGiveWay way({.owner = &owner, .number = 4});
+  EXPECT_EQ(Get(cache, 1), "1111111111");
+  EXPECT_FALSE(way.gave_way_to().has_value());
+  EXPECT_TRUE(way.was_at_hand());
+  EXPECT_EQ(way.brought_bytes(), 0);
 }
 
 TEST_F(BlockCacheTest, AFailureIsNotKept) {

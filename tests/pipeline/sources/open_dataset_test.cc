@@ -189,13 +189,13 @@ DataConfig OrderOf(const StoredImages& images, const std::string& source,
 }
 
 // What is needed next is at hand: of blocks half of the memory, of row groups a
-// quarter, and half of these is for a window.
+// quarter, and a quarter of these is for a window.
 TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   const std::string url = "https://example.org/s-{0..9}.tar";
   const StoredImages tar(1000, false);
   const DataConfig shards = OrderOf(tar, url);
   EXPECT_EQ(shards.order(), DataConfig::SHARDS);
-  EXPECT_EQ(shards.shuffle_window(), 200);
+  EXPECT_EQ(shards.shuffle_window(), 100);
   EXPECT_EQ(AdviceOnWindow(tar, shards), "");
 
   // On disk there is room for all of them.
@@ -203,10 +203,10 @@ TEST(ResolveOrderTest, WindowsFitIntoWhatIsKept) {
   cached.set_cache_dir("/somewhere");
   EXPECT_EQ(OrderOf(tar, url, cached).shuffle_window(), 16384);
   // So there is in memory for few of them.
-  EXPECT_EQ(OrderOf(StoredImages(199, false), url).shuffle_window(), 16384);
+  EXPECT_EQ(OrderOf(StoredImages(99, false), url).shuffle_window(), 16384);
 
   const StoredImages parquet(1000, true);
-  EXPECT_EQ(OrderOf(parquet, "s3://bucket/a.parquet").shuffle_window(), 100);
+  EXPECT_EQ(OrderOf(parquet, "s3://bucket/a.parquet").shuffle_window(), 50);
 }
 
 TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
@@ -221,7 +221,7 @@ TEST(ResolveOrderTest, FilesOfThisMachineHaveTheGlobalOrder) {
   const DataConfig rows = OrderOf(parquet, "a.parquet");
   EXPECT_EQ(rows.order(), DataConfig::GLOBAL);
   EXPECT_THAT(AdviceOnWindow(parquet, rows),
-              HasSubstr("data.shuffle_window to at most 100"));
+              HasSubstr("data.shuffle_window to at most 50"));
   const StoredImages fits(200, true);
   EXPECT_EQ(AdviceOnWindow(fits, OrderOf(fits, "a.parquet")), "");
 }
@@ -236,7 +236,7 @@ TEST(ResolveOrderTest, WhatIsSetStaysAndIsWarnedOf) {
   EXPECT_THAT(AdviceOnWindow(tar, global),
               AllOf(HasSubstr("any of 1000 images may be next, and "
                               "data.memory_bytes holds those of 400"),
-                    HasSubstr("data.shuffle_window to at most 200")));
+                    HasSubstr("data.shuffle_window to at most 100")));
   given.set_order(DataConfig::SHARDS);
   for (const int64_t window : {400, 401}) {
     given.set_shuffle_window(window);
