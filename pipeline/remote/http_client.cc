@@ -256,9 +256,7 @@ HttpAnswer HttpClient::Transfer::Finish(CURLcode code) {
         error_[0] != '\0' ? error_.data() : curl_easy_strerror(code);
   }
   answer_.status = Status();
-  if (answer_.status != 206 && kept_ > 0 && received_ == 0) {
-    answer_.body.clear();
-  }
+  if (answer_.status != 206 && kept_ > 0) answer_.body.clear();
   if (answer_.headers.range.has_value()) answer_.headers.range->first -= kept_;
   const char* redirect = nullptr;
   curl_easy_getinfo(easy_, CURLINFO_REDIRECT_URL, &redirect);

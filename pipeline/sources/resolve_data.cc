@@ -64,9 +64,8 @@ absl::Status ResolveTensors(const StoredFormat& format, const SourceLook& look,
   return absl::OkStatus();
 }
 
-// Of what is kept. At its first images nearly all pieces of a window are asked
-// for at once, so nothing comes for so long: samples that wait have to bridge
-// that beside a gap of the link.
+// Of what is kept: the window that is read has to fit beside the next one,
+// which comes ahead (feed/sample_board.h), and what was just left.
 constexpr double kWindowShare = 0.25;
 
 // Images whose pieces fill `share` of what is kept.
