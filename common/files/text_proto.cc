@@ -346,6 +346,20 @@ std::string QuoteIfNeeded(absl::string_view value,
   return absl::StrCat("\"", absl::CEscape(value), "\"");
 }
 
+// "" but for whole numbers with a unit.
+std::string NumberMeant(absl::string_view value, const FieldDescriptor& field) {
+  const auto type = field.cpp_type();
+  if (type != FieldDescriptor::CPPTYPE_INT64 &&
+      type != FieldDescriptor::CPPTYPE_UINT64) {
+    return "";
+  }
+  const bool bytes = absl::EndsWith(field.name(), "_bytes");
+  const auto number = WithoutUnit(value, bytes ? 1024 : 1000);
+  if (!number.has_value()) return "";
+  return absl::StrCat(field.name(), " is a whole number (did you mean ",
+                      *number, "?)");
+}
+
 }  // namespace
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
@@ -375,6 +389,8 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   const auto target = Walk(path, *changed);
   if (!target.ok()) return error(target.status().message());
   const FieldDescriptor& field = *target->field;
+  const std::string meant = NumberMeant(value, field);
+  if (!meant.empty()) return error(meant);
 
   const std::unique_ptr<Message> holder(target->message->New());
   const absl::Status parsed =

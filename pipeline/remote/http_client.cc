@@ -14,6 +14,7 @@
 #include "common/monotonic_time.h"
 #include "pipeline/io_counters.h"
 #include "pipeline/read_stop.h"
+#include "pipeline/remote/stall_watch.h"
 
 namespace gandem {
 namespace {
@@ -59,28 +60,6 @@ std::string AuthoritiesFile() {
   }
   return "";
 }
-
-// Whether what a request brings stands still: for so long, then for twice as
-// long, and so on.
-class StallWatch {
- public:
-  StallWatch(absl::Duration patience, absl::Time now)
-      : patience_(patience), since_(now) {}
-
-  bool IsStalled(int64_t received, absl::Time now) {
-    if (received != std::exchange(received_, received)) since_ = now;
-    if (received == 0 || now < since_ + patience_) return false;
-    patience_ *= 2;
-    since_ = now;
-    received_ = 0;
-    return true;
-  }
-
- private:
-  absl::Duration patience_;
-  absl::Time since_;
-  int64_t received_ = 0;
-};
 
 }  // namespace
 

@@ -44,14 +44,16 @@ std::vector<std::string> RecipeNames() {
   return names;
 }
 
-// Whatever the family: the field `width`, if it has one. Attention needs eight
-// channels, and more than one group more than these.
+// Whatever the family: the field `width` or `channel_base`, if it has one.
+// Attention needs eight channels, and more than one group more than these.
 void Narrow(NetworkConfig& network) {
   const auto& reflection = *network.GetReflection();
   const auto* const family = reflection.GetOneofFieldDescriptor(
       network, NetworkConfig::descriptor()->oneof_decl(0));
   auto& message = *reflection.MutableMessage(&network, family);
   const auto& fields = *message.GetDescriptor();
+  const auto* const base = fields.FindFieldByName("channel_base");
+  if (base != nullptr) message.GetReflection()->SetInt64(&message, base, 64);
   const auto* const width = fields.FindFieldByName("width");
   if (width == nullptr) return;
   const bool attention = fields.FindFieldByName("attention") != nullptr;
