@@ -14,7 +14,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/check.h"
-#include "common/files/text_proto.h"
+#include "common/files/field_names.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -10,7 +10,7 @@
 #include <memory>
 #include <optional>
 #include <set>
-#include <utility>
+#include <vector>
 
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
@@ -20,7 +20,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
-#include "common/files/nearest.h"
+#include "common/files/field_names.h"
 #include "common/files/utf8.h"
 #include "common/status.h"
 
@@ -34,86 +34,6 @@ using google::protobuf::Message;
 using google::protobuf::Reflection;
 using google::protobuf::io::ArrayInputStream;
 using google::protobuf::io::Tokenizer;
-
-std::string Suggest(absl::string_view name,
-                    const std::vector<std::string>& candidates,
-                    absl::string_view what) {
-  const std::optional<std::string> nearest = Nearest(name, candidates);
-  const std::string list =
-      absl::StrCat(what, ": ", absl::StrJoin(candidates, ", "));
-  if (!nearest.has_value()) return list;
-  return absl::StrCat("did you mean '", *nearest, "'?",
-                      what == "values" ? " " + list : "");
-}
-
-std::string SuggestValue(absl::string_view name, const EnumDescriptor& type) {
-  std::vector<std::string> names;
-  for (int i = 0; i < type.value_count(); ++i) {
-    names.push_back(type.value(i)->name());
-  }
-  return Suggest(name, names, "values");
-}
-
-using PathAndField = std::pair<std::string, const FieldDescriptor*>;
-
-void CollectPaths(const Descriptor& type, const std::string& prefix,
-                  std::set<const Descriptor*>& inside,
-                  std::vector<PathAndField>& paths) {
-  if (!inside.insert(&type).second) return;
-  for (int i = 0; i < type.field_count(); ++i) {
-    const FieldDescriptor& field = *type.field(i);
-    const std::string path = prefix + field.name();
-    paths.push_back({path, &field});
-    if (field.message_type() != nullptr) {
-      CollectPaths(*field.message_type(), path + ".", inside, paths);
-    }
-  }
-  inside.erase(&type);
-}
-
-std::vector<PathAndField> AllPaths(const Descriptor& type) {
-  std::vector<PathAndField> paths;
-  std::set<const Descriptor*> inside;
-  CollectPaths(type, "", inside, paths);
-  return paths;
-}
-
-// Where below `root` the field would be right: "; there is a.x and b.x".
-std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
-  std::vector<std::string> found;
-  for (const auto& [path, field] : AllPaths(root)) {
-    if (field->name() == name && path != name) found.push_back(path);
-  }
-  if (found.empty() || found.size() > 3) return "";
-  return absl::StrCat("; there is ", absl::StrJoin(found, " and "));
-}
-
-std::string NoSuchField(absl::string_view name, const Descriptor& type,
-                        const Descriptor& root) {
-  return absl::StrCat(type.name(), " has no field '", name, "' (",
-                      SuggestField(name, type), FoundElsewhere(name, root),
-                      ")");
-}
-
-// What the enums of all fields of this name below `root` have.
-std::string SuggestEnumValue(absl::string_view field_name,
-                             absl::string_view value, const Descriptor& root) {
-  std::vector<const FieldDescriptor*> found;  // of different enums
-  for (const auto& [path, field] : AllPaths(root)) {
-    if (field->name() == field_name && field->enum_type() != nullptr &&
-        std::ranges::count(found, field->enum_type(),
-                           &FieldDescriptor::enum_type) == 0) {
-      found.push_back(field);
-    }
-  }
-  return absl::StrJoin(
-      found, "; ", [&](std::string* text, const FieldDescriptor* field) {
-        if (found.size() > 1) {
-          absl::StrAppend(text, "in ", field->containing_type()->name(), " ");
-        }
-        absl::StrAppend(text, SuggestValue(value, *field->enum_type()));
-      });
-}
 
 struct Fault {
   size_t offset = 0;
@@ -346,20 +266,6 @@ std::string QuoteIfNeeded(absl::string_view value,
   return absl::StrCat("\"", absl::CEscape(value), "\"");
 }
 
-// "" but for whole numbers with a unit.
-std::string NumberMeant(absl::string_view value, const FieldDescriptor& field) {
-  const auto type = field.cpp_type();
-  if (type != FieldDescriptor::CPPTYPE_INT64 &&
-      type != FieldDescriptor::CPPTYPE_UINT64) {
-    return "";
-  }
-  const bool bytes = absl::EndsWith(field.name(), "_bytes");
-  const auto number = WithoutUnit(value, bytes ? 1024 : 1000);
-  if (!number.has_value()) return "";
-  return absl::StrCat(field.name(), " is a whole number (did you mean ",
-                      *number, "?)");
-}
-
 }  // namespace
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
@@ -389,7 +295,7 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   const auto target = Walk(path, *changed);
   if (!target.ok()) return error(target.status().message());
   const FieldDescriptor& field = *target->field;
-  const std::string meant = NumberMeant(value, field);
+  const std::string meant = SuggestNumber(value, field);
   if (!meant.empty()) return error(meant);
 
   const std::unique_ptr<Message> holder(target->message->New());
@@ -431,20 +337,6 @@ std::string ReplacedBy(absl::string_view assignment, const Message& message) {
     absl::StrAppend(&above, name, ".");
   }
   return "";
-}
-
-std::vector<std::string> FieldPaths(const Descriptor& type) {
-  std::vector<std::string> paths;
-  for (auto& [path, field] : AllPaths(type)) paths.push_back(std::move(path));
-  return paths;
-}
-
-std::string SuggestField(absl::string_view name, const Descriptor& type) {
-  std::vector<std::string> names;
-  for (int i = 0; i < type.field_count(); ++i) {
-    names.push_back(type.field(i)->name());
-  }
-  return Suggest(name, names, "fields");
 }
 
 }  // namespace gandem

@@ -5,11 +5,9 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <google/protobuf/descriptor.h>
 #include <google/protobuf/message.h>
 
 #include <string>
-#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -38,13 +36,5 @@ absl::Status SetField(absl::string_view assignment,
 // empty if it drops none, or is none that it takes.
 std::string ReplacedBy(absl::string_view assignment,
                        const google::protobuf::Message& message);
-
-// Dotted paths of all fields below `type`, in order of declaration, messages
-// before their fields. Types that contain themselves are not entered twice.
-std::vector<std::string> FieldPaths(const google::protobuf::Descriptor& type);
-
-// "did you mean 'x'?" or the list of what there is.
-std::string SuggestField(absl::string_view name,
-                         const google::protobuf::Descriptor& type);
 
 }  // namespace gandem

@@ -5,10 +5,14 @@
 #include <utility>
 
 #include "common/check.h"
+#include "models/autocast.h"
 #include "models/layers/recompute.h"
 #include "models/torch.h"
 
 namespace gandem {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
 
 Sequence& Sequence::Add(std::shared_ptr<Layer> layer) {
   register_module(std::to_string(entries_.size()), layer);
@@ -108,31 +112,59 @@ at::Tensor Downsample(at::Tensor input_NCHW) {
 
 namespace {
 
-// [1, 1] in both directions, where each image is `padding` zeros larger at
-// every edge.
-at::Tensor MeanOfTwo(const at::Tensor& input_NCHW, int64_t padding,
-                     int64_t stride = 1) {
-  return at::avg_pool2d(input_NCHW, /*kernel_size=*/2, stride, padding,
-                        /*ceil_mode=*/false, /*count_include_pad=*/true);
+// A convolution of each channel by itself with a kernel that is not learned, or
+// its transpose. Both are linear, so the gradient of one is the other, of any
+// order: Torch's own second derivative of a convolution with groups goes
+// through them one by one.
+struct FilterFunction : public torch::autograd::Function<FilterFunction> {
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input,
+                            const at::Tensor& kernel, int64_t stride,
+                            int64_t padding, bool transposed) {
+    context->save_for_backward({kernel});
+    context->saved_data["stride"] = stride;
+    context->saved_data["padding"] = padding;
+    context->saved_data["transposed"] = transposed;
+    const FullPrecision in_its_own_type;
+    const int64_t channels = input.size(1);
+    return at::convolution(
+        input, kernel.expand({channels, 1, kernel.size(2), kernel.size(3)}),
+        /*bias=*/{}, {stride, stride}, {padding, padding}, /*dilation=*/{1, 1},
+        transposed, /*output_padding=*/{0, 0}, /*groups=*/channels);
+  }
+
+  static variable_list backward(AutogradContext* context,
+                                const variable_list& gradients) {
+    auto& saved = context->saved_data;
+    return {apply(gradients[0], context->get_saved_variables()[0],
+                  saved["stride"].toInt(), saved["padding"].toInt(),
+                  !saved["transposed"].toBool()),
+            at::Tensor(), at::Tensor(), at::Tensor(), at::Tensor()};
+  }
+};
+
+// [1, 3, 3, 1] / 8 in both directions, times `gain`: [1, 1, 4, 4].
+at::Tensor SmoothKernel(const at::Tensor& like, double gain) {
+  const at::Tensor taps = torch::tensor({1., 3., 3., 1.}, torch::kFloat64) / 8;
+  return (gain * taps.outer(taps)).to(like.options()).view({1, 1, 4, 4});
 }
 
 }  // namespace
 
-// [1, 3, 3, 1] is [1, 1] three times. Of nearest neighbors two are left to do.
 at::Tensor SmoothUpsample(at::Tensor input_NCHW) {
-  return MeanOfTwo(MeanOfTwo(Upsample(std::move(input_NCHW)), /*padding=*/1),
-                   /*padding=*/0);
+  return FilterFunction::apply(input_NCHW, SmoothKernel(input_NCHW, 4),
+                               /*stride=*/2, /*padding=*/1,
+                               /*transposed=*/true);
 }
 
 at::Tensor SmoothDownsample(at::Tensor input_NCHW) {
-  return MeanOfTwo(
-      MeanOfTwo(MeanOfTwo(input_NCHW, /*padding=*/1), /*padding=*/0),
-      /*padding=*/0, /*stride=*/2);
+  return FilterFunction::apply(input_NCHW, SmoothKernel(input_NCHW, 1),
+                               /*stride=*/2, /*padding=*/1,
+                               /*transposed=*/false);
 }
 
 at::Tensor SmoothBlur(const at::Tensor& input_NCHW, int64_t padding) {
-  return MeanOfTwo(MeanOfTwo(MeanOfTwo(input_NCHW, /*padding=*/1), padding - 1),
-                   /*padding=*/0);
+  return FilterFunction::apply(input_NCHW, SmoothKernel(input_NCHW, 1),
+                               /*stride=*/1, padding, /*transposed=*/false);
 }
 
 at::Tensor SumPool(at::Tensor input_NCHW) { return input_NCHW.sum({2, 3}); }
