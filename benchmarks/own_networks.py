@@ -73,6 +73,7 @@ class Pair:
 PAIRS = {
     "dcgan 64, equal": Pair("dcgan_64", 30, 64),
     "sngan 64, equal": Pair("sngan_64", 20, 32),
+    "dcgan 64, twice the cost": Pair("dcgan_64", 24, 88),
     "dcgan 64, larger discriminator": Pair("dcgan_64", 24, 96),
     "sngan 64, larger discriminator": Pair("sngan_64", 20, 44),
 }
