@@ -37,17 +37,27 @@ class Pair:
     recipe: str
     rounds: int
     discriminator_width: int
+    loss: str = ""  # default: the recipe's
+    # FUSED: networks in Python are told to, built-in ones do where they can.
+    one_pass: bool = False
 
     def network(self):
         """As pytorch_gan.py is told."""
         return {**throughput.RECIPES[self.recipe]["network"],
-                "discriminator_width": self.discriminator_width}
+                "discriminator_width": self.discriminator_width,
+                **({"loss": self.loss} if self.loss else {})}
+
+    def shared_sets(self):
+        return [*throughput.RECIPES[self.recipe]["sets"],
+                *([f"loss={self.loss}"] if self.loss else [])]
 
     def built_in_sets(self):
         family = self.network()["network"]
-        return [*throughput.RECIPES[self.recipe]["sets"],
-                f"discriminator.network.{family}.width="
+        return [*self.shared_sets(), f"discriminator.network.{family}.width="
                 f"{self.discriminator_width}"]
+
+    def fused_sets(self):
+        return (["schedule.fused_backward=ONE_PASS"] if self.one_pass else [])
 
     def python_sets(self):
         network = self.network()
@@ -57,8 +67,7 @@ class Pair:
                           f"noise_dim={network['noise_dim']}"],
             "discriminator": [*shared, f"width={self.discriminator_width}"]}
         # The family's own fields would choose the family again.
-        sets = [one for one in throughput.RECIPES[self.recipe]["sets"]
-                if ".network." not in one]
+        sets = [one for one in self.shared_sets() if ".network." not in one]
         file = throughput.SOURCE / "benchmarks" / "pytorch_gan.py"
         for role in ROLES:
             path = f"{role}.network.python"
@@ -76,6 +85,8 @@ PAIRS = {
     "dcgan 64, twice the cost": Pair("dcgan_64", 24, 88),
     "dcgan 64, larger discriminator": Pair("dcgan_64", 24, 96),
     "sngan 64, larger discriminator": Pair("sngan_64", 20, 44),
+    "sngan 64, twice the cost, one pass":
+        Pair("sngan_64", 20, 28, loss="NON_SATURATING", one_pass=True),
 }
 PYTORCH = {"PyTorch, NCHW": [], "PyTorch, channels_last": ["--channels_last"]}
 
@@ -116,6 +127,8 @@ def runs_of(args, pair):
     def gandem(form, setting):
         sets = (pair.python_sets() if form == "Python"
                 else pair.built_in_sets())
+        if "schedule.feedback=FUSED" in setting.sets:
+            sets = [*sets, *pair.fused_sets()]
         return lambda rounds: throughput.run_gandem(
             args.bin, pair.recipe, rounds, setting.colocated,
             [*sets, *setting.sets], [*setting.flags, "--python", args.python])

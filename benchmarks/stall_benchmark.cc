@@ -134,7 +134,8 @@ nlohmann::json Pause(double seconds) {
 
 struct Taken {
   double seconds = 0;  // without the warm-up and the pause
-  double waited = 0;
+  double waited = 0;   // until a batch was in the trainer's hands
+  double stalled = 0;  // the part of that in which it was not ready
   double longest = 0;
   int64_t batches = 0;
   nlohmann::json pause = nullptr;
@@ -162,9 +163,12 @@ Taken Take(Prefetcher& prefetcher, const StallOptions& options) {
         absl::ToDoubleSeconds(absl::Now() - std::max(asked, counts_from));
     // The trainer computes elsewhere: on an accelerator.
     absl::SleepFor(absl::Seconds(options.batch_seconds));
+    const FeedStats stats = prefetcher.TakeStats();
     if (waited < 0) continue;
     ++taken.batches;
     taken.waited += waited;
+    taken.stalled += std::min(
+        waited, stats.fetch_stall_seconds + stats.finish_stall_seconds);
     taken.longest = std::max(taken.longest, waited);
   }
   taken.seconds = absl::ToDoubleSeconds(absl::Now() - counts_from);
@@ -202,6 +206,7 @@ nlohmann::json Measure(const StallOptions& options) {
           {"seconds", taken.seconds},
           {"batches", taken.batches},
           {"waited_seconds", taken.waited},
+          {"stalled_seconds", taken.stalled},
           {"longest_wait_seconds", taken.longest},
           {"waited_share", taken.waited / taken.seconds},
           {"cpu_seconds", used},

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/check.h"
+#include "models/foreign_layers.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
 #include "training/objective/augment.h"
@@ -47,6 +48,8 @@ DiscriminatorObjective::DiscriminatorObjective(
     int64_t batch_size, std::shared_ptr<FleetGather> fleet)
     : options_(std::move(options)),
       network_(std::move(network)),
+      weighs_images_(dynamic_cast<HasForeignLayers*>(network_.get()) ==
+                     nullptr),
       batch_size_(batch_size),
       fleet_(std::move(fleet)),
       lecam_(options_.penalties),
@@ -114,9 +117,11 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   const Condition condition = given.At(key.place());
   const at::Tensor seen_NCHW =
       Augmented(images_NCHW, key, options_.penalties.r2 * gradient_factor_);
+  const bool in_one_pass =
+      images_NCHW.requires_grad() && options_.fused_in_one_pass;
   // Of images in parameters' gradients, once the logits are known.
   at::Tensor weights_N;
-  if (images_NCHW.requires_grad() && options_.fused_in_one_pass) {
+  if (in_one_pass && weighs_images_) {
     weights_N = at::zeros({images_NCHW.size(0)}, images_NCHW.options());
   }
   const Verdict verdict = [&] {
@@ -140,9 +145,16 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
     loss = GeneratedLoss(options_.loss, logits, batch_size_);
   }
   at::Tensor root = loss;
-  if (weights_N.defined()) {
-    weights_N.copy_(GeneratedSlopes(options_.loss, logits.One(), batch_size_));
-    root = logits.One().sum();
+  if (in_one_pass) {
+    const at::Tensor slopes_N =
+        GeneratedSlopes(options_.loss, logits.One(), batch_size_);
+    if (weighs_images_) {
+      weights_N.copy_(slopes_N);
+      root = logits.One().sum();
+      pass.root_slopes_N = at::ones_like(slopes_N);
+    } else {
+      pass.root_slopes_N = RootSlopesOfLoss(slopes_N, batch_size_);
+    }
   }
   const at::Tensor penalties =
       GeneratedPenalties(seen_NCHW, condition, verdict, first_index);

@@ -111,6 +111,7 @@ class DiscriminatorObjective {
 
   const ObjectiveOptions options_;
   const std::shared_ptr<Discriminator> network_;
+  const bool weighs_images_;  // in gradients of parameters: our own layers do
   const int64_t batch_size_;
   const std::shared_ptr<FleetGather> fleet_;
   LecamAnchors lecam_;

@@ -28,7 +28,7 @@ class FusedGiver : public FeedbackGiver {
                               absl::FunctionRef<void()> backward) override {
     const RoleOptions& options = parts_.options;
     const int64_t batch = schedule().generator_batch;
-    if (options.objective.fused_in_one_pass) {
+    if (trained.pass.root_slopes_N.defined()) {
       backward();
       Add(trained, JudgeAfterBackward(trained.pass, options.objective, batch));
       return AnswerAvailable(trained.round);

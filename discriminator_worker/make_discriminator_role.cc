@@ -13,6 +13,7 @@
 #include "discriminator_worker/data_meter.h"
 #include "discriminator_worker/discriminator_role.h"
 #include "discriminator_worker/kept_dataset.h"
+#include "models/foreign_layers.h"
 #include "models/torch.h"
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/unreadable.h"
@@ -139,6 +140,18 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
+// What no config tells of a discriminator.
+absl::Status CheckOnePass(const RunPlan& plan, Discriminator& network) {
+  if (!plan.objective.fused_in_one_pass) return absl::OkStatus();
+  const auto* const foreign = dynamic_cast<HasForeignLayers*>(&network);
+  const std::string why = foreign == nullptr ? "" : foreign->WhyTwoPasses();
+  if (why.empty()) return absl::OkStatus();
+  return absl::FailedPreconditionError(
+      absl::StrCat("schedule.fused_backward ONE_PASS is not exact with this "
+                   "discriminator: ",
+                   why, ". Set schedule.fused_backward=AUTO"));
+}
+
 absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
     const RunPlan& plan, const RoleSetup& setup,
     DiscriminatorExchange* exchange, KeptDataset& kept) {
@@ -153,6 +166,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   parts.scaler = NewScaler(role_plan, compute);
   GANDEM_ASSIGN_OR_RETURN(parts.network,
                           NewDiscriminator(network_plan, compute));
+  GANDEM_RETURN_IF_ERROR(CheckOnePass(plan, *parts.network));
   SyncIfAsked(role_plan, setup, *parts.network);
   SaltAfterRollback(plan, *parts.network);
   GANDEM_RETURN_IF_ERROR(

@@ -14,6 +14,7 @@
 #include "common/philox.h"
 #include "common/process/log.h"
 #include "models/first_values.h"
+#include "models/foreign_layers.h"
 #include "models/own_statistics.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
@@ -165,6 +166,13 @@ class PythonModule {
     });
   }
 
+  // HasForeignLayers.
+  std::string WhyTwoPasses() const {
+    return WithInterpreter([&] {
+      return network_.attr("why_two_passes").template cast<std::string>();
+    });
+  }
+
   // What the module returns; a generator: one tensor.
   std::vector<at::Tensor> Forward(const at::Tensor& input,
                                   const Condition& condition,
@@ -217,7 +225,8 @@ class PythonGenerator : public KeepsIntegers<Generator>,
 };
 
 class PythonDiscriminator : public KeepsIntegers<Discriminator>,
-                            public DrawsFirstValues {
+                            public DrawsFirstValues,
+                            public HasForeignLayers {
  public:
   PythonDiscriminator(const PythonConfig& config, const DataShape& data)
       : module_("discriminator", config, data) {
@@ -231,6 +240,7 @@ class PythonDiscriminator : public KeepsIntegers<Discriminator>,
   void DrawFirstValues(uint64_t seed) override {
     module_.DrawFirstValues(seed);
   }
+  std::string WhyTwoPasses() const override { return module_.WhyTwoPasses(); }
 
  private:
   PythonModule module_;

@@ -75,9 +75,7 @@ std::string WhyTwoPasses(const RunConfig& config) {
   if (NeedsOf(config.loss()).real_images_in_generator_step) {
     return absl::StrCat("loss ", Loss_Name(config.loss()));
   }
-  // One pass weighs images inside of layers of ours.
   const NetworkConfig& network = config.discriminator().network();
-  if (network.has_python()) return "discriminator.network.python";
   if (network.has_own()) return "discriminator.network.own";
   if (DiscriminatorHasBatchNorm(network)) {
     return "batch norm in discriminator.network";
@@ -111,8 +109,10 @@ ScheduleConfig::FusedBackward FusedBackwardOf(const RunConfig& config) {
       schedule.fused_backward() != ScheduleConfig::AUTO) {
     return schedule.fused_backward();
   }
-  return WhyTwoPasses(config).empty() ? ScheduleConfig::ONE_PASS
-                                      : ScheduleConfig::TWO_PASSES;
+  return WhyTwoPasses(config).empty() &&
+                 !config.discriminator().network().has_python()
+             ? ScheduleConfig::ONE_PASS
+             : ScheduleConfig::TWO_PASSES;
 }
 
 void CheckFused(const RunConfig& config, Faults& faults) {

@@ -18,10 +18,12 @@ namespace gandem {
 bool RealImagesFirst(const RunConfig& config);
 
 // What of the config makes one backward pass inexact, as a field with its
-// value; empty: nothing does.
+// value; empty: nothing does. What a network in Python does only its worker
+// knows (models/foreign_layers.h).
 std::string WhyTwoPasses(const RunConfig& config);
 
-// schedule.fused_backward; in FUSED AUTO becomes what it means.
+// schedule.fused_backward; in FUSED AUTO becomes what it means, which is two
+// for a network in Python.
 ScheduleConfig::FusedBackward FusedBackwardOf(const RunConfig& config);
 
 }  // namespace gandem

@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/files/nearest.h"
+#include "common/files/quantities.h"
 
 namespace gandem {
 namespace {
@@ -71,6 +72,18 @@ std::string FoundElsewhere(absl::string_view name, const Descriptor& root) {
   return absl::StrCat("; there is ", absl::StrJoin(found, " and "));
 }
 
+// "64MB" of bytes, where M alone is Mi as other programs read it; "10k" of what
+// is counted.
+std::optional<int64_t> WithoutUnit(absl::string_view value,
+                                   const FieldDescriptor& field) {
+  if (!absl::EndsWith(field.name(), "_bytes")) return ParseCount(value);
+  for (const absl::string_view omitted : {"", "iB"}) {
+    const auto bytes = ParseBytes(field.name(), absl::StrCat(value, omitted));
+    if (bytes.ok()) return *bytes;
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::vector<std::string> FieldPaths(const Descriptor& type) {
@@ -120,8 +133,7 @@ std::string SuggestNumber(absl::string_view value,
       type != FieldDescriptor::CPPTYPE_UINT64) {
     return "";
   }
-  const bool bytes = absl::EndsWith(field.name(), "_bytes");
-  const auto number = WithoutUnit(value, bytes ? 1024 : 1000);
+  const std::optional<int64_t> number = WithoutUnit(value, field);
   if (!number.has_value()) return "";
   return absl::StrCat(field.name(), " is a whole number (did you mean ",
                       *number, "?)");

@@ -2,11 +2,9 @@
 #include "common/files/nearest.h"
 
 #include <algorithm>
-#include <limits>
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/numbers.h"
 
 namespace gandem {
 
@@ -45,27 +43,6 @@ std::optional<std::string> Nearest(absl::string_view name,
     nearest = candidate;
   }
   return nearest;
-}
-
-std::optional<int64_t> WithoutUnit(absl::string_view value, int64_t kilo) {
-  const size_t digits =
-      std::min(value.find_first_not_of("0123456789"), value.size());
-  const std::string unit = absl::AsciiStrToLower(value.substr(digits));
-  const size_t power = absl::string_view("kmgt").find(unit.substr(0, 1));
-  const bool is_unit = !unit.empty() && power != absl::string_view::npos;
-  const std::string rest = is_unit ? unit.substr(1) : unit;
-  int64_t number = 0;
-  if (!is_unit || !(rest.empty() || rest == "b" || rest == "ib") ||
-      !absl::SimpleAtoi(value.substr(0, digits), &number)) {
-    return std::nullopt;
-  }
-  for (size_t i = 0; i <= power; ++i) {
-    if (number > std::numeric_limits<int64_t>::max() / kilo) {
-      return std::nullopt;
-    }
-    number *= kilo;
-  }
-  return number;
 }
 
 }  // namespace gandem

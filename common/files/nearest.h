@@ -5,7 +5,6 @@
 // Thread safety: pure functions.
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -22,9 +21,5 @@ size_t EditDistance(absl::string_view a, absl::string_view b);
 // third of the name (and at least 1); the first of several.
 std::optional<std::string> Nearest(absl::string_view name,
                                    std::span<const std::string> candidates);
-
-// "10k", "64M", "64MB", "64MiB" in digits, where a k is `kilo`; nothing for any
-// other text.
-std::optional<int64_t> WithoutUnit(absl::string_view value, int64_t kilo);
 
 }  // namespace gandem

@@ -212,6 +212,7 @@ class Network:
         self._spectral_norms = spectral_norms(self.module)
         self.training = None
         self.warnings = []  # for the log
+        self.why_two_passes = ""
         key = (role, path, sha256, name, tuple(arguments), self.image_shape,
                num_classes, noise_dim)
         if key not in _checked:
@@ -381,6 +382,7 @@ class Network:
             for output in outputs:
                 self._check_numbers(output)
             if self.role == "discriminator":
+                self._look_at_logits(outputs)
                 self._check_coupling(values, labels)
             names = list(trained)
             gradients = torch.autograd.grad(
@@ -398,6 +400,11 @@ class Network:
             raise NetworkError(f"{self.title}: the output does not depend on the "
                                "input, or is detached from it")
 
+    def _look_at_logits(self, outputs):
+        """For HasForeignLayers of models/foreign_layers.h."""
+        if len(outputs) > 1 or outputs[0].dim() > 1:
+            self.why_two_passes = "an image has several logits"
+
     def _check_coupling(self, values, labels):
         """Whether the first image's logits change with the second image."""
         logits = []
@@ -409,6 +416,8 @@ class Network:
         if any((one - other).abs().max() >
                COUPLING_TOLERANCE * max(1.0, float(one.abs().max()))
                for one, other in zip(*logits)):
+            self.why_two_passes = ("an image's logit depends on the other "
+                                   "images of its batch")
             self.warnings.append(
                 f"{self.title}: an image's logits depend on the other images of "
                 "its batch (batch norm, statistics of a batch): they change with "

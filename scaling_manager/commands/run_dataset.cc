@@ -52,10 +52,16 @@ absl::Status ProbePaths(const DataConfig& data, absl::Duration limit) {
   for (const DataPath& path : kDataPaths) {
     const std::string& name = (data.*path.get)();
     if (name.empty()) continue;
-    GANDEM_RETURN_IF_ERROR(Annotate(path.is_source || IsUrl(name)
-                                        ? ProbeSource(name, limit)
-                                        : ProbeFile(name, limit),
-                                    path.field));
+    absl::Status probed = path.is_source || IsUrl(name)
+                              ? ProbeSource(name, limit)
+                              : ProbeFile(name, limit);
+    if (absl::IsNotFound(probed) && !IsUrl(name)) {
+      probed = absl::NotFoundError(absl::StrCat(
+          probed.message(),
+          " (where a script makes the images, the recipe's first lines name "
+          "it)"));
+    }
+    GANDEM_RETURN_IF_ERROR(Annotate(probed, path.field));
   }
   return absl::OkStatus();
 }

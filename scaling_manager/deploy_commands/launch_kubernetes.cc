@@ -13,13 +13,13 @@
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/files/file.h"
+#include "common/files/quantities.h"
 #include "common/files/text_proto.h"
 #include "common/monotonic_time.h"
 #include "common/process/child_process.h"
 #include "common/status.h"
 #include "deploy/kubernetes/manifests.h"
 #include "scaling_manager/launch/worker_program.h"
-#include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner_commands/plan_file.h"
 
 namespace gandem {

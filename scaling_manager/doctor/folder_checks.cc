@@ -8,13 +8,13 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
+#include "common/files/quantities.h"
 #include "common/process/file_probe.h"
 #include "common/random_text.h"
 #include "common/security/certificates.h"
 #include "common/security/token.h"
 #include "common/security/x509.h"
 #include "common/status.h"
-#include "scaling_manager/planner/quantities.h"
 
 namespace gandem {
 namespace {

@@ -18,10 +18,10 @@
 #include "absl/time/time.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
+#include "common/files/quantities.h"
 #include "common/monotonic_time.h"
 #include "common/process/child_process.h"
 #include "common/status.h"
-#include "scaling_manager/planner/quantities.h"
 
 namespace gandem {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/quantities.h"
 #include "common/monotonic_time.h"
 #include "common/version.h"
-#include "scaling_manager/planner/quantities.h"
 
 namespace gandem {
 namespace {

@@ -9,9 +9,9 @@
 #include "absl/strings/str_cat.h"
 #include "common/faults.h"
 #include "common/files/file.h"
+#include "common/files/quantities.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
-#include "scaling_manager/planner/quantities.h"
 #include "scaling_manager/planner/search/search_choice.h"
 
 namespace gandem {

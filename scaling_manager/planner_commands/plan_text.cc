@@ -7,7 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
-#include "scaling_manager/planner/quantities.h"
+#include "common/files/quantities.h"
 
 namespace gandem {
 namespace {

@@ -45,19 +45,17 @@ class FusedGiverTest : public ::testing::Test {
   }
 
   void Use(DiscriminatorExchange* exchange) {
-    giver_ = MakeFeedbackGiver(
-        {.options = {.schedule = kTwoSteps,
-                     .objective = {.loss = WASSERSTEIN,
-                                   .fused_in_one_pass = one_pass_},
-                     .compute = {.dtype = at::kDouble},
-                     .sent_format = kPairFormat},
-         .network = critic_,
-         .new_critic = {},
-         .condition = NoCondition,
-         .real_images = {},
-         .exchange = exchange,
-         .gate = &gate_,
-         .timer = &timer_});
+    giver_ = MakeFeedbackGiver({.options = {.schedule = kTwoSteps,
+                                            .objective = {.loss = WASSERSTEIN},
+                                            .compute = {.dtype = at::kDouble},
+                                            .sent_format = kPairFormat},
+                                .network = critic_,
+                                .new_critic = {},
+                                .condition = NoCondition,
+                                .real_images = {},
+                                .exchange = exchange,
+                                .gate = &gate_,
+                                .timer = &timer_});
   }
 
   // A generator's micro-batch arrives.
@@ -79,6 +77,9 @@ class FusedGiverTest : public ::testing::Test {
         .images_NCHW = torch::randn({count, 1, 1, 2}, torch::kFloat64)
                            .set_requires_grad(giver_->WantsImageGradients())};
     pass.verdict = critic_->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
+    if (one_pass_) {
+      pass.root_slopes_N = torch::ones({count}, torch::kFloat64);
+    }
     int backwards = 0;
     EXPECT_OK(giver_->GiveInTraining(
         {.round = round, .first_index = first, .pass = pass}, [&] {

@@ -39,7 +39,17 @@ TrainedJudgment JudgmentOf(const at::Tensor& gradient_NCHW,
           .losses = {first, first + losses.numel()}};
 }
 
+// Times the batch size. float32 has 23 more powers of ten for what a network
+// makes of it.
+constexpr double kSmallestRootSlope = 1e-15;
+
 }  // namespace
+
+at::Tensor RootSlopesOfLoss(const at::Tensor& slopes_N, int64_t batch_size) {
+  const double smallest = kSmallestRootSlope / static_cast<double>(batch_size);
+  const bool divides = (slopes_N.abs() >= smallest).all().item<bool>();
+  return divides ? slopes_N : at::Tensor();
+}
 
 TrainedJudgment JudgeTrained(const TrainingPass& pass,
                              const ObjectiveOptions& objective,
@@ -56,7 +66,8 @@ TrainedJudgment JudgeAfterBackward(const TrainingPass& pass,
                                    int64_t batch_size) {
   const torch::NoGradGuard no_grad;
   const at::Tensor slopes_N =
-      GeneratorSlopes(objective.loss, pass.verdict.logits.One(), batch_size);
+      GeneratorSlopes(objective.loss, pass.verdict.logits.One(), batch_size) /
+      pass.root_slopes_N;
   const at::Tensor& gradient_NCHW = pass.images_NCHW.grad();
   return JudgmentOf(
       gradient_NCHW * slopes_N.to(gradient_NCHW.dtype()).view({-1, 1, 1, 1}),

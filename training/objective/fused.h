@@ -6,13 +6,17 @@
 //
 //   two backward passes   JudgeTrained, which keeps the graph, then that of the
 //                         discriminator's loss.
-//   one                   from the sum of the logits: what it leaves in the
-//                         images times the slopes of the generator's loss is
-//                         this gradient (JudgeAfterBackward), and in parameters
-//                         images have the slopes of the discriminator's loss as
-//                         weights (models/layers/parameter_weights.h). Exact
-//                         where both losses reach an image through its own
-//                         logit alone.
+//   one                   JudgeAfterBackward: what it leaves in an image,
+//                         divided by the slope it began with at the image's
+//                         logit and times that of the generator's loss, is this
+//                         gradient. Exact where both losses reach an image
+//                         through its own logit alone.
+//
+// Our own layers begin the one with the sum of the logits, a slope of 1, and
+// weigh images in the gradients of parameters
+// (models/layers/parameter_weights.h). Those of others begin with the
+// discriminator's loss. Its slope may be 0, or next to it, where the
+// generator's is not, and then they take two.
 //
 // Thread safety: the compute thread that owns the network.
 // Errors: Torch exceptions.
@@ -36,7 +40,13 @@ struct TrainingPass {
   at::Tensor labels_N = {};
   // Relativistic losses: of the real images that they are compared with.
   Logits real_logits = {};
+  // What its one backward pass begins with; undefined: it takes two.
+  at::Tensor root_slopes_N = {};
 };
+
+// The slopes of the discriminator's loss, as root_slopes_N; undefined if one of
+// them is too small to divide by.
+at::Tensor RootSlopesOfLoss(const at::Tensor& slopes_N, int64_t batch_size);
 
 struct TrainedJudgment {
   at::Tensor gradient_NCHW;
@@ -48,7 +58,7 @@ TrainedJudgment JudgeTrained(const TrainingPass& pass,
                              const ObjectiveOptions& objective,
                              int64_t batch_size, const Compute& compute);
 
-// After the one backward pass.
+// After the one backward pass, whose root_slopes_N are defined.
 TrainedJudgment JudgeAfterBackward(const TrainingPass& pass,
                                    const ObjectiveOptions& objective,
                                    int64_t batch_size);

@@ -8,8 +8,8 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/quantities.h"
 #include "scaling_manager/planner/model/profile_probes.h"
-#include "scaling_manager/planner/quantities.h"
 
 namespace gandem {
 namespace {

@@ -101,8 +101,6 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
             "batch norm in discriminator.network"},
            {"discriminator.network.stylegan2={}",
             "deviation_group in discriminator.network.stylegan2"},
-           {"discriminator.network.python={module: 'a.py' name: 'A'}",
-            "discriminator.network.python"},
            {"discriminator.network.own={name: 'a'}",
             "discriminator.network.own"},
            {"penalties.r2=1", "penalties.r2 1"},
@@ -117,6 +115,23 @@ TEST(FusedFeedbackTest, OnePassWhereItIsExact) {
                                   "exact with ",
                                   why, ": set schedule.fused_backward=AUTO"));
   }
+}
+
+// A worker finds out what it is: one pass is asked for by name.
+TEST(FusedFeedbackTest, ANetworkInPythonMayTakeOnePass) {
+  const std::string python =
+      "discriminator.network.python={module: 'a.py' name: 'A'}";
+  for (const auto& [passes, effective] :
+       {std::pair("AUTO", ScheduleConfig::TWO_PASSES),
+        std::pair("ONE_PASS", ScheduleConfig::ONE_PASS)}) {
+    ASSERT_OK_AND_ASSIGN(
+        const RunConfig config,
+        WithFused({python, absl::StrCat("schedule.fused_backward=", passes)}));
+    EXPECT_EQ(EffectiveConfig(config).schedule().fused_backward(), effective);
+  }
+  ExpectFusedFault(
+      {python, "penalties.r2=1", "schedule.fused_backward=ONE_PASS"},
+      "ONE_PASS is not exact with penalties.r2 1");
 }
 
 TEST(FusedFeedbackTest, PassesAreOfFusedOnly) {

@@ -19,15 +19,26 @@ import struct
 import subprocess
 import tempfile
 import termios
+import threading
 
 import harness
 from chaos import sandbox
 from chaos.checks import check
 
 
-@functools.cache
+_is_building = threading.Lock()
+
+
 def _interpose():
     """The library of interpose.cc; built once, and gone with this process."""
+    # Two of a cached function's first calls at once would both build it, and
+    # one of them, whose folder is forgotten, would get a library that is gone.
+    with _is_building:
+        return _built_interpose()[1]
+
+
+@functools.cache
+def _built_interpose():
     folder = tempfile.TemporaryDirectory(prefix="gandem-interpose-")
     library = f"{folder.name}/interpose.so"
     source = harness.SOURCE / "tests/integration/chaos/interpose.cc"
@@ -94,7 +105,7 @@ class SlowDisk(Accident):
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
         self.synced = folder / "synced"
-        self.env = {"LD_PRELOAD": _interpose()[1],
+        self.env = {"LD_PRELOAD": _interpose(),
                     "GANDEM_CHAOS_FSYNC_MS": "333",
                     "GANDEM_CHAOS_FSYNCED": str(self.synced)}
 
@@ -109,7 +120,7 @@ class ClockStep(Accident):
         path.write_bytes(bytes(mmap.PAGESIZE))
         with open(path, "r+b") as file:
             self.offset = mmap.mmap(file.fileno(), mmap.PAGESIZE)
-        self.env = {"LD_PRELOAD": _interpose()[1],
+        self.env = {"LD_PRELOAD": _interpose(),
                     "GANDEM_CHAOS_CLOCK": str(path)}
 
     def strike(self, run, pid):

@@ -4,18 +4,27 @@
 // clock that steps, and a disk that is slow.
 //
 //   GANDEM_CHAOS_CLOCK=FILE     holds an int64, the seconds by which the wall
-//                               clock is wrong; it may change at any time.
+//                               clock is wrong; it may change at any time. What
+//                               Abseil and gRPC let the kernel wait for comes
+//                               earlier or later then, as on a machine whose
+//                               clock is set.
 //   GANDEM_CHAOS_FSYNC_MS=N     fsync and fdatasync take N milliseconds more;
 //   GANDEM_CHAOS_FSYNCED=FILE   grows by a byte each time.
 //
 // Thread safety: any thread.
+#include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstdarg>
 #include <cstdint>
 #include <cstdlib>
 
@@ -39,6 +48,49 @@ bool IsWallClock(clockid_t id) {
   return id == CLOCK_REALTIME || id == CLOCK_REALTIME_COARSE;
 }
 
+using Syscall = long (*)(long, ...);
+
+// That of the C library. Initialized without a guard, which may itself have to
+// wait with a system call.
+long CallKernel(long number, const long (&a)[6]) {
+  static std::atomic<Syscall> next = nullptr;
+  Syscall call = next.load(std::memory_order_relaxed);
+  if (call == nullptr) {
+    call = reinterpret_cast<Syscall>(dlsym(RTLD_NEXT, "syscall"));
+    next.store(call, std::memory_order_relaxed);
+  }
+  return call(number, a[0], a[1], a[2], a[3], a[4], a[5]);
+}
+
+constexpr int64_t kNanoseconds = 1'000'000'000;
+
+int64_t InNanoseconds(const timespec& time) {
+  return time.tv_sec * kNanoseconds + time.tv_nsec;
+}
+
+bool IsWaitForWallClock(long number, const long (&a)[6]) {
+  return number == SYS_futex && (a[1] & FUTEX_CLOCK_REALTIME) != 0 &&
+         (a[1] & FUTEX_CMD_MASK) == FUTEX_WAIT_BITSET && a[3] != 0;
+}
+
+// Looks at the clock every 20 ms: it may step while somebody waits.
+long WaitForWallClock(const long (&a)[6]) {
+  const int64_t until = InNanoseconds(*reinterpret_cast<timespec*>(a[3]));
+  while (true) {
+    timespec now = {};
+    CallKernel(SYS_clock_gettime,
+               {CLOCK_REALTIME, reinterpret_cast<long>(&now)});
+    const int64_t here = InNanoseconds(now);
+    const int64_t left = until - (here + *offset * kNanoseconds);
+    const int64_t look = here + std::min(left, kNanoseconds / 50);
+    const timespec time = {look / kNanoseconds, look % kNanoseconds};
+    const long result = CallKernel(
+        SYS_futex,
+        {a[0], a[1], a[2], reinterpret_cast<long>(&time), a[4], a[5]});
+    if (result == 0 || errno != ETIMEDOUT || look == here + left) return result;
+  }
+}
+
 void BeSlow() {
   const char* const text = std::getenv("GANDEM_CHAOS_FSYNC_MS");
   if (text == nullptr) return;
@@ -56,6 +108,17 @@ void BeSlow() {
 }  // namespace
 
 extern "C" {
+
+long syscall(long number, ...) noexcept {
+  long a[6];
+  va_list rest;
+  va_start(rest, number);
+  for (long& argument : a) argument = va_arg(rest, long);
+  va_end(rest);
+  return offset != nullptr && IsWaitForWallClock(number, a)
+             ? WaitForWallClock(a)
+             : CallKernel(number, a);
+}
 
 int clock_gettime(clockid_t id, timespec* time) noexcept {
   const long result = syscall(SYS_clock_gettime, id, time);

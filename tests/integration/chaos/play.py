@@ -13,7 +13,7 @@ from chaos.accidents import accident_of
 from chaos.checks import check
 from chaos.setups import LATENESS, PATIENCE, RECIPE, SILENCE
 
-BOUND = 600  # seconds for a run that takes some five: more is a hang
+BOUND = 60  # seconds for a run that takes some five: more is a hang
 PAUSE = 0.5  # seconds, less than SILENCE
 _SUPERSEDED = 75  # exit code of a worker whose place another one has
 _USAGE = 2  # and of one that cannot listen
@@ -127,10 +127,16 @@ class Play:
 
     def _play(self):
         self._start()
-        harness.wait_for(self._attend, "the end of the run", BOUND)
+        self._wait_for_end()
         run = self.runs[-1]
         self._finish(run)
         return run
+
+    def _wait_for_end(self):
+        try:
+            harness.wait_for(self._attend, "the end of the run", BOUND)
+        except AssertionError as error:
+            check(False, str(error), self.runs[-1])
 
     def _attend(self):
         """Does what is due to the faults; true when the run is over."""
@@ -229,7 +235,7 @@ class Play:
 
     def _nothing_by_hand(self, run, workers):
         del workers
-        harness.wait_for(self._attend, "the end of the run", BOUND)
+        self._wait_for_end()
 
     def _zombie(self, run, workers):
         pid = self._wait_for_stop(run)

@@ -3,6 +3,7 @@
 (own_networks/convolutional.py), from the same first values: after 20 rounds they
 have the same parameters, whoever trains them."""
 
+import array
 import json
 import struct
 import subprocess
@@ -40,7 +41,7 @@ def sets_of(family, feedback="SNAPSHOT"):
             "data.max_images=256", f"schedule.feedback={feedback}",
             f"generator.network={{{family} {shape}}}",
             f"discriminator.network={{{family} {{width: {WIDTH}}}}}"] + (
-        # Networks in Python take two backward passes.
+        # Networks in Python take two backward passes by themselves.
         ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
 
 
@@ -111,6 +112,39 @@ class OwnArchitecturesTest(harness.RunTest):
                     self.train(f"built-in-{name}", sets=sets, flags=first),
                     self.train(f"own-{name}", sets=sets + own,
                                flags=["--python", PYTHON, *first]))
+
+    def test_one_backward_pass(self):
+        """From the discriminator's loss and not, as with layers of ours, from
+        the sum of the logits: the same but for rounding."""
+        first, own = self.begin("sndcgan")
+        flags = ["--python", PYTHON, *first]
+        sets = sets_of("sndcgan", "FUSED") + [
+            "generator.precision=FLOAT64", "discriminator.precision=FLOAT64",
+            "exchange.image_encoding=FLOAT64",
+            "exchange.feedback_encoding=FLOAT64"]
+        one = ["schedule.fused_backward=ONE_PASS"]
+        built_in = self.train("built-in", sets=sets + one, flags=first)
+        apart = self.train("apart", sets=sets + own + one, flags=flags)
+        together = self.train("together", sets=sets + own + one,
+                              flags=[*flags, "--colocated"])
+        two = self.train("two", sets=sets + own, flags=flags)
+        self.assert_same_values(apart, together)
+        for other in (built_in, two):
+            self.assertLess(self.distance(apart, other), 1e-9)
+            self.assertGreater(self.distance(apart, other), 0)
+
+    def distance(self, run, other):
+        """The largest difference of a value, of runs in float64."""
+        largest = 0
+        for role in ("generator", "discriminator"):
+            ours, theirs = values(run, role), values(other, role)
+            self.assertEqual(ours.keys(), theirs.keys())
+            self.assertGreater(len(ours), 5)
+            largest = max(largest, *(
+                abs(a - b) for name in ours
+                for a, b in zip(array.array("d", ours[name]),
+                                array.array("d", theirs[name]))))
+        return largest
 
     def test_dcgan(self):
         self.check("dcgan")

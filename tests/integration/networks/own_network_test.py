@@ -2,6 +2,7 @@
 """Networks of users in real runs (docs/own_networks.md). In a build without
 workers inside Python there is one test: that it says so."""
 
+import array
 import json
 import os
 import pathlib
@@ -29,7 +30,7 @@ def network(role, file, name, *arguments):
 
 
 def short_with(feedback):
-    """Networks in Python take two backward passes."""
+    """Networks in Python take two backward passes by themselves."""
     return SHORT + [f"schedule.feedback={feedback}"] + (
         ["schedule.fused_backward=TWO_PASSES"] if feedback == "FUSED" else [])
 
@@ -320,6 +321,36 @@ class OwnNetworkTest(harness.RunTest):
                 self.assertEqual(
                     log.count(f"'{name}': an image's logits depend on the other "
                               "images of its batch"), int(name == "Coupled"), log)
+        for discriminator, why in (
+                ((file, "Coupled"),
+                 "an image's logit depends on the other images of its batch"),
+                ((FOLDER / "several.py", "Twice"), "an image has several logits")):
+            with self.subTest(why):
+                self.fails(f"one-{discriminator[1]}", SHORT + [
+                    "schedule.feedback=FUSED",
+                    "schedule.fused_backward=ONE_PASS"] + network(
+                        "discriminator", *discriminator),
+                           f"ONE_PASS is not exact with this discriminator: {why}"
+                           ". Set schedule.fused_backward=AUTO")
+
+    def test_one_backward_pass_where_the_loss_has_slopes(self):
+        """HINGE has none at an image that is surely known: such a pass takes
+        two. What comes of it is that of two for every pass."""
+        sets = short_with("FUSED") + both(FOLDER / "mlp.py") + [
+            "loss=HINGE", "generator.precision=FLOAT64",
+            "discriminator.precision=FLOAT64",
+            "exchange.image_encoding=FLOAT64",
+            "exchange.feedback_encoding=FLOAT64"]
+        one = sets + ["schedule.fused_backward=ONE_PASS"]
+        run, two = self.own("one", one), self.own("two", sets)
+        self.assert_same_networks(run, self.own("together", one,
+                                                flags=["--colocated"]))
+        contents = [[array.array("d", tensor) for tensor in tensors(
+            r.final_state()[1]["generator-0.safetensors"], "model.")]
+            for r in (run, two)]
+        largest = max(abs(a - b) for ours, theirs in zip(*contents)
+                      for a, b in zip(ours, theirs))
+        self.assertLess(largest, 1e-12)
 
     def test_packages_that_have_libraries_of_their_own(self):
         wanted = ("grpc", "tensorboard", "numpy")

@@ -160,7 +160,8 @@ TEST_F(OpenRunTest, DataThatCannotBeTrainedOnIsSaidAtOnce) {
   options_.data = dir_ / "none";
   EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kNotFound,
                                   AllOf(HasSubstr("data.source: "),
-                                        HasSubstr(options_.data))));
+                                        HasSubstr(options_.data),
+                                        HasSubstr("recipe's first lines"))));
   WriteTree(dir_ / "broken", {{"1.png", "x"}});
   options_.data = dir_ / "broken";
   EXPECT_THAT(Prepare(),

@@ -64,16 +64,28 @@ TEST_F(FusedTest, OnePassEqualsTwoPasses) {
           .loss = loss,
           .augmentation = {.color = augmented,
                            .translation = augmented ? 0.25 : 0,
-                           .cutout = augmented ? 0.5 : 0},
-          .fused_in_one_pass = true};
-      const TrainingPass pass = Pass(objective, 0, kFusedBatch);
+                           .cutout = augmented ? 0.5 : 0}};
+      TrainingPass pass = Pass(objective, 0, kFusedBatch);
       const TrainedJudgment two =
           JudgeTrained(pass, objective, kGeneratorBatch, kDoubles);
-      pass.verdict.logits.One().sum().backward();
-      const TrainedJudgment one =
-          JudgeAfterBackward(pass, objective, kGeneratorBatch);
-      EXPECT_LT(Difference(one.gradient_NCHW, two.gradient_NCHW), 1e-12);
-      EXPECT_EQ(one.losses, two.losses);
+      const at::Tensor logits_N = pass.verdict.logits.One();
+      const auto expect_the_same = [&](const at::Tensor& root) {
+        pass.images_NCHW.mutable_grad() = at::Tensor();
+        root.backward(/*gradient=*/{}, /*retain_graph=*/true);
+        const TrainedJudgment one =
+            JudgeAfterBackward(pass, objective, kGeneratorBatch);
+        EXPECT_LT(Difference(one.gradient_NCHW, two.gradient_NCHW), 1e-12);
+        EXPECT_EQ(one.losses, two.losses);
+      };
+      pass.root_slopes_N = torch::ones_like(logits_N);
+      expect_the_same(logits_N.sum());
+      pass.root_slopes_N = RootSlopesOfLoss(
+          GeneratedSlopes(loss, logits_N, kFusedBatch), kFusedBatch);
+      // Some of the images are surely known.
+      ASSERT_EQ(pass.root_slopes_N.defined(), loss != HINGE);
+      if (loss != HINGE) {
+        expect_the_same(GeneratedLoss(loss, logits_N, kFusedBatch));
+      }
     }
   }
 }
@@ -149,15 +161,44 @@ TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
 TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
   const auto critic = std::make_shared<LinearCritic>(
       torch::tensor({1e-3f, 1.0f, -30.0f, 7.0f}));
-  const ObjectiveOptions objective = {.loss = NON_SATURATING,
-                                      .fused_in_one_pass = true};
+  const ObjectiveOptions objective = {.loss = NON_SATURATING};
   for (double logit = -80; logit <= 80; logit += 2.5) {
     TrainingPass pass = {
         .images_NCHW = torch::tensor({0.0, logit, 0.0, 0.0}, torch::kFloat32)
                            .view({1, 1, 2, 2})
                            .set_requires_grad(true)};
     pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
+    pass.root_slopes_N = torch::ones({1}, torch::kFloat32);
     pass.verdict.logits.One().sum().backward();
+    const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
+    const double slope = -1 / (1 + std::exp(logit)) / 64;
+    for (int i = 0; i < 4; ++i) {
+      const double wanted =
+          slope * torch::tensor({1e-3, 1.0, -30.0, 7.0})[i].item<double>();
+      EXPECT_NEAR(judgment.gradient_NCHW.flatten()[i].item<double>(), wanted,
+                  1e-5 * std::abs(wanted) + 1e-42)
+          << logit;
+    }
+  }
+}
+
+// From the discriminator's loss, as far as its slope allows.
+TEST(FusedPassTest, TheLossAsARootKeepsTheDigitsOfFloat32OrIsNone) {
+  const auto critic = std::make_shared<LinearCritic>(
+      torch::tensor({1e-3f, 1.0f, -30.0f, 7.0f}));
+  const ObjectiveOptions objective = {.loss = NON_SATURATING};
+  for (double logit = -80; logit <= 80; logit += 2.5) {
+    TrainingPass pass = {
+        .images_NCHW = torch::tensor({0.0, logit, 0.0, 0.0}, torch::kFloat32)
+                           .view({1, 1, 2, 2})
+                           .set_requires_grad(true)};
+    pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
+    const at::Tensor logits_N = pass.verdict.logits.One();
+    pass.root_slopes_N =
+        RootSlopesOfLoss(GeneratedSlopes(NON_SATURATING, logits_N, 64), 64);
+    EXPECT_EQ(pass.root_slopes_N.defined(), logit > -34.5) << logit;
+    if (!pass.root_slopes_N.defined()) continue;
+    GeneratedLoss(NON_SATURATING, logits_N, 64).backward();
     const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
     const double slope = -1 / (1 + std::exp(logit)) / 64;
     for (int i = 0; i < 4; ++i) {

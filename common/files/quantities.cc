@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner/quantities.h"
+#include "common/files/quantities.h"
 
 #include <cmath>
-#include <optional>
 #include <span>
 #include <utility>
 
@@ -26,6 +25,9 @@ constexpr QuantityUnit kByteUnits[] = {
 constexpr QuantityUnit kBitUnits[] = {
     {"bit", 1}, {"Kbit", 1e3}, {"Mbit", 1e6}, {"Gbit", 1e9}, {"Tbit", 1e12}};
 constexpr QuantityUnit kTimeUnits[] = {{"s", 1}, {"ms", 1e-3}, {"us", 1e-6}};
+constexpr QuantityUnit kCountUnits[] = {
+    {"k", 1e3}, {"K", 1e3}, {"M", 1e6}, {"G", 1e9}, {"T", 1e12}};
+constexpr double kMostTypedCount = 1e15;
 constexpr double kMostTypedBytes = 0x1p50;
 
 // A number that is not negative with one of `units` behind it.
@@ -58,6 +60,14 @@ absl::StatusOr<int64_t> ParseBytes(absl::string_view name,
                      "TB)"));
   }
   return std::llround(*bytes);
+}
+
+std::optional<int64_t> ParseCount(absl::string_view text) {
+  const std::optional<double> count = ParseQuantity(text, kCountUnits);
+  if (!count.has_value() || *count < 1 || *count > kMostTypedCount) {
+    return std::nullopt;
+  }
+  return std::llround(*count);
 }
 
 absl::StatusOr<Link> ParseLink(absl::string_view name, absl::string_view text) {

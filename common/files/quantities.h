@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sizes and speeds as people write them: "40GiB", "25Gbit,20ms".
+// Sizes, counts and speeds as people write them: "40GiB", "10k", "25Gbit,20ms".
 //
 // Thread safety: pure functions.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -18,6 +19,10 @@ namespace gandem {
 //   INVALID_ARGUMENT  it is none, or not in (0, 1 PiB].
 absl::StatusOr<int64_t> ParseBytes(absl::string_view name,
                                    absl::string_view text);
+
+// A number and k, M, G or T (powers of 1000), rounded; nothing for any other
+// text, or where it is not in [1, 10^15].
+std::optional<int64_t> ParseCount(absl::string_view text);
 
 // "25Gbit" (a second; Mbit, Kbit, Tbit) or "25Gbit,20ms" (s, ms, us) with the
 // latency of a message.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/planner/quantities.h"
+#include "common/files/quantities.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::testing::HasSubstr;
 
-TEST(QuantitiesTest, SizesAndLinks) {
+TEST(QuantitiesTest, SizesCountsAndLinks) {
   EXPECT_EQ(*ParseBytes("m", "40GiB"), int64_t{40} << 30);
   EXPECT_EQ(*ParseBytes("m", "1.5 GB"), 1'500'000'000);
   EXPECT_EQ(*ParseBytes("m", "12B"), 12);
@@ -34,6 +34,12 @@ TEST(QuantitiesTest, SizesAndLinks) {
                 StatusIs(absl::StatusCode::kInvalidArgument,
                          HasSubstr("25Gbit or 100Mbit,20ms")))
         << text;
+  }
+  EXPECT_EQ(ParseCount("10k"), 10'000);
+  EXPECT_EQ(ParseCount("1.1k"), 1'100);
+  EXPECT_EQ(ParseCount("2.5M"), 2'500'000);
+  for (const char* const text : {"", "k", "10", "10B", "-1k", "0k", "9999T"}) {
+    EXPECT_EQ(ParseCount(text), std::nullopt) << text;
   }
   EXPECT_EQ(BytesText(1536 << 20), "1.50 GiB");
   EXPECT_EQ(BytesText(12), "12 B");

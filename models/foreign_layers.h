@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Discriminators whose layers are not ours (layers/parameter_weights.h), as
+// those of users in Python (families/network_host.h).
+//
+// Owner: none. Thread safety, errors: the network's.
+#pragma once
+
+#include <string>
+
+namespace gandem {
+
+class HasForeignLayers {
+ public:
+  virtual ~HasForeignLayers() = default;
+  // Why schedule.fused_backward ONE_PASS is not exact: a clause about a logit;
+  // empty if each image has one, which it does not share.
+  virtual std::string WhyTwoPasses() const = 0;
+};
+
+}  // namespace gandem
