@@ -86,7 +86,7 @@ PAIRS = {
     "dcgan 64, larger discriminator": Pair("dcgan_64", 24, 96),
     "sngan 64, larger discriminator": Pair("sngan_64", 20, 44),
     "sngan 64, twice the cost, one pass":
-        Pair("sngan_64", 20, 28, loss="NON_SATURATING", one_pass=True),
+        Pair("sngan_64", 20, 44, loss="NON_SATURATING", one_pass=True),
 }
 PYTORCH = {"PyTorch, NCHW": [], "PyTorch, channels_last": ["--channels_last"]}
 

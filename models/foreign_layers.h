@@ -13,8 +13,8 @@ namespace gandem {
 class HasForeignLayers {
  public:
   virtual ~HasForeignLayers() = default;
-  // Why schedule.fused_backward ONE_PASS is not exact: a clause about a logit;
-  // empty if each image has one, which it does not share.
+  // Why schedule.fused_backward ONE_PASS is not exact, a clause; empty if each
+  // image has one logit, on which no other image has a say.
   virtual std::string WhyTwoPasses() const = 0;
 };
 

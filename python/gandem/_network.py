@@ -34,7 +34,8 @@ COUPLING_TOLERANCE = 1e-5
 OWNED = "_gandem_is_owned"
 
 _modules = {}  # (path, SHA-256): the module; networks of a run share it
-_checked = set()  # networks that have passed Network._check
+# Networks that have passed Network._check, and why_two_passes of each.
+_checked = {}
 
 
 class NetworkError(Exception):
@@ -212,13 +213,15 @@ class Network:
         self._spectral_norms = spectral_norms(self.module)
         self.training = None
         self.warnings = []  # for the log
+        # HasForeignLayers of models/foreign_layers.h.
         self.why_two_passes = ""
         key = (role, path, sha256, name, tuple(arguments), self.image_shape,
                num_classes, noise_dim)
         if key not in _checked:
             with TimeLimit(f"a first pass of {self.title}"):
                 self._check()
-            _checked.add(key)
+            _checked[key] = self.why_two_passes
+        self.why_two_passes = _checked[key]
 
     def _make(self, seed):
         torch.manual_seed(seed)
@@ -401,7 +404,6 @@ class Network:
                                "input, or is detached from it")
 
     def _look_at_logits(self, outputs):
-        """For HasForeignLayers of models/foreign_layers.h."""
         if len(outputs) > 1 or outputs[0].dim() > 1:
             self.why_two_passes = "an image has several logits"
 
