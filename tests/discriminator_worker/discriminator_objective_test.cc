@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "models/foreign_layers.h"
 #include "models/registry/initialize.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -17,6 +18,7 @@
 #include "tests/training/objective/small_critics.h"
 #include "training/objective/ada_pipeline.h"
 #include "training/objective/ada_probability.h"
+#include "training/objective/fused.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
@@ -26,6 +28,13 @@ using gandem::testing::LinearCritic;
 using gandem::testing::SmoothCritic;
 
 constexpr int64_t kBatch = 6;
+
+// One that weighs nothing.
+class ForeignCritic : public SmoothCritic, public HasForeignLayers {
+ public:
+  using SmoothCritic::SmoothCritic;
+  std::string WhyTwoPasses() const override { return ""; }
+};
 
 class DiscriminatorObjectiveTest : public ::testing::Test {
  protected:
@@ -195,6 +204,41 @@ TEST_F(DiscriminatorObjectiveTest, LazyPenaltiesAreInEveryNthStep) {
   lazy.penalties.gradient_every_steps = 2;
   // Interpolation draws are those of the step, whatever is due.
   EXPECT_NEAR(Run(lazy, kBatch, 3).loss - plain, 2 * every, 1e-9);
+}
+
+// From which both gradients come, but where it has no slope at an image.
+TEST_F(DiscriminatorObjectiveTest, LayersOfOthersBeginTheOnePassWithTheLoss) {
+  for (const Loss loss : {NON_SATURATING, WASSERSTEIN, LEAST_SQUARES, HINGE}) {
+    SCOPED_TRACE(Loss_Name(loss));
+    const ObjectiveOptions options = {.loss = loss, .fused_in_one_pass = true};
+    const auto critic = std::make_shared<ForeignCritic>(kernel_, weight_);
+    DiscriminatorObjective objective(options, critic, kBatch);
+    objective.BeginStep(0, real_, {{.count = kBatch}});
+    const auto share =
+        objective.Generated(generated_.clone().set_requires_grad(true), {}, 0);
+    objective.EndStep();
+    // HINGE: some of the images are surely known.
+    ASSERT_EQ(share.pass.root_slopes_N.defined(), loss != HINGE);
+    const TrainedJudgment two =
+        JudgeTrained(share.pass, options, kBatch, {.dtype = at::kDouble});
+    share.root.backward();
+
+    SmoothCritic plain(kernel_, weight_);
+    GeneratedLoss(
+        loss, plain.forward(generated_, {}, ForwardMode::kTrain).logits, kBatch)
+        .backward();
+    for (const auto& item : plain.named_parameters()) {
+      const at::Tensor wanted = item.value().grad();
+      const at::Tensor found = critic->named_parameters()[item.key()].grad();
+      EXPECT_LE((found - wanted).norm().item<double>(),
+                1e-12 * wanted.norm().item<double>());
+    }
+    if (loss == HINGE) continue;
+    const TrainedJudgment one = JudgeAfterBackward(share.pass, options, kBatch);
+    EXPECT_EQ(one.losses, two.losses);
+    EXPECT_LE((one.gradient_NCHW - two.gradient_NCHW).norm().item<double>(),
+              1e-12 * two.gradient_NCHW.norm().item<double>());
+  }
 }
 
 TEST_F(DiscriminatorObjectiveTest, RelativisticLossesWaitForBothKinds) {
