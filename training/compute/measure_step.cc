@@ -87,10 +87,11 @@ Sample MakeSample(const DataShape& data, int64_t count, int64_t noise_dim,
       draws.Normal({count, image.channels, image.height, image.width}).tanh_(),
       compute);
   sample.condition.images_NCHW = sample.images_NCHW;
-  sample.condition.labels_N =
-      torch::arange(count, at::kLong)
-          .remainder_(std::max<int64_t>(1, data.num_classes))
-          .to(compute.device);
+  if (data.num_classes > 0) {
+    sample.condition.labels_N = torch::arange(count, at::kLong)
+                                    .remainder_(data.num_classes)
+                                    .to(compute.device);
+  }
   return sample;
 }
 
