@@ -10,7 +10,7 @@ import subprocess
 import unittest
 
 import harness
-from own_network_test import FEEDBACKS, FOLDER, PYTHON, network
+from own_network_test import DOUBLES, FEEDBACKS, FOLDER, PYTHON, network
 
 FILE = FOLDER / "convolutional.py"
 WIDTH = 4
@@ -28,9 +28,11 @@ for name, file in {files!r}:
 
 
 FIELDS = {
-    "channels_last": ["layout=CHANNELS_LAST"],
-    "bfloat16": ["precision=BFLOAT16"],
-    "float64": ["precision=FLOAT64"],
+    "channels_last": ["generator.layout=CHANNELS_LAST",
+                      "discriminator.layout=CHANNELS_LAST"],
+    "bfloat16": ["generator.precision=BFLOAT16",
+                 "discriminator.precision=BFLOAT16"],
+    "float64": DOUBLES,
 }
 
 
@@ -102,12 +104,7 @@ class OwnArchitecturesTest(harness.RunTest):
         first, own = self.begin("sndcgan")
         for name, fields in FIELDS.items():
             with self.subTest(name):
-                sets = sets_of("sndcgan") + [
-                    f"{role}.{field}" for field in fields
-                    for role in ("generator", "discriminator")]
-                if name == "float64":
-                    sets += ["exchange.image_encoding=FLOAT64",
-                             "exchange.feedback_encoding=FLOAT64"]
+                sets = sets_of("sndcgan") + fields
                 self.assert_same_values(
                     self.train(f"built-in-{name}", sets=sets, flags=first),
                     self.train(f"own-{name}", sets=sets + own,
@@ -118,10 +115,7 @@ class OwnArchitecturesTest(harness.RunTest):
         the sum of the logits: the same but for rounding."""
         first, own = self.begin("sndcgan")
         flags = ["--python", PYTHON, *first]
-        sets = sets_of("sndcgan", "FUSED") + [
-            "generator.precision=FLOAT64", "discriminator.precision=FLOAT64",
-            "exchange.image_encoding=FLOAT64",
-            "exchange.feedback_encoding=FLOAT64"]
+        sets = sets_of("sndcgan", "FUSED") + DOUBLES
         one = ["schedule.fused_backward=ONE_PASS"]
         built_in = self.train("built-in", sets=sets + one, flags=first)
         apart = self.train("apart", sets=sets + own + one, flags=flags)

@@ -17,6 +17,9 @@ FOLDER = pathlib.Path(__file__).parent / "own_networks"
 # An interpreter that has torch; set where gandem._worker was built.
 PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
 FEEDBACKS = ("SNAPSHOT", "IMAGE_GRADIENT", "FUSED")
+DOUBLES = ["generator.precision=FLOAT64", "discriminator.precision=FLOAT64",
+           "exchange.image_encoding=FLOAT64",
+           "exchange.feedback_encoding=FLOAT64"]
 SHORT = ["rounds=20", "checkpoint.every_rounds=10"]
 
 
@@ -338,11 +341,8 @@ class OwnNetworkTest(harness.RunTest):
     def test_one_backward_pass_where_the_loss_has_slopes(self):
         """HINGE has none at an image that is surely known: such a pass takes
         two. What comes of it is that of two for every pass."""
-        sets = short_with("FUSED") + both(FOLDER / "mlp.py") + [
-            "loss=HINGE", "generator.precision=FLOAT64",
-            "discriminator.precision=FLOAT64",
-            "exchange.image_encoding=FLOAT64",
-            "exchange.feedback_encoding=FLOAT64"]
+        sets = (short_with("FUSED") + both(FOLDER / "mlp.py") + DOUBLES +
+                ["loss=HINGE"])
         one = sets + ["schedule.fused_backward=ONE_PASS"]
         run, two = self.own("one", one), self.own("two", sets)
         self.assert_same_networks(run, self.own("together", one,

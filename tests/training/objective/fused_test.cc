@@ -7,6 +7,7 @@
 #include <numeric>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/training/objective/small_critics.h"
@@ -157,56 +158,37 @@ TEST_F(FusedTest, JudgingLeavesTheDiscriminatorsGradientsAlone) {
   }
 }
 
-// In float32, wherever the logit is.
+// In float32: from the sum of the logits wherever the logit is, from the
+// discriminator's loss as far as its slope allows.
 TEST(FusedPassTest, OnePassKeepsTheDigitsOfFloat32) {
   const auto critic = std::make_shared<LinearCritic>(
       torch::tensor({1e-3f, 1.0f, -30.0f, 7.0f}));
   const ObjectiveOptions objective = {.loss = NON_SATURATING};
-  for (double logit = -80; logit <= 80; logit += 2.5) {
-    TrainingPass pass = {
-        .images_NCHW = torch::tensor({0.0, logit, 0.0, 0.0}, torch::kFloat32)
-                           .view({1, 1, 2, 2})
-                           .set_requires_grad(true)};
-    pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
-    pass.root_slopes_N = torch::ones({1}, torch::kFloat32);
-    pass.verdict.logits.One().sum().backward();
-    const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
-    const double slope = -1 / (1 + std::exp(logit)) / 64;
-    for (int i = 0; i < 4; ++i) {
-      const double wanted =
-          slope * torch::tensor({1e-3, 1.0, -30.0, 7.0})[i].item<double>();
-      EXPECT_NEAR(judgment.gradient_NCHW.flatten()[i].item<double>(), wanted,
-                  1e-5 * std::abs(wanted) + 1e-42)
-          << logit;
-    }
-  }
-}
-
-// From the discriminator's loss, as far as its slope allows.
-TEST(FusedPassTest, TheLossAsARootKeepsTheDigitsOfFloat32OrIsNone) {
-  const auto critic = std::make_shared<LinearCritic>(
-      torch::tensor({1e-3f, 1.0f, -30.0f, 7.0f}));
-  const ObjectiveOptions objective = {.loss = NON_SATURATING};
-  for (double logit = -80; logit <= 80; logit += 2.5) {
-    TrainingPass pass = {
-        .images_NCHW = torch::tensor({0.0, logit, 0.0, 0.0}, torch::kFloat32)
-                           .view({1, 1, 2, 2})
-                           .set_requires_grad(true)};
-    pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
-    const at::Tensor logits_N = pass.verdict.logits.One();
-    pass.root_slopes_N =
-        RootSlopesOfLoss(GeneratedSlopes(NON_SATURATING, logits_N, 64), 64);
-    EXPECT_EQ(pass.root_slopes_N.defined(), logit > -34.5) << logit;
-    if (!pass.root_slopes_N.defined()) continue;
-    GeneratedLoss(NON_SATURATING, logits_N, 64).backward();
-    const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
-    const double slope = -1 / (1 + std::exp(logit)) / 64;
-    for (int i = 0; i < 4; ++i) {
-      const double wanted =
-          slope * torch::tensor({1e-3, 1.0, -30.0, 7.0})[i].item<double>();
-      EXPECT_NEAR(judgment.gradient_NCHW.flatten()[i].item<double>(), wanted,
-                  1e-5 * std::abs(wanted) + 1e-42)
-          << logit;
+  for (const bool from_loss : {false, true}) {
+    for (double logit = -80; logit <= 80; logit += 2.5) {
+      SCOPED_TRACE(absl::StrCat(logit, from_loss ? " from the loss" : ""));
+      TrainingPass pass = {
+          .images_NCHW = torch::tensor({0.0, logit, 0.0, 0.0}, torch::kFloat32)
+                             .view({1, 1, 2, 2})
+                             .set_requires_grad(true)};
+      pass.verdict = critic->forward(pass.images_NCHW, {}, ForwardMode::kTrain);
+      const at::Tensor logits_N = pass.verdict.logits.One();
+      pass.root_slopes_N =
+          from_loss ? RootSlopesOfLoss(
+                          GeneratedSlopes(NON_SATURATING, logits_N, 64), 64)
+                    : torch::ones({1}, torch::kFloat32);
+      EXPECT_EQ(pass.root_slopes_N.defined(), !from_loss || logit > -34.5);
+      if (!pass.root_slopes_N.defined()) continue;
+      (from_loss ? GeneratedLoss(NON_SATURATING, logits_N, 64) : logits_N.sum())
+          .backward();
+      const TrainedJudgment judgment = JudgeAfterBackward(pass, objective, 64);
+      const double slope = -1 / (1 + std::exp(logit)) / 64;
+      for (int i = 0; i < 4; ++i) {
+        const double wanted =
+            slope * torch::tensor({1e-3, 1.0, -30.0, 7.0})[i].item<double>();
+        EXPECT_NEAR(judgment.gradient_NCHW.flatten()[i].item<double>(), wanted,
+                    1e-5 * std::abs(wanted) + 1e-42);
+      }
     }
   }
 }
