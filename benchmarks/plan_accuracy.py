@@ -10,7 +10,8 @@ between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
 workers and one process, all feedback modes, two batches, three lags. FUSED has
 one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
 with the first rounds left out; a role's memory is the largest VmHWM of its
-workers. At last the plan that `gandem plan --objective throughput` chooses runs,
+workers. How far half of the runs agrees with the other half is printed, too:
+on a machine that is not quiet no prediction can agree with them much better. At last the plan that `gandem plan --objective throughput` chooses runs,
 too: its regret is what the best of all measured runs with its batch has more.
 After each network's figures come those of all of them together.
 
@@ -171,6 +172,13 @@ def kendall_tau(*groups):
     return sum(a * b for a, b in signs) / math.sqrt(untied[0] * untied[1])
 
 
+def halves_of(row):
+    """Images/s of every other run, and of those between: how far measuring
+    agrees with itself bounds how far a prediction can agree with it."""
+    speeds = [run["images_per_second"] for run in row["runs"]]
+    return statistics.median(speeds[::2]), statistics.median(speeds[1::2])
+
+
 def batch_of(sets):
     return next(int(s.split("=")[1]) for s in sets
                 if s.startswith("discriminator.batch_size"))
@@ -269,13 +277,24 @@ def errors_of(speeds, all_rows):
             "worst_memory_error": max(memory_errors)}
 
 
+def repeat_of(*networks):
+    """Of the halves of all runs, where there are two."""
+    groups = [[halves_of(row) for row in rows.values()] for rows in networks
+              if all(len(row["runs"]) > 1 for row in rows.values())]
+    if len(groups) < len(networks):
+        return {}
+    return {"repeat_error": statistics.median(
+                abs(relative_error(*pair)) for pair in sum(groups, [])),
+            "repeat_tau": kendall_tau(*groups)}
+
+
 def summary_of(rows, plan_row):
     speeds = speeds_of(rows, plan_row)
     picked = max(speeds, key=lambda name: speeds[name][0])
     best = max(measured for _, measured in speeds.values())
     with_batch = [row["measured"] for row in rows.values()
                   if row["batch"] == rows[plan_row]["batch"]]
-    return {**errors_of(speeds, rows.values()),
+    return {**errors_of(speeds, rows.values()), **repeat_of(rows),
             "kendall_tau": kendall_tau(list(speeds.values())),
             "regret_in_list": 1 - speeds[picked][1] / best,
             "plan_regret": 1 - rows[plan_row]["measured"] / max(with_batch)}
@@ -290,6 +309,7 @@ def pooled_summary(networks):
     summaries = [summary_of(*network) for network in networks.values()]
     return {**errors_of(speeds, [row for rows, _ in networks.values()
                                  for row in rows.values()]),
+            **repeat_of(*(rows for rows, _ in networks.values())),
             "kendall_tau": kendall_tau(*(list(speeds_of(*network).values())
                                          for network in networks.values())),
             **{regret: max(summary[regret] for summary in summaries)
@@ -305,6 +325,10 @@ def print_summary(recipe, summary):
           f"{summary['plan_regret']:.1%}; memory: median "
           f"{summary['median_memory_error']:.1%}, worst "
           f"{summary['worst_memory_error']:.1%}")
+    if "repeat_tau" in summary:
+        print(f"{recipe}: half of the runs against the other half: median "
+              f"difference {summary['repeat_error']:.1%}, Kendall tau "
+              f"{summary['repeat_tau']:.2f}")
 
 
 def parsed():

@@ -257,10 +257,13 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   AddThreads(recipe, cores, list);
   AddFeedbackModes(recipe, cores, list);
   AddColocatedModes(recipe, cores, list);
+  // Larger batches, the slices of fleets, and the shape of all that has one
+  // size.
+  AddBatches(recipe, 2, 1, 1, list);
+  AddBatches(recipe, 1, 4, 1, list);
   AddMicroBatches(recipe, cores, list);
   AddMicroBatches(recipe, 1, list);
   AddThreads(recipe, std::max(1, cores / 2), list);
-  AddBatches(recipe, 2, 1, 1, list);
   {
     ProbeSettings fresh = BaseSettings(recipe, GENERATOR);
     fresh.set_image_source(ScheduleConfig::FRESH);
@@ -269,8 +272,6 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
     }
     list.Add(std::move(fresh));
   }
-  // The slices of fleets, and the shape of all that has one size.
-  AddBatches(recipe, 1, 4, 1, list);
   AddBatches(recipe, 1, 2, cores, list);
   AddKernels(recipe, 1, list);
   AddKernels(recipe, cores, list);

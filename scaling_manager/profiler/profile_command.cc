@@ -43,9 +43,11 @@ constexpr double kMemoryShare = 0.8;
 constexpr double kStartSeconds = 3;
 // Rounds of a probe that is worth its start, warm-up included.
 constexpr double kFewestRounds = 4;
-// Parts of the budget for the rounds of a probe.
-constexpr double kNeededShare = 1.0 / 15;
-constexpr double kOtherShare = 1.0 / 30;
+// Parts of the budget for the rounds of a probe. Small: a machine that is not
+// quiet changes its speed more slowly than this, and another probe says more
+// than more rounds of the same.
+constexpr double kNeededShare = 1.0 / 30;
+constexpr double kOtherShare = 1.0 / 60;
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
 constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
 

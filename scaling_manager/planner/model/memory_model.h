@@ -40,9 +40,9 @@ int64_t PlannedBytes(const RunShape& shape, Role role);
 // Of the largest worker of the role.
 absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
                                   Role role);
-// Of a worker with both: by probes of such where both roles compute as they
-// did, or the sum of both with what the program is without networks counted
-// once.
+// Of a worker with both: the sum of both with what the program is without
+// networks counted once, and what probes of such workers had more or less than
+// it where both roles compute as they did.
 absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                                            const RunShape& shape);
 

@@ -99,7 +99,7 @@ std::vector<OperationTime::Operation> Needed(const RoleSettings& settings) {
 absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
                                             const RoleSettings& settings) {
   RoleCosts times;
-  times.Read(profile, settings);
+  times.lines_ = LinesOf(profile, settings, Schedules::kSame);
   for (const Operation operation : Needed(settings)) {
     const auto lines = times.lines_.find(operation);
     if (lines == times.lines_.end() || lines->second.alone.empty()) {
@@ -107,17 +107,24 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
                          OperationTime::Operation_Name(operation));
     }
   }
+  times.ReadBesideRatio(profile, settings);
+  // A probe's round is compared with what its own operations took.
   times.ReadRests(profile, settings);
   times.ReadCuts(profile, settings);
+  // An operation takes the same in every mode: more probes, at other times,
+  // know it better.
+  times.lines_ = LinesOf(profile, settings, Schedules::kAll);
   return times;
 }
 
-RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
-                                             const RoleSettings& settings,
-                                             bool same_schedule) {
+RoleCosts::OperationLines RoleCosts::MeasuredLines(const Profile& profile,
+                                                   const RoleSettings& settings,
+                                                   Schedules schedules) {
   OperationLines found;
   for (const Probe* const probe : LineProbes(profile, settings)) {
-    if (SameSchedule(*probe, settings) != same_schedule) continue;
+    if (schedules == Schedules::kSame && !SameSchedule(*probe, settings)) {
+      continue;
+    }
     const ProbeSettings& probed = probe->settings();
     for (const OperationTime& time : probe->operations()) {
       const Operation operation = time.operation();
@@ -141,36 +148,38 @@ RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
   return found;
 }
 
-void RoleCosts::Read(const Profile& profile, const RoleSettings& settings) {
-  // Those of the same schedule count; others where these lack an operation.
-  lines_ = LinesOf(profile, settings, /*same_schedule=*/true);
-  lines_.merge(LinesOf(profile, settings, /*same_schedule=*/false));
-  ReadShapes(profile, settings);
-  // Hardly less than with a graph.
-  const auto forward = lines_.find(OperationTime::FORWARD);
-  if (forward != lines_.end()) {
-    const Lines& with_graph = forward->second;
-    lines_.try_emplace(OperationTime::MAKE_IMAGES, with_graph)
-        .first->second.alone.TakeShapeOf(with_graph.alone);
-  }
-  ReadBesideRatio(profile, settings);
-}
-
-void RoleCosts::ReadShapes(const Profile& profile,
-                           const RoleSettings& settings) {
+void RoleCosts::TakeShapes(const Profile& profile, const RoleSettings& settings,
+                           OperationLines& lines) {
   const auto has_one_size = [](const auto& entry) {
     return Grows(entry.first) && entry.second.alone.num_sizes() == 1;
   };
   for (const RoleSettings& other : OthersOf(profile, settings)) {
-    if (std::ranges::none_of(lines_, has_one_size)) break;
+    if (std::ranges::none_of(lines, has_one_size)) break;
     const OperationLines theirs =
-        LinesOf(profile, other, /*same_schedule=*/true);
-    for (auto& [operation, lines] : lines_) {
+        MeasuredLines(profile, other, Schedules::kSame);
+    for (auto& [operation, own] : lines) {
       const auto found = theirs.find(operation);
-      if (found != theirs.end()) lines.alone.TakeShapeOf(found->second.alone);
+      if (found != theirs.end()) own.alone.TakeShapeOf(found->second.alone);
     }
   }
-  for (auto& [operation, lines] : lines_) lines.beside.TakeShapeOf(lines.alone);
+  for (auto& [operation, own] : lines) own.beside.TakeShapeOf(own.alone);
+}
+
+RoleCosts::OperationLines RoleCosts::LinesOf(const Profile& profile,
+                                             const RoleSettings& settings,
+                                             Schedules schedules) {
+  OperationLines lines = MeasuredLines(profile, settings, schedules);
+  // Others count where these lack an operation.
+  lines.merge(MeasuredLines(profile, settings, Schedules::kAll));
+  TakeShapes(profile, settings, lines);
+  // Hardly less than with a graph.
+  const auto forward = lines.find(OperationTime::FORWARD);
+  if (forward != lines.end()) {
+    const Lines& with_graph = forward->second;
+    lines.try_emplace(OperationTime::MAKE_IMAGES, with_graph)
+        .first->second.alone.TakeShapeOf(with_graph.alone);
+  }
+  return lines;
 }
 
 void RoleCosts::ReadBesideRatio(const Profile& profile,

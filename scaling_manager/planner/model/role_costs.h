@@ -4,6 +4,7 @@
 // a probe's step by its micro-batches, linear in the images of one between the
 // measured sizes, and beyond them on (docs/cost_model.md section 1). Where one
 // size was measured, the line is that of a mode or of threads that have more.
+// What every mode does is known from the probes of all of them.
 //
 // Owner: values; copy freely. Thread safety: pure functions.
 // Errors: those of profile_probes.h.
@@ -44,15 +45,22 @@ class RoleCosts {
 
   using OperationLines = std::map<Operation, Lines>;
 
-  // Of the probes with the schedule of `settings`, or of all others.
-  static OperationLines LinesOf(const Profile& profile,
-                                const RoleSettings& settings,
-                                bool same_schedule);
-  void Read(const Profile& profile, const RoleSettings& settings);
-  void ReadBesideRatio(const Profile& profile, const RoleSettings& settings);
+  // Which probes are asked first.
+  enum class Schedules { kSame, kAll };
+
+  // Of the probes with the schedule of `settings`, or with any.
+  static OperationLines MeasuredLines(const Profile& profile,
+                                      const RoleSettings& settings,
+                                      Schedules schedules);
   // Gives operations that were measured at one size the shape that they have
   // elsewhere.
-  void ReadShapes(const Profile& profile, const RoleSettings& settings);
+  static void TakeShapes(const Profile& profile, const RoleSettings& settings,
+                         OperationLines& lines);
+  // MeasuredLines and what can be known of others from them.
+  static OperationLines LinesOf(const Profile& profile,
+                                const RoleSettings& settings,
+                                Schedules schedules);
+  void ReadBesideRatio(const Profile& profile, const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
   // Seconds of each pass after the first.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);

@@ -149,14 +149,22 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   // Of the 200 MiB the discriminator's network is 4; the rest comes once.
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
+  // 96 MiB for 32 images, and 100 MiB less than the sum of both would have.
   Probe& probe = *profile.add_probes();
   probe = profile.probes(0);
   probe.mutable_settings()->set_role(COLOCATED);
+  probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
   probe.mutable_settings()->set_batch_size(32);
-  probe.set_resting_bytes(250 * kMemoryMiB);
-  probe.set_peak_bytes((250 + 32 * 3) * kMemoryMiB);
+  const int64_t exchanged = 3 * 32 * kImage + 3 * kCritic;
+  probe.set_peak_bytes((300 + 4 + 32 * 3 - 100) * kMemoryMiB + exchanged);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
-  EXPECT_EQ(both, (250 + 64 * 3) * kMemoryMiB + planned);
+  EXPECT_EQ(both, (300 + 4 + 64 * 3 - 100) * kMemoryMiB + planned);
+  // Two critics more on their way and three that a checkpoint needs, two more
+  // rounds of images in the cache.
+  ASSERT_OK_AND_ASSIGN(const RunShape deep,
+                       ShapeOf(profile, {"schedule.lag=3"}, {"C a"}));
+  ASSERT_OK_AND_ASSIGN(const int64_t more, ColocatedPeakBytes(profile, deep));
+  EXPECT_EQ(more, both + 5 * kCritic + 2 * 64 * kImage);
 }
 
 // Each precision brings kernels of its own, which a probe in another lacks.

@@ -241,6 +241,36 @@ TEST(RoleCostsTest, WhatNoOperationCoversIsTheRest) {
   }
 }
 
+// A machine that was slower while one mode was probed makes that mode's rounds
+// no slower than others; what a mode has of its own stays its own.
+TEST(RoleCostsTest, AllModesKnowWhatAllDo) {
+  Profile profile = ProfileBuilder().Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    const bool is_fused = probe.settings().feedback() == ScheduleConfig::FUSED;
+    double sum = 0;
+    for (OperationTime& time : *probe.mutable_operations()) {
+      time.set_median_seconds((is_fused ? 1.5 : 0.5) * time.median_seconds());
+      const bool is_done =
+          !is_fused || time.operation() != OperationTime::ANSWER;
+      if (is_done) sum += time.median_seconds();
+    }
+    probe.mutable_round()->set_median_seconds(sum);
+  }
+  for (const auto feedback :
+       {ScheduleConfig::IMAGE_GRADIENT, ScheduleConfig::FUSED}) {
+    const bool is_fused = feedback == ScheduleConfig::FUSED;
+    ASSERT_OK_AND_ASSIGN(const RoleCosts times,
+                         RoleCosts::Create(profile, {.role = DISCRIMINATOR,
+                                                     .threads = 1,
+                                                     .feedback = feedback}));
+    EXPECT_THAT(times.Of(OperationTime::REAL, 64).alone,
+                DoubleEq(64 * 3000 * kTick));
+    EXPECT_THAT(times.Of(OperationTime::GENERATED, 64).alone,
+                DoubleEq(64 * (is_fused ? 1.5 * 4000 : 0.5 * 3000) * kTick));
+    EXPECT_NEAR(times.Rest(64, 1).alone, 0, 1e-12);
+  }
+}
+
 TEST(RoleCostsTest, WhatWasNotMeasuredIsNamed) {
   const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   EXPECT_THAT(
