@@ -36,6 +36,11 @@ RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
 // The probe with these settings; null: there is none.
 const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 
+// Whether these settings were probed so many times, or one of the probes was
+// settled or did not work.
+bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
+                int looks);
+
 // Of a role and a batch, the same but for these: the probe that tells how long
 // another one may take. Null: there is none.
 const Probe* NearestMeasured(const Profile& profile,
