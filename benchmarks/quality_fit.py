@@ -30,9 +30,10 @@ BASE = "lag 0, beta1 0"
 
 
 def settings_of(name):
-    """(lag, beta1, optimism), or None: images or feedback of another kind."""
+    """(lag, beta1, optimism), or None: images or feedback of another kind, or
+    roles with unlike optimism."""
     parts = dict(part.split() for part in name.split(", ") if " " in part)
-    if len(parts) != len(name.split(", ")):
+    if len(parts) != len(name.split(", ")) or "+" in name:
         return None
     return (float(parts["lag"]), float(parts["beta1"]),
             float(parts.get("optimism", 0)))

@@ -49,24 +49,28 @@ HOURS = 3600  # seconds
 
 
 class Setting:
+    """`optimism` of both roles, or (the generator's, the discriminator's)."""
+
     def __init__(self, lag, beta1, optimism=0, source="REUSED",
                  feedback="SNAPSHOT", rule="FIXED"):
         self.lag = lag
         self.fused = feedback == "FUSED"
         self.name = f"lag {lag}, beta1 {beta1:g}"
+        pair = optimism if isinstance(optimism, tuple) else (optimism,) * 2
         if optimism:
-            self.name += f", optimism {optimism:g}"
+            self.name += ", optimism " + "+".join(
+                f"{a:g}" for a in (pair if pair[0] != pair[1] else pair[:1]))
         if source != "REUSED":
             self.name += f", {source}"
         if feedback != "SNAPSHOT":
             self.name += f", {feedback}"
         self.sets = [f"schedule.lag={lag}", f"schedule.image_source={source}",
                      f"schedule.feedback={feedback}"]
-        for role in ("generator", "discriminator"):
+        for role, a in zip(("generator", "discriminator"), pair):
             self.sets += [f"{role}.network.sndcgan.width={WIDTH}",
                           f"{role}.layout=CHANNELS_LAST",
                           f"{role}.optimizer.adam.beta1={beta1}",
-                          f"{role}.optimizer.optimism={optimism}",
+                          f"{role}.optimizer.optimism={a}",
                           f"{role}.optimizer.optimism_rule={rule}"]
 
 
@@ -84,7 +88,10 @@ OPTIMISTIC = [Setting(lag, 0.5, optimism=1) for lag in (0, 1)]
 OPTIMISTIC.append(Setting(1, 0.5, optimism=1, feedback="FUSED"))
 # The recipe's own beta1 first, then what `gandem plan` chooses beside a lag.
 MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
-ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED]
+# As much optimism as LAG_MATCHED has, more or all of it in one role.
+UNEVEN = [Setting(4, 0.5, optimism=pair)
+          for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
+ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED, *UNEVEN]
 SETTINGS = list({setting.name: setting for setting in ALL}.values())
 # The most telling runs first.
 STUDY = ([(setting, 1) for setting in SETTINGS] +
@@ -250,7 +257,8 @@ def draw(data, curves, speeds):
     import matplotlib
     matplotlib.use("Agg")
     from matplotlib import pyplot
-    figure, axes = pyplot.subplots(1, 2, figsize=(11, 4.5), sharey=True)
+    figure, axes = pyplot.subplots(1, 2, figsize=(13, 5), sharey=True)
+    axes[0].set_prop_cycle(color=pyplot.get_cmap("tab20").colors)
     for name, curve in sorted(curves.items()):
         images = sorted(curve)
         style = "-" if len(data["runs"][name]) > 1 else "--"
@@ -267,10 +275,11 @@ def draw(data, curves, speeds):
     axes[0].set(xlabel="images seen, thousands", yscale="log",
                 ylabel="FD(classifier)")
     axes[1].set(xlabel="seconds on two cores")
-    axes[0].legend(fontsize=7)
     for axis in axes:
         axis.grid(alpha=0.3, which="both")
-    figure.tight_layout()
+    figure.tight_layout(rect=(0, 0, 0.78, 1))
+    figure.legend(*axes[0].get_legend_handles_labels(), fontsize=8,
+                  loc="center right")
     figure.savefig(PICTURE, dpi=110)
 
 

@@ -4,6 +4,7 @@
 #include <google/protobuf/util/message_differencer.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdlib>
 #include <utility>
@@ -355,7 +356,45 @@ const Probe* NearestMeasured(const Profile& profile,
   return nearest;
 }
 
+namespace {
+
+// Slower than this many times FLOAT32, a precision is nothing that a plan takes
+// whatever the threads.
+constexpr double kHopelesslySlow = 4;
+
+// How many times FLOAT32's a round of `probe` takes; 0: not known.
+double SlowdownOf(const Profile& profile, const Probe& probe) {
+  ProbeSettings settings = probe.settings();
+  settings.set_precision(RoleConfig::FLOAT32);
+  const Probe* const base = FindProbe(profile, settings);
+  if (base == nullptr || !(base->round().median_seconds() > 0)) return 0;
+  return probe.round().median_seconds() / base->round().median_seconds();
+}
+
+// Of a precision that was tried with other threads.
+double SlowdownElsewhere(const Profile& profile,
+                         const ProbeSettings& settings) {
+  double slowdown = 0;
+  for (const Probe& probe : profile.probes()) {
+    ProbeSettings other = settings;
+    other.set_threads(probe.settings().threads());
+    if (probe.outcome() == Probe::MEASURED &&
+        MessageDifferencer::Equals(other, probe.settings())) {
+      slowdown = std::max(slowdown, SlowdownOf(profile, probe));
+    }
+  }
+  return slowdown;
+}
+
+}  // namespace
+
 std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings) {
+  if (const double slowdown = SlowdownElsewhere(profile, settings);
+      slowdown > kHopelesslySlow) {
+    return absl::StrCat(RoleConfig::Precision_Name(settings.precision()),
+                        " took ", std::lround(slowdown),
+                        " times as long as FLOAT32");
+  }
   for (const Probe& probe : profile.probes()) {
     if (probe.outcome() != Probe::OUT_OF_MEMORY &&
         probe.outcome() != Probe::TIMED_OUT) {

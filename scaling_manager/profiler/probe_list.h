@@ -46,8 +46,9 @@ bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
 const Probe* NearestMeasured(const Profile& profile,
                              const ProbeSettings& settings);
 
-// Why a probe need not be tried, because a smaller batch was too large; empty:
-// nothing is known against it.
+// Why a probe need not be tried: a smaller batch was too large, or its
+// precision was far slower than FLOAT32 with other threads. Empty: nothing is
+// known against it.
 std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings);
 
 // "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT"

@@ -5,6 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "common/status.h"
+
 namespace gandem {
 namespace {
 
@@ -98,6 +100,16 @@ std::vector<OperationTime::Operation> Needed(const RoleSettings& settings) {
 
 absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
                                             const RoleSettings& settings) {
+  GANDEM_ASSIGN_OR_RETURN(RoleCosts times, WholeSteps(profile, settings));
+  times.ReadCuts(profile, settings);
+  // An operation takes the same in every mode: more probes, at other times,
+  // know it better.
+  times.lines_ = LinesOf(profile, settings, Schedules::kAll);
+  return times;
+}
+
+absl::StatusOr<RoleCosts> RoleCosts::WholeSteps(const Profile& profile,
+                                                const RoleSettings& settings) {
   RoleCosts times;
   times.lines_ = LinesOf(profile, settings, Schedules::kSame);
   for (const Operation operation : Needed(settings)) {
@@ -108,12 +120,7 @@ absl::StatusOr<RoleCosts> RoleCosts::Create(const Profile& profile,
     }
   }
   times.ReadBesideRatio(profile, settings);
-  // A probe's round is compared with what its own operations took.
   times.ReadRests(profile, settings);
-  times.ReadCuts(profile, settings);
-  // An operation takes the same in every mode: more probes, at other times,
-  // know it better.
-  times.lines_ = LinesOf(profile, settings, Schedules::kAll);
   return times;
 }
 
@@ -223,31 +230,38 @@ void RoleCosts::ReadRests(const Profile& profile,
 
 void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
   if (!HasWholeSteps(profile, settings)) return;  // they are in the lines
-  MeasuredLine cut = cut_;
-  const Probe* other_mode = nullptr;
-  for (const Probe* const probe : ProbesOf(profile, settings)) {
-    const ProbeSettings& probed = probe->settings();
-    const int64_t passes = PassesOf(probed);
-    if (passes == 1 || !probe->has_round() || probed.beside_other_role()) {
+  std::vector<RoleSettings> all = OthersOf(profile, settings);
+  all.push_back(settings);
+  double sum = 0;
+  int count = 0;
+  for (const RoleSettings& other : all) {
+    if (other.precision != settings.precision ||
+        other.layout != settings.layout) {
       continue;
     }
-    if (!SameSchedule(*probe, settings)) {
-      other_mode = probe;
-      continue;
+    RoleSettings mode = settings;
+    mode.feedback = other.feedback;
+    mode.image_source = other.image_source;
+    const absl::StatusOr<RoleCosts> there = WholeSteps(profile, other);
+    const absl::StatusOr<RoleCosts> here = WholeSteps(profile, mode);
+    if (!there.ok() || !here.ok()) continue;
+    for (const Probe* const probe : ProbesOf(profile, other)) {
+      const ProbeSettings& probed = probe->settings();
+      const int64_t passes = PassesOf(probed);
+      if (passes == 1 || !probe->has_round() || probed.beside_other_role() ||
+          !SameSchedule(*probe, other)) {
+        continue;
+      }
+      const double whole = ProbedRoundSeconds(settings.role, probed, *there);
+      if (!(whole > 0)) continue;
+      // As much longer as there.
+      sum += (probe->round().median_seconds() / whole - 1) *
+             ProbedRoundSeconds(settings.role, probed, *here) /
+             static_cast<double>(passes - 1);
+      ++count;
     }
-    const double more = probe->round().median_seconds() -
-                        ProbedRoundSeconds(settings.role, probed, *this);
-    cut.Add(passes, more / static_cast<double>(passes - 1));
   }
-  if (cut.empty() && other_mode != nullptr) {
-    // It is about as much in every mode.
-    RoleSettings other = settings;
-    other.feedback = other_mode->settings().feedback();
-    other.image_source = other_mode->settings().image_source();
-    const absl::StatusOr<RoleCosts> costs = Create(profile, other);
-    if (costs.ok()) cut = costs->cut_;
-  }
-  cut_ = cut;
+  if (count > 0) cut_seconds_ = std::max(0.0, sum / count);
 }
 
 void RoleCosts::Scale(double factor) { factor_ *= factor; }
@@ -264,7 +278,7 @@ ComputeCost RoleCosts::Of(Operation operation, int64_t images) const {
 }
 
 ComputeCost RoleCosts::Rest(int64_t images, int64_t passes) const {
-  const double cuts = static_cast<double>(passes - 1) * cut_.At(images);
+  const double cuts = static_cast<double>(passes - 1) * cut_seconds_;
   const double rest = factor_ * std::max(0.0, rest_.At(images) + cuts);
   return {.alone = rest, .beside = rest * beside_ratio_};
 }

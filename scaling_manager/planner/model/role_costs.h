@@ -60,14 +60,19 @@ class RoleCosts {
   static OperationLines LinesOf(const Profile& profile,
                                 const RoleSettings& settings,
                                 Schedules schedules);
+  // Of steps that are not cut, from the probes of this schedule where they have
+  // an operation: what rounds of it are compared with.
+  static absl::StatusOr<RoleCosts> WholeSteps(const Profile& profile,
+                                              const RoleSettings& settings);
   void ReadBesideRatio(const Profile& profile, const RoleSettings& settings);
   void ReadRests(const Profile& profile, const RoleSettings& settings);
-  // Seconds of each pass after the first.
+  // From the probes of all modes and threads together: what a cut costs is less
+  // than two probes of the same differ by.
   void ReadCuts(const Profile& profile, const RoleSettings& settings);
 
   OperationLines lines_;
   MeasuredLine rest_;
-  MeasuredLine cut_{/*grows=*/false};
+  double cut_seconds_ = 0;  // of each pass after the first
   double factor_ = 1;
   double beside_ratio_ = 1;  // of a round, where an operation has none itself
 };

@@ -6,6 +6,15 @@
 #include <utility>
 
 namespace gandem {
+namespace {
+
+// What workers that take turns on a core lose, for each that is there beside
+// one: of the 18 % that four processes on two busy cores were slower than one
+// of two threads (docs/performance.md, Fleets), sums are 3 and smaller
+// slices 5.
+constexpr double kTurnLoss = 0.1;
+
+}  // namespace
 
 SimulatedHost::SimulatedHost(const HostShape& shape, int threads, int processes,
                              EventQueue* queue)
@@ -39,7 +48,8 @@ double SimulatedHost::PaceOf(const Task& task, int active) const {
   const double free = cores_ - task.threads;
   const double company =
       others <= 0 ? 0 : (free <= 0 ? 1 : std::min(1.0, others / free));
-  const double crowd = std::max(1.0, static_cast<double>(active) / cores_);
+  const double load = std::max(1.0, static_cast<double>(active) / cores_);
+  const double crowd = load * (1 + kTurnLoss * (load - 1));
   return 1 / ((1 + (task.slowdown - 1) * company) * crowd);
 }
 

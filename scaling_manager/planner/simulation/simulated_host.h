@@ -5,9 +5,10 @@
 //
 //   seconds = alone + (beside - alone) * min(1, others / (cores - threads))
 //
-// with `others` the threads of the other workers that compute at the moment;
-// times threads / cores where all of them have more threads than there are
-// cores. Who waits takes nothing.
+// with `others` the threads of the other workers that compute at the moment.
+// Where all of them have l > 1 times as many threads as there are cores they
+// take turns, and it takes l (1 + 0.1 (l - 1)) times as long. Who waits takes
+// nothing.
 //
 // Owner: the simulation. Thread safety: one thread.
 #pragma once

@@ -199,6 +199,23 @@ TEST(ProbeListTest, WhatIsNotSettledIsAskedAgain) {
   EXPECT_TRUE(IsAnswered(profile, other, 3));
 }
 
+TEST(ProbeListTest, APrecisionThatWasFarTooSlowIsHopeless) {
+  ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
+  settings.set_precision(RoleConfig::FLOAT32);
+  Profile profile;
+  *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
+  profile.mutable_probes(0)->mutable_round()->set_median_seconds(2);
+  settings.set_precision(RoleConfig::BFLOAT16);
+  *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
+  OperationTime& narrow = *profile.mutable_probes(1)->mutable_round();
+  settings.set_threads(2);
+  narrow.set_median_seconds(50);
+  EXPECT_THAT(WhyHopeless(profile, settings),
+              HasSubstr("BFLOAT16 took 25 times as long as FLOAT32"));
+  narrow.set_median_seconds(5);
+  EXPECT_EQ(WhyHopeless(profile, settings), "");
+}
+
 TEST(ProbeListTest, ALargerBatchThanOneThatDidNotFitIsHopeless) {
   ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
   settings.set_batch_size(32);
