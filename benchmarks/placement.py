@@ -7,13 +7,18 @@
 Three pairs of different balance, FUSED: one process, two processes with a core
 each, two that share the cores with 1 or 2 threads each, two discriminator
 workers, other priorities, and threads that spin (gandem lets those block that
-share cores). In turns, medians, ratios to one process; and a JSON file.
-docs/performance.md has the result.
+share cores). In turns, medians, ratios to one process, and the time that the
+system worked for the run; and a JSON file. docs/performance.md has the result.
+
+--allocators has one process by what gives it its memory instead: glibc as it is,
+glibc that keeps blocks, huge pages, and what else is installed (Debian:
+libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4).
 """
 
 import json
 import os
 import pathlib
+import resource
 import statistics
 import subprocess
 import tempfile
@@ -35,11 +40,16 @@ def placed(generator, discriminator, bound=False, workers=1, nice=None,
     return {"sets": [f"generator.threads={generator}",
                      f"discriminator.threads={discriminator}",
                      f"discriminator.workers={workers}"],
-            "bound": bound, "nice": nice, "env": env or {}}
+            "flags": [] if bound else ["--bind_cores", "none"], "nice": nice,
+            "env": env or {}}
+
+
+def together(env=None):
+    return {**placed(2, 2, env=env), "flags": ["--colocated"]}
 
 
 PLACEMENTS = {
-    "one process, 2 threads": None,
+    "one process, 2 threads": together(),
     "1 + 1 threads, a core each": placed(1, 1, bound=True),
     "1 + 1 threads, any core": placed(1, 1),
     "1 + 2 threads": placed(1, 2),
@@ -53,6 +63,27 @@ PLACEMENTS = {
     "1 generator + 2 discriminators, 1 thread each": placed(1, 1, workers=2),
 }
 
+TUNABLES = "GLIBC_TUNABLES"
+KEEPS = ("glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:"
+         "glibc.malloc.top_pad=67108864")
+ALLOCATORS = {
+    "glibc": together(),
+    "glibc that keeps blocks": together({TUNABLES: KEEPS}),
+    "glibc that keeps blocks, huge pages":
+        together({TUNABLES: f"{KEEPS}:glibc.malloc.hugetlb=1"}),
+    "glibc, LibTorch's huge pages": together({"THP_MEM_ALLOC_ENABLE": "1"}),
+    "jemalloc": together({"LD_PRELOAD": "libjemalloc.so.2"}),
+    "mimalloc": together({"LD_PRELOAD": "libmimalloc.so.2"}),
+    "tcmalloc": together({"LD_PRELOAD": "libtcmalloc_minimal.so.4"}),
+}
+
+
+def is_installed(placement):
+    """The loader complains of a library that is missing, and goes on."""
+    done = subprocess.run(["true"], env={**os.environ, **placement["env"]},
+                          capture_output=True, timeout=60)
+    return not done.stderr
+
 
 def make_nice(process, name, done):
     """Lowers the priority of the worker of that name as soon as it is there."""
@@ -65,23 +96,17 @@ def make_nice(process, name, done):
                 os.setpriority(os.PRIO_PROCESS, int(task), 5)
 
 
-def run(binaries, recipe, rounds, sets, placement):
-    place = placement or {"sets": ["generator.threads=2",
-                                   "discriminator.threads=2"],
-                          "bound": True, "nice": None, "env": {}}
+def run(binaries, recipe, rounds, sets, place):
+    """Images/s, waits by role, and seconds of the system in the whole run."""
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:
         run_dir = pathlib.Path(folder, "run")
-        flags = []
-        if placement is None:
-            flags = ["--colocated"]
-        elif not place["bound"]:
-            flags = ["--bind_cores", "none"]
         command = throughput.train_command(
             binaries, recipe, run_dir,
             [*throughput.RECIPES[recipe]["sets"], *sets, *place["sets"],
              "schedule.lag=1", "schedule.image_source=REUSED",
              "schedule.feedback=FUSED",
-             f"rounds={throughput.WARM_UP + rounds}"], flags)
+             f"rounds={throughput.WARM_UP + rounds}"], place["flags"])
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_stime
         process = subprocess.Popen(
             command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             env={**os.environ, **place["env"]})
@@ -101,34 +126,41 @@ def run(binaries, recipe, rounds, sets, placement):
             raise RuntimeError(f"{command}: exit code {code}")
         rounds_per_second, waits = throughput.speed_and_waits(
             throughput.records_of(run_dir))
-    return throughput.BATCH * rounds_per_second, waits
+    system = resource.getrusage(resource.RUSAGE_CHILDREN).ru_stime - before
+    return throughput.BATCH * rounds_per_second, waits, system
 
 
 def main():
     parser = throughput.arguments(__doc__, "placement.json", 3)
     parser.add_argument("--pair", default="", help="part of a name; "
                         "default: all")
+    parser.add_argument("--allocators", action="store_true")
     args = parser.parse_args()
+    placements = {name: place for name, place in
+                  (ALLOCATORS if args.allocators else PLACEMENTS).items()
+                  if is_installed(place)}
     result = {"cores": os.cpu_count()}
     for pair, (recipe, rounds, sets) in PAIRS.items():
         if args.pair not in pair:
             continue
-        speeds, waits = {}, {}
+        speeds, waits, systems = {}, {}, {}
         for _ in range(args.repetitions):
-            for name, placement in PLACEMENTS.items():
-                speed, waits[name] = run(args.bin, recipe, rounds, sets,
-                                         placement)
+            for name, place in placements.items():
+                speed, waits[name], system = run(args.bin, recipe, rounds, sets,
+                                                 place)
                 speeds.setdefault(name, []).append(speed)
+                systems.setdefault(name, []).append(system)
         base = statistics.median(next(iter(speeds.values())))
         print(f"\n### {pair} ({recipe})\n\n| placement | images/s | min | max "
-              "| / one process | G waits | D waits |\n" + "|---" * 7 + "|")
+              "| / the first | G waits | D waits | system, s |\n"
+              + "|---" * 8 + "|")
         for name, values in speeds.items():
             median = statistics.median(values)
             print(f"| {name} | {median:.1f} | {min(values):.1f} "
                   f"| {max(values):.1f} | {median / base:.2f} | "
                   + " | ".join(f"{sum(waits[name][role].values()):.0%}"
                                for role in ("generator", "discriminator"))
-                  + " |", flush=True)
+                  + f" | {statistics.median(systems[name]):.1f} |", flush=True)
         result[pair] = speeds
     pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")
 
