@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "tests/scaling_manager/planner/profiles.h"
 #include "tests/testing/status_matchers.h"
@@ -109,6 +110,38 @@ TEST(RoleCostsTest, CuttingAStepIsMeasured) {
     EXPECT_NEAR(times.Of(OperationTime::REAL, 64).alone, 64 * 3000 * kTick,
                 1e-12)
         << "whole steps are the points";
+  }
+}
+
+// One of them at a bad moment tells little: the mean, as a part of the step.
+TEST(RoleCostsTest, WhatACutCostsIsKnownFromAllThreads) {
+  Profile profile = ProfileBuilder().Threads({1, 2}).Build();
+  std::vector<Probe> cuts;
+  for (Probe& probe : *profile.mutable_probes()) {
+    const ProbeSettings& settings = probe.settings();
+    if (settings.role() != DISCRIMINATOR ||
+        settings.feedback() != ScheduleConfig::FUSED) {
+      continue;
+    }
+    const double seconds = static_cast<double>(settings.batch_size()) * 7000 *
+                           kTick / settings.threads();
+    probe.mutable_round()->set_median_seconds(seconds);
+    if (settings.batch_size() != 64) continue;
+    Probe& cut = cuts.emplace_back(probe);
+    cut.mutable_settings()->set_micro_batch(32);
+    cut.mutable_round()->set_median_seconds(
+        seconds * (settings.threads() == 1 ? 1.4 : 0.8));
+  }
+  for (const Probe& cut : cuts) *profile.add_probes() = cut;
+  for (const int threads : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(
+        const RoleCosts times,
+        RoleCosts::Create(profile, {.role = DISCRIMINATOR,
+                                    .threads = threads,
+                                    .feedback = ScheduleConfig::FUSED}));
+    EXPECT_NEAR(times.Rest(64, 2).alone, 0.1 * 64 * 7000 * kTick / threads,
+                1e-12);
+    EXPECT_NEAR(times.Rest(64, 1).alone, 0, 1e-12);
   }
 }
 
