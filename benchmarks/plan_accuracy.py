@@ -10,10 +10,11 @@ between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
 workers and one process, all feedback modes, two batches, three lags. FUSED has
 one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
 with the first rounds left out; a role's memory is the largest VmHWM of its
-workers. How far half of the runs agrees with the other half is printed, too:
-on a machine that is not quiet no prediction can agree with them much better. At last the plan that `gandem plan --objective throughput` chooses runs,
+workers. At last the plan that `gandem plan --objective throughput` chooses runs,
 too: its regret is what the best of all measured runs with its batch has more.
-After each network's figures come those of all of them together.
+After each network's figures come those of all of them together, and how far half
+of the runs agrees with the other half: on a machine that is not quiet predictions
+cannot agree with runs much better.
 
 Takes under 25 minutes on two cores that have nothing else to do, under two with
 --fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
@@ -173,8 +174,7 @@ def kendall_tau(*groups):
 
 
 def halves_of(row):
-    """Images/s of every other run, and of those between: how far measuring
-    agrees with itself bounds how far a prediction can agree with it."""
+    """Images/s of every other run, and of those between."""
     speeds = [run["images_per_second"] for run in row["runs"]]
     return statistics.median(speeds[::2]), statistics.median(speeds[1::2])
 
