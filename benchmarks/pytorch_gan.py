@@ -141,25 +141,28 @@ class Trainer:
                        else torch.contiguous_format)
         self.g, self.d = networks(args)
         for net in (self.g, self.d):
-            net.to(memory_format=self.layout)
+            net.to(args.device, memory_format=self.layout)
         self.g_adam, self.d_adam = (
             torch.optim.Adam(net.parameters(), 2e-4, (0.0, 0.999), fused=True)
             for net in (self.g, self.d))
         self.average = [p.detach().clone() for p in self.g.parameters()]
-        self.images = real_images(args.images, args.size)
+        self.images = real_images(args.images, args.size).to(args.device)
         self.losses = LOSSES[args.loss]
         self.make, self.judge = self.g, self.d
         if args.compile:
             self.make, self.judge = torch.compile(self.g), torch.compile(self.d)
 
     def cast(self):
-        return torch.autocast("cpu", torch.bfloat16, enabled=self.args.bf16)
+        return torch.autocast(torch.device(self.args.device).type,
+                              torch.bfloat16, enabled=self.args.bf16)
 
     def noise(self):
-        return torch.randn(self.args.batch, self.args.noise_dim)
+        return torch.randn(self.args.batch, self.args.noise_dim,
+                           device=self.args.device)
 
     def real(self):
-        pick = torch.randint(len(self.images), (self.args.batch,))
+        pick = torch.randint(len(self.images), (self.args.batch,),
+                             device=self.args.device)
         return self.images[pick].contiguous(memory_format=self.layout)
 
     def step(self):
@@ -196,6 +199,11 @@ class Trainer:
             torch._foreach_lerp_(self.average, list(self.g.parameters()), 0.001)
 
 
+def wait_for(device):
+    if device != "cpu":
+        torch.cuda.synchronize(device)
+
+
 def pass_seconds(args):
     """Medians of a forward and backward pass of the generator, and of the
     discriminator on real images: what a pass costs."""
@@ -205,8 +213,10 @@ def pass_seconds(args):
         for network, given in ((trainer.g, trainer.noise()),
                                (trainer.d, trainer.real())):
             network.zero_grad(set_to_none=True)
+            wait_for(args.device)
             begin = time.perf_counter()
             network(given).mean().backward()
+            wait_for(args.device)
             seconds[network].append(time.perf_counter() - begin)
     return [statistics.median(values[args.warm_up:])
             for values in seconds.values()]
@@ -221,10 +231,12 @@ def main():
     parser.add_argument("--rounds", type=int, default=30)
     parser.add_argument("--warm_up", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
     parser.add_argument("--channels_last", action="store_true")
     parser.add_argument("--compile", action="store_true")
     parser.add_argument("--bf16", action="store_true",
                         help="torch.autocast to bfloat16")
+    parser.add_argument("--tf32", action="store_true", help="on a GPU")
     parser.add_argument("--cost", action="store_true",
                         help="print instead the seconds of a pass, forward and "
                         "backward, of the generator and of the discriminator")
@@ -234,6 +246,9 @@ def main():
     samples.add_argument("--fused", action="store_true")
     args = parser.parse_args()
     torch.set_num_threads(args.threads)
+    torch.backends.cudnn.benchmark = True  # the fastest algorithms, by trial
+    torch.set_float32_matmul_precision("high" if args.tf32 else "highest")
+    torch.backends.cudnn.allow_tf32 = args.tf32
     if args.cost:
         print(*pass_seconds(args))
         return
@@ -241,8 +256,10 @@ def main():
     begin = 0.0
     for step in range(args.warm_up + args.rounds):
         if step == args.warm_up:
+            wait_for(args.device)
             begin = time.perf_counter()
         trainer.step()
+    wait_for(args.device)
     seconds = time.perf_counter() - begin
     print(f"{args.rounds * args.batch / seconds:.2f}")
 

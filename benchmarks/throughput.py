@@ -9,6 +9,9 @@ slows all of them; prints the median and the spread of each over the
 repetitions, ratios of medians, where a round's time goes, and a JSON file.
 VENV has torch==2.11.0 and numpy; without --python the PyTorch rows are left
 out.
+
+With --device cuda:0 all networks are on that GPU, those of two processes, too.
+Sums in no fixed order are allowed to all but one row, as PyTorch has them.
 """
 
 import argparse
@@ -47,7 +50,15 @@ RECIPES = {
                  "network": {"network": "sngan", "size": 64, "width": 16,
                              "noise_dim": 128, "loss": "HINGE"}},
 }
+# In place of the above on a GPU, where there is room for the whole width.
+ON_GPU = {
+    "sngan_64": {"sets": ["schedule.discriminator_steps_per_round=1",
+                          "generator.batch_size=64"],
+                 "network": {"network": "sngan", "size": 64, "width": 64,
+                             "noise_dim": 128, "loss": "HINGE"}},
+}
 WARM_UP = 3  # rounds
+ROUNDS_ON_GPU = 300
 
 
 def sets(lag, source="REUSED", feedback="SNAPSHOT", micro=0, threads=1):
@@ -85,9 +96,37 @@ PYTORCH = {
     "PyTorch REUSED, compiled": ["--channels_last", "--compile"],
     "PyTorch fused, channels_last": ["--fused", "--channels_last"],
 }
-# Of both roles in --fast: whatever is fastest here.
-FAST = [f"{role}.{field}=AUTO" for role in ("generator", "discriminator")
-        for field in ("precision", "layout")]
+# In place of the above on a GPU.
+GANDEM_ON_GPU = {
+    "colocated L0 REUSED": (True, sets(0)),
+    "colocated L1 FUSED": (True, sets(1, feedback="FUSED")),
+    "colocated L1 FUSED, deterministic": (True, sets(1, feedback="FUSED")),
+    "decoupled L1 SNAPSHOT": (False, sets(1)),
+    "decoupled L2 SNAPSHOT": (False, sets(2)),
+    "decoupled L1 FUSED": (False, sets(1, feedback="FUSED")),
+}
+PYTORCH_ON_GPU = {
+    "PyTorch REUSED, channels_last": ["--channels_last"],
+    "PyTorch REUSED, NCHW": [],
+    "PyTorch fused, channels_last": ["--fused", "--channels_last"],
+}
+FAST_PYTORCH_ON_GPU = {
+    "PyTorch REUSED, channels_last, TF32": ["--channels_last", "--tf32"],
+    "PyTorch REUSED, channels_last, bfloat16":
+        ["--channels_last", "--tf32", "--bf16"],
+    "PyTorch fused, channels_last, TF32":
+        ["--fused", "--channels_last", "--tf32"],
+}
+
+
+def of_both_roles(*fields):
+    return [f"{role}.{field}" for role in ("generator", "discriminator")
+            for field in fields]
+
+
+# --fast: whatever is fastest here; on a GPU what was fastest for PyTorch, too.
+FAST = of_both_roles("precision=AUTO", "layout=AUTO")
+FAST_ON_GPU = of_both_roles("precision=TF32", "layout=CHANNELS_LAST")
 WAITS = ["wait_images_seconds", "wait_feedback_seconds", "wait_data_seconds",
          "wait_cache_seconds", "wait_sync_seconds"]
 
@@ -183,8 +222,35 @@ def pytorch_gan(python, network, rounds, flags):
                           timeout=900).stdout
 
 
-def run_pytorch(python, recipe, rounds, flags):
-    return float(pytorch_gan(python, RECIPES[recipe]["network"], rounds, flags))
+class Place:
+    """Where runs are measured: on the CPU, or on a GPU."""
+
+    def __init__(self, device, fast):
+        self.device, self.fast = device, fast
+        self.recipes, self.gandem, self.pytorch = RECIPES, GANDEM, PYTORCH
+        if device != "cpu":
+            self.recipes = {name: {**recipe, "rounds": ROUNDS_ON_GPU,
+                                   **ON_GPU.get(name, {})}
+                            for name, recipe in RECIPES.items()}
+            self.gandem = GANDEM_ON_GPU
+            self.pytorch = FAST_PYTORCH_ON_GPU if fast else PYTORCH_ON_GPU
+
+    def run_pytorch(self, python, recipe, rounds, flags):
+        if self.device != "cpu":
+            flags = [*flags, "--device", self.device]
+        elif self.fast:
+            flags = [*flags, "--bf16"]
+        return float(pytorch_gan(python, self.recipes[recipe]["network"],
+                                 rounds, flags))
+
+    def sets(self, name):
+        """Of a trainer with this name."""
+        if self.device == "cpu":
+            return FAST if self.fast else []
+        return [*of_both_roles(f"device={self.device}",
+                               "deterministic=" + ("true" if "deterministic"
+                                                   in name else "false")),
+                *(FAST_ON_GPU if self.fast else [])]
 
 
 def chosen(args, trainers):
@@ -192,18 +258,18 @@ def chosen(args, trainers):
             if not args.trainer or any(part in name for part in args.trainer)}
 
 
-def measure(args, recipe):
-    rounds = args.rounds or RECIPES[recipe]["rounds"]
+def measure(args, place, recipe):
+    rounds = args.rounds or place.recipes[recipe]["rounds"]
     speeds, waits = {}, {}
     for repetition in range(args.repetitions):
         if args.python:
-            for name, flags in chosen(args, PYTORCH).items():
+            for name, flags in chosen(args, place.pytorch).items():
                 speeds.setdefault(name, []).append(
-                    run_pytorch(args.python, recipe, rounds,
-                                [*flags, *["--bf16"] * args.fast]))
-        for name, (colocated, assignments) in chosen(args, GANDEM).items():
-            assignments = [*RECIPES[recipe]["sets"], *assignments,
-                           *(FAST if args.fast else [])]
+                    place.run_pytorch(args.python, recipe, rounds, flags))
+        for name, (colocated, assignments) in chosen(args,
+                                                     place.gandem).items():
+            assignments = [*place.recipes[recipe]["sets"], *assignments,
+                           *place.sets(name)]
             speed, waits[name] = run_gandem(args.bin, recipe, rounds, colocated,
                                             assignments)
             speeds.setdefault(name, []).append(speed)
@@ -245,11 +311,14 @@ def main():
     parser.add_argument("--rounds", type=int,
                         help="measured rounds; default: by recipe")
     parser.add_argument("--fast", action="store_true",
-                        help="precision and layout AUTO, PyTorch in bfloat16")
+                        help="precision and layout AUTO, PyTorch in bfloat16; "
+                        "on a GPU TF32")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
     args = parser.parse_args()
-    result = {"cores": os.cpu_count()}
+    place = Place(args.device, args.fast)
+    result = {"cores": os.cpu_count(), "device": args.device}
     for recipe in args.recipe or RECIPES:
-        speeds, waits = measure(args, recipe)
+        speeds, waits = measure(args, place, recipe)
         report(recipe, speeds, waits)
         result[recipe] = {"images_per_second": speeds, "wait_share": waits}
     pathlib.Path(args.json).write_text(json.dumps(result, indent=1) + "\n")

@@ -61,7 +61,7 @@ void DiscriminatorObjective::BeginStep(int64_t step,
   GANDEM_CHECK(waiting_.empty());
   step_ = step;
   gradient_factor_ = options_.penalties.GradientFactor(step);
-  real_logit_sum_ = generated_logit_sum_ = 0;
+  real_logit_sum_ = generated_logit_sum_ = {};
   if (options_.penalties.dragan * gradient_factor_ > 0) {
     // Of the images that the points surround: the augmented ones.
     std::vector<at::Tensor> seen;
@@ -97,8 +97,8 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
   }
   loss = Plus(loss, RealPenalties(seen_NCHW, condition, verdict, first_index));
   for (const at::Tensor& output : verdict.logits.outputs()) ada_.Add(output);
-  const double logit_sum = LogitSum(verdict.logits).item<double>();
-  real_logit_sum_ += logit_sum;
+  const at::Tensor logit_sum = LogitSum(verdict.logits).detach();
+  real_logit_sum_.Add(logit_sum);
   if (relativistic || penalties.gradient_penalty * gradient_factor_ > 0) {
     waiting_[first_index] = {.images_NCHW = seen_NCHW.detach(),
                              .condition = condition,
@@ -159,8 +159,8 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   const at::Tensor penalties =
       GeneratedPenalties(seen_NCHW, condition, verdict, first_index);
   waiting_.erase(first_index);
-  const double logit_sum = LogitSum(logits).item<double>();
-  generated_logit_sum_ += logit_sum;
+  const at::Tensor logit_sum = LogitSum(logits).detach();
+  generated_logit_sum_.Add(logit_sum);
   return {.loss = Plus(loss, penalties),
           .root = Plus(root, penalties),
           .logit_sum = logit_sum,
@@ -176,17 +176,16 @@ TensorsByName DiscriminatorObjective::State() const {
 void DiscriminatorObjective::EndStep() {
   ada_.EndStep(step_, fleet_.get());
   if (options_.penalties.lecam == 0) return;
+  double real = real_logit_sum_.Value();
+  double generated = generated_logit_sum_.Value();
   if (fleet_) {
     const at::Tensor sums_2 =
-        fleet_
-            ->Gather(torch::tensor({real_logit_sum_, generated_logit_sum_},
-                                   at::kDouble))
-            .sum(0);
-    real_logit_sum_ = sums_2[0].item<double>();
-    generated_logit_sum_ = sums_2[1].item<double>();
+        fleet_->Gather(torch::tensor({real, generated}, at::kDouble)).sum(0);
+    real = sums_2[0].item<double>();
+    generated = sums_2[1].item<double>();
   }
   const double images = static_cast<double>(batch_size_);
-  lecam_.Update(step_, real_logit_sum_ / images, generated_logit_sum_ / images);
+  lecam_.Update(step_, real / images, generated / images);
 }
 
 DrawKey DiscriminatorObjective::Key(Purpose purpose,

@@ -33,6 +33,7 @@
 #include "training/objective/fused.h"
 #include "training/objective/objective.h"
 #include "training/objective/penalties.h"
+#include "training/state/device_sum.h"
 #include "training/state/tensors_by_name.h"
 
 namespace gandem {
@@ -48,7 +49,7 @@ class DiscriminatorObjective {
     // gradients of parameters and what generated images need as well, another
     // sum (training/objective/fused.h).
     at::Tensor root;
-    double logit_sum = 0;  // over its images
+    at::Tensor logit_sum;  // over its images
     // What else may be asked of generated images that want a gradient: the same
     // pass, augmented once. Empty if they want none.
     TrainingPass pass = {};
@@ -120,8 +121,8 @@ class DiscriminatorObjective {
   int64_t step_ = 0;
   double gradient_factor_ = 0;  // of this step, for the lazy penalties
   double real_deviation_ = 0;
-  double real_logit_sum_ = 0;
-  double generated_logit_sum_ = 0;
+  DeviceSum real_logit_sum_;
+  DeviceSum generated_logit_sum_;
   std::map<int64_t, Waiting> waiting_;  // by first index
 };
 

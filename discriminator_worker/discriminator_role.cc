@@ -76,7 +76,7 @@ absl::StatusOr<AdvanceResult> DiscriminatorRole::StartRound(
   ops_ =
       DiscriminatorRound(options_.schedule, options_.rank, options_.fleet_size);
   next_op_ = 0;
-  loss_sum_ = logit_real_sum_ = logit_generated_sum_ = 0;
+  loss_sum_ = logit_real_sum_ = logit_generated_sum_ = {};
   image_age_ = 0;
   return AdvanceResult::kAdvanced;
 }
@@ -141,7 +141,7 @@ absl::Status DiscriminatorRole::Real(const DiscriminatorOp& op,
     const TraceSpan span("forward real", {"images", op.range.count});
     return objective_.Real(images_NCHW, condition, op.range.first);
   }();
-  logit_real_sum_ += share.logit_sum;
+  logit_real_sum_.Add(share.logit_sum);
   Backward(share, GradientNoise::REAL, op.range.count);
   return absl::OkStatus();
 }
@@ -185,7 +185,7 @@ absl::Status DiscriminatorRole::Generated(const DiscriminatorOp& op,
         images_NCHW, condition,
         op.range.first - op.step * options_.schedule.discriminator_batch);
   }();
-  logit_generated_sum_ += share.logit_sum;
+  logit_generated_sum_.Add(share.logit_sum);
   return feedback_->GiveInTraining(
       {.round = round(), .first_index = op.range.first, .pass = share.pass},
       [&] { Backward(share, GradientNoise::GENERATED, op.range.count); });
@@ -199,7 +199,7 @@ void DiscriminatorRole::Backward(const DiscriminatorObjective::Share& share,
   MeasuredBackward(part, images, [&] {
     (parts_.scaler ? parts_.scaler->Scale(share.root) : share.root).backward();
   });
-  loss_sum_ += share.loss.item<double>();
+  loss_sum_.Add(share.loss);
 }
 
 absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
@@ -221,9 +221,9 @@ RoundMetrics DiscriminatorRole::Measured() const {
   const double share = static_cast<double>(num_images()) /
                        static_cast<double>(schedule.discriminator_batch);
   RoundMetrics metrics;
-  metrics.set_loss(loss_sum_ / share / steps);
-  metrics.set_logit_real(logit_real_sum_ / images);
-  metrics.set_logit_generated(logit_generated_sum_ / images);
+  metrics.set_loss(loss_sum_.Value() / share / steps);
+  metrics.set_logit_real(logit_real_sum_.Value() / images);
+  metrics.set_logit_generated(logit_generated_sum_.Value() / images);
   metrics.set_images(static_cast<int64_t>(images));
   const AdaController& ada = objective_.ada();
   if (ada.p().has_value()) metrics.set_ada_p(*ada.p());

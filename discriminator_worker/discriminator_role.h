@@ -30,6 +30,7 @@
 #include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
+#include "training/state/device_sum.h"
 #include "training/state/module_state.h"
 
 namespace gandem {
@@ -104,9 +105,9 @@ class DiscriminatorRole : public RoundRole {
   int64_t real_step_ = -1;
   std::map<int64_t, std::vector<ImageBatch>> taken_;  // by first index
 
-  double loss_sum_ = 0;
-  double logit_real_sum_ = 0;
-  double logit_generated_sum_ = 0;
+  DeviceSum loss_sum_;
+  DeviceSum logit_real_sum_;
+  DeviceSum logit_generated_sum_;
   int64_t image_age_ = 0;
 };
 

@@ -122,7 +122,7 @@ class ImageGradientGiver : public FeedbackGiver {
          .first_index = images.first_index,
          .count = images.count,
          .critic_version = critic.second,
-         .loss = judgment.loss,
+         .loss = judgment.loss.Value(),
          .format = options.sent_format,
          .gradient = PackImages(judgment.gradient_NCHW, options.sent_format)});
   }

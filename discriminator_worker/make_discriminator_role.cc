@@ -18,6 +18,7 @@
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/unreadable.h"
 #include "training/compute/choose_compute.h"
+#include "training/compute/compute.h"
 #include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
 #include "training/objective/ada_probability.h"
@@ -59,7 +60,7 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
         if (has_pairs) return SplitPairs(real.images_NCHW, channels, compute);
         if (has_classes) {
           real.condition.labels_N =
-              torch::tensor(batch.labels, at::kLong).to(compute.device);
+              ToDevice(torch::tensor(batch.labels, at::kLong), compute.device);
         }
         return real;
       });

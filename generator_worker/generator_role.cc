@@ -57,7 +57,7 @@ absl::StatusOr<AdvanceResult> GeneratorRole::BetweenRounds(
                         options_.fleet_size);
   next_op_ = 0;
   micro_batches_.clear();
-  loss_sum_ = 0;
+  loss_sum_ = {};
   return AdvanceResult::kAdvanced;
 }
 
@@ -177,7 +177,7 @@ absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
             .view_as(made.images_NCHW);
     const at::Tensor loss = path_length.Loss(
         PathLengthPenalty::Lengths(made, direction_NCHW), images);
-    loss_sum_ += loss.item<double>();
+    loss_sum_.Add(loss);
     (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   }
   path_length.EndStep();
@@ -193,11 +193,11 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
                                         .round = round(),
                                         .first_index = batch.range.first});
   at::Tensor& gradient_NCHW = judgment.gradient_NCHW;
-  loss_sum_ += judgment.loss;
+  loss_sum_.Add(judgment.loss);
   if (batch.targets_NCHW.defined()) {
-    loss_sum_ += AddPairedL1(batch.images_NCHW, batch.targets_NCHW,
-                             options_.objective.paired_l1,
-                             options_.schedule.generator_batch, gradient_NCHW);
+    loss_sum_.Add(AddPairedL1(
+        batch.images_NCHW, batch.targets_NCHW, options_.objective.paired_l1,
+        options_.schedule.generator_batch, gradient_NCHW));
   }
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) {
     GANDEM_RETURN_IF_ERROR(MeasurePaths(op.range.count));
@@ -231,7 +231,7 @@ RoundMetrics GeneratorRole::Measured() {
   for (const MicroBatch& batch : micro_batches_) images += batch.range.count;
   metrics.set_images(images);
   // A loss is this rank's share of that of the batch; what is shown is a mean.
-  metrics.set_loss(loss_sum_ *
+  metrics.set_loss(loss_sum_.Value() *
                    (static_cast<double>(options_.schedule.generator_batch) /
                     static_cast<double>(images)));
   // Rounds between this step and the critic that judged it, 0: the critic had

@@ -27,6 +27,7 @@
 #include "training/plan/run_plan.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
+#include "training/state/device_sum.h"
 #include "training/state/ema.h"
 #include "training/state/module_state.h"
 
@@ -94,7 +95,7 @@ class GeneratorRole : public RoundRole {
 
   SharedBytes outgoing_;  // images that the next send takes
   std::vector<MicroBatch> micro_batches_;
-  double loss_sum_ = 0;
+  DeviceSum loss_sum_;
 };
 
 // Builds the generator's role of a run from its plan: network, critic,

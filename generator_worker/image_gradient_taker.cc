@@ -40,7 +40,7 @@ class ImageGradientTaker : public FeedbackTaker {
     judgment_ = {
         .gradient_NCHW = UnpackImages(answer.gradient, answer.count,
                                       answer.format, parts_.options.compute),
-        .loss = answer.loss};
+        .loss = DeviceSum(answer.loss)};
     return absl::OkStatus();
   }
 

@@ -7,6 +7,7 @@
 #include <CLI/CLI.hpp>
 #include <atomic>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -356,6 +357,9 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   PrepareDescriptors();
   ShareOneHeap();
   KeepFreedMemory();
+  // Without a workspace of a known size LibTorch says that cuBLAS is not
+  // deterministic.
+  setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);
   const std::string name = RoleName(role);
   CLI::App app(absl::StrCat("gandem ", name,
                             " worker. `gandem train` starts it; by hand:\n  ",

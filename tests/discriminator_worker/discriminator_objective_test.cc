@@ -149,7 +149,7 @@ TEST_F(DiscriminatorObjectiveTest,
   const auto share = objective.Generated(leaf, {}, 0);
   EXPECT_TRUE(share.pass.images_NCHW.is_same(leaf));
   EXPECT_EQ(share.loss.item<double>(), plain.loss.item<double>());
-  EXPECT_EQ(share.logit_sum,
+  EXPECT_EQ(share.logit_sum.item<double>(),
             share.pass.verdict.logits.One().sum().item<double>());
   const at::Tensor slope =
       torch::autograd::grad({share.pass.verdict.logits.One().sum()}, {leaf}, {},

@@ -175,7 +175,7 @@ class Probe {
 absl::Status Measure(const NetworkPlan& plan, const Compute& compute,
                      const MeasureOptions& options, StepCost& cost) {
   UseThreads(compute);
-  const Tf32Scope tf32(compute);
+  const KernelScope kernels(compute);
   Probe probe;
   const auto memory = std::make_shared<PeakMemory>(compute.device);
   {

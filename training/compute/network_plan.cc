@@ -48,6 +48,7 @@ absl::StatusOr<Compute> ComputeFrom(const NetworkPlan& plan,
       .threads = plan.threads,
       .autocast = ToAutocast(choice.precision()),
       .tf32 = choice.precision() == RoleConfig::TF32,
+      .deterministic = plan.deterministic,
   };
 }
 

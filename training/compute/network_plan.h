@@ -29,6 +29,7 @@ struct NetworkPlan {
   int threads = 1;
   RoleConfig::Precision precision = RoleConfig::FLOAT32;
   MemoryLayout layout = NCHW;
+  bool deterministic = true;
   bool may_be_float16 = true;  // where precision is AUTO
   bool recompute_blocks = false;
 };

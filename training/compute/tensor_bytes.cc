@@ -19,12 +19,18 @@ std::span<std::byte> BytesOf(const at::Tensor& tensor) {
           static_cast<size_t>(tensor.nbytes())};
 }
 
-// A tensor on the CPU whose elements are those of the wire.
-at::Tensor WireTensor(int64_t count, const TensorFormat& format) {
-  const auto dtype =
-      format.encoding == Encoding::kFloat64 ? at::kDouble : at::kFloat;
-  return torch::empty({count, format.channels, format.height, format.width},
-                      dtype, ToMemoryFormat(format.layout));
+at::ScalarType WireType(const TensorFormat& format) {
+  return format.encoding == Encoding::kFloat64 ? at::kDouble : at::kFloat;
+}
+
+// A tensor on the CPU whose elements are those of the wire, on their way to
+// `device`.
+at::Tensor WireTensor(int64_t count, const TensorFormat& format,
+                      at::Device device) {
+  return torch::empty(
+      {count, format.channels, format.height, format.width},
+      torch::dtype(WireType(format)).pinned_memory(device.is_cuda()),
+      ToMemoryFormat(format.layout));
 }
 
 void DecodeInto(std::span<const std::byte> bytes, Encoding encoding,
@@ -40,22 +46,26 @@ void DecodeInto(std::span<const std::byte> bytes, Encoding encoding,
 
 }  // namespace
 
+// Pinned memory: a GPU copies to and from it at twice the speed and more, and
+// from it while others wait for nothing.
 at::Tensor InLayout(const at::Tensor& images_NCHW, const Compute& compute) {
-  at::Tensor out = torch::empty(
-      images_NCHW.sizes(),
-      torch::TensorOptions().dtype(compute.dtype).device(compute.device),
-      ToMemoryFormat(compute.layout));
-  out.copy_(images_NCHW);
+  const bool to_gpu = compute.device.is_cuda() && images_NCHW.is_cpu();
+  const bool from_gpu = compute.device.is_cpu() && images_NCHW.is_cuda();
+  at::Tensor out = torch::empty(images_NCHW.sizes(),
+                                torch::dtype(compute.dtype)
+                                    .device(compute.device)
+                                    .pinned_memory(from_gpu),
+                                ToMemoryFormat(compute.layout));
+  out.copy_(images_NCHW, /*non_blocking=*/to_gpu && images_NCHW.is_pinned());
   return out;
 }
 
 SharedBytes PackImages(const at::Tensor& images_NCHW,
                        const TensorFormat& format) {
   torch::NoGradGuard no_grad;
-  at::Tensor wire = WireTensor(0, format);
-  wire = InLayout(images_NCHW.detach(), {.device = at::kCPU,
-                                         .dtype = wire.scalar_type(),
-                                         .layout = format.layout});
+  const at::Tensor wire = InLayout(
+      images_NCHW.detach(),
+      {.device = at::kCPU, .dtype = WireType(format), .layout = format.layout});
   if (format.encoding == Encoding::kFloat32 ||
       format.encoding == Encoding::kFloat64) {
     auto owner = std::make_shared<const at::Tensor>(wire);
@@ -74,7 +84,7 @@ at::Tensor UnpackImages(const std::vector<ImageBatch>& pieces,
   const TensorFormat& format = pieces.front().format;
   int64_t count = 0;
   for (const ImageBatch& piece : pieces) count += piece.count;
-  const at::Tensor wire = WireTensor(count, format);
+  const at::Tensor wire = WireTensor(count, format, compute.device);
   std::span<std::byte> out = BytesOf(wire);
   const size_t image_bytes = out.size() / count;
   for (const ImageBatch& piece : pieces) {

@@ -8,6 +8,7 @@
 #include "common/status.h"
 #include "models/torch.h"
 #include "pipeline/sources/open_dataset.h"
+#include "training/compute/compute.h"
 #include "training/inputs/data_places.h"
 
 namespace gandem {
@@ -35,7 +36,7 @@ ConditionSource LabelsBy(
     for (int64_t i = range.first; i < range.end(); ++i, ++label) {
       *label = label_of(noise, step, i);
     }
-    return Condition{.labels_N = labels_N.to(device)};
+    return Condition{.labels_N = ToDevice(labels_N, device)};
   };
 }
 

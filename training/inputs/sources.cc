@@ -14,7 +14,7 @@ NoiseSource KeyedNoise(uint64_t seed, int64_t noise_dim,
       PhiloxStream(seed, purpose, step, i)
           .FillNormal({row, static_cast<size_t>(noise_dim)});
     }
-    return noise_NZ.to(compute.device, compute.dtype);
+    return ToDevice(noise_NZ.to(compute.dtype), compute.device);
   };
 }
 

@@ -81,7 +81,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
                      const Compute& compute) {
   FrozenParameters frozen(critic);
   torch::AutoGradMode with_gradient(true);
-  const Tf32Scope tf32(compute);
+  const KernelScope kernels(compute);
   const auto key = [&](Purpose purpose) {
     return DrawKey{.seed = objective.seed,
                    .purpose = purpose,
@@ -116,7 +116,7 @@ Judgment JudgeImages(Discriminator& critic, const JudgedImages& judged,
   const at::Tensor gradient = FeedbackGradient(value, leaf, batch_size, compute,
                                                /*retain_graph=*/false);
   return {.gradient_NCHW = InLayout(gradient, compute),
-          .loss = value.item<double>()};
+          .loss = DeviceSum(value)};
 }
 
 }  // namespace gandem

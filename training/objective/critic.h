@@ -18,6 +18,7 @@
 #include "models/network.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/objective/objective.h"
+#include "training/state/device_sum.h"
 
 namespace gandem {
 
@@ -42,7 +43,7 @@ struct JudgedImages {
 
 struct Judgment {
   at::Tensor gradient_NCHW;  // fresh memory in the layout of the computation
-  double loss = 0;           // this micro-batch's share of the step's loss
+  DeviceSum loss;            // this micro-batch's share of the step's loss
 };
 
 // Judges a micro-batch of a generator step over `batch_size` images. Changes no

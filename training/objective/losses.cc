@@ -158,16 +158,16 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
 
 // The gradient is known, so it needs no graph: it joins the one that came back
 // from the critic.
-double AddPairedL1(const at::Tensor& images_NCHW,
-                   const at::Tensor& targets_NCHW, double weight,
-                   int64_t batch_size, const at::Tensor& gradient_NCHW) {
+at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
+                       const at::Tensor& targets_NCHW, double weight,
+                       int64_t batch_size, const at::Tensor& gradient_NCHW) {
   const torch::NoGradGuard no_grad;
   const at::Tensor difference_NCHW = images_NCHW - targets_NCHW;
   const double values =
       static_cast<double>(difference_NCHW.numel() / difference_NCHW.size(0));
   gradient_NCHW.add_(difference_NCHW.sign(),
                      weight / (values * static_cast<double>(batch_size)));
-  return weight * BatchMean(difference_NCHW.abs(), batch_size).item<double>();
+  return BatchMean(difference_NCHW.abs(), batch_size).to(at::kDouble) * weight;
 }
 
 at::Tensor DiscriminatorPairLoss(Loss loss, const Logits& real_logits,

@@ -51,9 +51,9 @@ at::Tensor GeneratorSlopes(Loss loss, const at::Tensor& logits_N,
 // Isola et al. 2017, equation 3: `weight` times the mean absolute difference of
 // images and what they should become. Adds its gradient with respect to the
 // images to `gradient_NCHW` and returns the micro-batch's share of the loss.
-double AddPairedL1(const at::Tensor& images_NCHW,
-                   const at::Tensor& targets_NCHW, double weight,
-                   int64_t batch_size, const at::Tensor& gradient_NCHW);
+at::Tensor AddPairedL1(const at::Tensor& images_NCHW,
+                       const at::Tensor& targets_NCHW, double weight,
+                       int64_t batch_size, const at::Tensor& gradient_NCHW);
 
 // Relativistic losses, of whole batches of one size.
 at::Tensor DiscriminatorPairLoss(Loss loss, const Logits& real_logits,

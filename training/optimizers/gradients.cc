@@ -15,6 +15,14 @@
 namespace gandem {
 namespace {
 
+std::vector<at::Tensor> GradientsOf(const torch::nn::Module& network) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : network.parameters()) {
+    if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  }
+  return gradients;
+}
+
 // For values whose squares leave the range of their type; itself not finite
 // where one of them is not.
 double WideNorm(const std::vector<at::Tensor>& tensors) {
@@ -47,15 +55,10 @@ absl::Status NotFinite(const torch::nn::Module& network) {
 
 double GradientNorm(const torch::nn::Module& network) {
   const torch::NoGradGuard no_grad;
-  std::vector<at::Tensor> gradients;
-  std::vector<at::Tensor> norms;
-  for (const at::Tensor& parameter : network.parameters()) {
-    if (!parameter.grad().defined()) continue;
-    gradients.push_back(parameter.grad());
-    norms.push_back(parameter.grad().norm());
-  }
-  if (norms.empty()) return 0;
-  const double norm = at::stack(norms).norm().item<double>();
+  const std::vector<at::Tensor> gradients = GradientsOf(network);
+  if (gradients.empty()) return 0;
+  const double norm =
+      at::stack(at::_foreach_norm(gradients)).norm().item<double>();
   return std::isfinite(norm) ? norm : WideNorm(gradients);
 }
 
@@ -64,9 +67,7 @@ double ClipGradientNorm(const torch::nn::Module& network, double max_norm) {
   const double norm = GradientNorm(network);
   const double scale = max_norm / (norm + 1e-6);
   if (!std::isfinite(norm) || scale >= 1) return norm;
-  for (const at::Tensor& parameter : network.parameters()) {
-    if (parameter.grad().defined()) parameter.grad().mul_(scale);
-  }
+  at::_foreach_mul_(GradientsOf(network), scale);
   return norm;
 }
 

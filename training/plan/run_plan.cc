@@ -70,6 +70,7 @@ NetworkPlan NetworkOf(const RunConfig& config, Role role,
           .threads = role_config.threads(),
           .precision = role_config.precision(),
           .layout = role_config.layout(),
+          .deterministic = role_config.deterministic(),
           .may_be_float16 =
               role == GENERATOR || !HasGradientPenalty(config.penalties()),
           .recompute_blocks = role_config.recompute_blocks()};

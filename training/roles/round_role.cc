@@ -31,7 +31,7 @@ RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
 
 absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
-  const Tf32Scope tf32(options_.compute);
+  const KernelScope kernels(options_.compute);
   absl::StatusOr<AdvanceResult> done = Next(deadline);
   if (absl::IsDeadlineExceeded(done.status())) return AdvanceResult::kWaiting;
   if (services_.waits != nullptr) services_.waits->End();
@@ -133,12 +133,14 @@ void RoundRole::ExpectLastBackward() {
   }
 }
 
-absl::Status RoundRole::Update(double loss, absl::FunctionRef<void()> before,
+absl::Status RoundRole::Update(const DeviceSum& loss,
+                               absl::FunctionRef<void()> before,
                                absl::Time deadline) {
   absl::Status updated = TryUpdate(before, deadline);
   // The gradient of a loss that is not finite may be: that of a hinge, say. A
   // loss scale skips what leaves the range of float16.
-  if (updated.ok() && trained_.scaler == nullptr && !std::isfinite(loss)) {
+  if (updated.ok() && trained_.scaler == nullptr &&
+      !std::isfinite(loss.Value())) {
     updated = absl::OutOfRangeError("the loss is not finite");
   }
   return absl::IsOutOfRange(updated)

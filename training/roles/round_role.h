@@ -25,6 +25,7 @@
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
 #include "training/roles/training_role.h"
+#include "training/state/device_sum.h"
 #include "training/state/module_state.h"
 #include "training/state/state_shard.h"
 
@@ -85,7 +86,7 @@ class RoundRole : public TrainingRole {
   // gradients are there and nothing has changed yet.
   //   DEADLINE_EXCEEDED  waits for other ranks: call again.
   //   OUT_OF_RANGE       the loss or a gradient is not finite.
-  absl::Status Update(double loss, absl::FunctionRef<void()> before,
+  absl::Status Update(const DeviceSum& loss, absl::FunctionRef<void()> before,
                       absl::Time deadline);
   // Until the next wait, or until Advance is done.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "common/check.h"
 #include "common/half_cosine.h"
@@ -40,9 +41,12 @@ Ema::Ema(const Options& options, const torch::nn::Module& network,
               [this](const at::Tensor& source, const at::Tensor& target,
                      bool is_buffer) {
                 const bool is_frozen = !is_buffer && !source.requires_grad();
-                pairs_.push_back({source, target,
-                                  !source.is_floating_point() || is_frozen ||
-                                      (is_buffer && options_.copy_buffers)});
+                Pairs& pairs = !source.is_floating_point() || is_frozen ||
+                                       (is_buffer && options_.copy_buffers)
+                                   ? copied_
+                                   : averaged_;
+                pairs.sources.push_back(source);
+                pairs.averages.push_back(target);
               });
 }
 
@@ -70,11 +74,13 @@ double Ema::Decay(int64_t round) const {
 void Ema::Update(int64_t round) {
   const torch::NoGradGuard no_grad;
   const double decay = Decay(round);
-  for (Pair& pair : pairs_) {
-    if (decay == 0 || pair.copied) {
-      pair.average.copy_(pair.source);
+  for (const auto& [pairs, weight] :
+       {std::pair(&averaged_, 1 - decay), std::pair(&copied_, 1.0)}) {
+    if (pairs->sources.empty()) continue;
+    if (weight == 1) {
+      at::_foreach_copy_(pairs->averages, pairs->sources);
     } else {
-      pair.average.lerp_(pair.source, 1 - decay);
+      at::_foreach_lerp_(pairs->averages, pairs->sources, weight);
     }
   }
 }

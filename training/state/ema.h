@@ -49,13 +49,13 @@ class Ema {
   void Update(int64_t round);
 
  private:
-  struct Pair {
-    at::Tensor source;
-    at::Tensor average;
-    bool copied = false;  // always
+  struct Pairs {
+    std::vector<at::Tensor> sources;
+    std::vector<at::Tensor> averages;
   };
   const Options options_;
-  std::vector<Pair> pairs_;
+  Pairs averaged_;
+  Pairs copied_;  // always
 };
 
 // Copies parameters and buffers; the networks are twins from the registry, but

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/state/module_state.h"
 
-#include <cstring>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -45,7 +45,11 @@ at::ScalarType ToTorch(DType type) {
 
 // Contiguous and on the CPU; not a copy when it already is.
 at::Tensor OnHost(const at::Tensor& tensor) {
-  return tensor.detach().to(at::kCPU).contiguous();
+  if (tensor.is_cpu()) return tensor.detach().contiguous();
+  const at::Tensor host = torch::empty(
+      tensor.sizes(),
+      torch::dtype(tensor.scalar_type()).pinned_memory(tensor.is_cuda()));
+  return host.copy_(tensor.detach());
 }
 
 TensorsByName Listed(const torch::OrderedDict<std::string, at::Tensor>& items) {
@@ -102,15 +106,15 @@ int64_t BytesOf(const TensorsByName& tensors) {
 // network of the same config.
 SharedBytes PackModule(const torch::nn::Module& module) {
   torch::NoGradGuard no_grad;
-  const TensorsByName state = StateOf(module);
-  std::vector<std::byte> bytes(static_cast<size_t>(BytesOf(state)));
-  size_t offset = 0;
-  for (const auto& [name, tensor] : state) {
-    const at::Tensor host = OnHost(tensor);
-    std::memcpy(bytes.data() + offset, host.const_data_ptr(), host.nbytes());
-    offset += host.nbytes();
+  std::vector<at::Tensor> parts;
+  for (const auto& [name, tensor] : StateOf(module)) {
+    parts.push_back(tensor.detach().reshape({-1}).view(at::kByte));
   }
-  return SharedBytes(std::move(bytes));
+  // One transfer from the device for all of them.
+  auto owner = std::make_shared<const at::Tensor>(OnHost(at::cat(parts)));
+  return SharedBytes(owner,
+                     {static_cast<const std::byte*>(owner->const_data_ptr()),
+                      static_cast<size_t>(owner->nbytes())});
 }
 
 absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
@@ -122,14 +126,21 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
         "network state of ", bytes.size(), " bytes, but this network has ",
         size, ": do both workers run the same config and version?"));
   }
-  size_t offset = 0;
+  // from_blob wants a mutable pointer; what is made of it is only read. One
+  // transfer to the device for all of them.
+  const at::Tensor all =
+      torch::from_blob(const_cast<std::byte*>(bytes.data()),
+                       {static_cast<int64_t>(size)}, torch::dtype(at::kByte))
+          .to(state.front().second.device());
+  int64_t offset = 0;
   for (const auto& [name, tensor] : state) {
-    // from_blob wants a mutable pointer; copy_ only reads it.
-    const at::Tensor source = torch::from_blob(
-        const_cast<std::byte*>(bytes.data()) + offset, tensor.sizes(),
-        torch::TensorOptions().dtype(tensor.scalar_type()));
-    at::Tensor(tensor).copy_(source);
-    offset += tensor.nbytes();
+    const auto length = static_cast<int64_t>(tensor.nbytes());
+    at::Tensor part = all.narrow(0, offset, length);
+    // Where the tensors before have an odd number of smaller elements.
+    if (offset % tensor.element_size() != 0) part = part.clone();
+    at::Tensor(tensor).copy_(
+        part.view(tensor.scalar_type()).view(tensor.sizes()));
+    offset += length;
   }
   return absl::OkStatus();
 }

@@ -108,7 +108,8 @@ TEST_F(FusedTest, TwoPassesJudgeAsAFrozenCritic) {
       sum =
           std::accumulate(judgment.losses.begin(), judgment.losses.end(), sum);
     }
-    EXPECT_NEAR(sum, frozen.loss, 1e-12 * std::abs(frozen.loss));
+    EXPECT_NEAR(sum, frozen.loss.Value(),
+                1e-12 * std::abs(frozen.loss.Value()));
   }
 }
 
@@ -128,7 +129,7 @@ TEST_F(FusedTest, RelativisticLossesCompareWithTheRealImagesOfTheStep) {
     EXPECT_LT(Difference(trained.gradient_NCHW, frozen.gradient_NCHW), 1e-12);
     EXPECT_NEAR(
         std::accumulate(trained.losses.begin(), trained.losses.end(), 0.0),
-        frozen.loss, 1e-12 * std::abs(frozen.loss));
+        frozen.loss.Value(), 1e-12 * std::abs(frozen.loss.Value()));
   }
 }
 

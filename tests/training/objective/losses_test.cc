@@ -85,7 +85,8 @@ TEST(LossesTest, PairedL1IsAddedToTheGradient) {
        {std::pair<int64_t, int64_t>{0, 2}, {2, 3}}) {
     sum += AddPairedL1(images.narrow(0, first, count),
                        targets.narrow(0, first, count), kWeight, kBatch,
-                       gradient.narrow(0, first, count));
+                       gradient.narrow(0, first, count))
+               .item<double>();
   }
   EXPECT_NEAR(sum, loss.item<double>(), 1e-10);
   EXPECT_TRUE(at::allclose(gradient, want, 1e-12, 1e-12));

@@ -133,7 +133,8 @@ TEST_F(SeveralOutputsTest, FeedbackIsTheMean) {
     }
     ExpectNear(judgments[0].gradient_NCHW,
                Mean(judgments[1].gradient_NCHW, judgments[2].gradient_NCHW));
-    EXPECT_NEAR(judgments[0].loss, (judgments[1].loss + judgments[2].loss) / 2,
+    EXPECT_NEAR(judgments[0].loss.Value(),
+                (judgments[1].loss.Value() + judgments[2].loss.Value()) / 2,
                 1e-14);
     ExpectNear(trained[0].gradient_NCHW, judgments[0].gradient_NCHW);
     ASSERT_EQ(trained[0].losses.size(), kImages);

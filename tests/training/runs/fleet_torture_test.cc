@@ -402,9 +402,9 @@ TEST(FleetTortureTest, AFrozenNetworkInTheOtherRolesStep) {
   double loss = 0;
   for (const Judgment& judgment : judgments) {
     gradients.push_back(judgment.gradient_NCHW);
-    loss += judgment.loss;
+    loss += judgment.loss.Value();
   }
-  EXPECT_NEAR(loss, expected.loss, 1e-12);
+  EXPECT_NEAR(loss, expected.loss.Value(), 1e-12);
   EXPECT_TRUE(
       at::allclose(at::cat(gradients), expected.gradient_NCHW, 1e-9, 1e-12));
 }
