@@ -136,13 +136,14 @@ def main():
                         "default: all")
     parser.add_argument("--allocators", action="store_true")
     args = parser.parse_args()
+    pairs = {name: pair for name, pair in PAIRS.items() if args.pair in name}
+    if not pairs:
+        parser.error(f"--pair {args.pair}: there are {', '.join(PAIRS)}")
     placements = {name: place for name, place in
                   (ALLOCATORS if args.allocators else PLACEMENTS).items()
                   if is_installed(place)}
     result = {"cores": os.cpu_count()}
-    for pair, (recipe, rounds, sets) in PAIRS.items():
-        if args.pair not in pair:
-            continue
+    for pair, (recipe, rounds, sets) in pairs.items():
         speeds, waits, systems = {}, {}, {}
         for _ in range(args.repetitions):
             for name, place in placements.items():

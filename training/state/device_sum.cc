@@ -6,11 +6,7 @@
 namespace gandem {
 
 void DeviceSum::Add(const at::Tensor& number) {
-  if (number.is_cpu()) {
-    parts_.push_back({.value = number.item<double>()});
-  } else {
-    parts_.push_back({.pending = number.detach().to(at::kDouble)});
-  }
+  parts_.push_back({.pending = number.detach()});
 }
 
 void DeviceSum::Add(const DeviceSum& other) {
@@ -18,19 +14,11 @@ void DeviceSum::Add(const DeviceSum& other) {
 }
 
 double DeviceSum::Value() const {
-  std::vector<at::Tensor> pending;
-  for (const Part& part : parts_) {
-    if (part.pending.defined()) pending.push_back(part.pending);
-  }
-  if (!pending.empty()) {
-    const at::Tensor read = at::stack(pending).to(at::kCPU);
-    const double* value = read.const_data_ptr<double>();
-    for (Part& part : parts_) {
-      if (part.pending.defined()) part = {.value = *value++};
-    }
-  }
   double sum = 0;
-  for (const Part& part : parts_) sum += part.value;
+  for (Part& part : parts_) {
+    if (part.pending.defined()) part = {.value = part.pending.item<double>()};
+    sum += part.value;
+  }
   return sum;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A sum of numbers that a device may still be computing. Reading a number waits
-// for all work that was given to the device before; these are read together,
-// and only when somebody asks for the sum.
+// A sum of numbers that a device may still be computing. Reading one waits for
+// all work that the device was given before, so they are read when somebody
+// asks for the sum and no sooner.
 //
 // Owner: values. Thread safety: one compute thread. Errors: Torch exceptions.
 #pragma once
@@ -19,7 +19,7 @@ class DeviceSum {
   explicit DeviceSum(double first) : parts_({{.value = first}}) {}
   explicit DeviceSum(const at::Tensor& first) { Add(first); }
 
-  // One number, without its graph.
+  // One number, without its graph. It stays as it is until it is read.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
 
