@@ -199,7 +199,7 @@ class Planner:
     def __init__(self, args, folder):
         self.args, self.folder = args, folder
         self.sets = [*(SETS if args.recipe == "sngan_64" else []),
-                     "generator.threads=1", "discriminator.threads=1"]
+                     *throughput.of_both_roles("threads=1")]
         self.recipe = (throughput.SOURCE / "recipes" /
                        f"{args.recipe}.textproto")
         self.profile = args.profile or folder / "profile.textproto"

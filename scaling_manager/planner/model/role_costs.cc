@@ -76,6 +76,18 @@ std::vector<const Probe*> LineProbes(const Profile& profile,
   return probes;
 }
 
+// Rounds of this schedule, alone, whose steps are cut.
+std::vector<const Probe*> CutProbes(const Profile& profile,
+                                    const RoleSettings& settings) {
+  std::vector<const Probe*> probes = ProbesOf(profile, settings);
+  std::erase_if(probes, [&](const Probe* probe) {
+    return PassesOf(probe->settings()) == 1 || !probe->has_round() ||
+           probe->settings().beside_other_role() ||
+           !SameSchedule(*probe, settings);
+  });
+  return probes;
+}
+
 std::vector<OperationTime::Operation> Needed(const RoleSettings& settings) {
   if (settings.role == GENERATOR) {
     std::vector<OperationTime::Operation> needed = {
@@ -235,7 +247,8 @@ void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
   double sum = 0;
   int count = 0;
   for (const RoleSettings& other : all) {
-    if (other.precision != settings.precision ||
+    const std::vector<const Probe*> probes = CutProbes(profile, other);
+    if (probes.empty() || other.precision != settings.precision ||
         other.layout != settings.layout) {
       continue;
     }
@@ -245,19 +258,14 @@ void RoleCosts::ReadCuts(const Profile& profile, const RoleSettings& settings) {
     const absl::StatusOr<RoleCosts> there = WholeSteps(profile, other);
     const absl::StatusOr<RoleCosts> here = WholeSteps(profile, mode);
     if (!there.ok() || !here.ok()) continue;
-    for (const Probe* const probe : ProbesOf(profile, other)) {
+    for (const Probe* const probe : probes) {
       const ProbeSettings& probed = probe->settings();
-      const int64_t passes = PassesOf(probed);
-      if (passes == 1 || !probe->has_round() || probed.beside_other_role() ||
-          !SameSchedule(*probe, other)) {
-        continue;
-      }
       const double whole = ProbedRoundSeconds(settings.role, probed, *there);
       if (!(whole > 0)) continue;
       // As much longer as there.
       sum += (probe->round().median_seconds() / whole - 1) *
              ProbedRoundSeconds(settings.role, probed, *here) /
-             static_cast<double>(passes - 1);
+             static_cast<double>(PassesOf(probed) - 1);
       ++count;
     }
   }

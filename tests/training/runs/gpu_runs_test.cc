@@ -5,10 +5,9 @@
 #include <gtest/gtest.h>
 #include <stdlib.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <map>
-#include <optional>
 #include <string>
 #include <vector>
 
