@@ -4,12 +4,7 @@
 
 if(NOT GANDEM_ARROW)
   # The link that scripts/bootstrap.sh leaves behind.
-  if(DEFINED ENV{XDG_CACHE_HOME})
-    set(_cache $ENV{XDG_CACHE_HOME}/gandem)
-  else()
-    set(_cache $ENV{HOME}/.cache/gandem)
-  endif()
-  set(GANDEM_ARROW ${_cache}/arrow)
+  set(GANDEM_ARROW ${GANDEM_CACHE}/arrow)
 endif()
 # A wheel has one file of each, whose name ends in the version.
 foreach(_name arrow parquet)

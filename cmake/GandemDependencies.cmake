@@ -25,6 +25,13 @@ if(GANDEM_BUILD_BENCHMARKS)
   find_package(benchmark REQUIRED)
 endif()
 
+# What scripts/bootstrap.sh has downloaded, where scripts/lib.sh says: an empty
+# variable is none.
+if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
+  set(GANDEM_CACHE $ENV{XDG_CACHE_HOME}/gandem)
+else()
+  set(GANDEM_CACHE $ENV{HOME}/.cache/gandem)
+endif()
 if(GANDEM_TORCH)
   include(GandemLibTorch)
 endif()

@@ -7,12 +7,7 @@
 
 if(NOT GANDEM_LIBTORCH)
   # The link that scripts/bootstrap.sh leaves behind.
-  if(DEFINED ENV{XDG_CACHE_HOME})
-    set(_cache $ENV{XDG_CACHE_HOME}/gandem)
-  else()
-    set(_cache $ENV{HOME}/.cache/gandem)
-  endif()
-  set(GANDEM_LIBTORCH ${_cache}/libtorch)
+  set(GANDEM_LIBTORCH ${GANDEM_CACHE}/libtorch)
 endif()
 if(NOT EXISTS ${GANDEM_LIBTORCH}/lib/libtorch_cpu.so)
   message(FATAL_ERROR "No LibTorch in '${GANDEM_LIBTORCH}'. Run "
