@@ -143,6 +143,11 @@ class NoMemory(Accident):
         self.limit = sandbox.MemoryLimit(
             f"gandem-chaos-{os.getpid()}-{folder.name}") \
             if fault.value == "cgroup" else None
+        # Only who asks for memory meets the limit. A worker whose malloc keeps
+        # what a step gave back can go on for many rounds.
+        self.env = {"MALLOC_MMAP_THRESHOLD_": "4096",
+                    "MALLOC_TRIM_THRESHOLD_": "0", "MALLOC_TOP_PAD_": "0"} \
+            if self.limit else {}
 
     def strike(self, run, pid):
         if self.limit is not None:

@@ -116,7 +116,7 @@ class MemoryLimit:
     """A control group whose processes get `limit_bytes` of memory together;
     without a limit no further memory."""
 
-    def __init__(self, name, limit_bytes=65536):
+    def __init__(self, name, limit_bytes=0):
         memory = _CGROUPS / "memory"
         is_first = memory.is_dir()
         self.folder = (memory if is_first else _CGROUPS) / name
