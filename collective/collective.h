@@ -23,7 +23,9 @@
 //   DEADLINE_EXCEEDED    not done yet; says on whom it waits. The operation
 //                        goes on: wait again, or give up with Close.
 //   FAILED_PRECONDITION  the ranks have submitted different operations.
-//   INVALID_ARGUMENT     a peer sent what cannot be right.
+//   DATA_LOSS            a peer sent what cannot be right: it was damaged on
+//   its
+//                        way.
 //   UNAVAILABLE          a rank is lost, or has left.
 //   ABORTED              this process was superseded: register again.
 //   Close()'s reason     of this rank, or of the rank that the message names.

@@ -8,6 +8,7 @@
 #include "common/check.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 
 namespace gandem {
 namespace {
@@ -16,6 +17,11 @@ namespace {
 constexpr size_t kMaxInbox = 2 * kSendWindow;
 // Smaller payloads travel faster with their header.
 constexpr size_t kMinShared = size_t{16} << 10;
+
+// Ranks know each other: what cannot be right was damaged on its way.
+absl::Status AsDamage(const absl::Status& status) {
+  return MayBeDamage(status) ? absl::DataLossError(status.message()) : status;
+}
 
 }  // namespace
 
@@ -128,7 +134,7 @@ bool RingCore::HasLeft(int rank) const {
 }
 
 void RingCore::IncomingEnded(int from, const absl::Status& why) {
-  if (absl::IsDataLoss(why)) NoteDamage(from, /*is_outgoing=*/false);
+  if (MayBeDamage(why)) NoteDamage(from, /*is_outgoing=*/false);
   absl::MutexLock lock(&mu_);
   if (!peers_[from].has_left) LoseLocked(from, why);
 }
@@ -222,7 +228,7 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
 void RingCore::OutgoingEnded(int to, const absl::Status& why, bool is_own) {
   const bool was_connecting = EndOutgoing(to, why);
   // Of a damaged OPEN the peer does not know who has sent it.
-  if (absl::IsDataLoss(why) && (is_own || was_connecting)) {
+  if (MayBeDamage(why) && (is_own || was_connecting)) {
     NoteDamage(to, /*is_outgoing=*/!is_own);
   }
 }
@@ -243,9 +249,10 @@ bool RingCore::EndOutgoing(int to, const absl::Status& why) {
     peer.link = Link::kUnconnected;
     peer.refused = why;
   } else {
-    FailLocked(Annotate(why, absl::StrCat("rank ", to, " refuses rank ",
-                                          identity_.rank)),
-               identity_.rank);
+    FailLocked(
+        AsDamage(Annotate(
+            why, absl::StrCat("rank ", to, " refuses rank ", identity_.rank))),
+        identity_.rank);
   }
   return true;
 }
@@ -371,10 +378,9 @@ void RingCore::FailLocked(absl::Status reason, int origin) {
 }
 
 void RingCore::LoseLocked(int rank, const absl::Status& why) {
-  // A frame that cannot be right has its own code; a broken connection is
-  // UNAVAILABLE whatever gRPC calls it.
-  if (absl::IsInvalidArgument(why) || absl::IsDataLoss(why)) {
-    FailLocked(why, identity_.rank);
+  // A broken connection is UNAVAILABLE whatever gRPC calls it.
+  if (MayBeDamage(why)) {
+    FailLocked(AsDamage(why), identity_.rank);
     return;
   }
   FailLocked(absl::UnavailableError(absl::StrCat(

@@ -50,6 +50,20 @@ absl::Status DamagedMessage(absl::string_view name, absl::string_view what) {
       name, ": ", what, ": the network or a memory has changed it"));
 }
 
+bool MayBeDamage(const absl::Status& status) {
+  switch (status.code()) {
+    case absl::StatusCode::kDataLoss:
+    case absl::StatusCode::kInvalidArgument:
+    case absl::StatusCode::kUnimplemented:
+    case absl::StatusCode::kUnauthenticated:
+    case absl::StatusCode::kPermissionDenied:
+    case absl::StatusCode::kResourceExhausted:
+      return true;
+    default:
+      return false;
+  }
+}
+
 std::string WirePrefix(absl::string_view header) {
   std::string prefix(kWirePrefixBytes, '\0');
   Write32(static_cast<uint32_t>(header.size()), prefix.data());

@@ -29,6 +29,12 @@ namespace gandem {
 absl::Status MalformedMessage(absl::string_view name, absl::string_view what);
 absl::Status DamagedMessage(absl::string_view name, absl::string_view what);
 
+// Of a call between processes of one run, which know each other: a wrong bit on
+// the way may have been the reason, in a message or in what gRPC says around it
+// (a length, the name of a method, the token). HTTP/2 remembers headers: what
+// one of them became stays wrong for as long as the connection lasts.
+bool MayBeDamage(const absl::Status& status);
+
 // What stands before the bytes of a header.
 inline constexpr size_t kWirePrefixBytes = 8;
 std::string WirePrefix(absl::string_view header);

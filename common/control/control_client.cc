@@ -82,20 +82,19 @@ constexpr char kShuttingDown[] = "the worker is shutting down";
 }  // namespace
 
 struct ControlClient::Rpc {
-  Rpc(std::shared_ptr<grpc::Channel> channel,
+  Rpc(absl::string_view address, const std::shared_ptr<grpc::Channel>& channel,
       std::function<void(bool is_outgoing)> on_damage)
-      : stub(Control::NewStub(std::move(channel))),
-        calls(kShuttingDown, std::move(on_damage)) {}
+      : stub(address, channel), calls(kShuttingDown, std::move(on_damage)) {}
 
   template <typename Request, typename Reply>
   absl::StatusOr<Reply> Call(UnaryMethod<Control::Stub, Request, Reply> method,
                              const Request& request, absl::Time deadline) {
-    auto reply = calls.CheckedCall(*stub, method, request, deadline);
+    auto reply = calls.CheckedCall(stub, method, request, deadline);
     if (!reply.ok()) return FromCoordinator(reply.status());
     return reply;
   }
 
-  const std::unique_ptr<Control::Stub> stub;
+  ReconnectingStub<Control> stub;
   UnaryCalls calls;
 };
 
@@ -111,7 +110,8 @@ absl::StatusOr<std::unique_ptr<ControlClient>> ControlClient::Create(
   const auto channel = CreateChannel(options.address, RpcOptions());
   if (!channel.ok()) faults.Add(std::string(channel.status().message()));
   if (!faults.empty()) return faults.ToStatus();
-  auto rpc = std::make_unique<Rpc>(*channel, options.on_damage);
+  auto rpc =
+      std::make_unique<Rpc>(options.address, *channel, options.on_damage);
   return std::unique_ptr<ControlClient>(
       new ControlClient(std::move(options), std::move(rpc)));
 }

@@ -72,8 +72,10 @@ Damage JudgeAnswer(const grpc::Status& status, absl::string_view reply,
   switch (status.error_code()) {
     case grpc::StatusCode::INTERNAL:  // the request cannot be parsed
       return Damage::kRequest;
-    case grpc::StatusCode::UNIMPLEMENTED:    // the method's name
-    case grpc::StatusCode::UNAUTHENTICATED:  // the token
+    case grpc::StatusCode::UNIMPLEMENTED:      // the method's name
+    case grpc::StatusCode::UNAUTHENTICATED:    // the token
+    case grpc::StatusCode::PERMISSION_DENIED:  // HTTP's status
+    case grpc::StatusCode::UNKNOWN:
       return Damage::kPossible;
     default:
       return Damage::kNone;

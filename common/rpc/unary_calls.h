@@ -17,7 +17,9 @@
 #include <grpcpp/grpcpp.h>
 
 #include <functional>
+#include <memory>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "absl/base/thread_annotations.h"
@@ -102,6 +104,35 @@ grpc::Status AnswerChecked(grpc::ServerContextBase& call,
   return status;
 }
 
+// A server's stub, with a connection that can be left for a new one.
+// Thread safety: any thread.
+template <typename Service>
+class ReconnectingStub {
+ public:
+  // `channel` leads to `address`.
+  ReconnectingStub(absl::string_view address,
+                   const std::shared_ptr<grpc::Channel>& channel)
+      : address_(address), stub_(Service::NewStub(channel)) {}
+
+  std::shared_ptr<typename Service::Stub> Get() const ABSL_LOCKS_EXCLUDED(mu_) {
+    absl::MutexLock lock(&mu_);
+    return stub_;
+  }
+
+  // For the calls from now on (see MayBeDamage).
+  void Reconnect() ABSL_LOCKS_EXCLUDED(mu_) {
+    const auto channel = CreateChannel(address_, RpcOptions());
+    if (!channel.ok()) return;  // the one there was is as good
+    absl::MutexLock lock(&mu_);
+    stub_ = Service::NewStub(*channel);
+  }
+
+ private:
+  const std::string address_;
+  mutable absl::Mutex mu_;
+  std::shared_ptr<typename Service::Stub> stub_ ABSL_GUARDED_BY(mu_);
+};
+
 // Calls that wait for a server, and that another thread can end:
 //   UNAVAILABLE  also: the server cancelled the call, or Cancel(false).
 //   CANCELLED    after Cancel(true), and only then; says what the constructor
@@ -130,21 +161,26 @@ class UnaryCalls {
 
   // The same, checked and sent again once, of a service that answers with
   // AnswerChecked. A request that comes twice does no more than once.
-  template <typename Stub, typename Request, typename Reply>
-  absl::StatusOr<Reply> CheckedCall(Stub& stub,
-                                    UnaryMethod<Stub, Request, Reply> method,
-                                    const Request& request,
-                                    absl::Time deadline) {
+  template <typename Service, typename Request, typename Reply>
+  absl::StatusOr<Reply> CheckedCall(
+      ReconnectingStub<Service>& stub,
+      UnaryMethod<typename Service::Stub, Request, Reply> method,
+      const Request& request, absl::Time deadline) {
     for (bool is_again = false;; is_again = true) {
       grpc::ClientContext context;
       GANDEM_RETURN_IF_ERROR(Begin(context));
       SayChecksum(request.SerializeAsString(), context);
       context.set_deadline(ToGrpcDeadline(deadline));
       Reply reply;
-      const grpc::Status answer = (stub.*method)(&context, request, &reply);
+      const grpc::Status answer =
+          (stub.Get().get()->*method)(&context, request, &reply);
       const Damage damage =
           JudgeAnswer(answer, reply.SerializeAsString(), context);
       const absl::Status status = End(context, NoteDamage(damage, answer));
+      // A wrong length makes a peer wait for what never comes.
+      if (damage != Damage::kNone || absl::IsDeadlineExceeded(status)) {
+        stub.Reconnect();
+      }
       if (damage != Damage::kNone && !is_again) continue;
       GANDEM_RETURN_IF_ERROR(status);
       return reply;

@@ -11,6 +11,7 @@
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/opening.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 
 namespace gandem {
 
@@ -185,7 +186,7 @@ void ClientStream::End(const absl::Status& reason) {
 
 void ClientStream::OnDone(const grpc::Status& status) {
   const absl::Status ended = failure_.ok() ? FromGrpcStatus(status) : failure_;
-  if (absl::IsDataLoss(ended)) {
+  if (MayBeDamage(ended)) {
     core_->NoteDamage(/*is_outgoing=*/failure_.ok());
   }
   core_->StreamEnded(ended);

@@ -20,6 +20,7 @@
 #include "common/rpc/opening.h"
 #include "common/rpc/unary_calls.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 #include "exchange/rpc/client_streams.h"
 #include "proto/exchange.grpc.pb.h"
 
@@ -29,7 +30,8 @@ namespace {
 constexpr absl::Duration kHelloTimeout = absl::Seconds(10);
 constexpr absl::Duration kFirstBackoff = absl::Milliseconds(20);
 constexpr absl::Duration kLastBackoff = absl::Seconds(2);
-// What arrives damaged is sent again so often before that is an error.
+// What arrives damaged, or seems to, is sent again so often before that is an
+// error.
 constexpr int kMostDamaged = 1;
 
 // gRPC uses the codes of the second group for broken connections too.
@@ -42,11 +44,16 @@ bool IsWorthRetrying(const absl::Status& status) {
     case absl::StatusCode::kCancelled:
     case absl::StatusCode::kUnknown:
     case absl::StatusCode::kInternal:
-    case absl::StatusCode::kDataLoss:  // a message was damaged
       return true;
     default:
-      return false;
+      return MayBeDamage(status);
   }
+}
+
+absl::StatusOr<std::shared_ptr<grpc::Channel>> NewChannel(
+    const std::string& address, const ExchangeOptions& options) {
+  return CreateChannel(address,
+                       {.max_message_bytes = options.max_message_bytes});
 }
 
 // As the discriminator refuses an old epoch or incarnation.
@@ -68,11 +75,8 @@ absl::Status FinalError(const absl::Status& status) {
 
 class ExchangeClient : public GeneratorExchange {
  public:
-  ExchangeClient(const ExchangeClientOptions& options,
-                 std::shared_ptr<grpc::Channel> channel)
+  explicit ExchangeClient(const ExchangeClientOptions& options)
       : address_(options.address),
-        stub_(Exchange::NewStub(channel)),
-        generic_stub_(channel),
         core_(
             std::make_shared<ClientCore>(options.exchange, options.on_damage)),
         thread_("exchange", [this] { KeepConnected(); }) {}
@@ -131,9 +135,12 @@ class ExchangeClient : public GeneratorExchange {
     int damaged_in_a_row = 0;
     while (!core_->WaitForFailure(absl::InfinitePast())) {
       const absl::Status ended = Connect(lost);
-      if (absl::IsDataLoss(ended)) ++messages_damaged_;
+      const bool is_damaged = MayBeDamage(ended);
       if (core_->has_progressed()) damaged_in_a_row = 0;
-      damaged_in_a_row += absl::IsDataLoss(ended) ? 1 : 0;
+      if (is_damaged) {
+        ++messages_damaged_;
+        ++damaged_in_a_row;
+      }
       if (!IsWorthRetrying(ended) || damaged_in_a_row > kMostDamaged) {
         core_->Fail(
             Annotate(FinalError(ended),
@@ -153,7 +160,11 @@ class ExchangeClient : public GeneratorExchange {
 
   // One connection from Hello to its end; returns why it ended.
   absl::Status Connect(bool& lost) {
-    GANDEM_ASSIGN_OR_RETURN(const FrameSender server, Greet());
+    // A new channel: see MayBeDamage.
+    GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<grpc::Channel> channel,
+                            NewChannel(address_, core_->options()));
+    GANDEM_ASSIGN_OR_RETURN(const FrameSender server,
+                            Greet(*Exchange::NewStub(channel)));
     GANDEM_FAILPOINT("exchange.greeted");
     if (server_.has_value() && server.incarnation != server_->incarnation) {
       return Superseded(
@@ -166,7 +177,8 @@ class ExchangeClient : public GeneratorExchange {
 
     core_->BeginSession();
     const ClientStreams streams = MakeClientStreams(core_, server);
-    for (const auto& stream : streams) stream->Begin(generic_stub_, stream);
+    grpc::GenericStub stub(channel);
+    for (const auto& stream : streams) stream->Begin(stub, stream);
     SetStreams(streams);
     Poke();  // for what came in between
     // One is lost: all are. Close() may have missed them before.
@@ -178,7 +190,7 @@ class ExchangeClient : public GeneratorExchange {
   }
 
   // The discriminator's process, as its Hello says.
-  absl::StatusOr<FrameSender> Greet() {
+  absl::StatusOr<FrameSender> Greet(Exchange::Stub& stub) {
     const ExchangeOptions& options = core_->options();
     HelloRequest request;
     request.set_config_hash(options.config_hash);
@@ -186,7 +198,7 @@ class ExchangeClient : public GeneratorExchange {
     request.set_incarnation(options.incarnation);
     request.set_rank(options.rank);
     HelloReply reply;
-    GANDEM_RETURN_IF_ERROR(SayHello(request, reply));
+    GANDEM_RETURN_IF_ERROR(SayHello(stub, request, reply));
     if (reply.run_epoch() != options.run_epoch) {
       return Superseded(absl::StrCat("the discriminator is in run epoch ",
                                      reply.run_epoch(), ", this is ",
@@ -197,7 +209,8 @@ class ExchangeClient : public GeneratorExchange {
                        .rank = reply.rank()};
   }
 
-  absl::Status SayHello(const HelloRequest& request, HelloReply& reply) {
+  absl::Status SayHello(Exchange::Stub& stub, const HelloRequest& request,
+                        HelloReply& reply) {
     grpc::ClientContext context;
     context.set_wait_for_ready(true);
     context.set_deadline(ToGrpcDeadline(MonotonicNow() + kHelloTimeout));
@@ -207,7 +220,7 @@ class ExchangeClient : public GeneratorExchange {
     SetHello(&context);
     // Close() may have come before.
     if (core_->WaitForFailure(absl::InfinitePast())) context.TryCancel();
-    const auto call = stub_->Hello(&context);
+    const auto call = stub.Hello(&context);
     const bool is_answered = call->Read(&reply);
     const grpc::Status ended = call->Finish();
     SetHello(nullptr);
@@ -215,7 +228,7 @@ class ExchangeClient : public GeneratorExchange {
                                         context) == Damage::kReply;
     const absl::Status status =
         is_damaged ? DamagedCall(Damage::kReply) : FromGrpcStatus(ended);
-    if (absl::IsDataLoss(status)) {
+    if (MayBeDamage(status)) {
       core_->NoteDamage(/*is_outgoing=*/!is_damaged);
     }
     if (status.ok() && !is_answered) {
@@ -239,8 +252,6 @@ class ExchangeClient : public GeneratorExchange {
 
   // Never changes after construction.
   const std::string address_;
-  const std::unique_ptr<Exchange::Stub> stub_;
-  grpc::GenericStub generic_stub_;  // used by the thread only
   const std::shared_ptr<ClientCore> core_;
 
   std::optional<FrameSender> server_;  // used by the thread only
@@ -259,11 +270,8 @@ class ExchangeClient : public GeneratorExchange {
 absl::StatusOr<std::unique_ptr<GeneratorExchange>> CreateExchangeClient(
     const ExchangeClientOptions& options) {
   GANDEM_RETURN_IF_ERROR(CheckExchangeOptions(options.exchange));
-  GANDEM_ASSIGN_OR_RETURN(
-      std::shared_ptr<grpc::Channel> channel,
-      CreateChannel(options.address,
-                    {.max_message_bytes = options.exchange.max_message_bytes}));
-  return std::make_unique<ExchangeClient>(options, std::move(channel));
+  GANDEM_RETURN_IF_ERROR(NewChannel(options.address, options.exchange));
+  return std::make_unique<ExchangeClient>(options);
 }
 
 }  // namespace gandem

@@ -2,8 +2,9 @@
 //
 // The generator's end on the network. A thread keeps the connection: what is
 // lost with it is sent again on the next one, for as long as it takes, because
-// only the coordinator declares a worker dead. Errors that trying again cannot
-// cure (a refused configuration, epoch or frame) are sticky.
+// only the coordinator declares a worker dead. What a wrong bit may have caused
+// (MayBeDamage) is tried once more, on a new connection. Errors that trying
+// again cannot cure (a refused configuration or epoch) are sticky.
 //
 // Owner: the generator's run epoch. The destructor closes it and returns when
 // its thread and all of its gRPC handlers have ended.

@@ -119,6 +119,21 @@ void SocketProxy::CutAfter(int64_t bytes) {
   Wake();
 }
 
+void SocketProxy::DamageAfter(int64_t bytes) {
+  absl::MutexLock lock(&mu_);
+  bytes_until_damage_ = bytes;
+}
+
+void SocketProxy::Damage(char* bytes, size_t size) {
+  absl::MutexLock lock(&mu_);
+  if (bytes_until_damage_ < 0) return;
+  bytes_until_damage_ -= static_cast<int64_t>(size);
+  if (bytes_until_damage_ >= 0) return;
+  char& byte = bytes[static_cast<int64_t>(size) + bytes_until_damage_];
+  byte = static_cast<char>(byte ^ 1 << (-bytes_until_damage_ % 8));
+  bytes_until_damage_ = -1;
+}
+
 int64_t SocketProxy::num_cuts() const {
   absl::MutexLock lock(&mu_);
   return num_cuts_;
@@ -221,6 +236,7 @@ int64_t SocketProxy::Move(Connection& connection) {
       if (got == 0 || (got < 0 && !WouldBlock())) connection.broken = true;
       way.waiting.resize(before + std::max<ssize_t>(got, 0));
       bytes += std::max<ssize_t>(got, 0);
+      Damage(way.waiting.data() + before, way.waiting.size() - before);
       if (&way == &connection.ways[0]) {
         Record(way.waiting.data() + before, way.waiting.size() - before);
       }

@@ -2,7 +2,7 @@
 //
 // A bad network between two processes or objects: listens on a unix socket and
 // passes bytes on to another one, or to a port of this host, until it is told
-// to cut. It can listen in.
+// to cut, or to damage one of them. It can listen in.
 //
 // Owner: the test; ends all connections in its destructor.
 // Thread safety: any thread.
@@ -34,6 +34,8 @@ class SocketProxy {
   void Cut();
   // The same once this many more bytes have passed, both ways together.
   void CutAfter(int64_t bytes);
+  // One bit is wrong of the byte that follows so many, both ways together.
+  void DamageAfter(int64_t bytes);
   int64_t num_cuts() const;
   // Accepted so far.
   int64_t num_connections() const;
@@ -69,6 +71,8 @@ class SocketProxy {
   // Moves what can be moved; returns how many bytes arrived.
   int64_t Move(Connection& connection);
   void Record(const char* bytes, size_t size);
+  // What has just arrived.
+  void Damage(char* bytes, size_t size);
   void Wake();
 
   const int listener_;  // these never change after construction
@@ -81,7 +85,8 @@ class SocketProxy {
 
   mutable absl::Mutex mu_;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
-  int64_t bytes_until_cut_ ABSL_GUARDED_BY(mu_) = -1;  // -1: none
+  int64_t bytes_until_cut_ ABSL_GUARDED_BY(mu_) = -1;     // -1: none
+  int64_t bytes_until_damage_ ABSL_GUARDED_BY(mu_) = -1;  // -1: none
   int64_t num_cuts_ ABSL_GUARDED_BY(mu_) = 0;
   int64_t num_connections_ ABSL_GUARDED_BY(mu_) = 0;
   std::string recorded_ ABSL_GUARDED_BY(mu_);  // the first kMaxRecorded bytes

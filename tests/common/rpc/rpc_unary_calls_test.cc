@@ -68,7 +68,9 @@ class ChecksumsTest : public ::testing::Test {
                                 [&](grpc::ServerBuilder& builder) {
                                   builder.RegisterService(service_.get());
                                 });
-    stub_ = Control::NewStub(*CreateChannel(server_->address(), {}));
+    const auto channel = *CreateChannel(server_->address(), {});
+    stub_ = std::make_unique<ReconnectingStub<Control>>(server_->address(),
+                                                        channel);
   }
   ~ChecksumsTest() override { EXPECT_OK(ArmFailpoint("")); }
 
@@ -91,7 +93,7 @@ class ChecksumsTest : public ::testing::Test {
   const std::unique_ptr<SocketFolder> folder_ = *SocketFolder::Create();
   std::unique_ptr<HearingControl> service_;
   std::unique_ptr<RpcServer> server_;
-  std::unique_ptr<Control::Stub> stub_;
+  std::unique_ptr<ReconnectingStub<Control>> stub_;
   std::vector<std::string> damage_;
 };
 
@@ -155,8 +157,8 @@ TEST_F(ChecksumsTest, ARefusalIsNoDamage) {
 TEST_F(ChecksumsTest, WhoSaysNoChecksumIsHeard) {
   Start("");
   grpc::ClientContext context;
-  EXPECT_OK(CallIn(context, *stub_, &Control::Stub::Register, TheRequest(),
-                   InTime()));
+  EXPECT_OK(CallIn(context, *stub_->Get(), &Control::Stub::Register,
+                   TheRequest(), InTime()));
   EXPECT_THAT(service_->heard(), SizeIs(1));
 }
 

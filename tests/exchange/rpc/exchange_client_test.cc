@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "absl/strings/str_cat.h"
+#include "absl/synchronization/notification.h"
 #include "common/process/failpoint.h"
 #include "common/rpc/socket_folder.h"
 #include "exchange/discriminator_end.h"
@@ -180,6 +181,41 @@ TEST_F(ExchangeClientTest, SendsAgainWhatArrivesDamaged) {
   EXPECT_GT(damaged_there_, 0);
   EXPECT_GT(damaged_here_, 0);
   ASSERT_OK(ArmFailpoint(""));
+}
+
+// Anywhere in what gRPC and HTTP/2 say around it, too: lengths, streams, names,
+// the token. A wrong length may make a peer wait for what never comes, until
+// somebody cuts the connection.
+TEST_F(ExchangeClientTest, OneWrongBitOfAConnectionCostsNoMoreThanThat) {
+  const ExchangeOptions options = gandem::testing::OptionsFor(kSchedule);
+  constexpr int64_t kLastRound = 3;
+  for (int64_t place = 0; place < 4000; place += 97) {
+    SCOPED_TRACE(place);
+    generator_.reset();
+    server_.reset();
+    discriminator_.reset();
+    StartServer(options);
+    StartProxy();
+    proxy_->DamageAfter(place);
+    StartClient(options, "proxy");
+    gandem::testing::GeneratorDriver generator(options, kLastRound,
+                                               generator_.get());
+    gandem::testing::DiscriminatorDriver discriminator(options, kLastRound,
+                                                       discriminator_.get());
+    absl::Notification is_over;
+    std::thread impatient([&] {
+      absl::Duration patience = absl::Milliseconds(300);
+      while (!is_over.WaitForNotificationWithTimeout(patience)) {
+        proxy_->Cut();
+        patience *= 2;
+      }
+    });
+    EXPECT_OK(
+        gandem::testing::RunBoth(generator, discriminator, absl::Seconds(20)));
+    is_over.Notify();
+    impatient.join();
+    EXPECT_EQ(discriminator.images_trained(), (kLastRound + 1) * 4);
+  }
 }
 
 TEST_F(ExchangeClientTest, ALinkThatDamagesEverythingIsAnError) {

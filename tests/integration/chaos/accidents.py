@@ -51,6 +51,13 @@ def _built_interpose():
     return folder, library
 
 
+def _shared_page(path):
+    """A new file of zeros, in memory."""
+    path.write_bytes(bytes(mmap.PAGESIZE))
+    with open(path, "r+b") as file:
+        return mmap.mmap(file.fileno(), mmap.PAGESIZE)
+
+
 class Accident:
     def __init__(self, fault, folder):
         self.fault = fault
@@ -116,12 +123,9 @@ class SlowDisk(Accident):
 class ClockStep(Accident):
     def __init__(self, fault, folder):
         super().__init__(fault, folder)
-        path = folder / "clock"
-        path.write_bytes(bytes(mmap.PAGESIZE))
-        with open(path, "r+b") as file:
-            self.offset = mmap.mmap(file.fileno(), mmap.PAGESIZE)
+        self.offset = _shared_page(folder / "clock")
         self.env = {"LD_PRELOAD": _interpose(),
-                    "GANDEM_CHAOS_CLOCK": str(path)}
+                    "GANDEM_CHAOS_CLOCK": str(folder / "clock")}
 
     def strike(self, run, pid):
         struct.pack_into("=q", self.offset, 0, int(self.fault.value))
@@ -135,6 +139,23 @@ class ClockStep(Accident):
               f"the clock stepped by {seconds} s", run)
 
 
+class WrongBit(Accident):
+    """In what a process sends next, wherever to."""
+
+    def __init__(self, fault, folder):
+        super().__init__(fault, folder)
+        self.wire = _shared_page(folder / "wire")
+        self.env = {"LD_PRELOAD": _interpose(),
+                    "GANDEM_CHAOS_WIRE": str(folder / "wire")}
+
+    def strike(self, run, pid):
+        struct.pack_into("=qq", self.wire, 0, pid, int(self.fault.value))
+
+    def check(self, run):
+        _, left = struct.unpack_from("=qq", self.wire)
+        check(left == 0, f"{left} bytes are missing to the wrong one", run)
+
+
 class NoMemory(Accident):
     """A worker gets no further memory. It is told of, and started again."""
 
@@ -143,15 +164,17 @@ class NoMemory(Accident):
         self.limit = sandbox.MemoryLimit(
             f"gandem-chaos-{os.getpid()}-{folder.name}") \
             if fault.value == "cgroup" else None
-        # Only who asks for memory meets the limit. A worker whose malloc keeps
-        # what a step gave back can go on for many rounds.
-        self.env = {"MALLOC_MMAP_THRESHOLD_": "4096",
-                    "MALLOC_TRIM_THRESHOLD_": "0", "MALLOC_TOP_PAD_": "0"} \
-            if self.limit else {}
+        if self.limit is None:
+            return
+        # A worker keeps the memory of its steps, and may not ask for any more.
+        self.hunger = _shared_page(folder / "hunger")
+        self.env = {"LD_PRELOAD": _interpose(),
+                    "GANDEM_CHAOS_HUNGER": str(folder / "hunger")}
 
     def strike(self, run, pid):
         if self.limit is not None:
             self.limit.add(pid)
+            struct.pack_into("=qq", self.hunger, 0, pid, mmap.PAGESIZE)
         else:
             resource.prlimit(pid, resource.RLIMIT_AS, (1 << 20, 1 << 20))
 
@@ -192,8 +215,8 @@ class UnreadOutput(Accident):
 
 
 _ACCIDENTS = {"disk=full": BadDisk, "disk=readonly": BadDisk,
-              "disk=slow": SlowDisk, "clock": ClockStep, "memory": NoMemory,
-              "unread": UnreadOutput}
+              "disk=slow": SlowDisk, "clock": ClockStep, "wire": WrongBit,
+              "memory": NoMemory, "unread": UnreadOutput}
 
 
 def accident_of(fault, folder):

@@ -16,6 +16,7 @@ from chaos.setups import LATENESS, PATIENCE, RECIPE, SILENCE
 BOUND = 60  # seconds for a run that takes some five: more is a hang
 PAUSE = 0.5  # seconds, less than SILENCE
 _SUPERSEDED = 75  # exit code of a worker whose place another one has
+_RESUMABLE = (74, 75)  # a new start goes on
 _USAGE = 2  # and of one that cannot listen
 
 
@@ -62,7 +63,7 @@ class Play:
         if all(fault.is_harmless for fault in faults) or stops - {""}:
             self.sets.append(f"control.heartbeat_timeout_seconds={PATIENCE}")
         if "progress" in stops or any(
-                fault.family == "hang" for fault in faults):
+                fault.family in ("hang", "wire") for fault in faults):
             self.sets.append(f"control.progress_timeout_seconds={SILENCE}")
         if "join" in stops:
             self.sets.append(f"control.join_timeout_seconds={LATENESS}")
@@ -132,9 +133,10 @@ class Play:
         self._finish(run)
         return run
 
-    def _wait_for_end(self):
+    def _wait_for_end(self, attend=None):
         try:
-            harness.wait_for(self._attend, "the end of the run", BOUND)
+            harness.wait_for(attend or self._attend, "the end of the run",
+                             BOUND)
         except AssertionError as error:
             check(False, str(error), self.runs[-1])
 
@@ -234,8 +236,14 @@ class Play:
         return happening.pid()
 
     def _nothing_by_hand(self, run, workers):
-        del workers
-        self._wait_for_end()
+        """Whoever looks after the workers starts those again that leave."""
+        def attend():
+            for name, worker in workers.items():
+                if (worker.process.poll() in _RESUMABLE
+                        and run.process.poll() is None):
+                    workers[name] = self._start_worker(run, name)
+            return self._attend()
+        self._wait_for_end(attend)
 
     def _zombie(self, run, workers):
         pid = self._wait_for_stop(run)

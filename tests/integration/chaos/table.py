@@ -35,6 +35,9 @@ These come from outside, while the process stands at the point:
   disk=slow    Each fsync takes a third of a second.
   clock=S      The wall clock of all processes steps by so many seconds.
   memory=...   The worker gets no more: by a cgroup, or by a limit of its own.
+  wire=N       Of the bytes that it sends into sockets from here on the N-th has
+          a wrong bit: in what HTTP/2 and gRPC say around a message, too. The
+          progress timeout is short.
   partition=P:S  It and P do not reach each other for so many seconds. P is a
           worker or gandem.
   unread=...   Nobody reads what `gandem` prints into a pipe or a pty.
@@ -279,6 +282,22 @@ bounded-2 memory=cgroup generator.after_update@generator-1:20
 snapshot-1 memory=limit control.joined@discriminator-0:1
 1+1/snapshot-1 memory=limit control.joined@generator-0:1
 
+1+1/snapshot-1 wire=1 exchange.send_images@generator-0:9
+1+1/snapshot-1 wire=6 exchange.send_critic@discriminator-0:8
+1+1/snapshot-1 wire=30 control.registered@discriminator-0:1
+1+1/snapshot-1 wire=300 control.registered@discriminator-0:1
+1+1/snapshot-1 wire=20 coordinator.after_shard@gandem:2
+1+1/gradient-1 wire=350 control.joined@generator-0:1
+1+3/snapshot-1 wire=9 exchange.send_critic@discriminator-0:8
+snapshot-1 wire=30 ring.before_open@generator-1:1
+snapshot-1 wire=450 ring.before_open@discriminator-0:1
+snapshot-1 wire=12 ring.received@generator-1:16
+bounded-2 wire=5 ring.before_send@discriminator-1:30
+tcp-1 wire=6 exchange.send_images@generator-1:9
+tcp-1 wire=40 exchange.send_critic@discriminator-0:8
+tcp-1 wire=120 control.before_register@discriminator-1:1
+tcp-1 wire=3 ring.before_send@discriminator-0:12
+
 net-1 partition=generator-1:2 ring.before_send@generator-0:14
 net-1 partition=discriminator-1:2 ring.received@discriminator-0:31
 net-1 partition=discriminator-0:2 exchange.send_images@generator-1:9
@@ -342,9 +361,9 @@ snapshot-1 disk=full checkpoint.before_shard@generator-0:2
 net-1 partition=discriminator-1:2 ring.received@discriminator-0:31
 1+1/net-1 hosts=equal generator.before_update@generator-0:2
 1+1/gradient-1 unread=pipe discriminator.before_update@discriminator-0:2
-bounded-2 unread=pty discriminator.before_update@discriminator-0:2
 1+3/snapshot-1 stop generator.after_send@generator-0:9
 1+1/snapshot-1 hang discriminator.before_update@discriminator-0:8
+1+1/snapshot-1 wire=300 control.registered@discriminator-0:1
 """
 
 # Which of the faults are drawn: those that several at a time can happen of.
