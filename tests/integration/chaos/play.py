@@ -16,7 +16,8 @@ from chaos.setups import LATENESS, PATIENCE, RECIPE, SILENCE
 BOUND = 60  # seconds for a run that takes some five: more is a hang
 PAUSE = 0.5  # seconds, less than SILENCE
 _SUPERSEDED = 75  # exit code of a worker whose place another one has
-_RESUMABLE = (74, 75)  # a new start goes on
+# After these a new start goes on.
+_RESUMABLE = (74, 75, -signal.SIGKILL)
 _USAGE = 2  # and of one that cannot listen
 
 

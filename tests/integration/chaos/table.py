@@ -293,6 +293,12 @@ snapshot-1 wire=30 ring.before_open@generator-1:1
 snapshot-1 wire=450 ring.before_open@discriminator-0:1
 snapshot-1 wire=12 ring.received@generator-1:16
 bounded-2 wire=5 ring.before_send@discriminator-1:30
+tcp-1 kill control.joined@discriminator-0:1
+tcp-1 kill control.before_join@discriminator-1:1
+1+1/tcp-1 kill control.registered@generator-0:1
+tcp-1 kill discriminator.after_update@discriminator-1:9
+tcp-1 corrupt ring.encode_frame@generator-1:17
+tcp-1 corrupt=999 collective.write_payload@discriminator-0:21
 tcp-1 wire=6 exchange.send_images@generator-1:9
 tcp-1 wire=40 exchange.send_critic@discriminator-0:8
 tcp-1 wire=120 control.before_register@discriminator-1:1
