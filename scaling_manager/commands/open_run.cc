@@ -428,7 +428,15 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure) {
   const InterruptibleReads reads;
-  absl::StatusOr<RunSetup> setup = Prepare(options, measure);
+  bool stopped_measuring = false;
+  absl::StatusOr<RunSetup> setup =
+      Prepare(options, [&](const RunConfig& recipe, const std::string& folder) {
+        absl::StatusOr<Profile> profile = measure(recipe, folder);
+        stopped_measuring = absl::IsCancelled(profile.status());
+        return profile;
+      });
+  // It says how to go on, and no images were read.
+  if (stopped_measuring) return setup.status();
   GANDEM_RETURN_IF_ERROR(reads.Explain(setup.status()));
   return setup;
 }

@@ -49,7 +49,8 @@ absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
                              const std::string& folder,
                              const ProfileMaker& measure) {
   std::optional<Profile> profile = FindCachedProfile(FingerprintHere(recipe));
-  if (!profile.has_value()) {
+  // One that was interrupted knows little more than how to go on.
+  if (!profile.has_value() || profile->is_under_way()) {
     GANDEM_ASSIGN_OR_RETURN(profile, measure(recipe, folder));
   }
   AddHeldImages(HeldImageBytes(recipe.data()), *profile);

@@ -37,7 +37,8 @@ bool IsNoneOfThePlan(const std::string& set);
 using ProfileMaker = std::function<absl::StatusOr<Profile>(
     const RunConfig& recipe, const std::string& folder)>;
 
-// --plan AUTO: from the profile that is kept, or from one that `measure` makes.
+// --plan AUTO: from the profile that is kept, or from one that `measure` makes
+// or, where measuring was interrupted, goes on with.
 absl::StatusOr<Plan> PlanNow(const RunConfig& recipe,
                              const MachineOptions& machines,
                              const std::string& folder,

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <iostream>
 #include <memory>
+#include <optional>
 #include <ostream>
 #include <utility>
 #include <vector>
@@ -25,6 +26,7 @@
 #include "common/security/credentials.h"
 #include "common/security/token.h"
 #include "common/status.h"
+#include "pipeline/read_stop.h"
 #include "scaling_manager/launch/own_networks.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/pipeline_rate.h"
@@ -32,6 +34,7 @@
 #include "scaling_manager/profiler/probe_list.h"
 #include "scaling_manager/profiler/probe_progress.h"
 #include "scaling_manager/profiler/profile_file.h"
+#include "scaling_manager/profiler/profile_lock.h"
 #include "scaling_manager/profiler/random_images.h"
 
 namespace gandem {
@@ -78,7 +81,7 @@ class Profiler {
         GANDEM_RETURN_IF_ERROR(Answer(question, look));
       }
     }
-    GANDEM_RETURN_IF_ERROR(Save());
+    GANDEM_RETURN_IF_ERROR(Save(/*is_end=*/true));
     PrintSummary(questions);
     return absl::OkStatus();
   }
@@ -202,15 +205,12 @@ class Profiler {
     return Save();
   }
 
-  absl::Status Save() {
+  absl::Status Save(bool is_end = false) {
+    profile_.set_is_under_way(!is_end);
     profile_.set_spent_seconds(absl::ToDoubleSeconds(Spent()));
     profile_.set_unix_seconds(
         absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
-    const std::string cached = CachedProfilePath(profile_.fingerprint());
-    // A cache that cannot be written costs time, and nothing else.
-    if (!cached.empty() && CreateDirectories(ParentOf(cached)).ok()) {
-      WriteProfile(cached, profile_).IgnoreError();
-    }
+    KeepProfile(profile_, /*even_with_less=*/is_end && request_.fresh);
     return WriteProfile(request_.output, profile_);
   }
 
@@ -296,8 +296,17 @@ int64_t MemoryOf(const ProfileRequest& request) {
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                         std::ostream& err) {
   std::atomic<bool> stop = false;
-  SignalThread signals(SignalsToHear({SIGINT, SIGTERM}),
-                       [&](int) { stop = true; });
+  // Of two threads that hear signals either takes one: who hears them already
+  // says so by its reads' flag.
+  const std::atomic<bool>* heard = ScopedReadStop::Current();
+  std::optional<SignalThread> signals;
+  if (heard == nullptr) {
+    heard = &stop;
+    signals.emplace(SignalsToHear({SIGINT, SIGTERM}),
+                    [&stop](int) { stop = true; });
+  }
+  GANDEM_ASSIGN_OR_RETURN(const ProfileLock lock,
+                          ProfileLock::Take(request.output));
   GANDEM_ASSIGN_OR_RETURN(Profile profile, KnownProfile(request, out));
   GANDEM_ASSIGN_OR_RETURN(const auto folder, SocketFolder::Create());
   const std::string token_file = folder->path() + "/token";
@@ -312,7 +321,7 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
                     .folder = folder->path(),
                     .token_file = token_file,
                     .memory_bytes = MemoryOf(request),
-                    .interrupted = [&stop] { return stop.load(); }});
+                    .interrupted = [heard] { return heard->load(); }});
   return Profiler(request, std::move(profile), &asker, out, err).Run();
 }
 
@@ -334,7 +343,7 @@ absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
                           ProfileRequestFor(recipe, python));
   request.output = folder + "/profile.textproto";
   request.measures_data = true;
-  std::cout << "there is no profile of this recipe on this machine yet: "
+  std::cout << "there is no whole profile of this recipe on this machine yet: "
                "measuring, which takes minutes"
             << std::endl;
   GANDEM_RETURN_IF_ERROR(RunProfile(request, std::cout, std::cerr));

@@ -6,7 +6,8 @@
 // this machine before is taken from the cache.
 //
 // Owner: main. Thread safety: call once, from main, with SIGINT and SIGTERM
-// blocked.
+// blocked. Where a command hears these itself (InterruptibleReads), they are
+// its own.
 // Errors: each says what the user can do.
 #pragma once
 
@@ -37,6 +38,7 @@ struct ProfileRequest {
 //   FAILED_PRECONDITION  the output is a profile of another model, machine or
 //                        version; or one of the roles could not be measured at
 //                        all.
+//   ALREADY_EXISTS       another process writes the output.
 //   CANCELLED            a signal; what was measured is in the output.
 //   those of files and of starting workers.
 absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
@@ -48,8 +50,8 @@ absl::Status RunProfile(const ProfileRequest& request, std::ostream& out,
 absl::StatusOr<ProfileRequest> ProfileRequestFor(const RunConfig& recipe,
                                                  const std::string& python);
 
-// For --plan AUTO where none is kept: `recipe` measured into the folder, which
-// is told on stdout.
+// For --plan AUTO where no whole one is kept: `recipe` measured into the
+// folder, which is told on stdout.
 absl::StatusOr<Profile> MeasureProfile(const RunConfig& recipe,
                                        const std::string& python,
                                        const std::string& folder);

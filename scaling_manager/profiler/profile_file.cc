@@ -99,4 +99,15 @@ std::optional<Profile> FindCachedProfile(const ProfileFingerprint& here) {
   return *std::move(profile);
 }
 
+void KeepProfile(const Profile& profile, bool even_with_less) {
+  const std::string path = CachedProfilePath(profile.fingerprint());
+  if (path.empty() || !CreateDirectories(ParentOf(path)).ok()) return;
+  const std::optional<Profile> kept = FindCachedProfile(profile.fingerprint());
+  if (kept.has_value() && kept->probes_size() > profile.probes_size() &&
+      !even_with_less) {
+    return;
+  }
+  WriteProfile(path, profile).IgnoreError();
+}
+
 }  // namespace gandem

@@ -31,5 +31,8 @@ std::string ProfileText(const Profile& profile);
 std::string CachedProfilePath(const ProfileFingerprint& here);
 // The profile that is kept there, if there is one that can be read.
 std::optional<Profile> FindCachedProfile(const ProfileFingerprint& here);
+// Keeps it there: in place of one with more probes only if `even_with_less`. A
+// cache that cannot be written costs time, and nothing else.
+void KeepProfile(const Profile& profile, bool even_with_less);
 
 }  // namespace gandem

@@ -5,17 +5,22 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/process/signals.h"
+#include "pipeline/read_stop.h"
 #include "tests/pipeline/idx_files.h"
 #include "tests/pipeline/image_files.h"
 #include "tests/testing/status_matchers.h"
@@ -83,6 +88,23 @@ class OpenRunTest : public ::testing::Test {
   const std::string images_ = WritePlain(dir_ / "images", bytes_);
   TrainOptions options_;
 };
+
+// Of two threads that hear signals only one would: measuring listens to the one
+// that there is.
+TEST_F(OpenRunTest, CtrlCWhileItMeasuresIsToldToWhoMeasures) {
+  setenv("XDG_CACHE_HOME", (dir_ / "cache").c_str(), 1);
+  options_.plan.plan = "AUTO";
+  const auto measure = [](const RunConfig&,
+                          const std::string&) -> absl::StatusOr<Profile> {
+    kill(getpid(), SIGINT);
+    while (!ScopedReadStop::Stopped()) absl::SleepFor(absl::Milliseconds(1));
+    return absl::CancelledError("the same command goes on");
+  };
+  EXPECT_THAT(PrepareRun(options_, measure).status(),
+              StatusIs(absl::StatusCode::kCancelled,
+                       HasSubstr("the same command goes on")));
+  unsetenv("XDG_CACHE_HOME");
+}
 
 TEST_F(OpenRunTest, WhatIsWrongWithTheDatasetNamesItsField) {
   const std::string none = dir_ / "none";

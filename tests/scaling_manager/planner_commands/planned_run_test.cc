@@ -4,11 +4,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/config/run_config.h"
 #include "scaling_manager/planner_commands/plan_file.h"
+#include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/profile_file.h"
 #include "tests/scaling_manager/planner/search/fake_models.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -84,6 +88,35 @@ TEST(PlannedRunTest, ACandidateThatThereIsNot) {
         StatusIs(absl::StatusCode::kInvalidArgument,
                  HasSubstr("--candidate " + std::to_string(candidate))));
   }
+}
+
+TEST(PlannedRunTest, AProfileWhoseMeasuringWasInterruptedIsMeasuredOn) {
+  const TempDir cache;
+  setenv("XDG_CACHE_HOME", cache.path().c_str(), 1);
+  const RunConfig recipe = EffectiveConfig(FakeRecipe());
+  Profile kept = FakeProfile({1});
+  *kept.mutable_recipe() = recipe;
+  *kept.mutable_fingerprint() = FingerprintHere(recipe);
+  for (Probe& probe : *kept.mutable_probes()) {
+    probe.mutable_round()->set_median_seconds(1);
+  }
+  int asked = 0;
+  const auto measure = [&](const RunConfig&,
+                           const std::string&) -> absl::StatusOr<Profile> {
+    ++asked;
+    return absl::CancelledError("again");
+  };
+  kept.set_is_under_way(true);
+  KeepProfile(kept, /*even_with_less=*/true);
+  EXPECT_THAT(PlanNow(recipe, {}, cache.path(), measure).status(),
+              StatusIs(absl::StatusCode::kCancelled, HasSubstr("again")));
+  EXPECT_EQ(asked, 1);
+  // A short one that came to its end is what its user wanted.
+  kept.set_is_under_way(false);
+  KeepProfile(kept, /*even_with_less=*/true);
+  PlanNow(recipe, {}, cache.path(), measure).IgnoreError();
+  EXPECT_EQ(asked, 1);
+  unsetenv("XDG_CACHE_HOME");
 }
 
 TEST(PlannedRunTest, ABetterPlanIsKnownByItsGain) {

@@ -116,6 +116,15 @@ TEST_F(ProfileFileTest, TheCacheKnowsAProfileByItsFingerprint) {
   ProfileFingerprint other = profile.fingerprint();
   other.set_networks(other.networks() + 1);
   EXPECT_FALSE(FindCachedProfile(other).has_value());
+  // Less than is known takes its place only where that was asked for.
+  Profile less = profile;
+  less.clear_probes();
+  KeepProfile(less, /*even_with_less=*/false);
+  EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
+  KeepProfile(less, /*even_with_less=*/true);
+  EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 0);
+  KeepProfile(profile, /*even_with_less=*/false);
+  EXPECT_EQ(FindCachedProfile(profile.fingerprint())->probes_size(), 1);
   // Damaged, it is none.
   ASSERT_OK(WriteFile(path, "probes {"));
   EXPECT_FALSE(FindCachedProfile(profile.fingerprint()).has_value());
