@@ -67,6 +67,16 @@ MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
   return most;
 }
 
+Machines RoomierThan(int64_t limit, const Machines& machines) {
+  Machines roomier = machines;
+  roomier.clear_hosts();
+  for (const Host& host : machines.hosts()) {
+    const int64_t of_host = NeedOfHost(host, 0).limit;
+    if (of_host == 0 || of_host > limit) *roomier.add_hosts() = host;
+  }
+  return roomier;
+}
+
 double CostOf(Plan::Objective objective, const ScoredChoice& scored) {
   const Prediction& prediction = scored.candidate.prediction();
   const double seconds = 1 / prediction.images_per_second();
@@ -74,7 +84,7 @@ double CostOf(Plan::Objective objective, const ScoredChoice& scored) {
     case Plan::THROUGHPUT:
       return seconds;
     case Plan::MEMORY:
-      return static_cast<double>(LargestWorkerBytes(prediction));
+      return static_cast<double>(scored.memory.bytes);
     default:
       return seconds * (scored.choice.batch_doublings == 0
                             ? scored.images.factor

@@ -52,9 +52,12 @@ int64_t LargestWorkerBytes(const Prediction& prediction);
 MemoryNeed MemoryNeedOf(const Machines& machines, const Placement& placement,
                         const Prediction& prediction);
 
-// Seconds of the image that counts, but for a factor that all candidates share.
-// A plan with other batches than the recipe's has to be better even if the
-// quality model is as wrong as it may be.
+// The hosts with more memory than `limit`, or with no limit.
+Machines RoomierThan(int64_t limit, const Machines& machines);
+
+// Seconds of the image that counts, or bytes that the fullest host needs, but
+// for a factor that all candidates share. A plan with other batches than the
+// recipe's has to be better even if the quality model is as wrong as it may be.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
 
 // What the models say of a valid config whose workers are placed so.

@@ -2,6 +2,7 @@
 #include "scaling_manager/planner/search/search.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <optional>
 #include <tuple>
@@ -25,11 +26,16 @@ constexpr int kMostSteps = 12;
 constexpr size_t kMostPredictions = 20'000;
 // The cost model is right to about 5 %.
 constexpr double kSameCost = 0.02;
+constexpr double kSameMemoryNeed = 0.005;
 
 // What the user sees as one way to run: the rest is fine tuning.
 auto ShapeKey(const SearchChoice& choice) {
   return std::tuple(choice.colocated, choice.generator.workers,
                     choice.discriminator.workers, choice.feedback, choice.lag);
+}
+
+int NumWorkers(const SearchChoice& choice) {
+  return choice.generator.workers + choice.discriminator.workers;
 }
 
 bool IsBetter(const ScoredChoice* a, const ScoredChoice* b) {
@@ -63,7 +69,8 @@ class PlanSearch {
   // one.
   static Row TopTen(const Row& ranked);
   // Of those that cost about as much as the first, the simplest comes first.
-  static void PreferSimple(Row& ranked);
+  // Of those that need about as little memory, the fastest does.
+  void PreferSimple(Row& ranked) const;
   double BestSynchronousCost() const;
   absl::Status WhyNone() const;
 
@@ -85,8 +92,19 @@ std::optional<ScoredChoice> PlanSearch::Predicted(const SearchChoice& choice) {
     if (invalid_.empty()) invalid_ = std::string(valid.message());
     return std::nullopt;
   }
-  absl::StatusOr<ScoredChoice> scored = ScoreConfig(
-      choice, std::move(config), std::move(placement), request_, models_);
+  absl::StatusOr<ScoredChoice> scored =
+      ScoreConfig(choice, config, std::move(placement), request_, models_);
+  // Hosts are filled without a look at their memory: those in which a worker
+  // does not fit are left to nobody.
+  for (Machines machines = request_.machines; scored.ok() && !scored->Fits();) {
+    machines = RoomierThan(scored->memory.limit, machines);
+    Placement elsewhere = PlaceWorkers(machines, choice);
+    if (elsewhere.workers_size() == 0) break;
+    absl::StatusOr<ScoredChoice> other =
+        ScoreConfig(choice, config, std::move(elsewhere), request_, models_);
+    if (!other.ok() || other->Rank() >= scored->Rank()) break;
+    scored = std::move(other);
+  }
   if (!scored.ok()) {
     if (unpredicted_.ok()) unpredicted_ = scored.status();
     return std::nullopt;
@@ -121,10 +139,18 @@ PlanSearch::Row PlanSearch::Starts() const {
     Row row = BestOfShapes(fits);
     // What does not fit yet may be made to: the fastest first.
     std::ranges::stable_sort(row, {}, &ScoredChoice::cost);
-    // Colocated ones are worth knowing in any case.
+    // Colocated ones are worth knowing in any case; and so is the best for half
+    // of the devices, for a quarter of them, and so on: more of them that seem
+    // to be better as they are must not hide what fewer become.
     size_t taken = 0;
+    int fewest = std::numeric_limits<int>::max();
     for (const ScoredChoice* const scored : row) {
-      if (taken++ < kBeam || scored->choice.colocated) starts.push_back(scored);
+      const int workers = NumWorkers(scored->choice);
+      const bool is_smaller = workers <= fewest / 2;
+      if (taken++ < kBeam || scored->choice.colocated || is_smaller) {
+        starts.push_back(scored);
+      }
+      if (!scored->choice.colocated) fewest = std::min(fewest, workers);
     }
   }
   return starts;
@@ -166,13 +192,18 @@ PlanSearch::Row PlanSearch::BestOfShapes(bool fits) const {
   return row;
 }
 
-void PlanSearch::PreferSimple(Row& ranked) {
-  const double most = ranked.front()->cost * (1 + kSameCost);
+void PlanSearch::PreferSimple(Row& ranked) const {
+  const bool is_memory = request_.objective == Plan::MEMORY;
+  const double most =
+      ranked.front()->cost * (1 + (is_memory ? kSameMemoryNeed : kSameCost));
   const auto end = std::ranges::find_if(
       ranked,
       [most](const ScoredChoice* scored) { return scored->cost > most; });
   const auto simplest = std::min_element(
-      ranked.begin(), end, [](const ScoredChoice* a, const ScoredChoice* b) {
+      ranked.begin(), end, [=](const ScoredChoice* a, const ScoredChoice* b) {
+        const double speed = a->candidate.prediction().images_per_second();
+        const double other = b->candidate.prediction().images_per_second();
+        if (is_memory && speed != other) return speed > other;
         return IsSimpler(a->choice, b->choice);
       });
   std::rotate(ranked.begin(), simplest, simplest + 1);

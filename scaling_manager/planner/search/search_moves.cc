@@ -45,8 +45,9 @@ std::vector<int64_t> FirstLags(const SearchSpace& space) {
   return lags;
 }
 
-// Pairs of threads that fit, with nothing larger that fits, too.
-std::vector<SearchChoice> WithMostThreads(SearchChoice choice,
+// Pairs of threads that fit, with nothing larger that fits, too; and the
+// fewest, with which most workers share a host: no message of theirs travels.
+std::vector<SearchChoice> WithSomeThreads(SearchChoice choice,
                                           const SearchSpace& space,
                                           const Machines& machines) {
   std::vector<SearchChoice> result;
@@ -61,6 +62,11 @@ std::vector<SearchChoice> WithMostThreads(SearchChoice choice,
       result.push_back(choice);
       break;
     }
+  }
+  choice.generator.threads = space.generator_threads.front();
+  choice.discriminator.threads = space.discriminator_threads.front();
+  if (!result.empty() && std::ranges::find(result, choice) == result.end()) {
+    result.push_back(choice);
   }
   return result;
 }
@@ -91,7 +97,7 @@ std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
       if (!space.has_decoupled || generators + discriminators > devices) break;
       choice.generator.workers = generators;
       choice.discriminator.workers = discriminators;
-      for (SearchChoice& shape : WithMostThreads(choice, space, machines)) {
+      for (SearchChoice& shape : WithSomeThreads(choice, space, machines)) {
         shapes.push_back(shape);
       }
     }

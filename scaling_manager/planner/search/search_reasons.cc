@@ -247,7 +247,7 @@ absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
                       const PlanRequest& request) {
   return absl::InvalidArgumentError(absl::StrCat(
       "no plan fits the memory: ", nearly.memory.where, " has ",
-      BytesText(nearly.memory.limit), ", and the candidate that needs least (",
+      BytesText(nearly.memory.limit), ", and what was found to need least (",
       NameOf(request.recipe, nearly.choice, base), ") needs ",
       BytesText(nearly.memory.bytes), ": give it that much (--memory ",
       (nearly.memory.bytes + (1 << 20) - 1) >> 20,

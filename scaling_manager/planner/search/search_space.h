@@ -53,8 +53,8 @@ SearchSpace SpaceOfResume(const RunConfig& config, bool colocated,
 // The choice that the recipe itself is, one worker a role.
 SearchChoice ChoiceOf(const RunConfig& recipe, const SearchSpace& space);
 
-// Where the search starts: every shape with every feedback, at few lags and
-// with as many threads as fit.
+// Where the search starts: every shape with every feedback, at few lags, with
+// as many threads as fit and with the fewest.
 std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
                                        const SearchSpace& space,
                                        const Machines& machines);

@@ -108,6 +108,54 @@ int WorkersOn(const Plan& plan, const std::string& host, Role role) {
       }));
 }
 
+// The same, of throughput: whatever more there is need not be used.
+double MostImages(const ProfileBuilder& networks, const Machines& machines) {
+  const Profile profile = networks.Build();
+  const RunConfig recipe = Recipe();
+  const auto plan =
+      FindPlan({.recipe = recipe,
+                .profile = profile,
+                .machines = machines,
+                .objective = Plan::THROUGHPUT,
+                .space = SpaceOf(recipe, profile, machines, Plan::THROUGHPUT,
+                                 {.most_lag = 2, .max_batch = 64})},
+               {.predict = Predict,
+                .images_needed =
+                    [](const RunConfig& config) {
+                      return PredictImagesNeeded(config, {});
+                    },
+                .choose_optimizers = ChooseOptimizers});
+  EXPECT_OK(plan);
+  return plan.ok() ? plan->candidates(0).prediction().images_per_second() : 0;
+}
+
+TEST(ScenariosTest, MoreHostsOrAFasterLinkAreNoSlower) {
+  const struct {
+    double bytes_per_second;
+    double latency;
+  } links[] = {{1e6, 1e-2}, {1e7, 1e-3}, {1e8, 2e-4}};
+  for (const Role heavy : {GENERATOR, DISCRIMINATOR}) {
+    ProfileBuilder networks = Networks();
+    networks.Threads({1, 2}).Scale(heavy, 2);
+    double of_slower_link[9] = {};
+    for (const auto& link : links) {
+      double of_fewer = 0;
+      for (const int hosts : {1, 2, 4}) {
+        Machines machines = HostsOf(hosts, 2);
+        machines.mutable_link()->set_bytes_per_second(link.bytes_per_second);
+        machines.mutable_link()->set_latency_seconds(link.latency);
+        const double images = MostImages(networks, machines);
+        // Simple plans come first within 2 %.
+        EXPECT_GT(1.021 * images, of_fewer) << hosts << " " << link.latency;
+        EXPECT_GT(1.021 * images, of_slower_link[hosts])
+            << hosts << " " << link.latency;
+        of_fewer = images;
+        of_slower_link[hosts] = images;
+      }
+    }
+  }
+}
+
 // Two threads of one process share all the work; two processes of one thread
 // each disturb each other, and one of them waits.
 TEST(ScenariosTest, FastEqualDevicesStayTogether) {

@@ -277,6 +277,27 @@ TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
                        HasSubstr("--memory 117MiB")));
 }
 
+TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
+  Machines machines = FakeMachines(2, /*hosts=*/2);
+  machines.mutable_hosts(0)->set_memory_bytes(50 << 20);
+  machines.mutable_hosts(1)->set_memory_bytes(int64_t{64} << 30);
+  ASSERT_OK_AND_ASSIGN(const Plan plan,
+                       FindPlan(FakeRequest(machines), FakeModels({})));
+  for (const Candidate& candidate : plan.candidates()) {
+    for (const PlacedWorker& worker : candidate.placement().workers()) {
+      EXPECT_EQ(worker.host(), "host1") << candidate.name();
+    }
+  }
+}
+
+// Two processes of 108 MiB are more on a host than one of 172.
+TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
+  SearchLimits limits;
+  PlanRequest request = FakeRequest(FakeMachines(4), Plan::MEMORY, limits);
+  ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(request, FakeModels({})));
+  EXPECT_TRUE(IsColocatedFirst(plan));
+}
+
 TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
   PlanModels models = FakeModels({});
   models.predict = [](const Profile&, const Machines&, const RunConfig&,
