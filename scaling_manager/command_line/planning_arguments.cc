@@ -127,6 +127,9 @@ void PlanningArguments::AddPlan(CLI::App& app) {
   CLI::Option* const as_it_is = plan_command_->add_flag(
       "--as_it_is", plan_.as_it_is,
       "Predict the recipe as it stands: nothing is chosen");
+  for (const char* const other : {"--lag", "--objective", "--max_batch"}) {
+    as_it_is->excludes(plan_command_->get_option(other));
+  }
   plan_command_
       ->add_flag("--colocated", plan_.colocated,
                  "With --as_it_is: both networks in one process")

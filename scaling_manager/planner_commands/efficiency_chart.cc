@@ -17,11 +17,22 @@ constexpr int64_t kLeft = 56;
 constexpr int64_t kRight = 616;
 constexpr int64_t kTop = 20;
 constexpr int64_t kBottom = 360;
-constexpr double kMostPercent = 110;
+constexpr double kLeastTopPercent = 110;
 
-double YOf(double efficiency) {
-  const double percent = std::clamp(100 * efficiency, 0.0, kMostPercent);
-  return kBottom - percent / kMostPercent * (kBottom - kTop);
+// What is at the top: a tenth above the largest.
+double TopPercent(std::span<const ScalingRow> weak,
+                  std::span<const ScalingRow> strong) {
+  double top = kLeastTopPercent;
+  for (const auto rows : {weak, strong}) {
+    for (const ScalingRow& row : rows) {
+      top = std::max(top, 110 * row.efficiency * row.useful);
+    }
+  }
+  return top;
+}
+
+double YOf(double efficiency, double top) {
+  return kBottom - 100 * efficiency / top * (kBottom - kTop);
 }
 
 // Devices to pixels.
@@ -42,15 +53,15 @@ class Axis {
 };
 
 void DrawRows(std::span<const ScalingRow> rows, const Axis& axis,
-              ChartCanvas::Color color, ChartCanvas& chart) {
+              ChartCanvas::Color color, double top, ChartCanvas& chart) {
   const ScalingRow* last = nullptr;
   for (const ScalingRow& row : rows) {
     if (!row.why_not.empty()) continue;
     const double x = axis.XOf(row.devices);
-    const double y = YOf(row.efficiency * row.useful);
+    const double y = YOf(row.efficiency * row.useful, top);
     if (last != nullptr) {
-      chart.Line(axis.XOf(last->devices), YOf(last->efficiency * last->useful),
-                 x, y, color);
+      chart.Line(axis.XOf(last->devices),
+                 YOf(last->efficiency * last->useful, top), x, y, color);
     }
     chart.Box(std::lround(x) - 3, std::lround(y) - 3, 7, 7, color);
     last = &row;
@@ -63,8 +74,10 @@ PixelImage EfficiencyChart(std::span<const ScalingRow> weak,
                            std::span<const ScalingRow> strong) {
   ChartCanvas chart(kWidth, kHeight);
   const std::span<const ScalingRow> labels = weak.empty() ? strong : weak;
-  for (int percent = 0; percent <= 100; percent += 20) {
-    const int64_t y = std::lround(YOf(percent / 100.0));
+  const double top = TopPercent(weak, strong);
+  const int step = 20 * static_cast<int>(std::ceil(top / 160));
+  for (int percent = 0; percent <= top / 1.1; percent += step) {
+    const int64_t y = std::lround(YOf(percent / 100.0, top));
     chart.Box(kLeft, y, kRight - kLeft, 1, ChartCanvas::kGray);
     chart.Text(kLeft - 24, y - 5, absl::StrCat(percent, "%"));
   }
@@ -77,8 +90,8 @@ PixelImage EfficiencyChart(std::span<const ScalingRow> weak,
     chart.Box(x, kBottom, 2, 6, ChartCanvas::kBlack);
     chart.Text(x, kBottom + 12, absl::StrCat(row.devices));
   }
-  DrawRows(strong, axis, ChartCanvas::kOrange, chart);
-  DrawRows(weak, axis, ChartCanvas::kBlue, chart);
+  DrawRows(strong, axis, ChartCanvas::kOrange, top, chart);
+  DrawRows(weak, axis, ChartCanvas::kBlue, top, chart);
   return chart.Take();
 }
 

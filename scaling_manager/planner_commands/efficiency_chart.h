@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The efficiency of more and more devices as a picture: devices to the right,
-// each doubling as far as the next, percent upwards from 0 to 110.
+// each doubling as far as the next, percent upwards from 0 to 110, or to a
+// tenth above the largest.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/planner_commands/plan_command.h"
 
+#include <algorithm>
 #include <optional>
 #include <ostream>
 #include <utility>
@@ -107,6 +108,32 @@ PlanModels RealModels(QualityEvidence evidence) {
           .choose_optimizers = ChooseOptimizers};
 }
 
+namespace {
+
+// Optimism is matched to lags up to this.
+constexpr int64_t kMostMatchedLag = 20;
+
+absl::Status CheckMaxBatch(const RunConfig& recipe, int64_t max_batch) {
+  const int64_t batch = std::max(recipe.generator().batch_size(),
+                                 recipe.discriminator().batch_size());
+  if (max_batch <= 0 || max_batch >= batch) return absl::OkStatus();
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--max_batch ", max_batch, " is less than the recipe's batch of ", batch,
+      ": give that much, or a smaller batch (--set generator.batch_size=",
+      max_batch, " --set discriminator.batch_size=", max_batch, ")"));
+}
+
+// Of lags of which no optimizer may be capable.
+absl::Status ExplainLag(const absl::Status& status, const PlanOptions& options,
+                        const SearchLimits& limits) {
+  if (limits.least_lag <= kMostMatchedLag || options.as_it_is) return status;
+  return Annotate(status, absl::StrCat("--lag '", options.lag,
+                                       "' leaves no plan, lags from 0 to ",
+                                       kMostMatchedLag, " would"));
+}
+
+}  // namespace
+
 absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                               const RunConfig& recipe, const Profile& profile,
                               const PlanModels& models) {
@@ -114,6 +141,7 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                           ParseObjective(options.objective));
   SearchLimits limits = {.max_batch = options.max_batch};
   GANDEM_RETURN_IF_ERROR(ParseLags(options.lag, limits));
+  GANDEM_RETURN_IF_ERROR(CheckMaxBatch(recipe, options.max_batch));
   GANDEM_ASSIGN_OR_RETURN(
       Machines machines,
       MachinesFor(options.machines, recipe, profile.fingerprint()));
@@ -123,10 +151,11 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
                                .machines = std::move(machines),
                                .objective = objective,
                                .space = std::move(space)};
-  GANDEM_ASSIGN_OR_RETURN(Plan plan,
-                          options.as_it_is
-                              ? PlanAsItIs(request, options.colocated, models)
-                              : FindPlan(request, models));
+  absl::StatusOr<Plan> found =
+      options.as_it_is ? PlanAsItIs(request, options.colocated, models)
+                       : FindPlan(request, models);
+  if (!found.ok()) return ExplainLag(found.status(), options, limits);
+  Plan plan = *std::move(found);
   plan.set_profile(FingerprintText(profile.fingerprint()));
   plan.set_unix_seconds(absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   return plan;

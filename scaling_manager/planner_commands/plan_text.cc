@@ -2,6 +2,7 @@
 #include "scaling_manager/planner_commands/plan_text.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
@@ -15,10 +16,19 @@ namespace {
 using PlanRow = std::vector<std::string>;
 
 constexpr char kPlanLegend[] =
-    "time: to the quality of the best synchronous run, which takes 1; needed:\n"
     "images for it, and the interval. memory: the largest worker of each "
     "role.\n"
     "waits: the part of a round in which the role waits. docs/planning.md\n";
+
+// Whether times are of the best candidate's, since none is synchronous.
+bool LacksSynchronous(const Plan& plan) {
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate& candidate : plan.candidates()) {
+    if (candidate.config().schedule().lag() == 0) return false;
+    least = std::min(least, candidate.prediction().time_to_quality());
+  }
+  return least > 0.999;
+}
 
 std::string PlanPercent(double share) {
   return absl::StrFormat("%.0f%%", 100 * share);
@@ -90,7 +100,10 @@ std::string PlanTable(const Plan& plan) {
     rows.push_back(RowOf(i + 1, plan.candidates(i)));
   }
   std::string text = AlignedRows(rows);
-  absl::StrAppend(&text, "\n", kPlanLegend);
+  absl::StrAppend(&text, "\ntime: to the quality of the best ",
+                  LacksSynchronous(plan) ? "candidate (none is synchronous)"
+                                         : "synchronous run",
+                  ", which takes 1; needed:\n", kPlanLegend);
   if (plan.reasons_size() == 0) return text;
   absl::StrAppend(&text, "\nwhy 1:\n  ", absl::StrJoin(plan.reasons(), "\n  "),
                   "\n");
@@ -104,18 +117,26 @@ std::vector<std::string> PlanLines(const Plan& plan, int candidate) {
   const auto reason = [&plan, candidate](int i) -> std::string {
     return candidate == 0 && i < plan.reasons_size() ? plan.reasons(i) : "-";
   };
-  return {
-      absl::StrCat("plan: ", chosen.name(), ", candidate ", candidate + 1,
-                   " of ", plan.candidates_size()),
+  // Without reasons it is not the plan's own first.
+  const bool is_own_first = plan.reasons_size() > 0 || candidate > 0;
+  std::vector<std::string> lines = {
+      is_own_first ? absl::StrCat("plan: ", chosen.name(), ", candidate ",
+                                  candidate + 1, " of ", plan.candidates_size())
+                   : absl::StrCat("plan: ", chosen.name(), ", one of ",
+                                  plan.candidates_size(), " candidates"),
       absl::StrCat("predicted: ", NumberText(prediction.images_per_second()),
                    " images/s, ", TimeText(prediction),
                    " of the best synchronous run's time to its quality"),
       absl::StrCat("memory: ", MemoryText(prediction)),
       absl::StrCat("bottleneck: ", prediction.bottleneck(), "; G waits ",
                    PlanPercent(prediction.generator_wait()), ", D waits ",
-                   PlanPercent(prediction.discriminator_wait())),
-      absl::StrCat("why: ", reason(0)),
-      reason(2) == "-" ? "to be faster: see candidate 1" : reason(2)};
+                   PlanPercent(prediction.discriminator_wait()))};
+  if (is_own_first) {
+    lines.push_back(absl::StrCat("why: ", reason(0)));
+    lines.push_back(reason(2) == "-" ? "to be faster: see candidate 1"
+                                     : reason(2));
+  }
+  return lines;
 }
 
 double GainOver(Plan::Objective objective, const Prediction& prediction,

@@ -59,6 +59,19 @@ absl::StatusOr<Profile> ProfileOf(const SimulatePlanOptions& options,
       "on this machine: say by --profile which one the plan was made of"));
 }
 
+// As `gandem plan` refuses it; profiles that were never measured have none.
+absl::Status CheckSameModel(const Profile& profile, const Plan& plan) {
+  if (!profile.has_fingerprint() ||
+      profile.fingerprint().networks() ==
+          NetworksHash(plan.candidates(0).config())) {
+    return absl::OkStatus();
+  }
+  return absl::FailedPreconditionError(absl::StrCat(
+      "the profile is of another model than the plan: of '",
+      profile.recipe().name(), "' as it was then; say by --profile which one ",
+      "the plan was made of"));
+}
+
 absl::StatusOr<StudyOptions> StudyOf(const SimulatePlanOptions& options) {
   Faults faults("arguments");
   if (options.jitter >= 0) {
@@ -78,46 +91,52 @@ absl::StatusOr<StudyOptions> StudyOf(const SimulatePlanOptions& options) {
                                    .restart = options.restart_seconds}};
 }
 
-const ScalingRow* LastRow(const std::vector<ScalingRow>& rows) {
-  const auto last = std::ranges::find_if(
-      rows.rbegin(), rows.rend(),
-      [](const ScalingRow& row) { return row.why_not.empty(); });
-  return last == rows.rend() ? nullptr : &*last;
+// With what failures leave of it.
+double ShareOf(const ScalingRow& row) { return row.efficiency * row.useful; }
+
+// Which has the least of its devices; of equals the last.
+const ScalingRow* WorstRow(const std::vector<ScalingRow>& rows) {
+  const ScalingRow* worst = nullptr;
+  for (const ScalingRow& row : rows) {
+    if (!row.why_not.empty()) continue;
+    if (worst == nullptr || ShareOf(row) <= ShareOf(*worst)) worst = &row;
+  }
+  return worst;
 }
 
-// What would keep the last row above the aim.
+// What would keep the worst row above the aim.
 absl::StatusOr<std::string> PlanThatScales(
     const Profile& profile, Plan plan, const StudyOptions& study,
     const std::vector<ScalingRow>& rows) {
-  const ScalingRow* const last = LastRow(rows);
-  if (last == nullptr) return std::string();
-  if (last->efficiency >= kGoodEfficiency) {
+  const ScalingRow* const worst = WorstRow(rows);
+  if (worst == nullptr) return std::string();
+  if (ShareOf(*worst) >= kGoodEfficiency) {
     return absl::StrFormat("This plan stays above %.0f %% up to %d devices.\n",
-                           100 * kGoodEfficiency, last->devices);
+                           100 * kGoodEfficiency, study.devices.back());
   }
   std::string tried;
   for (const Variant& variant : OverlapVariants(plan.candidates(0))) {
     *plan.mutable_candidates(0)->mutable_config() = variant.candidate.config();
     StudyOptions largest = study;
-    largest.devices = {last->devices};
+    largest.devices = {worst->devices};
     const absl::StatusOr<std::vector<ScalingRow>> changed =
         StudyScaling(profile, plan, Scaling::kWeak, largest);
     if (!changed.ok()) continue;
     // Against the plan as it is: by its own first row a variant would hide what
     // it costs.
-    const double efficiency = last->efficiency *
+    const double efficiency = worst->efficiency * changed->back().useful *
                               changed->back().images_per_second /
-                              last->images_per_second;
+                              worst->images_per_second;
     if (efficiency >= kGoodEfficiency) {
       return absl::StrFormat("With %s it stays above %.0f %%: %.1f %% at %d.\n",
                              variant.name, 100 * kGoodEfficiency,
-                             100 * efficiency, last->devices);
+                             100 * efficiency, worst->devices);
     }
     absl::StrAppendFormat(&tried, "  with %s: %.1f %%\n", variant.name,
                           100 * efficiency);
   }
   return absl::StrCat("No change that was tried keeps it above ",
-                      100 * kGoodEfficiency, " % at ", last->devices, ":\n",
+                      100 * kGoodEfficiency, " % at ", worst->devices, ":\n",
                       tried.empty() ? "  there is none\n" : tried);
 }
 
@@ -149,6 +168,8 @@ std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows,
       "batch", "images/s", "efficiency", "G waits", "D waits",
       has_failures ? " useful  checkpoint every  " : "", "bottleneck");
   std::string curve;
+  double most = 1;
+  for (const ScalingRow& row : rows) most = std::max(most, ShareOf(row));
   for (const ScalingRow& row : rows) {
     if (!row.why_not.empty()) {
       absl::StrAppendFormat(&text, "%8d  %s\n", row.devices, row.why_not);
@@ -164,11 +185,15 @@ std::string ScalingTable(Scaling scaling, const std::vector<ScalingRow>& rows,
         row.devices, row.generators, row.discriminators, row.batch,
         row.images_per_second, 100 * row.efficiency, 100 * row.generator_wait,
         100 * row.discriminator_wait, failures, row.bottleneck);
-    const int length =
-        std::clamp(static_cast<int>(std::lround(row.efficiency * kCurveWidth)),
-                   0, 2 * kCurveWidth);
+    if (curve.empty()) {
+      curve = absl::StrFormat(
+          "100 %%: the images/s of a device where there are %d%s\n",
+          row.devices, has_failures ? "; times the useful part" : "");
+    }
+    const auto length =
+        static_cast<size_t>(std::lround(ShareOf(row) / most * kCurveWidth));
     absl::StrAppendFormat(&curve, "%8d |%s %.1f %%\n", row.devices,
-                          std::string(length, '#'), 100 * row.efficiency);
+                          std::string(length, '#'), 100 * ShareOf(row));
   }
   return absl::StrCat(text, curve);
 }
@@ -189,6 +214,7 @@ absl::Status SimulatePlan(const SimulatePlanOptions& options,
   GANDEM_ASSIGN_OR_RETURN(const StudyOptions study, StudyOf(options));
   GANDEM_ASSIGN_OR_RETURN(const Plan plan, ReadPlan(options.plan));
   GANDEM_ASSIGN_OR_RETURN(const Profile profile, ProfileOf(options, plan));
+  GANDEM_RETURN_IF_ERROR(CheckSameModel(profile, plan));
   GANDEM_ASSIGN_OR_RETURN(const std::vector<ScalingRow> weak,
                           StudyScaling(profile, plan, Scaling::kWeak, study));
   GANDEM_ASSIGN_OR_RETURN(const std::vector<ScalingRow> strong,

@@ -52,7 +52,8 @@ absl::StatusOr<LinkLine> Remote(const Profile& profile, const Link& link,
       "machines.link.bytes_per_second is not set and the profile has no "
       "transfer of kind ",
       TransferProfile::Kind_Name(kind),
-      ": say how fast the link between the hosts is (`--link 25Gbit`)"));
+      ": say how fast the link between the hosts is (`gandem plan --link "
+      "25Gbit`, also where the plan is to be simulated)"));
 }
 
 int Most(const std::vector<int>& ranks_by_host) {

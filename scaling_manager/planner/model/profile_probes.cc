@@ -15,6 +15,8 @@ namespace {
 
 // A day: what takes longer is no operation.
 constexpr double kLongestSeconds = 86400;
+constexpr int kMostThreads = 4096;
+constexpr int kMostFaulty = 10;
 constexpr int64_t kMostBytes = int64_t{1} << 60;
 
 void CheckTime(const OperationTime& time, const std::string& path,
@@ -25,12 +27,20 @@ void CheckTime(const OperationTime& time, const std::string& path,
                     kLongestSeconds);
   faults.CheckRange(path + ".high_seconds", time.high_seconds(), 0,
                     kLongestSeconds);
+  faults.CheckRange(path + ".repetitions", time.repetitions(), 0,
+                    int64_t{1} << 40);
+  if (time.low_seconds() > time.high_seconds()) {
+    faults.Add(absl::StrCat(path, ".low_seconds ", time.low_seconds(),
+                            " is above high_seconds ", time.high_seconds()));
+  }
 }
 
 void CheckProbe(const Probe& probe, const std::string& path, Faults& faults) {
   const ProbeSettings& settings = probe.settings();
   faults.CheckRange(path + ".settings.batch_size", settings.batch_size(), 1,
                     int64_t{1} << 40);
+  faults.CheckRange(path + ".settings.threads", settings.threads(), 0,
+                    kMostThreads);
   if (probe.outcome() != Probe::MEASURED) return;
   faults.CheckRange(path + ".settings.micro_batch", settings.micro_batch(), 0,
                     int64_t{1} << 40);
@@ -42,6 +52,25 @@ void CheckProbe(const Probe& probe, const std::string& path, Faults& faults) {
               faults);
   }
   CheckTime(probe.round(), path + ".round", faults);
+  // A negative one was named above.
+  if (probe.has_round() && probe.round().median_seconds() == 0) {
+    faults.Add(path + ".round.median_seconds 0: no round takes no time");
+  }
+}
+
+// Of ten probes: what is wrong with all of them is wrong with each.
+void CheckProbes(const Profile& profile, Faults& faults) {
+  int faulty = 0;
+  for (int i = 0; i < profile.probes_size(); ++i) {
+    const std::string path = absl::StrCat("probes(", i, ")");
+    Faults of_probe(path);
+    CheckProbe(profile.probes(i), path, of_probe);
+    if (of_probe.empty()) continue;
+    if (++faulty <= kMostFaulty) CheckProbe(profile.probes(i), path, faults);
+  }
+  if (faulty > kMostFaulty) {
+    faults.Add(absl::StrCat("and ", faulty - kMostFaulty, " more probes"));
+  }
 }
 
 void CheckState(const StateSize& state, const std::string& path,
@@ -124,9 +153,7 @@ absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
 
 absl::Status CheckProfile(const Profile& profile) {
   Faults faults("profile");
-  for (int i = 0; i < profile.probes_size(); ++i) {
-    CheckProbe(profile.probes(i), absl::StrCat("probes(", i, ")"), faults);
-  }
+  CheckProbes(profile, faults);
   for (int i = 0; i < profile.transfers_size(); ++i) {
     const TransferProfile& transfer = profile.transfers(i);
     const std::string path = absl::StrCat("transfers(", i, ")");

@@ -111,8 +111,7 @@ absl::StatusOr<std::vector<int>> ParseDevices(absl::string_view text) {
 }
 
 double MeasuredJitter(const Profile& profile) {
-  double sum = 0;
-  int probes = 0;
+  std::vector<double> jitters;
   for (const Probe& probe : profile.probes()) {
     const OperationTime& round = probe.round();
     if (probe.outcome() != Probe::MEASURED || round.repetitions() < 3 ||
@@ -121,11 +120,15 @@ double MeasuredJitter(const Profile& profile) {
       continue;
     }
     const double half = (round.high_seconds() - round.low_seconds()) / 2;
-    sum += half / round.median_seconds() * std::sqrt(round.repetitions()) /
-           kMedianInterval;
-    ++probes;
+    jitters.push_back(half / round.median_seconds() *
+                      std::sqrt(round.repetitions()) / kMedianInterval);
   }
-  return probes == 0 ? 0 : sum / probes;
+  if (jitters.empty()) return 0;
+  // Some probes are disturbed by what else the machine did: no mean.
+  const auto middle =
+      jitters.begin() + static_cast<int64_t>(jitters.size() / 2);
+  std::ranges::nth_element(jitters, middle);
+  return *middle;
 }
 
 absl::StatusOr<std::vector<ScalingRow>> StudyScaling(

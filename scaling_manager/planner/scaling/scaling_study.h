@@ -54,8 +54,8 @@ struct ScalingRow {
 //   INVALID_ARGUMENT  says what is wrong with `text`.
 absl::StatusOr<std::vector<int>> ParseDevices(absl::string_view text);
 
-// Of the rounds that the profile measured, from their intervals; 0: it has
-// none.
+// Of the rounds that the profile measured, from their intervals: the median of
+// its probes; 0: it has none.
 double MeasuredJitter(const Profile& profile);
 
 absl::StatusOr<std::vector<ScalingRow>> StudyScaling(

@@ -68,6 +68,36 @@ TEST_F(SimulatePlanTest, PrintsTablesAndCurves) {
             HasSubstr("discriminator computing"), Not(HasSubstr("useful"))));
 }
 
+TEST_F(SimulatePlanTest, AProfileOfAnotherModelIsRefused) {
+  Profile profile = ProfileBuilder().Build();
+  profile.mutable_fingerprint()->set_networks(7);
+  profile.mutable_recipe()->set_name("other");
+  EXPECT_OK(WriteFile(dir_ / "profile.textproto", TextOf(profile)));
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("another model"), HasSubstr("'other'"),
+                             HasSubstr("--profile"))));
+}
+
+TEST(ScalingTableTest, BarsAreNoLongerThanTheWidthAndSayWhatTheyAreOf) {
+  const std::vector<ScalingRow> rows = {
+      {.devices = 2, .efficiency = 1},
+      {.devices = 4, .efficiency = 4, .useful = 0.5}};
+  const std::string text =
+      ScalingTable(Scaling::kWeak, rows, /*has_failures=*/true);
+  EXPECT_THAT(text,
+              AllOf(HasSubstr("100 %: the images/s of a device where there are "
+                              "2; times the useful part\n"),
+                    HasSubstr("2 |" + std::string(25, '#') + " 100.0 %"),
+                    HasSubstr("4 |" + std::string(50, '#') + " 200.0 %")));
+}
+
+TEST_F(SimulatePlanTest, FailuresMayTakeItBelowTheAim) {
+  options_.mtbf_hours = 0.1;
+  ASSERT_OK(SimulatePlan(options_, out_));
+  EXPECT_THAT(out_.str(), Not(HasSubstr("stays above 95 % up to")));
+}
+
 TEST_F(SimulatePlanTest, FailuresAddColumns) {
   options_.mtbf_hours = 1000;
   ASSERT_OK(SimulatePlan(options_, out_));

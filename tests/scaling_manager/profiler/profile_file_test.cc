@@ -23,6 +23,7 @@ using google::protobuf::util::MessageDifferencer;
 using ::testing::AllOf;
 using ::testing::EndsWith;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr char kProfiledRecipe[] = R"(
@@ -91,6 +92,27 @@ TEST_F(ProfileFileTest, NumbersThatCannotBeAreListed) {
                        AllOf(HasSubstr("probes(0).settings.batch_size"),
                              HasSubstr("probes(0).round.median_seconds"),
                              HasSubstr("transfers(0).bytes_per_second"))));
+}
+
+TEST_F(ProfileFileTest, NumbersThatNoMachineHasAreNamedTenTimes) {
+  Profile profile = SomeProfile();
+  Probe& probe = *profile.mutable_probes(0);
+  probe.mutable_settings()->set_threads(99999);
+  probe.mutable_round()->set_median_seconds(0);
+  probe.mutable_round()->set_repetitions(-1);
+  probe.mutable_round()->set_low_seconds(2);
+  probe.mutable_round()->set_high_seconds(1);
+  const Probe one = probe;
+  for (int i = 0; i < 20; ++i) *profile.add_probes() = one;
+  EXPECT_THAT(
+      ParseProfile(ProfileText(profile), "p"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("probes(9).settings.threads"),
+                     HasSubstr("probes(0).round.median_seconds 0"),
+                     HasSubstr("probes(0).round.repetitions"),
+                     HasSubstr("probes(0).round.low_seconds 2 is above"),
+                     Not(HasSubstr("probes(10)")),
+                     HasSubstr("and 11 more probes"))));
 }
 
 TEST_F(ProfileFileTest, ARecipeThatCannotBeTrainedIsNone) {
