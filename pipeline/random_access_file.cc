@@ -12,6 +12,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -101,8 +102,8 @@ class MemoryFile : public RandomAccessFile {
 
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
     const std::string& path) {
-  const int fd = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   struct stat info = {};
   const bool known = fstat(fd, &info) == 0;
   // The file closes the descriptor from here on.

@@ -31,7 +31,7 @@ class RandomAccessFile {
                                            int64_t size) const = 0;
 };
 
-// INVALID_ARGUMENT for a folder.
+// INVALID_ARGUMENT for a folder or a named pipe.
 absl::StatusOr<std::shared_ptr<const RandomAccessFile>> OpenLocalFile(
     const std::string& path);
 

@@ -37,6 +37,11 @@ absl::Status FileError(int error_number, absl::string_view action,
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
                      "; free some space there"));
   }
+  if (error_number == ELOOP) {  // else UNKNOWN, and links are the user's
+    return absl::InvalidArgumentError(
+        absl::StrCat(what, ": ", std::generic_category().message(error_number),
+                     "; its links lead in a circle"));
+  }
   if (error_number == EFBIG) {  // else OUT_OF_RANGE
     return absl::ResourceExhaustedError(
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
@@ -55,8 +60,8 @@ std::string AbsoluteName(const std::string& path) {
 
 absl::StatusOr<std::string> ReadFile(const std::string& path,
                                      int64_t max_bytes) {
-  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
   std::string contents;
   struct stat info;
@@ -102,8 +107,8 @@ absl::StatusOr<size_t> ReadInto(int fd, const std::string& path, int64_t offset,
 }
 
 absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
-  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
   return ReadAt(fd, path, 0, static_cast<int64_t>(size));
 }
@@ -111,8 +116,8 @@ absl::StatusOr<std::string> ReadPrefix(const std::string& path, size_t size) {
 absl::StatusOr<std::string> ReadFileTail(const std::string& path,
                                          int64_t max_bytes,
                                          int64_t first_byte) {
-  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
   const int64_t size = lseek(fd, 0, SEEK_END);
   const int64_t start = std::max(first_byte, size - max_bytes);
@@ -123,8 +128,8 @@ absl::StatusOr<std::string> ReadFileTail(const std::string& path,
 absl::Status ReadPieces(
     const std::string& path,
     absl::FunctionRef<void(std::span<const std::byte>)> use) {
-  const int fd = OpenFile(path, O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return FileError(errno, "cannot open", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd, OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC));
   const absl::Cleanup close_file = [fd] { close(fd); };
   // As fast as larger ones. What malloc gives a thread it keeps, and gRPC has
   // many threads that one day read a checkpoint.

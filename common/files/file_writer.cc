@@ -17,8 +17,10 @@
 namespace gandem {
 
 absl::StatusOr<FileWriter> FileWriter::Create(const std::string& path) {
-  const int fd = OpenFile(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return FileError(errno, "cannot create", path);
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd,
+      OpenPlainFile(path, "cannot create",
+                    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   return FileWriter(path, fd);
 }
 

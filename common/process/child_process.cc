@@ -22,6 +22,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/monotonic_time.h"
 #include "common/process/signals.h"
 #include "common/status.h"
@@ -129,11 +130,11 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
     GANDEM_RETURN_IF_ERROR(RotateFile(options.log_path, kOlderLogs));
   }
   const int null_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
-  const int log_fd = logs
-                         ? open(options.log_path.c_str(),
-                                O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
-                         : -1;
-  const int log_errno = errno;
+  const absl::StatusOr<int> log =
+      logs ? OpenPlainFile(options.log_path, "cannot open",
+                           O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0644)
+           : -1;
+  const int log_fd = log.value_or(-1);
   std::array<int, 2> pipe_fds = {-1, -1};
   const int pipe_result = pipe2(pipe_fds.data(), O_CLOEXEC);
   const int pipe_errno = errno;
@@ -142,9 +143,7 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
       if (fd >= 0) close(fd);
     }
   };
-  if (logs && log_fd < 0) {
-    return FileError(log_errno, "cannot open", options.log_path);
-  }
+  GANDEM_RETURN_IF_ERROR(log);
   if (null_fd < 0 || pipe_result != 0) {
     return FileError(pipe_errno, "cannot prepare the start of", binary);
   }

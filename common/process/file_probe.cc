@@ -18,6 +18,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 
 namespace gandem {
 namespace {
@@ -51,17 +52,10 @@ ProbeAnswer LookAt(const char* path) {
   _exit(0);
 }
 
-absl::string_view KindOf(mode_t mode) {
-  if (S_ISFIFO(mode)) return "a named pipe";
-  if (S_ISSOCK(mode)) return "a socket";
-  return "a device";
-}
-
 absl::Status Judge(const ProbeAnswer& answer, const std::string& path) {
   if (answer.error != 0) return FileError(answer.error, "cannot open", path);
   if (S_ISREG(answer.mode) || S_ISDIR(answer.mode)) return absl::OkStatus();
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", path, "' is ", KindOf(answer.mode), "; give a regular file"));
+  return NoPlainFile(path, answer.mode);
 }
 
 // The system's clock for poll() is one that never steps.

@@ -13,6 +13,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -205,6 +206,7 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
       continue;
     }
     const std::string path = absl::StrCat(run_dir, "/", name);
+    GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(path));
     std::ifstream file(path);
     // The oldest may just have been removed (metrics_writer.h).
     if (!file && errno == ENOENT) continue;
@@ -212,6 +214,13 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
     std::string line;
     while (std::getline(file, line)) history.AddLine(line);
     if (file.bad()) return FileError(EIO, "cannot read", path);
+  }
+  if (history.rounds().empty() && history.unreadable_lines() > 0) {
+    return absl::NotFoundError(absl::StrCat(
+        "'", run_dir,
+        "' has no metrics that can be read: ", history.unreadable_lines(),
+        " lines of its metrics*.jsonl, and none is "
+        "the record of a round"));
   }
   if (history.rounds().empty()) {
     return absl::NotFoundError(absl::StrCat(

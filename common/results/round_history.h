@@ -60,7 +60,7 @@ class RoundHistory {
   using Rounds = std::map<WorkerKey, std::map<int64_t, RoundRecord>>;
 
   // Lines that are no records are counted.
-  //   NOT_FOUND  the run has no metrics yet.
+  //   NOT_FOUND  the run has no metrics yet, or none that can be read.
   static absl::StatusOr<RoundHistory> Read(const std::string& run_dir);
 
   void AddLine(absl::string_view line);

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <system_error>
@@ -8,6 +10,7 @@
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/status.h"
 #include "pipeline/trees/file_tree.h"
 
@@ -50,6 +53,12 @@ absl::Status CheckLink(const fs::path& link, const fs::path& root) {
       "', outside of the folder: name that folder, or copy the images"));
 }
 
+mode_t TypeOf(const fs::path& path) {
+  struct stat info = {};
+  stat(path.c_str(), &info);
+  return info.st_mode;
+}
+
 bool IsHidden(const fs::path& path) {
   return absl::StartsWith(path.filename().string(), ".");
 }
@@ -78,6 +87,10 @@ absl::StatusOr<std::unique_ptr<FileTree>> OpenFolderTree(
     }
     if (error) break;
     if (is_folder) continue;
+    if (!it->is_regular_file(error)) {
+      if (error) break;
+      return NoPlainFile(it->path().string(), TypeOf(it->path()));
+    }
     files.push_back({.name = it->path().lexically_relative(root).string(),
                      .bytes = static_cast<int64_t>(it->file_size(error))});
   }

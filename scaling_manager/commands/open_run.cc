@@ -3,10 +3,8 @@
 
 #include <cerrno>
 #include <cstdlib>
-#include <filesystem>
 #include <functional>
 #include <optional>
-#include <system_error>
 #include <utility>
 
 #include "absl/strings/escaping.h"
@@ -21,6 +19,7 @@
 #include "common/files/utf8.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
+#include "common/results/run_folders.h"
 #include "common/status.h"
 #include "pipeline/interruptible_reads.h"
 #include "scaling_manager/commands/config_differences.h"
@@ -183,24 +182,6 @@ absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
   std::string result = resolved;
   std::free(resolved);
   return result;
-}
-
-// What a run writes into must be folders, before hours of training find out.
-absl::Status CheckRunFolders(const std::string& run_dir) {
-  for (const char* const name :
-       {"checkpoints", "samples", "logs", "state", "init", "tensorboard",
-        "trace", "evaluation"}) {
-    const std::string path = absl::StrCat(run_dir, "/", name);
-    std::error_code error;
-    const auto status = std::filesystem::status(path, error);
-    if (std::filesystem::exists(status) &&
-        !std::filesystem::is_directory(status)) {
-      return absl::FailedPreconditionError(absl::StrCat(
-          "'", path, "' is no folder, and the run needs one of this name: ",
-          "move it away, or choose another --run_dir"));
-    }
-  }
-  return absl::OkStatus();
 }
 
 // The workers' machines may have a dataset that this one has not.

@@ -11,6 +11,7 @@
 #include "common/files/quantities.h"
 #include "common/process/file_probe.h"
 #include "common/random_text.h"
+#include "common/results/run_folders.h"
 #include "common/security/certificates.h"
 #include "common/security/token.h"
 #include "common/security/x509.h"
@@ -71,6 +72,11 @@ Finding CheckRunFolder(const std::string& run_dir) {
   if (absl::IsDeadlineExceeded(answers)) {
     return Fault(kRunFolderCheck, std::string(answers.message()),
                  "mend the mount, or give another --run_dir");
+  }
+  const absl::Status folders = CheckRunFolders(run_dir);
+  if (!folders.ok()) {
+    return Fault(kRunFolderCheck, std::string(folders.message()),
+                 "gandem train refuses it");
   }
   const absl::Status done = TryToCommit(run_dir);
   if (done.ok()) {

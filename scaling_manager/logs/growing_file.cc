@@ -10,6 +10,7 @@
 
 #include "common/files/file.h"
 #include "common/files/rotation.h"
+#include "common/files/spare_descriptors.h"
 
 namespace gandem {
 namespace {
@@ -41,9 +42,9 @@ GrowingFile::OpenFiles GrowingFile::OpenAll() const {
   OpenFiles files;
   for (int number = 0; number <= kOlderLogs; ++number) {
     const std::string name = number == 0 ? path_ : RotatedName(path_, number);
-    const int fd = open(name.c_str(), O_RDONLY | O_CLOEXEC);
-    if (fd < 0) continue;
-    auto file = std::make_shared<const OpenFile>(fd);
+    const auto fd = OpenPlainFile(name, "cannot open", O_RDONLY | O_CLOEXEC);
+    if (!fd.ok()) continue;
+    auto file = std::make_shared<const OpenFile>(*fd);
     const bool is_known = std::ranges::any_of(
         files, [&](const auto& known) { return known->IsSame(*file); });
     if (!is_known) files.push_back(std::move(file));

@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <limits>
 #include <memory>
@@ -67,6 +68,11 @@ TEST_F(RandomAccessFileTest, WhatIsNoFile) {
   EXPECT_THAT(
       OpenLocalFile(dir_.path()),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a folder")));
+  const std::string pipe = dir_ / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(OpenLocalFile(pipe),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(pipe), HasSubstr("a named pipe"))));
 }
 
 }  // namespace

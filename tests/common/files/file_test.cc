@@ -4,14 +4,20 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <cerrno>
 #include <cstddef>
+#include <cstring>
+#include <filesystem>
 #include <span>
 #include <string>
 
 #include "absl/strings/str_cat.h"
+#include "absl/time/clock.h"
+#include "absl/time/time.h"
 #include "common/process/thread.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -95,6 +101,46 @@ TEST(FileTest, ErrorsCarryCodeAndPath) {
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
   EXPECT_THAT(FsyncDirectory(missing),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr(missing)));
+}
+
+TEST(FileTest, APipeWithANameIsNotWaitedFor) {
+  const TempDir dir;
+  const std::string pipe = dir / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const auto refused =
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr(pipe), HasSubstr("is a named pipe")));
+  EXPECT_THAT(ReadFile(pipe), refused);
+  EXPECT_THAT(ReadPrefix(pipe, 3), refused);
+  EXPECT_THAT(ReadFileTail(pipe, 3), refused);
+  EXPECT_THAT(ReadPieces(pipe, [](auto) {}), refused);
+  EXPECT_THAT(WriteFile(pipe, "text"), refused);
+}
+
+// As `<(command)` of a shell is.
+TEST(FileTest, APipeWithoutANameIsRead) {
+  std::array<int, 2> fds = {-1, -1};
+  ASSERT_EQ(pipe(fds.data()), 0);
+  const std::string path = absl::StrCat("/dev/fd/", fds[0]);
+  Thread writer("writer", [&fds] {
+    for (const char* const text : {"slow", "ly"}) {
+      absl::SleepFor(absl::Milliseconds(20));
+      EXPECT_GT(write(fds[1], text, strlen(text)), 0);
+    }
+    close(fds[1]);
+  });
+  EXPECT_EQ(*ReadFile(path), "slowly");
+  writer.Join();
+  close(fds[0]);
+}
+
+TEST(FileTest, LinksInACircleAreTheUsers) {
+  const TempDir dir;
+  std::filesystem::create_symlink("b", std::string(dir / "a"));
+  std::filesystem::create_symlink("a", std::string(dir / "b"));
+  EXPECT_THAT(ReadFile(dir / "a"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr(dir / "a"), HasSubstr("circle"))));
 }
 
 TEST(FileTest, FullDiskSaysWhatToDo) {

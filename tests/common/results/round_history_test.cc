@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
@@ -152,6 +153,21 @@ TEST(RoundHistoryTest, ReadsAllFilesOfMetrics) {
                        RoundHistory::Read(dir.path()));
   EXPECT_EQ(history.rounds().size(), 2);
   EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
+TEST(RoundHistoryTest, MetricsOfNothingButNoiseAreSaidToBe) {
+  const gandem::testing::TempDir dir;
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl", "x\ny\nz\n"));
+  EXPECT_THAT(RoundHistory::Read(dir.path()),
+              StatusIs(absl::StatusCode::kNotFound, HasSubstr("3 lines")));
+}
+
+TEST(RoundHistoryTest, APipeIsNotWaitedFor) {
+  const gandem::testing::TempDir dir;
+  ASSERT_EQ(mkfifo(std::string(dir / "metrics.jsonl").c_str(), 0600), 0);
+  EXPECT_THAT(
+      RoundHistory::Read(dir.path()),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a named pipe")));
 }
 
 TEST(RoundHistoryTest, ARunWithoutMetricsIsToldWhatToDo) {

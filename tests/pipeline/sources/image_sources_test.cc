@@ -481,6 +481,23 @@ TEST_F(SameImagesTest, LinksDoNotLeadOutOfAFolder) {
                              HasSubstr("outside of the folder"))));
 }
 
+TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
+  const std::string png = PngBytes(images_[0]);
+  WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});
+  ASSERT_EQ(mkfifo(std::string(dir_ / "pipe/.hidden/3.png").c_str(), 0600), 0);
+  EXPECT_OK(OpenSource(dir_ / "pipe"));
+  ASSERT_EQ(mkfifo(std::string(dir_ / "pipe/3.png").c_str(), 0600), 0);
+  EXPECT_THAT(
+      OpenSource(dir_ / "pipe"),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("pipe/3.png"), HasSubstr("is a named pipe"))));
+  WriteTree(dir_ / "loop", {{"1.png", png}});
+  std::filesystem::create_symlink("2.png", std::string(dir_ / "loop/2.png"));
+  EXPECT_THAT(OpenSource(dir_ / "loop"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("loop/2.png"), HasSubstr("circle"))));
+}
+
 TEST_F(SameImagesTest, AnUnreadableImageIsNamed) {
   WriteZip(dir_ / "a.zip", {{"1.png", PngBytes(images_[0])}, {"2.png", "x"}});
   const auto zip = *OpenSource(dir_ / "a.zip");

@@ -345,5 +345,42 @@ TEST_F(OpenRunTest, AFileInPlaceOfAFolderIsRefused) {
   }
 }
 
+TEST_F(OpenRunTest, ALinkToNowhereInPlaceOfAFolderIsRefused) {
+  for (const std::string name :
+       {"checkpoints", "samples", "logs", "state", "tensorboard"}) {
+    SCOPED_TRACE(name);
+    ASSERT_OK(RemoveAll(options_.run_dir));
+    ASSERT_OK(CreateDirectories(options_.run_dir));
+    const std::string path = absl::StrCat(options_.run_dir, "/", name);
+    const std::string target = dir_ / "target";
+    std::filesystem::create_symlink(target, path);
+    EXPECT_THAT(Prepare(),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         AllOf(HasSubstr(absl::StrCat("/", name, "'")),
+                               HasSubstr(target))));
+    ASSERT_OK(CreateDirectories(target));
+    EXPECT_OK(Prepare());
+    ASSERT_OK(RemoveAll(target));
+  }
+}
+
+TEST_F(OpenRunTest, PipesInPlaceOfFilesAreRefused) {
+  for (const std::string name : {"logs/gandem.log", "logs/generator-0.log"}) {
+    SCOPED_TRACE(name);
+    ASSERT_OK(RemoveAll(options_.run_dir));
+    ASSERT_OK(CreateDirectories(options_.run_dir + "/logs"));
+    const std::string path = absl::StrCat(options_.run_dir, "/", name);
+    ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+    EXPECT_THAT(Prepare(),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(name), HasSubstr("a named pipe"))));
+  }
+  ASSERT_OK(RemoveAll(options_.run_dir));
+  ASSERT_OK(RemoveAll(options_.recipe));
+  ASSERT_EQ(mkfifo(options_.recipe.c_str(), 0600), 0);
+  EXPECT_THAT(Prepare(), StatusIs(absl::StatusCode::kInvalidArgument,
+                                  HasSubstr("a named pipe")));
+}
+
 }  // namespace
 }  // namespace gandem

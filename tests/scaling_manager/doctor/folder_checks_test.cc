@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <filesystem>
+
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "common/checkpoint/checkpoint_files.h"
@@ -43,6 +45,15 @@ TEST(FolderChecksTest, AFolderThatCannotBeWritten) {
                     HasSubstr("rename and fsync")));
   // A file system that takes no new files, root or not.
   EXPECT_THAT(FindingLine(CheckRunFolder("/proc/gandem")), StartsWith("FAULT"));
+}
+
+TEST(FolderChecksTest, ALinkToNowhereIsAFault) {
+  const TempDir dir;
+  std::filesystem::create_symlink(dir / "nowhere",
+                                  std::string(dir / "samples"));
+  EXPECT_THAT(FindingLine(CheckRunFolder(dir.path())),
+              AllOf(StartsWith("FAULT"), HasSubstr(dir / "samples"),
+                    HasSubstr(dir / "nowhere")));
 }
 
 TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
+namespace gandem {
+namespace {
+
+using ::gandem::testing::StatusIs;
+using ::gandem::testing::TempDir;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+TEST(OpenFileTest, NamedPipesAreRefusedHoweverTheyAreOpened) {
+  const TempDir dir;
+  const std::string pipe = dir / "pipe";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  for (const int flags :
+       {O_RDONLY, O_WRONLY, O_RDWR, O_WRONLY | O_CREAT | O_APPEND}) {
+    EXPECT_THAT(OpenPlainFile(pipe, "cannot open", flags | O_CLOEXEC, 0600),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr(pipe), HasSubstr("named pipe"))));
+  }
+  EXPECT_THAT(CheckIsNoPipe(pipe),
+              StatusIs(absl::StatusCode::kInvalidArgument));
+  EXPECT_OK(CheckIsNoPipe(dir.path()));
+  EXPECT_OK(CheckIsNoPipe(dir / "none"));
+}
+
+TEST(OpenFileTest, OtherErrorsSayWhatWasTried) {
+  const TempDir dir;
+  EXPECT_THAT(OpenPlainFile(dir / "none", "cannot open", O_RDONLY),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("cannot open"), HasSubstr("none"))));
+}
+
+TEST(OpenFileTest, TellsWhetherTheNameIsStillItsOwn) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "a", ""));
+  ASSERT_OK_AND_ASSIGN(const int fd,
+                       OpenPlainFile(dir / "a", "cannot open", O_RDONLY));
+  EXPECT_TRUE(IsOpenAs(fd, dir / "a"));
+  ASSERT_OK(RenameDurably(dir / "a", dir / "b"));
+  EXPECT_FALSE(IsOpenAs(fd, dir / "a"));
+  EXPECT_TRUE(IsOpenAs(fd, dir / "b"));
+  ASSERT_OK(WriteFile(dir / "a", ""));
+  EXPECT_FALSE(IsOpenAs(fd, dir / "a"));
+  close(fd);
+}
+
+}  // namespace
+}  // namespace gandem
