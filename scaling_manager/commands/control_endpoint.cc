@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/control_endpoint.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/files/file.h"
 #include "common/rpc/address.h"
 #include "common/status.h"
@@ -89,17 +92,45 @@ absl::StatusOr<bool> ControlEndpoint::Mend() {
   return no_socket || no_file;
 }
 
+// A removed file goes on growing, where nobody finds it. gandem.log is not one
+// of them: it is made again with its next line.
+std::vector<std::string> RunFolderMender::LostLogs() {
+  const std::string folder = run_dir_ + "/logs";
+  std::set<std::string> there;
+  const absl::StatusOr<std::vector<std::string>> names = ListDirectory(folder);
+  if (names.ok()) there.insert(names->begin(), names->end());
+  std::vector<std::string> lost;
+  for (const std::string& name : logs_) {
+    if (!there.contains(name) && name != "gandem.log") lost.push_back(name);
+  }
+  logs_ = std::move(there);
+  // Older ones go by themselves (common/files/rotation.h).
+  std::erase_if(logs_, [](const std::string& name) {
+    return std::ranges::count(name, '.') != 1 || !absl::EndsWith(name, ".log");
+  });
+  if (lost.empty()) return {};
+  return {absl::StrCat("somebody has removed ", absl::StrJoin(lost, ", "),
+                       " of ", folder, ": what these processes log is lost ",
+                       "until they are started again")};
+}
+
 std::vector<std::string> RunFolderMender::Tend(absl::Time now) {
   if (now < next_) return {};
   next_ = now + kMendInterval;
   if (!PathExists(run_dir_)) return {};
+  std::vector<std::string> lines = LostLogs();
   const absl::Status lock = lock_->Mend();
+  if (absl::IsFailedPrecondition(lock)) {
+    next_ = now + kMendErrorInterval;
+    lines.push_back(absl::StrCat(
+        lock.message(), "; what is written from now on goes into the new one"));
+    return lines;
+  }
   // Somebody who is about to be refused holds it for a moment.
   const bool lock_is_well = lock.ok() || absl::IsAlreadyExists(lock);
   const absl::StatusOr<bool> token = MendToken(run_dir_);
   const absl::StatusOr<bool> mended =
       token.ok() ? endpoint_->Mend() : token.status();
-  std::vector<std::string> lines;
   if (mended.ok() && (*mended || *token)) {
     lines.push_back(absl::StrCat("somebody has removed the socket or ",
                                  run_dir_, "/state: listening at ",

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -64,7 +65,8 @@ class ControlEndpoint {
 };
 
 // Looks after what others may remove under a running training, who clean /tmp
-// or mistake state/ for something else: socket, token and lock.
+// or mistake state/ for something else: socket, token and lock. Says which logs
+// of workers are lost.
 class RunFolderMender {
  public:
   // `lock` and `endpoint` outlive this.
@@ -75,10 +77,14 @@ class RunFolderMender {
   std::vector<std::string> Tend(absl::Time now);
 
  private:
+  // Names the logs that are gone since the last call.
+  std::vector<std::string> LostLogs();
+
   const std::string run_dir_;
   RunLock* const lock_;
   ControlEndpoint* const endpoint_;
   absl::Time next_ = absl::InfinitePast();
+  std::set<std::string> logs_ = {};
 };
 
 }  // namespace gandem

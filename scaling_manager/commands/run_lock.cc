@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -12,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/process/host_identity.h"
 #include "common/status.h"
 
@@ -96,8 +96,10 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
 }
 
 bool RunLock::IsTaken(const std::string& run_dir) {
-  const int fd = open(LockPath(run_dir).c_str(), O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  const auto opened =
+      OpenPlainFile(LockPath(run_dir), "cannot open", O_RDONLY | O_CLOEXEC);
+  if (!opened.ok()) return false;
+  const int fd = *opened;
   struct flock whole = WholeFile();
   const bool is_taken =
       fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
@@ -121,13 +123,14 @@ RunLock::~RunLock() {
 }
 
 absl::Status RunLock::Mend() {
-  struct stat ours = {};
-  struct stat there = {};
-  if (fstat(file_, &ours) == 0 && stat(path_.c_str(), &there) == 0 &&
-      ours.st_ino == there.st_ino && ours.st_dev == there.st_dev) {
-    return absl::OkStatus();
-  }
+  if (IsOpenAs(file_, path_)) return absl::OkStatus();
   const std::string run_dir = ParentOf(ParentOf(path_));
+  // The file that is locked is still in the folder that is.
+  if (!IsOpenAs(folder_, run_dir)) {
+    return absl::FailedPreconditionError(
+        absl::StrCat("'", run_dir, "' is not the folder that this training ",
+                     "began in: that one was moved away or removed"));
+  }
   GANDEM_ASSIGN_OR_RETURN(
       RunLock lock, TakeFile(run_dir, path_, "gandem train", kTrainAdvice));
   std::swap(file_, lock.file_);

@@ -38,6 +38,7 @@ class RunLock {
   ~RunLock();
 
   // Makes the file again if it was removed. Errors: those of Take().
+  //   FAILED_PRECONDITION  the folder was moved, and its name is another's now.
   absl::Status Mend();
 
  private:

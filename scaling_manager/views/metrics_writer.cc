@@ -8,15 +8,19 @@
 #include <cerrno>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
 #include "common/files/rotation.h"
+#include "common/files/spare_descriptors.h"
+#include "common/monotonic_time.h"
 #include "common/round_times.h"
 #include "common/status.h"
 #include "scaling_manager/views/noise_rows.h"
@@ -135,14 +139,8 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
 
 absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
     const std::string& run_dir, Limits limits) {
-  const std::string path = run_dir + "/metrics.jsonl";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-  if (fd < 0) return FileError(errno, "cannot open", path);
-  std::unique_ptr<MetricsWriter> writer(new MetricsWriter(run_dir, limits, fd));
-  GANDEM_ASSIGN_OR_RETURN(writer->size_, WholeLines(fd, path));
-  if (ftruncate(fd, writer->size_) != 0) {
-    return FileError(errno, "cannot write", path);
-  }
+  std::unique_ptr<MetricsWriter> writer(new MetricsWriter(run_dir, limits));
+  GANDEM_RETURN_IF_ERROR(writer->OpenLines());
   MetricsWriter* const self = writer.get();
   writer->thread_ = Thread("metrics", [self] { self->Run(); });
   return writer;
@@ -151,7 +149,22 @@ absl::StatusOr<std::unique_ptr<MetricsWriter>> MetricsWriter::Open(
 MetricsWriter::~MetricsWriter() {
   queue_.Close(absl::CancelledError("the run is over"));
   thread_.Join();
-  close(fd_);
+  if (fd_ >= 0) close(fd_);
+}
+
+absl::Status MetricsWriter::OpenLines() {
+  const std::string path = MetricsPath();
+  GANDEM_ASSIGN_OR_RETURN(
+      const int fd,
+      OpenPlainFile(path, "cannot open", O_RDWR | O_CREAT | O_CLOEXEC, 0644));
+  absl::Cleanup close_new = [fd] { close(fd); };
+  GANDEM_ASSIGN_OR_RETURN(const off_t size, WholeLines(fd, path));
+  if (ftruncate(fd, size) != 0) return FileError(errno, "cannot write", path);
+  std::move(close_new).Cancel();
+  if (fd_ >= 0) close(fd_);
+  fd_ = fd;
+  size_ = size;
+  return absl::OkStatus();
 }
 
 void MetricsWriter::BeginEpoch(int64_t first_round) {
@@ -197,9 +210,31 @@ absl::Status MetricsWriter::Write(const Item& item) {
     return BeginEvents(epoch->first_round);
   }
   const RoundMetrics& metrics = std::get<RoundMetrics>(item);
-  const absl::Status line = WriteLine(metrics);
-  const absl::Status events = WriteEvents(metrics);
-  return line.ok() ? events : line;
+  absl::Status result = BeginAgainIfRemoved();
+  result.Update(WriteLine(metrics));
+  result.Update(WriteEvents(metrics));
+  return result;
+}
+
+// Not where the whole run folder has gone: it may have been moved, with what is
+// open in it.
+absl::Status MetricsWriter::BeginAgainIfRemoved() {
+  const absl::Time now = MonotonicNow();
+  if (now < next_look_ || !PathExists(run_dir_)) return absl::OkStatus();
+  next_look_ = now + limits_.look_every;
+  std::vector<std::string> removed;
+  if (!IsOpenAs(fd_, MetricsPath())) {
+    GANDEM_RETURN_IF_ERROR(OpenLines());
+    removed.push_back(MetricsPath());
+  }
+  if (events_ != nullptr && !PathExists(events_->path())) {
+    GANDEM_RETURN_IF_ERROR(BeginEvents(std::nullopt));
+    removed.push_back(ParentOf(events_->path()));
+  }
+  if (removed.empty()) return absl::OkStatus();
+  return absl::DataLossError(
+      absl::StrCat("somebody has removed ", absl::StrJoin(removed, " and "),
+                   ", which begins again without what it had"));
 }
 
 absl::Status MetricsWriter::BeginEvents(std::optional<int64_t> first_round) {

@@ -4,7 +4,8 @@
 // line) and run_dir/tensorboard/ (scalars by role, grids of samples), on a
 // thread of its own: a slow disk holds up nobody. Both are bounded: the file
 // that is full becomes metrics.1.jsonl and so on (common/files/rotation.h), and
-// of the events the oldest files go.
+// of the events the oldest files go. What others remove under the run begins
+// again, and TakeError() says so.
 //
 // Owner: `gandem train`. Thread safety: any thread.
 // Errors: what cannot be written is dropped and counted; TakeError() tells the
@@ -23,6 +24,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/synchronization/mutex.h"
+#include "absl/time/time.h"
 #include "common/bounded_queue.h"
 #include "common/files/event_writer.h"
 #include "common/process/thread.h"
@@ -37,6 +39,8 @@ class MetricsWriter {
   struct Limits {
     int64_t file_bytes = int64_t{64} << 20;  // then another file begins
     int older_files = 15;  // of full ones, before the one that is written
+    // Whether the files are still there.
+    absl::Duration look_every = absl::Seconds(1);
   };
 
   // Appends to what the run has; a line that a crash cut off is taken away.
@@ -67,13 +71,14 @@ class MetricsWriter {
 
   static constexpr size_t kMaxQueued = 1 << 14;
 
-  MetricsWriter(std::string run_dir, Limits limits, int fd)
-      : run_dir_(std::move(run_dir)),
-        limits_(limits),
-        queue_(kMaxQueued),
-        fd_(fd) {}
+  MetricsWriter(std::string run_dir, Limits limits)
+      : run_dir_(std::move(run_dir)), limits_(limits), queue_(kMaxQueued) {}
   void Run();
   absl::Status Write(const Item& item);
+  // Goes on behind the last whole line of what has the name.
+  absl::Status OpenLines();
+  // DATA_LOSS: somebody had removed something, and it has begun again.
+  absl::Status BeginAgainIfRemoved();
   absl::Status WriteLine(const RoundMetrics& metrics);
   // Another file begins once this one is full.
   absl::Status BeginFileIfFull();
@@ -91,10 +96,11 @@ class MetricsWriter {
   NewRecords new_records_ ABSL_GUARDED_BY(mu_);
   absl::Status error_ ABSL_GUARDED_BY(mu_);
   // Only the thread uses these.
-  int fd_;
+  int fd_ = -1;
   off_t size_ = 0;  // whole lines
   std::unique_ptr<EventWriter> events_;
   LeadingRanks leading_;
+  absl::Time next_look_ = absl::InfinitePast();
   Thread thread_;  // last: it uses all of the above
 };
 

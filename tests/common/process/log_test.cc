@@ -3,6 +3,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -96,6 +97,26 @@ TEST(LogTest, AFileThatIsLongBecomesAnOlderOne) {
   // A restart goes on in the same file.
   ASSERT_OK(start());
   EXPECT_THAT(*ReadFile(dir / "gandem.log"), HasSubstr("line 99 of"));
+}
+
+TEST(LogTest, ALogThatIsRemovedBeginsAgain) {
+  const TempDir dir;
+  const std::string path = dir / "logs/gandem.log";
+  ASSERT_OK(InitLogging({.role = "gandem", .file = path, .to_stderr = false}));
+  GANDEM_LOG_INFO("before");
+  ASSERT_OK(RemoveAll(dir / "logs"));
+  GANDEM_LOG_INFO("after");
+  EXPECT_THAT(*ReadFile(path), MatchesRegex("[0-9: .-]+ I gandem: after\n"));
+  ASSERT_OK(InitLogging({.role = "gandem", .to_stderr = false}));
+}
+
+TEST(LogTest, APipeIsNotWaitedFor) {
+  const TempDir dir;
+  const std::string path = dir / "gandem.log";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  EXPECT_THAT(
+      InitLogging({.role = "gandem", .file = path}),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("a named pipe")));
 }
 
 TEST(LogTest, RefusesUnknownLevelsAndUnwritableFiles) {

@@ -86,6 +86,20 @@ TEST(RunLockTest, ARemovedFileLetsNobodyIn) {
   EXPECT_TRUE(RunLock::IsTaken(run_dir.path()));
 }
 
+// What is locked is where the training's state is, whatever its name.
+TEST(RunLockTest, AFolderThatIsMovedStaysLocked) {
+  const TempDir dir;
+  ASSERT_OK(CreateDirectories(dir / "run"));
+  ASSERT_OK_AND_ASSIGN(RunLock lock, RunLock::Take(dir / "run"));
+  ASSERT_OK(RenameDurably(dir / "run", dir / "moved"));
+  EXPECT_TRUE(RunLock::IsTaken(dir / "moved"));
+  ASSERT_OK(CreateDirectories(dir / "run"));  // as a worker does
+  EXPECT_THAT(lock.Mend(), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    HasSubstr("moved away")));
+  EXPECT_TRUE(RunLock::IsTaken(dir / "moved"));
+  EXPECT_FALSE(RunLock::IsTaken(dir / "run"));
+}
+
 TEST(RunLockTest, NamesAFolderThatCannotBeWritten) {
   const TempDir folder;
   ASSERT_OK(WriteFile(folder / "file", ""));
