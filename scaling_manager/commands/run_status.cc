@@ -3,6 +3,7 @@
 
 #include <google/protobuf/util/json_util.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -117,6 +118,18 @@ absl::StatusOr<StatusReply> ReadFiles(const std::string& run_dir) {
   return reply;
 }
 
+// Of a training that does not answer nobody knows what its workers do, and its
+// records know more rounds than its newest checkpoint.
+void TakeFromRecords(StatusReply& reply) {
+  int64_t done = reply.rounds();
+  for (WorkerStatus& worker : *reply.mutable_workers()) {
+    worker.set_state(WorkerStatus::UNKNOWN);
+    done = std::min(done, worker.last().round() + 1);
+  }
+  if (reply.workers().empty()) return;
+  reply.set_completed_rounds(std::max(reply.completed_rounds(), done));
+}
+
 void AddRefusals(int64_t count, std::string& text) {
   if (count == 0) return;
   absl::StrAppend(&text, "  ", count,
@@ -128,7 +141,7 @@ std::string WorkerText(const WorkerStatus& worker, bool knows_links) {
   std::string text =
       absl::StrFormat("  %-15s %-8s", ToString({worker.role(), worker.rank()}),
                       StateName(worker.state()));
-  if (worker.state() != WorkerStatus::ABSENT) {
+  if (worker.pid() != 0) {
     absl::StrAppend(&text, "  process ", worker.pid(),
                     worker.host().empty() ? "" : " on ", worker.host());
   }
@@ -160,6 +173,7 @@ absl::StatusOr<StatusReply> GetRunStatus(const std::string& run_dir,
   GANDEM_ASSIGN_OR_RETURN(StatusReply files, ReadFiles(run_dir));
   if (files.state() != StatusReply::FINISHED) {
     files.set_state(StatusReply::UNREACHABLE);
+    TakeFromRecords(files);
   }
   absl::StrAppend(
       files.mutable_detail(), "`gandem train` (", RunLock::Holder(run_dir),

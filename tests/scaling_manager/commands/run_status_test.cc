@@ -4,9 +4,19 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
+#include "absl/strings/str_cat.h"
+#include "absl/time/time.h"
+#include "common/files/file.h"
+#include "scaling_manager/commands/run_lock.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
+
 namespace gandem {
 namespace {
 
+using ::gandem::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -28,6 +38,34 @@ TEST(RunStatusTextTest, ShowsWaitsThatLast) {
   // However long a step takes.
   position.set_wait(WorkerPosition::NOTHING);
   EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("since 58 s")));
+}
+
+TEST(GetRunStatusTest, WhoDoesNotAnswerIsAsFarAsItsRecords) {
+  const TempDir dir;
+  ASSERT_OK(WriteFile(dir / "config.textproto",
+                      "rounds: 60000 generator { network { mlp {} } } "
+                      "discriminator { network { mlp {} } }"));
+  std::string lines;
+  for (const char* const worker :
+       {R"("role":"generator","rank":0,"run_epoch":1,"round":162)",
+        R"("role":"discriminator","rank":0,"run_epoch":1,"round":161)"}) {
+    absl::StrAppend(&lines, "{", worker, "}\n");
+  }
+  ASSERT_OK(WriteFile(dir / "metrics.jsonl", lines));
+  ASSERT_OK_AND_ASSIGN(const StatusReply stopped,
+                       GetRunStatus(dir.path(), "", absl::InfiniteFuture()));
+  EXPECT_EQ(stopped.state(), StatusReply::STOPPED);
+  EXPECT_EQ(stopped.completed_rounds(), 0);  // the next start begins there
+  EXPECT_EQ(stopped.workers(0).state(), WorkerStatus::ABSENT);
+  ASSERT_OK_AND_ASSIGN(const RunLock lock, RunLock::Take(dir.path()));
+  ASSERT_OK_AND_ASSIGN(const StatusReply status,
+                       GetRunStatus(dir.path(), "", absl::InfiniteFuture()));
+  EXPECT_EQ(status.state(), StatusReply::UNREACHABLE);
+  EXPECT_EQ(status.completed_rounds(), 162);
+  const std::string text = RunStatusText("runs/a", status);
+  EXPECT_THAT(text, HasSubstr("round 162/60000"));
+  EXPECT_THAT(text, Not(HasSubstr("absent")));
+  EXPECT_THAT(text, Not(HasSubstr("process 0")));
 }
 
 // Which of two links is bad; a generator's sum says less.
