@@ -12,7 +12,7 @@ namespace {
 
 constexpr char kTrainExamples[] =
     "Ctrl-C writes a checkpoint and leaves; the same command goes on from it.\n"
-    "A second Ctrl-C leaves at once.\n"
+    "A second Ctrl-C, a second later or more, leaves at once.\n"
     "\n"
     "Exit codes: 0 all rounds are done, 2 bad usage or config, 3 diverged, 75\n"
     "stopped but resumable, 70 failed, 130 left at once.\n"

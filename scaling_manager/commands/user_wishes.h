@@ -2,12 +2,15 @@
 //
 // What the user wants of a command that runs for long, told by signals: the
 // first asks the run to stop at a checkpoint, a second Ctrl-C ends it at once.
+// What wraps a command often passes one Ctrl-C on twice, to the process and to
+// its group (`timeout -s INT`): the same within kSameWish is the same one.
 //
 // Owner: the command. Thread safety: any thread.
 #pragma once
 
 #include <signal.h>
 
+#include <algorithm>
 #include <string>
 
 #include "absl/base/thread_annotations.h"
@@ -20,10 +23,15 @@ namespace gandem {
 
 class UserWishes {
  public:
-  void OnSignal(int signal) {
+  static constexpr absl::Duration kSameWish = absl::Seconds(1);
+
+  void OnSignal(int signal) { OnSignal(signal, MonotonicNow()); }
+  void OnSignal(int signal, absl::Time now) {
     absl::MutexLock lock(&mu_);
-    at_once_ = at_once_ || (signal == SIGINT && interrupted_);
-    interrupted_ = interrupted_ || signal == SIGINT;
+    if (signal == SIGINT) {
+      interrupted_at_ = std::min(interrupted_at_, now);
+      at_once_ = at_once_ || now - interrupted_at_ >= kSameWish;
+    }
     if (stop_reason_.empty()) {
       stop_reason_ = signal == SIGINT
                          ? "stopped by Ctrl-C"
@@ -45,7 +53,7 @@ class UserWishes {
   }
   bool interrupted() {
     absl::MutexLock lock(&mu_);
-    return interrupted_;
+    return interrupted_at_ != absl::InfiniteFuture();
   }
   bool at_once() {
     absl::MutexLock lock(&mu_);
@@ -55,7 +63,8 @@ class UserWishes {
  private:
   absl::Mutex mu_;
   bool news_ ABSL_GUARDED_BY(mu_) = false;
-  bool interrupted_ ABSL_GUARDED_BY(mu_) = false;
+  // By the first Ctrl-C; infinite future: there was none.
+  absl::Time interrupted_at_ ABSL_GUARDED_BY(mu_) = absl::InfiniteFuture();
   bool at_once_ ABSL_GUARDED_BY(mu_) = false;
   std::string stop_reason_ ABSL_GUARDED_BY(mu_);
 };
