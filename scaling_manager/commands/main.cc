@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The `gandem` command: the one thing a user starts.
+#include <poll.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <iostream>
 #include <string>
 #include <utility>
@@ -270,6 +272,31 @@ int Run(const ExplainOptions& options) {
   return kExitOk;
 }
 
+// A reader that has gone (`| head`) has seen what it wanted.
+bool SomebodyReads(int fd) {
+  pollfd out = {.fd = fd, .events = POLLOUT, .revents = 0};
+  return poll(&out, 1, 0) < 0 || (out.revents & POLLERR) == 0;
+}
+
+// What nobody can read is no success. A training is one all the same.
+int EndOf(const Command& command, int exit_code) {
+  if (std::holds_alternative<TrainOptions>(command) ||
+      std::holds_alternative<LaunchSlurmOptions>(command)) {
+    return exit_code;
+  }
+  errno = 0;  // of a write before it is not known any more
+  std::cout.flush();
+  const bool written =
+      std::fflush(stdout) == 0 && std::cout.good() && std::ferror(stdout) == 0;
+  if (written || exit_code != kExitOk || !SomebodyReads(STDOUT_FILENO)) {
+    return exit_code;
+  }
+  std::cerr << "gandem: its output could not be written"
+            << (errno == 0 ? "" : std::string(": ") + std::strerror(errno))
+            << "\n";
+  return kExitInternal;
+}
+
 }  // namespace
 }  // namespace gandem
 
@@ -283,6 +310,8 @@ int main(int argc, char** argv) {
   if (!shared.ok()) return gandem::End(shared);
   const gandem::Command command =
       gandem::ParseCommandLine(argc, argv, std::cout, std::cerr);
-  return std::visit([](const auto& chosen) { return gandem::Run(chosen); },
-                    command);
+  return gandem::EndOf(
+      command,
+      std::visit([](const auto& chosen) { return gandem::Run(chosen); },
+                 command));
 }

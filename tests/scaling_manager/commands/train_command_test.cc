@@ -281,6 +281,30 @@ TEST_F(TrainCommandTest, SigtermToAWorkerStopsTheRun) {
   EXPECT_THAT(Output(), HasSubstr("generator 0 was asked to stop"));
 }
 
+TEST_F(TrainCommandTest, OutputThatCannotBeWrittenIsNoSuccess) {
+  ASSERT_EQ(Train(), kExitOk);
+  for (const std::string arguments :
+       {"--help", "explain", "report $RUN --json", "report $RUN",
+        "status $RUN --json", "logs $RUN --json"}) {
+    SCOPED_TRACE(arguments);
+    const std::string command =
+        "$0 " + absl::StrReplaceAll(arguments, {{"$RUN", run_dir_}});
+    ChildProcess full = StartShell(command + " > /dev/full");
+    EXPECT_EQ(WaitForEnd(full), kExitInternal);
+    EXPECT_THAT(Output(), HasSubstr("output could not be written"));
+    ChildProcess read = StartShell(command + " > /dev/null");
+    EXPECT_EQ(WaitForEnd(read), kExitOk);
+  }
+  // A reader who has seen enough is no failure.
+  ChildProcess left =
+      StartShell("(trap '' PIPE; $0 explain; echo ended $? >&2) | true");
+  EXPECT_EQ(WaitForEnd(left), 0);
+  EXPECT_THAT(Output(), HasSubstr("ended 0"));
+  ChildProcess train = StartShell(absl::StrCat(
+      "$0 train ", recipe_, " --run_dir ", run_dir_, " > /dev/full"));
+  EXPECT_EQ(WaitForEnd(train), kExitOk);
+}
+
 TEST_F(TrainCommandTest, ASecondCtrlCLeavesAtOnce) {
   Set("PLAY_ROUND_MS", "50000");  // the end of a round will not come
   ChildProcess child = StartTrain();
