@@ -222,6 +222,11 @@ absl::Status IssueCertificate(const std::string& folder,
 
 absl::Status RevokeCertificate(const std::string& folder,
                                const std::string& name) {
+  if (absl::StrContains(name, '/')) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        "'", name, "' is a path, and no name of a certificate: give that of ",
+        "the .crt in '", folder, "', without the ending"));
+  }
   const std::string path = absl::StrCat(folder, "/", name, ".crt");
   GANDEM_ASSIGN_OR_RETURN(const std::string pem, ReadFile(path, kMaxFileBytes));
   GANDEM_ASSIGN_OR_RETURN(const X509Ptr certificate,

@@ -140,6 +140,9 @@ TEST_F(CertificatesTest, RevokingCountsAtOnce) {
       StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("revoked")));
   EXPECT_THAT(RevokeCertificate(folder_, "gamma"),
               StatusIs(absl::StatusCode::kNotFound, HasSubstr("gamma.crt")));
+  EXPECT_THAT(
+      RevokeCertificate(dir_ / "other", "../certificates/alpha"),
+      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("is a path")));
   // A list that cannot be read lets nobody in.
   ASSERT_OK(RemoveAll(RevokedPath(folder_)));
   ASSERT_OK(CreateDirectories(RevokedPath(folder_)));
