@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
@@ -74,7 +75,8 @@ void AddCheckpointOptions(CLI::App& command, std::optional<int64_t>& step,
   AddOptional(command, "--checkpoint", step,
               "Step of " + of + "checkpoint [the newest complete one]")
       ->check(CLI::NonNegativeNumber);
-  AddOptional(command, "--seed", seed, "Seed of the noise [the run's]");
+  AddOptional(command, "--seed", seed, "Seed of the noise [the run's]")
+      ->check(WholeFromZero());
 }
 
 // How its generator makes images.
@@ -398,6 +400,17 @@ void AddExtractCommand(CLI::App& app, int& exit_code) {
   command->add_option("--worker", flags->share.index)->required();
   command->add_option("--workers", flags->share.size)->required();
   command->callback([flags, &exit_code] { exit_code = RunExtract(*flags); });
+}
+
+CLI::Validator WholeFromZero() {
+  return CLI::Validator(
+      [](const std::string& text) -> std::string {
+        uint64_t number = 0;
+        if (absl::SimpleAtoi(text, &number)) return "";
+        return absl::StrFormat(
+            "there is no value '%s' (it is a whole number from 0 on)", text);
+      },
+      "");
 }
 
 int ReportFailure(absl::string_view command, const absl::Status& status) {

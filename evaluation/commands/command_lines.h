@@ -22,6 +22,9 @@ void AddExtractCommand(CLI::App& app, int& exit_code);
 // (scaling_manager/launch/worker_program.h): here it is for --help.
 void AddPythonOption(CLI::App& command);
 
+// Of a seed: CLI11 takes -1 for the largest number that there is.
+CLI::Validator WholeFromZero();
+
 // Tells the user why `command` failed; returns the exit code.
 int ReportFailure(absl::string_view command, const absl::Status& status);
 

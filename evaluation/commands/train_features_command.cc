@@ -61,6 +61,7 @@ void AddTrainFeaturesCommand(CLI::App& app, int& exit_code) {
   command->add_option("--epochs", flags->epochs, "Passes over the images")
       ->capture_default_str();
   command->add_option("--seed", flags->seed, "Seed of the training")
+      ->check(WholeFromZero())
       ->capture_default_str();
   command->add_option("--threads", flags->threads,
                       "Threads [as many as there are cores]");
