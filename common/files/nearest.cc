@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 
 namespace gandem {
 
@@ -43,6 +44,29 @@ std::optional<std::string> Nearest(absl::string_view name,
     nearest = candidate;
   }
   return nearest;
+}
+
+std::string WhyNoFlag(std::span<const char* const> arguments,
+                      std::span<const KnownFlag> flags) {
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    const absl::string_view argument = arguments[i];
+    const std::string name(argument.substr(0, argument.find('=')));
+    if (!absl::StartsWith(name, "--")) continue;
+    const auto known = std::ranges::find(flags, name, &KnownFlag::name);
+    if (known != flags.end()) {
+      // Its value may look like a flag.
+      if (known->takes_value && name.size() == argument.size()) ++i;
+      continue;
+    }
+    std::vector<std::string> names;
+    for (const KnownFlag& flag : flags) names.push_back(flag.name);
+    const std::optional<std::string> nearest = Nearest(name, names);
+    return absl::StrCat("there is no flag ", name,
+                        nearest.has_value()
+                            ? absl::StrCat("; did you mean ", *nearest, "?")
+                            : "; --help lists those that there are");
+  }
+  return "";
 }
 
 }  // namespace gandem

@@ -8,7 +8,9 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
+#include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 
 namespace gandem {
@@ -21,5 +23,43 @@ size_t EditDistance(absl::string_view a, absl::string_view b);
 // third of the name (and at least 1); the first of several.
 std::optional<std::string> Nearest(absl::string_view name,
                                    std::span<const std::string> candidates);
+
+// Of a command line: a parser that counts arguments first says that something
+// is missing, or too much, and not which flag there is not.
+struct KnownFlag {
+  std::string name;  // "--run_dir"
+  bool takes_value = true;
+};
+
+// "there is no flag --run-dir; did you mean --run_dir?" of the first one.
+// Empty: `flags` has them all. `arguments` end before "--".
+std::string WhyNoFlag(std::span<const char* const> arguments,
+                      std::span<const KnownFlag> flags);
+
+// The same of a CLI::App, whose subcommands come first in `arguments`; with
+// their names before it. `arguments[0]` is the program.
+template <typename App>
+std::string WhyNoFlagOf(const App& app,
+                        std::span<const char* const> arguments) {
+  const App* command = &app;
+  std::string name = app.get_name();
+  arguments = arguments.subspan(arguments.empty() ? 0 : 1);
+  while (!arguments.empty()) {
+    const auto named = command->get_subcommands(
+        [&](const App* part) { return part->get_name() == arguments.front(); });
+    if (named.empty()) break;
+    command = named.front();
+    absl::StrAppend(&name, " ", arguments.front());
+    arguments = arguments.subspan(1);
+  }
+  std::vector<KnownFlag> flags;
+  for (const auto* const option : command->get_options()) {
+    for (const std::string& flag : option->get_lnames()) {
+      flags.push_back({"--" + flag, option->get_items_expected_min() > 0});
+    }
+  }
+  const std::string why = WhyNoFlag(arguments, flags);
+  return why.empty() ? "" : absl::StrCat(name, ": ", why);
+}
 
 }  // namespace gandem

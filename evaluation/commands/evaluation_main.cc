@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "absl/strings/str_format.h"
+#include "common/files/nearest.h"
 #include "common/matrix_tiles.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
@@ -39,7 +40,13 @@ int EvaluationMain(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    const std::string no_flag =
+        error.get_exit_code() == 0
+            ? ""
+            : WhyNoFlagOf<CLI::App>(app, {argv, static_cast<size_t>(argc)});
+    if (no_flag.empty()) return app.exit(error) == 0 ? kExitOk : kExitUsage;
+    absl::FPrintF(stderr, "%s\n", no_flag);
+    return kExitUsage;
   }
   return exit_code;
 }

@@ -296,6 +296,13 @@ Command ParseCommandLine(int argc, const char* const* argv, std::ostream& out,
     }
     return parser.Given();
   } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() != 0) {
+      const std::string no_flag = WhyNoFlagOf(parser.app, {argv, split});
+      if (!no_flag.empty()) {
+        err << no_flag << "\n";
+        return NoCommand{kExitUsage};
+      }
+    }
     const int code = parser.app.exit(error, out, err);
     return NoCommand{code == 0 ? kExitOk : kExitUsage};
   }

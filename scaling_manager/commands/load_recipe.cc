@@ -4,12 +4,14 @@
 #include <utility>
 
 #include "absl/strings/escaping.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/text_proto.h"
 #include "common/files/utf8.h"
+#include "common/process/binary_folder.h"
 #include "common/status.h"
 #include "pipeline/sources/image_sources.h"
 #include "scaling_manager/commands/run_dataset.h"
@@ -48,7 +50,39 @@ absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
   return sets;
 }
 
+// Where recipes are: here, installed beside the programs, or in the source that
+// they were built in.
+std::vector<std::string> RecipeFolders() {
+  std::vector<std::string> folders = {"recipes"};
+  const absl::StatusOr<std::string> binaries = BinaryFolder();
+  if (!binaries.ok()) return folders;
+  for (const char* const way : {"/../share/gandem/recipes", "/../../recipes"}) {
+    folders.push_back(AbsoluteName(*binaries + way));
+  }
+  return folders;
+}
+
+// What somebody means who gives a recipe's name alone.
+std::string HintFor(const std::string& name) {
+  for (const std::string& folder : RecipeFolders()) {
+    for (const char* const ending : {"", ".textproto"}) {
+      const std::string path = absl::StrCat(folder, "/", name, ending);
+      if (PathExists(path)) return absl::StrCat("did you mean ", path, "?");
+    }
+  }
+  return "a recipe is a file, as recipes/mlp_smoke.textproto is";
+}
+
 }  // namespace
+
+absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
+  absl::StatusOr<std::string> text = ReadFile(path, kMaxTextProtoBytes);
+  if (!absl::IsNotFound(text.status()) || absl::StrContains(path, '/')) {
+    return text;
+  }
+  return absl::NotFoundError(
+      absl::StrCat(text.status().message(), "; ", HintFor(path)));
+}
 
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
   GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
@@ -59,7 +93,7 @@ absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets) {
-  GANDEM_ASSIGN_OR_RETURN(std::string text, ReadFile(path, kMaxTextProtoBytes));
+  GANDEM_ASSIGN_OR_RETURN(std::string text, ReadRecipe(path));
   SeenRecipe seen;
   GANDEM_ASSIGN_OR_RETURN(
       seen.config,
@@ -76,8 +110,7 @@ absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
 }
 
 absl::StatusOr<RecipeOrPlan> ReadRecipeOrPlan(const std::string& path) {
-  GANDEM_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(path, kMaxTextProtoBytes));
+  GANDEM_ASSIGN_OR_RETURN(const std::string text, ReadRecipe(path));
   if (LooksLikePlan(text)) {
     GANDEM_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(text, path));
     const Candidate& first = plan.candidates(0);

@@ -22,6 +22,10 @@ struct RecipeSource {
   std::vector<std::string> sets = {};  // --set "path.to.field=value"
 };
 
+// The text of a recipe or plan. NOT_FOUND of a name alone says which recipe of
+// gandem's has it.
+absl::StatusOr<std::string> ReadRecipe(const std::string& path);
+
 // Valid, as far as can be said without looking at its images.
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source);
 

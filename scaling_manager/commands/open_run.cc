@@ -126,8 +126,7 @@ absl::StatusOr<GivenRecipe> FindRecipe(const TrainOptions& options) {
                           PlanToFollow(options.plan, options.run_dir));
   GivenRecipe given = {.text = "", .options = options, .plan = std::move(plan)};
   if (!given.plan.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(given.text,
-                            ReadFile(options.recipe, kMaxTextProtoBytes));
+    GANDEM_ASSIGN_OR_RETURN(given.text, ReadRecipe(options.recipe));
     return given;
   }
   const Candidate& chosen = given.plan->candidates(0);

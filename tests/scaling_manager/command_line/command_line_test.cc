@@ -31,6 +31,32 @@ class CommandLineTest : public ::testing::Test {
   std::ostringstream err_;
 };
 
+TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
+  const struct {
+    std::vector<const char*> arguments;
+    const char* says;
+  } kCases[] = {
+      {{"train", "r", "--run-dir", "q"},
+       "gandem train: there is no flag --run-dir; did you mean --run_dir?"},
+      {{"train", "r", "--run_dir", "q", "--colocate", "3"},
+       "there is no flag --colocate; did you mean --colocated?"},
+      {{"launch", "slurm", "r", "--run_dri=q"},
+       "gandem launch slurm: there is no flag --run_dri; did you mean "
+       "--run_dir?"},
+      {{"status", "q", "--frobnicate"},
+       "gandem status: there is no flag --frobnicate; --help lists"},
+      // The value of a flag is none.
+      {{"train", "r", "--evaluate_args", "--num 3"}, "--run_dir is required"},
+      {{"train", "r", "--run_dir"}, "--run_dir"}};
+  for (const auto& one : kCases) {
+    SCOPED_TRACE(one.says);
+    err_.str("");
+    EXPECT_EQ(ExitCode(Parse(one.arguments)), kExitUsage);
+    EXPECT_THAT(err_.str(), HasSubstr(one.says));
+  }
+  EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
+}
+
 // A flag that is added, renamed or removed changes this list, README and docs.
 TEST_F(CommandLineTest, TheFlagsAreFrozen) {
   const std::vector<std::string> flags = AllFlags();

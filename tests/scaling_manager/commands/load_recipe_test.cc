@@ -25,6 +25,7 @@ using ::gandem::testing::TempDir;
 using ::gandem::testing::WriteTree;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr char kNetworks[] = R"(
   rounds: 5
@@ -45,6 +46,20 @@ class LoadRecipeTest : public ::testing::Test {
   }
   const TempDir dir_;
 };
+
+TEST_F(LoadRecipeTest, ANameAloneIsToldItsFile) {
+  EXPECT_THAT(ReadRecipe("mlp_smoke"),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("did you mean "),
+                             HasSubstr("recipes/mlp_smoke.textproto?"))));
+  EXPECT_THAT(SeeRecipe("mlp_smoke.textproto", "", {}),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("recipes/mlp_smoke.textproto?")));
+  EXPECT_THAT(ReadRecipe("none_such"), StatusIs(absl::StatusCode::kNotFound,
+                                                HasSubstr("is a file, as")));
+  EXPECT_THAT(ReadRecipe(dir_ / "mlp_smoke"),
+              StatusIs(absl::StatusCode::kNotFound, Not(HasSubstr("mean"))));
+}
 
 TEST_F(LoadRecipeTest, DataAndSetsChangeTheRecipe) {
   const std::string photos = Photos();
