@@ -3,13 +3,16 @@
 // What happens while a checkpoint is being committed.
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <sys/stat.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <optional>
+#include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/process/thread.h"
 #include "tests/scaling_manager/coordinator/coordinator_fixture.h"
+#include "tests/testing/eventually.h"
 
 namespace gandem {
 namespace {
@@ -26,9 +29,13 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
   void SetUp() override {
     StartRun();
     const std::string folder = CheckpointPath(run_dir_.path(), 4);
-    const std::string pipe = folder + "/" + kManifestName;
+    const std::string manifest = folder + "/" + kManifestName;
     ASSERT_OK(CreateDirectories(folder));
-    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    // One with a name would be refused.
+    ASSERT_EQ(pipe2(pipe_, O_CLOEXEC), 0);
+    const std::string end = absl::StrCat("/proc/self/fd/", pipe_[0]);
+    ASSERT_EQ(symlink(end.c_str(), manifest.c_str()), 0);
+    ASSERT_EQ(write(pipe_[1], "\n", 1), 1);
     ASSERT_OK(Report(generator_, 4));
     last_report_ = WriteShard(discriminator_, 4);
     committing_.emplace("commit", [this] {
@@ -36,18 +43,20 @@ class CoordinatorCommitTest : public ::gandem::testing::CoordinatorFixture {
       EXPECT_OK(reply);
       EXPECT_TRUE(reply.ok() && reply->committed());
     });
-    pipe_ = open(pipe.c_str(), O_WRONLY | O_CLOEXEC);  // once it is being read
-    ASSERT_GE(pipe_, 0);
+    ASSERT_TRUE(gandem::testing::Eventually([this] {  // it is being read
+      int unread = 1;
+      return ioctl(pipe_[0], FIONREAD, &unread) == 0 && unread == 0;
+    }));
   }
   void TearDown() override { EndCommit(); }
   void EndCommit() {
-    if (pipe_ >= 0) close(pipe_);
-    pipe_ = -1;
+    if (pipe_[1] >= 0) close(std::exchange(pipe_[1], -1));
     committing_.reset();
+    if (pipe_[0] >= 0) close(std::exchange(pipe_[0], -1));
   }
 
   ShardReport last_report_;
-  int pipe_ = -1;
+  int pipe_[2] = {-1, -1};
   std::optional<Thread> committing_;
 };
 
