@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
@@ -32,6 +34,22 @@ HostIdentity ThisHost() {
   host.text = absl::StrCat(host.name, "/", absl::StripSuffix(boot_id, "\n"),
                            "/", network.st_ino);
   return host;
+}
+
+absl::Status WriteHolder(int lock, const std::string& path) {
+  const std::string holder =
+      absl::StrCat("process ", getpid(), " on ", ThisHost().name, "\n");
+  if (ftruncate(lock, 0) == 0 &&
+      pwrite(lock, holder.data(), holder.size(), 0) ==
+          static_cast<ssize_t>(holder.size())) {
+    return absl::OkStatus();
+  }
+  return FileError(errno, "cannot write", path);
+}
+
+std::string HolderIn(const std::string& path) {
+  return std::string(
+      absl::StripSuffix(ReadFile(path, 4096).value_or(""), "\n"));
 }
 
 }  // namespace gandem

@@ -10,6 +10,8 @@
 
 #include <string>
 
+#include "absl/status/status.h"
+
 namespace gandem {
 
 struct HostIdentity {
@@ -20,5 +22,10 @@ struct HostIdentity {
 };
 
 HostIdentity ThisHost();
+
+// Writes into a lock who holds it, for people: this process and its host.
+// Empty: it does not say.
+absl::Status WriteHolder(int lock, const std::string& path);
+std::string HolderIn(const std::string& path);
 
 }  // namespace gandem

@@ -9,7 +9,6 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 #include "common/process/host_identity.h"
@@ -20,11 +19,6 @@ namespace {
 
 std::string LockPath(const std::string& run_dir) {
   return run_dir + "/state/lock";
-}
-
-std::string HolderOf(const std::string& path) {
-  return std::string(
-      absl::StripSuffix(ReadFile(path, 4096).value_or(""), "\n"));
 }
 
 // Of the open file description, so that it goes with its last descriptor, and
@@ -83,15 +77,9 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
     if (errno != EAGAIN && errno != EACCES) {
       return FileError(errno, "cannot lock", path);
     }
-    return InUse(run_dir, HolderOf(path), command, advice);
+    return InUse(run_dir, HolderIn(path), command, advice);
   }
-  // For people only.
-  const std::string holder =
-      absl::StrCat("process ", getpid(), " on ", ThisHost().name, "\n");
-  if (ftruncate(fd, 0) != 0 || pwrite(fd, holder.data(), holder.size(), 0) !=
-                                   static_cast<ssize_t>(holder.size())) {
-    return FileError(errno, "cannot write", path);
-  }
+  GANDEM_RETURN_IF_ERROR(WriteHolder(fd, path));
   return lock;
 }
 
@@ -108,7 +96,7 @@ bool RunLock::IsTaken(const std::string& run_dir) {
 }
 
 std::string RunLock::Holder(const std::string& run_dir) {
-  return HolderOf(LockPath(run_dir));
+  return HolderIn(LockPath(run_dir));
 }
 
 RunLock::RunLock(RunLock&& other) noexcept

@@ -13,6 +13,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/config/optimizer_validate.h"
 #include "common/config/schedule_limits.h"
 #include "common/files/quantities.h"
 #include "common/status.h"
@@ -110,8 +111,8 @@ PlanModels RealModels(QualityEvidence evidence) {
 
 namespace {
 
-// Optimism is matched to lags up to this.
-constexpr int64_t kMostMatchedLag = 20;
+// Optimism of both roles is matched to lags up to this.
+constexpr auto kMostMatchedLag = static_cast<int64_t>(2 * kMaxOptimism);
 
 absl::Status CheckMaxBatch(const RunConfig& recipe, int64_t max_batch) {
   const int64_t batch = std::max(recipe.generator().batch_size(),

@@ -3,15 +3,15 @@
 
 #include <fcntl.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/strip.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/process/host_identity.h"
+#include "common/status.h"
 
 namespace gandem {
 
@@ -25,25 +25,18 @@ absl::StatusOr<ProfileLock> ProfileLock::Take(const std::string& profile) {
       const int error = errno;
       close(std::exchange(lock.file_, -1));
       if (error != EWOULDBLOCK) return FileError(error, "cannot lock", path);
-      const std::string holder(
-          absl::StripSuffix(ReadFile(path, 4096).value_or(""), "\n"));
+      const std::string holder = HolderIn(path);
       return absl::AlreadyExistsError(absl::StrCat(
           "'", profile, "' is being measured by another `gandem profile`",
           holder.empty() ? "" : absl::StrCat(" (", holder, ")"),
           "; wait for its end, or stop it: the same command goes on"));
     }
     // Its holder before may have removed it since it was opened.
-    if (!lock.IsThere()) {
+    if (!IsOpenAs(fd, path)) {
       close(std::exchange(lock.file_, -1));
       continue;
     }
-    // For people only.
-    const std::string holder =
-        absl::StrCat("process ", getpid(), " on ", ThisHost().name, "\n");
-    if (ftruncate(fd, 0) != 0 || pwrite(fd, holder.data(), holder.size(), 0) !=
-                                     static_cast<ssize_t>(holder.size())) {
-      return FileError(errno, "cannot write", path);
-    }
+    GANDEM_RETURN_IF_ERROR(WriteHolder(fd, path));
     return lock;
   }
 }
@@ -53,13 +46,6 @@ ProfileLock::~ProfileLock() {
   // While it is locked: whoever has opened it looks whether it is there still.
   unlink(path_.c_str());
   close(file_);
-}
-
-bool ProfileLock::IsThere() const {
-  struct stat ours = {};
-  struct stat there = {};
-  return fstat(file_, &ours) == 0 && stat(path_.c_str(), &there) == 0 &&
-         ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
 }
 
 }  // namespace gandem

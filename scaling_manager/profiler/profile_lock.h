@@ -31,8 +31,6 @@ class ProfileLock {
  private:
   ProfileLock(std::string path, int file)
       : path_(std::move(path)), file_(file) {}
-  // Whether the file that is locked is the one with its name.
-  bool IsThere() const;
 
   std::string path_;
   int file_;
