@@ -225,23 +225,30 @@ std::optional<RingFrame> RingCore::NextFor(int to) {
   return std::nullopt;
 }
 
-void RingCore::OutgoingEnded(int to, const absl::Status& why, bool is_own) {
-  const bool was_connecting = EndOutgoing(to, why);
-  // Of a damaged OPEN the peer does not know who has sent it.
-  if (MayBeDamage(why) && (is_own || was_connecting)) {
-    NoteDamage(to, /*is_outgoing=*/!is_own);
-  }
+bool RingCore::IsConnecting(int to) const {
+  absl::MutexLock lock(&mu_);
+  return peers_[to].link == Link::kConnecting;
+}
+
+void RingCore::AnswerIsDamaged(int to, const absl::Status& why) {
+  NoteDamage(to, /*is_outgoing=*/false);
+  absl::MutexLock lock(&mu_);
+  LoseLocked(to, why);
 }
 
 // What the end of a stream means depends on how far it was: before it was
 // accepted the peer may only be late, after that it is lost.
-bool RingCore::EndOutgoing(int to, const absl::Status& why) {
+void RingCore::OutgoingEnded(int to, const absl::Status& why) {
+  // Of a damaged OPEN the peer does not know who has sent it. Told first: once
+  // the link has ended, this rank may be gone, and whoever is told.
+  if (MayBeDamage(why) && IsConnecting(to)) {
+    NoteDamage(to, /*is_outgoing=*/true);
+  }
   absl::MutexLock lock(&mu_);
   Peer& peer = peers_[to];
   const Link link = std::exchange(peer.link, Link::kEnded);
   if (link == Link::kAccepted && !peer.has_left) LoseLocked(to, why);
-  if (link != Link::kConnecting) return false;
-  if (is_leaving_ || !failure_.ok()) return true;
+  if (link != Link::kConnecting || is_leaving_ || !failure_.ok()) return;
   if (absl::IsAlreadyExists(why)) {
     // The peer still has the connection before this one, which broke.
     LoseLocked(to, why);
@@ -254,7 +261,6 @@ bool RingCore::EndOutgoing(int to, const absl::Status& why) {
             why, absl::StrCat("rank ", to, " refuses rank ", identity_.rank))),
         identity_.rank);
   }
-  return true;
 }
 
 bool RingCore::AllLinksAre(bool (*good)(Link)) const {

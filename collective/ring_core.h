@@ -59,8 +59,9 @@ class RingCore {
   RingFrame AcceptFrame(int from) const;
   absl::Status Accept(const RingFrame& accept, int to);
   std::optional<RingFrame> NextFor(int to);
-  // `is_own`: this rank has ended it, for what the peer answered.
-  void OutgoingEnded(int to, const absl::Status& why, bool is_own = false);
+  // This rank ends the stream for what the peer has answered.
+  void AnswerIsDamaged(int to, const absl::Status& why);
+  void OutgoingEnded(int to, const absl::Status& why);
 
   // --- The communication thread ---
   // Streams to these peers have to be begun (again).
@@ -108,8 +109,7 @@ class RingCore {
   static absl::StatusOr<bool> DeliverChunk(Peer& peer, const RingFrame& frame);
   RingFrame Frame(RingFrameKind kind) const ABSL_SHARED_LOCKS_REQUIRED(mu_);
   void NoteDamage(int peer, bool is_outgoing) ABSL_LOCKS_EXCLUDED(mu_);
-  // Whether it was connecting.
-  bool EndOutgoing(int to, const absl::Status& why) ABSL_LOCKS_EXCLUDED(mu_);
+  bool IsConnecting(int to) const ABSL_LOCKS_EXCLUDED(mu_);
   void FailLocked(absl::Status reason, int origin)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void LoseLocked(int rank, const absl::Status& why)

@@ -12,6 +12,7 @@
 #include "common/rpc/opening.h"
 #include "common/rpc/shared_slices.h"
 #include "common/status.h"
+#include "common/wire_header.h"
 
 namespace gandem {
 
@@ -146,7 +147,12 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   }
 
   void End(const absl::Status& reason) override {
-    failure_ = reason;
+    // Known before the peer sees the call's end and tells of that.
+    if (MayBeDamage(reason)) {
+      streams_->core().AnswerIsDamaged(to_, reason);
+    } else {
+      failure_ = reason;
+    }
     if (!reason.ok()) context_.TryCancel();
     RemoveHold();
   }
@@ -154,8 +160,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   void OnDone(const grpc::Status& status) override {
     streams_->Remove(to_, this);
     streams_->core().OutgoingEnded(
-        to_, failure_.ok() ? FromGrpcStatus(status) : failure_,
-        /*is_own=*/!failure_.ok());
+        to_, failure_.ok() ? FromGrpcStatus(status) : failure_);
     streams_->PokeAll();
     Release();
   }
