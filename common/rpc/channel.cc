@@ -148,6 +148,11 @@ void Prepare(const RpcOptions& options, bool is_unix,
       GRPC_ARG_HTTP2_MIN_RECV_PING_INTERVAL_WITHOUT_DATA_MS,
       Milliseconds(kKeepaliveInterval / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
+  // gRPC would end a connection after the third ping too early, but not while
+  // its peer takes no answer: until then it adds an error to the one before for
+  // each ping, kilobytes in all for some bytes. ConnectionTable ends strangers
+  // who talk too much, and gRPC those to whom 10,000 answers are due.
+  builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   if (is_unix) return;
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              Milliseconds(kKeepaliveInterval));
@@ -171,6 +176,13 @@ void LimitStrangers(int64_t memory_bytes, grpc::ServerBuilder& builder) {
   quota.Resize(static_cast<size_t>(memory_bytes));
   quota.SetMaxThreads(kMaxThreads);
   builder.SetResourceQuota(quota);
+}
+
+// Of a server that knows nobody: its callers send as much as they like.
+std::shared_ptr<ConnectionTable> TableOfStrangers() {
+  ConnectionTable::Limits limits;
+  limits.unknown_bytes = std::numeric_limits<int64_t>::max();
+  return std::make_shared<ConnectionTable>(limits);
 }
 
 }  // namespace
@@ -261,7 +273,7 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
     GANDEM_RETURN_IF_ERROR(result->listener_->Accept(
         std::move(acceptor), options.connections != nullptr
                                  ? options.connections
-                                 : std::make_shared<ConnectionTable>()));
+                                 : TableOfStrangers()));
   }
   return result;
 }

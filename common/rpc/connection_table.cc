@@ -2,6 +2,7 @@
 #include "common/rpc/connection_table.h"
 
 #include <arpa/inet.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -20,6 +21,15 @@ namespace {
 ino_t InodeOf(int fd) {
   struct stat info = {};
   return fstat(fd, &info) == 0 && S_ISSOCK(info.st_mode) ? info.st_ino : 0;
+}
+
+// That have arrived, as the kernel counts: also those that nobody has read. 0:
+// it does not tell.
+int64_t BytesReceived(int fd) {
+  tcp_info info = {};
+  socklen_t size = sizeof(info);
+  if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+  return static_cast<int64_t>(info.tcpi_bytes_received);
 }
 
 std::string NameOfV4(const in_addr& address, in_port_t port) {
@@ -70,6 +80,20 @@ bool ConnectionTable::EndOldestUnknown() {
   return EndOldestUnknownLocked();
 }
 
+bool ConnectionTable::EndTalkativeUnknown() {
+  absl::MutexLock lock(&mu_);
+  ForgetClosed();
+  std::erase_if(connections_, [this](const Connection& connection) {
+    if (connection.is_known ||
+        BytesReceived(connection.fd) <= limits_.unknown_bytes) {
+      return false;
+    }
+    End(connection);
+    return true;
+  });
+  return NumKnown() < connections_.size();
+}
+
 void ConnectionTable::NoteKnown(absl::string_view peer) {
   // gRPC's is a URI.
   const std::string name =
@@ -104,12 +128,20 @@ void ConnectionTable::ForgetClosed() {
 
 // gRPC hears of the end and closes the descriptor. If it does so between the
 // look and the call, and the number is another socket's by then, that one is
-// lost: its peer connects again.
+// lost: its peer connects again. A peer that is still sending hears of a reset;
+// of an orderly end it would not, while it waits for room to send.
+void ConnectionTable::End(const Connection& connection) {
+  if (!IsOpen(connection)) return;
+  const linger reset = {.l_onoff = 1, .l_linger = 0};
+  setsockopt(connection.fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
+  shutdown(connection.fd, SHUT_RDWR);
+}
+
 bool ConnectionTable::EndOldestUnknownLocked() {
   const auto oldest = std::ranges::find_if(
       connections_, [](const Connection& c) { return !c.is_known; });
   if (oldest == connections_.end()) return false;
-  if (IsOpen(*oldest)) shutdown(oldest->fd, SHUT_RDWR);
+  End(*oldest);
   connections_.erase(oldest);
   return true;
 }

@@ -3,8 +3,10 @@
 // The open TCP connections of a server, and which of them to give up when there
 // are too many: gRPC has no limit of its own, and a process that has used up
 // its descriptors can write no checkpoint. Who has said something that the
-// server accepted is known, and stays; of the others the oldest has to go. So
-// strangers can neither fill the process nor keep a worker out.
+// server accepted is known, and stays; of the others the oldest has to go, and
+// who has sent more than a first call needs: gRPC answers pings of HTTP/2
+// without asking anybody. So strangers can neither fill the process nor keep a
+// worker out.
 //
 // Owner: shared by a TcpListener and the service that knows its callers.
 // Thread safety: any thread.
@@ -13,6 +15,7 @@
 #include <sys/types.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
 #include <string>
 
@@ -27,6 +30,9 @@ class ConnectionTable {
   struct Limits {
     size_t unknown = 64;  // connections of nobody known
     size_t all = 1024;
+    // That somebody unknown may send on one. A first call needs no more: the
+    // coordinator takes requests of 128 KiB, openings are shorter.
+    int64_t unknown_bytes = int64_t{192} << 10;
   };
 
   ConnectionTable() : ConnectionTable(Limits()) {}
@@ -37,6 +43,9 @@ class ConnectionTable {
   bool Add(int fd, std::string peer);
   // Ends the oldest connection of nobody known. False: there is none.
   bool EndOldestUnknown();
+  // Ends those of nobody known that have sent too much. False: nobody unknown
+  // is left to be looked at again.
+  bool EndTalkativeUnknown();
   // Of a call that was accepted, as grpc::ServerContext::peer() names it. Does
   // nothing for peers that are not in the table: those on unix sockets.
   void NoteKnown(absl::string_view peer);
@@ -56,6 +65,7 @@ class ConnectionTable {
 
   static bool IsOpen(const Connection& connection);
   void ForgetClosed() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  static void End(const Connection& connection);
   bool EndOldestUnknownLocked() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   size_t NumKnown() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
 

@@ -26,6 +26,8 @@ constexpr int kBacklog = 128;
 // After a connection that could not be accepted, for want of memory or of
 // descriptors.
 constexpr int kPauseMilliseconds = 100;
+// How often strangers are looked at, while there are any.
+constexpr int kLookMilliseconds = 20;
 
 void SetPort(sockaddr* address, int port) {
   const auto number = htons(static_cast<uint16_t>(port));
@@ -67,6 +69,11 @@ int OpenSocket(const addrinfo& entry) {
   return -1;
 }
 
+void Signal(int event_fd) {
+  const uint64_t one = 1;
+  (void)!write(event_fd, &one, sizeof(one));
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
@@ -102,22 +109,25 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
 }
 
 TcpListener::~TcpListener() {
-  if (stop_ >= 0) {
-    const uint64_t one = 1;
-    (void)!write(stop_, &one, sizeof(one));
-  }
-  thread_.Join();
+  if (stop_ >= 0) Signal(stop_);
+  accept_.Join();
+  look_.Join();
   for (const int fd : sockets_) close(fd);
   if (stop_ >= 0) close(stop_);
+  if (has_new_ >= 0) close(has_new_);
 }
 
 absl::Status TcpListener::Accept(std::unique_ptr<Acceptor> acceptor,
                                  std::shared_ptr<ConnectionTable> connections) {
   stop_ = eventfd(0, EFD_CLOEXEC);
-  if (stop_ < 0) return absl::ErrnoToStatus(errno, "cannot make an eventfd");
+  has_new_ = eventfd(0, EFD_CLOEXEC);
+  if (stop_ < 0 || has_new_ < 0) {
+    return absl::ErrnoToStatus(errno, "cannot make an eventfd");
+  }
   acceptor_ = std::move(acceptor);
   connections_ = std::move(connections);
-  thread_ = Thread("accept", [this] { Run(); });
+  look_ = Thread("strangers", [this] { LookAtStrangers(); });
+  accept_ = Thread("accept", [this] { Run(); });
   return absl::OkStatus();
 }
 
@@ -135,6 +145,21 @@ void TcpListener::Run() {
   }
 }
 
+// In a thread of its own: gRPC reads a new connection in the thread that brings
+// it, for as long as there is something to read.
+void TcpListener::LookAtStrangers() {
+  pollfd wanted[] = {{.fd = stop_, .events = POLLIN, .revents = 0},
+                     {.fd = has_new_, .events = POLLIN, .revents = 0}};
+  bool has_strangers = false;
+  while (true) {
+    if (poll(wanted, 2, has_strangers ? kLookMilliseconds : -1) < 0) continue;
+    if (wanted[0].revents != 0) return;
+    uint64_t count = 0;
+    if (wanted[1].revents != 0) (void)!read(has_new_, &count, sizeof(count));
+    has_strangers = connections_->EndTalkativeUnknown();
+  }
+}
+
 void TcpListener::AcceptOne(int listener) {
   const int fd =
       accept4(listener, nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
@@ -144,6 +169,7 @@ void TcpListener::AcceptOne(int listener) {
       close(fd);
       return;
     }
+    Signal(has_new_);
     Acceptor::NewConnectionParameters connection;
     connection.listener_fd = listener;
     connection.fd = fd;

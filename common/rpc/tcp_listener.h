@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Accepts the TCP connections of a gRPC server, which has no limit of them: a
-// ConnectionTable counts them and makes room. Without descriptors it gives up
-// strangers' connections instead of looping.
+// ConnectionTable counts them, makes room, and ends those of strangers that
+// talk too much. Without descriptors it gives up strangers' connections instead
+// of looping.
 //
 // Owner: RpcServer. Thread safety: one thread calls.
 // Errors: ALREADY_EXISTS for a port in use, INVALID_ARGUMENT for a name that is
@@ -47,13 +48,17 @@ class TcpListener {
   TcpListener() = default;
   void Run();
   void AcceptOne(int listener);
+  void LookAtStrangers();
 
   std::vector<int> sockets_;
   int port_ = 0;
-  int stop_ = -1;  // an eventfd, readable when it is time to end
+  // Eventfds: it is time to end; there is a new connection.
+  int stop_ = -1;
+  int has_new_ = -1;
   std::unique_ptr<Acceptor> acceptor_;
   std::shared_ptr<ConnectionTable> connections_;
-  Thread thread_;  // ends first
+  Thread look_;  // these end first
+  Thread accept_;
 };
 
 }  // namespace gandem

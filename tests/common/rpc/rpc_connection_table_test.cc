@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,6 +9,8 @@
 #include <vector>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
+#include "absl/time/clock.h"
 #include "common/monotonic_time.h"
 #include "common/rpc/channel.h"
 #include "common/rpc/connection_table.h"
@@ -18,11 +18,13 @@
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/tcp_stranger.h"
 
 namespace gandem {
 namespace {
 
 using ::gandem::testing::Eventually;
+using ::gandem::testing::TcpStranger;
 
 // Two ends of a connection; the server owns the first one.
 struct Pair {
@@ -116,36 +118,6 @@ class NotingControl : public Control::Service {
   const std::shared_ptr<ConnectionTable> table_;
 };
 
-// A stranger that connects and says nothing.
-class IdleStranger {
- public:
-  explicit IdleStranger(const std::string& address)
-      : fd_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-    sockaddr_in name = {};
-    name.sin_family = AF_INET;
-    name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    name.sin_port = htons(static_cast<uint16_t>(
-        std::stoi(address.substr(address.rfind(':') + 1))));
-    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&name), sizeof(name)),
-              0);
-  }
-  IdleStranger(IdleStranger&& other) : fd_(std::exchange(other.fd_, -1)) {}
-  ~IdleStranger() {
-    if (fd_ >= 0) close(fd_);
-  }
-  // Whether the server has ended the connection, whatever it has said before.
-  bool IsEnded() const {
-    char bytes[4096];
-    ssize_t size = 0;
-    while ((size = recv(fd_, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
-    }
-    return size == 0 || (size < 0 && errno != EAGAIN);
-  }
-
- private:
-  int fd_;
-};
-
 class LimitedServerTest : public ::testing::Test {
  protected:
   static absl::Status Ask(Control::Stub& stub) {
@@ -158,8 +130,8 @@ class LimitedServerTest : public ::testing::Test {
   absl::Status Ask() { return Ask(*stub_); }
 
   const std::shared_ptr<ConnectionTable> table_ =
-      std::make_shared<ConnectionTable>(
-          ConnectionTable::Limits{.unknown = 4, .all = 8});
+      std::make_shared<ConnectionTable>(ConnectionTable::Limits{
+          .unknown = 4, .all = 8, .unknown_bytes = 20'000});
   NotingControl service_{table_};
   const std::unique_ptr<RpcServer> server_ =
       *RpcServer::Start({.address = "127.0.0.1:0", .connections = table_},
@@ -173,10 +145,10 @@ class LimitedServerTest : public ::testing::Test {
 TEST_F(LimitedServerTest, IdleConnectionsGiveWay) {
   ASSERT_OK(Ask());
   EXPECT_EQ(table_->num_known(), 1);
-  std::vector<IdleStranger> strangers;
+  std::vector<TcpStranger> strangers;
   for (int i = 0; i < 20; ++i) strangers.emplace_back(server_->address());
   EXPECT_TRUE(Eventually([&] {
-    return std::ranges::count_if(strangers, &IdleStranger::IsEnded) == 16;
+    return std::ranges::count_if(strangers, &TcpStranger::IsEnded) == 16;
   }));
   EXPECT_EQ(table_->num_open(), 5);
   EXPECT_EQ(table_->num_known(), 1);
@@ -189,11 +161,36 @@ TEST_F(LimitedServerTest, IdleConnectionsGiveWay) {
 }
 
 TEST_F(LimitedServerTest, WhoNeverSpeaksIsCutOff) {
-  const IdleStranger stranger(server_->address());
+  const TcpStranger stranger(server_->address());
   const absl::Time begin = MonotonicNow();
   EXPECT_TRUE(Eventually([&] { return stranger.IsEnded(); }));
   EXPECT_LT(MonotonicNow() - begin, absl::Seconds(60));
   EXPECT_TRUE(Eventually([&] { return table_->num_open() == 0; }));
+}
+
+// gRPC reads frames of a kind that HTTP/2 does not have, and ignores them.
+TEST_F(LimitedServerTest, WhoTalksAndCallsNothingIsCutOff) {
+  const TcpStranger patient(server_->address());
+  const TcpStranger stranger(server_->address());
+  stranger.Say(TcpStranger::kHello);
+  const std::string frame =
+      std::string("\0\x03\xE8\xFA\0\0\0\0\0", 9) + std::string(1000, 'x');
+  for (int i = 0; i < 15; ++i) stranger.Say(frame);
+  absl::SleepFor(absl::Milliseconds(200));  // it may be looked at in vain
+  EXPECT_FALSE(stranger.IsEnded());
+  for (int i = 0; i < 6; ++i) stranger.Say(frame);
+  EXPECT_TRUE(Eventually([&] { return stranger.IsEnded(); }));
+  EXPECT_FALSE(patient.IsEnded());
+}
+
+TEST_F(LimitedServerTest, WhoIsKnownMaySendMuch) {
+  for (int i = 0; i < 500; ++i) ASSERT_OK(Ask());
+  EXPECT_EQ(table_->num_known(), 1);
+  const TcpStranger stranger(server_->address());  // somebody is looked at
+  EXPECT_TRUE(Eventually([&] { return table_->num_open() == 2; }));
+  for (int i = 0; i < 500; ++i) ASSERT_OK(Ask());
+  EXPECT_EQ(table_->num_known(), 1);
+  EXPECT_FALSE(stranger.IsEnded());
 }
 
 }  // namespace

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Callers that send large messages to a server. It reads nothing of strangers,
-// who do not show the run's token; of others gRPC reads a message of any length
-// before anybody is asked, and only the quota stops it.
+// Callers that send much to a server. It reads no message of strangers, who do
+// not show the run's token; of others gRPC reads a message of any length before
+// anybody is asked, and only the quota stops it. Pings it answers without
+// asking.
 #include <grpcpp/generic/generic_stub.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -16,11 +18,13 @@
 #include "common/rpc/channel.h"
 #include "common/rpc/channel_guard.h"
 #include "common/rpc/grpc_status.h"
+#include "common/status.h"
 #include "proto/control.grpc.pb.h"
 #include "tests/testing/eventually.h"
 #include "tests/testing/large_message.h"
 #include "tests/testing/memory.h"
 #include "tests/testing/status_matchers.h"
+#include "tests/testing/tcp_stranger.h"
 
 namespace gandem {
 namespace {
@@ -28,6 +32,7 @@ namespace {
 using gandem::testing::Eventually;
 using gandem::testing::GrowthWhile;
 using gandem::testing::LargeMessage;
+using gandem::testing::TcpStranger;
 
 constexpr int kCallers = 16;
 constexpr size_t kMessageMiB = 256;
@@ -78,49 +83,86 @@ absl::Status SendLargeRequest(const std::shared_ptr<grpc::Channel>& channel) {
   return FromGrpcStatus(status);
 }
 
-void ServeThroughAFlood(
-    absl::FunctionRef<std::shared_ptr<grpc::Channel>(const std::string&)>
-        connect,
-    int64_t most_growth) {
+absl::Status Ask(const std::string& address) {
+  GANDEM_ASSIGN_OR_RETURN(const auto channel, CreateChannel(address, {}));
+  const auto stub = Control::NewStub(channel);
+  grpc::ClientContext context;
+  context.set_deadline(ToGrpcDeadline(MonotonicNow() + absl::Seconds(30)));
+  StatusReply reply;
+  return FromGrpcStatus(stub->Status(&context, StatusRequest(), &reply));
+}
+
+// `flood` gets the server's address.
+void ServeThroughAFlood(absl::FunctionRef<void(const std::string&)> flood,
+                        int64_t most_growth) {
   AnyControl service;
-  ASSERT_OK_AND_ASSIGN(const auto server,
-                       RpcServer::Start({.address = "127.0.0.1:0",
-                                         .rpc = {.max_message_bytes = 64 << 10},
-                                         .memory_bytes = int64_t{16} << 20},
-                                        [&](grpc::ServerBuilder& builder) {
-                                          builder.RegisterService(&service);
-                                        }));
-  const auto flood = [&] {
-    std::vector<Thread> callers;
-    for (int i = 0; i < kCallers; ++i) {
-      callers.emplace_back("caller", [&] {
-        EXPECT_FALSE(SendLargeRequest(connect(server->address())).ok());
-      });
-    }
-  };
-  const int64_t growth = GrowthWhile(flood);
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      RpcServer::Start({.address = "127.0.0.1:0",
+                        .rpc = {.max_message_bytes = 64 << 10},
+                        .memory_bytes = int64_t{16} << 20,
+                        .connections = std::make_shared<ConnectionTable>()},
+                       [&](grpc::ServerBuilder& builder) {
+                         builder.RegisterService(&service);
+                       }));
+  const int64_t growth = GrowthWhile([&] { flood(server->address()); });
   if (gandem::testing::kMeasuresMemory) {
     EXPECT_LT(growth, most_growth);
   }
   // Others may be cut off meanwhile, and are served when they ask again.
-  ASSERT_OK_AND_ASSIGN(const auto channel,
-                       CreateChannel(server->address(), {}));
-  const auto stub = Control::NewStub(channel);
-  EXPECT_TRUE(Eventually([&stub] {
-    grpc::ClientContext context;
-    context.set_deadline(ToGrpcDeadline(MonotonicNow() + absl::Seconds(10)));
-    StatusReply reply;
-    return stub->Status(&context, StatusRequest(), &reply).ok();
-  }));
+  EXPECT_TRUE(Eventually([&] { return Ask(server->address()).ok(); }));
+}
+
+void SendLargeRequests(
+    absl::FunctionRef<std::shared_ptr<grpc::Channel>(const std::string&)>
+        connect,
+    const std::string& address) {
+  std::vector<Thread> callers;
+  for (int i = 0; i < kCallers; ++i) {
+    callers.emplace_back("caller", [&] {
+      EXPECT_FALSE(SendLargeRequest(connect(address)).ok());
+    });
+  }
+}
+
+// Who takes no answer to them, and begins again when it is cut off.
+void Ping(const std::string& address, const std::atomic<bool>& enough) {
+  std::string pings;
+  for (int i = 0; i < 4000; ++i) {
+    pings.append("\0\0\x08\x06\0\0\0\0\0", 9).append("12345678");
+  }
+  while (!enough) {
+    const TcpStranger stranger(address);
+    stranger.Say(TcpStranger::kHello);
+    while (!enough && stranger.Say(pings)) {
+    }
+  }
+}
+
+TEST(RpcFloodTest, PingsOfStrangersKeepNobodyOut) {
+  const auto ping = [](const std::string& address) {
+    std::atomic<bool> enough = false;
+    std::vector<Thread> strangers;
+    for (int i = 0; i < kCallers; ++i) {
+      strangers.emplace_back("stranger", [&] { Ping(address, enough); });
+    }
+    for (int i = 0; i < 20; ++i) EXPECT_OK(Ask(address));
+    enough = true;
+  };
+  ServeThroughAFlood(ping, int64_t{64} << 20);
 }
 
 TEST(RpcFloodTest, NothingIsReadOfStrangers) {
-  ServeThroughAFlood(Stranger, int64_t{128} << 20);
+  ServeThroughAFlood(
+      [](const std::string& address) { SendLargeRequests(Stranger, address); },
+      int64_t{128} << 20);
 }
 
 TEST(RpcFloodTest, AQuotaBoundsWhatArrives) {
   // Of 4 GiB; what the callers hold counts, too.
-  ServeThroughAFlood(Member, int64_t{512} << 20);
+  ServeThroughAFlood(
+      [](const std::string& address) { SendLargeRequests(Member, address); },
+      int64_t{512} << 20);
 }
 
 }  // namespace
