@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/string_view.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
@@ -32,6 +33,18 @@ absl::Status CheckSameModel(const RunConfig& recipe, RunConfig other,
       "', so it says nothing of it: give one of this recipe, or leave it out"));
 }
 
+absl::string_view WhyNoEvidence(const Trials& trials) {
+  if (NextRun(trials).has_value()) {
+    return "no trial can be compared with the synchronous one yet, which takes "
+           "two seeds at two rungs: go on with `gandem trials` (more "
+           "--trial_hours)";
+  }
+  return "the study is complete and compares nothing: with two seeds the "
+         "synchronous trial has to get better from one rung to the next, and "
+         "another one must not fail. Make one of longer runs, in another "
+         "folder (`gandem trials --rounds`)";
+}
+
 absl::Status ReadTrials(const RunConfig& recipe, const std::string& folder,
                         QualityEvidence& evidence) {
   const std::string path = folder + "/trials.textproto";
@@ -43,11 +56,8 @@ absl::Status ReadTrials(const RunConfig& recipe, const std::string& folder,
                                         absl::StrCat("--trials ", folder)));
   evidence.trials = EvidenceOf(trials);
   if (!evidence.trials.empty()) return absl::OkStatus();
-  return absl::FailedPreconditionError(absl::StrCat(
-      "--trials ", folder,
-      ": no trial can be compared with the synchronous "
-      "one yet, which takes two seeds at two rungs: go on with `gandem trials`",
-      " (more --trial_hours)"));
+  return absl::FailedPreconditionError(
+      absl::StrCat("--trials ", folder, ": ", WhyNoEvidence(trials)));
 }
 
 // The smallest of a role's decides: larger batches help that part least.

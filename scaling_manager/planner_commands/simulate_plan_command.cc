@@ -67,7 +67,8 @@ absl::Status CheckSameModel(const Profile& profile, const Plan& plan) {
     return absl::OkStatus();
   }
   return absl::FailedPreconditionError(absl::StrCat(
-      "the profile is of another model than the plan: of '",
+      "the profile is of another model than the plan, or of another device: of "
+      "'",
       profile.recipe().name(), "' as it was then; say by --profile which one ",
       "the plan was made of"));
 }

@@ -106,9 +106,10 @@ absl::Status CheckProfileHolds(const Profile& profile,
                                        "', and this one is '", of_this, "'"));
   };
   if (there.networks() != here.networks()) {
-    differences.push_back(absl::StrCat(
-        "another model: the networks, images, losses or penalties of '",
-        profile.recipe().name(), "' as it was then"));
+    differences.push_back(
+        absl::StrCat("another model: the networks, images, losses, penalties "
+                     "or devices of '",
+                     profile.recipe().name(), "' as it was then"));
   }
   compare("another machine: processor", there.machine(), here.machine());
   compare("another machine: cores", there.cores(), here.cores());

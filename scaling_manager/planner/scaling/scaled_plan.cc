@@ -81,6 +81,24 @@ void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
   config.mutable_generator()->set_batch_size(generator);
 }
 
+// The candidate's first host may have had other workers than this one, with
+// more threads: no more than the host has cores.
+void FitThreads(const Host& host, Placement& placement) {
+  int workers = 0;
+  int threads = 0;
+  for (const PlacedWorker& worker : placement.workers()) {
+    if (worker.host() != host.name()) continue;
+    ++workers;
+    threads += worker.threads();
+  }
+  if (host.cores() == 0 || threads <= host.cores()) return;
+  const int share = std::max(1, host.cores() / workers);
+  for (PlacedWorker& worker : *placement.mutable_workers()) {
+    if (worker.host() != host.name()) continue;
+    worker.set_threads(std::min(worker.threads(), share));
+  }
+}
+
 void PlaceScaled(const Candidate& candidate, const Machines& machines,
                  int devices, ScaledPlan& plan) {
   const int of_host = WorkersOfHost(candidate, machines);
@@ -106,6 +124,9 @@ void PlaceScaled(const Candidate& candidate, const Machines& machines,
     worker.set_host(plan.machines.hosts(i / of_host).name());
     worker.set_threads(
         ThreadsOf(candidate, role == GENERATOR ? GENERATOR : DISCRIMINATOR));
+  }
+  for (const Host& host : plan.machines.hosts()) {
+    FitThreads(host, plan.placement);
   }
 }
 

@@ -23,6 +23,7 @@ using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::SizeIs;
 
 // The reference and one more, with two seeds at three rungs.
@@ -130,6 +131,18 @@ TEST_F(PlanEvidenceTest, AStudyThatIsNoneOrTooYoungIsNamed) {
       ReadEvidence(recipe_, folder_.path(), ""),
       StatusIs(absl::StatusCode::kFailedPrecondition,
                AllOf(HasSubstr(folder_.path()), HasSubstr("--trial_hours"))));
+}
+
+TEST_F(PlanEvidenceTest, ACompleteStudyIsNotToGoOn) {
+  Trials flat = SmallStudy();
+  for (Trial& trial : *flat.mutable_trials()) {
+    for (TrialScore& score : *trial.mutable_scores()) score.set_distance(1);
+  }
+  WriteTrials(flat);
+  EXPECT_THAT(ReadEvidence(recipe_, folder_.path(), ""),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("is complete"), HasSubstr("--rounds"),
+                             Not(HasSubstr("go on with")))));
 }
 
 // Batches, rates, images and devices may differ; networks and losses may not.

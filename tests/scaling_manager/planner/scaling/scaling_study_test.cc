@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <ctime>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,32 @@ TEST(ScalePlanTest, KeepsProportionsAndHosts) {
       generators += worker.role() == GENERATOR ? 1 : 0;
     }
     EXPECT_EQ(generators, 1);
+  }
+}
+
+// In the plan the workers with all threads of a host are alone on it.
+TEST(ScalePlanTest, ThreadsAreNoMoreThanAHostHas) {
+  Plan plan = PairPlan({"discriminator.workers=2"});
+  *plan.mutable_candidates(0)->mutable_placement() =
+      PlacementOf({"D b", "G a", "D a"});
+  *plan.mutable_machines() = HostsOf(2, 2);
+  const int before[] = {2, 1, 1};
+  for (int i = 0; i < 3; ++i) {
+    plan.mutable_candidates(0)
+        ->mutable_placement()
+        ->mutable_workers(i)
+        ->set_threads(before[i]);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const ScaledPlan scaled,
+      ScalePlan(plan.candidates(0), plan.machines(), 6, Scaling::kWeak));
+  std::map<std::string, int> threads;
+  for (const PlacedWorker& worker : scaled.placement.workers()) {
+    EXPECT_GE(worker.threads(), 1);
+    threads[worker.host()] += worker.threads();
+  }
+  for (const Host& host : scaled.machines.hosts()) {
+    EXPECT_EQ(threads[host.name()], host.cores()) << host.name();
   }
 }
 
