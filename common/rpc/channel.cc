@@ -9,7 +9,6 @@
 #include <grpcpp/resource_quota.h>
 
 #include <algorithm>
-#include <limits>
 #include <utility>
 
 #include "absl/strings/ascii.h"
@@ -149,8 +148,8 @@ void Prepare(const RpcOptions& options, bool is_unix,
       Milliseconds(kKeepaliveInterval / 2));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   // gRPC would end a connection after the third ping too early, but not while
-  // its peer takes no answer: until then it adds an error to the one before for
-  // each ping, kilobytes in all for some bytes. ConnectionTable ends strangers
+  // its peer takes no answer: until then each ping adds an error to the one
+  // before. ConnectionTable ends strangers
   // who talk too much, and gRPC those to whom 10,000 answers are due.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   if (is_unix) return;
@@ -176,13 +175,6 @@ void LimitStrangers(int64_t memory_bytes, grpc::ServerBuilder& builder) {
   quota.Resize(static_cast<size_t>(memory_bytes));
   quota.SetMaxThreads(kMaxThreads);
   builder.SetResourceQuota(quota);
-}
-
-// Of a server that knows nobody: its callers send as much as they like.
-std::shared_ptr<ConnectionTable> TableOfStrangers() {
-  ConnectionTable::Limits limits;
-  limits.unknown_bytes = std::numeric_limits<int64_t>::max();
-  return std::make_shared<ConnectionTable>(limits);
 }
 
 }  // namespace
@@ -270,10 +262,13 @@ absl::StatusOr<std::unique_ptr<RpcServer>> RpcServer::Start(
   std::unique_ptr<RpcServer> result(new RpcServer(
       std::move(address), std::move(server), std::move(listener)));
   if (acceptor != nullptr) {
-    GANDEM_RETURN_IF_ERROR(result->listener_->Accept(
-        std::move(acceptor), options.connections != nullptr
-                                 ? options.connections
-                                 : TableOfStrangers()));
+    std::shared_ptr<ConnectionTable> connections = options.connections;
+    if (connections == nullptr) {  // nobody is known, who may send anything
+      connections = std::make_shared<ConnectionTable>(
+          ConnectionTable::Limits{.unknown_bytes = 0});
+    }
+    GANDEM_RETURN_IF_ERROR(
+        result->listener_->Accept(std::move(acceptor), std::move(connections)));
   }
   return result;
 }

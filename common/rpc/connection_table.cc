@@ -81,6 +81,7 @@ bool ConnectionTable::EndOldestUnknown() {
 }
 
 bool ConnectionTable::EndTalkativeUnknown() {
+  if (limits_.unknown_bytes == 0) return false;
   absl::MutexLock lock(&mu_);
   ForgetClosed();
   std::erase_if(connections_, [this](const Connection& connection) {

@@ -31,7 +31,7 @@ class ConnectionTable {
     size_t unknown = 64;  // connections of nobody known
     size_t all = 1024;
     // That somebody unknown may send on one. A first call needs no more: the
-    // coordinator takes requests of 128 KiB, openings are shorter.
+    // coordinator takes requests of 128 KiB, openings are shorter. 0: no limit.
     int64_t unknown_bytes = int64_t{192} << 10;
   };
 
@@ -43,8 +43,8 @@ class ConnectionTable {
   bool Add(int fd, std::string peer);
   // Ends the oldest connection of nobody known. False: there is none.
   bool EndOldestUnknown();
-  // Ends those of nobody known that have sent too much. False: nobody unknown
-  // is left to be looked at again.
+  // Ends those of nobody known that have sent too much. False: there is nobody
+  // to be looked at again.
   bool EndTalkativeUnknown();
   // Of a call that was accepted, as grpc::ServerContext::peer() names it. Does
   // nothing for peers that are not in the table: those on unix sockets.

@@ -4,6 +4,7 @@
 // itself. Thread safety: one thread calls.
 #pragma once
 
+#include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -31,7 +32,8 @@ class TcpStranger {
     name.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     name.sin_port = htons(static_cast<uint16_t>(
         std::stoi(address.substr(address.rfind(':') + 1))));
-    (void)connect(fd_, reinterpret_cast<sockaddr*>(&name), sizeof(name));
+    EXPECT_EQ(connect(fd_, reinterpret_cast<sockaddr*>(&name), sizeof(name)),
+              0);
   }
   TcpStranger(TcpStranger&& other) : fd_(std::exchange(other.fd_, -1)) {}
   ~TcpStranger() {

@@ -82,19 +82,15 @@ void ScaleBatches(const FleetSizes& base, int devices, ScaledPlan& plan) {
 }
 
 // The candidate's first host may have had other workers than this one, with
-// more threads: no more than the host has cores.
-void FitThreads(const Host& host, Placement& placement) {
-  int workers = 0;
+// more threads: those from `first` to before `last` get no more together than
+// their host has cores.
+void FitThreads(const Host& host, int first, int last, Placement& placement) {
   int threads = 0;
-  for (const PlacedWorker& worker : placement.workers()) {
-    if (worker.host() != host.name()) continue;
-    ++workers;
-    threads += worker.threads();
-  }
+  for (int i = first; i < last; ++i) threads += placement.workers(i).threads();
   if (host.cores() == 0 || threads <= host.cores()) return;
-  const int share = std::max(1, host.cores() / workers);
-  for (PlacedWorker& worker : *placement.mutable_workers()) {
-    if (worker.host() != host.name()) continue;
+  const int share = std::max(1, host.cores() / (last - first));
+  for (int i = first; i < last; ++i) {
+    PlacedWorker& worker = *placement.mutable_workers(i);
     worker.set_threads(std::min(worker.threads(), share));
   }
 }
@@ -125,8 +121,9 @@ void PlaceScaled(const Candidate& candidate, const Machines& machines,
     worker.set_threads(
         ThreadsOf(candidate, role == GENERATOR ? GENERATOR : DISCRIMINATOR));
   }
-  for (const Host& host : plan.machines.hosts()) {
-    FitThreads(host, plan.placement);
+  for (int i = 0; i * of_host < devices; ++i) {
+    FitThreads(plan.machines.hosts(i), i * of_host,
+               std::min((i + 1) * of_host, devices), plan.placement);
   }
 }
 

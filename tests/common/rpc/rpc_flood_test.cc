@@ -92,19 +92,19 @@ absl::Status Ask(const std::string& address) {
   return FromGrpcStatus(stub->Status(&context, StatusRequest(), &reply));
 }
 
-// `flood` gets the server's address.
-void ServeThroughAFlood(absl::FunctionRef<void(const std::string&)> flood,
-                        int64_t most_growth) {
+// `flood` gets the server's address. `connections` as of RpcServer::Options.
+void ServeThroughAFlood(
+    absl::FunctionRef<void(const std::string&)> flood, int64_t most_growth,
+    const std::shared_ptr<ConnectionTable>& connections = nullptr) {
   AnyControl service;
-  ASSERT_OK_AND_ASSIGN(
-      const auto server,
-      RpcServer::Start({.address = "127.0.0.1:0",
-                        .rpc = {.max_message_bytes = 64 << 10},
-                        .memory_bytes = int64_t{16} << 20,
-                        .connections = std::make_shared<ConnectionTable>()},
-                       [&](grpc::ServerBuilder& builder) {
-                         builder.RegisterService(&service);
-                       }));
+  ASSERT_OK_AND_ASSIGN(const auto server,
+                       RpcServer::Start({.address = "127.0.0.1:0",
+                                         .rpc = {.max_message_bytes = 64 << 10},
+                                         .memory_bytes = int64_t{16} << 20,
+                                         .connections = connections},
+                                        [&](grpc::ServerBuilder& builder) {
+                                          builder.RegisterService(&service);
+                                        }));
   const int64_t growth = GrowthWhile([&] { flood(server->address()); });
   if (gandem::testing::kMeasuresMemory) {
     EXPECT_LT(growth, most_growth);
@@ -149,7 +149,8 @@ TEST(RpcFloodTest, PingsOfStrangersKeepNobodyOut) {
     for (int i = 0; i < 20; ++i) EXPECT_OK(Ask(address));
     enough = true;
   };
-  ServeThroughAFlood(ping, int64_t{64} << 20);
+  ServeThroughAFlood(ping, int64_t{64} << 20,
+                     std::make_shared<ConnectionTable>());
 }
 
 TEST(RpcFloodTest, NothingIsReadOfStrangers) {

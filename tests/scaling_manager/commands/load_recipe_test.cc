@@ -54,10 +54,10 @@ TEST_F(LoadRecipeTest, ANameAloneIsToldItsFile) {
   std::filesystem::current_path(dir_ / "project");
   EXPECT_THAT(ReadRecipe("mlp_smoke"),
               StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("mean recipes/mlp_smoke.textproto?")));
+                       HasSubstr("did you mean recipes/mlp_smoke.textproto?")));
   EXPECT_THAT(SeeRecipe("mlp_smoke.textproto", "", {}),
               StatusIs(absl::StatusCode::kNotFound,
-                       HasSubstr("mean recipes/mlp_smoke.textproto?")));
+                       HasSubstr("did you mean recipes/mlp_smoke.textproto?")));
   EXPECT_THAT(ReadRecipe("none_such"), StatusIs(absl::StatusCode::kNotFound,
                                                 HasSubstr("is a file, as")));
   EXPECT_THAT(ReadRecipe(dir_ / "mlp_smoke"),
