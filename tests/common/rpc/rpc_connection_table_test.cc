@@ -146,7 +146,9 @@ TEST_F(LimitedServerTest, IdleConnectionsGiveWay) {
   ASSERT_OK(Ask());
   EXPECT_EQ(table_->num_known(), 1);
   std::vector<TcpStranger> strangers;
-  for (int i = 0; i < 20; ++i) strangers.emplace_back(server_->address());
+  for (int i = 0; i < 20; ++i) {
+    strangers.emplace_back(server_->address()).Say(TcpStranger::kHello);
+  }
   EXPECT_TRUE(Eventually([&] {
     return std::ranges::count_if(strangers, &TcpStranger::IsEnded) == 16;
   }));
@@ -172,7 +174,9 @@ TEST_F(LimitedServerTest, WhoNeverSpeaksIsCutOff) {
 TEST_F(LimitedServerTest, WhoTalksAndCallsNothingIsCutOff) {
   const TcpStranger patient(server_->address());
   const TcpStranger stranger(server_->address());
-  stranger.Say(TcpStranger::kHello);
+  for (const TcpStranger* each : {&patient, &stranger}) {
+    each->Say(TcpStranger::kHello);
+  }
   const std::string frame =
       std::string("\0\x03\xE8\xFA\0\0\0\0\0", 9) + std::string(1000, 'x');
   for (int i = 0; i < 15; ++i) stranger.Say(frame);
@@ -187,6 +191,7 @@ TEST_F(LimitedServerTest, WhoIsKnownMaySendMuch) {
   for (int i = 0; i < 500; ++i) ASSERT_OK(Ask());
   EXPECT_EQ(table_->num_known(), 1);
   const TcpStranger stranger(server_->address());  // somebody is looked at
+  stranger.Say(TcpStranger::kHello);  // who does not is cut off in the end
   EXPECT_TRUE(Eventually([&] { return table_->num_open() == 2; }));
   for (int i = 0; i < 500; ++i) ASSERT_OK(Ask());
   EXPECT_EQ(table_->num_known(), 1);
