@@ -64,6 +64,7 @@ class Faults {
   void Add(std::string fault) { faults_.push_back(std::move(fault)); }
 
   bool empty() const { return faults_.empty(); }
+  const std::vector<std::string>& list() const { return faults_; }
 
   // INVALID_ARGUMENT "name: first; second", or OK when there are none.
   absl::Status ToStatus() const;

@@ -11,8 +11,10 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/config/fused_feedback.h"
+#include "common/config/locate_faults.h"
 #include "common/config/optimism.h"
 #include "common/config/resnet_plan.h"
+#include "common/config/validate_parts.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
@@ -154,7 +156,8 @@ absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
           absl::StrCat("--set ", status.message()));
     }
   }
-  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(config), file));
+  GANDEM_RETURN_IF_ERROR(
+      LocateFaults(FaultsOf(config), text, file, sets, config));
   return config;
 }
 

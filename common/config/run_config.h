@@ -24,7 +24,7 @@ namespace gandem {
 //   NOT_FOUND ...     the file cannot be read.
 //   INVALID_ARGUMENT  "file:line:column: what" of a text error, with the
 //                     nearest valid name; the text of a bad --set; or
-//                     everything that ValidateRunConfig finds.
+//                     everything that ValidateRunConfig finds, a line for each.
 absl::StatusOr<RunConfig> LoadRunConfig(const std::string& path,
                                         std::span<const std::string> sets);
 

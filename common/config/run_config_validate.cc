@@ -399,7 +399,7 @@ void CheckSizes(const RunConfig& config, Faults& faults) {
 
 }  // namespace
 
-absl::Status ValidateRunConfig(const RunConfig& config) {
+Faults FaultsOf(const RunConfig& config) {
   Faults faults("config");
   if (config.name().empty() || config.name().size() > 128) {
     faults.Add("name is not 1 to 128 bytes long");
@@ -439,7 +439,11 @@ absl::Status ValidateRunConfig(const RunConfig& config) {
                     4096);
   CheckControl(config.control(), faults);
   CheckNoiseScale(config, faults);
-  return faults.ToStatus();
+  return faults;
+}
+
+absl::Status ValidateRunConfig(const RunConfig& config) {
+  return FaultsOf(config).ToStatus();
 }
 
 }  // namespace gandem

@@ -11,6 +11,9 @@
 
 namespace gandem {
 
+// Everything that ValidateRunConfig finds.
+Faults FaultsOf(const RunConfig& config);
+
 // Losses, penalties and augmentation, and whether the rest of the config gives
 // them what they need.
 void CheckLosses(const RunConfig& config, Faults& faults);

@@ -40,13 +40,18 @@ struct Fault {
   std::string message;
 };
 
-// "file:line:column: message", both from 1; columns count bytes.
+// "line:column", both from 1; columns count bytes.
+std::string PlaceAt(absl::string_view text, size_t offset) {
+  const absl::string_view before = text.substr(0, offset);
+  const size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
+  return absl::StrCat(std::ranges::count(before, '\n') + 1, ":",
+                      before.size() - line_start + 1);
+}
+
 std::string Located(absl::string_view file, absl::string_view text,
                     const Fault& fault) {
-  const absl::string_view before = text.substr(0, fault.offset);
-  const size_t line_start = before.rfind('\n') + 1;  // npos + 1 == 0
-  return absl::StrCat(file, ":", std::ranges::count(before, '\n') + 1, ":",
-                      before.size() - line_start + 1, ": ", fault.message);
+  return absl::StrCat(file, ":", PlaceAt(text, fault.offset), ": ",
+                      fault.message);
 }
 
 // protobuf counts from 0, and a tab to the next multiple of 8.
@@ -207,11 +212,6 @@ std::optional<std::string> FindBadString(const Message& message,
   return std::nullopt;
 }
 
-// Some editors start a text with U+FEFF, which says nothing in UTF-8.
-absl::string_view WithoutByteOrderMark(absl::string_view text) {
-  return absl::StripPrefix(text, "\xef\xbb\xbf");
-}
-
 absl::Status CheckBytes(absl::string_view text, absl::string_view file) {
   if (absl::StartsWith(text, "\xff\xfe") ||
       absl::StartsWith(text, "\xfe\xff")) {
@@ -267,6 +267,14 @@ std::string QuoteIfNeeded(absl::string_view value,
 }
 
 }  // namespace
+
+std::string PlaceIn(absl::string_view text, int line, int column) {
+  return PlaceAt(text, OffsetOf(text, line, column));
+}
+
+absl::string_view WithoutByteOrderMark(absl::string_view text) {
+  return absl::StripPrefix(text, "\xef\xbb\xbf");
+}
 
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             Message& message) {

@@ -24,6 +24,13 @@ inline constexpr size_t kMaxTextProtoBytes = 1 << 20;
 absl::Status ParseTextProto(absl::string_view text, absl::string_view file,
                             google::protobuf::Message& message);
 
+// "line:column", both from 1, of what protobuf says of `text`: it counts from
+// 0, and a tab to the next multiple of 8. Columns count bytes.
+std::string PlaceIn(absl::string_view text, int line, int column);
+
+// Some editors start a text with U+FEFF, which says nothing in UTF-8.
+absl::string_view WithoutByteOrderMark(absl::string_view text);
+
 // Applies "path.to.field=value", the value in text format: a message in {},
 // a list in []. Replaces the field; setting a member of a oneof drops another.
 // A path through a message that is not there creates it; quotes around a string

@@ -148,9 +148,13 @@ absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::Load(
   std::string name;
   if (IsFolder(folder)) {
     GANDEM_ASSIGN_OR_RETURN(name, OnlyPairIn(folder));
-  } else {
+  } else if (PathExists(folder + ".crt")) {
     name = folder.substr(folder.find_last_of('/') + 1);
     folder = ParentOf(folder);
+  } else {
+    return absl::NotFoundError(
+        absl::StrCat("'", path, "' is no folder, and there is no '", folder,
+                     ".crt': `gandem certificates` makes both"));
   }
   std::shared_ptr<Certificates> loaded(
       new Certificates(std::move(folder), std::move(name)));

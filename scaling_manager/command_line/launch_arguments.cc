@@ -8,6 +8,12 @@
 namespace gandem {
 namespace {
 
+constexpr char kLaunchExamples[] =
+    "Each has a --help of its own. Examples:\n"
+    "  gandem launch slurm recipes/dcgan_64.textproto --run_dir /nfs/a\n"
+    "  gandem launch kubernetes recipes/dcgan_64.textproto --dry_run \\\n"
+    "      --image registry.example/gandem:0.1 --pvc shared\n";
+
 constexpr char kLaunchSlurmExamples[] =
     "Writes RUN_DIR/slurm/job.sbatch, submits it and shows what it does. "
     "Ctrl-C\n"
@@ -25,6 +31,7 @@ LaunchArguments::LaunchArguments(CLI::App& app)
     : command_(app.add_subcommand("launch", "Train on a cluster")),
       slurm_(command_->add_subcommand("slurm", "As a job of Slurm")) {
   command_->require_subcommand(1);
+  command_->footer(kLaunchExamples);
   slurm_->footer(kLaunchSlurmExamples);
   AddRun();
   AddWatching();

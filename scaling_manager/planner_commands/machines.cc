@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <cstdint>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/config/locate_faults.h"
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/quantities.h"
@@ -64,8 +67,8 @@ void CheckLink(const Machines& machines, Faults& faults) {
   faults.CheckRange("link.latency_seconds", link.latency_seconds(), 0.0, 60.0);
 }
 
-absl::Status CheckMachines(absl::string_view file, Machines& machines) {
-  Faults faults(file);
+Faults CheckMachines(Machines& machines) {
+  Faults faults("machines");
   if (machines.hosts_size() == 0) {
     faults.Add(
         "no hosts: name one at least, as in hosts { name: \"alpha\" cores: 8 "
@@ -83,7 +86,7 @@ absl::Status CheckMachines(absl::string_view file, Machines& machines) {
     }
   }
   CheckLink(machines, faults);
-  return faults.ToStatus();
+  return faults;
 }
 
 bool WantsGpus(const RunConfig& recipe) {
@@ -142,6 +145,8 @@ absl::StatusOr<Machines> MachinesLikeProfiled(
   Machines machines;
   Host host = ProfiledHost(recipe, profiled);
   if (!options.link.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(*machines.mutable_link(),
+                            ParseLink("--link", options.link));
     if (WantsGpus(recipe)) host.set_devices(1);
     const int64_t hosts = std::max<int64_t>(options.devices, 1);
     if (hosts > kMostHosts) {
@@ -172,14 +177,8 @@ absl::StatusOr<Machines> MachinesOfFile(const MachineOptions& options,
                                         const RunConfig& recipe) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(options.hosts, kMaxTextProtoBytes));
-  // A link of the command line stands for the file's.
-  Machines machines;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, options.hosts, machines));
-  if (!options.link.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(*machines.mutable_link(),
-                            ParseLink("--link", options.link));
-  }
-  GANDEM_RETURN_IF_ERROR(CheckMachines(options.hosts, machines));
+  GANDEM_ASSIGN_OR_RETURN(Machines machines,
+                          ParseMachines(text, options.hosts, options.link));
   for (const Host& host : machines.hosts()) {
     if ((host.device() == "cuda") == WantsGpus(recipe)) continue;
     return absl::InvalidArgumentError(absl::StrCat(
@@ -199,10 +198,18 @@ absl::StatusOr<Machines> MachinesOfFile(const MachineOptions& options,
 }  // namespace
 
 absl::StatusOr<Machines> ParseMachines(absl::string_view text,
-                                       absl::string_view file) {
+                                       absl::string_view file,
+                                       const std::string& link) {
   Machines machines;
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, file, machines));
-  GANDEM_RETURN_IF_ERROR(CheckMachines(file, machines));
+  std::vector<std::string> sets;
+  if (!link.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(*machines.mutable_link(),
+                            ParseLink("--link", link));
+    sets.push_back("link");
+  }
+  GANDEM_RETURN_IF_ERROR(
+      LocateFaults(CheckMachines(machines), text, file, sets, machines));
   return machines;
 }
 
@@ -217,10 +224,6 @@ absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
       options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profiled)
                             : MachinesOfFile(options, recipe);
   GANDEM_RETURN_IF_ERROR(machines);
-  if (!options.link.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(*machines->mutable_link(),
-                            ParseLink("--link", options.link));
-  }
   if (options.memory.empty()) return machines;
   GANDEM_ASSIGN_OR_RETURN(const int64_t bytes,
                           ParseBytes("--memory", options.memory));

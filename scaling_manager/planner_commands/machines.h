@@ -20,12 +20,13 @@
 namespace gandem {
 
 // Of a hosts.textproto; `file` is its name in messages. Devices and speeds that
-// are left out are written down.
-//   INVALID_ARGUMENT  every fault at once: no hosts, names that are empty or
-//                     there twice, no cores, devices that there are not,
-//                     several hosts without a link ...
+// are left out are written down; a `link` as of --link stands for the text's.
+//   INVALID_ARGUMENT  every fault at once, with its place: no hosts, names that
+//                     are empty or there twice, no cores, devices that there
+//                     are not, several hosts without a link ...
 absl::StatusOr<Machines> ParseMachines(absl::string_view text,
-                                       absl::string_view file);
+                                       absl::string_view file,
+                                       const std::string& link = "");
 
 // `recipe` says whether devices are cores or GPUs. Without a file of hosts:
 // with a link, `devices` machines like the profiled one, each with all its

@@ -27,6 +27,7 @@
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/plan_text.h"
 #include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/probe_list.h"
 #include "scaling_manager/profiler/profile_file.h"
 
 namespace gandem {
@@ -96,6 +97,20 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
       BytesText(fingerprint.memory_bytes()), ", networks ",
       absl::Hex(fingerprint.networks(), absl::kZeroPad16), ", release ",
       fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
+}
+
+// A plan takes only what was measured; of a profile that was stopped early, or
+// had too small a budget, it might take more.
+std::string OpenText(const PlanOptions& options, const Profile& profile) {
+  const std::vector<ProbeQuestion> open = OpenQuestions(
+      profile, ProbeList(profile.recipe(), profile.fingerprint().cores()));
+  if (open.empty()) return "";
+  return absl::StrCat(
+      "\nThe profile leaves ", open.size(), " questions open, the first is (",
+      ToString(open.front().together.front()),
+      "): what it has not measured is in no plan. It goes on with `gandem "
+      "profile ",
+      options.recipe, " --budget MORE`\n");
 }
 
 }  // namespace
@@ -179,7 +194,7 @@ absl::Status RunPlan(const PlanOptions& options, const RunConfig& recipe,
   if (has_file) {
     GANDEM_RETURN_IF_ERROR(WritePlan(plan, output));
   }
-  out << PlanTable(plan);
+  out << PlanTable(plan) << OpenText(options, profile);
   if (has_file) {
     out << "\ngandem train --plan " << output
         << " --run_dir RUN_DIR trains by candidate 1\n";

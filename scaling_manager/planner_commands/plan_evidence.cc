@@ -48,10 +48,15 @@ absl::string_view WhyNoEvidence(const Trials& trials) {
 absl::Status ReadTrials(const RunConfig& recipe, const std::string& folder,
                         QualityEvidence& evidence) {
   const std::string path = folder + "/trials.textproto";
-  GANDEM_ASSIGN_OR_RETURN(const std::string text,
-                          ReadFile(path, kMaxTextProtoBytes));
+  const absl::StatusOr<std::string> text = ReadFile(path, kMaxTextProtoBytes);
+  if (absl::IsNotFound(text.status())) {
+    return absl::NotFoundError(absl::StrCat(
+        "--trials ", folder, ": ", text.status().message(),
+        ": name a folder that `gandem trials RECIPE -o FOLDER` has made"));
+  }
+  GANDEM_RETURN_IF_ERROR(text);
   Trials trials;
-  GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, trials));
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(*text, path, trials));
   GANDEM_RETURN_IF_ERROR(CheckSameModel(recipe, trials.recipe(),
                                         absl::StrCat("--trials ", folder)));
   evidence.trials = EvidenceOf(trials);

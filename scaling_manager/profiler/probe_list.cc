@@ -412,6 +412,16 @@ std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings) {
   return "";
 }
 
+std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
+                                         std::vector<ProbeQuestion> questions) {
+  std::erase_if(questions, [&](const ProbeQuestion& question) {
+    const ProbeSettings& first = question.together.front();
+    return FindProbe(profile, first) != nullptr ||
+           !WhyHopeless(profile, first).empty();
+  });
+  return questions;
+}
+
 std::string ToString(const ProbeSettings& settings) {
   return absl::StrCat(
       RoleName(settings.role()), ", batch ", settings.batch_size(),

@@ -51,6 +51,11 @@ const Probe* NearestMeasured(const Profile& profile,
 // known against it.
 std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings);
 
+// Those of `questions` that are not answered and not hopeless: the budget was
+// over, or the profile was stopped.
+std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
+                                         std::vector<ProbeQuestion> questions);
+
 // "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT"
 std::string ToString(const ProbeSettings& settings);
 

@@ -233,14 +233,7 @@ class Profiler {
   }
 
   void PrintSummary(const std::vector<ProbeQuestion>& questions) {
-    int64_t open = 0;
-    for (const ProbeQuestion& question : questions) {
-      const ProbeSettings& first = question.together.front();
-      if (FindProbe(profile_, first) == nullptr &&
-          WhyHopeless(profile_, first).empty()) {
-        ++open;
-      }
-    }
+    const size_t open = OpenQuestions(profile_, questions).size();
     progress_.PrintLine(absl::StrCat(
         request_.output, ": ", profile_.probes_size(), " probes in ",
         absl::FormatDuration(

@@ -13,6 +13,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "tests/testing/status_matchers.h"
@@ -28,6 +29,7 @@ using ::google::protobuf::Message;
 using ::google::protobuf::util::MessageDifferencer;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
+using ::testing::IsSupersetOf;
 using ::testing::Not;
 
 constexpr char kSmall[] = R"(
@@ -66,7 +68,38 @@ TEST(RunConfigTest, ErrorsSayWhere) {
               Fault("--set 'ruonds=1': RunConfig has no field 'ruonds' (did "
                     "you mean 'rounds'?)"));
   EXPECT_THAT(With({"rounds=0"}),
-              Fault("small: config: rounds 0 is not in [1, 1000000000]"));
+              Fault("small: rounds 0 is not in [1, 1000000000]"));
+}
+
+// Also of what is known only when all is read; not of what --set has said.
+TEST(RunConfigTest, FaultsSayWhere) {
+  static constexpr char kText[] =
+      "rounds: 0\n"
+      "generator { network { mlp { hidden: 8 } } batch_size: 32 }\n"
+      "discriminator { network { dcgan {} }\n"
+      "  batch_size: -1\n"
+      "  optimizer { adam { beta1: 2 } } }\n";
+  const auto said = [](std::vector<std::string> sets) {
+    return std::string(
+        ParseRunConfig(kText, "f.textproto", sets).status().message());
+  };
+  EXPECT_THAT(
+      absl::StrSplit(said({}), '\n'),
+      IsSupersetOf({"f.textproto:1:1: rounds 0 is not in [1, 1000000000]",
+                    "f.textproto:4:3: discriminator.batch_size -1 is not in "
+                    "[1, 65536]",
+                    "f.textproto:5:22: discriminator.optimizer.adam.beta1 2 is "
+                    "not in [0, 1)"}));
+  EXPECT_THAT(
+      absl::StrSplit(said({" rounds = -1", "schedule.lag=100",
+                           "discriminator.optimizer={adam{beta1:3}}"}),
+                     '\n'),
+      IsSupersetOf({"f.textproto: rounds -1 is not in [1, 1000000000]",
+                    "f.textproto: schedule.lag 100 is not in [0, 64]",
+                    "f.textproto:4:3: discriminator.batch_size -1 is not in "
+                    "[1, 65536]",
+                    "f.textproto: discriminator.optimizer.adam.beta1 3 is not "
+                    "in [0, 1)"}));
 }
 
 TEST(RunConfigTest, TheSmallestConfigIsValid) { EXPECT_OK(With({})); }

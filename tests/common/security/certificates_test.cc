@@ -152,7 +152,10 @@ TEST_F(CertificatesTest, RevokingCountsAtOnce) {
 TEST_F(CertificatesTest, BadFilesAreNamed) {
   const std::string copy = dir_ / "copy";
   const auto load = [&] { return Certificates::Load(copy).status(); };
-  EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound,
+                               AllOf(HasSubstr("/copy' is no folder"),
+                                     HasSubstr("/copy.crt'"),
+                                     HasSubstr("gandem certificates"))));
   ASSERT_OK(CreateDirectories(copy));
   EXPECT_THAT(load(), StatusIs(absl::StatusCode::kNotFound,
                                HasSubstr("gandem certificates")));

@@ -96,6 +96,18 @@ class PlanningTest(RunTest):
             "plan", SMOKE, *flags, "--set", "discriminator.workers=0",
             code=2))
 
+    def test_a_profile_that_was_stopped_early_says_so(self):
+        self.measure_profile()
+        parts = re.split(r"(?m)^(?=\w)", self.profile.read_text())
+        probes = [part for part in parts if part.startswith("probes {")]
+        self.profile.write_text("".join(
+            part for part in parts if part not in probes[2:]))
+        text = self.gandem("plan", SMOKE, "--profile", self.profile, "-o",
+                           self.folder / "plan.textproto")
+        self.assertRegex(text, r"leaves \d+ questions open, the first is "
+                               r"\(generator, batch 8, 1 thread")
+        self.assertIn("--budget MORE", text)
+
     def peaks(self, *arguments):
         """Runs it: the most bytes that each of its workers has had."""
         process = subprocess.Popen(

@@ -81,13 +81,14 @@ TEST(MachinesTest, AllFaultsOfAFileAtOnce) {
       ParseMachines("hosts { name: 'a' } hosts { name: 'a' cores: 4 devices: 2 "
                     "} hosts { cores: 1 device: 'tpu' }",
                     "h.textproto"),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               AllOf(HasSubstr("h.textproto: hosts[0] (a) has no cores"),
-                     HasSubstr("hosts[1].name 'a' is there twice"),
-                     HasSubstr("hosts[1].devices 2 are GPUs"),
-                     HasSubstr("hosts[2].name is missing"),
-                     HasSubstr("hosts[2].device 'tpu' is neither cpu nor cuda"),
-                     HasSubstr("link is missing"))));
+      StatusIs(
+          absl::StatusCode::kInvalidArgument,
+          AllOf(HasSubstr("h.textproto:1:1: hosts[0] (a) has no cores"),
+                HasSubstr("h.textproto:1:29: hosts[1].name 'a' is there twice"),
+                HasSubstr("hosts[1].devices 2 are GPUs"),
+                HasSubstr("hosts[2].name is missing"),
+                HasSubstr("hosts[2].device 'tpu' is neither cpu nor cuda"),
+                HasSubstr("h.textproto: link is missing"))));
   EXPECT_THAT(
       ParseMachines("", "h"),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("no hosts")));

@@ -117,9 +117,10 @@ TEST_F(PlanEvidenceTest, TrialsOfTheRecipe) {
 }
 
 TEST_F(PlanEvidenceTest, AStudyThatIsNoneOrTooYoungIsNamed) {
-  EXPECT_THAT(
-      ReadEvidence(recipe_, folder_.path(), ""),
-      StatusIs(absl::StatusCode::kNotFound, HasSubstr("trials.textproto")));
+  EXPECT_THAT(ReadEvidence(recipe_, folder_.path(), ""),
+              StatusIs(absl::StatusCode::kNotFound,
+                       AllOf(HasSubstr("trials.textproto"),
+                             HasSubstr("gandem trials RECIPE -o FOLDER"))));
   ASSERT_OK(WriteFile(folder_ / "trials.textproto", "odd: 1"));
   EXPECT_THAT(ReadEvidence(recipe_, folder_.path(), ""),
               StatusIs(absl::StatusCode::kInvalidArgument,

@@ -234,6 +234,26 @@ TEST(ProbeListTest, ALargerBatchThanOneThatDidNotFitIsHopeless) {
   EXPECT_THAT(WhyHopeless(profile, settings), IsEmpty());
 }
 
+TEST(ProbeListTest, OpenIsWhatIsNeitherAnsweredNorHopeless) {
+  const RunConfig recipe = Recipe("mlp_smoke");
+  const std::vector<ProbeQuestion> all = ProbeList(recipe, 2);
+  Profile profile;
+  EXPECT_EQ(OpenQuestions(profile, all).size(), all.size());
+  const ProbeSettings& first = all.front().together.front();
+  *profile.add_probes() = ProbeOf(first, Probe::OUT_OF_MEMORY);
+  const std::vector<ProbeQuestion> open = OpenQuestions(profile, all);
+  EXPECT_LT(open.size(), all.size() - 1);  // larger batches are hopeless
+  for (const ProbeQuestion& question : open) {
+    const ProbeSettings& settings = question.together.front();
+    EXPECT_NE(ToString(settings), ToString(first));
+    EXPECT_THAT(WhyHopeless(profile, settings), IsEmpty());
+  }
+  for (const ProbeQuestion& question : all) {
+    *profile.add_probes() = ProbeOf(question.together.front(), Probe::MEASURED);
+  }
+  EXPECT_THAT(OpenQuestions(profile, all), IsEmpty());
+}
+
 TEST(ProbeListTest, TheNearestBatchTellsHowLongAnotherTakes) {
   ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
   Profile profile;

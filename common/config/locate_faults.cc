@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/config/locate_faults.h"
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+#include "common/files/text_proto.h"
+
+namespace gandem {
+namespace {
+
+using google::protobuf::Descriptor;
+using google::protobuf::FieldDescriptor;
+using google::protobuf::Message;
+using google::protobuf::TextFormat;
+
+class NoErrors : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int, int, const std::string&) override {}
+};
+
+bool IsPartOfAPath(char c) {
+  return absl::ascii_isalnum(c) || c == '_' || c == '.' || c == '[' || c == ']';
+}
+
+// What `text` begins with: "a.b[1].c".
+absl::string_view PathOf(absl::string_view text) {
+  const auto* const end = std::ranges::find_if_not(text, IsPartOfAPath);
+  return text.substr(0, static_cast<size_t>(end - text.begin()));
+}
+
+// "b[1]" is the second of the fields "b"; "b" of many is the first.
+struct Step {
+  std::string name;
+  int index = 0;
+};
+
+Step ToStep(absl::string_view part) {
+  const size_t bracket = part.find('[');
+  Step step = {.name = std::string(part.substr(0, bracket)), .index = 0};
+  if (bracket == part.npos) return step;
+  const absl::string_view index = part.substr(bracket + 1);
+  if (!absl::SimpleAtoi(index.substr(0, index.find(']')), &step.index) ||
+      step.index < 0) {
+    step.name.clear();
+  }
+  return step;
+}
+
+class Places {
+ public:
+  Places(absl::string_view text, const Message& like)
+      : text_(WithoutByteOrderMark(text)), type_(*like.GetDescriptor()) {
+    NoErrors ignored;
+    TextFormat::Parser parser;
+    parser.RecordErrorsTo(&ignored);
+    parser.WriteLocationsTo(&tree_);
+    const std::unique_ptr<Message> message(like.New());
+    (void)parser.ParseFromString(text_, message.get());
+  }
+
+  // "line:column" of the innermost part of `path` that stands there; empty:
+  // nothing of it does.
+  std::string Of(absl::string_view path) const {
+    std::string place;
+    const Descriptor* type = &type_;
+    const TextFormat::ParseInfoTree* tree = &tree_;
+    for (const absl::string_view part : absl::StrSplit(path, '.')) {
+      if (type == nullptr || tree == nullptr) break;
+      const Step step = ToStep(part);
+      const FieldDescriptor* const field = type->FindFieldByName(step.name);
+      if (field == nullptr) break;
+      const int index = field->is_repeated() ? step.index : -1;
+      TextFormat::ParseLocation at = tree->GetLocation(field, index);
+      // A list in [] has one place.
+      if (at.line < 0 && index > 0) at = tree->GetLocation(field, 0);
+      if (at.line < 0) break;
+      place = PlaceIn(text_, at.line, at.column);
+      type = field->message_type();
+      if (type != nullptr) tree = tree->GetTreeForNested(field, index);
+    }
+    return place;
+  }
+
+ private:
+  const std::string text_;
+  const Descriptor& type_;
+  TextFormat::ParseInfoTree tree_;
+};
+
+// Does one of `sets` say what the field at `path` is, or all of the message
+// that it is in?
+bool IsSetBy(std::span<const std::string> sets, absl::string_view path) {
+  return std::ranges::any_of(sets, [path](absl::string_view set) {
+    const absl::string_view rest =
+        absl::StripPrefix(path, PathOf(absl::StripAsciiWhitespace(set)));
+    return rest.size() < path.size() &&
+           (rest.empty() || rest.front() == '.' || rest.front() == '[');
+  });
+}
+
+}  // namespace
+
+absl::Status LocateFaults(const Faults& faults, absl::string_view text,
+                          absl::string_view file,
+                          std::span<const std::string> sets,
+                          const Message& like) {
+  if (faults.empty()) return absl::OkStatus();
+  const Places places(text, like);
+  return absl::InvalidArgumentError(absl::StrJoin(
+      faults.list(), "\n", [&](std::string* lines, const std::string& fault) {
+        const absl::string_view path = PathOf(fault);
+        const std::string place = IsSetBy(sets, path) ? "" : places.Of(path);
+        absl::StrAppend(lines, file, place.empty() ? "" : ":", place, ": ",
+                        fault);
+      }));
+}
+
+}  // namespace gandem

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the fields stand that a whole text proto was found wrong by: when a
+// value is checked, nobody knows its line any more, only its path.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <google/protobuf/message.h>
+
+#include <span>
+#include <string>
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+#include "common/faults.h"
+
+namespace gandem {
+
+// INVALID_ARGUMENT with a line for each of `faults`, OK when there are none.
+// "file:line:column: fault" if the field that it begins with ("a.b[1].c 3 is
+// not in [4, 5]"), or an outer part of its path, stands in `text`, which
+// ParseTextProto has taken as a message of the type of `like`; both from 1,
+// columns in bytes. "file: fault" if it stands nowhere, or one of `sets`
+// ("path.to.field=value", or only the path) has replaced it.
+absl::Status LocateFaults(const Faults& faults, absl::string_view text,
+                          absl::string_view file,
+                          std::span<const std::string> sets,
+                          const google::protobuf::Message& like);
+
+}  // namespace gandem
