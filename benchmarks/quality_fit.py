@@ -30,10 +30,11 @@ BASE = "lag 0, beta1 0"
 
 
 def settings_of(name):
-    """(lag, beta1, optimism), or None: images or feedback of another kind, or
-    roles with unlike optimism."""
+    """(lag, beta1, optimism), or None: images or feedback of another kind, roles
+    with unlike optimism, or other rates, beta2 or averages."""
     parts = dict(part.split() for part in name.split(", ") if " " in part)
-    if len(parts) != len(name.split(", ")) or "+" in name:
+    if (len(parts) != len(name.split(", ")) or "+" in name or
+            not parts.keys() <= {"lag", "beta1", "optimism"}):
         return None
     return (float(parts["lag"]), float(parts["beta1"]),
             float(parts.get("optimism", 0)))

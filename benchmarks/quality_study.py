@@ -49,10 +49,11 @@ HOURS = 3600  # seconds
 
 
 class Setting:
-    """`optimism` of both roles, or (the generator's, the discriminator's)."""
+    """`optimism` of both roles, or (the generator's, the discriminator's);
+    `other`: one of OTHERS."""
 
     def __init__(self, lag, beta1, optimism=0, source="REUSED",
-                 feedback="SNAPSHOT", rule="FIXED"):
+                 feedback="SNAPSHOT", rule="FIXED", other=None):
         self.lag = lag
         self.fused = feedback == "FUSED"
         self.name = f"lag {lag}, beta1 {beta1:g}"
@@ -64,6 +65,8 @@ class Setting:
             self.name += f", {source}"
         if feedback != "SNAPSHOT":
             self.name += f", {feedback}"
+        if other:
+            self.name += f", {other}"
         self.sets = [f"schedule.lag={lag}", f"schedule.image_source={source}",
                      f"schedule.feedback={feedback}"]
         for role, a in zip(("generator", "discriminator"), pair):
@@ -72,12 +75,32 @@ class Setting:
                           f"{role}.optimizer.adam.beta1={beta1}",
                           f"{role}.optimizer.optimism={a}",
                           f"{role}.optimizer.optimism_rule={rule}"]
+        self.sets += OTHERS[other] if other else []
 
 
-def lag_matched(lag, beta1):
+def lag_matched(lag, beta1, other=None):
     """What optimism_rule LAG_MATCHED makes of a lag (docs/optimizers.md): the
     same run as with the number, and named by it."""
-    return Setting(lag, beta1, optimism=lag / 2, rule="LAG_MATCHED")
+    return Setting(lag, beta1, optimism=lag / 2, rule="LAG_MATCHED",
+                   other=other)
+
+
+def of_adam(field, generator, discriminator):
+    return [f"generator.optimizer.adam.{field}={generator}",
+            f"discriminator.optimizer.adam.{field}={discriminator}"]
+
+
+# What may make up for the rest of a long lag; with two numbers the generator's
+# comes first. The study has 2e-4, 0.999 and 0.995.
+OTHERS = {
+    "rate 1e-4": of_adam("learning_rate", 1e-4, 1e-4),
+    "rate 1e-4+2e-4": of_adam("learning_rate", 1e-4, 2e-4),
+    "rate 2e-4+1e-4": of_adam("learning_rate", 2e-4, 1e-4),
+    "beta2 0.9": of_adam("beta2", 0.9, 0.9),
+    "beta2 0.99": of_adam("beta2", 0.99, 0.99),
+    "decay 0.99": ["ema.decay=0.99"],
+    "decay 0.999": ["ema.decay=0.999"],
+}
 
 
 BASE = [Setting(lag, beta1) for beta1 in (0, 0.5) for lag in (0, 1)]
@@ -91,7 +114,11 @@ MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
 # As much optimism as LAG_MATCHED has, more or all of it in one role.
 UNEVEN = [Setting(4, 0.5, optimism=pair)
           for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
-ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED, *UNEVEN]
+# Whether they close the rest of a lag of 4; what they do without a lag.
+REST = [lag_matched(4, 0, other) for other in OTHERS]
+REST += [Setting(0, 0, other=other)
+         for other in ("rate 1e-4", "beta2 0.9", "decay 0.999")]
+ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED, *UNEVEN, *REST]
 SETTINGS = list({setting.name: setting for setting in ALL}.values())
 # The most telling runs first.
 STUDY = ([(setting, 1) for setting in SETTINGS] +
