@@ -23,6 +23,7 @@
 #include "common/config/run_config.h"
 #include "common/control/control_client.h"
 #include "common/control/damage_ledger.h"
+#include "common/files/nearest.h"
 #include "common/matrix_tiles.h"
 #include "common/monotonic_time.h"
 #include "common/process/descriptor_limit.h"
@@ -367,6 +368,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
                name + "_worker");
   Flags flags;
   DefineFlags(app, role, flags);
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

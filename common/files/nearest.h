@@ -62,4 +62,23 @@ std::string WhyNoFlagOf(const App& app,
   return why.empty() ? "" : absl::StrCat(name, ": ", why);
 }
 
+// Makes a CLI::App and its subcommands refuse "" as a value: that is a variable
+// which somebody has forgotten to set, and no wish for the default.
+template <typename App>
+void RefuseEmptyValues(App& app) {
+  for (auto* const option : app.get_options([](const auto*) { return true; })) {
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    option->check(
+        [](const std::string& text) {
+          return text.empty() ? "is empty: give it a value, or leave it out"
+                              : "";
+        },
+        /*description=*/"");
+  }
+  for (App* const command :
+       app.get_subcommands([](const App*) { return true; })) {
+    RefuseEmptyValues(*command);
+  }
+}
+
 }  // namespace gandem

@@ -37,6 +37,7 @@ int EvaluationMain(int argc, char** argv) {
   AddExtractCommand(app, exit_code);
   AddTrainFeaturesCommand(app, exit_code);
   AddModelsCommand(app, exit_code);
+  RefuseEmptyValues(app);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {

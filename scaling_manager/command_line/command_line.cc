@@ -117,6 +117,7 @@ struct Parser {
     explain_command->footer(kExplainExamples);
     explain_command->add_option("FIELD", explain.field,
                                 "Path of the field, as in schedule.lag");
+    RefuseEmptyValues(app);
   }
 
   void AddWatch() {

@@ -57,6 +57,23 @@ TEST_F(CommandLineTest, AFlagThatThereIsNotIsNamedFirst) {
   EXPECT_EQ(ExitCode(Parse({"train", "--help"})), kExitOk);
 }
 
+// gandem train r --run_dir q --data "$PHOTOS"
+TEST_F(CommandLineTest, AnEmptyValueIsAForgottenVariable) {
+  const std::vector<std::vector<const char*>> kCases = {
+      {"train", "r", "--run_dir", "q", "--data", ""},
+      {"train", "r", "--run_dir", "q", "--listen", ""},
+      {"train", "", "--run_dir", "q"},
+      {"train", "r", "--run_dir", "q", "--set", "a=1", "--set", ""},
+      {"launch", "slurm", "r", "--run_dir", "q", "--data", ""},
+      {"status", ""}};
+  for (const auto& arguments : kCases) {
+    SCOPED_TRACE(::testing::PrintToString(arguments));
+    err_.str("");
+    EXPECT_EQ(ExitCode(Parse(arguments)), kExitUsage);
+    EXPECT_THAT(err_.str(), HasSubstr("is empty: give it a value"));
+  }
+}
+
 // A flag that is added, renamed or removed changes this list, README and docs.
 TEST_F(CommandLineTest, TheFlagsAreFrozen) {
   const std::vector<std::string> flags = AllFlags();
