@@ -18,7 +18,6 @@
 namespace gandem {
 namespace {
 
-using google::protobuf::Descriptor;
 using google::protobuf::FieldDescriptor;
 using google::protobuf::Message;
 using google::protobuf::TextFormat;
@@ -56,44 +55,71 @@ Step ToStep(absl::string_view part) {
   return step;
 }
 
+// A bad element in a long list is mostly not the only one.
+constexpr size_t kMostLines = 20;
+
+// Of a field of which there are several protobuf keeps a place for each
+// statement, not for each element: with a list in [] among them only the first
+// is certain.
+int StatementOf(const TextFormat::ParseInfoTree& tree, const Message& message,
+                const FieldDescriptor& field, int index) {
+  if (!field.is_repeated()) return -1;
+  const int size = message.GetReflection()->FieldSize(message, &field);
+  const bool has_one_each = size > 0 &&
+                            tree.GetLocation(&field, size - 1).line >= 0 &&
+                            tree.GetLocation(&field, size).line < 0;
+  return has_one_each && index < size ? index : 0;
+}
+
+// The message that the field has there; null: there is none.
+const Message* Nested(const Message& message, const FieldDescriptor& field,
+                      int index) {
+  const google::protobuf::Reflection& reflection = *message.GetReflection();
+  if (field.message_type() == nullptr) return nullptr;
+  if (!field.is_repeated()) return &reflection.GetMessage(message, &field);
+  if (index >= reflection.FieldSize(message, &field)) return nullptr;
+  return &reflection.GetRepeatedMessage(message, &field, index);
+}
+
 class Places {
  public:
   Places(absl::string_view text, const Message& like)
-      : text_(WithoutByteOrderMark(text)), type_(*like.GetDescriptor()) {
+      : text_(WithoutByteOrderMark(text)), message_(like.New()) {
     NoErrors ignored;
     TextFormat::Parser parser;
     parser.RecordErrorsTo(&ignored);
     parser.WriteLocationsTo(&tree_);
-    const std::unique_ptr<Message> message(like.New());
-    (void)parser.ParseFromString(text_, message.get());
+    (void)parser.ParseFromString(text_, message_.get());
   }
 
   // "line:column" of the innermost part of `path` that stands there; empty:
   // nothing of it does.
   std::string Of(absl::string_view path) const {
     std::string place;
-    const Descriptor* type = &type_;
+    const Message* message = message_.get();
     const TextFormat::ParseInfoTree* tree = &tree_;
     for (const absl::string_view part : absl::StrSplit(path, '.')) {
-      if (type == nullptr || tree == nullptr) break;
+      if (message == nullptr || tree == nullptr) break;
       const Step step = ToStep(part);
-      const FieldDescriptor* const field = type->FindFieldByName(step.name);
+      const FieldDescriptor* const field =
+          message->GetDescriptor()->FindFieldByName(step.name);
       if (field == nullptr) break;
-      const int index = field->is_repeated() ? step.index : -1;
-      TextFormat::ParseLocation at = tree->GetLocation(field, index);
-      // A list in [] has one place.
-      if (at.line < 0 && index > 0) at = tree->GetLocation(field, 0);
+      const TextFormat::ParseLocation at = tree->GetLocation(
+          field, StatementOf(*tree, *message, *field, step.index));
       if (at.line < 0) break;
       place = PlaceIn(text_, at.line, at.column);
-      type = field->message_type();
-      if (type != nullptr) tree = tree->GetTreeForNested(field, index);
+      message = Nested(*message, *field, step.index);
+      if (message != nullptr) {
+        tree = tree->GetTreeForNested(field,
+                                      field->is_repeated() ? step.index : -1);
+      }
     }
     return place;
   }
 
  private:
   const std::string text_;
-  const Descriptor& type_;
+  const std::unique_ptr<Message> message_;
   TextFormat::ParseInfoTree tree_;
 };
 
@@ -116,13 +142,20 @@ absl::Status LocateFaults(const Faults& faults, absl::string_view text,
                           const Message& like) {
   if (faults.empty()) return absl::OkStatus();
   const Places places(text, like);
-  return absl::InvalidArgumentError(absl::StrJoin(
-      faults.list(), "\n", [&](std::string* lines, const std::string& fault) {
+  const std::span<const std::string> all = faults.list();
+  const auto told = all.first(std::min(all.size(), kMostLines));
+  std::string lines = absl::StrJoin(
+      told, "\n", [&](std::string* line, const std::string& fault) {
         const absl::string_view path = PathOf(fault);
         const std::string place = IsSetBy(sets, path) ? "" : places.Of(path);
-        absl::StrAppend(lines, file, place.empty() ? "" : ":", place, ": ",
+        absl::StrAppend(line, file, place.empty() ? "" : ":", place, ": ",
                         fault);
-      }));
+      });
+  if (told.size() < all.size()) {
+    absl::StrAppend(&lines, "\n", file, ": and ", all.size() - told.size(),
+                    " more");
+  }
+  return absl::InvalidArgumentError(lines);
 }
 
 }  // namespace gandem

@@ -17,12 +17,14 @@
 
 namespace gandem {
 
-// INVALID_ARGUMENT with a line for each of `faults`, OK when there are none.
+// INVALID_ARGUMENT with a line for each of the first `faults`, OK when there
+// are none.
 // "file:line:column: fault" if the field that it begins with ("a.b[1].c 3 is
 // not in [4, 5]"), or an outer part of its path, stands in `text`, which
 // ParseTextProto has taken as a message of the type of `like`; both from 1,
 // columns in bytes. "file: fault" if it stands nowhere, or one of `sets`
-// ("path.to.field=value", or only the path) has replaced it.
+// ("path.to.field=value", or only the path) has replaced it. A `text` that
+// nobody wrote is better left empty.
 absl::Status LocateFaults(const Faults& faults, absl::string_view text,
                           absl::string_view file,
                           std::span<const std::string> sets,

@@ -32,8 +32,11 @@ bool CheckList(const std::string& path, const Message& family,
                const FieldDescriptor& field, Faults& faults) {
   const auto& reflection = *family.GetReflection();
   const int size = reflection.FieldSize(family, &field);
-  bool legal = faults.CheckRange(absl::StrCat("the length of ", path), size, 0,
-                                 kMaxListLength);
+  bool legal = size <= kMaxListLength;
+  if (!legal) {
+    faults.Add(absl::StrCat(path, " has ", size, " values, the most are ",
+                            kMaxListLength));
+  }
   if (field.cpp_type() != FieldDescriptor::CPPTYPE_INT64) return legal;
   for (int i = 0; i < size; ++i) {
     legal &= faults.CheckRange(absl::StrCat(path, "[", i, "]"),

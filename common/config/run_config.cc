@@ -149,13 +149,7 @@ absl::StatusOr<RunConfig> ParseRunConfig(absl::string_view text,
                                          std::span<const std::string> sets) {
   RunConfig config;
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, file, config));
-  for (const std::string& set : sets) {
-    const absl::Status status = SetField(set, config);
-    if (!status.ok()) {
-      return absl::InvalidArgumentError(
-          absl::StrCat("--set ", status.message()));
-    }
-  }
+  GANDEM_RETURN_IF_ERROR(SetFields(sets, config));
   GANDEM_RETURN_IF_ERROR(
       LocateFaults(FaultsOf(config), text, file, sets, config));
   return config;

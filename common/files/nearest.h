@@ -70,7 +70,7 @@ void RefuseEmptyValues(App& app) {
     if (option->get_items_expected_max() == 0) continue;  // a flag
     option->check(
         [](const std::string& text) {
-          return text.empty() ? "is empty: give it a value, or leave it out"
+          return text.empty() ? "the value is empty: was a variable not set?"
                               : "";
         },
         /*description=*/"");

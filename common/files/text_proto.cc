@@ -323,6 +323,18 @@ absl::Status SetField(absl::string_view assignment, Message& message) {
   return absl::OkStatus();
 }
 
+absl::Status SetFields(std::span<const std::string> assignments,
+                       Message& message) {
+  for (const std::string& assignment : assignments) {
+    const absl::Status status = SetField(assignment, message);
+    if (!status.ok()) {
+      return absl::InvalidArgumentError(
+          absl::StrCat("--set ", status.message()));
+    }
+  }
+  return absl::OkStatus();
+}
+
 std::string ReplacedBy(absl::string_view assignment, const Message& message) {
   const absl::string_view path =
       absl::StripAsciiWhitespace(assignment.substr(0, assignment.find('=')));

@@ -7,6 +7,7 @@
 
 #include <google/protobuf/message.h>
 
+#include <span>
 #include <string>
 
 #include "absl/status/status.h"
@@ -38,6 +39,10 @@ absl::string_view WithoutByteOrderMark(absl::string_view text);
 //   INVALID_ARGUMENT  names `assignment` and the nearest field.
 absl::Status SetField(absl::string_view assignment,
                       google::protobuf::Message& message);
+
+// The same for what --set says, in its order; INVALID_ARGUMENT says --set.
+absl::Status SetFields(std::span<const std::string> assignments,
+                       google::protobuf::Message& message);
 
 // The path of the member of a oneof that SetField with this `assignment` drops;
 // empty if it drops none, or is none that it takes.

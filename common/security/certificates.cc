@@ -148,13 +148,14 @@ absl::StatusOr<std::shared_ptr<const Certificates>> Certificates::Load(
   std::string name;
   if (IsFolder(folder)) {
     GANDEM_ASSIGN_OR_RETURN(name, OnlyPairIn(folder));
-  } else if (PathExists(folder + ".crt")) {
+  } else {
+    if (absl::IsNotFound(ReadFile(folder + ".crt", kMaxPemBytes).status())) {
+      return absl::NotFoundError(absl::StrCat(
+          "'", path, "' is no folder, and there is no '", folder,
+          ".crt': name what `gandem certificates` has made, or a copy of it"));
+    }
     name = folder.substr(folder.find_last_of('/') + 1);
     folder = ParentOf(folder);
-  } else {
-    return absl::NotFoundError(
-        absl::StrCat("'", path, "' is no folder, and there is no '", folder,
-                     ".crt': `gandem certificates` makes both"));
   }
   std::shared_ptr<Certificates> loaded(
       new Certificates(std::move(folder), std::move(name)));

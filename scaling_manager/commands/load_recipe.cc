@@ -6,7 +6,9 @@
 #include "absl/strings/escaping.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/config/locate_faults.h"
 #include "common/config/run_config.h"
+#include "common/config/validate_parts.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/text_proto.h"
@@ -87,25 +89,35 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path) {
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source) {
   GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> sets, DataSets(source));
   sets.insert(sets.end(), source.sets.begin(), source.sets.end());
-  return ParseRunConfig(source.text, source.name, sets);
+  RunConfig config;
+  GANDEM_RETURN_IF_ERROR(ParseTextProto(source.text, source.name, config));
+  GANDEM_RETURN_IF_ERROR(SetFields(sets, config));
+  GANDEM_RETURN_IF_ERROR(CheckRecipe(config, source));
+  return config;
+}
+
+absl::Status CheckRecipe(const RunConfig& config, const RecipeSource& source) {
+  std::vector<std::string> elsewhere = source.sets;
+  if (!source.data.empty()) elsewhere.push_back("data");
+  return LocateFaults(FaultsOf(config), source.is_generated ? "" : source.text,
+                      source.name, elsewhere, config);
 }
 
 absl::StatusOr<SeenRecipe> SeeRecipe(const std::string& path,
                                      const std::string& data,
                                      const std::vector<std::string>& sets) {
   GANDEM_ASSIGN_OR_RETURN(std::string text, ReadRecipe(path));
+  const RecipeSource source = {
+      .text = std::move(text), .name = path, .data = data, .sets = sets};
   SeenRecipe seen;
-  GANDEM_ASSIGN_OR_RETURN(
-      seen.config,
-      ParseRecipe(
-          {.text = std::move(text), .name = path, .data = data, .sets = sets}));
+  GANDEM_ASSIGN_OR_RETURN(seen.config, ParseRecipe(source));
   absl::StatusOr<std::string> line = LookAtSource(*seen.config.mutable_data());
   if (!line.ok() && (!data.empty() || !absl::IsNotFound(line.status()))) {
     return line.status();
   }
   seen.data = line.value_or("");
   // Networks may not be for the channels that were found.
-  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(seen.config), path));
+  GANDEM_RETURN_IF_ERROR(CheckRecipe(seen.config, source));
   return seen;
 }
 

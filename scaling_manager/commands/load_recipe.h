@@ -20,6 +20,8 @@ struct RecipeSource {
   std::string name = {};               // in messages: its path
   std::string data = {};               // --data; empty: the recipe's images
   std::vector<std::string> sets = {};  // --set "path.to.field=value"
+  // A plan's config: nobody has seen the lines of its text.
+  bool is_generated = false;
 };
 
 // The text of a recipe or plan. NOT_FOUND of a name alone says which recipe of
@@ -28,6 +30,10 @@ absl::StatusOr<std::string> ReadRecipe(const std::string& path);
 
 // Valid, as far as can be said without looking at its images.
 absl::StatusOr<RunConfig> ParseRecipe(const RecipeSource& source);
+
+// Whether what `source` has become since is still valid; what is not is told
+// with its place in the text.
+absl::Status CheckRecipe(const RunConfig& config, const RecipeSource& source);
 
 struct SeenRecipe {
   RunConfig config;  // not the effective one: what nobody gave is not set

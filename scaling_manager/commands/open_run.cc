@@ -147,12 +147,14 @@ struct LoadedConfig {
   std::string data;  // a line on a data.source; empty: there is none
 };
 
-absl::StatusOr<LoadedConfig> LoadConfig(const std::string& recipe,
-                                        const TrainOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseRecipe({.text = recipe,
-                                                        .name = options.recipe,
-                                                        .data = options.data,
-                                                        .sets = options.sets}));
+absl::StatusOr<LoadedConfig> LoadConfig(const GivenRecipe& recipe) {
+  const TrainOptions& options = recipe.options;
+  const RecipeSource source = {.text = recipe.text,
+                               .name = options.recipe,
+                               .data = options.data,
+                               .sets = options.sets,
+                               .is_generated = recipe.plan.has_value()};
+  GANDEM_ASSIGN_OR_RETURN(RunConfig given, ParseRecipe(source));
   absl::StatusOr<std::string> data = LookAtSource(*given.mutable_data());
   if (options.elsewhere() && absl::IsNotFound(data.status())) {
     GANDEM_RETURN_IF_ERROR(CheckUnseen(given.data()));
@@ -161,7 +163,7 @@ absl::StatusOr<LoadedConfig> LoadConfig(const std::string& recipe,
   GANDEM_RETURN_IF_ERROR(data);
   GANDEM_RETURN_IF_ERROR(Annotate(KnowOwnNetworks(given), options.recipe));
   // Networks may not be for the channels that were found.
-  GANDEM_RETURN_IF_ERROR(Annotate(ValidateRunConfig(given), options.recipe));
+  GANDEM_RETURN_IF_ERROR(CheckRecipe(given, source));
   RunConfig config = EffectiveConfig(given);
   if (options.colocated && (config.generator().workers() > 1 ||
                             config.discriminator().workers() > 1)) {
@@ -349,7 +351,7 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
                           EvaluateCores(as_given));
   GANDEM_ASSIGN_OR_RETURN(GivenRecipe given, FindRecipe(as_given));
   const TrainOptions& options = given.options;
-  GANDEM_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(given.text, options));
+  GANDEM_ASSIGN_OR_RETURN(LoadedConfig loaded, LoadConfig(given));
   const RunConfig& config = loaded.config;
   GANDEM_ASSIGN_OR_RETURN(std::string binaries, BinaryFolder());
   GANDEM_ASSIGN_OR_RETURN(

@@ -70,9 +70,10 @@ absl::StatusOr<LaunchedRecipe> LoadLaunched(const LaunchSlurmOptions& options,
   if (LooksLikePlan(text)) {
     GANDEM_ASSIGN_OR_RETURN(const Plan plan, ParsePlan(text, options.recipe));
     GANDEM_ASSIGN_OR_RETURN(launched, OfPlan(options, plan));
-    const std::string planned = EffectiveConfigText(launched.config);
-    GANDEM_ASSIGN_OR_RETURN(
-        launched.config, ParseRunConfig(planned, options.recipe, options.sets));
+    launched.config = EffectiveConfig(launched.config);
+    GANDEM_RETURN_IF_ERROR(SetFields(options.sets, launched.config));
+    GANDEM_RETURN_IF_ERROR(
+        Annotate(ValidateRunConfig(launched.config), options.recipe));
   } else {
     GANDEM_ASSIGN_OR_RETURN(launched.config,
                             load(options.recipe, options.data, options.sets));

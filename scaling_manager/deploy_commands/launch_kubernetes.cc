@@ -40,7 +40,6 @@ absl::StatusOr<GivenRun> ReadGiven(const LaunchKubernetesOptions& options) {
   GivenRun given;
   GANDEM_ASSIGN_OR_RETURN(given.text,
                           ReadFile(options.recipe, kMaxTextProtoBytes));
-  std::string recipe = given.text;
   if (LooksLikePlan(given.text)) {
     GANDEM_ASSIGN_OR_RETURN(const Plan plan,
                             ParsePlan(given.text, options.recipe));
@@ -50,11 +49,15 @@ absl::StatusOr<GivenRun> ReadGiven(const LaunchKubernetesOptions& options) {
                        "' has ", plan.candidates_size(), ", counted from 1"));
     }
     given.candidate = plan.candidates(options.candidate - 1);
-    recipe = EffectiveConfigText(given.candidate->config());
+    given.config = EffectiveConfig(given.candidate->config());
+    GANDEM_RETURN_IF_ERROR(SetFields(options.sets, given.config));
+    GANDEM_RETURN_IF_ERROR(
+        Annotate(ValidateRunConfig(given.config), options.recipe));
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(
+        given.config, ParseRunConfig(given.text, options.recipe, options.sets));
   }
-  GANDEM_ASSIGN_OR_RETURN(const RunConfig config,
-                          ParseRunConfig(recipe, options.recipe, options.sets));
-  given.config = EffectiveConfig(config);
+  given.config = EffectiveConfig(given.config);
   return given;
 }
 

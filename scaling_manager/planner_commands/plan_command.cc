@@ -71,16 +71,27 @@ ProfileFingerprint FingerprintFor(const PlanOptions& options,
   return here;
 }
 
+// What measures for such a plan.
+std::string ProfileCommand(const PlanOptions& options) {
+  std::string command = absl::StrCat("gandem profile ", options.recipe);
+  for (const auto& [flag, value] : {std::pair(" --data ", options.data),
+                                    std::pair(" -o ", options.profile)}) {
+    if (!value.empty()) absl::StrAppend(&command, flag, value);
+  }
+  for (const std::string& set : options.sets) {
+    absl::StrAppend(&command, " --set '", set, "'");
+  }
+  return command;
+}
+
 absl::StatusOr<Profile> ProfileFor(const PlanOptions& options,
                                    const RunConfig& recipe) {
   if (options.profile.empty()) {
     std::optional<Profile> kept = FindCachedProfile(FingerprintHere(recipe));
     if (kept.has_value()) return *std::move(kept);
     return absl::NotFoundError(absl::StrCat(
-        "there is no profile of ", options.recipe,
-        " on this machine yet: ", "`gandem profile ", options.recipe,
-        options.data.empty() ? "" : absl::StrCat(" --data ", options.data),
-        "` makes one in minutes"));
+        "there is no profile of ", options.recipe, " on this machine yet: `",
+        ProfileCommand(options), "` makes one in minutes"));
   }
   GANDEM_ASSIGN_OR_RETURN(Profile profile, ReadProfile(options.profile));
   absl::Status holds = CheckProfileHolds(
@@ -99,18 +110,18 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
       fingerprint.release(), ", LibTorch ", fingerprint.torch_version());
 }
 
-// A plan takes only what was measured; of a profile that was stopped early, or
-// had too small a budget, it might take more.
+// Of a profile that was stopped early, or had too small a budget.
 std::string OpenText(const PlanOptions& options, const Profile& profile) {
   const std::vector<ProbeQuestion> open = OpenQuestions(
       profile, ProbeList(profile.recipe(), profile.fingerprint().cores()));
-  if (open.empty()) return "";
-  return absl::StrCat(
-      "\nThe profile leaves ", open.size(), " questions open, the first is (",
-      ToString(open.front().together.front()),
-      "): what it has not measured is in no plan. It goes on with `gandem "
-      "profile ",
-      options.recipe, " --budget MORE`\n");
+  // Of a recipe as it is nothing else would be taken.
+  if (open.empty() || options.as_it_is) return "";
+  return absl::StrCat("\nquestions that the profile leaves open: ", open.size(),
+                      "; the first: ", ToString(open.front().together.front()),
+                      ". No plan has what was not measured; `",
+                      ProfileCommand(options), " --budget MORE`",
+                      options.ignore_machine ? ", on its machine," : "",
+                      " goes on\n");
 }
 
 }  // namespace

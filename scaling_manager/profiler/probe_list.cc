@@ -415,9 +415,14 @@ std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings) {
 std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
                                          std::vector<ProbeQuestion> questions) {
   std::erase_if(questions, [&](const ProbeQuestion& question) {
-    const ProbeSettings& first = question.together.front();
-    return FindProbe(profile, first) != nullptr ||
-           !WhyHopeless(profile, first).empty();
+    return std::ranges::all_of(question.together,
+                               [&](const ProbeSettings& settings) {
+                                 return FindProbe(profile, settings) != nullptr;
+                               }) ||
+           std::ranges::any_of(question.together,
+                               [&](const ProbeSettings& settings) {
+                                 return !WhyHopeless(profile, settings).empty();
+                               });
   });
   return questions;
 }

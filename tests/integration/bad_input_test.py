@@ -52,6 +52,16 @@ class BadConfigTest(harness.RunTest):
     def test_unknown_field_on_the_command_line(self):
         self.refused("schedule.lagg", "lag", sets=["schedule.lagg=1"])
 
+    def test_an_empty_value_is_a_forgotten_variable(self):
+        for command in (
+                [harness.BIN / "gandem", "evaluate", ""],
+                [harness.BIN / "generator_worker", "--control", "",
+                 "--rank", "0"]):
+            done = subprocess.run(command, capture_output=True, text=True,
+                                  timeout=harness.DEADLINE, check=False)
+            self.assertEqual(done.returncode, 2, done.stderr)
+            self.assertIn("the value is empty", done.stderr)
+
     def test_all_faults_at_once(self):
         self.refused("lag", "learning_rate", sets=[
             "schedule.lag=-1", "generator.optimizer.adam.learning_rate=-1"])

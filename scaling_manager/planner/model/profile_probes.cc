@@ -153,6 +153,8 @@ absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
 
 absl::Status CheckProfile(const Profile& profile) {
   Faults faults("profile");
+  faults.CheckRange("fingerprint.cores", profile.fingerprint().cores(), 0,
+                    kMostThreads);
   CheckProbes(profile, faults);
   for (int i = 0; i < profile.transfers_size(); ++i) {
     const TransferProfile& transfer = profile.transfers(i);

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -65,6 +66,38 @@ TEST(LocateFaultsTest, SaysAsMuchOfAPathAsStandsThere) {
   EXPECT_EQ(Before("What is no path"), "f");
   EXPECT_EQ(Before(""), "f");
   EXPECT_EQ(Before("generator", {}, "rounds: {"), "f");
+}
+
+// A list in [] is one statement of several elements, or of none.
+TEST(LocateFaultsTest, AListAmongStatementsLeavesTheFirstPlace) {
+  constexpr absl::string_view kMixed =
+      "generator {\n"
+      "  freeze: []\n"
+      "  freeze: ''\n"
+      "  optimizer {\n"
+      "    group: [{ parameters: 'a' }, { parameters: '' }]\n"
+      "    group { parameters: 'c' }\n"
+      "  }\n"
+      "}\n"
+      "discriminator { freeze: ['a', ''] freeze: ['', 'b'] }\n";
+  EXPECT_EQ(Before("generator.freeze[0]", {}, kMixed), "f:2:3");
+  EXPECT_EQ(Before("generator.optimizer.group[1]", {}, kMixed), "f:5:5");
+  EXPECT_EQ(Before("generator.optimizer.group[1].parameters", {}, kMixed),
+            "f:5:36");
+  EXPECT_EQ(Before("generator.optimizer.group[2].parameters", {}, kMixed),
+            "f:6:13");
+  EXPECT_EQ(Before("generator.optimizer.group[3].parameters", {}, kMixed),
+            "f:5:5");
+  EXPECT_EQ(Before("discriminator.freeze[3]", {}, kMixed), "f:9:17");
+}
+
+TEST(LocateFaultsTest, NoMoreThanOneCanRead) {
+  Faults faults("ignored");
+  for (int i = 0; i < 1000; ++i) faults.Add("rounds 5 are few");
+  const std::string message(
+      LocateFaults(faults, kText, "f", {}, RunConfig()).message());
+  EXPECT_EQ(std::ranges::count(message, '\n'), 20);
+  EXPECT_THAT(message, ::testing::EndsWith("\nf: and 980 more"));
 }
 
 TEST(LocateFaultsTest, WhatWasSetElsewhereStandsNowhere) {

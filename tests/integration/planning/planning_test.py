@@ -104,9 +104,12 @@ class PlanningTest(RunTest):
             part for part in parts if part not in probes[2:]))
         text = self.gandem("plan", SMOKE, "--profile", self.profile, "-o",
                            self.folder / "plan.textproto")
-        self.assertRegex(text, r"leaves \d+ questions open, the first is "
-                               r"\(generator, batch 8, 1 thread")
-        self.assertIn("--budget MORE", text)
+        self.assertRegex(text, r"questions that the profile leaves open: \d+; "
+                               r"the first: generator, batch 8, 1 thread")
+        self.assertIn(f"gandem profile {SMOKE} -o {self.profile} --budget MORE",
+                      text)
+        self.assertNotIn("leaves open", self.gandem(
+            "plan", SMOKE, "--profile", self.profile, "--as_it_is"))
 
     def peaks(self, *arguments):
         """Runs it: the most bytes that each of its workers has had."""

@@ -70,7 +70,7 @@ TEST_F(CommandLineTest, AnEmptyValueIsAForgottenVariable) {
     SCOPED_TRACE(::testing::PrintToString(arguments));
     err_.str("");
     EXPECT_EQ(ExitCode(Parse(arguments)), kExitUsage);
-    EXPECT_THAT(err_.str(), HasSubstr("is empty: give it a value"));
+    EXPECT_THAT(err_.str(), HasSubstr("the value is empty"));
   }
 }
 

@@ -249,7 +249,9 @@ TEST(ProbeListTest, OpenIsWhatIsNeitherAnsweredNorHopeless) {
     EXPECT_THAT(WhyHopeless(profile, settings), IsEmpty());
   }
   for (const ProbeQuestion& question : all) {
-    *profile.add_probes() = ProbeOf(question.together.front(), Probe::MEASURED);
+    for (const ProbeSettings& settings : question.together) {
+      *profile.add_probes() = ProbeOf(settings, Probe::MEASURED);
+    }
   }
   EXPECT_THAT(OpenQuestions(profile, all), IsEmpty());
 }
