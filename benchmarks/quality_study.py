@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a lag costs in quality: distances of runs that see equal images.
 
-    benchmarks/quality_study.py train    # 90 minutes on two cores; resumable
+    benchmarks/quality_study.py train    # two hours on two cores; resumable
     benchmarks/quality_study.py speed    # ten minutes on an idle machine
     VENV/bin/python benchmarks/quality_study.py report
 
@@ -17,8 +17,8 @@ bits.
 lag 0 one process with two threads, for FUSED the faster of both. It turns images
 seen into wall time.
 
-`report` prints the tables of docs/quality.md and draws its picture; VENV has
-matplotlib. quality_fit.py makes the planner's constants of the results.
+`report` prints the tables of docs/quality.md and draws its picture, without the
+settings of REST; VENV has matplotlib. quality_fit.py makes the planner's constants of the results.
 """
 
 import argparse
@@ -248,11 +248,12 @@ def report(args):
     data = Results().data
     all_runs, speeds = data["runs"], data["images_per_second"]
     last = ROUNDS * BATCH
+    rest = {setting.name for setting in REST}
     # Seeds differ more than settings do, and in the same way for all settings:
     # a setting is compared with the best one at lag 0 over its own seeds.
     full = [name for name, runs in all_runs.items()
-            if name.startswith("lag 0") and len(runs) == max(
-                map(len, all_runs.values()))]
+            if name.startswith("lag 0") and name not in rest and len(runs) ==
+            max(map(len, all_runs.values()))]
     best = min(full, key=lambda name: mean_curve(
         all_runs[name], all_runs[name])[last])
     print(f"Best at lag 0: {best}\n")
@@ -276,7 +277,7 @@ def report(args):
         print("| " + " | ".join(map(str, cells)) + " |")
     PICTURE.parent.mkdir(exist_ok=True)
     draw(data, {name: mean_curve(runs, runs)
-                for name, runs in all_runs.items()}, speeds)
+                for name, runs in all_runs.items() if name not in rest}, speeds)
 
 
 def draw(data, curves, speeds):
