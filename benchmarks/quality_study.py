@@ -18,7 +18,8 @@ lag 0 one process with two threads, for FUSED the faster of both. It turns image
 seen into wall time.
 
 `report` prints the tables of docs/quality.md and draws its picture, without the
-settings of REST; VENV has matplotlib. quality_fit.py makes the planner's constants of the results.
+settings of REST; VENV has matplotlib. quality_fit.py makes the planner's
+constants of the results.
 """
 
 import argparse
@@ -114,9 +115,9 @@ MATCHED = [lag_matched(lag, beta1) for beta1 in (0.5, 0) for lag in (2, 4)]
 UNEVEN = [Setting(4, 0.5, optimism=pair)
           for pair in ((4, 0), (0, 4), (3, 1), (1, 3))]
 # Whether they close the rest of a lag of 4, and whether that is the lag's.
-REST = [lag_matched(4, 0, other) for other in OTHERS]
 CLOSEST = [Setting(0, 0, other="beta2 0.99"), lag_matched(4, 0, "beta2 0.99")]
-REST += [*CLOSEST, Setting(0, 0, other="ema 0.99")]
+REST = [*(lag_matched(4, 0, other) for other in OTHERS), *CLOSEST,
+        Setting(0, 0, other="ema 0.99")]
 ALL = [*BASE, *OPTIMISTIC, *MORE, *MATCHED, *UNEVEN, *REST]
 SETTINGS = list({setting.name: setting for setting in ALL}.values())
 # The most telling runs first.

@@ -112,10 +112,11 @@ std::string FingerprintText(const ProfileFingerprint& fingerprint) {
 
 // Of a profile that was stopped early, or had too small a budget.
 std::string OpenText(const PlanOptions& options, const Profile& profile) {
+  // Of a recipe as it is nothing else would be taken.
+  if (options.as_it_is) return "";
   const std::vector<ProbeQuestion> open = OpenQuestions(
       profile, ProbeList(profile.recipe(), profile.fingerprint().cores()));
-  // Of a recipe as it is nothing else would be taken.
-  if (open.empty() || options.as_it_is) return "";
+  if (open.empty()) return "";
   return absl::StrCat("\nquestions that the profile leaves open: ", open.size(),
                       "; the first: ", ToString(open.front().together.front()),
                       ". No plan has what was not measured; `",
