@@ -141,11 +141,14 @@ absl::StatusOr<std::vector<MeasureReply>> ProbeAsker::Ask(
   for (const PrepareReply& reply : prepared) {
     last = std::max(last, kLastRounds * absl::Seconds(reply.round_seconds()));
   }
-  deadline = MonotonicNow() + limits.measure + last + kAnswerGrace;
+  const absl::Time begin = MonotonicNow();
+  const absl::Duration measure =
+      std::clamp(limits.until - begin, absl::ZeroDuration(), limits.measure);
+  deadline = begin + measure + last + kAnswerGrace;
   calls.clear();
   for (size_t i = 0; i < together.size(); ++i) {
     MeasureRequest request;
-    request.set_seconds(absl::ToDoubleSeconds(limits.measure));
+    request.set_seconds(absl::ToDoubleSeconds(measure));
     // Two that are to disturb each other end together.
     request.set_until_settled(together.size() == 1);
     calls.push_back([request, deadline,

@@ -39,6 +39,8 @@ class ProbeAsker {
   struct Limits {
     absl::Duration prepare = {};  // start, build, warm up: TIMED_OUT after it
     absl::Duration measure = {};  // the last round begins before
+    // So does it before this, however long the start took.
+    absl::Time until = absl::InfiniteFuture();
   };
 
   explicit ProbeAsker(Options options) : options_(std::move(options)) {}

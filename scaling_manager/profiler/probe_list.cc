@@ -7,6 +7,7 @@
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -341,7 +342,11 @@ const Probe* NearestMeasured(const Profile& profile,
                              const ProbeSettings& settings) {
   const Probe* nearest = nullptr;
   const auto distance = [&](const Probe& probe) {
-    return std::abs(probe.settings().batch_size() - settings.batch_size());
+    const ProbeSettings& probed = probe.settings();
+    return std::tuple(probed.role() != settings.role(),
+                      probed.precision() != settings.precision(),
+                      std::abs(probed.batch_size() - settings.batch_size()),
+                      -probe.round().median_seconds());
   };
   for (const Probe& probe : profile.probes()) {
     if (probe.outcome() != Probe::MEASURED ||

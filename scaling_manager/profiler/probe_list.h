@@ -41,8 +41,9 @@ const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
 bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
                 int looks);
 
-// Of a role and a batch, the same but for these: the probe that tells how long
-// another one may take. Null: there is none.
+// The probe that tells how long another one may take: of its role, of its
+// precision if there is one, of the nearest batch, and of several the slowest.
+// Null: there is none.
 const Probe* NearestMeasured(const Profile& profile,
                              const ProbeSettings& settings);
 

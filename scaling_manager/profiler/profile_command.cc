@@ -138,8 +138,8 @@ class Profiler {
     }
     return {.prepare = std::max(kShortestPrepare,
                                 5 * ExpectedTime(question.together.front())),
-            .measure = std::min(kOtherShare * request_.budget,
-                                std::max(absl::ZeroDuration(), Left()))};
+            .measure = kOtherShare * request_.budget,
+            .until = MonotonicNow() + Left()};
   }
 
   // Of two networks of which one cannot run at all there is nothing to plan.

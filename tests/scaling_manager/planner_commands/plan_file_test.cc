@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <string>
+
 #include "common/files/file.h"
 #include "scaling_manager/planner_commands/plan_text.h"
 #include "tests/scaling_manager/planner/search/fake_models.h"
@@ -94,6 +96,32 @@ TEST(PlanTextTest, SixLines) {
   EXPECT_THAT(lines[4], StartsWith("why: " + plan.reasons(0)));
   EXPECT_THAT(lines[5], StartsWith("to be faster: "));
   EXPECT_THAT(PlanLines(plan, 1), SizeIs(6));
+}
+
+TEST(PlanTextTest, TimesAreOfTheBestWhereNoneIsSynchronous) {
+  Plan plan = SmallPlan();
+  EXPECT_THAT(PlanTable(plan), HasSubstr("of the best synchronous run, which"));
+  for (Candidate& candidate : *plan.mutable_candidates()) {
+    candidate.mutable_config()->mutable_schedule()->set_lag(1);
+  }
+  // Those of a synchronous one that is no candidate.
+  plan.mutable_candidates(0)->mutable_prediction()->set_time_to_quality(0.5);
+  EXPECT_THAT(PlanTable(plan), HasSubstr("of the best synchronous run, which"));
+  for (Candidate& candidate : *plan.mutable_candidates()) {
+    candidate.mutable_prediction()->set_time_to_quality(1);
+  }
+  EXPECT_THAT(PlanTable(plan),
+              HasSubstr("of the best candidate (none is synchronous), which"));
+}
+
+TEST(PlanTextTest, APlanWithoutReasonsIsAChoiceOfSomebody) {
+  Plan plan = SmallPlan();
+  plan.clear_reasons();
+  const auto lines = PlanLines(plan, 0);
+  EXPECT_THAT(lines, SizeIs(4));
+  EXPECT_EQ(lines[0], "plan: " + plan.candidates(0).name() + ", one of " +
+                          std::to_string(plan.candidates_size()) +
+                          " candidates");
 }
 
 TEST(PlanTextTest, GainsCountTheImagesThatAreNeeded) {

@@ -98,6 +98,14 @@ TEST_F(SimulatePlanTest, FailuresMayTakeItBelowTheAim) {
   EXPECT_THAT(out_.str(), Not(HasSubstr("stays above 95 % up to")));
 }
 
+// Rounds of more devices may be better again: of what falls below the aim in
+// between a plan is sought.
+TEST_F(SimulatePlanTest, TheWorstRowIsWhatAPlanIsSoughtFor) {
+  options_.devices = "2,3,4";
+  ASSERT_OK(SimulatePlan(options_, out_));
+  EXPECT_THAT(out_.str(), HasSubstr("keeps it above 95 % at 3:\n"));
+}
+
 TEST_F(SimulatePlanTest, FailuresAddColumns) {
   options_.mtbf_hours = 1000;
   ASSERT_OK(SimulatePlan(options_, out_));
@@ -172,6 +180,16 @@ TEST(EfficiencyChartTest, PointsAreWhereTheyBelong) {
   EXPECT_EQ(PixelAt(chart, 596, 360 - 155), kBlue);
   EXPECT_EQ(PixelAt(chart, 336, 360 - 232), kBlue);
   EXPECT_NE(PixelAt(chart, 336, 300), kBlue);
+}
+
+TEST(EfficiencyChartTest, WhatIsAbove110PercentFits) {
+  const std::vector<ScalingRow> weak = {{.devices = 1, .efficiency = 1},
+                                        {.devices = 16, .efficiency = 4}};
+  const PixelImage chart = EfficiencyChart(weak, {});
+  constexpr std::array<uint8_t, 3> kBlue = {31, 119, 180};
+  // 20 is 440 %.
+  EXPECT_EQ(PixelAt(chart, 596, 360 - 309), kBlue);
+  EXPECT_EQ(PixelAt(chart, 76, 360 - 77), kBlue);
 }
 
 TEST(EfficiencyChartTest, RowsWithoutNumbersAreLeftOut) {

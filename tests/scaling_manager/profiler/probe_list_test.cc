@@ -273,5 +273,32 @@ TEST(ProbeListTest, TheNearestBatchTellsHowLongAnotherTakes) {
   EXPECT_EQ(NearestMeasured(profile, settings), nullptr);
 }
 
+TEST(ProbeListTest, OfTheSameBatchTheSlowestOfThePrecisionTells) {
+  ProbeSettings settings = FirstOf(Recipe("mlp_smoke"));
+  Profile profile;
+  const auto add = [&](RoleConfig::Precision precision, int threads,
+                       double seconds) {
+    Probe probe = ProbeOf(settings, Probe::MEASURED);
+    probe.mutable_settings()->set_precision(precision);
+    probe.mutable_settings()->set_threads(threads);
+    probe.mutable_round()->set_median_seconds(seconds);
+    *profile.add_probes() = probe;
+  };
+  add(RoleConfig::FLOAT32, 2, 1);
+  add(RoleConfig::FLOAT32, 1, 2);
+  add(RoleConfig::BFLOAT16, 1, 9);
+  const auto seconds = [&] {
+    return NearestMeasured(profile, settings)->round().median_seconds();
+  };
+  settings.set_precision(RoleConfig::FLOAT32);
+  EXPECT_EQ(seconds(), 2);
+  settings.set_batch_size(4 * settings.batch_size());
+  EXPECT_EQ(seconds(), 2);
+  settings.set_precision(RoleConfig::FLOAT16);  // there is none
+  EXPECT_EQ(seconds(), 9);
+  settings.set_role(COLOCATED);
+  EXPECT_EQ(seconds(), 9);
+}
+
 }  // namespace
 }  // namespace gandem
