@@ -10,7 +10,7 @@ between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
 workers and one process, all feedback modes, two batches, three lags. FUSED has
 one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
 with the first rounds left out; a role's memory is the largest VmHWM of its
-workers. At last the plan that `gandem plan --objective throughput` chooses runs,
+workers, the median of the runs. At last the plan that `gandem plan --objective throughput` chooses runs,
 too: its regret is what the best of all measured runs with its batch has more.
 After each network's figures come those of all of them together, and how far half
 of the runs agrees with the other half: on a machine that is not quiet predictions
@@ -231,12 +231,23 @@ def memory_text(row):
     return ", ".join(parts)
 
 
+def peaks_of(row):
+    """Bytes of each run, by program."""
+    return {program: [run["peaks"][program] for run in row["runs"]]
+            for program in row["runs"][0]["peaks"]}
+
+
 def row_memory(row):
-    peaks = {}
-    for run in row["runs"]:
-        for program, measured in run["peaks"].items():
-            peaks[program] = max(measured, peaks.get(program, 0))
-    return memory_pairs(row["predicted"], peaks)
+    """Of the median run: heaps grow by what threads happen to ask for first."""
+    return memory_pairs(row["predicted"],
+                        {program: statistics.median(peaks)
+                         for program, peaks in peaks_of(row).items()})
+
+
+def memory_spreads(row):
+    """How far the runs of a configuration are from their median."""
+    return [abs(relative_error(peak, statistics.median(peaks)))
+            for peaks in peaks_of(row).values() for peak in peaks]
 
 
 def waits_text(row):
@@ -274,7 +285,8 @@ def errors_of(speeds, all_rows):
             "worst_error": max(errors.values()),
             "worst": max(errors, key=errors.get),
             "median_memory_error": statistics.median(memory_errors),
-            "worst_memory_error": max(memory_errors)}
+            "worst_memory_error": max(memory_errors),
+            "worst_memory_spread": max(sum(map(memory_spreads, all_rows), []))}
 
 
 def repeat_of(*networks):
@@ -324,7 +336,8 @@ def print_summary(recipe, summary):
           f"{summary['regret_in_list']:.1%}, of the plan "
           f"{summary['plan_regret']:.1%}; memory: median "
           f"{summary['median_memory_error']:.1%}, worst "
-          f"{summary['worst_memory_error']:.1%}")
+          f"{summary['worst_memory_error']:.1%}; a single run is up to "
+          f"{summary['worst_memory_spread']:.1%} from the median run")
     if "repeat_tau" in summary:
         print(f"{recipe}: half of the runs against the other half: median "
               f"difference {summary['repeat_error']:.1%}, Kendall tau "

@@ -20,4 +20,11 @@ absl::StatusOr<Prediction> Predict(const Profile& profile,
                                    const RunConfig& config,
                                    const Placement& placement);
 
+// The same memory, and about the same images/s, without a simulation
+// (closed_form.h). Nothing else is set.
+absl::StatusOr<Prediction> PredictRoughly(const Profile& profile,
+                                          const Machines& machines,
+                                          const RunConfig& config,
+                                          const Placement& placement);
+
 }  // namespace gandem

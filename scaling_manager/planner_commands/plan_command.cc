@@ -129,6 +129,7 @@ std::string OpenText(const PlanOptions& options, const Profile& profile) {
 
 PlanModels RealModels(QualityEvidence evidence) {
   return {.predict = Predict,
+          .predict_roughly = PredictRoughly,
           .images_needed =
               [evidence = std::move(evidence)](const RunConfig& config) {
                 return PredictImagesNeeded(config, evidence);

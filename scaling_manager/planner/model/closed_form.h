@@ -7,10 +7,13 @@
 // Quadrat 1992, "Synchronization and linearity", theorem 3.23), which are
 // written out in docs/cost_model.md section 6. The simulation has to agree.
 //
+// Of fleets it is rough: rank 0's part of the work on the slowest host, what a
+// host with several ranks sends, and of sums what half of the computing does
+// not hide; who of a fleet waits for whom it does not know. That serves to put
+// plans in an order, at a small part of what it takes to simulate them.
+//
 // Thread safety: pure functions.
 #pragma once
-
-#include <cstdint>
 
 #include "exchange/schedule.h"
 #include "scaling_manager/planner/model/run_shape.h"
@@ -37,5 +40,8 @@ struct PipelineTimes {
 PipelineTimes PipelineTimesOf(const RunShape& shape);
 double PipelineRoundSeconds(const Schedule& schedule,
                             const PipelineTimes& times);
+
+// Of any shape, one worker of both roles included.
+double RoughRoundSeconds(const RunShape& shape);
 
 }  // namespace gandem

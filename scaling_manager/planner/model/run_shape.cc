@@ -23,6 +23,25 @@ namespace {
 // (docs/design.md section 4: 1 + 1 of 1 + 1 + 2).
 constexpr double kJudgedPart = 0.5;
 
+constexpr int kMostCores = 1 << 20;
+constexpr double kMostSpeed = 1e6;
+
+// A search makes thousands of shapes of the same hosts: paths are put together
+// only for faults.
+void CheckHost(const Host& host, int i, bool has_new_name, Faults& faults) {
+  if (has_new_name && host.cores() >= 1 && host.cores() <= kMostCores &&
+      host.speed() >= 0 && host.speed() <= kMostSpeed) {
+    return;
+  }
+  const std::string path = absl::StrCat("hosts(", i, ").");
+  faults.CheckRange(path + "cores", host.cores(), 1, kMostCores);
+  faults.CheckRange(path + "speed", host.speed(), 0.0, kMostSpeed);
+  if (!has_new_name) {
+    faults.Add(absl::StrCat(path, "name '", host.name(),
+                            "' is that of another host, too"));
+  }
+}
+
 absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
     const Machines& machines, std::vector<HostShape>& hosts) {
   std::map<std::string, size_t> numbers;
@@ -30,13 +49,8 @@ absl::StatusOr<std::map<std::string, size_t>> ReadHosts(
   if (machines.hosts_size() == 0) faults.Add("hosts: there is none");
   for (int i = 0; i < machines.hosts_size(); ++i) {
     const Host& host = machines.hosts(i);
-    const std::string path = absl::StrCat("hosts(", i, ").");
-    faults.CheckRange(path + "cores", host.cores(), 1, 1 << 20);
-    faults.CheckRange(path + "speed", host.speed(), 0.0, 1e6);
-    if (!numbers.emplace(host.name(), hosts.size()).second) {
-      faults.Add(absl::StrCat(path, "name '", host.name(),
-                              "' is that of another host, too"));
-    }
+    const bool is_new = numbers.emplace(host.name(), hosts.size()).second;
+    CheckHost(host, i, is_new, faults);
     hosts.push_back({.name = host.name(),
                      .cores = host.cores(),
                      .speed = host.speed() == 0 ? 1 : host.speed(),
@@ -298,7 +312,6 @@ absl::StatusOr<RunShape> MakeRunShape(const Profile& profile,
                                       const Machines& machines,
                                       const RunConfig& config,
                                       const Placement& placement) {
-  GANDEM_RETURN_IF_ERROR(CheckProfile(profile));
   GANDEM_RETURN_IF_ERROR(ValidateRunConfig(config));
   const RunConfig effective = EffectiveConfig(config);
   RunShape shape;

@@ -93,6 +93,7 @@ struct RunShape {
   double Crowding(const RoleShape& role) const;
 };
 
+// The profile is checked (profile_probes.h).
 absl::StatusOr<RunShape> MakeRunShape(const Profile& profile,
                                       const Machines& machines,
                                       const RunConfig& config,

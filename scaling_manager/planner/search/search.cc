@@ -4,13 +4,13 @@
 #include <algorithm>
 #include <limits>
 #include <map>
-#include <optional>
 #include <tuple>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
 #include "common/status.h"
+#include "scaling_manager/planner/search/choice_scorer.h"
 #include "scaling_manager/planner/search/scored_choice.h"
 #include "scaling_manager/planner/search/search_reasons.h"
 
@@ -22,8 +22,13 @@ constexpr size_t kMostCandidates = 10;
 // not yet.
 constexpr size_t kBeam = 12;
 constexpr int kMostSteps = 12;
-// More would take longer than a user waits.
-constexpr size_t kMostPredictions = 20'000;
+// Of each feedback and lag so many first choices are predicted, the best by a
+// rough prediction;
+constexpr size_t kMostOfAKind = 24;
+// what so many of them become by the best changes,
+constexpr size_t kRoughStarts = 8;
+// and of a choice the changes that are by it not this much worse.
+constexpr double kRoughlyAsGood = 1.1;
 // The cost model is right to about 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
@@ -38,8 +43,28 @@ int NumWorkers(const SearchChoice& choice) {
   return choice.generator.workers + choice.discriminator.workers;
 }
 
+// With the recipe's batch.
+bool IsSynchronous(const SearchChoice& choice) {
+  return choice.lag == 0 && choice.batch_doublings == 0;
+}
+
+PlanModels RoughModels(PlanModels models) {
+  if (models.predict_roughly) models.predict = models.predict_roughly;
+  return models;
+}
+
 bool IsBetter(const ScoredChoice* a, const ScoredChoice* b) {
   if (a->Rank() != b->Rank()) return a->Rank() < b->Rank();
+  return IsSimpler(a->choice, b->choice);
+}
+
+// Of those that need as little memory the fastest, where that is the cost.
+bool IsCheaper(const ScoredChoice* a, const ScoredChoice* b) {
+  const auto key = [](const ScoredChoice* scored) {
+    return std::pair(scored->cost,
+                     -scored->candidate.prediction().images_per_second());
+  };
+  if (key(a) != key(b)) return key(a) < key(b);
   return IsSimpler(a->choice, b->choice);
 }
 
@@ -48,21 +73,29 @@ class PlanSearch {
   PlanSearch(const PlanRequest& request, const PlanModels& models)
       : request_(request),
         models_(models),
-        base_(ChoiceOf(request.recipe, request.space)) {}
+        base_(ChoiceOf(request.recipe, request.space)),
+        exact_(request, models),
+        rough_(request, RoughModels(models)) {}
 
   absl::StatusOr<Plan> Run();
 
  private:
   using Row = std::vector<const ScoredChoice*>;
 
-  // Null: it cannot be run or predicted; the first reason of each kind is kept.
-  const ScoredChoice* Score(const SearchChoice& choice);
-  std::optional<ScoredChoice> Predicted(const SearchChoice& choice);
+  // Of `choices` those that are worth a prediction.
+  std::vector<SearchChoice> Promising(std::vector<SearchChoice> choices);
+  // Without those that are clearly worse than `from`.
+  void RemoveWorse(const SearchChoice& from, std::vector<SearchChoice>& moves);
   void Explore();
+  // The first of `ranked`, and whatever is the best for half of the devices,
+  // for a quarter of them, and so on: more of them that seem to be better as
+  // they are must not hide what fewer become.
+  static Row WithFewerWorkers(const Row& ranked, size_t first);
   Row Starts() const;
   // Changes one decision after the other while that helps; `shape`: also those
   // on how many workers there are.
-  const ScoredChoice* Improve(const ScoredChoice* from, bool shape);
+  const ScoredChoice* Improve(const ScoredChoice* from, bool shape,
+                              ChoiceScorer& scorer);
   // The best of each shape, the best shape first.
   Row BestOfShapes(bool fits) const;
   // Without those beyond the first ten, but with a colocated and a decoupled
@@ -77,59 +110,66 @@ class PlanSearch {
   const PlanRequest& request_;
   const PlanModels& models_;
   const SearchChoice base_;
-  std::map<SearchChoice, std::optional<ScoredChoice>> scored_;
-  std::string invalid_;       // why the first config is none
-  absl::Status unpredicted_;  // why the first prediction failed
+  ChoiceScorer exact_;
+  ChoiceScorer rough_;
 };
 
-std::optional<ScoredChoice> PlanSearch::Predicted(const SearchChoice& choice) {
-  Placement placement = PlaceWorkers(request_.machines, choice);
-  if (placement.workers_size() == 0) return std::nullopt;
-  RunConfig config = ConfigOf(request_.recipe, choice);
-  std::vector<std::string> reasons = models_.choose_optimizers(config);
-  const absl::Status valid = ValidateRunConfig(config);
-  if (!valid.ok()) {
-    if (invalid_.empty()) invalid_ = std::string(valid.message());
-    return std::nullopt;
+std::vector<SearchChoice> PlanSearch::Promising(
+    std::vector<SearchChoice> choices) {
+  if (!models_.predict_roughly) return choices;
+  const auto kind = [](const ScoredChoice& scored) {
+    return std::tuple(scored.Fits(), scored.choice.colocated,
+                      scored.choice.feedback, scored.choice.lag);
+  };
+  std::map<decltype(kind(ScoredChoice())), Row> kinds;
+  rough_.ScoreAll(choices);
+  for (const SearchChoice& choice : choices) {
+    const ScoredChoice* const scored = rough_.Score(choice);
+    if (scored != nullptr) kinds[kind(*scored)].push_back(scored);
   }
-  absl::StatusOr<ScoredChoice> scored =
-      ScoreConfig(choice, config, std::move(placement), request_, models_);
-  // Hosts are filled without a look at their memory: those in which a worker
-  // does not fit are left to nobody.
-  for (Machines machines = request_.machines; scored.ok() && !scored->Fits();) {
-    machines = RoomierThan(scored->memory.limit, machines);
-    Placement elsewhere = PlaceWorkers(machines, choice);
-    if (elsewhere.workers_size() == 0) break;
-    absl::StatusOr<ScoredChoice> other =
-        ScoreConfig(choice, config, std::move(elsewhere), request_, models_);
-    if (!other.ok() || other->Rank() >= scored->Rank()) break;
-    scored = std::move(other);
+  choices.clear();
+  for (auto& [key, row] : kinds) {
+    std::ranges::sort(row, IsCheaper);
+    for (const ScoredChoice* const scored :
+         WithFewerWorkers(row, kMostOfAKind)) {
+      choices.push_back(scored->choice);
+    }
+    for (size_t i = 0; i < std::min(row.size(), kRoughStarts); ++i) {
+      choices.push_back(Improve(row[i], /*shape=*/true, rough_)->choice);
+    }
+    if (!IsSynchronous(row.front()->choice)) continue;
+    // What all are compared with is fast, whatever the objective.
+    const auto cost = [](const ScoredChoice* scored) {
+      return CostOf(Plan::TIME_TO_QUALITY, *scored);
+    };
+    std::ranges::sort(row, {}, cost);
+    row.resize(std::min(row.size(), kBeam));
+    for (const ScoredChoice* const scored : row) {
+      choices.push_back(scored->choice);
+    }
   }
-  if (!scored.ok()) {
-    if (unpredicted_.ok()) unpredicted_ = scored.status();
-    return std::nullopt;
-  }
-  scored->optimizer_reasons = std::move(reasons);
-  return *std::move(scored);
+  return choices;
 }
 
-const ScoredChoice* PlanSearch::Score(const SearchChoice& choice) {
-  auto at = scored_.find(choice);
-  if (at == scored_.end()) {
-    if (scored_.size() >= kMostPredictions) return nullptr;
-    at = scored_.emplace(choice, Predicted(choice)).first;
-  }
-  return at->second.has_value() ? &*at->second : nullptr;
+void PlanSearch::RemoveWorse(const SearchChoice& from,
+                             std::vector<SearchChoice>& moves) {
+  if (!models_.predict_roughly) return;
+  rough_.ScoreAll(moves);
+  const ScoredChoice* const now = rough_.Score(from);
+  std::erase_if(moves, [&](const SearchChoice& move) {
+    const ScoredChoice* const then = rough_.Score(move);
+    if (now == nullptr || then == nullptr) return then == nullptr;
+    return now->Fits() &&
+           (!then->Fits() || then->cost > kRoughlyAsGood * now->cost);
+  });
 }
 
 void PlanSearch::Explore() {
-  for (const SearchChoice& choice :
-       FirstChoices(base_, request_.space, request_.machines)) {
-    Score(choice);
-  }
+  exact_.ScoreAll(
+      Promising(FirstChoices(base_, request_.space, request_.machines)));
   for (const ScoredChoice* const start : Starts()) {
-    const ScoredChoice* const tuned = Improve(start, /*shape=*/false);
-    Improve(tuned, /*shape=*/true);
+    const ScoredChoice* const tuned = Improve(start, /*shape=*/false, exact_);
+    Improve(tuned, /*shape=*/true, exact_);
   }
 }
 
@@ -139,24 +179,35 @@ PlanSearch::Row PlanSearch::Starts() const {
     Row row = BestOfShapes(fits);
     // What does not fit yet may be made to: the fastest first.
     std::ranges::stable_sort(row, {}, &ScoredChoice::cost);
-    // Colocated ones are worth knowing in any case; and so is the best for half
-    // of the devices, for a quarter of them, and so on: more of them that seem
-    // to be better as they are must not hide what fewer become.
-    size_t taken = 0;
-    int fewest = std::numeric_limits<int>::max();
-    for (const ScoredChoice* const scored : row) {
-      const int workers = NumWorkers(scored->choice);
-      const bool is_smaller = workers <= fewest / 2;
-      if (taken++ < kBeam || scored->choice.colocated || is_smaller) {
-        starts.push_back(scored);
-      }
-      if (!scored->choice.colocated) fewest = std::min(fewest, workers);
-    }
+    const Row some = WithFewerWorkers(row, kBeam);
+    starts.insert(starts.end(), some.begin(), some.end());
+    // All are compared with the best synchronous one.
+    const auto synchronous =
+        std::ranges::find_if(row, [](const ScoredChoice* scored) {
+          return IsSynchronous(scored->choice);
+        });
+    if (synchronous != row.end()) starts.push_back(*synchronous);
   }
   return starts;
 }
 
-const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape) {
+PlanSearch::Row PlanSearch::WithFewerWorkers(const Row& ranked, size_t first) {
+  Row row;
+  int fewest = std::numeric_limits<int>::max();
+  for (size_t i = 0; i < ranked.size(); ++i) {
+    const SearchChoice& choice = ranked[i]->choice;
+    const int workers = NumWorkers(choice);
+    // Colocated ones are worth knowing in any case.
+    if (i < first || choice.colocated || workers <= fewest / 2) {
+      row.push_back(ranked[i]);
+    }
+    if (!choice.colocated) fewest = std::min(fewest, workers);
+  }
+  return row;
+}
+
+const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape,
+                                        ChoiceScorer& scorer) {
   for (int step = 0; step < kMostSteps; ++step) {
     std::vector<SearchChoice> moves =
         TuningMoves(from->choice, request_.recipe, request_.space);
@@ -164,9 +215,11 @@ const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape) {
       const auto more = ShapeMoves(from->choice, request_.space);
       moves.insert(moves.end(), more.begin(), more.end());
     }
+    if (&scorer == &exact_) RemoveWorse(from->choice, moves);
+    scorer.ScoreAll(moves);
     const ScoredChoice* best = from;
     for (const SearchChoice& choice : moves) {
-      const ScoredChoice* const scored = Score(choice);
+      const ScoredChoice* const scored = scorer.Score(choice);
       if (scored != nullptr && IsBetter(scored, best)) best = scored;
     }
     if (best == from) break;
@@ -177,7 +230,7 @@ const ScoredChoice* PlanSearch::Improve(const ScoredChoice* from, bool shape) {
 
 PlanSearch::Row PlanSearch::BestOfShapes(bool fits) const {
   std::map<decltype(ShapeKey({})), Row> shapes;
-  for (const auto& [choice, scored] : scored_) {
+  for (const auto& [choice, scored] : exact_.scores()) {
     if (!scored.has_value() || scored->Fits() != fits) continue;
     shapes[ShapeKey(choice)].push_back(&*scored);
   }
@@ -228,12 +281,11 @@ PlanSearch::Row PlanSearch::TopTen(const Row& ranked) {
 double PlanSearch::BestSynchronousCost() const {
   double best = 0;
   double any = 0;
-  for (const auto& [choice, scored] : scored_) {
+  for (const auto& [choice, scored] : exact_.scores()) {
     if (!scored.has_value() || !scored->Fits()) continue;
     const double cost = CostOf(Plan::TIME_TO_QUALITY, *scored);
     if (any == 0 || cost < any) any = cost;
-    const bool is_synchronous = choice.lag == 0 && choice.batch_doublings == 0;
-    if (is_synchronous && (best == 0 || cost < best)) best = cost;
+    if (IsSynchronous(choice) && (best == 0 || cost < best)) best = cost;
   }
   return best > 0 ? best : any;
 }
@@ -241,14 +293,8 @@ double PlanSearch::BestSynchronousCost() const {
 absl::Status PlanSearch::WhyNone() const {
   const Row nearly = BestOfShapes(/*fits=*/false);
   if (!nearly.empty()) return NoneFits(*nearly.front(), base_, request_);
-  if (!unpredicted_.ok()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no plan can be predicted: ", unpredicted_.message()));
-  }
-  if (!invalid_.empty()) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("no plan can be run: ", invalid_));
-  }
+  // What cannot be predicted roughly was not predicted.
+  GANDEM_RETURN_IF_ERROR((models_.predict_roughly ? rough_ : exact_).WhyNot());
   return absl::InvalidArgumentError(absl::StrCat(
       "no worker fits the machines: the profile's least number of threads is ",
       request_.space.discriminator_threads.front(),

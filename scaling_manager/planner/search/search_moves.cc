@@ -71,6 +71,15 @@ std::vector<SearchChoice> WithSomeThreads(SearchChoice choice,
   return result;
 }
 
+// Of many devices nearly all, nearly half of them, nearly a quarter ...: what
+// lies between is found from there.
+bool IsNearlyAPart(int workers, int devices) {
+  constexpr int kFewWorkers = 16;
+  int part = devices;
+  while (part / 2 >= workers) part /= 2;
+  return workers <= kFewWorkers || 8 * workers > 7 * part;
+}
+
 void AddColocated(SearchChoice choice, const SearchSpace& space,
                   std::vector<SearchChoice>& result) {
   choice.colocated = true;
@@ -95,6 +104,7 @@ std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
   for (const int generators : space.workers) {
     for (const int discriminators : space.workers) {
       if (!space.has_decoupled || generators + discriminators > devices) break;
+      if (!IsNearlyAPart(generators + discriminators, devices)) continue;
       choice.generator.workers = generators;
       choice.discriminator.workers = discriminators;
       for (SearchChoice& shape : WithSomeThreads(choice, space, machines)) {

@@ -53,8 +53,9 @@ SearchSpace SpaceOfResume(const RunConfig& config, bool colocated,
 // The choice that the recipe itself is, one worker a role.
 SearchChoice ChoiceOf(const RunConfig& recipe, const SearchSpace& space);
 
-// Where the search starts: every shape with every feedback, at few lags, with
-// as many threads as fit and with the fewest.
+// Where the search starts: every shape of few workers, and those of many that
+// leave few devices or about half of them, with every feedback, at few lags,
+// with as many threads as fit and with the fewest.
 std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
                                        const SearchSpace& space,
                                        const Machines& machines);

@@ -4,9 +4,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "tests/scaling_manager/planner/profiles.h"
 #include "tests/testing/status_matchers.h"
 
@@ -215,6 +219,49 @@ TEST(PredictTest, WhatIsWrongIsNamed) {
   EXPECT_THAT(
       Predict(profile, HostsOf(1, 2), config, PlacementOf({"G a", "D a"})),
       StatusIs(kInvalid, HasSubstr("config: ")));
+}
+
+// Of fleets the order counts: what a search looks at more closely.
+TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
+  const Profile profile = ProfileBuilder().Beside(1.3).Build();
+  for (const auto& workers : std::vector<std::vector<std::string>>{
+           {"C a"},
+           {"G a", "D a"},
+           {"G a", "D b"},
+           {"G a", "D a", "D b", "D b"},
+           {"G a", "G b", "D a", "D b", "D c", "D c"},
+           {"G a", "G b", "G c", "G d", "D a", "D b", "D c", "D d"}}) {
+    int generators = 0;
+    for (const std::string& worker : workers) generators += worker[0] == 'G';
+    const int discriminators = static_cast<int>(workers.size()) - generators;
+    for (const auto& [feedback, lag] :
+         std::vector<std::pair<const char*, const char*>>{
+             {"SNAPSHOT", "0"},
+             {"SNAPSHOT", "1"},
+             {"SNAPSHOT", "2"},
+             {"IMAGE_GRADIENT", "1"},
+             {"IMAGE_GRADIENT", "2"},
+             {"FUSED", "1"}}) {
+      Machines machines = HostsOf(4, 2);
+      machines.mutable_link()->set_bytes_per_second(1 << 28);
+      machines.mutable_link()->set_latency_seconds(100 * kTick);
+      const RunConfig config = PlannedConfig(
+          {absl::StrCat("generator.workers=", std::max(1, generators)),
+           absl::StrCat("discriminator.workers=", discriminators),
+           absl::StrCat("schedule.feedback=", feedback),
+           absl::StrCat("schedule.lag=", lag)});
+      ASSERT_OK_AND_ASSIGN(
+          const Prediction exact,
+          Predict(profile, machines, config, PlacementOf(workers)));
+      ASSERT_OK_AND_ASSIGN(
+          const Prediction rough,
+          PredictRoughly(profile, machines, config, PlacementOf(workers)));
+      EXPECT_NEAR(rough.images_per_second() / exact.images_per_second(), 1, 0.2)
+          << absl::StrJoin(workers, ", ") << " " << feedback << " " << lag;
+      EXPECT_EQ(rough.generator_bytes(), exact.generator_bytes());
+      EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
+    }
+  }
 }
 
 TEST(PredictTest, SizesOfStateAreNeededWhereTheyTravel) {

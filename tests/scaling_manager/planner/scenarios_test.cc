@@ -81,6 +81,7 @@ Plan MustPlan(const ProfileBuilder& networks, const Machines& machines,
        .machines = machines,
        .space = SpaceOf(recipe, profile, machines, Plan::TIME_TO_QUALITY, {})},
       {.predict = Predict,
+       .predict_roughly = PredictRoughly,
        .images_needed =
            [&evidence](const RunConfig& config) {
              return PredictImagesNeeded(config, evidence);
@@ -120,6 +121,7 @@ double MostImages(const ProfileBuilder& networks, const Machines& machines) {
                 .space = SpaceOf(recipe, profile, machines, Plan::THROUGHPUT,
                                  {.most_lag = 2, .max_batch = 64})},
                {.predict = Predict,
+                .predict_roughly = PredictRoughly,
                 .images_needed =
                     [](const RunConfig& config) {
                       return PredictImagesNeeded(config, {});

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <set>
 #include <string>
@@ -100,6 +101,50 @@ TEST(SearchTest, AHeavyDiscriminatorGetsMoreWorkers) {
   EXPECT_EQ(First(plan).config().schedule().feedback(), ScheduleConfig::FUSED);
   EXPECT_THAT(First(plan).name(), StartsWith("1 G + 7 D, 1 thread, FUSED"));
   EXPECT_THAT(plan.reasons(0), StartsWith("decouple: "));
+}
+
+// A rough prediction that is wrong by a tenth here and there.
+TEST(SearchTest, WhatIsRoughlyFarBehindIsNotPredicted) {
+  for (const double discriminator : {0.3e-3, 5e-3}) {
+    const FakeNumbers numbers = {.discriminator = discriminator};
+    PlanModels models = FakeModels(numbers);
+    std::atomic<int> asked = 0;
+    models.predict = [&](const Profile&, const Machines& machines,
+                         const RunConfig& config, const Placement& placement) {
+      ++asked;
+      return FakePrediction(numbers, machines, config, placement);
+    };
+    const PlanRequest request = FakeRequest(FakeMachines(2, /*hosts=*/12));
+    ASSERT_OK_AND_ASSIGN(const Plan all, FindPlan(request, models));
+    const int asked_for_all = asked;
+    asked = 0;
+    models.predict_roughly = [&](const Profile&, const Machines& machines,
+                                 const RunConfig& config,
+                                 const Placement& placement) {
+      Prediction prediction =
+          FakePrediction(numbers, machines, config, placement);
+      const int workers = config.generator().workers();
+      prediction.set_images_per_second(prediction.images_per_second() *
+                                       (1 + 0.05 * (workers % 3 - 1)));
+      return prediction;
+    };
+    ASSERT_OK_AND_ASSIGN(const Plan plan, FindPlan(request, models));
+    EXPECT_LT(asked.load(), asked_for_all / 3);
+    EXPECT_EQ(First(plan).name(), First(all).name());
+    EXPECT_NEAR(First(plan).prediction().time_to_quality(),
+                First(all).prediction().time_to_quality(), 1e-9);
+  }
+}
+
+TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
+  PlanModels models = FakeModels({});
+  models.predict_roughly = [](const Profile&, const Machines&, const RunConfig&,
+                              const Placement&) -> absl::StatusOr<Prediction> {
+    return absl::NotFoundError("no probe of it");
+  };
+  EXPECT_THAT(FindPlan(FakeRequest(FakeMachines(2)), models),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("no probe of it")));
 }
 
 TEST(SearchTest, ColocatedWinsWhereAllThreadsHelpIt) {
@@ -406,7 +451,7 @@ TEST(SearchTest, OptimizersAreChosenBeforeThePredictions) {
 }
 
 TEST(SearchTest, ManyDevicesAskForFewPredictions) {
-  int asked = 0;
+  std::atomic<int> asked = 0;
   PlanModels models = FakeModels({});
   const auto predict = models.predict;
   models.predict = [&](const Profile& profile, const Machines& machines,
@@ -419,7 +464,7 @@ TEST(SearchTest, ManyDevicesAskForFewPredictions) {
                        FindPlan(FakeRequest(FakeMachines(8, /*hosts=*/16),
                                             Plan::TIME_TO_QUALITY, {}, recipe),
                                 models));
-  EXPECT_LT(asked, 10'000);
+  EXPECT_LT(asked.load(), 10'000);
   EXPECT_GT(First(plan).placement().workers_size(), 110);
 }
 

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/planner/search/choice_scorer.h"
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "absl/functional/function_ref.h"
+#include "absl/strings/str_cat.h"
+#include "common/config/run_config.h"
+#include "common/process/cores.h"
+#include "common/process/thread.h"
+
+namespace gandem {
+namespace {
+
+// More would take longer than a user waits.
+constexpr size_t kMostScores = 20'000;
+constexpr size_t kMostThreads = 16;
+
+// work(0) to work(size - 1), in any order.
+void ForEachInParallel(size_t size, absl::FunctionRef<void(size_t)> work) {
+  std::atomic<size_t> next = 0;
+  const auto run = [&] {
+    for (size_t i = next++; i < size; i = next++) work(i);
+  };
+  std::vector<Thread> others;
+  const size_t threads = std::min({kMostThreads, size, AllowedCores().size()});
+  for (size_t i = 1; i < threads; ++i) others.emplace_back("plan", run);
+  run();
+}
+
+}  // namespace
+
+void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
+  std::vector<Scores::value_type*> asked;
+  for (const SearchChoice& choice : choices) {
+    if (scores_.size() >= kMostScores) break;
+    const auto [at, is_new] = scores_.try_emplace(choice);
+    if (is_new) asked.push_back(&*at);
+  }
+  std::vector<Answer> answers(asked.size());
+  ForEachInParallel(asked.size(),
+                    [&](size_t i) { answers[i] = Ask(asked[i]->first); });
+  for (size_t i = 0; i < asked.size(); ++i) {
+    asked[i]->second = std::move(answers[i].scored);
+    if (invalid_.empty()) invalid_ = std::move(answers[i].invalid);
+    if (unpredicted_.ok()) unpredicted_ = std::move(answers[i].unpredicted);
+  }
+}
+
+const ScoredChoice* ChoiceScorer::Score(const SearchChoice& choice) {
+  ScoreAll({&choice, 1});
+  const auto at = scores_.find(choice);
+  return at != scores_.end() && at->second.has_value() ? &*at->second : nullptr;
+}
+
+ChoiceScorer::Answer ChoiceScorer::Ask(const SearchChoice& choice) const {
+  Placement placement = PlaceWorkers(request_.machines, choice);
+  if (placement.workers_size() == 0) return {};
+  RunConfig config = ConfigOf(request_.recipe, choice);
+  std::vector<std::string> reasons = models_.choose_optimizers(config);
+  const absl::Status valid = ValidateRunConfig(config);
+  if (!valid.ok()) return {.invalid = std::string(valid.message())};
+  absl::StatusOr<ScoredChoice> scored =
+      ScoreConfig(choice, config, std::move(placement), request_, models_);
+  // Hosts are filled without a look at their memory: those in which a worker
+  // does not fit are left to nobody.
+  for (Machines machines = request_.machines; scored.ok() && !scored->Fits();) {
+    machines = RoomierThan(scored->memory.limit, machines);
+    Placement elsewhere = PlaceWorkers(machines, choice);
+    if (elsewhere.workers_size() == 0) break;
+    absl::StatusOr<ScoredChoice> other =
+        ScoreConfig(choice, config, std::move(elsewhere), request_, models_);
+    if (!other.ok() || other->Rank() >= scored->Rank()) break;
+    scored = std::move(other);
+  }
+  if (!scored.ok()) return {.unpredicted = scored.status()};
+  scored->optimizer_reasons = std::move(reasons);
+  return {.scored = *std::move(scored)};
+}
+
+absl::Status ChoiceScorer::WhyNot() const {
+  if (!unpredicted_.ok()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no plan can be predicted: ", unpredicted_.message()));
+  }
+  if (!invalid_.empty()) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("no plan can be run: ", invalid_));
+  }
+  return absl::OkStatus();
+}
+
+}  // namespace gandem
