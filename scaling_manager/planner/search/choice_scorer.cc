@@ -20,9 +20,11 @@ namespace {
 constexpr size_t kMostScores = 20'000;
 constexpr size_t kMostThreads = 16;
 
-// work(0) to work(size - 1), in any order.
+// work(0), and then to work(size - 1) in any order: what libraries make when
+// they are first used (defaults of messages) is there before other threads.
 void ForEachInParallel(size_t size, absl::FunctionRef<void(size_t)> work) {
-  std::atomic<size_t> next = 0;
+  if (size > 0) work(0);
+  std::atomic<size_t> next = 1;
   const auto run = [&] {
     for (size_t i = next++; i < size; i = next++) work(i);
   };
