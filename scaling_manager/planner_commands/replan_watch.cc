@@ -70,6 +70,8 @@ std::optional<ReplanWatch::Proposal> ReplanWatch::Check() {
   models.choose_optimizers = [](RunConfig&) {
     return std::vector<std::string>();
   };
+  // Few shapes are left, and the present one has to be among them.
+  models.predict_roughly = nullptr;
   const auto plan =
       FindPlan({.recipe = current_.config(),
                 .profile = Corrected(measured),

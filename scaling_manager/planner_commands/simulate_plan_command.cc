@@ -15,6 +15,7 @@
 #include "common/files/png.h"
 #include "common/files/text_proto.h"
 #include "common/status.h"
+#include "scaling_manager/planner/model/profile_probes.h"
 #include "scaling_manager/planner/model/role_costs.h"
 #include "scaling_manager/planner_commands/efficiency_chart.h"
 #include "scaling_manager/planner_commands/plan_file.h"
@@ -29,12 +30,13 @@ constexpr double kGoodEfficiency = 0.95;
 constexpr int kCurveWidth = 50;
 
 // Also one that was never measured, without a recipe and a fingerprint
-// (docs/scaling): its numbers are checked where they are used.
+// (docs/scaling).
 absl::StatusOr<Profile> ReadNumbers(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string text,
                           ReadFile(path, kMaxTextProtoBytes));
   Profile profile;
   GANDEM_RETURN_IF_ERROR(ParseTextProto(text, path, profile));
+  GANDEM_RETURN_IF_ERROR(Annotate(CheckProfile(profile), path));
   return profile;
 }
 

@@ -3,16 +3,18 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <vector>
+
+#include "scaling_manager/planner/model/sum_parts.h"
 
 namespace gandem {
 namespace {
 
-// Of the computing of a round, in which sums may be under way.
+// Of the computing of a step, in which sums may be under way.
 constexpr double kHidesSums = 0.5;
-// Of the sums, what is launched at last (kMostLaunches of the simulation).
-constexpr double kLastLaunch = 1.0 / 8;
 
 // Seconds of an operation of a role where its ranks are slowest.
 class RankSeconds {
@@ -43,22 +45,60 @@ int64_t NumPasses(int64_t images, int64_t micro_batch) {
   return micro_batch <= 0 ? 1 : (images + micro_batch - 1) / micro_batch;
 }
 
-// What of a role's sums its computing does not hide, a round.
+// Of a role's fleet, a round.
+struct Sums {
+  double seconds = 0;
+  // What no computing hides.
+  double bare = 0;
+  double bytes = 0;  // that a host sends
+};
+
+Sums SumsOf(const RunShape& shape, const RoleShape& role) {
+  if (role.size() < 2) return {};
+  const bool averages = role.sums.averages_state;
+  const double updates =
+      static_cast<double>(role.role == DISCRIMINATOR
+                              ? shape.schedule.discriminator_steps_per_round
+                              : 1) /
+      static_cast<double>(averages ? role.sums.interval : 1);
+  const std::vector<SumPart> parts =
+      averages ? StateParts(shape, role) : GradientParts(shape, role);
+  Sums sums = {.bare = updates * parts.back().seconds};
+  for (const SumPart& part : parts) {
+    sums.seconds += updates * part.seconds;
+    sums.bytes += updates * static_cast<double>(part.bytes);
+  }
+  return sums;
+}
+
+// What of a role's sums `computing` does not hide.
 double SumSeconds(const RunShape& shape, const RoleShape& role,
                   double computing) {
-  if (role.size() < 2) return 0;
-  const std::vector<int> ranks = shape.RanksByHost(role);
-  const double crowding = shape.Crowding(role);
-  if (role.sums.averages_state) {
-    const int64_t bytes = role.network_bytes() + role.state.optimizer_bytes();
-    return shape.links.AllReduceSeconds(bytes, ranks, crowding) /
-           static_cast<double>(role.sums.interval);
-  }
-  const double bytes =
-      static_cast<double>(role.state.parameter_bytes()) * role.sums.wire_factor;
+  const Sums sums = SumsOf(shape, role);
+  return std::max(sums.bare, sums.seconds - kHidesSums * computing);
+}
+
+// Of a discriminator's rank, real ones or generated ones.
+int64_t RoundImages(const Schedule& schedule, int ranks) {
+  return RankImages(schedule.discriminator_batch,
+                    schedule.discriminator_batches, 0, ranks) *
+         schedule.discriminator_steps_per_round;
+}
+
+// Of the real images of a round, beyond what the discriminator's own computing
+// leaves time for; without a free core it decodes itself.
+double DecodeSeconds(const RunShape& shape, double computing) {
+  if (shape.images_per_decode_thread <= 0) return 0;
+  const RoleShape& role = shape.discriminator;
+  const size_t host = shape.HostOf(role, 0);
+  const double ranks = std::ranges::max(shape.RanksByHost(role));
+  const double decoders =
+      std::max(0, shape.hosts[host].cores - shape.ThreadsOn(host)) / ranks;
   const double seconds =
-      shape.links.AllReduceSeconds(std::llround(bytes), ranks, crowding);
-  return std::max(kLastLaunch * seconds, seconds - kHidesSums * computing);
+      static_cast<double>(RoundImages(shape.schedule, role.size())) /
+      shape.images_per_decode_thread;
+  return std::max(std::max(0.0, 1 - decoders) * seconds,
+                  seconds / std::max(1.0, decoders) - computing);
 }
 
 double GeneratorSeconds(const RunShape& shape) {
@@ -101,7 +141,8 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
     }
     times.discriminator += seconds;
   }
-  times.discriminator += SumSeconds(shape, role, times.discriminator);
+  times.discriminator += SumSeconds(shape, role, times.discriminator) +
+                         DecodeSeconds(shape, times.discriminator);
   if (schedule.JudgesInTraining()) return;
   if (!schedule.AnswersImages()) {
     times.boundary =
@@ -114,39 +155,83 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
                               role.times.Of(OperationTime::ENCODE, judged));
 }
 
-// The part of a fleet's images that leave its fullest host, or come there.
-double FullestShare(const RunShape& shape, const RoleShape& role) {
-  return static_cast<double>(std::ranges::max(shape.RanksByHost(role))) /
-         role.size();
+// The ranks of a role on each host.
+std::vector<double> RanksOn(const RunShape& shape, const RoleShape& role) {
+  std::vector<double> ranks(shape.hosts.size(), 0);
+  for (int rank = 0; rank < role.size(); ++rank) {
+    ++ranks[shape.HostOf(role, rank)];
+  }
+  return ranks;
+}
+
+// The part of a round's images that leaves, or reaches, the host with most of
+// that, as if each generator sent to all discriminators.
+double TravelingShare(const RunShape& shape) {
+  const std::vector<double> generators = RanksOn(shape, shape.generator);
+  const std::vector<double> discriminators =
+      RanksOn(shape, shape.discriminator);
+  double most = 0;
+  for (size_t host = 0; host < generators.size(); ++host) {
+    const double makes = generators[host] / shape.generator.size();
+    const double takes = discriminators[host] / shape.discriminator.size();
+    most = std::max({most, makes * (1 - takes), takes * (1 - makes)});
+  }
+  return most;
+}
+
+// Critics that leave, or reach, the host with most of them.
+double TravelingCritics(const RunShape& shape) {
+  std::vector<double> left(shape.hosts.size(), 0);
+  std::vector<double> came(shape.hosts.size(), 0);
+  const int generators = shape.generator.size();
+  for (int rank = 0; rank < generators; ++rank) {
+    const size_t to = shape.HostOf(shape.generator, rank);
+    const size_t from = shape.HostOf(
+        shape.discriminator,
+        CriticSource(rank, generators, shape.discriminator.size()));
+    if (from == to) continue;
+    ++left[from];
+    ++came[to];
+  }
+  return std::max(std::ranges::max(left), std::ranges::max(came));
+}
+
+int64_t ImagesSent(const Schedule& schedule) {
+  const bool sends_fresh = schedule.image_source == ImageSource::kFresh;
+  return (schedule.SendsStepImages() ? schedule.generator_batch : 0) +
+         (sends_fresh ? schedule.TrainImagesPerRound() : 0);
 }
 
 void AddLinks(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
-  const bool is_one_host =
-      FullestShare(shape, shape.generator) == 1 &&
-      FullestShare(shape, shape.discriminator) == 1 &&
-      shape.HostOf(shape.generator, 0) == shape.HostOf(shape.discriminator, 0);
+  const double traveling = TravelingShare(shape);
+  const bool is_one_host = traveling == 0;
   const LinkLine& line = is_one_host ? shape.links.socket : shape.links.network;
   // Within a host each process sends by itself.
-  const double share = is_one_host
-                           ? 1.0 / shape.generator.size()
-                           : std::max(FullestShare(shape, shape.generator),
-                                      FullestShare(shape, shape.discriminator));
-  const auto occupied = [&](double bytes) {
-    return line.Occupied(std::llround(bytes));
-  };
-  const double images = share * static_cast<double>(schedule.generator_batch);
+  const double share = is_one_host ? 1.0 / shape.generator.size() : traveling;
+  const double critics =
+      is_one_host ? std::ceil(static_cast<double>(shape.generator.size()) /
+                              shape.discriminator.size())
+                  : TravelingCritics(shape);
+  const double answered = share * static_cast<double>(schedule.generator_batch *
+                                                      shape.feedback_bytes);
+  const double critic_bytes =
+      critics * static_cast<double>(shape.discriminator.network_bytes());
   times.latency = line.latency;
-  times.images_link = occupied(images * static_cast<double>(shape.image_bytes));
-  if (schedule.AnswersImages()) {
-    times.feedback_link =
-        occupied(images * static_cast<double>(shape.feedback_bytes));
-    return;
-  }
-  const double takers = std::ceil(static_cast<double>(shape.generator.size()) /
-                                  shape.discriminator.size());
-  times.feedback_link = occupied(
-      takers * static_cast<double>(shape.discriminator.network_bytes()));
+  times.images_link = line.Occupied(std::llround(
+      share * static_cast<double>(ImagesSent(schedule) * shape.image_bytes)));
+  times.feedback_link = line.Occupied(
+      std::llround(schedule.AnswersImages() ? answered : critic_bytes));
+}
+
+// Of the link of a host that has ranks of both roles, whose sums travel one
+// after the other.
+double LinkSeconds(const RunShape& shape, const PipelineTimes& times) {
+  const double bytes = SumsOf(shape, shape.generator).bytes +
+                       SumsOf(shape, shape.discriminator).bytes;
+  if (bytes == 0) return 0;
+  return shape.links.sum_network.Occupied(std::llround(bytes)) +
+         std::max(times.images_link, times.feedback_link);
 }
 
 }  // namespace
@@ -186,8 +271,11 @@ double PipelineRoundSeconds(const Schedule& schedule,
 
 double RoughRoundSeconds(const RunShape& shape) {
   const PipelineTimes times = PipelineTimesOf(shape);
-  if (!shape.colocated) return PipelineRoundSeconds(shape.schedule, times);
-  return times.generator + times.discriminator + times.boundary;
+  if (shape.colocated) {
+    return times.generator + times.discriminator + times.boundary;
+  }
+  return std::max(PipelineRoundSeconds(shape.schedule, times),
+                  LinkSeconds(shape, times));
 }
 
 }  // namespace gandem

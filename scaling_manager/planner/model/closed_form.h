@@ -8,9 +8,10 @@
 // written out in docs/cost_model.md section 6. The simulation has to agree.
 //
 // Of fleets it is rough: rank 0's part of the work on the slowest host, what a
-// host with several ranks sends, and of sums what half of the computing does
-// not hide; who of a fleet waits for whom it does not know. That serves to put
-// plans in an order, at a small part of what it takes to simulate them.
+// host with several ranks sends, and of sums the last part, or what half of the
+// computing does not hide; who of a fleet waits for whom it does not know. That
+// serves to put plans in an order, at a small part of what it takes to simulate
+// them.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -20,10 +20,11 @@ namespace {
 constexpr size_t kMostScores = 20'000;
 constexpr size_t kMostThreads = 16;
 
-// work(0), and then to work(size - 1) in any order: what libraries make when
-// they are first used (defaults of messages) is there before other threads.
+// Of a size above 0: work(0), and then to work(size - 1) in any order: what
+// libraries make when they are first used (defaults of messages) is there
+// before other threads.
 void ForEachInParallel(size_t size, absl::FunctionRef<void(size_t)> work) {
-  if (size > 0) work(0);
+  work(0);
   std::atomic<size_t> next = 1;
   const auto run = [&] {
     for (size_t i = next++; i < size; i = next++) work(i);
@@ -39,10 +40,11 @@ void ForEachInParallel(size_t size, absl::FunctionRef<void(size_t)> work) {
 void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
   std::vector<Scores::value_type*> asked;
   for (const SearchChoice& choice : choices) {
-    if (scores_.size() >= kMostScores) break;
+    if (is_full()) break;
     const auto [at, is_new] = scores_.try_emplace(choice);
     if (is_new) asked.push_back(&*at);
   }
+  if (asked.empty()) return;
   std::vector<Answer> answers(asked.size());
   ForEachInParallel(asked.size(),
                     [&](size_t i) { answers[i] = Ask(asked[i]->first); });
@@ -52,6 +54,8 @@ void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
     if (unpredicted_.ok()) unpredicted_ = std::move(answers[i].unpredicted);
   }
 }
+
+bool ChoiceScorer::is_full() const { return scores_.size() >= kMostScores; }
 
 const ScoredChoice* ChoiceScorer::Score(const SearchChoice& choice) {
   ScoreAll({&choice, 1});

@@ -31,6 +31,8 @@ class ChoiceScorer {
   const ScoredChoice* Score(const SearchChoice& choice);
 
   const Scores& scores() const { return scores_; }
+  // Nothing more is asked.
+  bool is_full() const;
 
   // Why the first choice that could not be predicted could not, else why the
   // first one was no config. OK: all were both.

@@ -87,6 +87,15 @@ int NumDevices(const Machines& machines) {
       });
 }
 
+int MostWorkers(const Machines& machines, int threads) {
+  int workers = 0;
+  for (const Host& host : machines.hosts()) {
+    const int fit = host.cores() / std::max(1, threads);
+    workers += HasGpus(host) ? std::min(fit, host.devices()) : fit;
+  }
+  return workers;
+}
+
 Placement PlaceWorkers(const Machines& machines, const SearchChoice& choice) {
   std::vector<HostRoom> rooms = RoomsOf(machines);
   Placement placement;

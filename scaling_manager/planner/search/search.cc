@@ -28,7 +28,7 @@ constexpr size_t kMostOfAKind = 24;
 // what so many of them become by the best changes,
 constexpr size_t kRoughStarts = 8;
 // and of a choice the changes that are by it not this much worse.
-constexpr double kRoughlyAsGood = 1.1;
+constexpr double kRoughlyAsGood = 1.2;
 // The cost model is right to about 5 %.
 constexpr double kSameCost = 0.02;
 constexpr double kSameMemoryNeed = 0.005;
@@ -118,7 +118,7 @@ std::vector<SearchChoice> PlanSearch::Promising(
     std::vector<SearchChoice> choices) {
   if (!models_.predict_roughly) return choices;
   const auto kind = [](const ScoredChoice& scored) {
-    return std::tuple(scored.Fits(), scored.choice.colocated,
+    return std::tuple(!scored.Fits(), scored.choice.colocated,
                       scored.choice.feedback, scored.choice.lag);
   };
   std::map<decltype(kind(ScoredChoice())), Row> kinds;
@@ -155,12 +155,14 @@ void PlanSearch::RemoveWorse(const SearchChoice& from,
                              std::vector<SearchChoice>& moves) {
   if (!models_.predict_roughly) return;
   rough_.ScoreAll(moves);
+  if (rough_.is_full()) return;
   const ScoredChoice* const now = rough_.Score(from);
   std::erase_if(moves, [&](const SearchChoice& move) {
     const ScoredChoice* const then = rough_.Score(move);
     if (now == nullptr || then == nullptr) return then == nullptr;
-    return now->Fits() &&
-           (!then->Fits() || then->cost > kRoughlyAsGood * now->cost);
+    if (!now->Fits()) return false;
+    // What would be better if it fitted is said, too.
+    return then->cost > (then->Fits() ? kRoughlyAsGood : 1) * now->cost;
   });
 }
 
@@ -181,7 +183,7 @@ PlanSearch::Row PlanSearch::Starts() const {
     std::ranges::stable_sort(row, {}, &ScoredChoice::cost);
     const Row some = WithFewerWorkers(row, kBeam);
     starts.insert(starts.end(), some.begin(), some.end());
-    // All are compared with the best synchronous one.
+    // All are compared with a synchronous one.
     const auto synchronous =
         std::ranges::find_if(row, [](const ScoredChoice* scored) {
           return IsSynchronous(scored->choice);
@@ -198,9 +200,8 @@ PlanSearch::Row PlanSearch::WithFewerWorkers(const Row& ranked, size_t first) {
     const SearchChoice& choice = ranked[i]->choice;
     const int workers = NumWorkers(choice);
     // Colocated ones are worth knowing in any case.
-    if (i < first || choice.colocated || workers <= fewest / 2) {
-      row.push_back(ranked[i]);
-    }
+    if (i >= first && !choice.colocated && workers > fewest / 2) continue;
+    row.push_back(ranked[i]);
     if (!choice.colocated) fewest = std::min(fewest, workers);
   }
   return row;
@@ -293,8 +294,9 @@ double PlanSearch::BestSynchronousCost() const {
 absl::Status PlanSearch::WhyNone() const {
   const Row nearly = BestOfShapes(/*fits=*/false);
   if (!nearly.empty()) return NoneFits(*nearly.front(), base_, request_);
+  GANDEM_RETURN_IF_ERROR(exact_.WhyNot());
   // What cannot be predicted roughly was not predicted.
-  GANDEM_RETURN_IF_ERROR((models_.predict_roughly ? rough_ : exact_).WhyNot());
+  GANDEM_RETURN_IF_ERROR(rough_.WhyNot());
   return absl::InvalidArgumentError(absl::StrCat(
       "no worker fits the machines: the profile's least number of threads is ",
       request_.space.discriminator_threads.front(),

@@ -25,12 +25,13 @@
 
 namespace gandem {
 
+// Several threads ask at a time.
 struct PlanModels {
   // planner/predict.h
   std::function<absl::StatusOr<Prediction>(const Profile&, const Machines&,
                                            const RunConfig&, const Placement&)>
       predict;
-  // The same, right to a tenth or so and much cheaper: what by it is far behind
+  // The same, right to a fifth or so and much cheaper: what by it is far behind
   // is not predicted. Null: everything is.
   decltype(predict) predict_roughly = {};
   // planner/quality/quality.h

@@ -56,6 +56,10 @@ std::string NameOf(const RunConfig& recipe, const SearchChoice& choice,
 // Of the machines, where a worker is given cores (CPU) or a GPU.
 int NumDevices(const Machines& machines);
 
+// So many workers of `threads` threads there may be, at least 1 if one was
+// placed.
+int MostWorkers(const Machines& machines, int threads);
+
 // Where each worker runs. No workers: they do not fit.
 Placement PlaceWorkers(const Machines& machines, const SearchChoice& choice);
 

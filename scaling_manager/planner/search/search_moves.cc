@@ -71,13 +71,20 @@ std::vector<SearchChoice> WithSomeThreads(SearchChoice choice,
   return result;
 }
 
-// Of many devices nearly all, nearly half of them, nearly a quarter ...: what
-// lies between is found from there.
-bool IsNearlyAPart(int workers, int devices) {
+// Of many workers those that take nearly all of the machines, nearly half of
+// them, nearly a quarter ...: what lies between is found from there.
+bool IsFirstChoice(const SearchChoice& choice, const Machines& machines) {
   constexpr int kFewWorkers = 16;
-  int part = devices;
-  while (part / 2 >= workers) part /= 2;
-  return workers <= kFewWorkers || 8 * workers > 7 * part;
+  const RoleChoice& generator = choice.generator;
+  const RoleChoice& discriminator = choice.discriminator;
+  if (generator.workers + discriminator.workers <= kFewWorkers) return true;
+  const auto part_of = [&machines](const RoleChoice& role) {
+    return static_cast<double>(role.workers) /
+           MostWorkers(machines, role.threads);
+  };
+  double part = part_of(generator) + part_of(discriminator);
+  while (part <= 0.5) part *= 2;
+  return part > 7.0 / 8;
 }
 
 void AddColocated(SearchChoice choice, const SearchSpace& space,
@@ -104,11 +111,11 @@ std::vector<SearchChoice> FirstChoices(const SearchChoice& base,
   for (const int generators : space.workers) {
     for (const int discriminators : space.workers) {
       if (!space.has_decoupled || generators + discriminators > devices) break;
-      if (!IsNearlyAPart(generators + discriminators, devices)) continue;
+
       choice.generator.workers = generators;
       choice.discriminator.workers = discriminators;
       for (SearchChoice& shape : WithSomeThreads(choice, space, machines)) {
-        shapes.push_back(shape);
+        if (IsFirstChoice(shape, machines)) shapes.push_back(shape);
       }
     }
   }

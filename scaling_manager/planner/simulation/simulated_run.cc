@@ -20,9 +20,6 @@
 namespace gandem {
 namespace {
 
-// Launches of gradients in a backward pass: more make the simulation slower,
-// not different.
-constexpr int kMostLaunches = 8;
 // Stretches whose lengths differ by less are steady.
 constexpr double kSteady = 1e-9;
 
@@ -77,7 +74,7 @@ class SimulatedRun {
   void MakeRoles();
   RoleSurroundings Around(const RoleShape& role, int rank);
   std::unique_ptr<SimulatedSums> SumsOf(const RoleShape& role,
-                                        std::vector<SimulatedSums::Part> parts);
+                                        std::vector<SumPart> parts);
   double Jitter(Role role, int rank, int64_t round) const;
   double DecodersOf(int rank) const;
   void FinishRound(int rank, int64_t round);
@@ -117,7 +114,7 @@ void SimulatedRun::MakeHosts() {
 }
 
 std::unique_ptr<SimulatedSums> SimulatedRun::SumsOf(
-    const RoleShape& role, std::vector<SimulatedSums::Part> parts) {
+    const RoleShape& role, std::vector<SumPart> parts) {
   std::vector<size_t> hosts;
   for (int rank = 0; rank < role.size(); ++rank) {
     hosts.push_back(shape_.HostOf(role, rank));
@@ -140,7 +137,7 @@ void SimulatedRun::MakeSums() {
     if (role.sums.averages_state) {
       states = SumsOf(role, StateParts(shape_, role));
     } else {
-      gradients = SumsOf(role, GradientParts(shape_, role, kMostLaunches));
+      gradients = SumsOf(role, GradientParts(shape_, role));
     }
   };
   make(shape_.generator, generator_gradients_, generator_states_);

@@ -12,7 +12,7 @@
 #include <functional>
 #include <vector>
 
-#include "scaling_manager/planner/model/run_shape.h"
+#include "scaling_manager/planner/model/sum_parts.h"
 #include "scaling_manager/planner/simulation/event_queue.h"
 #include "scaling_manager/planner/simulation/simulated_network.h"
 
@@ -20,15 +20,10 @@ namespace gandem {
 
 class SimulatedSums {
  public:
-  struct Part {
-    double seconds = 0;
-    int64_t bytes = 0;  // that a host sends for it
-  };
-
   // `wake` is called for all ranks when the last part has ended.
-  SimulatedSums(int ranks, std::vector<Part> parts, std::vector<size_t> hosts,
-                SimulatedNetwork* network, EventQueue* queue,
-                std::function<void()> wake);
+  SimulatedSums(int ranks, std::vector<SumPart> parts,
+                std::vector<size_t> hosts, SimulatedNetwork* network,
+                EventQueue* queue, std::function<void()> wake);
 
   int parts() const { return static_cast<int>(parts_.size()); }
   int num_hosts() const { return static_cast<int>(hosts_.size()); }
@@ -42,7 +37,7 @@ class SimulatedSums {
   void Begin();
 
   const int ranks_;
-  const std::vector<Part> parts_;
+  const std::vector<SumPart> parts_;
   const std::vector<size_t> hosts_;
   SimulatedNetwork* const network_;
   EventQueue* const queue_;
@@ -53,14 +48,5 @@ class SimulatedSums {
   bool is_busy_ = false;
   int64_t completed_ = 0;
 };
-
-// The gradients of a step, in at most `most_parts` launches of one or more
-// buckets, and with the first the buffers of rank 0.
-std::vector<SimulatedSums::Part> GradientParts(const RunShape& shape,
-                                               const RoleShape& role,
-                                               int most_parts);
-// Parameters, buffers and optimizer's state at once.
-std::vector<SimulatedSums::Part> StateParts(const RunShape& shape,
-                                            const RoleShape& role);
 
 }  // namespace gandem

@@ -264,6 +264,49 @@ TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
   }
 }
 
+// Many steps, fresh images, gradients of many buckets over a link that is slow,
+// and hosts that have several ranks of a role.
+TEST(PredictTest, RoughPredictionsKnowWhatTravels) {
+  ProfileBuilder builder;
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    StateSize& state = role == GENERATOR
+                           ? *builder.profile().mutable_generator_state()
+                           : *builder.profile().mutable_discriminator_state();
+    state.set_parameter_bytes(64 << 20);
+  }
+  builder.profile().set_images_per_decode_thread_second(100);
+  const Profile profile = builder.Build();
+  Machines machines = HostsOf(2, 6);
+  machines.mutable_link()->set_bytes_per_second(1 << 27);
+  machines.mutable_link()->set_latency_seconds(500 * kTick);
+  for (const auto& sets : std::vector<std::vector<std::string>>{
+           {"schedule.lag=1"},
+           {"schedule.lag=2", "schedule.image_source=FRESH",
+            "schedule.discriminator_steps_per_round=5"},
+           {"schedule.lag=1", "discriminator.sync.mode=AVERAGE_STATE",
+            "discriminator.sync.interval=4"},
+           {"schedule.lag=1", "schedule.feedback=IMAGE_GRADIENT"}}) {
+    for (const auto& workers : std::vector<std::vector<std::string>>{
+             {"G a", "G a", "G a", "G a", "D b", "D b", "D b", "D b"},
+             {"G a", "G b", "D a", "D a", "D b", "D b"}}) {
+      const int generators = workers.size() == 8 ? 4 : 2;
+      std::vector<std::string> all = sets;
+      all.push_back(absl::StrCat("generator.workers=", generators));
+      all.push_back("discriminator.workers=4");
+      const RunConfig config = PlannedConfig(all);
+      ASSERT_OK_AND_ASSIGN(
+          const Prediction exact,
+          Predict(profile, machines, config, PlacementOf(workers)));
+      ASSERT_OK_AND_ASSIGN(
+          const Prediction rough,
+          PredictRoughly(profile, machines, config, PlacementOf(workers)));
+      EXPECT_NEAR(rough.images_per_second() / exact.images_per_second(), 1, 0.2)
+          << absl::StrJoin(all, ", ") << ": " << absl::StrJoin(workers, ", ")
+          << ": " << rough.images_per_second();
+    }
+  }
+}
+
 TEST(PredictTest, SizesOfStateAreNeededWhereTheyTravel) {
   ProfileBuilder builder;
   builder.profile().clear_discriminator_state();

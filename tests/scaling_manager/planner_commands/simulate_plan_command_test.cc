@@ -79,6 +79,16 @@ TEST_F(SimulatePlanTest, AProfileOfAnotherModelIsRefused) {
                              HasSubstr("--profile"))));
 }
 
+TEST_F(SimulatePlanTest, NumbersThatNoMachineHasAreNoProfile) {
+  Profile profile = ProfileBuilder().Build();
+  profile.mutable_transfers(0)->set_latency_seconds(-1);
+  EXPECT_OK(WriteFile(dir_ / "profile.textproto", TextOf(profile)));
+  EXPECT_THAT(SimulatePlan(options_, out_),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("profile.textproto"),
+                             HasSubstr("transfers(0)"))));
+}
+
 TEST(ScalingTableTest, BarsAreNoLongerThanTheWidthAndSayWhatTheyAreOf) {
   const std::vector<ScalingRow> rows = {
       {.devices = 2, .efficiency = 1},
