@@ -10,8 +10,9 @@ between those that are probed), and runs each of them: 1 + 1, 1 + 2 and 2 + 2
 workers and one process, all feedback modes, two batches, three lags. FUSED has
 one backward pass in fashion_mnist_sngan and two in dcgan_64. Runs go in turns,
 with the first rounds left out; a role's memory is the largest VmHWM of its
-workers, the median of the runs. At last the plan that `gandem plan --objective throughput` chooses runs,
-too: its regret is what the best of all measured runs with its batch has more.
+workers, the median of the runs. At last the plan that `gandem plan --objective
+throughput` chooses runs, too: its regret is what the best of all measured runs
+with its batch has more.
 After each network's figures come those of all of them together, and how far half
 of the runs agrees with the other half: on a machine that is not quiet predictions
 cannot agree with runs much better.

@@ -71,18 +71,12 @@ Sums SumsOf(const RunShape& shape, const RoleShape& role) {
   return sums;
 }
 
-// What of a role's sums `computing` does not hide.
-double SumSeconds(const RunShape& shape, const RoleShape& role,
-                  double computing) {
+// Adds what of a role's sums `computing` does not hide; returns it.
+double AddSums(const RunShape& shape, const RoleShape& role, double computing,
+               PipelineTimes& times) {
   const Sums sums = SumsOf(shape, role);
+  times.sums_link += shape.links.sum_network.Occupied(std::llround(sums.bytes));
   return std::max(sums.bare, sums.seconds - kHidesSums * computing);
-}
-
-// Of a discriminator's rank, real ones or generated ones.
-int64_t RoundImages(const Schedule& schedule, int ranks) {
-  return RankImages(schedule.discriminator_batch,
-                    schedule.discriminator_batches, 0, ranks) *
-         schedule.discriminator_steps_per_round;
 }
 
 // Of the real images of a round, beyond what the discriminator's own computing
@@ -94,25 +88,24 @@ double DecodeSeconds(const RunShape& shape, double computing) {
   const double ranks = std::ranges::max(shape.RanksByHost(role));
   const double decoders =
       std::max(0, shape.hosts[host].cores - shape.ThreadsOn(host)) / ranks;
-  const double seconds =
-      static_cast<double>(RoundImages(shape.schedule, role.size())) /
-      shape.images_per_decode_thread;
+  const double seconds = static_cast<double>(shape.RoundImages(DISCRIMINATOR)) /
+                         shape.images_per_decode_thread;
   return std::max(std::max(0.0, 1 - decoders) * seconds,
                   seconds / std::max(1.0, decoders) - computing);
 }
 
-double GeneratorSeconds(const RunShape& shape) {
+// Fills in what the generator does.
+void AddGenerator(const RunShape& shape, PipelineTimes& times) {
   const Schedule& schedule = shape.schedule;
   const RoleShape& role = shape.generator;
   const RankSeconds seconds_of(shape, role);
-  const int64_t images = RankImages(schedule.generator_batch,
-                                    schedule.generator_batches, 0, role.size());
+  const int64_t images = shape.RoundImages(GENERATOR);
   double seconds = seconds_of(role.times.Rest(
       images, NumPasses(images, schedule.generator_micro_batch)));
   for (const GeneratorOp& op : GeneratorRound(schedule, 0, 0, role.size())) {
     seconds += seconds_of(CostOf(op, schedule, role.times));
   }
-  return seconds + SumSeconds(shape, role, seconds);
+  times.generator = seconds + AddSums(shape, role, seconds, times);
 }
 
 // Fills in what the discriminator does.
@@ -122,8 +115,7 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
   const RoleShape& role = shape.discriminator;
   const RankSeconds seconds_of(shape, role);
   const int64_t images =
-      RankImages(schedule.discriminator_batch, schedule.discriminator_batches,
-                 0, role.size());
+      shape.RoundImages(DISCRIMINATOR) / schedule.discriminator_steps_per_round;
   const double rest = seconds_of(role.times.Rest(
       images, NumPasses(images, schedule.discriminator_micro_batch)));
   bool has_images = false;
@@ -141,8 +133,9 @@ void AddDiscriminator(const RunShape& shape, PipelineTimes& times) {
     }
     times.discriminator += seconds;
   }
-  times.discriminator += SumSeconds(shape, role, times.discriminator) +
-                         DecodeSeconds(shape, times.discriminator);
+  const double computing = times.discriminator;
+  times.discriminator +=
+      AddSums(shape, role, computing, times) + DecodeSeconds(shape, computing);
   if (schedule.JudgesInTraining()) return;
   if (!schedule.AnswersImages()) {
     times.boundary =
@@ -224,20 +217,11 @@ void AddLinks(const RunShape& shape, PipelineTimes& times) {
       std::llround(schedule.AnswersImages() ? answered : critic_bytes));
 }
 
-// Of the link of a host that has ranks of both roles, whose sums travel one
-// after the other.
-double LinkSeconds(const RunShape& shape, const PipelineTimes& times) {
-  const double bytes = SumsOf(shape, shape.generator).bytes +
-                       SumsOf(shape, shape.discriminator).bytes;
-  if (bytes == 0) return 0;
-  return shape.links.sum_network.Occupied(std::llround(bytes)) +
-         std::max(times.images_link, times.feedback_link);
-}
-
 }  // namespace
 
 PipelineTimes PipelineTimesOf(const RunShape& shape) {
-  PipelineTimes times = {.generator = GeneratorSeconds(shape)};
+  PipelineTimes times;
+  AddGenerator(shape, times);
   AddDiscriminator(shape, times);
   if (!shape.colocated) AddLinks(shape, times);
   return times;
@@ -274,8 +258,10 @@ double RoughRoundSeconds(const RunShape& shape) {
   if (shape.colocated) {
     return times.generator + times.discriminator + times.boundary;
   }
-  return std::max(PipelineRoundSeconds(shape.schedule, times),
-                  LinkSeconds(shape, times));
+  // Sums travel one after the other, and after them what the roles exchange.
+  return std::max(
+      PipelineRoundSeconds(shape.schedule, times),
+      times.sums_link + std::max(times.images_link, times.feedback_link));
 }
 
 }  // namespace gandem

@@ -36,6 +36,8 @@ struct PipelineTimes {
   double images_link = 0;
   double feedback_link = 0;
   double latency = 0;
+  // How long the sums of both fleets keep the link of a host of both.
+  double sums_link = 0;
 };
 
 PipelineTimes PipelineTimesOf(const RunShape& shape);

@@ -86,17 +86,6 @@ bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
   return a.precision == b.precision && a.layout == b.layout;
 }
 
-int64_t RoundImages(const RunShape& shape, Role role) {
-  const Schedule& schedule = shape.schedule;
-  return role == GENERATOR
-             ? RankImages(schedule.generator_batch, schedule.generator_batches,
-                          0, shape.generator.size())
-             : RankImages(schedule.discriminator_batch,
-                          schedule.discriminator_batches, 0,
-                          shape.discriminator.size()) *
-                   schedule.discriminator_steps_per_round;
-}
-
 // Of sums: each bucket has a buffer of its own.
 int64_t BucketBytes(const RoleShape& role) {
   if (role.size() < 2) return 0;
@@ -140,7 +129,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
   const Schedule& schedule = shape.schedule;
-  const int64_t round = RoundImages(shape, role);
+  const int64_t round = shape.RoundImages(role);
   const int64_t critic = shape.discriminator.network_bytes();
   const int64_t lag = schedule.lag;
   const bool sends_critics = !schedule.AnswersImages();

@@ -279,6 +279,16 @@ void FillExchange(const RunConfig& config, RunShape& shape) {
 
 }  // namespace
 
+int64_t RunShape::RoundImages(Role role) const {
+  return role == GENERATOR
+             ? RankImages(schedule.generator_batch, schedule.generator_batches,
+                          0, generator.size())
+             : RankImages(schedule.discriminator_batch,
+                          schedule.discriminator_batches, 0,
+                          discriminator.size()) *
+                   schedule.discriminator_steps_per_round;
+}
+
 int RunShape::ThreadsOn(size_t host) const {
   int threads = 0;
   for (const ProcessShape& process : processes) {

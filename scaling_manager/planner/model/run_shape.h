@@ -82,6 +82,9 @@ struct RunShape {
   const RoleShape& role(Role role) const {
     return role == GENERATOR ? generator : discriminator;
   }
+  // Of rank 0 of a role, in a round's steps; a discriminator has as many real
+  // ones.
+  int64_t RoundImages(Role role) const;
   // Of the workers' threads on a host.
   int ThreadsOn(size_t host) const;
   size_t HostOf(const RoleShape& role, int rank) const {

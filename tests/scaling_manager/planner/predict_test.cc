@@ -221,6 +221,17 @@ TEST(PredictTest, WhatIsWrongIsNamed) {
       StatusIs(kInvalid, HasSubstr("config: ")));
 }
 
+void ExpectRoughlyRight(const Profile& profile, const Machines& machines,
+                        const RunConfig& config, const Placement& placement) {
+  ASSERT_OK_AND_ASSIGN(const Prediction exact,
+                       Predict(profile, machines, config, placement));
+  ASSERT_OK_AND_ASSIGN(const Prediction rough,
+                       PredictRoughly(profile, machines, config, placement));
+  EXPECT_NEAR(rough.images_per_second() / exact.images_per_second(), 1, 0.2);
+  EXPECT_EQ(rough.generator_bytes(), exact.generator_bytes());
+  EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
+}
+
 // Of fleets the order counts: what a search looks at more closely.
 TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
   const Profile profile = ProfileBuilder().Beside(1.3).Build();
@@ -250,16 +261,9 @@ TEST(PredictTest, RoughPredictionsAreNearThoseOfASimulation) {
            absl::StrCat("discriminator.workers=", discriminators),
            absl::StrCat("schedule.feedback=", feedback),
            absl::StrCat("schedule.lag=", lag)});
-      ASSERT_OK_AND_ASSIGN(
-          const Prediction exact,
-          Predict(profile, machines, config, PlacementOf(workers)));
-      ASSERT_OK_AND_ASSIGN(
-          const Prediction rough,
-          PredictRoughly(profile, machines, config, PlacementOf(workers)));
-      EXPECT_NEAR(rough.images_per_second() / exact.images_per_second(), 1, 0.2)
-          << absl::StrJoin(workers, ", ") << " " << feedback << " " << lag;
-      EXPECT_EQ(rough.generator_bytes(), exact.generator_bytes());
-      EXPECT_EQ(rough.discriminator_bytes(), exact.discriminator_bytes());
+      SCOPED_TRACE(
+          absl::StrCat(absl::StrJoin(workers, ", "), " ", feedback, " ", lag));
+      ExpectRoughlyRight(profile, machines, config, PlacementOf(workers));
     }
   }
 }
@@ -294,15 +298,9 @@ TEST(PredictTest, RoughPredictionsKnowWhatTravels) {
       all.push_back(absl::StrCat("generator.workers=", generators));
       all.push_back("discriminator.workers=4");
       const RunConfig config = PlannedConfig(all);
-      ASSERT_OK_AND_ASSIGN(
-          const Prediction exact,
-          Predict(profile, machines, config, PlacementOf(workers)));
-      ASSERT_OK_AND_ASSIGN(
-          const Prediction rough,
-          PredictRoughly(profile, machines, config, PlacementOf(workers)));
-      EXPECT_NEAR(rough.images_per_second() / exact.images_per_second(), 1, 0.2)
-          << absl::StrJoin(all, ", ") << ": " << absl::StrJoin(workers, ", ")
-          << ": " << rough.images_per_second();
+      SCOPED_TRACE(absl::StrCat(absl::StrJoin(all, ", "), ": ",
+                                absl::StrJoin(workers, ", ")));
+      ExpectRoughlyRight(profile, machines, config, PlacementOf(workers));
     }
   }
 }
