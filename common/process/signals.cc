@@ -34,7 +34,7 @@ int OpenSignalFd(const std::vector<int>& signals) {
     GANDEM_CHECK(sigismember(&blocked, signal) == 1);
   }
   const sigset_t set = SetOf(signals);
-  const int fd = signalfd(-1, &set, SFD_CLOEXEC);
+  const int fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
   GANDEM_CHECK(fd >= 0);
   return fd;
 }
@@ -97,7 +97,10 @@ void SignalThread::Run() {
     }
     if (fds[0].revents != 0) return;
     signalfd_siginfo info;
-    GANDEM_CHECK(read(signal_fd_, &info, sizeof(info)) == sizeof(info));
+    const ssize_t size = read(signal_fd_, &info, sizeof(info));
+    // Another thread that hears the same signals has taken it.
+    if (size < 0 && (errno == EAGAIN || errno == EINTR)) continue;
+    GANDEM_CHECK(size == sizeof(info));
     callback_(static_cast<int>(info.ssi_signo));
   }
 }

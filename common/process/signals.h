@@ -37,7 +37,7 @@ class SignalThread {
  public:
   // Calls `callback(signal)` on its own thread for each of `signals` that
   // arrives; they must be blocked. Equal signals that arrive close together may
-  // be one call.
+  // be one call. Of two threads that hear the same signal either gets it.
   SignalThread(std::vector<int> signals,
                absl::AnyInvocable<void(int)> callback);
   SignalThread(const SignalThread&) = delete;

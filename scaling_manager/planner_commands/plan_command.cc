@@ -27,6 +27,7 @@
 #include "scaling_manager/planner_commands/plan_file.h"
 #include "scaling_manager/planner_commands/plan_text.h"
 #include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/known_probes.h"
 #include "scaling_manager/profiler/probe_list.h"
 #include "scaling_manager/profiler/profile_file.h"
 

@@ -23,6 +23,9 @@ constexpr int kLastLines = 5;
 // From the end of a process's connections to its own.
 constexpr absl::Duration kDyingTime = absl::Seconds(2);
 
+// Whichever notices first, the call or who looks after it.
+constexpr char kTooLate[] = "no answer within its time";
+
 void Pause() { absl::SleepFor(kLookEvery); }
 
 Probe::Outcome OutcomeOf(const absl::Status& failure) {
@@ -135,8 +138,7 @@ bool MeasuredWorker::Look(absl::Time deadline) {
          .message = absl::StrCat("it had ", bytes >> 20, " MiB and may have ",
                                  options_.memory_bytes >> 20, " MiB")});
   } else if (MonotonicNow() > deadline) {
-    GiveUp(
-        {.outcome = Probe::TIMED_OUT, .message = "no answer within its time"});
+    GiveUp({.outcome = Probe::TIMED_OUT, .message = kTooLate});
   }
   return false;
 }
@@ -161,6 +163,9 @@ MeasuredWorker::End MeasuredWorker::EndOfCall() {
   }
   if (answer.ok()) return {};
   const Probe::Outcome outcome = OutcomeOf(answer);
+  if (outcome == Probe::TIMED_OUT) {
+    return {.outcome = outcome, .message = kTooLate};
+  }
   // The connection of a process that dies breaks before the process is gone.
   const absl::Time deadline = MonotonicNow() + kDyingTime;
   while (outcome == Probe::DIED && MonotonicNow() < deadline) {

@@ -7,7 +7,6 @@
 // Owner: values. Thread safety: pure functions.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,30 +31,6 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores);
 // so that numbers stay what they are. `data` is where the images are.
 RunConfig ProbeConfig(const RunConfig& recipe, const ProbeSettings& settings,
                       const DataConfig& data);
-
-// The probe with these settings; null: there is none.
-const Probe* FindProbe(const Profile& profile, const ProbeSettings& settings);
-
-// Whether these settings were probed so many times, or one of the probes was
-// settled or did not work.
-bool IsAnswered(const Profile& profile, const ProbeSettings& settings,
-                int looks);
-
-// The probe that tells how long another one may take: of its role, of its
-// precision if there is one, of the nearest batch, and of several the slowest.
-// Null: there is none.
-const Probe* NearestMeasured(const Profile& profile,
-                             const ProbeSettings& settings);
-
-// Why a probe need not be tried: a smaller batch was too large, or its
-// precision was far slower than FLOAT32 with other threads. Empty: nothing is
-// known against it.
-std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings);
-
-// Those of `questions` that are not answered and not hopeless: the budget was
-// over, or the profile was stopped.
-std::vector<ProbeQuestion> OpenQuestions(const Profile& profile,
-                                         std::vector<ProbeQuestion> questions);
 
 // "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT"
 std::string ToString(const ProbeSettings& settings);

@@ -29,6 +29,7 @@
 #include "pipeline/read_stop.h"
 #include "scaling_manager/launch/own_networks.h"
 #include "scaling_manager/profiler/fingerprint.h"
+#include "scaling_manager/profiler/known_probes.h"
 #include "scaling_manager/profiler/pipeline_rate.h"
 #include "scaling_manager/profiler/probe_asker.h"
 #include "scaling_manager/profiler/probe_list.h"
@@ -54,6 +55,8 @@ constexpr double kOtherShare = 1.0 / 60;
 // Processes that measure the same, at different times, if none is settled.
 constexpr int kMostLooks = 3;
 constexpr absl::Duration kShortestPrepare = absl::Minutes(1);
+// Of a process that has been started before, on a machine that is busy.
+constexpr absl::Duration kLongestStart = absl::Seconds(20);
 constexpr absl::Duration kPipelineLimit = absl::Seconds(3);
 
 class Profiler {
@@ -121,12 +124,19 @@ class Profiler {
   }
 
   absl::Duration ExpectedTime(const ProbeSettings& settings) const {
-    const Probe* const near = NearestMeasured(profile_, settings);
-    if (near == nullptr) return absl::ZeroDuration();
-    const double part = static_cast<double>(settings.batch_size()) /
-                        static_cast<double>(near->settings().batch_size());
-    return absl::Seconds(kStartSeconds +
-                         kFewestRounds * part * near->round().median_seconds());
+    const double round = LikelyRoundSeconds(profile_, settings);
+    if (round == 0) return absl::ZeroDuration();
+    return absl::Seconds(kStartSeconds + kFewestRounds * round);
+  }
+
+  // bfloat16 without instructions for it takes 25 times as long, which need not
+  // be known exactly.
+  absl::Duration LongestPrepare(const ProbeSettings& settings) const {
+    if (IsNewPrecision(profile_, settings)) {
+      return kLongestStart +
+             absl::Seconds(LikelyRoundSeconds(profile_, settings));
+    }
+    return std::max(kShortestPrepare, 5 * ExpectedTime(settings));
   }
 
   // What nothing is known of may take half of the budget; of others it is known
@@ -136,8 +146,7 @@ class Profiler {
       return {.prepare = std::max(kShortestPrepare, request_.budget / 2),
               .measure = kNeededShare * request_.budget};
     }
-    return {.prepare = std::max(kShortestPrepare,
-                                5 * ExpectedTime(question.together.front())),
+    return {.prepare = LongestPrepare(question.together.front()),
             .measure = kOtherShare * request_.budget,
             .until = MonotonicNow() + Left()};
   }

@@ -72,6 +72,22 @@ def command_of(pid):
         return ""
 
 
+def standing(token):
+    """Where the family's threads are, for the message of what waits in vain."""
+    lines = []
+    for pid in family(token):
+        with contextlib.suppress(OSError):  # gone since
+            command = pathlib.Path("/proc", str(pid), "cmdline").read_bytes()
+            lines.append(f"{pid}: " + command.decode(errors="replace")
+                         .replace("\0", " "))
+            for task in pathlib.Path("/proc", str(pid), "task").iterdir():
+                name, place, call = (
+                    (task / file).read_text().strip()
+                    for file in ("comm", "wchan", "syscall"))
+                lines.append(f"  {task.name} {name}: {place} {call}")
+    return "\n".join(lines)
+
+
 def wait_for(condition, what, seconds=DEADLINE):
     """Polls until `condition()` is true and returns its value. The one place
     where a test waits."""
@@ -214,8 +230,9 @@ class Run:
         try:
             self.process.wait(seconds)
         except subprocess.TimeoutExpired:
+            where = standing(self.token)
             self.kill()
-            raise AssertionError(f"still running after {seconds} s:\n"
+            raise AssertionError(f"still running after {seconds} s:\n{where}\n"
                                  + self.text()[-4000:]) from None
         wait_for(lambda: not family(self.token), "the workers to end")
         return self.process.returncode

@@ -41,6 +41,22 @@ TEST(SignalsTest, CallsBackOnItsOwnThread) {
   EXPECT_EQ(seen.size(), 0);
 }
 
+// Both wake up, and who comes second finds nothing: it must not wait for more.
+TEST(SignalsTest, OfTwoThreadsEitherHearsASignal) {
+  BlockSignals({SIGUSR1});
+  for (int i = 0; i < 2000; ++i) {
+    BoundedQueue<int> seen(10);
+    const auto note = [&seen](int signal) {
+      EXPECT_TRUE(seen.TryPush(signal));
+    };
+    const SignalThread one({SIGUSR1}, note);
+    const SignalThread other({SIGUSR1}, note);
+    kill(getpid(), SIGUSR1);
+    ASSERT_OK_AND_ASSIGN(const int signal, seen.Pop(Soon()));
+    EXPECT_EQ(signal, SIGUSR1);
+  }
+}
+
 TEST(SignalsTest, UnblockAllSignalsClearsTheMask) {
   BlockSignals({SIGUSR1});
   sigset_t mask;

@@ -25,7 +25,8 @@ import gandem  # noqa: E402
 
 # Set where gandem._worker was built.
 OWN_PYTHON = os.environ.get("GANDEM_OWN_PYTHON", "")
-FACE = {"PYTHONPATH": str(harness.SOURCE / "python"), "PYTHONUNBUFFERED": "1"}
+FACE = {"PYTHONPATH": str(harness.SOURCE / "python"), "PYTHONUNBUFFERED": "1",
+        "PYTHONFAULTHANDLER": "1"}
 
 
 def python_with_torch():
@@ -84,7 +85,13 @@ class SharedRunTest(harness.RunTest):
         process.communicate(timeout=harness.DEADLINE)
 
     def output(self, process, code=0):
-        text = process.communicate(timeout=harness.DEADLINE)[0]
+        try:
+            text = process.communicate(timeout=harness.DEADLINE)[0]
+        except subprocess.TimeoutExpired:
+            where = harness.standing(str(self.folder))
+            process.send_signal(signal.SIGABRT)  # Python says where it is
+            self.fail(f"still running:\n{where}\n"
+                      + process.communicate(timeout=harness.DEADLINE)[0])
         self.assertEqual(process.returncode, code, text)
         return text
 
