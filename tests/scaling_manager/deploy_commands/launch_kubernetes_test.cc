@@ -46,6 +46,8 @@ class LaunchKubernetesTest : public ::testing::Test {
     };
   }
 
+  ~LaunchKubernetesTest() override { setenv("PATH", old_path_.c_str(), 1); }
+
   // Of KubernetesRunOf; empty: there is none.
   std::string Fault() {
     const auto run = KubernetesRunOf(options_);
@@ -63,6 +65,7 @@ class LaunchKubernetesTest : public ::testing::Test {
   std::string Calls() { return *ReadFile(temp_.path() + "/calls"); }
 
   TempDir temp_;
+  const std::string old_path_ = std::getenv("PATH");
   LaunchKubernetesOptions options_;
   std::ostringstream out_;
 };
