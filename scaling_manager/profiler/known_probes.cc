@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <tuple>
 
@@ -118,7 +119,9 @@ std::string WhyHopeless(const Profile& profile, const ProbeSettings& settings) {
     // A precision that did not come to its end is hopeless with any threads.
     const bool is_slow = probe.outcome() == Probe::TIMED_OUT &&
                          settings.precision() != RoleConfig::FLOAT32;
-    if (settings.batch_size() >= probe.settings().batch_size() + !is_slow &&
+    const int64_t hopeless_from =
+        probe.settings().batch_size() + (is_slow ? 0 : 1);
+    if (settings.batch_size() >= hopeless_from &&
         MessageDifferencer::Equals(smaller, probe.settings())) {
       return absl::StrCat("batch ", probe.settings().batch_size(), " was ",
                           Probe::Outcome_Name(probe.outcome()));
