@@ -162,12 +162,12 @@ function(_gandem_test_program built name torch sources deps)
     target_link_libraries(${name} PRIVATE gandem::torch)
   endif()
   _gandem_flags(${name} "${torch}")
-  # Tests are compiled more often than they are waited for: half the time, and a
-  # third with a sanitizer's checks in them.
-  if(GANDEM_SANITIZE)
-    target_compile_options(${name} PRIVATE -O0)
-  else()
+  # Tests are compiled more often than they are waited for. The precompiled
+  # header is not for what is not optimized at all.
+  if(torch)
     target_compile_options(${name} PRIVATE -O1)
+  else()
+    target_compile_options(${name} PRIVATE -O0)
   endif()
   set(${built} TRUE PARENT_SCOPE)
   if(GANDEM_SANITIZE STREQUAL "thread")
