@@ -63,12 +63,13 @@ PLACEMENTS = {
     "1 generator + 2 discriminators, 1 thread each": placed(1, 1, workers=2),
 }
 
+# The first of a program's libraries that has malloc, or operator new, gives it.
+GLIBC = "libc.so.6 libstdc++.so.6"
 ALLOCATORS = {
     "jemalloc that keeps blocks": together(),
-    # The first of a program's libraries that has malloc gives it.
-    "glibc that keeps blocks": together({"LD_PRELOAD": "libc.so.6"}),
+    "glibc that keeps blocks": together({"LD_PRELOAD": GLIBC}),
     "the same, LibTorch's huge pages":
-        together({"LD_PRELOAD": "libc.so.6", "THP_MEM_ALLOC_ENABLE": "1"}),
+        together({"LD_PRELOAD": GLIBC, "THP_MEM_ALLOC_ENABLE": "1"}),
     "jemalloc that gives blocks back": together({
         "MALLOC_CONF": "dirty_decay_ms:10000,muzzy_decay_ms:0"}),
     "mimalloc": together({"LD_PRELOAD": "libmimalloc.so.2"}),

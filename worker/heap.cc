@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The heap of worker programs is jemalloc's: as fast as the C library's, a
-// seventh smaller at its peak, and that peak is nearly the same in each run,
-// which is what makes it predictable (docs/performance.md). It reads this when
+// tenth to a seventh smaller at its peak, which is nearly the same in each run;
+// that is what makes it predictable (docs/performance.md). It reads this when
 // the process starts (jemalloc(3), TUNING).
 //
 // narenas: threads that had heaps of their own would not take what was freed in
