@@ -2,8 +2,6 @@
 """Real processes: two workers train, and equal one process bit for bit."""
 
 import json
-import os
-import subprocess
 
 import harness
 
@@ -50,17 +48,6 @@ class TrainTest(harness.RunTest):
                 for worker in workers:
                     self.assertEqual(worker.wait(), 0, worker.text())
                 self.assert_same_state(apart, together)
-
-    def test_all_workers_have_one_heap_that_keeps_blocks(self):
-        for role in ("generator", "discriminator", "colocated"):
-            with self.subTest(role):
-                told = subprocess.run(
-                    [harness.BIN / f"{role}_worker", "--help"], timeout=60,
-                    env={**os.environ, "MALLOC_CONF": "stats_print:true"},
-                    check=True, text=True, capture_output=True).stderr
-                self.assertIn("opt.narenas: 1\n", told)
-                self.assertIn("opt.oversize_threshold: 0\n", told)
-                self.assertIn("opt.dirty_decay_ms: -1 ", told)
 
     def test_both_workers_run_and_outputs_are_there(self):
         run = self.start("outputs", sets=["rounds=1000"])
