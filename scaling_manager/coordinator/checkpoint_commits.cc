@@ -16,6 +16,11 @@ namespace {
 
 constexpr int64_t kMaxFiles = 1000;
 
+// A disk that takes longer for a commit than workers take until the next one
+// would otherwise fall behind for ever: a stop waits for what is due, and a
+// crash loses it.
+constexpr size_t kMaxWaiting = 4;
+
 // A name that stays inside the checkpoint's folder and is not ours.
 bool IsShardName(const std::string& name) {
   return !name.empty() && name.size() <= 255 && name[0] != '.' &&
@@ -83,6 +88,13 @@ absl::StatusOr<bool> CheckpointCommits::Add(int worker,
   complete_step_ = job.step;
   reports_.erase(reports_.begin(), reports_.upper_bound(job.step));
   waiting_.push_back(std::move(job));
+  if (waiting_.size() > kMaxWaiting) {
+    waiting_[waiting_.size() - 1 - kMaxWaiting].shards.Update(
+        absl::ResourceExhaustedError(
+            absl::StrCat(kMaxWaiting,
+                         " later ones wait, too: the disk is too slow for "
+                         "checkpoint.every_rounds")));
+  }
   return true;
 }
 

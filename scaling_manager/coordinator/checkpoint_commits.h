@@ -3,7 +3,8 @@
 // Which checkpoints of a run are complete, and which one is to be committed
 // next. A checkpoint whose shards every worker has reported waits for its turn,
 // is taken once by whoever does the disk work, and is settled by that work's
-// result: committed or given up, for good.
+// result: committed or given up, for good. Where more than four wait, the disk
+// cannot keep up, and the oldest of them are given up.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. It touches no
 // disk.
@@ -29,8 +30,9 @@ class CheckpointCommits {
     int64_t step = 0;
     int64_t run_epoch = 0;
     std::vector<CheckpointFile> files = {};  // sorted by name
-    absl::Status shards = {};  // the first worker's error: it is given up
-    int64_t rollbacks = 0;     // of the run, so far
+    // It is given up: the first worker's error, or later ones wait, too.
+    absl::Status shards = {};
+    int64_t rollbacks = 0;  // of the run, so far
   };
 
   // Of a run of `rounds` rounds.

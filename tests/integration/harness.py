@@ -106,6 +106,16 @@ def pass_time(seconds):
     wait_for(lambda: time.monotonic() >= end, "the end of a silence")
 
 
+def is_running(pid):
+    """False: it is stopped, or has ended."""
+    try:
+        stat = pathlib.Path(f"/proc/{pid}/stat").read_text()
+    except (FileNotFoundError, ProcessLookupError):
+        return False
+    # Its name may have spaces and parentheses.
+    return stat.rpartition(")")[2].split()[0] in "RSDI"
+
+
 def stop_for(pid, seconds):
     """SIGSTOP for so long."""
     os.kill(pid, signal.SIGSTOP)

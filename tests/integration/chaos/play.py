@@ -30,16 +30,22 @@ class Happening:
         self.accident = accident_of(fault, folder)
         self.is_over = False
 
+        in_process = fault.family in ("kill", "hang", "cut", "corrupt")
+        self.kind = fault.kind if in_process else "stop"
+
     def armed(self):
         """For GANDEM_FAILPOINT."""
-        in_process = self.fault.family in ("kill", "hang", "cut", "corrupt")
-        kind = self.fault.kind if in_process else "stop"
-        return (f"{kind} {self.fault.point}@{self.fault.process}:"
+        return (f"{self.kind} {self.fault.point}@{self.fault.process}:"
                 f"{self.fault.count}:{self.marker}")
 
     def has_happened(self):
         # The end of the line is the end of writing.
-        return self.marker.exists() and self.marker.read_text().endswith("\n")
+        if not (self.marker.exists()
+                and self.marker.read_text().endswith("\n")):
+            return False
+        # It is written before the process stops. A SIGCONT in between would be
+        # lost, and the process would stand for good.
+        return self.kind != "stop" or not harness.is_running(self.pid())
 
     def pid(self):
         return int(self.marker.read_text())

@@ -476,6 +476,7 @@ TEST_F(TrainCommandTest, WorkersAndStatusAreGivenTheCertificates) {
   EXPECT_EQ(Train({"--certificates", certs}), kExitUsage);
   EXPECT_THAT(Output(), HasSubstr("--certificates needs --listen"));
 
+  Set("PLAY_ROUND_MS", "20");
   ChildProcess child = StartTrain(
       {"--set", "rounds=100000", "--listen", listen, "--certificates", certs});
   WaitForStep(10);
