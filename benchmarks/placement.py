@@ -10,9 +10,8 @@ workers, other priorities, and threads that spin (gandem lets those block that
 share cores). In turns, medians, ratios to one process, and the time that the
 system worked for the run; and a JSON file. docs/performance.md has the result.
 
---allocators has one process by what gives it its memory instead: glibc as it is,
-glibc that keeps blocks, huge pages, and what else is installed (Debian:
-libjemalloc2 libmimalloc2.0 libtcmalloc-minimal4).
+--allocators has one process by what gives it its memory instead: tcmalloc as workers
+have it, glibc, and what else is installed (Debian: libjemalloc2 libmimalloc2.0).
 """
 
 import json
@@ -63,18 +62,19 @@ PLACEMENTS = {
     "1 generator + 2 discriminators, 1 thread each": placed(1, 1, workers=2),
 }
 
-TUNABLES = "GLIBC_TUNABLES"
-KEEPS = ("glibc.malloc.mmap_max=0:glibc.malloc.trim_threshold=17179869184:"
-         "glibc.malloc.top_pad=67108864")
+# The first of a program's libraries that has malloc, or operator new, gives it.
+GLIBC = "libc.so.6 libstdc++.so.6"
 ALLOCATORS = {
-    "glibc": together(),
-    "glibc that keeps blocks": together({TUNABLES: KEEPS}),
-    "glibc that keeps blocks, huge pages":
-        together({TUNABLES: f"{KEEPS}:glibc.malloc.hugetlb=1"}),
-    "glibc, LibTorch's huge pages": together({"THP_MEM_ALLOC_ENABLE": "1"}),
+    "tcmalloc": together(),
+    "glibc that keeps blocks": together({"LD_PRELOAD": GLIBC}),
+    "the same, LibTorch's huge pages":
+        together({"LD_PRELOAD": GLIBC, "THP_MEM_ALLOC_ENABLE": "1"}),
     "jemalloc": together({"LD_PRELOAD": "libjemalloc.so.2"}),
+    "jemalloc that keeps blocks": together({
+        "LD_PRELOAD": "libjemalloc.so.2",
+        "MALLOC_CONF": "narenas:1,oversize_threshold:0,dirty_decay_ms:-1,"
+                       "muzzy_decay_ms:-1"}),
     "mimalloc": together({"LD_PRELOAD": "libmimalloc.so.2"}),
-    "tcmalloc": together({"LD_PRELOAD": "libtcmalloc_minimal.so.4"}),
 }
 
 

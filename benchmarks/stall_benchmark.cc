@@ -27,7 +27,6 @@
 #include "benchmarks/measure.h"
 #include "common/check.h"
 #include "common/process/cores.h"
-#include "common/process/heap.h"
 #include "common/process/thread.h"
 #include "pipeline/feed/prefetcher.h"
 #include "pipeline/io_counters.h"
@@ -227,7 +226,6 @@ nlohmann::json Measure(const StallOptions& options) {
 }  // namespace gandem
 
 int main(int argc, char** argv) {
-  gandem::ShareOneHeap();  // as workers do
   CLI::App app("How long a trainer waits for real images");
   gandem::StallOptions options;
   std::string json;

@@ -26,9 +26,10 @@ arrow_version=26.0.1
 packages=(
   ca-certificates ccache cmake g++ lld ninja-build pkg-config python3
   python3-pip protobuf-compiler protobuf-compiler-grpc libabsl-dev libcli11-dev
-  libcurl4-openssl-dev libgrpc++-dev libhwloc-dev libisal-dev libjpeg62-turbo-dev
-  libpng-dev libprotobuf-dev libspdlog-dev libssl-dev libwebp-dev nlohmann-json3-dev
-  prometheus-cpp-dev zlib1g-dev dataset-fashion-mnist
+  libcurl4-openssl-dev libgoogle-perftools-dev libgrpc++-dev libhwloc-dev
+  libisal-dev libjpeg62-turbo-dev libpng-dev libprotobuf-dev libspdlog-dev
+  libssl-dev libwebp-dev nlohmann-json3-dev prometheus-cpp-dev zlib1g-dev
+  dataset-fashion-mnist
 )
 # chromium (122 MB to fetch, 414 MB on disk) looks at the page of gandem report.
 test_packages=(

@@ -29,7 +29,6 @@
 #include "common/process/descriptor_limit.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
-#include "common/process/heap.h"
 #include "common/process/log.h"
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
@@ -300,8 +299,11 @@ absl::StatusOr<std::unique_ptr<TraceWriter>> StartTrace(Role role,
 
 // A training step frees and asks again for the same large blocks. Given back to
 // the kernel in between, they come back as page faults: a fifth of the time of
-// a worker with small networks.
-void KeepFreedMemory() {
+// a worker with small networks. And threads that had heaps of their own would
+// not take what was freed in another one. Only workers inside Python have the C
+// library's malloc; that of our programs does so by itself.
+void TuneMalloc() {
+  mallopt(M_ARENA_MAX, 1);
   mallopt(M_MMAP_THRESHOLD, 1 << 30);
   mallopt(M_TRIM_THRESHOLD, -1);  // never
   mallopt(M_TOP_PAD, 64 << 20);
@@ -356,8 +358,7 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
   signal(SIGPIPE, SIG_IGN);
   IgnoreFileSizeSignal();
   PrepareDescriptors();
-  ShareOneHeap();
-  KeepFreedMemory();
+  TuneMalloc();
   // Without a workspace of a known size LibTorch says that cuBLAS is not
   // deterministic.
   setenv("CUBLAS_WORKSPACE_CONFIG", ":4096:8", /*overwrite=*/0);

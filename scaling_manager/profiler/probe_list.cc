@@ -174,11 +174,13 @@ void AddContention(const RunConfig& recipe, int cores, ListOfProbes& list) {
   list.AddBeside(std::move(generator), std::move(discriminator));
 }
 
-void AddFeedbackModes(const RunConfig& recipe, int threads,
+// Of the recipe's batches, or of a part of them.
+void AddFeedbackModes(const RunConfig& recipe, int denominator, int threads,
                       ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
     for (const Role role : kBothRoles) {
       ProbeSettings settings = BaseSettings(recipe, role);
+      settings.set_batch_size(settings.batch_size() / denominator);
       settings.set_feedback(mode);
       settings.set_threads(threads);
       list.Add(std::move(settings));
@@ -231,10 +233,11 @@ ProbeSettings Colocated(const RunConfig& recipe, int threads) {
 
 // One process in each mode: what a pair costs is not the sum of its parts, nor
 // the same multiple of it in every mode.
-void AddColocatedModes(const RunConfig& recipe, int threads,
+void AddColocatedModes(const RunConfig& recipe, int denominator, int threads,
                        ListOfProbes& list) {
   for (const auto mode : kFeedbackModes) {
     ProbeSettings settings = Colocated(recipe, threads);
+    settings.set_batch_size(settings.batch_size() / denominator);
     settings.set_feedback(mode);
     list.Add(std::move(settings));
   }
@@ -250,16 +253,19 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   AddBatches(recipe, 1, 2, 1, list);
   list.Add(Colocated(recipe, cores));
   AddContention(recipe, cores, list);
-  AddFeedbackModes(recipe, 1, list);
+  AddFeedbackModes(recipe, 1, 1, list);
   // A process of both networks has all cores: what it may do there is compared
   // with what two of fewer may.
   AddThreads(recipe, cores, list);
-  AddFeedbackModes(recipe, cores, list);
-  AddColocatedModes(recipe, cores, list);
+  AddFeedbackModes(recipe, 1, cores, list);
+  AddColocatedModes(recipe, 1, cores, list);
   // Larger batches, the slices of fleets, and the shape of all that has one
   // size.
   AddBatches(recipe, 2, 1, 1, list);
   AddBatches(recipe, 1, 4, 1, list);
+  // How a mode's times and memory grow with the images.
+  AddFeedbackModes(recipe, 2, 1, list);
+  AddColocatedModes(recipe, 2, cores, list);
   AddMicroBatches(recipe, cores, list);
   AddMicroBatches(recipe, 1, list);
   AddThreads(recipe, std::max(1, cores / 2), list);
@@ -276,7 +282,7 @@ std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
   AddKernels(recipe, cores, list);
   for (const int threads : ThreadCounts(cores)) {
     AddThreads(recipe, threads, list);
-    AddColocatedModes(recipe, threads, list);
+    AddColocatedModes(recipe, 1, threads, list);
   }
   for (const int factor : {2, 4, 8, 16}) {
     AddBatches(recipe, factor, 1, cores, list);

@@ -2,6 +2,9 @@
 """Real processes: two workers train, and equal one process bit for bit."""
 
 import json
+import os
+import re
+import subprocess
 
 import harness
 
@@ -48,6 +51,17 @@ class TrainTest(harness.RunTest):
                 for worker in workers:
                     self.assertEqual(worker.wait(), 0, worker.text())
                 self.assert_same_state(apart, together)
+
+    def test_all_workers_have_the_heap_that_was_measured(self):
+        for role in ("generator", "discriminator", "colocated"):
+            with self.subTest(role):
+                told = subprocess.run(
+                    [harness.BIN / f"{role}_worker", "--help"], timeout=60,
+                    env={**os.environ, "MALLOCSTATS": "1"},
+                    check=True, text=True, capture_output=True).stderr
+                # LibTorch's libraries alone have more when they are loaded.
+                used = re.search(r"(\d+) .* Bytes in use by application", told)
+                self.assertGreater(int(used.group(1)), 1 << 20, told)
 
     def test_both_workers_run_and_outputs_are_there(self):
         run = self.start("outputs", sets=["rounds=1000"])

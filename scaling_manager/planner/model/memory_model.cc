@@ -48,29 +48,44 @@ bool HasSeveralSizes(const std::vector<Peak>& peaks) {
   });
 }
 
-// Least squares, or through resting memory. There is a peak.
-MemoryLine LineThrough(const std::vector<Peak>& peaks) {
-  double images = 0, bytes = 0, resting = 0;
+struct Mean {
+  double images = 0;
+  double bytes = 0;
+};
+
+Mean MeanOf(const std::vector<Peak>& peaks) {
+  Mean mean;
   for (const Peak& peak : peaks) {
-    images += peak.images;
-    bytes += peak.bytes;
-    resting = std::max(resting, peak.resting);
+    mean.images += peak.images / static_cast<double>(peaks.size());
+    mean.bytes += peak.bytes / static_cast<double>(peaks.size());
   }
-  const double count = static_cast<double>(peaks.size());
-  images /= count;
-  bytes /= count;
+  return mean;
+}
+
+// Of the line of least squares; there are several sizes.
+double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   double covariance = 0, variance = 0;
   for (const Peak& peak : peaks) {
-    covariance += (peak.images - images) * (peak.bytes - bytes);
-    variance += (peak.images - images) * (peak.images - images);
+    covariance += (peak.images - mean.images) * (peak.bytes - mean.bytes);
+    variance += (peak.images - mean.images) * (peak.images - mean.images);
   }
+  return covariance / variance;
+}
+
+// Least squares, or through resting memory. There is a peak.
+MemoryLine LineThrough(const std::vector<Peak>& peaks) {
+  const Mean mean = MeanOf(peaks);
+  const double resting = std::ranges::max(peaks, {}, &Peak::resting).resting;
   // More images never take less.
   const double slope = std::max(
-      0.0, variance > 0 ? covariance / variance : (bytes - resting) / images);
+      0.0, HasSeveralSizes(peaks) ? SlopeOf(peaks, mean)
+                                  : (mean.bytes - resting) / mean.images);
   const Peak& least = *std::ranges::min_element(peaks, {}, &Peak::images);
-  return {.fixed_bytes = bytes - slope * images,
+  return {.fixed_bytes = mean.bytes - slope * mean.images,
           .bytes_per_image = slope,
-          .least_bytes = least.bytes};
+          .least_bytes = least.bytes,
+          .most_images = std::ranges::max(peaks, {}, &Peak::images).images,
+          .beyond_per_image = slope};
 }
 
 // `line`, higher or lower by what it lacks to `bytes` at `images`.
@@ -86,7 +101,7 @@ bool ComputesAlike(const RoleSettings& a, const RoleSettings& b) {
   return a.precision == b.precision && a.layout == b.layout;
 }
 
-// Of sums: each bucket has a buffer of its own.
+// Of sums as they travel: each bucket has a buffer of its own.
 int64_t BucketBytes(const RoleShape& role) {
   if (role.size() < 2) return 0;
   if (role.sums.averages_state) {
@@ -96,10 +111,23 @@ int64_t BucketBytes(const RoleShape& role) {
                       role.sums.wire_factor);
 }
 
+// Ranks of one host pass them in shared memory, what they write and what they
+// read; at most as many chunks of 1 MiB as may be under way to one rank and
+// from one (collective/ring_core.cc).
+int64_t SharedMemoryBytes(const RunShape& shape, const RoleShape& role) {
+  constexpr int64_t kChunk = int64_t{1} << 20;
+  constexpr int64_t kSendWindow = 4;
+  if (std::ranges::max(shape.RanksByHost(role)) < 2) return 0;
+  return std::min(BucketBytes(role),
+                  2 * kChunk * kSendWindow * (role.size() + 2));
+}
+
 }  // namespace
 
 double MemoryLine::At(double images) const {
-  return std::max(least_bytes, fixed_bytes + bytes_per_image * images);
+  const double beyond = std::max(0.0, images - most_images) *
+                        std::max(0.0, beyond_per_image - bytes_per_image);
+  return std::max(least_bytes, fixed_bytes + bytes_per_image * images + beyond);
 }
 
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
@@ -115,14 +143,21 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                      "; measure it with `gandem profile`"));
   }
   MemoryLine line = LineThrough(peaks);
-  if (HasSeveralSizes(peaks)) return line;
   for (const RoleSettings& other : OthersOf(profile, settings)) {
     if (!ComputesAlike(other, settings)) continue;
     const std::vector<Peak> others =
         PeaksOf(profile, other, /*same_feedback=*/true);
     if (!HasSeveralSizes(others)) continue;
-    return ShiftedTo(line.At(peaks.front().images), peaks.front().images,
-                     LineThrough(others));
+    const MemoryLine its = LineThrough(others);
+    if (!HasSeveralSizes(peaks)) {
+      return ShiftedTo(line.At(peaks.front().images), peaks.front().images,
+                       its);
+    }
+    // Peaks of small batches may be those of something else than activations.
+    if (its.most_images > line.most_images) {
+      line.beyond_per_image =
+          std::max(line.beyond_per_image, its.bytes_per_image);
+    }
   }
   return line;
 }
@@ -133,7 +168,8 @@ int64_t PlannedBytes(const RunShape& shape, Role role) {
   const int64_t critic = shape.discriminator.network_bytes();
   const int64_t lag = schedule.lag;
   const bool sends_critics = !schedule.AnswersImages();
-  int64_t bytes = BucketBytes(shape.role(role));
+  int64_t bytes = BucketBytes(shape.role(role)) +
+                  SharedMemoryBytes(shape, shape.role(role));
   if (role == GENERATOR) {
     // What has left and was not acknowledged, and answers that came.
     bytes += round * shape.image_bytes;
@@ -173,6 +209,11 @@ int64_t HeldInRun(const RunShape& shape, Role role) {
                         .front()
                         .count,
                     schedule.discriminator_micro_batch);
+}
+
+double ImagesOfBoth(const RunShape& shape) {
+  return static_cast<double>(HeldInRun(shape, GENERATOR) +
+                             HeldInRun(shape, DISCRIMINATOR));
 }
 
 int64_t AtImages(const MemoryLine& line, int64_t images) {
@@ -239,23 +280,32 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
   if (!ComputesAlike(shape.generator.settings, settings)) return sum;
   // By how much such processes were measured to differ from it; those of the
   // same mode know best.
-  int64_t difference = 0;
-  int64_t count = 0;
   for (const bool same_feedback : {true, false}) {
-    if (count > 0) break;
+    std::vector<Peak> differences;
     for (const Probe* const probe : ProbesOf(profile, settings)) {
       const ProbeSettings& probed = probe->settings();
       if (probe->peak_bytes() == 0 ||
           same_feedback != (probed.feedback() == settings.feedback)) {
         continue;
       }
+      const RunShape there = AsProbed(shape, probed);
       GANDEM_ASSIGN_OR_RETURN(const int64_t sum_there,
-                              SumOfRoles(profile, AsProbed(shape, probed)));
-      difference += probe->peak_bytes() - sum_there;
-      ++count;
+                              SumOfRoles(profile, there));
+      differences.push_back(
+          {.images = ImagesOfBoth(there),
+           .bytes = static_cast<double>(probe->peak_bytes() - sum_there)});
     }
+    if (differences.empty()) continue;
+    const Mean mean = MeanOf(differences);
+    // What one role's step has left the other's takes, so that the sum is more
+    // and more too large.
+    const double slope = same_feedback && HasSeveralSizes(differences)
+                             ? SlopeOf(differences, mean)
+                             : 0;
+    return sum + std::llround(mean.bytes +
+                              slope * (ImagesOfBoth(shape) - mean.images));
   }
-  return count == 0 ? sum : sum + difference / count;
+  return sum;
 }
 
 }  // namespace gandem

@@ -16,11 +16,14 @@
 
 namespace gandem {
 
-// bytes = max(least, fixed + per_image * images)
+// bytes = max(least, fixed + per_image * images); beyond `most_images` at least
+// `beyond_per_image` more for each.
 struct MemoryLine {
   double fixed_bytes = 0;
   double bytes_per_image = 0;
   double least_bytes = 0;
+  double most_images = 0;
+  double beyond_per_image = 0;
 
   double At(double images) const;
 };
@@ -29,7 +32,8 @@ struct MemoryLine {
 // only it is the line of another mode or other threads with the same kernels,
 // shifted to that size; through its resting memory where none has more. Fewer
 // images than were measured are not promised to take less: what a first pass
-// loads and keeps does not depend on its images.
+// loads and keeps does not depend on its images. Nor are more promised to grow
+// slower than in a mode of which more were measured.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 

@@ -73,6 +73,8 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
        {d + "32, 1 thread" + kernels + "SNAPSHOT",
         d + "128, 1 thread" + kernels + "SNAPSHOT",
         d + "16, 1 thread" + kernels + "SNAPSHOT",
+        d + "32, 1 thread" + kernels + "IMAGE_GRADIENT",
+        "generator, batch 32, 1 thread" + kernels + "FUSED",
         d + "64, 2 threads" + kernels + "SNAPSHOT",
         d + "64, 1 thread" + kernels + "IMAGE_GRADIENT",
         d + "64, 1 thread" + kernels + "FUSED",
@@ -87,6 +89,8 @@ TEST(ProbeListTest, AsksAllThatAPlanMayNeed) {
         "colocated, batch 64, 2 threads" + kernels + "SNAPSHOT",
         "colocated, batch 64, 2 threads" + kernels + "IMAGE_GRADIENT",
         "colocated, batch 64, 2 threads" + kernels + "FUSED",
+        "colocated, batch 32, 2 threads" + kernels + "SNAPSHOT",
+        "colocated, batch 32, 2 threads" + kernels + "FUSED",
         "colocated, batch 64, 1 thread" + kernels + "SNAPSHOT",
         "colocated, batch 64, 1 thread" + kernels + "FUSED"}) {
     EXPECT_THAT(texts, Contains(wanted));

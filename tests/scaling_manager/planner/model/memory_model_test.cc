@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_cat.h"
 #include "tests/scaling_manager/planner/profiles.h"
 #include "tests/testing/status_matchers.h"
 
@@ -97,6 +98,29 @@ TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherModeOrOfOtherThreads) {
   EXPECT_THAT(line.bytes_per_image, DoubleEq(kMemoryMiB));
 }
 
+// Of FUSED no more than 64 images were measured, and of 64 as many bytes as of
+// 16: something else than images made these peaks.
+TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB);
+  Profile profile = builder.Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    if (probe.settings().feedback() == ScheduleConfig::FUSED) {
+      probe.set_peak_bytes(400 * kMemoryMiB);
+    } else if (probe.settings().batch_size() == 64) {
+      probe.mutable_settings()->set_batch_size(128);
+      probe.set_peak_bytes((300 + 128 * 2) * kMemoryMiB);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const MemoryLine line,
+                       FitMemory(profile, {.role = GENERATOR,
+                                           .threads = 1,
+                                           .feedback = ScheduleConfig::FUSED}));
+  EXPECT_EQ(line.At(16), 400 * kMemoryMiB);
+  EXPECT_EQ(line.At(64), 400 * kMemoryMiB);
+  EXPECT_EQ(line.At(96), (400 + 32 * 2) * kMemoryMiB);
+}
+
 // What a first pass loads and keeps does not depend on its images.
 TEST(MemoryModelTest, FewerImagesThanMeasuredTakeNoLess) {
   ProfileBuilder builder;
@@ -167,6 +191,57 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   EXPECT_EQ(more, both + 5 * kCritic + 2 * 64 * kImage);
 }
 
+// What one role's step has left the other's takes.
+TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
+      .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
+  Profile profile = builder.Build();
+  for (const int64_t batch : {32, 64}) {
+    Probe probe = profile.probes(0);
+    probe.mutable_settings()->set_role(COLOCATED);
+    probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
+    probe.mutable_settings()->set_batch_size(batch);
+    // 2 MiB an image, not the sum's 3; and a lag of 1.
+    probe.set_peak_bytes((350 + 2 * batch) * kMemoryMiB + 3 * batch * kImage +
+                         3 * kCritic);
+    *profile.add_probes() = probe;
+  }
+  for (const int batch : {32, 48, 64, 128}) {
+    ASSERT_OK_AND_ASSIGN(
+        const RunShape shape,
+        ShapeOf(profile,
+                {absl::StrCat("generator.batch_size=", batch),
+                 absl::StrCat("discriminator.batch_size=", batch)},
+                {"C a"}));
+    ASSERT_OK_AND_ASSIGN(const int64_t both,
+                         ColocatedPeakBytes(profile, shape));
+    EXPECT_EQ(both, (350 + 2 * batch) * kMemoryMiB + 3 * batch * kImage +
+                        3 * kCritic);
+  }
+}
+
+// Ranks of two hosts share no memory; large sums pass through what there is.
+TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
+  const Profile profile = ProfileBuilder().Build();
+  const std::vector<std::string> sets = {"discriminator.workers=2",
+                                         "schedule.feedback=IMAGE_GRADIENT"};
+  ASSERT_OK_AND_ASSIGN(RunShape together,
+                       ShapeOf(profile, sets, {"G a", "D a", "D a"}));
+  RunShape apart = together;
+  apart.hosts.push_back(apart.hosts.front());
+  apart.processes[apart.discriminator.processes[1]].host = 1;
+  const auto shared = [&] {
+    return PlannedBytes(together, DISCRIMINATOR) -
+           PlannedBytes(apart, DISCRIMINATOR);
+  };
+  EXPECT_EQ(shared(), kCritic);  // its gradients
+  for (RunShape* const shape : {&together, &apart}) {
+    shape->discriminator.state.set_parameter_bytes(300 * kMemoryMiB);
+  }
+  EXPECT_EQ(shared(), 2 * 4 * 4 * kMemoryMiB);
+}
+
 // Each precision brings kernels of its own, which a probe in another lacks.
 TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNoProbe) {
   ProfileBuilder builder;
@@ -206,11 +281,12 @@ TEST(MemoryModelTest, SlicesMicroBatchesAndBuckets) {
            "discriminator.micro_batch=16", "schedule.feedback=IMAGE_GRADIENT",
            "generator.sync.wire=BFLOAT16"},
           {"G a", "G a", "D a"}));
-  // The graphs of all micro-batches of the slice; buckets of 2 bytes.
+  // The graphs of all micro-batches of the slice; buckets of 2 bytes, and what
+  // ranks of one host pass them in.
   ASSERT_OK_AND_ASSIGN(const int64_t generator,
                        PeakBytes(profile, shape, GENERATOR));
   EXPECT_EQ(generator,
-            (300 + 32 * 2) * kMemoryMiB + 2 * kMemoryMiB + 2 * 32 * kImage);
+            (300 + 32 * 2) * kMemoryMiB + 2 * 2 * kMemoryMiB + 2 * 32 * kImage);
   // That of one; two rounds that wait, one of answers.
   ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
                        PeakBytes(profile, shape, DISCRIMINATOR));
