@@ -14,7 +14,7 @@ namespace gandem {
 namespace {
 
 struct Peak {
-  double images = 0;
+  double size = 0;  // of a pass: its images, or its bytes
   double bytes = 0;
   double resting = 0;
 };
@@ -34,7 +34,7 @@ std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
     if (probe->peak_bytes() == 0) continue;
     if (same_feedback != (probed.feedback() == settings.feedback)) continue;
     peaks.push_back(
-        {.images = static_cast<double>(ImagesHeld(
+        {.size = static_cast<double>(ImagesHeld(
              settings.role, probed.batch_size(), probed.micro_batch())),
          .bytes = static_cast<double>(probe->peak_bytes()),
          .resting = static_cast<double>(probe->resting_bytes())});
@@ -43,20 +43,19 @@ std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
 }
 
 bool HasSeveralSizes(const std::vector<Peak>& peaks) {
-  return std::ranges::any_of(peaks, [&](const Peak& peak) {
-    return peak.images != peaks.front().images;
-  });
+  return std::ranges::any_of(
+      peaks, [&](const Peak& peak) { return peak.size != peaks.front().size; });
 }
 
 struct Mean {
-  double images = 0;
+  double size = 0;
   double bytes = 0;
 };
 
 Mean MeanOf(const std::vector<Peak>& peaks) {
   Mean mean;
   for (const Peak& peak : peaks) {
-    mean.images += peak.images / static_cast<double>(peaks.size());
+    mean.size += peak.size / static_cast<double>(peaks.size());
     mean.bytes += peak.bytes / static_cast<double>(peaks.size());
   }
   return mean;
@@ -66,8 +65,8 @@ Mean MeanOf(const std::vector<Peak>& peaks) {
 double SlopeOf(const std::vector<Peak>& peaks, const Mean& mean) {
   double covariance = 0, variance = 0;
   for (const Peak& peak : peaks) {
-    covariance += (peak.images - mean.images) * (peak.bytes - mean.bytes);
-    variance += (peak.images - mean.images) * (peak.images - mean.images);
+    covariance += (peak.size - mean.size) * (peak.bytes - mean.bytes);
+    variance += (peak.size - mean.size) * (peak.size - mean.size);
   }
   return covariance / variance;
 }
@@ -77,14 +76,14 @@ MemoryLine LineThrough(const std::vector<Peak>& peaks) {
   const Mean mean = MeanOf(peaks);
   const double resting = std::ranges::max(peaks, {}, &Peak::resting).resting;
   // More images never take less.
-  const double slope = std::max(
-      0.0, HasSeveralSizes(peaks) ? SlopeOf(peaks, mean)
-                                  : (mean.bytes - resting) / mean.images);
-  const Peak& least = *std::ranges::min_element(peaks, {}, &Peak::images);
-  return {.fixed_bytes = mean.bytes - slope * mean.images,
+  const double slope = std::max(0.0, HasSeveralSizes(peaks)
+                                         ? SlopeOf(peaks, mean)
+                                         : (mean.bytes - resting) / mean.size);
+  const Peak& least = *std::ranges::min_element(peaks, {}, &Peak::size);
+  return {.fixed_bytes = mean.bytes - slope * mean.size,
           .bytes_per_image = slope,
           .least_bytes = least.bytes,
-          .most_images = std::ranges::max(peaks, {}, &Peak::images).images,
+          .most_images = std::ranges::max(peaks, {}, &Peak::size).size,
           .beyond_per_image = slope};
 }
 
@@ -150,8 +149,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
     if (!HasSeveralSizes(others)) continue;
     const MemoryLine its = LineThrough(others);
     if (!HasSeveralSizes(peaks)) {
-      return ShiftedTo(line.At(peaks.front().images), peaks.front().images,
-                       its);
+      return ShiftedTo(line.At(peaks.front().size), peaks.front().size, its);
     }
     // Peaks of small batches may be those of something else than activations.
     if (its.most_images > line.most_images) {
@@ -211,11 +209,6 @@ int64_t HeldInRun(const RunShape& shape, Role role) {
                     schedule.discriminator_micro_batch);
 }
 
-double ImagesOfBoth(const RunShape& shape) {
-  return static_cast<double>(HeldInRun(shape, GENERATOR) +
-                             HeldInRun(shape, DISCRIMINATOR));
-}
-
 int64_t AtImages(const MemoryLine& line, int64_t images) {
   return std::llround(line.At(static_cast<double>(images)));
 }
@@ -228,9 +221,15 @@ double ProgramBytes(const MemoryLine& line, const StateSize& state) {
                                                   state.optimizer_bytes()));
 }
 
-// Of both roles as if each had its worker, the program counted once.
-absl::StatusOr<int64_t> SumOfRoles(const Profile& profile,
-                                   const RunShape& shape) {
+// Both roles as if each had its worker, the program counted once.
+struct SumOfRoles {
+  int64_t bytes = 0;
+  // Of the two passes the one that takes less.
+  double smaller_pass = 0;
+};
+
+absl::StatusOr<SumOfRoles> SumUp(const Profile& profile,
+                                 const RunShape& shape) {
   GANDEM_ASSIGN_OR_RETURN(const MemoryLine generator,
                           FitMemory(profile, shape.generator.settings));
   GANDEM_ASSIGN_OR_RETURN(const MemoryLine discriminator,
@@ -238,10 +237,18 @@ absl::StatusOr<int64_t> SumOfRoles(const Profile& profile,
   const double program =
       std::min(ProgramBytes(generator, shape.generator.state),
                ProgramBytes(discriminator, shape.discriminator.state));
-  return AtImages(generator, HeldInRun(shape, GENERATOR)) +
-         AtImages(discriminator, HeldInRun(shape, DISCRIMINATOR)) -
-         std::llround(program) + PlannedBytes(shape, GENERATOR) +
-         PlannedBytes(shape, DISCRIMINATOR);
+  const int64_t generator_bytes =
+      AtImages(generator, HeldInRun(shape, GENERATOR));
+  const int64_t discriminator_bytes =
+      AtImages(discriminator, HeldInRun(shape, DISCRIMINATOR));
+  return SumOfRoles{
+      .bytes = generator_bytes + discriminator_bytes - std::llround(program) +
+               PlannedBytes(shape, GENERATOR) +
+               PlannedBytes(shape, DISCRIMINATOR),
+      .smaller_pass =
+          std::min(static_cast<double>(generator_bytes) - generator.fixed_bytes,
+                   static_cast<double>(discriminator_bytes) -
+                       discriminator.fixed_bytes)};
 }
 
 // The run of a COLOCATED probe, which has the exchange of one
@@ -274,10 +281,10 @@ absl::StatusOr<int64_t> PeakBytes(const Profile& profile, const RunShape& shape,
 
 absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                                            const RunShape& shape) {
-  GANDEM_ASSIGN_OR_RETURN(const int64_t sum, SumOfRoles(profile, shape));
+  GANDEM_ASSIGN_OR_RETURN(const SumOfRoles sum, SumUp(profile, shape));
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
-  if (!ComputesAlike(shape.generator.settings, settings)) return sum;
+  if (!ComputesAlike(shape.generator.settings, settings)) return sum.bytes;
   // By how much such processes were measured to differ from it; those of the
   // same mode know best.
   for (const bool same_feedback : {true, false}) {
@@ -288,24 +295,23 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
           same_feedback != (probed.feedback() == settings.feedback)) {
         continue;
       }
-      const RunShape there = AsProbed(shape, probed);
-      GANDEM_ASSIGN_OR_RETURN(const int64_t sum_there,
-                              SumOfRoles(profile, there));
+      GANDEM_ASSIGN_OR_RETURN(const SumOfRoles there,
+                              SumUp(profile, AsProbed(shape, probed)));
       differences.push_back(
-          {.images = ImagesOfBoth(there),
-           .bytes = static_cast<double>(probe->peak_bytes() - sum_there)});
+          {.size = there.smaller_pass,
+           .bytes = static_cast<double>(probe->peak_bytes() - there.bytes)});
     }
     if (differences.empty()) continue;
     const Mean mean = MeanOf(differences);
-    // What one role's step has left the other's takes, so that the sum is more
-    // and more too large.
+    // What one role's step has left the other's takes, at most all that it
+    // needs.
     const double slope = same_feedback && HasSeveralSizes(differences)
-                             ? SlopeOf(differences, mean)
+                             ? std::clamp(SlopeOf(differences, mean), -1.0, 0.0)
                              : 0;
-    return sum + std::llround(mean.bytes +
-                              slope * (ImagesOfBoth(shape) - mean.images));
+    return sum.bytes +
+           std::llround(mean.bytes + slope * (sum.smaller_pass - mean.size));
   }
-  return sum;
+  return sum.bytes;
 }
 
 }  // namespace gandem

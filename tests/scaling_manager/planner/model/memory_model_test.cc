@@ -221,6 +221,32 @@ TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
   }
 }
 
+// Peaks of small networks differ by chance; a line through them would have
+// large batches take less than none.
+TEST(MemoryModelTest, AColocatedWorkerNeedsNoLessThanItsLargerPass) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 0)
+      .Memory(DISCRIMINATOR, 200 * kMemoryMiB, 0);
+  Profile profile = builder.Build();
+  for (const int64_t batch : {32, 64}) {
+    Probe probe = profile.probes(0);
+    probe.mutable_settings()->set_role(COLOCATED);
+    probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
+    probe.mutable_settings()->set_batch_size(batch);
+    // A MiB less with 64.
+    probe.set_peak_bytes((352 - batch / 32) * kMemoryMiB + 3 * batch * kImage +
+                         3 * kCritic);
+    *profile.add_probes() = probe;
+  }
+  ASSERT_OK_AND_ASSIGN(
+      const RunShape shape,
+      ShapeOf(profile,
+              {"generator.batch_size=1024", "discriminator.batch_size=1024"},
+              {"C a"}));
+  ASSERT_OK_AND_ASSIGN(const int64_t both, ColocatedPeakBytes(profile, shape));
+  EXPECT_EQ(both, 350.5 * kMemoryMiB + 3 * 1024 * kImage + 3 * kCritic);
+}
+
 // Ranks of two hosts share no memory; large sums pass through what there is.
 TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
   const Profile profile = ProfileBuilder().Build();
