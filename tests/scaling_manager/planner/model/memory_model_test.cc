@@ -162,6 +162,17 @@ TEST(MemoryModelTest, WhatAPlanAdds) {
             2 * 64 * kImage / 4 + 64 * kImage);
 }
 
+// A run of both networks in one process, at lag 1, that has `bytes` beside what
+// it exchanges.
+void AddColocatedPeak(int64_t batch, int64_t bytes, Profile& profile) {
+  Probe probe = profile.probes(0);
+  probe.mutable_settings()->set_role(COLOCATED);
+  probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
+  probe.mutable_settings()->set_batch_size(batch);
+  probe.set_peak_bytes(bytes + 3 * batch * kImage + 3 * kCritic);
+  *profile.add_probes() = probe;
+}
+
 TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB)
@@ -174,13 +185,8 @@ TEST(MemoryModelTest, AColocatedWorkerIsOneProgram) {
   ASSERT_OK_AND_ASSIGN(int64_t both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 64 * 2 + 4 + 64) * kMemoryMiB + planned);
   // 96 MiB for 32 images, and 100 MiB less than the sum of both would have.
-  Probe& probe = *profile.add_probes();
-  probe = profile.probes(0);
-  probe.mutable_settings()->set_role(COLOCATED);
-  probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
-  probe.mutable_settings()->set_batch_size(32);
-  const int64_t exchanged = 3 * 32 * kImage + 3 * kCritic;
-  probe.set_peak_bytes((300 + 4 + 32 * 3 - 100) * kMemoryMiB + exchanged);
+  AddColocatedPeak(/*batch=*/32, (300 + 4 + 32 * 3 - 100) * kMemoryMiB,
+                   profile);
   ASSERT_OK_AND_ASSIGN(both, ColocatedPeakBytes(profile, shape));
   EXPECT_EQ(both, (300 + 4 + 64 * 3 - 100) * kMemoryMiB + planned);
   // Two critics more on their way and three that a checkpoint needs, two more
@@ -198,14 +204,8 @@ TEST(MemoryModelTest, AColocatedWorkerWithTwoSizesGrowsAsItWasMeasured) {
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, kMemoryMiB);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    Probe probe = profile.probes(0);
-    probe.mutable_settings()->set_role(COLOCATED);
-    probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
-    probe.mutable_settings()->set_batch_size(batch);
-    // 2 MiB an image, not the sum's 3; and a lag of 1.
-    probe.set_peak_bytes((350 + 2 * batch) * kMemoryMiB + 3 * batch * kImage +
-                         3 * kCritic);
-    *profile.add_probes() = probe;
+    // 2 MiB an image, not the sum's 3.
+    AddColocatedPeak(batch, (350 + 2 * batch) * kMemoryMiB, profile);
   }
   for (const int batch : {32, 48, 64, 128}) {
     ASSERT_OK_AND_ASSIGN(
@@ -229,14 +229,8 @@ TEST(MemoryModelTest, AColocatedWorkerNeedsNoLessThanItsLargerPass) {
       .Memory(DISCRIMINATOR, 200 * kMemoryMiB, 0);
   Profile profile = builder.Build();
   for (const int64_t batch : {32, 64}) {
-    Probe probe = profile.probes(0);
-    probe.mutable_settings()->set_role(COLOCATED);
-    probe.mutable_settings()->set_feedback(ScheduleConfig::SNAPSHOT);
-    probe.mutable_settings()->set_batch_size(batch);
     // A MiB less with 64.
-    probe.set_peak_bytes((352 - batch / 32) * kMemoryMiB + 3 * batch * kImage +
-                         3 * kCritic);
-    *profile.add_probes() = probe;
+    AddColocatedPeak(batch, (352 - batch / 32) * kMemoryMiB, profile);
   }
   ASSERT_OK_AND_ASSIGN(
       const RunShape shape,
