@@ -13,8 +13,9 @@ set_property(CACHE GANDEM_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(GANDEM_SANITIZE "" CACHE STRING
     "Sanitizers for our own code, as in -fsanitize= (Torch-free folders only)")
 option(GANDEM_FUZZ "Build the fuzz targets (clang only)" OFF)
-# Thirty-two targets: five minutes of two cores. Searches are scripts/fuzz.sh's.
-set(GANDEM_FUZZ_SECONDS 20 CACHE STRING "How long ctest runs each fuzz target")
+# Thirty-two targets, four at a time: eight minutes. Longer searches are
+# scripts/fuzz.sh's.
+set(GANDEM_FUZZ_SECONDS 60 CACHE STRING "How long ctest runs each fuzz target")
 set(GANDEM_TEST_PYTHON "" CACHE FILEPATH
     "Python with the packages tensorboard and safetensors, for the tests")
 set(GANDEM_LIBTORCH "" CACHE PATH

@@ -260,5 +260,6 @@ function(gandem_fuzz_target name)
             -timeout=10 -rss_limit_mb=2048 -print_final_stats=1 ${found} ${seeds})
   math(EXPR timeout "${GANDEM_FUZZ_SECONDS} + 60")
   set_tests_properties(${name} PROPERTIES
-    TIMEOUT ${timeout} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz)
+    TIMEOUT ${timeout} WORKING_DIRECTORY ${CMAKE_BINARY_DIR}/fuzz
+    LABELS fuzz)
 endfunction()

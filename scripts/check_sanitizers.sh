@@ -41,5 +41,8 @@ say "Configuring the $kind sanitizer build in $dir"
 cmake -G Ninja -S "$source_dir" -B "$dir" "${options[@]}" >/dev/null
 ninja -C "$dir" -j "$(parallel_jobs)" "$target"
 [[ $only != build ]] || exit 0
-"${run[@]}" ctest --test-dir "$dir" -j 2 -LE 'long|plain' --output-on-failure \
-  --no-tests=error
+"${run[@]}" ctest --test-dir "$dir" -j 2 -LE 'long|plain|fuzz' \
+  --output-on-failure --no-tests=error
+# Each for its time, whatever its share of the cores is.
+[[ $kind != address ]] ||
+  ctest --test-dir "$dir" -j 4 -L fuzz --output-on-failure --no-tests=error

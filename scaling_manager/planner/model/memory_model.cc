@@ -17,6 +17,7 @@ struct Peak {
   double size = 0;  // of a pass: its images, or its bytes
   double bytes = 0;
   double resting = 0;
+  int threads = 0;
 };
 
 // A generator keeps the graphs of all micro-batches of its step until they are
@@ -26,10 +27,29 @@ int64_t ImagesHeld(Role role, int64_t step, int64_t micro_batch) {
   return std::min(step, micro_batch);
 }
 
+// What each further thread takes, by peaks of equal passes. None takes less:
+// such peaks differ by chance.
+double BytesPerThread(const std::vector<Peak>& peaks) {
+  double covariance = 0, variance = 0;
+  for (const Peak& some : peaks) {
+    for (const Peak& more : peaks) {
+      if (more.size != some.size || more.threads <= some.threads) continue;
+      const double threads = more.threads - some.threads;
+      covariance += threads * (more.bytes - some.bytes);
+      variance += threads * threads;
+    }
+  }
+  return variance > 0 ? std::max(0.0, covariance / variance) : 0;
+}
+
+// With the threads of `settings`; those of other numbers of threads as they
+// would be with them.
 std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
                           bool same_feedback) {
+  RoleSettings any_threads = settings;
+  any_threads.threads = 0;
   std::vector<Peak> peaks;
-  for (const Probe* const probe : ProbesOf(profile, settings)) {
+  for (const Probe* const probe : ProbesOf(profile, any_threads)) {
     const ProbeSettings& probed = probe->settings();
     if (probe->peak_bytes() == 0) continue;
     if (same_feedback != (probed.feedback() == settings.feedback)) continue;
@@ -37,7 +57,13 @@ std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
         {.size = static_cast<double>(ImagesHeld(
              settings.role, probed.batch_size(), probed.micro_batch())),
          .bytes = static_cast<double>(probe->peak_bytes()),
-         .resting = static_cast<double>(probe->resting_bytes())});
+         .resting = static_cast<double>(probe->resting_bytes()),
+         .threads = probed.threads()});
+  }
+  if (settings.threads == 0) return peaks;
+  const double bytes_per_thread = BytesPerThread(peaks);
+  for (Peak& peak : peaks) {
+    peak.bytes += (settings.threads - peak.threads) * bytes_per_thread;
   }
   return peaks;
 }

@@ -28,12 +28,13 @@ struct MemoryLine {
   double At(double images) const;
 };
 
-// Least squares over the probes of a role with these settings. With one size
-// only it is the line of another mode or other threads with the same kernels,
-// shifted to that size; through its resting memory where none has more. Fewer
-// images than were measured are not promised to take less: what a first pass
-// loads and keeps does not depend on its images. Nor are more promised to grow
-// slower than in a mode of which more were measured.
+// Least squares over the probes of a role with these settings and any number of
+// threads, of which each may take more. With one size only it is the line of
+// another mode with the same kernels, shifted to that size; through its resting
+// memory where none has more. Fewer images than were measured are not promised
+// to take less: what a first pass loads and keeps does not depend on its
+// images. Nor are more promised to grow slower than in a mode of which more
+// were measured.
 absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
                                      const RoleSettings& settings);
 

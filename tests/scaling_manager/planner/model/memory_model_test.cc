@@ -58,7 +58,7 @@ TEST(MemoryModelTest, OneSizeGoesThroughRestingMemory) {
 }
 
 // FUSED was measured with 64 images only, and takes 7 MiB more with them.
-TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherModeOrOfOtherThreads) {
+TEST(MemoryModelTest, OneSizeHasTheLineOfAnotherMode) {
   ProfileBuilder builder;
   builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
   Profile profile = builder.Build();
@@ -119,6 +119,40 @@ TEST(MemoryModelTest, MoreImagesThanMeasuredGrowAsThoseOfAnotherMode) {
   EXPECT_EQ(line.At(16), 400 * kMemoryMiB);
   EXPECT_EQ(line.At(64), 400 * kMemoryMiB);
   EXPECT_EQ(line.At(96), (400 + 32 * 2) * kMemoryMiB);
+}
+
+// A single peak of one number of threads decides nothing where there are
+// others.
+TEST(MemoryModelTest, NumbersOfThreadsShareALine) {
+  ProfileBuilder builder;
+  builder.Memory(GENERATOR, 300 * kMemoryMiB, 2 * kMemoryMiB).Threads({1, 2});
+  const auto raise = [](int threads, int64_t batch, Profile& profile) {
+    for (Probe& probe : *profile.mutable_probes()) {
+      const ProbeSettings& settings = probe.settings();
+      if (settings.threads() == threads && settings.batch_size() == batch) {
+        probe.set_peak_bytes(probe.peak_bytes() + 24 * kMemoryMiB);
+      }
+    }
+  };
+  // The second thread makes nothing smaller: half of it is chance's.
+  Profile chance = builder.Build();
+  raise(/*threads=*/1, /*batch=*/64, chance);
+  // It may make it larger, whatever the images.
+  Profile larger = builder.Build();
+  raise(/*threads=*/2, /*batch=*/16, larger);
+  raise(/*threads=*/2, /*batch=*/64, larger);
+  for (const int threads : {1, 2}) {
+    ASSERT_OK_AND_ASSIGN(
+        MemoryLine line,
+        FitMemory(chance, {.role = GENERATOR, .threads = threads}));
+    EXPECT_THAT(line.bytes_per_image, DoubleEq(2.25 * kMemoryMiB));
+    EXPECT_THAT(line.At(64), DoubleEq((300 + 64 * 2 + 12) * kMemoryMiB));
+    ASSERT_OK_AND_ASSIGN(
+        line, FitMemory(larger, {.role = GENERATOR, .threads = threads}));
+    EXPECT_THAT(line.bytes_per_image, DoubleEq(2 * kMemoryMiB));
+    EXPECT_THAT(line.fixed_bytes,
+                DoubleEq((300 + 24 * (threads - 1)) * kMemoryMiB));
+  }
 }
 
 // What a first pass loads and keeps does not depend on its images.
