@@ -8,13 +8,15 @@ bool MayBeTheirs(const absl::Status& failure) {
          absl::IsAborted(failure);
 }
 
-absl::Status JudgeFailure(absl::Status failure, bool has_begun) {
+absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   const bool is_missing =
       absl::IsNotFound(failure) || absl::IsPermissionDenied(failure);
   // A file that could be read before: its mount may come back.
-  if (has_begun && is_missing) return absl::DataLossError(failure.message());
+  if ((past.has_begun || !past.is_first) && is_missing) {
+    return absl::DataLossError(failure.message());
+  }
   // It would be damaged again.
-  if (!has_begun && absl::IsDataLoss(failure)) {
+  if (!past.has_begun && absl::IsDataLoss(failure)) {
     return absl::FailedPreconditionError(failure.message());
   }
   return failure;

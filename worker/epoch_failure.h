@@ -14,8 +14,12 @@ namespace gandem {
 bool MayBeTheirs(const absl::Status& failure);
 
 // How the failure of the round loop is told: what may be different at the next
-// try, and what the user must repair. `has_begun`: a round of the epoch was, or
-// the fleet hands its state over.
-absl::Status JudgeFailure(absl::Status failure, bool has_begun);
+// try, and what the user must repair.
+struct EpochPast {
+  bool has_begun =
+      false;             // a round of it was, or the fleet hands its state over
+  bool is_first = true;  // else workers have read their files before
+};
+absl::Status JudgeFailure(absl::Status failure, EpochPast past);
 
 }  // namespace gandem

@@ -94,7 +94,7 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 
 absl::Status WorkerEpoch::RunRoundLoop() {
   StartHeartbeats();
-  const absl::Status opened = JudgeFailure(OpenEnds(), /*has_begun=*/false);
+  const absl::Status opened = JudgeFailure(OpenEnds(), {});
   GANDEM_RETURN_IF_ERROR(ended());
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
@@ -108,7 +108,9 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   heartbeats_->Wake();
   absl::Status done = CatchTorch([&] { return RunAllRounds(*joined); });
   // What was damaged on a link is no file.
-  done = JudgeFailure(std::move(done), HasBegun() || !options_.damage->empty());
+  done = JudgeFailure(std::move(done),
+                      {.has_begun = HasBegun() || !options_.damage->empty(),
+                       .is_first = place_.run_epoch <= 1});
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);

@@ -37,6 +37,13 @@ absl::Status FileError(int error_number, absl::string_view action,
         absl::StrCat(what, ": ", std::generic_category().message(error_number),
                      "; free some space there"));
   }
+  // Else as if a path, a call or a peer were wrong.
+  if (error_number == ENOTCONN || error_number == ETIMEDOUT ||
+      error_number == ESTALE) {
+    return absl::UnavailableError(
+        absl::StrCat(what, ": ", std::generic_category().message(error_number),
+                     "; is its file system still mounted?"));
+  }
   if (error_number == ELOOP) {  // else UNKNOWN, and links are the user's
     return absl::InvalidArgumentError(
         absl::StrCat(what, ": ", std::generic_category().message(error_number),

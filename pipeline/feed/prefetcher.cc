@@ -291,8 +291,13 @@ std::optional<absl::StatusOr<RealBatch>> Prefetcher::TakeUntil(
   const int64_t step = StepOf(board_.taken());
   absl::StatusOr<SampleBoard::Batch> batch = board_.Take();
   if (!batch.ok()) {
-    return Annotate(batch.status(),
-                    absl::StrCat("real images of discriminator step ", step));
+    const absl::Status failure =
+        Annotate(batch.status(),
+                 absl::StrCat("real images of discriminator step ", step));
+    // That of a read, which is final; the caller's would call again.
+    return absl::IsDeadlineExceeded(failure)
+               ? absl::UnavailableError(failure.message())
+               : failure;
   }
   meter_.Consumed(options_.StepImages());
   const absl::Time now = options_.clock->Now();

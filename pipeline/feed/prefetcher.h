@@ -18,7 +18,8 @@
 // Errors of Next:
 //   DEADLINE_EXCEEDED  nothing was ready in time; nothing changed.
 //   the first failure of the dataset, in the order of samples, or Close()'s
-//   reason, once the batches from before have been taken; sticky.
+//   reason, once the batches from before have been taken; sticky. A deadline
+//   that a read of the dataset has passed is UNAVAILABLE.
 #pragma once
 
 #include <atomic>

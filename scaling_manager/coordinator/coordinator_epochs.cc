@@ -154,7 +154,9 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
     End(ResumableOutcome(absl::StrCat(what, " while the run was stopping"),
                          commits_));
   } else if (!is_aftermath && !is_newcomer && !SpendRestart(place)) {
-    End({StatusReply::FAILED, kExitInternal,
+    // What cannot be read is for the user to mend.
+    End({StatusReply::FAILED,
+         death.exit_code == kExitDamaged ? kExitUsage : kExitInternal,
          absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
                       commits_.NewestText())});
   } else if (is_missed) {

@@ -53,16 +53,17 @@ class DataFaultsTest(harness.RunTest):
         return (process.returncode, output.read_text(),
                 usage.ru_maxrss * 1024)
 
-    def assert_ends_and_goes_on(self, source, lose, put_back, said):
+    def assert_ends_and_goes_on(self, source, lose, put_back, *said, sets=()):
         """A run whose source is lost ends, and after that goes on as if
         nothing had been."""
         flags = ["--data", str(source)]
-        sets = [*self.SETS, "data.memory_bytes=1048576"]
+        sets = [*self.SETS, "data.memory_bytes=1048576", *sets]
         run = self.start("lost", flags=flags, sets=[*sets, "rounds=1000000"])
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
         lose(run)
         self.assertEqual(run.wait(), 2, run.text()[-4000:])
-        self.assertIn(said, run.text())
+        for part in said:
+            self.assertIn(part, run.text())
         put_back()
         sets.append(f"rounds={run.rounds() + 10}")
         self.assert_same_state(self.train("lost", sets=sets, flags=flags),
@@ -72,8 +73,23 @@ class DataFaultsTest(harness.RunTest):
         folder, away = self.write_folder(), self.folder / "away"
         self.assert_ends_and_goes_on(
             folder, lambda _: folder.rename(away),
-            lambda: away.rename(folder),
-            f"cannot open '{folder}/i00")
+            lambda: away.rename(folder), f"'{folder}", "restarts is used up",
+            sets=["control.restart_budget=1"])
+
+    def test_a_folder_that_comes_back_while_it_trains(self):
+        folder, away = self.write_folder(), self.folder / "away"
+        flags = ["--data", str(folder)]
+        run = self.start("lost", flags=flags, sets=[
+            *self.SETS, "data.memory_bytes=1048576", "rounds=1000000"])
+        harness.wait_for(lambda: run.rounds() >= 1, "a round")
+        folder.rename(away)
+        # Of one that read, and of two that could not even begin.
+        harness.wait_for(lambda: run.text().count("run epoch") >= 4, "deaths")
+        away.rename(folder)
+        rounds = run.rounds()
+        harness.wait_for(lambda: run.rounds() > rounds, "another round")
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 75, run.text()[-4000:])
 
     def test_a_shard_that_is_cut_off_while_it_trains(self):
         shard = self.folder / "images.tar"

@@ -15,25 +15,32 @@ using ::testing::HasSubstr;
 TEST(EpochFailureTest, AFileThatIsGoneMayComeBack) {
   for (const absl::Status& gone : {absl::NotFoundError("no images"),
                                    absl::PermissionDeniedError("no images")}) {
-    EXPECT_THAT(JudgeFailure(gone, /*has_begun=*/true),
-                StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no images")));
-    EXPECT_EQ(JudgeFailure(gone, /*has_begun=*/false), gone);
+    for (const EpochPast& past :
+         {EpochPast{.has_begun = true}, EpochPast{.is_first = false}}) {
+      EXPECT_THAT(
+          JudgeFailure(gone, past),
+          StatusIs(absl::StatusCode::kDataLoss, HasSubstr("no images")));
+    }
+    EXPECT_EQ(JudgeFailure(gone, {}), gone);
   }
 }
 
 TEST(EpochFailureTest, WhatIsDamagedAtTheStartStaysSo) {
   const absl::Status damaged = absl::DataLossError("truncated");
-  EXPECT_THAT(
-      JudgeFailure(damaged, /*has_begun=*/false),
-      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("truncated")));
-  EXPECT_EQ(JudgeFailure(damaged, /*has_begun=*/true), damaged);
+  for (const bool is_first : {false, true}) {
+    EXPECT_THAT(JudgeFailure(damaged, {.is_first = is_first}),
+                StatusIs(absl::StatusCode::kFailedPrecondition,
+                         HasSubstr("truncated")));
+  }
+  EXPECT_EQ(JudgeFailure(damaged, {.has_begun = true}), damaged);
 }
 
 TEST(EpochFailureTest, OtherFailuresAreToldAsTheyAre) {
   for (const bool has_begun : {false, true}) {
-    EXPECT_OK(JudgeFailure(absl::OkStatus(), has_begun));
-    EXPECT_THAT(JudgeFailure(absl::InternalError("bug"), has_begun),
-                StatusIs(absl::StatusCode::kInternal));
+    EXPECT_OK(JudgeFailure(absl::OkStatus(), {.has_begun = has_begun}));
+    EXPECT_THAT(
+        JudgeFailure(absl::InternalError("bug"), {.has_begun = has_begun}),
+        StatusIs(absl::StatusCode::kInternal));
   }
 }
 

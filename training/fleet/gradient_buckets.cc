@@ -124,7 +124,9 @@ void GradientBuckets::Pack(Bucket& bucket) {
   }
   if (first_infinite_ < 0 && !IsFinite(bucket.values.all())) {
     for (size_t i = 0; i < bucket.members.size() && first_infinite_ < 0; ++i) {
-      if (!IsFinite(bucket.values[i])) {
+      // Not as it travels: a wire type may be too narrow for what is finite.
+      const at::Tensor& own = parameters_[bucket.members[i]].second.grad();
+      if (own.defined() && !IsFinite(own)) {
         first_infinite_ = static_cast<int64_t>(bucket.members[i]);
       }
     }
@@ -210,7 +212,7 @@ absl::Status GradientBuckets::CheckFlags(const at::Tensor& flags) const {
   }
   return absl::OutOfRangeError(
       "the sum of the ranks' gradients is not finite, though each of them is: "
-      "it is too large for sync.wire");
+      "it, or one of them, is too large for sync.wire");
 }
 
 }  // namespace gandem

@@ -24,6 +24,15 @@ void Append(const TensorsByName& tensors, bool floating,
   }
 }
 
+// `failure`, with the first that is not finite; the same on all ranks, which
+// have the mean by then.
+absl::Status Named(const absl::Status& failure, const TensorsByName& means) {
+  for (const auto& [name, mean] : means) {
+    if (!IsFinite(mean)) return Annotate(failure, name);
+  }
+  return failure;
+}
+
 bool IsImageMean(const TensorsByName::value_type& buffer) {
   return absl::EndsWith(buffer.first, kImageMeanSuffix) &&
          buffer.second.is_floating_point();
@@ -122,7 +131,9 @@ absl::Status GradientSynchronizer::AfterUpdate(int64_t step,
   if (phase_ == Phase::kAverage) {
     // The copies were sent first, so they are back when the average is: either
     // both are taken over or none.
-    GANDEM_RETURN_IF_ERROR(average_->Finish(deadline));
+    const absl::Status averaged = average_->Finish(deadline);
+    if (absl::IsOutOfRange(averaged)) return Named(averaged, state_.parameters);
+    GANDEM_RETURN_IF_ERROR(averaged);
     GANDEM_RETURN_IF_ERROR(copied_->Finish(deadline));
     phase_ = Phase::kIdle;
   }

@@ -2,12 +2,24 @@
 #include "training/fleet/state_average.h"
 
 #include <cmath>
+#include <optional>
 #include <utility>
 
 #include "common/status.h"
 #include "models/torch.h"
 
 namespace gandem {
+namespace {
+
+// In a wider type: squares of finite values may leave the range of their own.
+double SquaredNorm(const at::Tensor& tensor) {
+  const double norm =
+      at::linalg_vector_norm(tensor, 2, std::nullopt, false, at::kDouble)
+          .item<double>();
+  return norm * norm;
+}
+
+}  // namespace
 
 CopiedTensors::CopiedTensors(std::vector<at::Tensor> tensors,
                              const FleetCollectives& fleet)
@@ -95,10 +107,8 @@ absl::Status StateAverage::Finish(absl::Time deadline) {
   // between leaves what the rank's own update made, never a mix with the mean.
   for (const Bucket& bucket : buckets_) Unpack(bucket);
   if (!std::isfinite(squared_mean_)) {
-    return absl::FailedPreconditionError(
-        "the mean of the ranks' parameters is not finite: the run goes on from "
-        "its last checkpoint with a smaller learning rate or with "
-        "clip_gradient_norm");
+    return absl::OutOfRangeError(
+        "the mean of the ranks' parameters is not finite");
   }
   drift_ = squared_mean_ > 0 ? std::sqrt(squared_distance_ / squared_mean_) : 0;
   num_back_ = 0;
@@ -114,9 +124,8 @@ void StateAverage::Unpack(const Bucket& bucket) {
     at::Tensor own = bucket.tensors[i];
     const at::Tensor mean = bucket.values[i].to(own.device());
     if (bucket.has_drift) {
-      squared_distance_ +=
-          (own - mean).square().sum(at::kDouble).item<double>();
-      squared_mean_ += mean.square().sum(at::kDouble).item<double>();
+      squared_distance_ += SquaredNorm(own - mean);
+      squared_mean_ += SquaredNorm(mean);
     }
     own.copy_(mean);
   }

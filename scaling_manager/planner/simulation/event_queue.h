@@ -7,6 +7,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <utility>
@@ -26,7 +27,14 @@ class EventQueue {
   // Not before now().
   void At(double time, Event event) {
     GANDEM_CHECK(time >= now_);
-    heap_.push_back({time, planned_++, std::move(event)});
+    if (free_.empty()) {
+      free_.push_back(events_.size());
+      events_.emplace_back();
+    }
+    const size_t at = free_.back();
+    free_.pop_back();
+    events_[at] = std::move(event);
+    heap_.push_back({time, planned_++, at});
     std::ranges::push_heap(heap_, Later);
   }
 
@@ -34,24 +42,29 @@ class EventQueue {
   bool RunNext() {
     if (heap_.empty()) return false;
     std::ranges::pop_heap(heap_, Later);
-    Entry next = std::move(heap_.back());
+    const Entry next = heap_.back();
     heap_.pop_back();
+    free_.push_back(next.at);
     now_ = next.time;
-    next.event();
+    const Event event = std::move(events_[next.at]);
+    event();
     return true;
   }
 
  private:
+  // A heap moves its entries a lot, so events are elsewhere.
   struct Entry {
     double time = 0;
     int64_t number = 0;
-    Event event = {};
+    size_t at = 0;
   };
   static bool Later(const Entry& a, const Entry& b) {
     return a.time != b.time ? a.time > b.time : a.number > b.number;
   }
 
   std::vector<Entry> heap_;
+  std::vector<Event> events_;
+  std::vector<size_t> free_;  // of events_
   int64_t planned_ = 0;
   double now_ = 0;
 };

@@ -154,6 +154,14 @@ TEST(FileTest, FullDiskSaysWhatToDo) {
       StatusIs(absl::StatusCode::kResourceExhausted, HasSubstr("ulimit -f")));
 }
 
+TEST(FileTest, AMountThatDoesNotAnswerMayComeBack) {
+  for (const int error : {ENOTCONN, ETIMEDOUT, ESTALE}) {
+    EXPECT_THAT(FileError(error, "cannot read", "/mnt/f"),
+                StatusIs(absl::StatusCode::kUnavailable,
+                         AllOf(HasSubstr("'/mnt/f'"), HasSubstr("mounted"))));
+  }
+}
+
 TEST(FileTest, AFailedDurableWriteLeavesTheOldContentsAlone) {
   const TempDir dir;
   ASSERT_OK(WriteFileDurably(dir / "f", "old"));

@@ -326,5 +326,6 @@ class Play:
         checks.nothing_left(run, self.setup, self.tmp, self.shared_before)
 
     def happened(self):
-        """The number of its faults that did."""
-        return sum(happening.marker.exists() for happening in self.happenings)
+        """Those of its faults that did."""
+        return [happening.fault for happening in self.happenings
+                if happening.marker.exists()]

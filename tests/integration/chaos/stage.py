@@ -83,7 +83,7 @@ class Stage:
     def _one(self, number, case, expected):
         start = time.monotonic()
         folder = self.folder / str(number)
-        problem, skipped, happened = "", "", 0
+        problem, skipped, happened = "", "", []
         try:
             with self._on(folder, case.setup, case.faults) as play:
                 try:
@@ -114,7 +114,7 @@ def _table(results, row_of, column_of):
     not count."""
     counts = {}
     for result in results:
-        for fault in result.case.faults[:None if not result.skipped else 0]:
+        for fault in result.happened if not result.skipped else ():
             key = row_of(result.case, fault), column_of(result.case, fault)
             good, all_of_it = counts.get(key, (0, 0))
             counts[key] = (good + (not result.problem), all_of_it + 1)
@@ -133,7 +133,7 @@ def summary(results, seconds):
     """Markdown."""
     played = [result for result in results if not result.skipped]
     failed = [result for result in played if result.problem]
-    happened = sum(result.happened for result in played)
+    happened = sum(len(result.happened) for result in played)
     text = (f"{happened} faults in {len(played)} runs in {seconds:.0f} s; "
             f"{len(failed)} runs failed")
     skipped = collections.Counter(

@@ -460,6 +460,22 @@ TEST(PrefetcherTest, AFetchThatFailsComesInItsPlace) {
                HasSubstr(absl::StrCat("discriminator step ", u, ": lost"))));
 }
 
+class LateDataset : public FakeDataset {
+ public:
+  using FakeDataset::FakeDataset;
+  absl::StatusOr<StoredSample> Fetch(int64_t /*index*/) const override {
+    return absl::DeadlineExceededError("no answer");
+  }
+};
+
+// Its caller would call again for ever.
+TEST(PrefetcherTest, ADeadlineOfTheDatasetIsNoneOfNext) {
+  const auto prefetcher = *Prefetcher::Create(std::make_shared<LateDataset>(10),
+                                              {.seed = 1, .batch_size = 2});
+  EXPECT_THAT(prefetcher->Next(Soon()),
+              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("no answer")));
+}
+
 // While a fetch waits, nothing is ready; the destructor waits for the fetch.
 TEST(PrefetcherTest, CloseWakesWhoWaitsForASlowFetch) {
   const auto dataset = std::make_shared<StoredDataset>(10);

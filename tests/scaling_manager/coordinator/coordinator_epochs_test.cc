@@ -213,6 +213,17 @@ TEST_F(CoordinatorEpochsTest, AUsageErrorOfAnUnregisteredProcessCounts) {
   EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
 }
 
+TEST_F(CoordinatorEpochsTest, WhatStaysUnreadableIsForTheUserToMend) {
+  options_.restart_budget = 1;
+  StartRun();
+  Restart();
+  Exit(generator_, kExitDamaged, "exited with code 74");
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitUsage);
+  EXPECT_THAT(coordinator_->outcome()->detail,
+              HasSubstr("the budget of 1 restarts is used up"));
+}
+
 TEST_F(CoordinatorEpochsTest, RestartsHaveABudget) {
   options_.restart_budget = 2;
   StartRun();

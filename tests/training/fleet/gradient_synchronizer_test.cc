@@ -399,6 +399,24 @@ TEST(GradientSynchronizerTest, NanOfOneRankEndsAllAndIsNamed) {
   }
 }
 
+// Half's largest number is 65504.
+TEST(GradientSynchronizerTest, AGradientThatIsTooLargeForTheWireIsNoNan) {
+  TestFleet fleet(2, {.wire = at::kHalf}, at::kFloat);
+  const auto step = [](Rank& rank) {
+    const double factor = rank.collective->rank() == 1 ? 1e6 : 1;
+    const at::Tensor images =
+        GradientSynchronizerImages(0, rank.Slice(6), at::kFloat);
+    rank.Backward(GradientSynchronizerLoss(rank.network, images, 6) * factor,
+                  /*is_last=*/true);
+    return rank.synchronizer.Reduce(absl::Now() + absl::Seconds(60));
+  };
+  for (const absl::Status& result : OnAll(fleet.ranks, step)) {
+    EXPECT_THAT(result,
+                StatusIs(absl::StatusCode::kOutOfRange,
+                         HasSubstr("one of them, is too large for sync.wire")));
+  }
+}
+
 TEST(GradientSynchronizerTest, NanOfOneRankIsSkippedOnAllByTheScaler) {
   TestFleet fleet(3, {.bucket_bytes = kManyBuckets,
                       .divergence_check_interval = 1,
@@ -602,6 +620,32 @@ TEST(GradientSynchronizerTest, AnAverageThatEndsHalfwayChangesNothing) {
   EXPECT_OK(average.Finish(absl::Now()));
   EXPECT_TRUE(at::equal(first, torch::full({4}, 0.5, at::kDouble)));
   EXPECT_TRUE(at::equal(second, torch::full({5}, 0.5, at::kDouble)));
+}
+
+class AveragedValue : public ::testing::TestWithParam<double> {};
+INSTANTIATE_TEST_SUITE_P(Values, AveragedValue, ::testing::Values(1e30, kNan));
+
+// Squares of 1e30 leave the range of float32, which it is far from.
+TEST_P(AveragedValue, ThatIsNotFiniteEndsAllAndIsNamed) {
+  TestFleet fleet(2,
+                  {.mode = Mode::kAverageState, .bucket_bytes = kManyBuckets},
+                  at::kFloat);
+  const auto average = [](Rank& rank) {
+    if (rank.collective->rank() == 1) {
+      const torch::NoGradGuard no_grad;
+      rank.parameter("second").fill_(GetParam());
+    }
+    return rank.synchronizer.AfterUpdate(1, absl::Now() + absl::Seconds(60));
+  };
+  for (const absl::Status& result : OnAll(fleet.ranks, average)) {
+    if (std::isfinite(GetParam())) {
+      EXPECT_THAT(result, IsOk());
+    } else {
+      EXPECT_THAT(result, StatusIs(absl::StatusCode::kOutOfRange,
+                                   AllOf(HasSubstr("second: the mean"),
+                                         HasSubstr("is not finite"))));
+    }
+  }
 }
 
 TEST(GradientSynchronizerTest, AverageAtEverySecondStepIsLocalAdam) {
