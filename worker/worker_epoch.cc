@@ -216,11 +216,15 @@ void WorkerEpoch::Hold(const TrainingRole& role, const absl::Status& done) {
 }
 
 absl::Status WorkerEpoch::FlushCheckpoints() {
+  waits_.Begin(WorkerPosition::CHECKPOINT);
   // Not a slow disk, only the coordinator's word is a reason to leave.
   while (true) {
     const absl::Status written =
         writer_->Flush(MonotonicNow() + absl::Seconds(1));
-    if (!absl::IsDeadlineExceeded(written)) return written;
+    if (!absl::IsDeadlineExceeded(written)) {
+      waits_.End();
+      return written;
+    }
     GANDEM_RETURN_IF_ERROR(ended());
   }
 }

@@ -50,11 +50,15 @@ class GradientScaler {
 
   double scale() const;
   int64_t skipped() const;  // updates, since the start of the run
+  // No scale would help: at this one gradients to 4e9 fit into float16.
+  bool IsExhausted() const { return scale() < kLeastScale; }
 
   // The tensors share the scaler's memory, as Optimizer::State().
   TensorsByName State() const;
 
  private:
+  static constexpr double kLeastScale = 0x1p-16;
+
   const Options options_;
   at::Tensor scale_;           // double
   at::Tensor growth_tracker_;  // int64: updates since the scale last changed

@@ -79,6 +79,9 @@ absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
     skip = scaler->Unscale(network.parameters());
     scaler->Update(skip);
   }
+  if (skip && scaler->IsExhausted()) {
+    return Annotate(NotFinite(network), "whatever the loss scale");
+  }
   if (skip) return 0.0;
   const double norm = ClipGradientNorm(network, max_norm);
   if (!std::isfinite(norm)) return NotFinite(network);

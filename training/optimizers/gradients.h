@@ -25,8 +25,8 @@ double ClipGradientNorm(const torch::nn::Module& network, double max_norm);
 // Unscales, clips and takes a step, or skips it where `scaler` (null: no loss
 // scale) finds a gradient that is not finite. Returns the norm from before
 // clipping; 0: skipped.
-//   OUT_OF_RANGE  without a scaler: a gradient is not finite; names the first
-//                 and changes nothing.
+//   OUT_OF_RANGE  a gradient is not finite, without a scaler, or when no scale
+//                 is left to try; names the first and changes no parameter.
 //   the errors of Optimizer::Step.
 absl::StatusOr<double> UpdateNetwork(const torch::nn::Module& network,
                                      double max_norm, Optimizer& optimizer,

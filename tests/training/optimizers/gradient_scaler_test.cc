@@ -17,6 +17,9 @@
 namespace gandem {
 namespace {
 
+using ::gandem::testing::StatusIs;
+using ::testing::HasSubstr;
+
 constexpr float kInf = std::numeric_limits<float>::infinity();
 
 class GradientScalerTest : public ::testing::Test {
@@ -78,6 +81,23 @@ TEST_F(GradientScalerTest, AnOverflowIsSkippedAndHalvesTheScale) {
 }
 
 // Clipping and the reported norm are those of the true gradient.
+// A role that skips every update would else be trained to the end of its run.
+TEST_F(GradientScalerTest, SkippingHasAnEnd) {
+  GradientScaler scaler({.initial_scale = 65536});
+  int skipped = 0;
+  absl::Status updated;
+  for (; updated.ok() && skipped < 100; ++skipped) {
+    SetGradients(kInf);
+    updated = UpdateNetwork(network_, 1e9, *optimizer_, &scaler).status();
+  }
+  EXPECT_THAT(
+      updated,
+      StatusIs(absl::StatusCode::kOutOfRange,
+               HasSubstr("loss scale: the gradient of a is not finite")));
+  EXPECT_EQ(skipped, 33);  // from 2^16 to below 2^-16
+  EXPECT_EQ(Parameter(0), 0);
+}
+
 TEST_F(GradientScalerTest, UnscalesBeforeItClips) {
   GradientScaler scaler({.initial_scale = 4});
   network_.parameters()[0].mutable_grad() = torch::tensor({12.0F, 0.0F, 0.0F});
