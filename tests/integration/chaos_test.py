@@ -68,12 +68,15 @@ class SummaryTest(unittest.TestCase):
         one, two = table.parse("snapshot-1 kill ring.received@generator-0:3\n"
                                "bounded-2 kill ring.received@generator-0:3 + "
                                "pause ring.received@generator-1:3")
-        text = stage.summary([stage.Result(one, 2, 1, "", ""),
-                              stage.Result(two, 2, 2, "other bits", ""),
-                              stage.Result(one, 0, 0, "", "no disk")], 60)
-        self.assertIn("3 faults in 2 runs in 60 s; 1 runs failed; "
+        text = stage.summary([
+            stage.Result(one, 2, one.faults, "", ""),
+            stage.Result(two, 2, two.faults, "other bits", ""),
+            # Its second fault found its worker gone.
+            stage.Result(two, 2, two.faults[:1], "", ""),
+            stage.Result(one, 0, [], "", "no disk")], 60)
+        self.assertIn("4 faults in 3 runs in 60 s; 1 runs failed; "
                       "1 skipped: no disk.", text)
-        self.assertIn("| kill | 1 of 1 | 0 of 1 |", text)
+        self.assertIn("| kill | 1 of 1 | 1 of 2 |", text)
         self.assertIn("| pause |  | 0 of 1 |", text)
 
     def test_a_missed_aim_is_told(self):
