@@ -13,13 +13,15 @@ namespace gandem {
 // As what waits for others may fail.
 bool MayBeTheirs(const absl::Status& failure);
 
+struct EpochPast {
+  // A round of it was, or the fleet hands its state over.
+  bool has_begun = false;
+  // Else workers have read their files before.
+  bool is_first = true;
+};
+
 // How the failure of the round loop is told: what may be different at the next
 // try, and what the user must repair.
-struct EpochPast {
-  bool has_begun =
-      false;             // a round of it was, or the fleet hands its state over
-  bool is_first = true;  // else workers have read their files before
-};
 absl::Status JudgeFailure(absl::Status failure, EpochPast past);
 
 }  // namespace gandem
