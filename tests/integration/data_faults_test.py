@@ -73,7 +73,8 @@ class DataFaultsTest(harness.RunTest):
         folder, away = self.write_folder(), self.folder / "away"
         self.assert_ends_and_goes_on(
             folder, lambda _: folder.rename(away),
-            lambda: away.rename(folder), f"'{folder}", "restarts is used up",
+            lambda: away.rename(folder), f"cannot open '{folder}/i00",
+            "the budget of 1 restarts is used up",
             sets=["control.restart_budget=1"])
 
     def test_a_folder_that_comes_back_while_it_trains(self):
