@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/disk_faults.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
@@ -30,11 +31,6 @@ ShardReport ReportOf(int64_t completed_rounds,
     report.set_error(files.status().ToString());
   }
   return report;
-}
-
-// A disk that is full, or read-only as one is whose mount was lost for a while.
-bool MayPass(const absl::Status& status) {
-  return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
 }
 
 CheckpointFile Describe(const std::string& name, int64_t size, uint32_t crc) {
@@ -123,7 +119,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
   std::optional<absl::Time> give_up;
   while (true) {
     auto files = Write(job);
-    if (!MayPass(files.status()) || options_.is_last == nullptr ||
+    if (!DiskMayRecover(files.status()) || options_.is_last == nullptr ||
         !options_.is_last(job.completed_rounds)) {
       return files;
     }

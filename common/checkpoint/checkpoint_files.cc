@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/check.h"
+#include "common/checkpoint/disk_faults.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/files/text_proto.h"
@@ -119,6 +120,30 @@ bool IsCompleteFor(const std::string& path, const CheckpointManifest& wanted) {
          manifest->config_hash() == wanted.config_hash();
 }
 
+absl::Status RenamePending(const std::string& run_dir,
+                           const CheckpointManifest& manifest,
+                           const std::string& pending) {
+  const std::string path = CheckpointPath(run_dir, manifest.step());
+  // An earlier try got as far as that.
+  if (!PathExists(pending) && IsCompleteFor(path, manifest)) {
+    return absl::OkStatus();
+  }
+  GANDEM_RETURN_IF_ERROR(CheckManifest(manifest));
+  GANDEM_RETURN_IF_ERROR(CheckManifestSizes(pending, manifest));
+  std::string text;
+  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(manifest, &text));
+  GANDEM_FAILPOINT("checkpoint.before_manifest");
+  GANDEM_RETURN_IF_ERROR(WriteFileDurably(pending + "/" + kManifestName, text));
+  if (PathExists(path)) {
+    if (IsCompleteFor(path, manifest)) return RemoveAll(pending);
+    GANDEM_RETURN_IF_ERROR(RemoveCheckpoint(run_dir, manifest.step()));
+  }
+  GANDEM_FAILPOINT("checkpoint.before_rename");
+  GANDEM_RETURN_IF_ERROR(Rename(pending, path));
+  GANDEM_FAILPOINT("checkpoint.after_rename");
+  return absl::OkStatus();
+}
+
 }  // namespace
 
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
@@ -136,27 +161,13 @@ absl::Status CommitCheckpoint(const std::string& run_dir,
                               const CheckpointManifest& manifest) {
   const std::string pending =
       PendingCheckpointPath(run_dir, manifest.step(), manifest.run_epoch());
-  const std::string path = CheckpointPath(run_dir, manifest.step());
-  // Gives the space back, when the disk is full above all.
-  absl::Cleanup remove_pending = [&pending] {
+  absl::Status committed = RenamePending(run_dir, manifest, pending);
+  if (committed.ok()) committed = FsyncDirectory(CheckpointsDir(run_dir));
+  if (committed.ok()) committed = FsyncDirectory(run_dir);
+  if (!committed.ok() && !DiskMayRecover(committed)) {
     RemoveAll(pending).IgnoreError();
-  };
-  GANDEM_RETURN_IF_ERROR(CheckManifest(manifest));
-  GANDEM_RETURN_IF_ERROR(CheckManifestSizes(pending, manifest));
-  std::string text;
-  GANDEM_CHECK(google::protobuf::TextFormat::PrintToString(manifest, &text));
-  GANDEM_FAILPOINT("checkpoint.before_manifest");
-  GANDEM_RETURN_IF_ERROR(WriteFileDurably(pending + "/" + kManifestName, text));
-  if (PathExists(path)) {
-    if (IsCompleteFor(path, manifest)) return absl::OkStatus();
-    GANDEM_RETURN_IF_ERROR(RemoveCheckpoint(run_dir, manifest.step()));
   }
-  GANDEM_FAILPOINT("checkpoint.before_rename");
-  GANDEM_RETURN_IF_ERROR(Rename(pending, path));
-  GANDEM_FAILPOINT("checkpoint.after_rename");
-  std::move(remove_pending).Cancel();
-  GANDEM_RETURN_IF_ERROR(FsyncDirectory(CheckpointsDir(run_dir)));
-  return FsyncDirectory(run_dir);
+  return committed;
 }
 
 absl::StatusOr<std::vector<int64_t>> ListCheckpoints(

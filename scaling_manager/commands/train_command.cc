@@ -32,6 +32,7 @@
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/launch/core_plan.h"
+#include "scaling_manager/launch/exit_deadline.h"
 #include "scaling_manager/launch/launcher.h"
 #include "scaling_manager/monitoring/metrics_endpoint.h"
 #include "scaling_manager/planner_commands/planned_run.h"
@@ -51,6 +52,8 @@ constexpr absl::Duration kLoopInterval = absl::Milliseconds(50);
 // When a run is over, workers have this long to leave, and as long again after
 // SIGTERM; less if control.grace_seconds is less.
 constexpr absl::Duration kMaxLeaveTime = absl::Seconds(10);
+// From a second Ctrl-C, or the end of the run, to that of the process.
+constexpr absl::Duration kMaxEndTime = absl::Seconds(10);
 constexpr absl::Duration kMetricsErrorInterval = absl::Minutes(1);
 constexpr int kExitAtOnce = 128 + SIGINT;
 
@@ -109,6 +112,14 @@ class TrainCommand {
   bool Gone();
   void ShowMetricsError();
   void SayWhatASecondCtrlCDoes();
+  // Called by the thread of the signals.
+  void OnSignal(int signal);
+  // The disk of the run folder may hold up what there is to do until then.
+  void EndWithin(absl::Duration time, int exit_code) {
+    end_.Set(time, exit_code,
+             absl::StrCat("gandem: it has not ended in time, the disk of ",
+                          setup_.run_dir, " may not answer: leaving"));
+  }
   void Say(const std::string& line);
   void Say(const std::vector<std::string>& lines) {
     for (const std::string& line : lines) Say(line);
@@ -129,6 +140,7 @@ class TrainCommand {
   absl::Mutex mu_;
   int64_t metrics_epoch_ ABSL_GUARDED_BY(mu_) = 0;
   NewRecords new_records_ ABSL_GUARDED_BY(mu_);
+  ExitDeadline end_;  // outlives what may be held up
   // In order of construction; each uses those above it.
   std::unique_ptr<MetricsWriter> metrics_;
   std::unique_ptr<Coordinator> coordinator_;
@@ -357,6 +369,15 @@ void TrainCommand::Turn() {
   wishes_.Wait(now + kLoopInterval);
 }
 
+void TrainCommand::OnSignal(int signal) {
+  wishes_.OnSignal(signal);
+  // Grace may begin a second time, and workers are told to leave in three ways.
+  EndWithin(wishes_.at_once() ? kMaxEndTime
+                              : 2 * setup_.coordinator.grace +
+                                    3 * kMaxLeaveTime + kMaxEndTime,
+            wishes_.at_once() ? kExitAtOnce : kExitResumable);
+}
+
 void TrainCommand::SayWhatASecondCtrlCDoes() {
   if (!wishes_.interrupted() || coordinator_->outcome().has_value()) return;
   if (std::exchange(told_of_second_, true)) return;
@@ -395,7 +416,7 @@ bool TrainCommand::LetWorkersLeave(const RunOutcome& outcome) {
 
 absl::StatusOr<int> TrainCommand::Run() {
   signals_.emplace(SignalsToHear(kTrainSignals),
-                   [this](int signal) { wishes_.OnSignal(signal); });
+                   [this](int signal) { OnSignal(signal); });
   GANDEM_RETURN_IF_ERROR(Start());
   while (!coordinator_->outcome().has_value() && !wishes_.at_once()) Turn();
   if (!coordinator_->outcome().has_value()) return kExitAtOnce;
@@ -420,6 +441,7 @@ absl::StatusOr<int> TrainCommand::Run() {
             ? "the same command begins again"
             : "the same command goes on from there");
   }
+  EndWithin(kMaxEndTime, outcome.exit_code);
   return outcome.exit_code;
 }
 

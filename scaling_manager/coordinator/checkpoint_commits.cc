@@ -98,12 +98,20 @@ absl::StatusOr<bool> CheckpointCommits::Add(int worker,
   return true;
 }
 
-std::optional<CheckpointCommits::Job> CheckpointCommits::Take() {
-  if (is_taken_ || waiting_.empty()) return std::nullopt;
+std::optional<CheckpointCommits::Job> CheckpointCommits::Take(absl::Time now) {
+  if (is_taken_ || waiting_.empty() || now < waiting_.front().next_try) {
+    return std::nullopt;
+  }
   is_taken_ = true;
   Job job = std::move(waiting_.front());
   waiting_.pop_front();
   return job;
+}
+
+void CheckpointCommits::PutBack(Job job) {
+  GANDEM_CHECK(is_taken_);
+  is_taken_ = false;
+  waiting_.push_front(std::move(job));
 }
 
 std::string CheckpointCommits::Settle(const Job& job,

@@ -19,6 +19,7 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/time/time.h"
 #include "proto/control.pb.h"
 
 namespace gandem {
@@ -33,6 +34,9 @@ class CheckpointCommits {
     // It is given up: the first worker's error, or later ones wait, too.
     absl::Status shards = {};
     int64_t rollbacks = 0;  // of the run, so far
+    // It failed and is tried again.
+    absl::Time next_try = absl::InfinitePast();
+    absl::Time give_up_at = absl::InfiniteFuture();
   };
 
   // Of a run of `rounds` rounds.
@@ -48,8 +52,10 @@ class CheckpointCommits {
   //   INVALID_ARGUMENT  it makes no sense; nothing changed.
   absl::StatusOr<bool> Add(int worker, const ShardReport& report);
 
-  // The next one to commit, one at a time: none before Settle.
-  std::optional<Job> Take();
+  // The next one to commit, one at a time: none before Settle or PutBack.
+  std::optional<Job> Take(absl::Time now);
+  // It is the next one again, from its next_try on.
+  void PutBack(Job job);
   // `done` is how the work on the job ended. Returns it in words.
   std::string Settle(const Job& job, const absl::Status& done);
   // Something waits or is taken: committed_step() may be about to change.

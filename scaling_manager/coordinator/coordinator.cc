@@ -104,6 +104,9 @@ absl::Status Coordinator::CheckCaller(const Place& place,
   if (commits_.is_busy()) {
     return absl::UnavailableError("a checkpoint is being committed");
   }
+  if (postponed_.has_value()) {
+    return absl::UnavailableError("the run folder's disk takes nothing");
+  }
   return absl::OkStatus();
 }
 
@@ -150,8 +153,7 @@ absl::StatusOr<RegisterReply> Coordinator::Register(
   RunCounters next = counters_;
   const int64_t incarnation = RandomIncarnation();
   CountIncarnation(request, incarnation, next);
-  GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
-                                  "the coordinator cannot write its counters"));
+  GANDEM_RETURN_IF_ERROR(WriteCounters(next));
   GANDEM_FAILPOINT("coordinator.after_register");
   counters_ = next;
   members_.Admit(*place, request, incarnation, first_round_,

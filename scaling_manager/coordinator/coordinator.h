@@ -17,8 +17,10 @@
 //
 // Who reports the last shard of a checkpoint commits it, and prunes, with the
 // lock released: others are answered meanwhile. The epoch stays as it is until
-// that is done, and so does the run: deaths wait for it, and who registers is
-// told to ask again.
+// that is done, and so does the run, but for the grace of a stop: deaths wait
+// for it, and who registers is told to ask again. On a full or read-only disk
+// the commit that ends the run, and the start of an epoch, are tried again for
+// as long as the grace.
 //
 // Owner: `gandem train`, for the whole command.
 // Thread safety: any thread. Counters are written under the lock: nobody acts
@@ -136,11 +138,14 @@ class Coordinator {
     absl::Duration kill_after = absl::ZeroDuration();  // if it is not
   };
 
-  struct DiskResult {
-    absl::Status committed;
-    // What failed beside it, and what was found, for the operator.
-    std::vector<std::string> notes = {};
+  // The next epoch, as long as the disk keeps it from beginning.
+  struct PostponedEpoch {
+    bool from_memory = false;
+    bool rolls_back = false;
+    absl::Time next_try = absl::InfinitePast();
+    absl::Time give_up_at = absl::InfiniteFuture();
   };
+  static constexpr absl::Duration kDiskRetryInterval = absl::Seconds(1);
 
   Coordinator(Options options, const RunCounters& counters, FolderProof proof);
   absl::Status Open();
@@ -152,6 +157,14 @@ class Coordinator {
   void BeginEpoch(const std::string& why, bool rolls_back = false)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status TryBeginEpoch(bool rolls_back)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Begins it, postpones it, or ends the run.
+  void BeginOrPostpone(bool from_memory, bool rolls_back)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tries the postponed epoch when it is time.
+  void CheckPostponed(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // UNAVAILABLE, that is ask again, while the disk takes nothing.
+  absl::Status WriteCounters(const RunCounters& next)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // All members have joined.
   void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -221,12 +234,19 @@ class Coordinator {
 
   // Does what there is to commit.
   void CommitAll() ABSL_LOCKS_EXCLUDED(mu_, disk_mu_);
-  // The commit, what is kept to be judged, and pruning. When it is not
-  // committed, nothing of it is left.
-  DiskResult WorkOnDisk(const CheckpointCommits::Job& job)
+  absl::Status Commit(const CheckpointCommits::Job& job) const
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
-  absl::Status Commit(const CheckpointCommits::Job& job) const;
-  void Settle(const CheckpointCommits::Job& job, const DiskResult& result)
+  // It is the checkpoint that ends the run, and the disk may still take it.
+  bool TriesAgain(CheckpointCommits::Job& job, const absl::Status& committed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  std::string PatienceText() const;
+  // After the last try: what is kept to be judged, and pruning; or nothing of
+  // it is left. Returns what failed, and what was found, for the operator.
+  std::vector<std::string> TidyUp(const CheckpointCommits::Job& job,
+                                  const absl::Status& committed)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  void Settle(const CheckpointCommits::Job& job, const absl::Status& committed,
+              std::vector<std::string> notes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop(const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether all are paused, at the cut, or finished.
@@ -246,6 +266,7 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckJoins(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckTimes(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void CheckGrace(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void AddEvent(std::string event) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_) {
     events_.push_back(std::move(event));
   }
@@ -273,6 +294,7 @@ class Coordinator {
   int64_t first_round_ ABSL_GUARDED_BY(mu_) = 0;
   // Why the fleets re-form: whose coming or going.
   std::vector<std::pair<WorkerKey, std::string>> changes_ ABSL_GUARDED_BY(mu_);
+  std::optional<PostponedEpoch> postponed_ ABSL_GUARDED_BY(mu_);
   // Deaths that wait for the commits, in their order.
   std::vector<std::pair<WorkerKey, Death>> deaths_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.

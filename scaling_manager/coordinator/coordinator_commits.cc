@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/disk_faults.h"
 #include "common/files/file.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -16,31 +17,65 @@ void Coordinator::CommitAll() {
     std::optional<CheckpointCommits::Job> job;
     {
       absl::MutexLock lock(&mu_);
-      job = commits_.Take();
+      job = commits_.Take(options_.clock->Now());
       if (job.has_value()) job->rollbacks = counters_.rollbacks();
     }
     if (!job.has_value()) return;
-    DiskResult result;
+    absl::Status committed;
     {
       absl::MutexLock lock(&disk_mu_);
-      result = WorkOnDisk(*job);
+      committed = Commit(*job);
+    }
+    {
+      absl::MutexLock lock(&mu_);
+      if (TriesAgain(*job, committed)) return;
+    }
+    std::vector<std::string> notes;
+    {
+      absl::MutexLock lock(&disk_mu_);
+      notes = TidyUp(*job, committed);
     }
     absl::MutexLock lock(&mu_);
-    Settle(*job, result);
+    Settle(*job, committed, std::move(notes));
   }
 }
 
-Coordinator::DiskResult Coordinator::WorkOnDisk(
-    const CheckpointCommits::Job& job) {
-  DiskResult result = {.committed = Commit(job)};
-  const auto note = [&result](const std::string& what,
-                              const absl::Status& done) {
-    if (!done.ok()) result.notes.push_back(absl::StrCat(what, done.message()));
+bool Coordinator::TriesAgain(CheckpointCommits::Job& job,
+                             const absl::Status& committed) {
+  if (!DiskMayRecover(committed) || job.step != stopping_.goal() ||
+      phase_ == Phase::kOver) {
+    return false;
+  }
+  const absl::Time now = options_.clock->Now();
+  if (job.give_up_at == absl::InfiniteFuture()) {
+    job.give_up_at = now + options_.grace;
+    AddEvent(absl::StrCat("the last checkpoint, of ", job.step,
+                          " rounds, could not be written: ",
+                          committed.message(), PatienceText()));
+  }
+  if (now >= job.give_up_at) return false;
+  job.next_try = now + kDiskRetryInterval;
+  commits_.PutBack(std::move(job));
+  return true;
+}
+
+std::string Coordinator::PatienceText() const {
+  return absl::StrCat(". Trying again for ",
+                      absl::FormatDuration(options_.grace),
+                      " (control.grace_seconds)");
+}
+
+std::vector<std::string> Coordinator::TidyUp(const CheckpointCommits::Job& job,
+                                             const absl::Status& committed) {
+  std::vector<std::string> notes;
+  const auto note = [&notes](const std::string& what,
+                             const absl::Status& done) {
+    if (!done.ok()) notes.push_back(absl::StrCat(what, done.message()));
   };
-  if (!result.committed.ok()) {
+  if (!committed.ok()) {  // gives the space back, on a full disk above all
     note("", RemoveAll(PendingCheckpointPath(options_.run_dir, job.step,
                                              job.run_epoch)));
-    return result;
+    return notes;
   }
   if (snapshots_.has_value()) {
     note("the checkpoint cannot be kept to be judged: ", snapshots_->KeepDue());
@@ -48,12 +83,12 @@ Coordinator::DiskResult Coordinator::WorkOnDisk(
   const absl::StatusOr<std::vector<std::string>> damaged =
       pruner_.Prune(job.step);
   note("old checkpoints could not be removed: ", damaged.status());
-  if (!damaged.ok()) return result;
+  if (!damaged.ok()) return notes;
   for (const std::string& checkpoint : *damaged) {
-    result.notes.push_back(absl::StrCat(
+    notes.push_back(absl::StrCat(
         "a damaged checkpoint was found, older ones are kept: ", checkpoint));
   }
-  return result;
+  return notes;
 }
 
 absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
@@ -68,15 +103,16 @@ absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
 }
 
 void Coordinator::Settle(const CheckpointCommits::Job& job,
-                         const DiskResult& result) {
-  const std::string text = commits_.Settle(job, result.committed);
-  if (result.committed.ok()) {
+                         const absl::Status& committed,
+                         std::vector<std::string> notes) {
+  const std::string text = commits_.Settle(job, committed);
+  if (committed.ok()) {
     AddEvent(text);
   } else {
     stopping_.NoteFailure(text);
     AddEvent(absl::StrCat(text, ". ", commits_.NewestText()));
   }
-  for (const std::string& note : result.notes) AddEvent(note);
+  for (std::string& note : notes) AddEvent(std::move(note));
   Advance();
   if (commits_.is_busy()) return;
   for (const auto& [key, death] : std::exchange(deaths_, {})) {

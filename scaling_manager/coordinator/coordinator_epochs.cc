@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Epochs, deaths, stopping and the end of a run. The workers' calls are in
-// coordinator.cc, fleets that re-form in coordinator_reform.cc, commits in
-// coordinator_commits.cc.
+// coordinator.cc, what time brings in coordinator_times.cc, fleets that re-form
+// in coordinator_reform.cc, commits in coordinator_commits.cc.
 #include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/control/limits.h"
+#include "common/checkpoint/disk_faults.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -19,10 +19,6 @@
 namespace gandem {
 namespace {
 
-// A longer gap between two ticks means that this process did not run (stopped,
-// suspended, a slow disk): the workers' silence says nothing then.
-constexpr absl::Duration kLongestTickGap = absl::Seconds(5);
-constexpr absl::Duration kShortestTickGap = absl::Milliseconds(500);
 constexpr absl::Duration kShownWait = absl::Milliseconds(100);
 constexpr char kNewcomerAdvice[] =
     ", after it had taken the place of a worker that was well: start that one "
@@ -107,8 +103,42 @@ void Coordinator::BeginEpoch(const std::string& why, bool rolls_back) {
     End(ResumableOutcome(stopping_.reason(), commits_));
     return;
   }
-  const absl::Status begun = TryBeginEpoch(rolls_back);
-  if (!begun.ok()) EndWithoutEpoch(begun);
+  BeginOrPostpone(/*from_memory=*/false, rolls_back);
+}
+
+void Coordinator::BeginOrPostpone(bool from_memory, bool rolls_back) {
+  const absl::Time now = options_.clock->Now();
+  PostponedEpoch next = {.from_memory = from_memory,
+                         .rolls_back = rolls_back,
+                         .give_up_at = now + options_.grace};
+  if (postponed_.has_value()) {  // both have happened
+    next.from_memory &= postponed_->from_memory;
+    next.rolls_back |= postponed_->rolls_back;
+    next.give_up_at = postponed_->give_up_at;
+  }
+  const absl::Status begun = next.from_memory
+                                 ? CountEpoch(counters_, /*from_memory=*/true)
+                                 : TryBeginEpoch(next.rolls_back);
+  if (begun.ok()) {
+    postponed_.reset();
+  } else if (!DiskMayRecover(begun) || now >= next.give_up_at) {
+    EndWithoutEpoch(begun);
+  } else {
+    if (!postponed_.has_value()) {
+      AddEvent(absl::StrCat("the run epoch cannot begin: ", begun.message(),
+                            PatienceText()));
+    }
+    next.next_try = now + kDiskRetryInterval;
+    postponed_ = next;
+  }
+}
+
+absl::Status Coordinator::WriteCounters(const RunCounters& next) {
+  const absl::Status written =
+      Annotate(WriteRunCounters(options_.run_dir, next),
+               "the coordinator cannot write its counters");
+  if (!DiskMayRecover(written)) return written;
+  return absl::UnavailableError(written.message());
 }
 
 void Coordinator::TakeDeath(Place& place, Death death) {
@@ -287,111 +317,17 @@ void Coordinator::AddRefusal(absl::string_view event) {
 }
 
 void Coordinator::EndWithoutEpoch(const absl::Status& why) {
-  End({StatusReply::FAILED, ExitCodeOf(why),
-       absl::StrCat("cannot start a run epoch: ", why.message())});
+  const std::string text =
+      absl::StrCat("cannot start a run epoch: ", why.message());
+  End(DiskMayRecover(why)
+          ? ResumableOutcome(text, commits_)
+          : RunOutcome{StatusReply::FAILED, ExitCodeOf(why), text});
 }
 
 void Coordinator::End(RunOutcome outcome) {
   phase_ = Phase::kOver;
   AddEvent(absl::StrCat(StateName(outcome.state), ": ", outcome.detail));
   stopping_.End(std::move(outcome));
-}
-
-std::vector<std::string> Coordinator::Tick() {
-  absl::MutexLock lock(&mu_);
-  const absl::Time now = options_.clock->Now();
-  const absl::Duration gap = now - last_tick_;
-  last_tick_ = now;
-  // Nobody may be found dead or stuck before there was time to hear them again.
-  absl::Duration shortest_timeout = options_.heartbeat_timeout;
-  if (options_.progress_timeout > absl::ZeroDuration()) {
-    shortest_timeout = std::min(shortest_timeout, *options_.progress_timeout);
-  }
-  const absl::Duration longest_gap =
-      std::clamp(shortest_timeout / 2, kShortestTickGap, kLongestTickGap);
-  if (gap > longest_gap) {
-    for (Place& place : members_.places()) {
-      place.last_seen += gap;
-      place.waiting_since += gap;
-    }
-    phase_since_ += gap;
-    watch_.Skip(now);
-  } else if (phase_ != Phase::kOver && !commits_.is_busy()) {
-    CheckTimes(now);
-  } else {
-    watch_.Skip(now);
-  }
-  return std::exchange(events_, {});
-}
-
-void Coordinator::CheckTimes(absl::Time now) {
-  CheckSilence(now);
-  if (phase_ == Phase::kRunning) CheckProgress(now);
-  if (phase_ == Phase::kGathering || phase_ == Phase::kRunning) {
-    CheckJoins(now);
-  }
-  if (phase_ == Phase::kRejoining &&
-      now - phase_since_ > options_.join_timeout) {
-    BeginEpoch("workers of the earlier epoch did not come back");
-  }
-  if (phase_ != Phase::kOver && stopping_.IsLate(now)) {
-    End(ResumableOutcome(
-        absl::StrCat("the workers did not reach a checkpoint within ",
-                     absl::FormatDuration(options_.grace),
-                     " (control.grace_seconds)"),
-        commits_));
-  }
-}
-
-void Coordinator::CheckSilence(absl::Time now) {
-  for (Place& place : members_.places()) {
-    if (phase_ == Phase::kOver) return;
-    if (place.incarnation == 0 ||
-        now - place.last_seen <= options_.heartbeat_timeout) {
-      continue;
-    }
-    HandleDeath(place, {.why = absl::StrCat(
-                            "was silent for more than ",
-                            absl::FormatDuration(options_.heartbeat_timeout),
-                            " (control.heartbeat_timeout_seconds)")});
-  }
-}
-
-void Coordinator::CheckJoins(absl::Time now) {
-  bool measures = false;
-  for (const Place& place : members_.places()) {
-    measures = measures ||
-               (members_.IsInEpoch(place) && !place.joined &&
-                place.progress.position().wait() == WorkerPosition::MEASURE);
-  }
-  if (measures &&
-      now - phase_since_ < kMeasuringJoins * options_.join_timeout) {
-    for (Place& place : members_.places()) place.waiting_since = now;
-  }
-  std::vector<Place*> late;
-  for (Place& place : members_.places()) {
-    // Others are awaited while they are being started.
-    const bool is_awaited = place.is_member || place.pid != 0;
-    if (is_awaited && !place.joined &&
-        now - place.waiting_since > options_.join_timeout) {
-      late.push_back(&place);
-    }
-  }
-  if (late.empty()) return;
-  const std::string limit =
-      absl::StrCat("within ", absl::FormatDuration(options_.join_timeout),
-                   " (control.join_timeout_seconds)");
-  if (!options_.external ||
-      members_.source() != Membership::Source::kCheckpoint) {
-    HandleDeath(*late.front(), {.why = absl::StrCat("was not ready ", limit)});
-    return;
-  }
-  const std::string names =
-      absl::StrJoin(late, ", ", [](std::string* text, const Place* place) {
-        absl::StrAppend(text, ToString(place->key));
-      });
-  End(ResumableOutcome(absl::StrCat("not ready ", limit, ": ", names),
-                       commits_));
 }
 
 std::optional<RunOutcome> Coordinator::outcome() {

@@ -67,8 +67,7 @@ void Coordinator::CheckProgress(absl::Time now) {
 absl::Status Coordinator::KeepChoices(const JoinRequest& request) {
   RunCounters next = counters_;
   if (!CountChoices(request, next)) return absl::OkStatus();
-  GANDEM_RETURN_IF_ERROR(Annotate(WriteRunCounters(options_.run_dir, next),
-                                  "the coordinator cannot write its counters"));
+  GANDEM_RETURN_IF_ERROR(WriteCounters(next));
   GANDEM_FAILPOINT("coordinator.after_choice");
   counters_ = next;
   return absl::OkStatus();

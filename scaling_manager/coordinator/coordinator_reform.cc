@@ -39,8 +39,7 @@ void Coordinator::LoseMember(Place& place, const std::string& how) {
 void Coordinator::BeginReform(WorkerKey key, const std::string& what) {
   changes_.emplace_back(key, what);
   if (IsReforming()) return;
-  const absl::Status counted = CountEpoch(counters_, /*from_memory=*/true);
-  if (!counted.ok()) EndWithoutEpoch(counted);
+  BeginOrPostpone(/*from_memory=*/true, /*rolls_back=*/false);
 }
 
 absl::Status Coordinator::Gather(Place& place, const RegisterRequest& request) {

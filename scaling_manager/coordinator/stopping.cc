@@ -46,19 +46,19 @@ std::optional<RunOutcome> Stopping::Judge(
     return !place.is_member || place.progress.finished();
   });
   if (!cut_.has_value() && !all_finished) return std::nullopt;
-  const int64_t goal = cut_.has_value() ? *cut_ + 1 : options_.rounds;
-  if (commits.committed_step() >= goal) {
-    return goal == options_.rounds ? FinishedOutcome(goal)
-                                   : ResumableOutcome(reason_, commits);
+  if (commits.committed_step() >= goal()) {
+    return goal() == options_.rounds ? FinishedOutcome(goal())
+                                     : ResumableOutcome(reason_, commits);
   }
-  if (commits.settled_step() >= goal)
+  if (commits.settled_step() >= goal()) {
     return ResumableOutcome(last_failure_, commits);
+  }
   if (!all_finished) return std::nullopt;
   return RunOutcome{.state = StatusReply::FAILED,
                     .exit_code = kExitInternal,
                     .detail = absl::StrCat(
                         "all workers have finished, but the checkpoint of ",
-                        goal, " rounds is incomplete")};
+                        goal(), " rounds is incomplete")};
 }
 
 const std::string& Stopping::Detail() const {

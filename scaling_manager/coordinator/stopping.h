@@ -53,6 +53,8 @@ class Stopping {
   // once more when a run `begins` to stop that could not before.
   void Request(const std::string& reason, bool begins, absl::Time now);
   const std::string& reason() const { return reason_; }  // empty: no wish
+  // Nobody could be heard for so long.
+  void Skip(absl::Duration gap) { deadline_ += gap; }
   bool IsLate(absl::Time now) const {
     return !reason_.empty() && now > deadline_;
   }
@@ -60,6 +62,10 @@ class Stopping {
   // All members have paused: decides the cut. True once.
   bool DecideCut(const std::vector<Place>& places);
   std::optional<int64_t> cut() const { return cut_; }
+  // The checkpoint that ends the run has so many rounds.
+  int64_t goal() const {
+    return cut_.has_value() ? *cut_ + 1 : options_.rounds;
+  }
 
   // How the run ends now that all members have done their part, if they have.
   std::optional<RunOutcome> Judge(const std::vector<Place>& places,

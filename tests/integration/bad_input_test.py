@@ -245,6 +245,19 @@ class BadStateTest(harness.RunTest):
             self.assertEqual(worker.wait(), 75, worker.text())
             self.assertIn("checkpoint is not complete", worker.text())
 
+    def test_a_disk_that_never_answers_does_not_hold_the_end(self):
+        run = self.start(
+            "run", sets=["rounds=1000000", "control.grace_seconds=2"],
+            env={"GANDEM_FAILPOINT": "hang checkpoint.before_manifest@gandem:1"})
+        # All have left their shards: the commit hangs.
+        harness.wait_for(lambda: list((run.dir / "checkpoints").glob(
+            "*.tmp/discriminator*")), "a checkpoint that is not complete")
+        harness.wait_for(lambda: run.rounds() > 10, "rounds after it")
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 75, run.text())
+        self.assertIn("within 2s (control.grace_seconds)", run.text())
+        self.assertIn(f"the disk of {run.dir} may not answer", run.text())
+
     def test_disk_full_while_checkpointing(self):
         # A file system of its own that holds the first checkpoint and no more.
         (self.folder / "run" / "checkpoints").mkdir(parents=True)

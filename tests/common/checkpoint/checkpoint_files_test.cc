@@ -28,6 +28,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::KilledBySignal;
+using ::testing::UnorderedElementsAre;
 
 constexpr uint64_t kConfigHash = 0x1234;
 
@@ -197,8 +198,20 @@ TEST(CheckpointFilesTest, AFullDiskLeavesTheOlderOnesAlone) {
   EXPECT_THAT(CommitCheckpoint(dir.path(), manifest),
               StatusIs(absl::StatusCode::kResourceExhausted,
                        HasSubstr("free some space")));
-  EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000001"));
   EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 1);
+  // There is space again: the failure took the link away.
+  ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  EXPECT_EQ(FindNewestCheckpoint(dir.path())->step, 2);
+  EXPECT_THAT(Names(dir.path()),
+              UnorderedElementsAre("step-000000001", "step-000000002"));
+}
+
+TEST(CheckpointFilesTest, ACommitMayBeRepeated) {
+  const TempDir dir;
+  const CheckpointManifest manifest = WriteShard(dir.path(), 2, 1, "state");
+  ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  EXPECT_THAT(Names(dir.path()), ElementsAre("step-000000002"));
 }
 
 TEST(CheckpointFilesTest, TheSameStepAgainKeepsTheCompleteOne) {

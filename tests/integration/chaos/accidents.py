@@ -15,6 +15,7 @@ import pty
 import re
 import resource
 import shutil
+import signal
 import struct
 import subprocess
 import tempfile
@@ -103,6 +104,27 @@ class BadDisk(Accident):
             self.disk.make_room()
         else:
             self.disk.remount("rw")
+
+    def close(self):
+        self.disk.close()
+
+
+class DeathOnAFullDisk(Accident):
+    """A worker dies while the run folder's disk is full; there is space once
+    the next run epoch could not begin, or could, in the room that a checkpoint
+    has left that was being written."""
+
+    def __init__(self, fault, folder):
+        super().__init__(fault, folder)
+        self.disk = sandbox.Disk(folder / "run")
+
+    def strike(self, run, pid):
+        self.disk.fill()
+        os.kill(pid, signal.SIGKILL)
+        news = ("the run epoch cannot begin", "resuming after", "goes on with")
+        harness.wait_for(lambda: any(text in run.text() for text in news),
+                         "the next run epoch")
+        self.disk.make_room()
 
     def close(self):
         self.disk.close()
@@ -215,7 +237,7 @@ class UnreadOutput(Accident):
 
 
 _ACCIDENTS = {"disk=full": BadDisk, "disk=readonly": BadDisk,
-              "disk=slow": SlowDisk, "clock": ClockStep, "wire": WrongBit,
+              "disk=death": DeathOnAFullDisk, "disk=slow": SlowDisk, "clock": ClockStep, "wire": WrongBit,
               "memory": NoMemory, "unread": UnreadOutput}
 
 

@@ -11,7 +11,7 @@ import harness
 from chaos import checks, sandbox
 from chaos.accidents import accident_of
 from chaos.checks import check
-from chaos.setups import LATENESS, PATIENCE, RECIPE, SILENCE
+from chaos.setups import GRACE, LATENESS, PATIENCE, RECIPE, SILENCE
 
 BOUND = 60  # seconds for a run that takes some five: more is a hang
 PAUSE = 0.5  # seconds, less than SILENCE
@@ -28,6 +28,7 @@ class Happening:
         self.fault = fault
         self.marker = folder / f"happened-{number}"
         self.accident = accident_of(fault, folder)
+        self.was_asked_to_stop = False  # the run, for stop=grace
         self.is_over = False
 
         in_process = fault.family in ("kill", "hang", "cut", "corrupt")
@@ -74,6 +75,8 @@ class Play:
             self.sets.append(f"control.progress_timeout_seconds={SILENCE}")
         if "join" in stops:
             self.sets.append(f"control.join_timeout_seconds={LATENESS}")
+        if "grace" in stops:
+            self.sets.append(f"control.grace_seconds={GRACE}")
         self.env = {"TMPDIR": str(self.tmp)}
         self.runs = []
         self.hosts = {}
@@ -152,9 +155,13 @@ class Play:
         run = self.runs[-1]
         is_over = run.process.poll() is not None
         for happening in self.happenings:
-            if happening.is_over or not happening.has_happened():
+            if happening.is_over or not (happening.was_asked_to_stop
+                                         or happening.has_happened()):
                 continue
-            if happening.fault.kind == "kill":
+            if happening.fault.kind == "stop=grace":
+                if self._outlast_grace(happening, run, is_over):
+                    return False
+            elif happening.fault.kind == "kill":
                 if happening.fault.process != "gandem":
                     happening.is_over = True
                 elif is_over and run.process.returncode == -signal.SIGKILL:
@@ -168,6 +175,26 @@ class Play:
                 with contextlib.suppress(ProcessLookupError):
                     self._on_stop(happening, run)
         return is_over
+
+    def _outlast_grace(self, happening, run, is_over):
+        """True: the run has stopped, and goes on."""
+        if not happening.was_asked_to_stop:
+            happening.was_asked_to_stop = True
+            run.process.send_signal(signal.SIGINT)
+            if happening.fault.process == "gandem":
+                harness.stop_for(happening.pid(), GRACE + 0.5)
+            return False
+        if not is_over:
+            return False
+        happening.is_over = True
+        if happening.fault.process == "gandem" and run.process.returncode == 0:
+            return False  # meanwhile the workers have done all rounds
+        check(run.wait() == 75, f"exit code {run.process.returncode}", run)
+        if happening.fault.process != "gandem":
+            check("(control.grace_seconds)" in run.text(),
+                  "the run has not ended by its grace", run)
+        self._start()
+        return True
 
     def _on_stop(self, happening, run):
         """Its process stands at the point of the fault, if it is one to stop."""

@@ -13,6 +13,7 @@ import harness
 
 SILENCE = 4  # seconds until a silent worker is declared dead
 LATENESS = 15  # until one that has not joined is: a busy machine starts slowly
+GRACE = 2  # until a run that is to stop ends without its checkpoint
 PATIENCE = 120  # the same, where nobody is dead or silent for long
 ROUNDS = 24
 BOUNDED_ROUNDS = 240  # a worker has time to die and to come back

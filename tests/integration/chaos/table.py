@@ -11,6 +11,8 @@ joined by " + ": what happens, at which pass of which point in which process
           stop=join and stop=progress: for longer than these timeouts, where
           the one of heartbeats is longer still. Workers that wait for `gandem`
           to let them begin leave after the first, for a new run epoch.
+          stop=grace: the user asks the run to stop meanwhile, and it is for
+          longer than a stop waits for its checkpoint. The same command follows.
   zombie  The same to a worker that was started by hand: another one takes its
           place, then it is continued, and has to leave with exit code 75.
   pause   SIGSTOP, for less than the timeout: nothing has happened.
@@ -32,6 +34,7 @@ These come from outside, while the process stands at the point:
   duplicate    The command of this worker is started a second time.
   disk=full    So is the run folder's disk, until a checkpoint was given up.
   disk=readonly  The same for a disk that is mounted so.
+  disk=death   So is it when the worker dies, until its death could not be noted.
   disk=slow    Each fsync takes a third of a second.
   clock=S      The wall clock of all processes steps by so many seconds.
   memory=...   The worker gets no more: by a cgroup, or by a limit of its own.
@@ -264,6 +267,9 @@ snapshot-1 disk=full checkpoint.before_manifest@gandem:2
 bounded-2 disk=full checkpoint.before_shard@discriminator-0:2
 snapshot-1 disk=readonly checkpoint.before_shard@discriminator-0:2
 1+1/snapshot-1 disk=readonly checkpoint.before_shard@generator-0:2
+snapshot-1 disk=death generator.before_update@generator-0:10
+1+1/gradient-1 disk=death discriminator.after_update@discriminator-0:9
+bounded-2 disk=death discriminator.before_update@discriminator-1:60
 snapshot-1 disk=slow checkpoint.before_shard@generator-0:1
 1+1/gradient-1 disk=slow checkpoint.before_shard@discriminator-0:1
 bounded-2 disk=slow checkpoint.before_shard@generator-0:1
@@ -326,6 +332,13 @@ snapshot-1 stop=join control.registered@generator-0:1
 bounded-2 stop=join control.before_join@discriminator-1:1
 1+1/snapshot-1 stop=join coordinator.after_register@gandem:2
 snapshot-1 stop=join coordinator.after_join@gandem:1
+snapshot-1 stop=grace generator.before_update@generator-0:9
+snapshot-1 stop=grace collective.half_way@discriminator-1:14
+1+1/gradient-1 stop=grace discriminator.after_update@discriminator-0:9
+1+1/snapshot-1 stop=grace checkpoint.before_shard@generator-0:2
+1+3/bounded-2 stop=grace discriminator.after_update@discriminator-2:15
+1+1/snapshot-1 stop=grace coordinator.after_shard@gandem:2
+snapshot-1 stop=grace checkpoint.before_manifest@gandem:2
 
 snapshot-1 unread=pipe generator.before_update@generator-0:2
 snapshot-1 unread=pty generator.before_update@generator-0:2
@@ -404,6 +417,8 @@ class Fault(collections.namedtuple("Fault", "kind point process count")):
 
     @property
     def is_harmless(self):
+        if self.kind == "disk=death":
+            return False
         return (self.kind in HARMLESS or self.family in HARMLESS
                 or (self.family == "corrupt" and self.point.startswith(
                     ("exchange.", "control.")))

@@ -13,6 +13,8 @@ using ::gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
+constexpr absl::Time kNow = absl::UnixEpoch();
+
 ShardReport Files(int64_t step, const std::vector<std::string>& names) {
   ShardReport report;
   report.set_step(step);
@@ -43,10 +45,10 @@ class CheckpointCommitsTest : public ::testing::Test {
 TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
   EXPECT_TRUE(Add(1, 4));
   EXPECT_FALSE(commits_.is_busy());
-  EXPECT_FALSE(commits_.Take().has_value());
+  EXPECT_FALSE(commits_.Take(kNow).has_value());
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(commits_.is_busy());
-  const auto job = commits_.Take();
+  const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(job->step, 4);
   EXPECT_EQ(job->run_epoch, 3);
@@ -62,10 +64,10 @@ TEST_F(CheckpointCommitsTest, ACheckpointIsTakenOnceAllHaveReported) {
 TEST_F(CheckpointCommitsTest, ARepeatedReportCommitsNothingTwice) {
   AddAll(4);
   EXPECT_FALSE(Add(1, 4));  // waits
-  const auto job = commits_.Take();
+  const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
   EXPECT_FALSE(Add(1, 4));  // is being committed
-  EXPECT_FALSE(commits_.Take().has_value());
+  EXPECT_FALSE(commits_.Take(kNow).has_value());
   commits_.Settle(*job, absl::OkStatus());
   EXPECT_FALSE(Add(1, 4));  // is done
   EXPECT_FALSE(commits_.is_busy());
@@ -73,20 +75,20 @@ TEST_F(CheckpointCommitsTest, ARepeatedReportCommitsNothingTwice) {
 
 TEST_F(CheckpointCommitsTest, TheNextOneWaitsForTheOneBefore) {
   AddAll(4);
-  const auto first = commits_.Take();
+  const auto first = commits_.Take(kNow);
   ASSERT_TRUE(first.has_value());
   AddAll(6);
-  EXPECT_FALSE(commits_.Take().has_value());
+  EXPECT_FALSE(commits_.Take(kNow).has_value());
   commits_.Settle(*first, absl::OkStatus());
   EXPECT_TRUE(commits_.is_busy());
-  const auto second = commits_.Take();
+  const auto second = commits_.Take(kNow);
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->step, 6);
 }
 
 TEST_F(CheckpointCommitsTest, WhatIsGivenUpStaysSo) {
   AddAll(4);
-  const auto job = commits_.Take();
+  const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
   EXPECT_EQ(commits_.Settle(*job, absl::DataLossError("another size")),
             "the checkpoint of 4 rounds could not be written: another size");
@@ -106,7 +108,7 @@ TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
   EXPECT_TRUE(Add(0, 4, "disk full"));
   EXPECT_FALSE(commits_.is_busy());  // it waits for the others
   EXPECT_TRUE(Add(1, 4));
-  const auto job = commits_.Take();
+  const auto job = commits_.Take(kNow);
   ASSERT_TRUE(job.has_value());
   EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss, "disk full"));
 }
@@ -114,7 +116,7 @@ TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
 TEST_F(CheckpointCommitsTest, ADiskThatIsTooSlowFallsBehindByFourOnly) {
   for (int64_t step = 3; step <= 10; ++step) AddAll(step);
   for (int64_t step = 3; step <= 10; ++step) {
-    const auto job = commits_.Take();
+    const auto job = commits_.Take(kNow);
     ASSERT_TRUE(job.has_value());
     EXPECT_EQ(job->step, step);
     if (step < 7) {
@@ -147,7 +149,7 @@ TEST_F(CheckpointCommitsTest, StepsAreCollectedIndependently) {
   EXPECT_OK(commits_.Add(0, Files(4, {"b"})));
   EXPECT_OK(commits_.Add(0, Files(6, {"b"})));
   EXPECT_OK(commits_.Add(1, Files(4, {"a", "c"})));
-  const auto first = commits_.Take();
+  const auto first = commits_.Take(kNow);
   ASSERT_TRUE(first.has_value());
   ASSERT_EQ(first->files.size(), 3);
   EXPECT_EQ(first->files[0].name(), "a");
@@ -156,17 +158,31 @@ TEST_F(CheckpointCommitsTest, StepsAreCollectedIndependently) {
   commits_.Settle(*first, absl::OkStatus());
   EXPECT_FALSE(commits_.is_busy());
   EXPECT_OK(commits_.Add(1, Files(6, {"a"})));
-  const auto second = commits_.Take();
+  const auto second = commits_.Take(kNow);
   ASSERT_TRUE(second.has_value());
   EXPECT_EQ(second->step, 6);
   EXPECT_EQ(second->files.size(), 2);
+}
+
+TEST_F(CheckpointCommitsTest, OneThatIsPutBackIsTheNextAgain) {
+  AddAll(4);
+  auto job = commits_.Take(kNow);
+  ASSERT_TRUE(job.has_value());
+  AddAll(6);
+  job->next_try = kNow + absl::Seconds(1);
+  commits_.PutBack(*std::move(job));
+  EXPECT_TRUE(commits_.is_busy());
+  EXPECT_FALSE(commits_.Take(kNow).has_value());
+  job = commits_.Take(kNow + absl::Seconds(1));
+  ASSERT_TRUE(job.has_value());
+  EXPECT_EQ(job->step, 4);
 }
 
 TEST_F(CheckpointCommitsTest, ACompleteOneCoversOlderSteps) {
   EXPECT_TRUE(Add(0, 4));
   EXPECT_TRUE(Add(0, 6));
   EXPECT_TRUE(Add(1, 6));
-  EXPECT_EQ(commits_.Take()->step, 6);
+  EXPECT_EQ(commits_.Take(kNow)->step, 6);
   EXPECT_FALSE(Add(1, 4));
 }
 

@@ -144,6 +144,22 @@ TEST_F(CoordinatorCommitTest, AStopEndsWithIt) {
             "Ctrl-C. The newest checkpoint has 4 of 10 rounds");
 }
 
+// Its disk may never answer.
+TEST_F(CoordinatorCommitTest, AStopDoesNotWaitForItBeyondItsGrace) {
+  coordinator_->RequestStop("Ctrl-C");
+  ASSERT_OK(SendPaused(generator_, 3, 4));
+  ASSERT_OK(SendPaused(discriminator_, 3, 4));
+  LetTimePass(options_.grace);
+  EXPECT_FALSE(coordinator_->outcome().has_value());
+  LetTimePass(absl::Seconds(1));
+  ASSERT_TRUE(coordinator_->outcome().has_value());
+  EXPECT_EQ(coordinator_->outcome()->exit_code, kExitResumable);
+  EXPECT_THAT(coordinator_->outcome()->detail,
+              ::testing::HasSubstr("within 30s (control.grace_seconds)"));
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Send(generator_, 4, 4));
+  EXPECT_TRUE(reply.leave());
+}
+
 TEST_F(CoordinatorCommitTest, ARunWhoseWorkersHaveFinishedWaitsForIt) {
   ASSERT_OK(SendFinished(generator_));
   ASSERT_OK(SendFinished(discriminator_));

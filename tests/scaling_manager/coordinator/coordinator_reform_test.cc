@@ -4,9 +4,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "tests/scaling_manager/coordinator/coordinator_fixture.h"
+#include "tests/testing/full_disk.h"
 
 namespace gandem {
 namespace {
@@ -133,6 +136,19 @@ TEST_F(CoordinatorReformTest, TheOthersGoOnFromTheirMemory) {
   EXPECT_EQ(status.completed_rounds(), 6);
   EXPECT_EQ(status.restarts(), 1);
   EXPECT_EQ(status.workers(3).state(), WorkerStatus::ABSENT);
+}
+
+TEST_F(CoordinatorReformTest, AFullDiskHasThemWait) {
+  StartFleets();
+  std::optional<gandem::testing::FullDisk> full(std::in_place);
+  KillDiscriminator1();
+  EXPECT_THAT(RegisterHolding(generator_, 7), StatusIs(kNotYet));
+  LetTimePass(absl::Seconds(2));
+  full.reset();
+  LetTimePass(absl::Seconds(1));
+  ComeBack({&generator_, &generator1_, &discriminator_}, 6);
+  EXPECT_EQ(generator_.run_epoch, 2);
+  EXPECT_EQ(coordinator_->Status().restarts(), 1);
 }
 
 TEST_F(CoordinatorReformTest, WhoIsLeftBecomesTheFirst) {

@@ -20,7 +20,7 @@ class StoppingTest : public ::testing::Test {
     report.set_step(step);
     report.add_files()->set_name("f");
     ASSERT_OK(commits_.Add(0, report));
-    commits_.Settle(*commits_.Take(), done);
+    commits_.Settle(*commits_.Take(absl::UnixEpoch()), done);
   }
   void SetPaused(int place, int64_t started_round) {
     places_[place].progress.set_paused(true);
@@ -125,6 +125,16 @@ TEST_F(StoppingTest, ACheckpointOfTheCutThatIsGivenUpEndsTheStop) {
   ASSERT_TRUE(outcome.has_value());
   EXPECT_EQ(outcome->exit_code, kExitResumable);
   EXPECT_EQ(outcome->detail, "disk full. There is no checkpoint yet");
+}
+
+TEST_F(StoppingTest, TimeThatNobodyCouldUseDoesNotCount) {
+  const absl::Time start = absl::UnixEpoch();
+  stopping_.Request("Ctrl-C", /*begins=*/true, start);
+  const absl::Time end = start + Stopping::Options().grace;
+  EXPECT_FALSE(stopping_.IsLate(end));
+  EXPECT_TRUE(stopping_.IsLate(end + absl::Seconds(1)));
+  stopping_.Skip(absl::Seconds(1));
+  EXPECT_FALSE(stopping_.IsLate(end + absl::Seconds(1)));
 }
 
 TEST_F(StoppingTest, TheFirstOutcomeStays) {

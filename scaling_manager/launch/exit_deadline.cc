@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/launch/exit_deadline.h"
+
+#include <unistd.h>
+
+#include <utility>
+
+#include "common/monotonic_time.h"
+
+namespace gandem {
+
+ExitDeadline::~ExitDeadline() {
+  absl::MutexLock lock(&mu_);
+  is_gone_ = has_news_ = true;
+}
+
+void ExitDeadline::Set(absl::Duration time, int exit_code,
+                       std::string last_words) {
+  absl::MutexLock lock(&mu_);
+  const absl::Time deadline = MonotonicNow() + time;
+  if (deadline >= deadline_) return;
+  const bool is_first = deadline_ == absl::InfiniteFuture();
+  deadline_ = deadline;
+  exit_code_ = exit_code;
+  last_words_ = std::move(last_words) + "\n";
+  has_news_ = true;
+  if (is_first) thread_ = Thread("exit", [this] { Run(); });
+}
+
+void ExitDeadline::Run() {
+  absl::MutexLock lock(&mu_);
+  while (AwaitUntil(&mu_, absl::Condition(&has_news_), deadline_)) {
+    if (is_gone_) return;
+    has_news_ = false;
+  }
+  // Nobody else's locks or buffers: they may be what is stuck.
+  const ssize_t written =
+      write(STDERR_FILENO, last_words_.data(), last_words_.size());
+  static_cast<void>(written);  // nobody can be told
+  _exit(exit_code_);
+}
+
+}  // namespace gandem

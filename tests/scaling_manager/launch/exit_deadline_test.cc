@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "scaling_manager/launch/exit_deadline.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include "common/monotonic_time.h"
+
+namespace gandem {
+namespace {
+
+constexpr absl::Duration kSoon = absl::Milliseconds(50);
+
+void WaitForEver() {
+  while (true) pause();
+}
+
+TEST(ExitDeadlineDeathTest, EndsAProcessThatIsStuck) {
+  EXPECT_EXIT(
+      {
+        ExitDeadline end;
+        end.Set(kSoon, 75, "the disk does not answer");
+        WaitForEver();
+      },
+      ::testing::ExitedWithCode(75), "the disk does not answer\n");
+}
+
+TEST(ExitDeadlineDeathTest, TheEarliestCounts) {
+  EXPECT_EXIT(
+      {
+        ExitDeadline end;
+        end.Set(absl::Hours(1), 75, "last of all");
+        end.Set(kSoon, 130, "at once");
+        end.Set(absl::Hours(2), 1, "never");
+        WaitForEver();
+      },
+      ::testing::ExitedWithCode(130), "at once\n");
+}
+
+TEST(ExitDeadlineDeathTest, WhoIsDoneEndsAsItLikes) {
+  EXPECT_EXIT(
+      {
+        const absl::Time start = MonotonicNow();
+        {
+          ExitDeadline end;
+          end.Set(absl::Hours(1), 75, "late");
+        }
+        _exit(MonotonicNow() - start < absl::Minutes(10) ? 3 : 4);
+      },
+      ::testing::ExitedWithCode(3), "^$");
+}
+
+}  // namespace
+}  // namespace gandem
