@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/disk_faults.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"

@@ -22,7 +22,6 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/check.h"
-#include "common/checkpoint/disk_faults.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/files/text_proto.h"

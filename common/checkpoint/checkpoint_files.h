@@ -29,13 +29,18 @@ std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch);
 std::string CheckpointPath(const std::string& run_dir, int64_t step);
 
+// Worth another try: a disk that is full, or read-only as one is whose mount
+// was lost for a while.
+inline bool DiskMayRecover(const absl::Status& status) {
+  return absl::IsResourceExhausted(status) || absl::IsPermissionDenied(status);
+}
+
 // Turns the pending folder of manifest.step and manifest.run_epoch into a
 // checkpoint. All shards have been written and fsynced; the manifest lists
 // them. Returns when nothing can undo it. When it fails, the pending folder is
-// removed, unless the disk may recover (common/checkpoint/disk_faults.h): the
-// caller tries again then, or removes it. A complete checkpoint of the same
-// step and config stays in place of the new one: a run that stops right after
-// it resumed makes the same state.
+// removed, unless DiskMayRecover: the caller tries again then, or removes it. A
+// complete checkpoint of the same step and config stays in place of the new
+// one: a run that stops right after it resumed makes the same state.
 //   INVALID_ARGUMENT  the manifest lists no file, or a name that is no plain
 //                     one, is the manifest's or stands twice.
 //   DATA_LOSS         a listed file is not there or has another size.

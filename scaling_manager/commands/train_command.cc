@@ -371,9 +371,10 @@ void TrainCommand::Turn() {
 
 void TrainCommand::OnSignal(int signal) {
   wishes_.OnSignal(signal);
-  // Grace may begin a second time, and workers are told to leave in three ways.
+  // Grace may begin a second time, a commit may have as long again, and workers
+  // are told to leave in three ways.
   EndWithin(wishes_.at_once() ? kMaxEndTime
-                              : 2 * setup_.coordinator.grace +
+                              : 3 * setup_.coordinator.grace +
                                     3 * kMaxLeaveTime + kMaxEndTime,
             wishes_.at_once() ? kExitAtOnce : kExitResumable);
 }

@@ -5,7 +5,6 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/disk_faults.h"
 #include "common/files/file.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"

@@ -9,7 +9,6 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
-#include "common/checkpoint/disk_faults.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"

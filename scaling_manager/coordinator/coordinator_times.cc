@@ -75,7 +75,9 @@ void Coordinator::CheckTimes(absl::Time now) {
 }
 
 void Coordinator::CheckGrace(absl::Time now) {
-  if (phase_ != Phase::kOver && stopping_.IsLate(now)) {
+  // A commit that is under way has as long again: its disk may be slow.
+  const absl::Time latest = commits_.is_busy() ? now - options_.grace : now;
+  if (phase_ != Phase::kOver && stopping_.IsLate(latest)) {
     End(ResumableOutcome(
         absl::StrCat("the workers did not reach a checkpoint within ",
                      absl::FormatDuration(options_.grace),
