@@ -49,10 +49,14 @@ MemoryLayout BaseLayout(const RoleConfig& role) {
   return role.layout() == AUTO ? NCHW : role.layout();
 }
 
+bool IsOnGpu(const RoleConfig& role) {
+  return absl::StartsWith(role.device(), "cuda");
+}
+
 // Those that AUTO tries on the device (training/compute/choose_compute.h).
 std::vector<RoleConfig::Precision> PrecisionsOf(const RoleConfig& role) {
   if (role.precision() == RoleConfig::FLOAT64) return {};
-  if (absl::StartsWith(role.device(), "cuda")) {
+  if (IsOnGpu(role)) {
     return {RoleConfig::TF32, RoleConfig::BFLOAT16, RoleConfig::FLOAT16};
   }
   return {RoleConfig::BFLOAT16};
@@ -245,7 +249,13 @@ void AddColocatedModes(const RunConfig& recipe, int denominator, int threads,
 
 }  // namespace
 
-std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe, int cores) {
+std::vector<ProbeQuestion> ProbeList(const RunConfig& recipe,
+                                     int machine_cores) {
+  // What a GPU does takes no other time with more threads, nor beside another
+  // GPU.
+  const bool are_on_gpus =
+      IsOnGpu(recipe.generator()) && IsOnGpu(recipe.discriminator());
+  const int cores = are_on_gpus ? 1 : machine_cores;
   ListOfProbes list(recipe);
   for (const Role role : kBothRoles) {
     list.Add(BaseSettings(recipe, role), /*is_needed=*/true);

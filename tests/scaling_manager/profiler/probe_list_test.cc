@@ -19,6 +19,7 @@ namespace {
 
 using ::testing::AllOf;
 using ::testing::Contains;
+using ::testing::Each;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
@@ -50,6 +51,20 @@ std::vector<std::string> Texts(const std::vector<ProbeQuestion>& list) {
 
 ProbeSettings FirstOf(const RunConfig& recipe) {
   return ProbeList(recipe, 2).front().together.front();
+}
+
+TEST(ProbeListTest, OnGpusThreadsAndCompanyAreNoQuestions) {
+  const RunConfig on_cores = Recipe("dcgan_64");
+  const RunConfig on_gpus =
+      Recipe("dcgan_64",
+             {"generator.device=\"cuda\"", "discriminator.device=\"cuda\""});
+  EXPECT_THAT(Texts(ProbeList(on_cores, 16)),
+              Contains(AllOf(HasSubstr("8 threads"), HasSubstr("beside"))));
+  const std::vector<ProbeQuestion> list = ProbeList(on_gpus, 16);
+  EXPECT_THAT(Texts(list),
+              Each(AllOf(HasSubstr("1 thread,"), Not(HasSubstr("beside")))));
+  EXPECT_THAT(Texts(list), Contains(HasSubstr("TF32")));
+  EXPECT_LT(list.size(), ProbeList(on_cores, 16).size());
 }
 
 TEST(ProbeListTest, BeginsWithBothRolesAsInTheRecipe) {
