@@ -94,12 +94,15 @@ WorkerEpoch::Outcome WorkerEpoch::OutcomeOfLeaving() const {
 
 absl::Status WorkerEpoch::RunRoundLoop() {
   StartHeartbeats();
-  const absl::Status opened = JudgeFailure(OpenEnds(), {});
+  const absl::Status opened =
+      JudgeFailure(OpenEnds(), {.is_first = IsFirstEpoch()});
   GANDEM_RETURN_IF_ERROR(ended());
   if (!opened.ok()) return TellFailure(opened);
   absl::StatusOr<JoinReply> joined = JoinOthers();
-  // The coordinator refused this worker, and the others need not wait for it.
-  if (absl::IsInvalidArgument(joined.status())) {
+  // The coordinator refused this worker, or it does not see the run folder, and
+  // the others need not wait for it.
+  if (absl::IsInvalidArgument(joined.status()) ||
+      absl::IsDataLoss(joined.status())) {
     return TellFailure(joined.status());
   }
   GANDEM_RETURN_IF_ERROR(joined);
@@ -110,7 +113,7 @@ absl::Status WorkerEpoch::RunRoundLoop() {
   // What was damaged on a link is no file.
   done = JudgeFailure(std::move(done),
                       {.has_begun = HasBegun() || !options_.damage->empty(),
-                       .is_first = place_.run_epoch <= 1});
+                       .is_first = IsFirstEpoch()});
   if (done.ok()) done = FlushCheckpoints();
   if (!done.ok()) {
     WaitForVerdict(done);

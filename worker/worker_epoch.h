@@ -99,6 +99,8 @@ class WorkerEpoch {
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
   }
+  // Else workers of this run have seen its files before.
+  bool IsFirstEpoch() const { return place_.run_epoch <= 1; }
   bool HasBegun() const {
     return takes_over_ || gate_.started() >= place_.first_round;
   }

@@ -77,9 +77,14 @@ std::optional<ComputeChoice> WorkerEpoch::ChosenBefore(
 absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
   Enter(Phase::kJoining);
   JoinRequest ready;
-  GANDEM_ASSIGN_OR_RETURN(
-      *ready.mutable_proof(),
-      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file()));
+  absl::StatusOr<std::string> proof =
+      ReadFolderProof(assignment_.run_dir(), assignment_.proof_file());
+  if (!proof.ok()) {
+    // It was seen in an earlier run epoch: its mount may come back.
+    return IsFirstEpoch() ? proof.status()
+                          : absl::DataLossError(proof.status().message());
+  }
+  ready.set_proof(*std::move(proof));
   ready.set_exchange_address(ends_->address());
   ready.set_fleet_local_address(fleet_->local_address());
   ready.set_fleet_network_address(fleet_->network_address());

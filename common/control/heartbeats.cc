@@ -19,6 +19,9 @@ namespace {
 // Reports kept for a coordinator that may ask again; older ones are settled or
 // of no use any more.
 constexpr size_t kMaxUnsettledShards = 8;
+// A worker that is to stop does so without a coordinator that is gone; one that
+// is only being started again is awaited.
+constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
 }  // namespace
 
@@ -230,7 +233,10 @@ absl::Status Heartbeats::Recover(const absl::Status& error,
     return last;
   }
   const absl::Duration silence = MonotonicNow() - last_answer_;
-  if (silence <= options_.give_up_after) return absl::OkStatus();
+  const absl::Duration patience =
+      state.stop_requested ? std::min(kStopPatience, options_.give_up_after)
+                           : options_.give_up_after;
+  if (silence <= patience) return absl::OkStatus();
   return absl::UnavailableError(
       absl::StrCat("no coordinator for ", absl::FormatDuration(silence), ": ",
                    std::string(last.message())));

@@ -47,7 +47,8 @@ class Heartbeats {
   };
   struct Options {
     absl::Duration interval = absl::Milliseconds(250);
-    // Nobody answered for so long: on_end.
+    // Nobody answered for so long, or for ten seconds in a worker that is to
+    // stop: on_end.
     absl::Duration give_up_after = absl::Hours(1);
     int64_t max_queued_metrics = 4096;   // later ones are dropped and counted
     std::function<WorkerState()> state;  // required
@@ -57,7 +58,7 @@ class Heartbeats {
     std::function<void(const HeartbeatReply&)> on_reply;  // required
     // The last call of all; its ExitCodeOf() is the worker's.
     //   ABORTED      superseded, or the run is over.
-    //   UNAVAILABLE  nobody answered for give_up_after.
+    //   UNAVAILABLE  nobody answered, see give_up_after.
     //   CANCELLED    the client was cancelled.
     std::function<void(const absl::Status&)> on_end;  // required
   };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/launch/exit_deadline.h"
 
+#include <poll.h>
 #include <unistd.h>
 
 #include <utility>
@@ -33,10 +34,14 @@ void ExitDeadline::Run() {
     if (is_gone_) return;
     has_news_ = false;
   }
-  // Nobody else's locks or buffers: they may be what is stuck.
-  const ssize_t written =
-      write(STDERR_FILENO, last_words_.data(), last_words_.size());
-  static_cast<void>(written);  // nobody can be told
+  // Nobody else's locks or buffers, nor a pipe that nobody reads: they may be
+  // what is stuck.
+  pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, /*timeout=*/0) == 1) {
+    const ssize_t written =
+        write(STDERR_FILENO, last_words_.data(), last_words_.size());
+    static_cast<void>(written);  // nobody can be told
+  }
   _exit(exit_code_);
 }
 

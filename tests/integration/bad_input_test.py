@@ -168,6 +168,44 @@ class BadConfigTest(harness.RunTest):
                 worker.process.send_signal(number)
                 self.assertEqual(worker.wait(), 75, worker.text())
 
+    def test_workers_whose_gandem_is_gone_leave_when_asked(self):
+        run = self.start("run", flags=["--external"],
+                         sets=["rounds=1000000000"])
+        workers = [run.start_worker(role)
+                   for role in ("generator", "discriminator")]
+        harness.wait_for(lambda: run.rounds() > 10, "rounds")
+        run.process.kill()
+        run.process.wait()
+        for worker, number in zip(workers, (signal.SIGINT, signal.SIGTERM)):
+            self.assertIsNone(worker.process.poll(), worker.text())
+            worker.process.send_signal(number)
+        for worker in workers:
+            self.assertEqual(worker.wait(60), 75, worker.text())
+
+    def test_a_run_folder_that_is_away_for_a_while(self):
+        run = self.start("run", flags=["--external"],
+                         sets=["rounds=1000000000"])
+        link = self.folder / "mounted"
+        link.symlink_to(run.dir)
+        harness.wait_for(run.dir.exists, "the run folder")
+        generator = run.start_worker("generator", flags=["--run_dir", link])
+        discriminator = run.start_worker("discriminator")
+        harness.wait_for(lambda: run.rounds() > 10, "rounds")
+        link.unlink()
+        discriminator.process.kill()
+        discriminator.process.wait()
+        run.start_worker("discriminator")
+        # It meets the next run epoch, and does not see its folder.
+        self.assertEqual(generator.wait(), 74, generator.text())
+        self.assertIn("--run_dir", generator.text())
+        self.assertIsNone(run.process.poll(), run.text())
+        link.symlink_to(run.dir)
+        before = run.rounds()
+        run.start_worker("generator", flags=["--run_dir", link])
+        harness.wait_for(lambda: run.rounds() > before + 10, "rounds")
+        run.process.send_signal(signal.SIGINT)
+        self.assertEqual(run.wait(), 75, run.text())
+
     def test_timeouts_that_are_none(self):
         for text in ("nan", "-1", "0", "inf", "soon"):
             with self.subTest(text):

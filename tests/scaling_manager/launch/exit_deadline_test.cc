@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/launch/exit_deadline.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
 
@@ -23,6 +24,22 @@ TEST(ExitDeadlineDeathTest, EndsAProcessThatIsStuck) {
         WaitForEver();
       },
       ::testing::ExitedWithCode(75), "the disk does not answer\n");
+}
+
+TEST(ExitDeadlineDeathTest, NobodyHasToReadItsWords) {
+  EXPECT_EXIT(
+      {
+        int ends[2] = {};
+        if (pipe2(ends, O_NONBLOCK) != 0) _exit(1);
+        while (write(ends[1], "x", 1) == 1) {
+        }
+        if (fcntl(ends[1], F_SETFL, 0) != 0) _exit(1);  // blocking again
+        dup2(ends[1], STDERR_FILENO);
+        ExitDeadline end;
+        end.Set(kSoon, 75, "the disk does not answer");
+        WaitForEver();
+      },
+      ::testing::ExitedWithCode(75), "^$");
 }
 
 TEST(ExitDeadlineDeathTest, TheEarliestCounts) {
