@@ -163,7 +163,7 @@ bool Pass(Armed& armed) {
       kill(getpid(), SIGKILL);
       while (true) pause();  // nothing may run between here and the signal
     case Kind::kStop:
-      kill(getpid(), SIGSTOP);
+      raise(SIGSTOP);  // of the process, this thread would run on for a while
       return false;
     case Kind::kHang:
       while (true) pause();

@@ -180,7 +180,7 @@ class Play:
         """True: the run has stopped, and goes on."""
         if not happening.was_asked_to_stop:
             happening.was_asked_to_stop = True
-            run.process.send_signal(signal.SIGINT)
+            run.process.send_signal(signal.SIGTERM)  # not ignored under nohup
             if happening.fault.process == "gandem":
                 harness.stop_for(happening.pid(), GRACE + 0.5)
             return False
