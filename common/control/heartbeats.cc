@@ -128,11 +128,17 @@ absl::Status Heartbeats::Beat() {
 }
 
 absl::Status Heartbeats::SendShards() {
-  while (true) {
+  // Those that are there: others may come as fast as they are committed, and
+  // the heartbeat waits.
+  size_t left = 0;
+  {
+    absl::MutexLock lock(&mu_);
+    left = unsent_shards_.size();
+  }
+  for (; left > 0; --left) {
     ShardReport report;
     {
       absl::MutexLock lock(&mu_);
-      if (unsent_shards_.empty()) return absl::OkStatus();
       report = unsent_shards_.front();
     }
     const auto reply = client_->ReportShard(report);
@@ -152,6 +158,7 @@ absl::Status Heartbeats::SendShards() {
     }
     unsent_shards_.pop_front();
   }
+  return absl::OkStatus();
 }
 
 absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
