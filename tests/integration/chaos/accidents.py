@@ -237,8 +237,9 @@ class UnreadOutput(Accident):
 
 
 _ACCIDENTS = {"disk=full": BadDisk, "disk=readonly": BadDisk,
-              "disk=death": DeathOnAFullDisk, "disk=slow": SlowDisk, "clock": ClockStep, "wire": WrongBit,
-              "memory": NoMemory, "unread": UnreadOutput}
+              "disk=death": DeathOnAFullDisk, "disk=slow": SlowDisk,
+              "clock": ClockStep, "wire": WrongBit, "memory": NoMemory,
+              "unread": UnreadOutput}
 
 
 def accident_of(fault, folder):
