@@ -8,6 +8,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/process/cores.h"
+#include "common/process/failpoint.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "discriminator_worker/data_meter.h"
@@ -141,6 +142,18 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
   return absl::OkStatus();
 }
 
+// A mount may hang; the others are told what this worker waits for.
+absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
+                         const Compute& compute, KeptDataset& kept,
+                         DiscriminatorRole::Parts& parts) {
+  WaitBoard* const waits = setup.services.waits;
+  if (waits != nullptr) waits->Begin(WorkerPosition::DATA);
+  GANDEM_FAILPOINT("discriminator.before_data");
+  absl::Status opened = OpenData(plan, setup, compute, kept, parts);
+  if (waits != nullptr) waits->End();
+  return opened;
+}
+
 // What no config tells of a discriminator.
 absl::Status CheckOnePass(const RunPlan& plan, Discriminator& network) {
   if (!plan.objective.fused_in_one_pass) return absl::OkStatus();
@@ -190,7 +203,7 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeDiscriminatorRole(
   parts.synchronizer = NewSynchronizer(role_plan, setup, *parts.network,
                                        *parts.optimizer, parts.scaler.get());
   if (setup.fleet.host != nullptr) parts.fleet = GatherOver(setup.fleet.host);
-  GANDEM_RETURN_IF_ERROR(OpenData(plan, setup, compute, kept, parts));
+  GANDEM_RETURN_IF_ERROR(WaitForData(plan, setup, compute, kept, parts));
   auto role = std::make_unique<DiscriminatorRole>(
       RoleOptionsFrom(plan, role_plan, setup.place, compute, choice,
                       plan.exchange.feedback_format),

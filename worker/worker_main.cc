@@ -13,6 +13,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/match.h"
@@ -255,18 +256,21 @@ class Worker {
 
 // Before the coordinator hears of this process: one that cannot serve must not
 // take the place of one that does, the same command that was started twice
-// above all.
-absl::Status CheckListenFlags(const Flags& flags) {
+// above all. The claims are for as long as this process lives.
+absl::StatusOr<std::vector<ListenClaim>> ClaimAddresses(const Flags& flags) {
+  std::vector<ListenClaim> claims;
   for (const auto& [name, address] :
        {std::pair("--listen", flags.exchange_listen),
         std::pair("--fleet_listen", flags.fleet_listen)}) {
     if (address.empty()) continue;
-    const absl::Status can = CheckCanListen(address, *ProcessCredentials());
-    if (can.ok()) continue;
-    return absl::FailedPreconditionError(
-        absl::StrCat(name, ": ", std::string(can.message())));
+    auto claim = ListenClaim::Take(address, *ProcessCredentials());
+    if (!claim.ok()) {
+      return absl::FailedPreconditionError(
+          absl::StrCat(name, ": ", std::string(claim.status().message())));
+    }
+    claims.push_back(*std::move(claim));
   }
-  return absl::OkStatus();
+  return claims;
 }
 
 absl::Status TakeCredentials(const Flags& flags) {
@@ -326,7 +330,8 @@ absl::StatusOr<ExitCode> RunWorker(Role role, RoleFactories roles,
     GANDEM_RETURN_IF_ERROR(RunProfileMode(role, roles, flags.profile));
     return kExitOk;
   }
-  GANDEM_RETURN_IF_ERROR(CheckListenFlags(flags));
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<ListenClaim> claims,
+                          ClaimAddresses(flags));
   GANDEM_ASSIGN_OR_RETURN(const std::unique_ptr<TraceWriter> trace,
                           StartTrace(role, flags));
   const auto damage = std::make_shared<DamageLedger>();

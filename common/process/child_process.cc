@@ -221,9 +221,11 @@ absl::StatusOr<ProcessEnd> ChildProcess::AwaitEnd(absl::Time deadline) {
 }
 
 // On a full disk the log goes on growing, and the next call may find room.
-void ChildProcess::TrimLog(int64_t max_bytes) {
-  if (FileSize(log_path_) <= max_bytes) return;
-  if (RotateOpenFile(log_path_, kOlderLogs).ok()) log_start_ = 0;
+bool ChildProcess::TrimLog(int64_t max_bytes) {
+  if (FileSize(log_path_) <= max_bytes) return false;
+  if (!RotateOpenFile(log_path_, kOlderLogs).ok()) return false;
+  log_start_ = 0;
+  return true;
 }
 
 std::string ChildProcess::LogTail(int max_lines) const {

@@ -63,9 +63,9 @@ class ChildProcess {
   const std::string& log_path() const { return log_path_; }
   // Bytes that the log had before this child.
   int64_t log_start() const { return log_start_; }
-  // A log of more bytes becomes an older one (rotation.h); call it now and
-  // then.
-  void TrimLog(int64_t max_bytes = kMaxLogBytes);
+  // A log of more bytes becomes an older one (rotation.h), and what comes next
+  // is at its beginning; whether one did. Call it now and then.
+  bool TrimLog(int64_t max_bytes = kMaxLogBytes);
 
  private:
   ChildProcess(pid_t pid, std::string log_path, off_t log_start);

@@ -53,6 +53,7 @@ constexpr absl::string_view kNames[] = {
     "discriminator.after_take",
     "discriminator.after_update",
     "discriminator.before_answer",
+    "discriminator.before_data",
     "discriminator.before_publish",
     "discriminator.before_update",
     "evaluation.after_slice",

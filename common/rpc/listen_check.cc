@@ -6,11 +6,14 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <string>
+#include <utility>
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/files/sha256.h"
 #include "common/rpc/tcp_listener.h"
 #include "common/status.h"
 
@@ -35,6 +38,19 @@ absl::Status TryUnix(const Address& address) {
   }
   unlink(address.unix_path.c_str());
   return absl::OkStatus();
+}
+
+// A name without a file (unix(7), "abstract"): it is free when its socket is.
+bool BindClaim(int fd, const Address& address) {
+  Sha256 hash;
+  hash.Update(ToString(address));
+  const std::string name = absl::StrCat("gandem-listens-", hash.Finish());
+  sockaddr_un claimed = {};
+  claimed.sun_family = AF_UNIX;
+  std::memcpy(claimed.sun_path + 1, name.data(), name.size());
+  const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
+  return bind(fd, reinterpret_cast<const sockaddr*>(&claimed),
+              static_cast<socklen_t>(size)) == 0;
 }
 
 absl::Status TryTcp(const Address& address) {
@@ -87,11 +103,32 @@ absl::Status CheckMayListen(const Address& address,
   return certificates->CheckServes(address.host);
 }
 
-absl::Status CheckCanListen(absl::string_view address,
-                            const Credentials& credentials) {
+absl::StatusOr<ListenClaim> ListenClaim::Take(absl::string_view address,
+                                              const Credentials& credentials) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(CheckMayListen(parsed, credentials));
-  return parsed.is_unix() ? CheckUnixSocketIsFree(parsed) : TryTcp(parsed);
+  ListenClaim claim(-1);
+  if (parsed.is_unix() || parsed.port != 0) {
+    claim.fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (claim.fd_ < 0) {
+      return absl::ErrnoToStatus(errno, "cannot make a unix socket");
+    }
+    if (!BindClaim(claim.fd_, parsed)) {
+      return errno == EADDRINUSE
+                 ? AddressInUse(parsed)
+                 : absl::ErrnoToStatus(errno, CannotListen(parsed));
+    }
+  }
+  GANDEM_RETURN_IF_ERROR(parsed.is_unix() ? CheckUnixSocketIsFree(parsed)
+                                          : TryTcp(parsed));
+  return claim;
+}
+
+ListenClaim::ListenClaim(ListenClaim&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)) {}
+
+ListenClaim::~ListenClaim() {
+  if (fd_ >= 0) close(fd_);
 }
 
 }  // namespace gandem

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Whether a server could listen on an address. Nothing listens there when these
-// return, so the answer may be another one a moment later.
+// return; but who holds a ListenClaim meets no second process that asks for the
+// same address.
 //
-// Thread safety: any thread.
+// Owner of a claim: the process that will listen. Thread safety: any thread.
 // Errors: INVALID_ARGUMENT for an address that makes no sense, ALREADY_EXISTS
 // for one that another process listens on, else the system's. All name it.
 #pragma once
@@ -11,6 +12,7 @@
 #include <string>
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/rpc/address.h"
 #include "common/security/credentials.h"
@@ -22,10 +24,26 @@ namespace gandem {
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials);
 
-// For those who have to know before they are ready to serve.
-//   FAILED_PRECONDITION  see CheckMayListen.
-absl::Status CheckCanListen(absl::string_view address,
-                            const Credentials& credentials);
+// An address that no other process of this machine (of its network namespace,
+// like a port) may claim while this lives: servers may come and go there. The
+// system ends it with the process.
+class ListenClaim {
+ public:
+  // For those who have to know before they are ready to serve. A port 0 is
+  // nobody's: there the claim is empty.
+  //   FAILED_PRECONDITION  see CheckMayListen.
+  //   ALREADY_EXISTS       also where another process has only claimed it.
+  static absl::StatusOr<ListenClaim> Take(absl::string_view address,
+                                          const Credentials& credentials);
+  ListenClaim(ListenClaim&& other) noexcept;
+  ListenClaim& operator=(ListenClaim&&) = delete;
+  ~ListenClaim();
+
+ private:
+  explicit ListenClaim(int fd) : fd_(fd) {}
+
+  int fd_;  // -1: empty
+};
 
 // gRPC takes over a path that another server listens on. A path that nobody
 // listens on is left from a killed process and may be taken.

@@ -2,6 +2,8 @@
 #include "scaling_manager/commands/run_dataset.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,10 @@ constexpr DataPath kDataPaths[] = {
     {"data.inputs", &DataConfig::inputs, &DataConfig::mutable_inputs, true},
     {"data.exclude", &DataConfig::exclude, &DataConfig::mutable_exclude, false},
 };
+
+// Of a range in braces that goes over folders. Each costs a process, and so
+// many are hardly so many mounts.
+constexpr size_t kMaxProbedFolders = 100;
 
 // A URL stays as it is.
 std::string AbsoluteOrUrl(const std::string& path) {
@@ -101,9 +107,15 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
 absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ExpandShards(path));
-  // The others of many shards are beside the first.
-  return IsUrl(path) ? ProbeUrl(files.front())
-                     : ProbeFile(files.front(), limit);
+  if (IsUrl(path)) return ProbeUrl(files.front());
+  // One of each folder: the others are beside it, on the same file system.
+  std::set<std::string> folders;
+  for (const std::string& file : files) {
+    if (folders.size() == kMaxProbedFolders) break;
+    if (!folders.insert(ParentOf(file)).second) continue;
+    GANDEM_RETURN_IF_ERROR(ProbeFile(file, limit));
+  }
+  return absl::OkStatus();
 }
 
 void MakePathsAbsolute(DataConfig& data) {

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/commands/training_watcher.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
 #include <optional>
 #include <utility>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
 #include "common/files/file.h"
+#include "common/files/rotation.h"
+#include "common/files/spare_descriptors.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
 #include "common/process/exit_code.h"
@@ -74,17 +81,25 @@ absl::StatusOr<TrainingWatcher> TrainingWatcher::Start(const Options& options) {
   return TrainingWatcher(*std::move(child), start);
 }
 
+std::vector<std::string> TrainingWatcher::TakeLines() {
+  const std::string& path = child_.log_path();
+  const auto fd = OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC);
+  if (!fd.ok()) return {};
+  const absl::Cleanup close_file = [&fd] { close(*fd); };
+  read_ = std::max(read_, FileSize(path) - kMaxShown);
+  const std::string text = ReadAt(*fd, path, read_, kMaxShown).value_or("");
+  // A line that is being written comes with the next call.
+  const size_t written = text.rfind('\n');
+  if (written == std::string::npos) return {};
+  read_ += static_cast<int64_t>(written) + 1;
+  return absl::StrSplit(text.substr(0, written), '\n');
+}
+
 std::vector<std::string> TrainingWatcher::Poll() {
   if (!running_) return {};
   const std::optional<ProcessEnd> end = child_.Poll();
-  std::vector<std::string> lines;
-  const auto text = ReadFileTail(child_.log_path(), kMaxShown, read_);
-  // A line that is being written comes with the next call.
-  const size_t written = text.ok() ? text->rfind('\n') : std::string::npos;
-  if (written != std::string::npos) {
-    read_ += static_cast<int64_t>(written) + 1;
-    lines = absl::StrSplit(text->substr(0, written), '\n');
-  }
+  std::vector<std::string> lines = TakeLines();
+  if (child_.TrimLog()) read_ = 0;
   if (!end.has_value()) return lines;
   running_ = false;
   if (end->exit_code != kExitOk) {

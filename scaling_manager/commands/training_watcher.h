@@ -38,7 +38,8 @@ class TrainingWatcher {
   // Errors: those of ChildProcess::Start.
   static absl::StatusOr<TrainingWatcher> Start(const Options& options);
 
-  // What there is to show since the last call. Never waits.
+  // What there is to show since the last call, of much the last lines. Never
+  // waits. A log that is too long becomes an older one.
   std::vector<std::string> Poll();
 
   bool running() const { return running_; }
@@ -46,6 +47,8 @@ class TrainingWatcher {
  private:
   TrainingWatcher(ChildProcess child, int64_t read)
       : child_(std::move(child)), read_(read) {}
+
+  std::vector<std::string> TakeLines();
 
   ChildProcess child_;
   int64_t read_;  // bytes of the log that were shown

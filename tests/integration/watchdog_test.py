@@ -2,6 +2,8 @@
 """A worker whose heartbeats come but whose rounds do not: it is named and
 started again, and the end is the same bit for bit."""
 
+import os
+import signal
 
 import harness
 
@@ -40,6 +42,20 @@ class WatchdogTest(harness.RunTest):
         self.assert_same_state(run, reference)
         run = self.hang("generator.before_update@generator-0", SETS)
         self.check(run, "generator 0", {"discriminator 0": "images"})
+        self.assert_same_state(run, reference)
+
+    def test_a_dataset_that_cannot_be_opened_is_told(self):
+        reference = self.train("reference-data", sets=SETS)
+        marker = self.folder / "hung"
+        run = self.start("data", sets=SETS, env={
+            "GANDEM_FAILPOINT": "hang discriminator.before_data"
+                                f"@discriminator-0:1:{marker}"})
+        log = run.dir / "logs" / "discriminator-0.log"
+        harness.wait_for(
+            lambda: log.exists() and "waits for real images since "
+            in log.read_text(), "what the worker waits for")
+        os.kill(int(marker.read_text()), signal.SIGKILL)
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
         self.assert_same_state(run, reference)
 
     def test_the_end_of_a_chain_is_found(self):

@@ -117,9 +117,9 @@ TEST_F(ChildProcessTest, ALogThatIsTooLongBecomesAnOlderOne) {
   ASSERT_OK_AND_ASSIGN(ChildProcess child, Start({"print=one"}));
   EXPECT_EQ(child.log_start(), 22);
   WaitForEnd(child);
-  child.TrimLog(26);
+  EXPECT_FALSE(child.TrimLog(26));
   EXPECT_EQ(FileSize(log_), 26);
-  child.TrimLog(25);
+  EXPECT_TRUE(child.TrimLog(25));
   EXPECT_EQ(FileSize(log_), 0);
   EXPECT_EQ(ReadFile(RotatedName(log_, 1)).value(),
             "of an earlier process\none\n");

@@ -179,23 +179,52 @@ TEST(ChannelTest, TellsBeforeWhetherItCouldListen) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   for (const std::string& address :
        {folder->AddressOf("control"), std::string("127.0.0.1:0")}) {
-    EXPECT_OK(CheckCanListen(address, {}));
+    EXPECT_OK(ListenClaim::Take(address, {}));
     ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, address));
-    EXPECT_THAT(CheckCanListen(server->address(), {}),
+    EXPECT_THAT(ListenClaim::Take(server->address(), {}),
                 StatusIs(absl::StatusCode::kAlreadyExists,
                          AllOf(HasSubstr(server->address()),
                                HasSubstr("another process does"))));
     EXPECT_OK(Ask(server->address()));
   }
   const Credentials trusting = {.insecure_network = true};
-  EXPECT_THAT(CheckCanListen("0.0.0.0:0", {}),
+  EXPECT_THAT(ListenClaim::Take("0.0.0.0:0", {}),
               StatusIs(absl::StatusCode::kFailedPrecondition));
-  EXPECT_THAT(CheckCanListen("0.0.0.0:0", trusting),
+  EXPECT_THAT(ListenClaim::Take("0.0.0.0:0", trusting),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(CheckCanListen("nonsense", trusting),
+  EXPECT_THAT(ListenClaim::Take("nonsense", trusting),
               StatusIs(absl::StatusCode::kInvalidArgument));
   // No address of this machine (RFC 5737).
-  EXPECT_FALSE(CheckCanListen("192.0.2.1:0", trusting).ok());
+  EXPECT_FALSE(ListenClaim::Take("192.0.2.1:0", trusting).ok());
+}
+
+TEST(ChannelTest, AnAddressIsClaimedByOne) {
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  std::string free = "127.0.0.1:0";
+  {
+    FakeControl service = Named("run");
+    ASSERT_OK_AND_ASSIGN(const auto server, Serve(service, free));
+    free = server->address();
+  }
+  for (const std::string& address : {folder->AddressOf("control"), free}) {
+    SCOPED_TRACE(address);
+    {
+      ASSERT_OK_AND_ASSIGN(const ListenClaim claim,
+                           ListenClaim::Take(address, {}));
+      // Also before anybody listens, and while its owner does.
+      EXPECT_THAT(ListenClaim::Take(address, {}),
+                  StatusIs(absl::StatusCode::kAlreadyExists,
+                           AllOf(HasSubstr(address),
+                                 HasSubstr("another process does"))));
+      FakeControl service = Named("run");
+      EXPECT_OK(Serve(service, address));
+    }
+    EXPECT_OK(ListenClaim::Take(address, {}));
+  }
+  // Whoever asks for any port gets another one than the next.
+  ASSERT_OK_AND_ASSIGN(const ListenClaim any,
+                       ListenClaim::Take("127.0.0.1:0", {}));
+  EXPECT_OK(ListenClaim::Take("127.0.0.1:0", {}));
 }
 
 TEST(ChannelTest, EveryOptionIsChecked) {

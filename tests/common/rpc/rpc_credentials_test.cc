@@ -411,7 +411,7 @@ TEST_F(TlsTest, AServerMustBeTheHostThatWasAskedFor) {
               StatusIs(absl::StatusCode::kFailedPrecondition,
                        AllOf(HasSubstr("not for LOCALHOST but for beta"),
                              HasSubstr("--host LOCALHOST"))));
-  EXPECT_THAT(CheckCanListen(absl::StrCat(kHostOfOthers, ":0"), *Of("beta")),
+  EXPECT_THAT(ListenClaim::Take(absl::StrCat(kHostOfOthers, ":0"), *Of("beta")),
               StatusIs(absl::StatusCode::kFailedPrecondition));
   grpc::SslServerCredentialsOptions options;
   options.pem_key_cert_pairs.push_back(
