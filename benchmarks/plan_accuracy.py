@@ -15,7 +15,8 @@ throughput` chooses runs, too: its regret is what the best of all measured runs
 with its batch has more.
 After each network's figures come those of all of them together, and how far half
 of the runs agrees with the other half: on a machine that is not quiet predictions
-cannot agree with runs much better.
+cannot agree with runs much better. So the order is also judged by those pairs alone
+that are told apart, that is, of which the same one was faster in every turn.
 
 Takes under 25 minutes on two cores that have nothing else to do, under two with
 --fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
@@ -180,6 +181,28 @@ def halves_of(row):
     return statistics.median(speeds[::2]), statistics.median(speeds[1::2])
 
 
+def told_apart(rows):
+    """(predicted, measured) images/s of both of each pair of configurations of
+    which the same one was faster in every turn."""
+    def is_told(pair):
+        one, other = ([run["images_per_second"] for run in row["runs"]]
+                      for row in pair)
+        return len({a > b for a, b in zip(one, other)}) == 1
+    return [[(row["predicted"]["images_per_second"], row["measured"])
+             for row in pair]
+            for pair in itertools.combinations(rows, 2) if is_told(pair)]
+
+
+def order_of(*networks):
+    """Of the pairs that are told apart, where there were turns to do so."""
+    pairs = [pair for rows, plan_row in networks for pair in told_apart(
+        [row for name, row in rows.items() if name != plan_row])]
+    if not pairs or any(len(row["runs"]) < 2 for rows, _ in networks
+                        for row in rows.values()):
+        return {}
+    return {"told_pairs": len(pairs), "told_tau": kendall_tau(*pairs)}
+
+
 def batch_of(sets):
     return next(int(s.split("=")[1]) for s in sets
                 if s.startswith("discriminator.batch_size"))
@@ -308,6 +331,7 @@ def summary_of(rows, plan_row):
     with_batch = [row["measured"] for row in rows.values()
                   if row["batch"] == rows[plan_row]["batch"]]
     return {**errors_of(speeds, rows.values()), **repeat_of(rows),
+            **order_of((rows, plan_row)),
             "kendall_tau": kendall_tau(list(speeds.values())),
             "regret_in_list": 1 - speeds[picked][1] / best,
             "plan_regret": 1 - rows[plan_row]["measured"] / max(with_batch)}
@@ -323,6 +347,7 @@ def pooled_summary(networks):
     return {**errors_of(speeds, [row for rows, _ in networks.values()
                                  for row in rows.values()]),
             **repeat_of(*(rows for rows, _ in networks.values())),
+            **order_of(*networks.values()),
             "kendall_tau": kendall_tau(*(list(speeds_of(*network).values())
                                          for network in networks.values())),
             **{regret: max(summary[regret] for summary in summaries)
@@ -343,6 +368,9 @@ def print_summary(recipe, summary):
         print(f"{recipe}: half of the runs against the other half: median "
               f"difference {summary['repeat_error']:.1%}, Kendall tau "
               f"{summary['repeat_tau']:.2f}")
+    if "told_tau" in summary:
+        print(f"{recipe}: of the {summary['told_pairs']} pairs that every turn "
+              f"orders in the same way: Kendall tau {summary['told_tau']:.2f}")
 
 
 def parsed():

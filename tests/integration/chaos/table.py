@@ -156,6 +156,8 @@ snapshot-0 stop discriminator.before_update@discriminator-1:10
 snapshot-0 cut=exchange exchange.images_received@discriminator-0:9
 snapshot-1 kill discriminator.after_take@discriminator-1:15
 snapshot-1 kill generator.after_take_critic@generator-0:10
+snapshot-1 kill discriminator.before_data@discriminator-0:1
+bounded-2 stop discriminator.before_data@discriminator-1:1
 snapshot-1 kill discriminator.before_publish@discriminator-0:12
 snapshot-1 stop generator.after_update@generator-0:14
 gradient-1 kill discriminator.before_answer@discriminator-1:14
@@ -395,7 +397,8 @@ DRAWN_SETUPS = ("1+1/snapshot-1", "1+3/snapshot-1", "snapshot-1",
 # pass at all if others die: not drawn.
 ONCE = ("ring.before_open", "ring.admitted", "ring.accepted",
         "exchange.greeted", "control.before_register", "control.registered",
-        "control.before_join", "control.joined", "coordinator.after_epoch",
+        "control.before_join", "control.joined", "discriminator.before_data",
+        "coordinator.after_epoch",
         "coordinator.after_join")
 NOT_DRAWN = ("exchange.send_finish", "exchange.finish_answered",
              "checkpoint.prune", "exchange.encode_frame")
@@ -441,6 +444,21 @@ class Case(collections.namedtuple("Case", "setup faults")):
         return f"{self.setup} {' + '.join(map(str, self.faults))}"
 
 
+# A word after "stop=" or "disk=" that is none of these would be played as if it
+# were not there.
+_WORDS = {"stop": ("", "join", "progress", "grace"),
+          "disk": ("full", "readonly", "death", "slow"),
+          "cut": ("", "fleet", "exchange", "control", "tcp"),
+          "memory": ("cgroup", "limit"), "unread": ("pipe", "pty")}
+
+
+def _check_kind(fault):
+    words = _WORDS.get(fault.family)
+    if words is not None and fault.value not in words:
+        raise ValueError(f"'{fault.kind}': behind '{fault.family}=' there is "
+                         "one of " + ", ".join(filter(None, words)))
+
+
 def parse_case(line):
     setup, _, faults = line.partition(" ")
     found = []
@@ -449,6 +467,7 @@ def parse_case(line):
         if not match:
             raise ValueError(f"'{text}' is no KIND POINT@PROCESS:COUNT")
         found.append(Fault(*match.groups()))
+        _check_kind(found[-1])
     return Case(Setup.parse(setup), tuple(found))
 
 
