@@ -15,16 +15,21 @@
 #include "common/check.h"
 #include "common/files/file.h"
 #include "common/rpc/address.h"
+#include "common/status.h"
 
 namespace gandem {
 namespace {
 
 constexpr size_t kMaxName = 32;
 constexpr absl::string_view kPrefix = "gandem-";
+// Until its lock is there: one with this name and without a lock is nobody's.
+constexpr absl::string_view kNewPrefix = "gandem-new-";
 constexpr absl::string_view kSuffix = "XXXXXX";  // mkdtemp fills it in
 constexpr char kLock[] = "/.lock";
 // Of one call, so that it does not take long.
 constexpr int kMaxRemovals = 32;
+// Of one that others take for abandoned in the moment before it is locked.
+constexpr int kMostTries = 100;
 
 // Where folders are made.
 std::string Parent() {
@@ -36,6 +41,11 @@ std::string Parent() {
   return is_usable ? parent : "/tmp";
 }
 
+bool HasName(absl::string_view name, absl::string_view prefix) {
+  return absl::StartsWith(name, prefix) &&
+         name.size() == prefix.size() + kSuffix.size();
+}
+
 // -1: it is locked, or there is no such file.
 int TryLock(const std::string& path, int flags) {
   const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -45,7 +55,8 @@ int TryLock(const std::string& path, int flags) {
   return -1;
 }
 
-// The file gets its name when it is locked: one without a lock is nobody's.
+// Of a folder whose lock was removed. The file gets its name when it is locked:
+// one without a lock is nobody's.
 int Lock(const std::string& folder) {
   const std::string path = folder + kLock;
   const int fd = TryLock(path + ".new", O_RDWR | O_CREAT | O_EXCL);
@@ -60,6 +71,59 @@ bool IsPrivate(const std::string& folder) {
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
+// A folder with a lock (-1: the file system has none), at `wanted` or, where
+// that is empty, at a name of its own. Whoever is killed on the way leaves what
+// RemoveHalfMade() removes.
+struct LockedFolder {
+  std::string path;
+  int lock = -1;
+};
+
+absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
+  const std::string parent = Parent();
+  int error = EBUSY;
+  for (int i = 0; i < kMostTries; ++i) {
+    std::string made = absl::StrCat(parent, "/", kNewPrefix, kSuffix);
+    if (mkdtemp(made.data()) == nullptr) {
+      return FileError(errno, "cannot make a folder for sockets", made);
+    }
+    errno = 0;
+    const int lock = TryLock(made + kLock, O_RDWR | O_CREAT | O_EXCL);
+    const bool is_lost = errno == EWOULDBLOCK || errno == ENOENT;
+    const std::string path =
+        wanted.empty() ? absl::StrCat(parent, "/", kPrefix,
+                                      made.substr(made.size() - kSuffix.size()))
+                       : wanted;
+    if (lock >= 0 || !is_lost) {
+      if (std::rename(made.c_str(), path.c_str()) == 0) {
+        return LockedFolder{path, lock};
+      }
+      error = errno;
+      if (lock >= 0) close(lock);
+      if (error != ENOENT) RemoveAll(made).IgnoreError();
+    }
+  }
+  return FileError(error, "cannot make a folder for sockets",
+                   wanted.empty() ? parent : wanted);
+}
+
+// Never what has something else in it.
+bool RemoveHalfMade(const std::string& folder) {
+  const int lock = TryLock(folder + kLock, O_RDONLY);
+  if (lock >= 0) unlink((folder + kLock).c_str());
+  const bool is_removed = rmdir(folder.c_str()) == 0;
+  if (lock >= 0) close(lock);
+  return is_removed;
+}
+
+bool RemoveIfAbandoned(const std::string& folder) {
+  const int lock = TryLock(folder + kLock, O_RDONLY);
+  if (lock < 0) return false;
+  RemoveAll(folder).IgnoreError();
+  close(lock);
+  return true;
+}
+
 }  // namespace
 
 void SocketFolder::RemoveAbandoned() {
@@ -68,27 +132,19 @@ void SocketFolder::RemoveAbandoned() {
   if (!names.ok()) return;
   int removals = 0;
   for (const std::string& name : *names) {
-    if (!absl::StartsWith(name, kPrefix) ||
-        name.size() != kPrefix.size() + kSuffix.size()) {
-      continue;
-    }
+    const bool is_new = HasName(name, kNewPrefix);
     const std::string folder = absl::StrCat(parent, "/", name);
-    const int lock = IsPrivate(folder) ? TryLock(folder + kLock, O_RDONLY) : -1;
-    if (lock < 0) continue;
-    RemoveAll(folder).IgnoreError();
-    close(lock);
-    if (++removals == kMaxRemovals) return;
+    if ((!is_new && !HasName(name, kPrefix)) || !IsPrivate(folder)) continue;
+    removals += is_new ? RemoveHalfMade(folder) : RemoveIfAbandoned(folder);
+    if (removals == kMaxRemovals) return;
   }
 }
 
 absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
   RemoveAbandoned();
-  std::string path = absl::StrCat(Parent(), "/", kPrefix, kSuffix);
-  if (mkdtemp(path.data()) == nullptr) {
-    return FileError(errno, "cannot make a folder for sockets", path);
-  }
-  const int lock = Lock(path);
-  return std::unique_ptr<SocketFolder>(new SocketFolder(std::move(path), lock));
+  GANDEM_ASSIGN_OR_RETURN(LockedFolder made, Make(/*wanted=*/""));
+  return std::unique_ptr<SocketFolder>(
+      new SocketFolder(std::move(made.path), made.lock));
 }
 
 SocketFolder::~SocketFolder() {
@@ -99,8 +155,12 @@ SocketFolder::~SocketFolder() {
 }
 
 absl::Status SocketFolder::Mend() {
-  if (mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) {
-    return FileError(errno, "cannot make a folder for sockets", path_);
+  struct stat info = {};
+  if (lstat(path_.c_str(), &info) != 0 && errno == ENOENT) {
+    GANDEM_ASSIGN_OR_RETURN(const LockedFolder made, Make(path_));
+    if (lock_ >= 0) close(lock_);
+    lock_ = made.lock;
+    return absl::OkStatus();
   }
   if (!IsPrivate(path_)) {
     return absl::PermissionDeniedError(

@@ -7,7 +7,8 @@
 //
 // A process that is killed leaves its folder behind, but not the lock on the
 // file `.lock` in it: whoever creates the next folder there, or gives up one,
-// removes those of the same user whose lock is free.
+// removes those of the same user whose lock is free. Until it has a lock, its
+// name is gandem-new-XXXXXX.
 //
 // Owner: the process that listens; the folder goes with the object.
 // Thread safety: one thread.

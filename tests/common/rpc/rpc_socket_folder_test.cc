@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "common/files/file.h"
+#include "common/process/thread.h"
 #include "common/rpc/socket_folder.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -103,6 +109,48 @@ TEST_F(SocketFolderTest, TheNextOneRemovesWhatAKilledProcessLeft) {
   ASSERT_OK_AND_ASSIGN(const auto next, SocketFolder::Create());
   EXPECT_FALSE(PathExists(abandoned));
   EXPECT_TRUE(PathExists(living->path() + "/.lock"));
+}
+
+TEST_F(SocketFolderTest, WhatWasKilledWhileItWasMadeIsRemoved) {
+  const std::string empty = dir_ / "gandem-new-aaaaaa";
+  const std::string unlocked = dir_ / "gandem-new-bbbbbb";
+  const std::string locked = dir_ / "gandem-new-cccccc";
+  const std::string used = dir_ / "gandem-new-dddddd";
+  for (const std::string& path : {empty, unlocked, locked, used}) {
+    ASSERT_OK(CreateDirectories(path));
+    ASSERT_EQ(chmod(path.c_str(), 0700), 0);
+    if (path == empty) continue;
+    ASSERT_OK(WriteFile(path + "/.lock", ""));
+  }
+  ASSERT_OK(WriteFile(used + "/mine", ""));
+  const int lock = open((locked + "/.lock").c_str(), O_RDWR | O_CLOEXEC);
+  ASSERT_EQ(flock(lock, LOCK_EX), 0);
+  ASSERT_OK(SocketFolder::Create());
+  EXPECT_FALSE(PathExists(empty));
+  EXPECT_FALSE(PathExists(unlocked));
+  EXPECT_TRUE(PathExists(locked + "/.lock")) << "it is about to be one";
+  EXPECT_TRUE(PathExists(used + "/mine"));
+  close(lock);
+}
+
+// Each removes what it takes for abandoned, and all get one that stays.
+TEST_F(SocketFolderTest, ManyAreMadeAtOnce) {
+  std::vector<std::unique_ptr<SocketFolder>> folders(64);
+  {
+    std::vector<Thread> threads;
+    for (size_t i = 0; i < 8; ++i) {
+      threads.emplace_back("make", [&folders, i] {
+        for (size_t k = i; k < folders.size(); k += 8) {
+          auto folder = SocketFolder::Create();
+          ASSERT_OK(folder);
+          folders[k] = *std::move(folder);
+        }
+      });
+    }
+  }
+  for (const auto& folder : folders) {
+    EXPECT_TRUE(PathExists(folder->path() + "/.lock")) << folder->path();
+  }
 }
 
 TEST_F(SocketFolderTest, TheLastOneRemovesWhatWasKilledMeanwhile) {
