@@ -16,7 +16,8 @@ with its batch has more.
 After each network's figures come those of all of them together, and how far half
 of the runs agrees with the other half: on a machine that is not quiet predictions
 cannot agree with runs much better. So the order is also judged by those pairs alone
-that are told apart, that is, of which the same one was faster in every turn.
+that are told apart, that is, of which the same one was faster in every turn, where
+there are four or more of them.
 
 Takes under 25 minutes on two cores that have nothing else to do, under two with
 --fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
@@ -40,6 +41,8 @@ import throughput
 # Batches of neither a probe nor the recipes.
 SMALL, LARGE = 48, 96
 LEAST_ROUNDS, MOST_ROUNDS = 6, 2000
+# Of so many two that are as fast are told apart by chance once in eight times.
+LEAST_TURNS = 4
 ROLES = ("generator", "discriminator")
 
 
@@ -197,7 +200,7 @@ def order_of(*networks):
     """Of the pairs that are told apart, where there were turns to do so."""
     pairs = [pair for rows, plan_row in networks for pair in told_apart(
         [row for name, row in rows.items() if name != plan_row])]
-    if not pairs or any(len(row["runs"]) < 2 for rows, _ in networks
+    if not pairs or any(len(row["runs"]) < LEAST_TURNS for rows, _ in networks
                         for row in rows.values()):
         return {}
     return {"told_pairs": len(pairs), "told_tau": kendall_tau(*pairs)}

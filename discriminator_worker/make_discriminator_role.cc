@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "common/process/cores.h"
 #include "common/process/failpoint.h"
@@ -148,10 +149,11 @@ absl::Status WaitForData(const RunPlan& plan, const RoleSetup& setup,
                          DiscriminatorRole::Parts& parts) {
   WaitBoard* const waits = setup.services.waits;
   if (waits != nullptr) waits->Begin(WorkerPosition::DATA);
+  const absl::Cleanup end = [waits] {
+    if (waits != nullptr) waits->End();
+  };
   GANDEM_FAILPOINT("discriminator.before_data");
-  absl::Status opened = OpenData(plan, setup, compute, kept, parts);
-  if (waits != nullptr) waits->End();
-  return opened;
+  return OpenData(plan, setup, compute, kept, parts);
 }
 
 // What no config tells of a discriminator.

@@ -15,8 +15,8 @@ absl::Status JudgeFailure(absl::Status failure, EpochPast past) {
   if ((past.has_begun || !past.is_first) && is_missing) {
     return absl::DataLossError(failure.message());
   }
-  // It would be damaged again. What could be read before may be readable again:
-  // so storage fails.
+  // It would be damaged again. What could be read before may be whole again,
+  // too: so storage fails.
   if (!past.has_begun && past.is_first && absl::IsDataLoss(failure)) {
     return absl::FailedPreconditionError(failure.message());
   }

@@ -16,7 +16,7 @@ bool MayBeTheirs(const absl::Status& failure);
 struct EpochPast {
   // A round of it was, or the fleet hands its state over.
   bool has_begun = false;
-  // Else workers have read their files before.
+  // Else workers may have read their files before.
   bool is_first = true;
 };
 

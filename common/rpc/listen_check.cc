@@ -41,7 +41,8 @@ absl::Status TryUnix(const Address& address) {
 }
 
 // A name without a file (unix(7), "abstract"): it is free when its socket is.
-bool BindClaim(int fd, const Address& address) {
+// 0 or the error's number.
+int BindClaim(int fd, const Address& address) {
   Sha256 hash;
   hash.Update(ToString(address));
   const std::string name = absl::StrCat("gandem-listens-", hash.Finish());
@@ -49,8 +50,9 @@ bool BindClaim(int fd, const Address& address) {
   claimed.sun_family = AF_UNIX;
   std::memcpy(claimed.sun_path + 1, name.data(), name.size());
   const size_t size = offsetof(sockaddr_un, sun_path) + 1 + name.size();
-  return bind(fd, reinterpret_cast<const sockaddr*>(&claimed),
-              static_cast<socklen_t>(size)) == 0;
+  const int result = bind(fd, reinterpret_cast<const sockaddr*>(&claimed),
+                          static_cast<socklen_t>(size));
+  return result == 0 ? 0 : errno;
 }
 
 absl::Status TryTcp(const Address& address) {
@@ -107,16 +109,12 @@ absl::StatusOr<ListenClaim> ListenClaim::Take(absl::string_view address,
                                               const Credentials& credentials) {
   GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
   GANDEM_RETURN_IF_ERROR(CheckMayListen(parsed, credentials));
+  // Where the system lets nobody claim anything, the check has to do.
   ListenClaim claim(-1);
-  if (parsed.is_unix() || parsed.port != 0) {
+  if (!parsed.is_unix() && parsed.port != 0) {
     claim.fd_ = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (claim.fd_ < 0) {
-      return absl::ErrnoToStatus(errno, "cannot make a unix socket");
-    }
-    if (!BindClaim(claim.fd_, parsed)) {
-      return errno == EADDRINUSE
-                 ? AddressInUse(parsed)
-                 : absl::ErrnoToStatus(errno, CannotListen(parsed));
+    if (claim.fd_ >= 0 && BindClaim(claim.fd_, parsed) == EADDRINUSE) {
+      return AddressInUse(parsed);
     }
   }
   GANDEM_RETURN_IF_ERROR(parsed.is_unix() ? CheckUnixSocketIsFree(parsed)

@@ -24,13 +24,13 @@ namespace gandem {
 absl::Status CheckMayListen(const Address& address,
                             const Credentials& credentials);
 
-// An address that no other process of this machine (of its network namespace,
-// like a port) may claim while this lives: servers may come and go there. The
-// system ends it with the process.
+// A port that no other process of this machine (of its network namespace) may
+// claim while this lives: servers may come and go there. The system ends it
+// with the process.
 class ListenClaim {
  public:
-  // For those who have to know before they are ready to serve. A port 0 is
-  // nobody's: there the claim is empty.
+  // For those who have to know before they are ready to serve. A unix socket
+  // and a port 0 are only looked at: there the claim is empty.
   //   FAILED_PRECONDITION  see CheckMayListen.
   //   ALREADY_EXISTS       also where another process has only claimed it.
   static absl::StatusOr<ListenClaim> Take(absl::string_view address,

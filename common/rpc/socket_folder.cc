@@ -14,6 +14,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/rpc/address.h"
 #include "common/status.h"
 
@@ -50,7 +51,8 @@ bool HasName(absl::string_view name, absl::string_view prefix) {
 int TryLock(const std::string& path, int flags) {
   const int fd = open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return -1;
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
+  // Not one of a folder that was removed, and made again, meanwhile.
+  if (flock(fd, LOCK_EX | LOCK_NB) == 0 && IsOpenAs(fd, path)) return fd;
   close(fd);
   return -1;
 }
@@ -107,6 +109,22 @@ absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
                    wanted.empty() ? parent : wanted);
 }
 
+// Of a folder that this process has locked. Whoever is killed on the way leaves
+// one with a lock that is free, or what RemoveHalfMade() removes.
+void Remove(const std::string& folder) {
+  const auto names = ListDirectory(folder);
+  if (!names.ok()) return;
+  for (const std::string& name : *names) {
+    if ("/" + name != kLock) RemoveAll(folder + "/" + name).IgnoreError();
+  }
+  const std::string last =
+      absl::StrCat(ParentOf(folder), "/", kNewPrefix,
+                   folder.substr(folder.size() - kSuffix.size()));
+  if (std::rename(folder.c_str(), last.c_str()) != 0) return;
+  unlink((last + kLock).c_str());
+  rmdir(last.c_str());
+}
+
 // Never what has something else in it.
 bool RemoveHalfMade(const std::string& folder) {
   const int lock = TryLock(folder + kLock, O_RDONLY);
@@ -119,7 +137,7 @@ bool RemoveHalfMade(const std::string& folder) {
 bool RemoveIfAbandoned(const std::string& folder) {
   const int lock = TryLock(folder + kLock, O_RDONLY);
   if (lock < 0) return false;
-  RemoveAll(folder).IgnoreError();
+  Remove(folder);
   close(lock);
   return true;
 }
@@ -148,7 +166,7 @@ absl::StatusOr<std::unique_ptr<SocketFolder>> SocketFolder::Create() {
 }
 
 SocketFolder::~SocketFolder() {
-  RemoveAll(path_).IgnoreError();
+  Remove(path_);
   if (lock_ >= 0) close(lock_);
   // Processes of the same run may have been killed meanwhile.
   RemoveAbandoned();

@@ -12,6 +12,7 @@
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/files/text_proto.h"
+#include "common/monotonic_time.h"
 #include "common/process/file_probe.h"
 #include "common/status.h"
 #include "pipeline/remote/open_file.h"
@@ -110,8 +111,9 @@ absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
   if (IsUrl(path)) return ProbeUrl(files.front());
   // One of each folder: the others are beside it, on the same file system.
   std::set<std::string> folders;
+  const absl::Time end = MonotonicNow() + limit;
   for (const std::string& file : files) {
-    if (folders.size() == kMaxProbedFolders) break;
+    if (folders.size() == kMaxProbedFolders || MonotonicNow() > end) break;
     if (!folders.insert(ParentOf(file)).second) continue;
     GANDEM_RETURN_IF_ERROR(ProbeFile(file, limit));
   }

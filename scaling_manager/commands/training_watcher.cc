@@ -86,13 +86,18 @@ std::vector<std::string> TrainingWatcher::TakeLines() {
   const auto fd = OpenPlainFile(path, "cannot open", O_RDONLY | O_CLOEXEC);
   if (!fd.ok()) return {};
   const absl::Cleanup close_file = [&fd] { close(*fd); };
-  read_ = std::max(read_, FileSize(path) - kMaxShown);
-  const std::string text = ReadAt(*fd, path, read_, kMaxShown).value_or("");
+  const int64_t shown = FileSize(path) - kMaxShown;
+  const bool is_behind = shown > read_;
+  read_ = std::max(read_, shown);
+  std::string text = ReadAt(*fd, path, read_, kMaxShown).value_or("");
   // A line that is being written comes with the next call.
   const size_t written = text.rfind('\n');
   if (written == std::string::npos) return {};
   read_ += static_cast<int64_t>(written) + 1;
-  return absl::StrSplit(text.substr(0, written), '\n');
+  text.resize(written);
+  // It begins within a line.
+  if (is_behind) text.erase(0, text.find('\n') + 1);
+  return absl::StrSplit(text, '\n');
 }
 
 std::vector<std::string> TrainingWatcher::Poll() {

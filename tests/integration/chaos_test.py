@@ -59,7 +59,8 @@ class TableTest(unittest.TestCase):
         for line in ("snapshot-1", "snapshot-1 kill", "snapshots-1 kill a@b:1",
                      "snapshot-1 kill ring.received@generator-0",
                      "snapshot-1 kill a@b:1 + kill",
-                     "snapshot-1 stop=for ring.received@generator-0:3"):
+                     "snapshot-1 stop=for ring.received@generator-0:3",
+                     "snapshot-1 pauze ring.received@generator-0:3"):
             with self.subTest(line), self.assertRaises(ValueError):
                 table.parse_case(line)
 

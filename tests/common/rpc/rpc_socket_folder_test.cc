@@ -149,6 +149,7 @@ TEST_F(SocketFolderTest, ManyAreMadeAtOnce) {
     }
   }
   for (const auto& folder : folders) {
+    ASSERT_NE(folder, nullptr);
     EXPECT_TRUE(PathExists(folder->path() + "/.lock")) << folder->path();
   }
 }

@@ -444,19 +444,12 @@ class Case(collections.namedtuple("Case", "setup faults")):
         return f"{self.setup} {' + '.join(map(str, self.faults))}"
 
 
-# A word after "stop=" or "disk=" that is none of these would be played as if it
-# were not there.
-_WORDS = {"stop": ("", "join", "progress", "grace"),
-          "disk": ("full", "readonly", "death", "slow"),
-          "cut": ("", "fleet", "exchange", "control", "tcp"),
-          "memory": ("cgroup", "limit"), "unread": ("pipe", "pty")}
-
-
-def _check_kind(fault):
-    words = _WORDS.get(fault.family)
-    if words is not None and fault.value not in words:
-        raise ValueError(f"'{fault.kind}': behind '{fault.family}=' there is "
-                         "one of " + ", ".join(filter(None, words)))
+# What is none of these would be played as if its word were not there.
+_KINDS = re.compile(
+    r"kill|zombie|pause|hang|duplicate|stop(=(join|progress|grace))?|"
+    r"cut(=(fleet|exchange|control|tcp))?|corrupt(=\d+)?|"
+    r"disk=(full|readonly|death|slow)|clock=-?\d+|memory=(cgroup|limit)|"
+    r"wire=\d+|partition=[\w-]+:\d+|unread=(pipe|pty)|hosts=equal")
 
 
 def parse_case(line):
@@ -466,8 +459,9 @@ def parse_case(line):
         match = re.fullmatch(r"(\S+) ([\w.]+)@([\w-]+):(\d+)", text)
         if not match:
             raise ValueError(f"'{text}' is no KIND POINT@PROCESS:COUNT")
+        if not _KINDS.fullmatch(match[1]):
+            raise ValueError(f"'{match[1]}' is no kind of fault")
         found.append(Fault(*match.groups()))
-        _check_kind(found[-1])
     return Case(Setup.parse(setup), tuple(found))
 
 

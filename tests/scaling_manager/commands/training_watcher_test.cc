@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -24,6 +25,7 @@ namespace {
 using ::gandem::testing::TempDir;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::SizeIs;
 
 class TrainingWatcherTest : public ::testing::Test {
  protected:
@@ -37,6 +39,13 @@ class TrainingWatcherTest : public ::testing::Test {
                                                  .run_dir = dir_ / "run",
                                                  .every = 10}));
     watcher_.emplace(std::move(watcher));
+  }
+  static void Await(const std::function<bool()>& condition) {
+    const absl::Time deadline = MonotonicNow() + absl::Minutes(2);
+    while (!condition()) {
+      ASSERT_LT(MonotonicNow(), deadline);
+      absl::SleepFor(absl::Milliseconds(1));
+    }
   }
   // Everything that is shown until the child has ended.
   std::vector<std::string> PollToTheEnd() {
@@ -73,9 +82,11 @@ TEST_F(TrainingWatcherTest, AFailureIsTheLastLine) {
 // All is written before the first look.
 TEST_F(TrainingWatcherTest, OfMuchTheLastIsShownOnce) {
   Start("seq 1 100000; echo end");
-  while (FileSize(LogPath()) < 588899) absl::SleepFor(absl::Milliseconds(1));
+  Await([this] { return FileSize(LogPath()) == 588899; });
   const std::vector<std::string> lines = PollToTheEnd();
+  ASSERT_GT(lines.size(), 1000);
   EXPECT_LT(lines.size(), 20000);
+  EXPECT_THAT(lines.front(), SizeIs(5)) << "a whole one";
   EXPECT_EQ(lines.back(), "end");
   EXPECT_EQ(lines[lines.size() - 2], "100000");
   EXPECT_EQ(std::count(lines.begin(), lines.end(), "99999"), 1);
@@ -85,10 +96,10 @@ TEST_F(TrainingWatcherTest, ItsLogStaysBounded) {
   Start(absl::StrCat("head -c ", kMaxLogBytes + 1,
                      " /dev/zero; while test ! -e ", dir_ / "seen",
                      "; do sleep 0.01; done; echo two"));
-  while (!PathExists(RotatedName(LogPath(), 1))) {
+  Await([this] {
     (void)watcher_->Poll();
-    absl::SleepFor(absl::Milliseconds(1));
-  }
+    return PathExists(RotatedName(LogPath(), 1));
+  });
   ASSERT_OK(WriteFile(dir_ / "seen", ""));
   EXPECT_THAT(PollToTheEnd(), ElementsAre("two"));
   EXPECT_EQ(ReadFile(LogPath(), 100).value(), "two\n");
