@@ -91,19 +91,18 @@ absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
     }
     errno = 0;
     const int lock = TryLock(made + kLock, O_RDWR | O_CREAT | O_EXCL);
-    const bool is_lost = errno == EWOULDBLOCK || errno == ENOENT;
+    // Others have removed it, or are about to.
+    if (lock < 0 && (errno == EWOULDBLOCK || errno == ENOENT)) continue;
     const std::string path =
         wanted.empty() ? absl::StrCat(parent, "/", kPrefix,
                                       made.substr(made.size() - kSuffix.size()))
                        : wanted;
-    if (lock >= 0 || !is_lost) {
-      if (std::rename(made.c_str(), path.c_str()) == 0) {
-        return LockedFolder{path, lock};
-      }
-      error = errno;
-      if (lock >= 0) close(lock);
-      if (error != ENOENT) RemoveAll(made).IgnoreError();
+    if (std::rename(made.c_str(), path.c_str()) == 0) {
+      return LockedFolder{path, lock};
     }
+    error = errno;
+    if (lock >= 0) close(lock);
+    if (error != ENOENT) RemoveAll(made).IgnoreError();
   }
   return FileError(error, "cannot make a folder for sockets",
                    wanted.empty() ? parent : wanted);
