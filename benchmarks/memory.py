@@ -49,8 +49,18 @@ def peak_bytes(pid):
     return None
 
 
-def watch(command, look_seconds=0.1):
-    """Runs it; the most memory that a worker of each kind has had."""
+def gpu_bytes(device):
+    """What of a GPU is not free, of all that use it."""
+    text = subprocess.run(
+        ["nvidia-smi", "--query-gpu=memory.used",
+         "--format=csv,noheader,nounits", "-i", device.removeprefix("cuda:")],
+        check=True, capture_output=True, text=True, timeout=60).stdout
+    return 2**20 * int(text)
+
+
+def watch(command, look_seconds=0.1, device="cpu"):
+    """Runs it; the most memory that a worker of each kind has had, or its
+    GPU."""
     process = subprocess.Popen(command, stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL)
     peaks = {}
@@ -62,7 +72,10 @@ def watch(command, look_seconds=0.1):
             for pid in throughput.children(process.pid):
                 found = peak_bytes(pid)
                 if found:
-                    peaks[found[0]] = max(found[1], peaks.get(found[0], 0))
+                    program, peak = found
+                    if device != "cpu":
+                        peak = gpu_bytes(device)
+                    peaks[program] = max(peak, peaks.get(program, 0))
             time.sleep(look_seconds)
     finally:
         if process.poll() is None:

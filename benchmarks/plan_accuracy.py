@@ -19,6 +19,9 @@ cannot agree with runs much better. So the order is also judged by those pairs a
 that are told apart, that is, of which the same one was faster in every turn, where
 there are four or more of them.
 
+With --device cuda:0 it is one process on that GPU, in larger batches, and memory is
+the GPU's, which nobody else should use.
+
 Takes under 25 minutes on two cores that have nothing else to do, under two with
 --fast, whose figures mean nothing. --profiles keeps the profiles, and goes on
 from those that are there. docs/cost_model.md has the result.
@@ -77,6 +80,16 @@ CONFIGURATIONS = {
     "colocated SNAPSHOT L1 b96": together(LARGE, 1),
     "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
 }
+# A GPU has one worker; small batches leave it waiting.
+CONFIGURATIONS_ON_GPU = {
+    "colocated SNAPSHOT L0 b48": together(SMALL, 0),
+    "colocated SNAPSHOT L1 b96": together(LARGE, 1),
+    "colocated SNAPSHOT L2 b192": together(2 * LARGE, 2),
+    "colocated IMAGE_GRADIENT L1 b96": together(LARGE, 1, "IMAGE_GRADIENT"),
+    "colocated FUSED L1 b48": together(SMALL, 1, "FUSED"),
+    "colocated FUSED L1 b96": together(LARGE, 1, "FUSED"),
+    "colocated FUSED L1 b192": together(2 * LARGE, 1, "FUSED"),
+}
 # Of different balance: the discriminator is the slower one, or neither.
 NETWORKS = ("fashion_mnist_sngan", "dcgan_64")
 # --fast: seconds, on whatever machine.
@@ -93,11 +106,14 @@ class Bench:
         self.args, self.folder, self.recipe = args, folder, recipe
         self.path = throughput.SOURCE / "recipes" / f"{recipe}.textproto"
         self.profile = (args.profiles or folder) / f"{recipe}.textproto"
+        # Of all that is measured here.
+        self.sets = [*args.set, *throughput.of_both_roles(
+            f"device={args.device}")]
 
     def gandem(self, command, sets, *flags):
         """Profiles and plans stay out of the user's cache."""
         words = [self.args.bin / "gandem", command, self.path, *flags]
-        for assignment in sets:
+        for assignment in [*self.sets, *sets]:
             words += ["--set", assignment]
         done = subprocess.run(
             [str(word) for word in words], stdin=subprocess.DEVNULL,
@@ -136,10 +152,11 @@ class Bench:
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
         command = throughput.train_command(
             self.args.bin, self.recipe, folder / "run",
-            [*sets, f"rounds={throughput.WARM_UP + rounds}"], flags)
+            [*self.sets, *sets, f"rounds={throughput.WARM_UP + rounds}"],
+            flags)
         if "--plan" in flags:
             command.remove(str(self.path))
-        peaks = memory.watch(command)
+        peaks = memory.watch(command, device=self.args.device)
         speed, waits = throughput.speed_and_waits(
             throughput.records_of(folder / "run"))
         return speed, waits, peaks
@@ -385,6 +402,9 @@ def parsed():
                         help="of the measured rounds of a run")
     parser.add_argument("--profiles", type=pathlib.Path,
                         help="a folder that keeps the profiles")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda:N")
+    parser.add_argument("--set", action="append", default=[],
+                        metavar="FIELD=VALUE", help="of all recipes")
     parser.add_argument("--fast", action="store_true", help="a smoke test")
     args = parser.parse_args()
     if args.fast:
@@ -397,8 +417,11 @@ def parsed():
 def main():
     args = parsed()
     recipes = FAST_NETWORKS if args.fast else NETWORKS
-    configurations = FAST_CONFIGURATIONS if args.fast else CONFIGURATIONS
-    result = {"cores": os.cpu_count(), "networks": {}}
+    configurations = (CONFIGURATIONS if args.device == "cpu"
+                      else CONFIGURATIONS_ON_GPU)
+    if args.fast:
+        configurations = FAST_CONFIGURATIONS
+    result = {"cores": os.cpu_count(), "device": args.device, "networks": {}}
     networks = {}
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gandem-bench-") as folder:

@@ -16,6 +16,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 
 #include "absl/strings/string_view.h"
 #include "absl/time/clock.h"
@@ -40,6 +41,8 @@ enum class TraceTrack : int64_t {
 
 namespace internal {
 extern std::atomic<bool> is_tracing;
+// Called before a span ends (trace_listener.h); null: nothing is.
+extern std::atomic<const std::function<void()>*> span_fence;
 // Lives forever: a thread may still record when the writer goes.
 TraceBuffer& TheTraceBuffer();
 }  // namespace internal
@@ -68,7 +71,10 @@ class TraceSpan {
   TraceSpan(const TraceSpan&) = delete;
   TraceSpan& operator=(const TraceSpan&) = delete;
   ~TraceSpan() {
-    if (name_ != nullptr) RecordSpan(name_, begin_, MonotonicNow(), argument_);
+    if (name_ == nullptr) return;
+    const auto* const fence = internal::span_fence.load();
+    if (fence != nullptr) (*fence)();
+    RecordSpan(name_, begin_, MonotonicNow(), argument_);
   }
 
  private:

@@ -65,8 +65,10 @@ int GpusOf(const RoleConfig& role) {
   return absl::StartsWith(role.device(), "cuda") ? 1 : 0;
 }
 
-int64_t PredictedBytes(const GivenRun& given, Role role) {
-  if (!given.candidate.has_value()) return 0;
+// 0: it is not known. What is predicted of a role with GPUs is their memory.
+int64_t PredictedBytes(const GivenRun& given, const RoleConfig& config,
+                       Role role) {
+  if (!given.candidate.has_value() || GpusOf(config) > 0) return 0;
   const Prediction& prediction = given.candidate->prediction();
   const int64_t bytes = role == GENERATOR ? prediction.generator_bytes()
                                           : prediction.discriminator_bytes();
@@ -78,7 +80,7 @@ void AddFleet(const GivenRun& given, Role role, int64_t memory_bytes,
   const RoleConfig& config = role == GENERATOR ? given.config.generator()
                                                : given.config.discriminator();
   const int64_t bytes =
-      memory_bytes > 0 ? memory_bytes : PredictedBytes(given, role);
+      memory_bytes > 0 ? memory_bytes : PredictedBytes(given, config, role);
   for (int rank = 0; rank < config.workers(); ++rank) {
     run.workers.push_back({.role = role,
                            .rank = rank,

@@ -128,22 +128,38 @@ absl::Status TooManyDevices(const MachineOptions& options,
           : ""));
 }
 
-Host ProfiledHost(const RunConfig& recipe, const ProfileFingerprint& profiled) {
+// Of the GPU that was profiled; 0: none was, or it is not known.
+int64_t DeviceMemoryOf(const Profile& profile) {
+  int64_t bytes = 0;
+  for (const Probe& probe : profile.probes()) {
+    bytes = std::max(bytes, probe.device_memory().total_bytes());
+  }
+  return bytes;
+}
+
+int64_t UsablePart(int64_t bytes) {
+  return static_cast<int64_t>(kUsableMemory * static_cast<double>(bytes));
+}
+
+Host ProfiledHost(const RunConfig& recipe, const Profile& profile) {
+  const ProfileFingerprint& profiled = profile.fingerprint();
   Host host;
   host.set_name("this machine");
   host.set_cores(std::max(profiled.cores(), 1));
-  host.set_memory_bytes(static_cast<int64_t>(
-      kUsableMemory * static_cast<double>(profiled.memory_bytes())));
+  host.set_memory_bytes(UsablePart(profiled.memory_bytes()));
   host.set_device(WantsGpus(recipe) ? "cuda" : "cpu");
+  if (WantsGpus(recipe)) {
+    host.set_device_memory_bytes(UsablePart(DeviceMemoryOf(profile)));
+  }
   host.set_speed(1);
   return host;
 }
 
-absl::StatusOr<Machines> MachinesLikeProfiled(
-    const MachineOptions& options, const RunConfig& recipe,
-    const ProfileFingerprint& profiled) {
+absl::StatusOr<Machines> MachinesLikeProfiled(const MachineOptions& options,
+                                              const RunConfig& recipe,
+                                              const Profile& profile) {
   Machines machines;
-  Host host = ProfiledHost(recipe, profiled);
+  Host host = ProfiledHost(recipe, profile);
   if (!options.link.empty()) {
     GANDEM_ASSIGN_OR_RETURN(*machines.mutable_link(),
                             ParseLink("--link", options.link));
@@ -215,13 +231,13 @@ absl::StatusOr<Machines> ParseMachines(absl::string_view text,
 
 absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
                                      const RunConfig& recipe,
-                                     const ProfileFingerprint& profiled) {
+                                     const Profile& profile) {
   if (options.devices < 0 || options.devices > kMostDevices) {
     return absl::InvalidArgumentError(absl::StrCat(
         "--devices ", options.devices, " is not in [1, ", kMostDevices, "]"));
   }
   absl::StatusOr<Machines> machines =
-      options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profiled)
+      options.hosts.empty() ? MachinesLikeProfiled(options, recipe, profile)
                             : MachinesOfFile(options, recipe);
   GANDEM_RETURN_IF_ERROR(machines);
   if (options.memory.empty()) return machines;

@@ -30,12 +30,13 @@ absl::StatusOr<Machines> ParseMachines(absl::string_view text,
 
 // `recipe` says whether devices are cores or GPUs. Without a file of hosts:
 // with a link, `devices` machines like the profiled one, each with all its
-// cores, or one GPU; without a link, so many cores or GPUs of that machine.
+// cores, or one GPU; without a link, so many cores or GPUs of that machine. Of
+// its memory, and of its GPU's, there are nine tenths.
 //   INVALID_ARGUMENT  more devices than there are, with their number; or the
 //                     file is none, see above; or hosts without the recipe's
 //                     kind of device.
 absl::StatusOr<Machines> MachinesFor(const MachineOptions& options,
                                      const RunConfig& recipe,
-                                     const ProfileFingerprint& profiled);
+                                     const Profile& profile);
 
 }  // namespace gandem

@@ -172,9 +172,8 @@ absl::StatusOr<Plan> MakePlan(const PlanOptions& options,
   SearchLimits limits = {.max_batch = options.max_batch};
   GANDEM_RETURN_IF_ERROR(ParseLags(options.lag, limits));
   GANDEM_RETURN_IF_ERROR(CheckMaxBatch(recipe, options.max_batch));
-  GANDEM_ASSIGN_OR_RETURN(
-      Machines machines,
-      MachinesFor(options.machines, recipe, profile.fingerprint()));
+  GANDEM_ASSIGN_OR_RETURN(Machines machines,
+                          MachinesFor(options.machines, recipe, profile));
   SearchSpace space = SpaceOf(recipe, profile, machines, objective, limits);
   const PlanRequest request = {.recipe = recipe,
                                .profile = profile,

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "scaling_manager/planner/model/profile_probes.h"
 #include "scaling_manager/profiler/probe_list.h"
 
 namespace gandem {
@@ -68,7 +69,7 @@ std::string ProbeLine(const Probe& probe) {
                          what, round.median_seconds(), round.low_seconds(),
                          round.high_seconds(), round.repetitions(),
                          probe.is_settled() ? "" : ", not settled",
-                         probe.peak_bytes() >> 20);
+                         LimitedPeakBytes(probe) >> 20);
 }
 
 std::string TransferLine(const TransferProfile& transfer) {

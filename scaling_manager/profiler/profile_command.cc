@@ -28,6 +28,7 @@
 #include "common/status.h"
 #include "pipeline/read_stop.h"
 #include "scaling_manager/launch/own_networks.h"
+#include "scaling_manager/planner/model/profile_probes.h"
 #include "scaling_manager/profiler/fingerprint.h"
 #include "scaling_manager/profiler/known_probes.h"
 #include "scaling_manager/profiler/pipeline_rate.h"
@@ -238,7 +239,7 @@ class Profiler {
     }
     if (largest == nullptr) return "none";
     return absl::StrCat(largest->settings().batch_size(), " (",
-                        largest->peak_bytes() >> 20, " MiB)");
+                        LimitedPeakBytes(*largest) >> 20, " MiB)");
   }
 
   void PrintSummary(const std::vector<ProbeQuestion>& questions) {

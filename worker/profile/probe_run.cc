@@ -10,7 +10,10 @@
 #include "common/process/machine.h"
 #include "common/round_times.h"
 #include "common/status.h"
+#include "models/torch.h"
 #include "training/compute/choose_compute.h"
+#include "training/compute/device_memory.h"
+#include "training/compute/parse_device.h"
 #include "training/objective/ada_probability.h"
 #include "training/roles/run_roles.h"
 #include "training/state/catch_torch.h"
@@ -26,6 +29,8 @@ namespace {
 constexpr size_t kMostWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.3;
 constexpr double kSettledWithin = 0.05;
+// Of rounds whose operations wait for the GPU.
+constexpr int64_t kGpuRepetitions = 5;
 
 OperationTime TimeOf(OperationTime::Operation operation,
                      const MedianInterval& interval) {
@@ -72,6 +77,13 @@ absl::Status ProbeRun::Build(const RoleFactories& factories) {
   GANDEM_RETURN_IF_ERROR(MakeExchanges());
   GANDEM_RETURN_IF_ERROR(BuildRoles(factories));
   resting_bytes_ = ResidentMemory().now_bytes;
+  GANDEM_ASSIGN_OR_RETURN(
+      const at::Device device,
+      ParseDevice((role_ == GENERATOR ? plan_.generator : plan_.discriminator)
+                      .network.device));
+  if (!device.is_cuda()) return absl::OkStatus();
+  gpu_ = device;
+  gpu_resting_bytes_ = MemoryInUse(device).now_bytes;
   return absl::OkStatus();
 }
 
@@ -165,7 +177,67 @@ absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
     return MonotonicNow() >= end ||
            (until_settled && RoundInterval().IsWithin(kSettledWithin));
   }));
-  return Result();
+  const MedianInterval interval = RoundInterval();
+  Probe probe;
+  probe.set_outcome(Probe::MEASURED);
+  probe.set_is_settled(interval.IsWithin(kSettledWithin));
+  *probe.mutable_round() = TimeOf(OperationTime::ROUND, interval);
+  AddPeaks(probe);
+  std::vector<OperationTime> operations = Operations();
+  if (gpu_.has_value()) {
+    GANDEM_ASSIGN_OR_RETURN(operations, OperationsOnGpu(interval.median));
+  }
+  probe.mutable_operations()->Add(operations.begin(), operations.end());
+  // After the peak was read, because it needs memory, too.
+  for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {
+    *probe.add_operations() = TimeOf(operation, MedianIntervalOf(seconds));
+  }
+  return probe;
+}
+
+std::vector<OperationTime> ProbeRun::Operations() const {
+  OperationSeconds seen;
+  for (const Round& round : rounds_) {
+    seen.insert(round.operations.begin(), round.operations.end());
+  }
+  std::vector<OperationTime> times;
+  for (const auto& [operation, seconds] : seen) {
+    // A round without it, as between two with penalties, took no time for it.
+    const auto of = [operation = operation](const Round& round) {
+      const auto found = round.operations.find(operation);
+      return found == round.operations.end() ? 0.0 : found->second;
+    };
+    times.push_back(
+        TimeOf(operation, MedianIntervalOf(Means(repetition_, of))));
+  }
+  return times;
+}
+
+absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpu(
+    double round_seconds) {
+  // A fault is that of the next operation, too.
+  const std::function<void()> fence = [gpu = *gpu_] {
+    CatchTorch([&] {
+      torch::cuda::synchronize(gpu.index());
+      return absl::OkStatus();
+    }).IgnoreError();
+  };
+  trace_.FenceSpans(&fence);
+  const absl::Status ended = RunUntil(
+      [&] { return std::ssize(rounds_) >= kGpuRepetitions * repetition_; });
+  trace_.FenceSpans(nullptr);
+  GANDEM_RETURN_IF_ERROR(ended);
+  std::vector<OperationTime> times = Operations();
+  double sum = 0;
+  for (const OperationTime& time : times) sum += time.median_seconds();
+  // Without waiting the next one is started while the last one computes.
+  const double factor = sum > 0 ? std::min(1.0, round_seconds / sum) : 1;
+  for (OperationTime& time : times) {
+    time.set_median_seconds(factor * time.median_seconds());
+    time.set_low_seconds(factor * time.low_seconds());
+    time.set_high_seconds(factor * time.high_seconds());
+  }
+  return times;
 }
 
 std::vector<double> ProbeRun::Means(
@@ -192,34 +264,18 @@ StateSize ProbeRun::StateOf(Role role) const {
   return size;
 }
 
-Probe ProbeRun::Result() const {
-  const MedianInterval interval = RoundInterval();
-  Probe probe;
-  probe.set_outcome(Probe::MEASURED);
-  probe.set_is_settled(interval.IsWithin(kSettledWithin));
+void ProbeRun::AddPeaks(Probe& probe) const {
   probe.set_resting_bytes(resting_bytes_);
   // The kernel's counters are rounded: a peak may lie below what once rested.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
-  *probe.mutable_round() = TimeOf(OperationTime::ROUND, interval);
-  OperationSeconds seen;
-  for (const Round& round : rounds_) {
-    seen.insert(round.operations.begin(), round.operations.end());
-  }
-  for (const auto& [operation, seconds] : seen) {
-    // A round without it, as between two with penalties, took no time for it.
-    const auto of = [operation = operation](const Round& round) {
-      const auto found = round.operations.find(operation);
-      return found == round.operations.end() ? 0.0 : found->second;
-    };
-    *probe.add_operations() =
-        TimeOf(operation, MedianIntervalOf(Means(repetition_, of)));
-  }
-  // After the peak was read, because it needs memory, too.
-  for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {
-    *probe.add_operations() = TimeOf(operation, MedianIntervalOf(seconds));
-  }
-  return probe;
+  if (!gpu_.has_value()) return;
+  DeviceMemory& memory = *probe.mutable_device_memory();
+  memory.set_resting_bytes(gpu_resting_bytes_);
+  // Other processes may have left since.
+  memory.set_peak_bytes(
+      std::max(MemoryInUse(*gpu_).peak_bytes, gpu_resting_bytes_));
+  memory.set_total_bytes(TotalMemory(*gpu_));
 }
 
 }  // namespace gandem

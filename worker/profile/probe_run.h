@@ -11,9 +11,12 @@
 // where memory ends.
 #pragma once
 
+#include <c10/core/Device.h>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -42,7 +45,8 @@ class ProbeRun {
   absl::StatusOr<double> WarmUp();
 
   // Turns until the median is known (Probe.is_settled) or `limit` is over, at
-  // least one; with `until_settled` false always as long as that.
+  // least one; with `until_settled` false always as long as that. On a GPU some
+  // more, of which operations are known: each waits for the GPU.
   absl::StatusOr<Probe> Measure(absl::Duration limit, bool until_settled);
 
   bool Plays(Role role) const { return role_ == role || role_ == COLOCATED; }
@@ -69,7 +73,11 @@ class ProbeRun {
       int64_t rounds, const std::function<double(const Round&)>& get) const;
   // Of the median of a repetition's seconds a round.
   MedianInterval RoundInterval() const;
-  Probe Result() const;
+  void AddPeaks(Probe& probe) const;
+  // Of the last rounds.
+  std::vector<OperationTime> Operations() const;
+  absl::StatusOr<std::vector<OperationTime>> OperationsOnGpu(
+      double round_seconds);
 
   const Role role_;
   const RunConfig config_;
@@ -85,6 +93,8 @@ class ProbeRun {
   // The generator first; end before the above.
   std::vector<std::unique_ptr<TrainingRole>> roles_;
   int64_t resting_bytes_ = 0;
+  std::optional<at::Device> gpu_;
+  int64_t gpu_resting_bytes_ = 0;
 
   absl::Time round_began_;
   std::vector<Round> rounds_;  // since the last RunUntil began

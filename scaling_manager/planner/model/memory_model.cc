@@ -42,6 +42,18 @@ double BytesPerThread(const std::vector<Peak>& peaks) {
   return variance > 0 ? std::max(0.0, covariance / variance) : 0;
 }
 
+Peak PeakOf(const Probe& probe) {
+  const ProbeSettings& probed = probe.settings();
+  const int64_t resting = probe.has_device_memory()
+                              ? probe.device_memory().resting_bytes()
+                              : probe.resting_bytes();
+  return {.size = static_cast<double>(ImagesHeld(
+              probed.role(), probed.batch_size(), probed.micro_batch())),
+          .bytes = static_cast<double>(LimitedPeakBytes(probe)),
+          .resting = static_cast<double>(resting),
+          .threads = probed.threads()};
+}
+
 // With the threads of `settings`; those of other numbers of threads as they
 // would be with them.
 std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
@@ -50,15 +62,11 @@ std::vector<Peak> PeaksOf(const Profile& profile, const RoleSettings& settings,
   any_threads.threads = 0;
   std::vector<Peak> peaks;
   for (const Probe* const probe : ProbesOf(profile, any_threads)) {
-    const ProbeSettings& probed = probe->settings();
-    if (probe->peak_bytes() == 0) continue;
-    if (same_feedback != (probed.feedback() == settings.feedback)) continue;
-    peaks.push_back(
-        {.size = static_cast<double>(ImagesHeld(
-             settings.role, probed.batch_size(), probed.micro_batch())),
-         .bytes = static_cast<double>(probe->peak_bytes()),
-         .resting = static_cast<double>(probe->resting_bytes()),
-         .threads = probed.threads()});
+    const Peak peak = PeakOf(*probe);
+    if (peak.bytes == 0) continue;
+    if (same_feedback == (probe->settings().feedback() == settings.feedback)) {
+      peaks.push_back(peak);
+    }
   }
   if (settings.threads == 0) return peaks;
   const double bytes_per_thread = BytesPerThread(peaks);
@@ -187,6 +195,10 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
 }
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
+  // On a GPU all else waits in the host's memory.
+  if (shape.hosts[shape.HostOf(shape.role(role), 0)].has_devices) {
+    return BucketBytes(shape.role(role));
+  }
   const Schedule& schedule = shape.schedule;
   const int64_t round = shape.RoundImages(role);
   const int64_t critic = shape.discriminator.network_bytes();
@@ -317,7 +329,8 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
     std::vector<Peak> differences;
     for (const Probe* const probe : ProbesOf(profile, settings)) {
       const ProbeSettings& probed = probe->settings();
-      if (probe->peak_bytes() == 0 ||
+      const int64_t measured = LimitedPeakBytes(*probe);
+      if (measured == 0 ||
           same_feedback != (probed.feedback() == settings.feedback)) {
         continue;
       }
@@ -325,7 +338,7 @@ absl::StatusOr<int64_t> ColocatedPeakBytes(const Profile& profile,
                               SumUp(profile, AsProbed(shape, probed)));
       differences.push_back(
           {.size = there.smaller_pass,
-           .bytes = static_cast<double>(probe->peak_bytes() - there.bytes)});
+           .bytes = static_cast<double>(measured - there.bytes)});
     }
     if (differences.empty()) continue;
     const Mean mean = MeanOf(differences);

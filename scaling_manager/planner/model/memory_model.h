@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The peak of a worker's memory: a line in the images that it has in a pass,
-// fitted to the peaks of the probes, and what this plan adds to what a probe
-// had (docs/cost_model.md section 7).
+// The peak of a worker's memory, or of its GPU's where it has one: a line in
+// the images that it has in a pass, fitted to the peaks of the probes, and what
+// this plan adds to what a probe had (docs/cost_model.md section 7).
 //
 // Owner: values. Thread safety: pure functions.
 // Errors: NOT_FOUND  no probe of the role has a peak; says what to do.

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <limits>
 #include <set>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
@@ -47,6 +48,14 @@ void CheckProbe(const Probe& probe, const std::string& path, Faults& faults) {
   faults.CheckRange(path + ".peak_bytes", probe.peak_bytes(), 0, kMostBytes);
   faults.CheckRange(path + ".resting_bytes", probe.resting_bytes(), 0,
                     kMostBytes);
+  const DeviceMemory& device = probe.device_memory();
+  for (const auto& [field, bytes] :
+       {std::pair(".peak_bytes", device.peak_bytes()),
+        std::pair(".resting_bytes", device.resting_bytes()),
+        std::pair(".total_bytes", device.total_bytes())}) {
+    faults.CheckRange(absl::StrCat(path, ".device_memory", field), bytes, 0,
+                      kMostBytes);
+  }
   for (int i = 0; i < probe.operations_size(); ++i) {
     CheckTime(probe.operations(i), absl::StrCat(path, ".operations(", i, ")"),
               faults);
@@ -235,6 +244,11 @@ absl::StatusOr<RoleSettings> Resolve(const Profile& profile,
   }
   if (std::isinf(least)) return NotMeasured(profile, settings, "round");
   return best;
+}
+
+int64_t LimitedPeakBytes(const Probe& probe) {
+  return probe.has_device_memory() ? probe.device_memory().peak_bytes()
+                                   : probe.peak_bytes();
 }
 
 void ScaleProbe(double factor, Probe& probe) {

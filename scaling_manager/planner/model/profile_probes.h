@@ -64,6 +64,10 @@ bool SamePasses(const Probe& probe, const RoleSettings& settings);
 absl::Status NotMeasured(const Profile& profile, const RoleSettings& settings,
                          const std::string& what);
 
+// Of the memory that limits such a worker: its GPU's, or the process's where it
+// has none. 0: not known.
+int64_t LimitedPeakBytes(const Probe& probe);
+
 // All times of the probe take `factor` times as long.
 void ScaleProbe(double factor, Probe& probe);
 

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,24 @@ TEST(TraceListenerTest, HearsWhatIsRecordedWhileItIsThere) {
     EXPECT_EQ(listener.dropped(), 0);
   }
   EXPECT_FALSE(IsTracing());
+}
+
+TEST(TraceListenerTest, ASpanEndsAfterItsFence) {
+  TraceListener listener;
+  int fences = 0;
+  const std::function<void()> fence = [&] {
+    ++fences;
+    RecordInstant("fence");
+  };
+  listener.FenceSpans(&fence);
+  { const TraceSpan span("span"); }
+  EXPECT_EQ(fences, 1);
+  const std::vector<TraceEvent> events = listener.Take();
+  EXPECT_THAT(NamesOf(events), ElementsAre("fence", "span"));
+  EXPECT_GE(events[1].end_ns, events[0].begin_ns);
+  listener.FenceSpans(nullptr);
+  { const TraceSpan span("span"); }
+  EXPECT_EQ(fences, 1);
 }
 
 TEST(TraceListenerTest, WhatDoesNotFitIsCounted) {

@@ -130,6 +130,12 @@ TEST_F(LaunchKubernetesTest, APlanSaysWhoAndHowMuchMemory) {
               ElementsAre("--candidate", "2", "--data", "/gandem/data"));
   options_.candidate = 3;
   EXPECT_THAT(Fault(), AllOf(HasSubstr("--candidate 3"), HasSubstr("has 2")));
+  // Of who has a GPU the plan predicts the GPU's memory.
+  options_.candidate = 2;
+  options_.sets = {"discriminator.device=\"cuda\""};
+  ASSERT_OK_AND_ASSIGN(const KubernetesRun with_gpu, KubernetesRunOf(options_));
+  EXPECT_EQ(with_gpu.workers[1].memory_bytes, 1250);
+  EXPECT_EQ(with_gpu.workers[2].memory_bytes, 0);
 }
 
 TEST_F(LaunchKubernetesTest, SaysWhatPodsDoNotHave) {

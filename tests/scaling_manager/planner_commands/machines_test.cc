@@ -16,11 +16,11 @@ using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-ProfileFingerprint TwoCores() {
-  ProfileFingerprint profiled;
-  profiled.set_cores(2);
-  profiled.set_memory_bytes(int64_t{10} << 30);
-  return profiled;
+Profile TwoCores() {
+  Profile profile;
+  profile.mutable_fingerprint()->set_cores(2);
+  profile.mutable_fingerprint()->set_memory_bytes(int64_t{10} << 30);
+  return profile;
 }
 
 TEST(MachinesTest, ThisMachineByDefault) {
@@ -63,6 +63,20 @@ TEST(MachinesTest, GpusOfARecipeForGpus) {
   EXPECT_EQ(machines.hosts(0).device(), "cuda");
   EXPECT_EQ(machines.hosts(0).devices(), 4);
   EXPECT_EQ(machines.hosts(0).device_memory_bytes(), int64_t{40} << 30);
+}
+
+TEST(MachinesTest, AGpuHasWhatTheProfileSays) {
+  RunConfig recipe;
+  recipe.mutable_discriminator()->set_device("cuda");
+  Profile profile = TwoCores();
+  ASSERT_OK_AND_ASSIGN(Machines machines, MachinesFor({}, recipe, profile));
+  EXPECT_EQ(machines.hosts(0).device_memory_bytes(), 0);  // of a CPU's probes
+  profile.add_probes();
+  profile.add_probes()->mutable_device_memory()->set_total_bytes(int64_t{80}
+                                                                 << 30);
+  ASSERT_OK_AND_ASSIGN(machines, MachinesFor({}, recipe, profile));
+  EXPECT_EQ(machines.hosts(0).device_memory_bytes(), int64_t{72} << 30);
+  EXPECT_EQ(machines.hosts(0).memory_bytes(), int64_t{9} << 30);
 }
 
 TEST(MachinesTest, AFileOfHosts) {

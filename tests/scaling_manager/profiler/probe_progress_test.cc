@@ -10,6 +10,7 @@ namespace gandem {
 namespace {
 
 using ::testing::AllOf;
+using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
@@ -43,6 +44,8 @@ TEST(ProbeProgressTest, ALineSaysWhatWasMeasuredOrWhyNot) {
   EXPECT_EQ(ProbeLine(probe),
             "generator, batch 64, 2 threads, FLOAT32, NCHW, SNAPSHOT: 0.5 s a "
             "round (0.25 to 1 of 7, not settled), 300 MiB");
+  probe.mutable_device_memory()->set_peak_bytes(int64_t{500} << 20);
+  EXPECT_THAT(ProbeLine(probe), EndsWith("not settled), 500 MiB"));
   probe.set_outcome(Probe::DIED);
   probe.set_message("it was killed by signal 9");
   EXPECT_EQ(ProbeLine(probe),

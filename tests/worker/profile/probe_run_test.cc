@@ -12,42 +12,21 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/role_name.h"
-#include "discriminator_worker/discriminator_role.h"
-#include "generator_worker/generator_role.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
-#include "tests/training/runs/pair.h"
+#include "tests/worker/profile/probed.h"
 
 namespace gandem {
 namespace {
 
+using gandem::testing::Factories;
+using gandem::testing::ProbedConfig;
 using gandem::testing::StatusIs;
 using gandem::testing::TempDir;
 using ::testing::HasSubstr;
 using ::testing::IsSupersetOf;
 
 using Operations = std::set<OperationTime::Operation>;
-
-RunConfig ProbedConfig(const std::string& folder,
-                       ScheduleConfig::FeedbackMode feedback) {
-  RunConfig config = gandem::testing::SmallConfig("mlp", folder);
-  config.set_rounds(1'000'000);
-  config.mutable_checkpoint()->set_every_rounds(0);
-  ScheduleConfig& schedule = *config.mutable_schedule();
-  schedule.set_lag(1);
-  schedule.set_discriminator_steps_per_round(1);
-  schedule.set_image_source(ScheduleConfig::REUSED);
-  schedule.set_feedback(feedback);
-  config.mutable_generator()->set_batch_size(6);
-  config.mutable_discriminator()->set_batch_size(6);
-  config.mutable_generator()->set_micro_batch(4);
-  return config;
-}
-
-RoleFactories Factories() {
-  return {.generator = MakeGeneratorRole,
-          .discriminator = DiscriminatorRoles()};
-}
 
 Operations OperationsOf(const Probe& probe) {
   Operations operations;
@@ -107,6 +86,7 @@ TEST_P(ProbeRunTest, MeasuresTheOperationsOfItsRole) {
   EXPECT_GE(probe.round().repetitions(), 1);
   EXPECT_GT(probe.resting_bytes(), 0);
   EXPECT_GE(probe.peak_bytes(), probe.resting_bytes());
+  EXPECT_FALSE(probe.has_device_memory());
   for (const Role played : {GENERATOR, DISCRIMINATOR}) {
     EXPECT_EQ(run->Plays(played), role == COLOCATED || role == played);
     if (!run->Plays(played)) continue;

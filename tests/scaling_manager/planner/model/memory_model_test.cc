@@ -296,6 +296,28 @@ TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
   EXPECT_EQ(shared(), 2 * 4 * 4 * kMemoryMiB);
 }
 
+// Images and critics wait in the host's memory, which is not looked at.
+TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
+  Profile profile = ProfileBuilder().Build();
+  for (Probe& probe : *profile.mutable_probes()) {
+    DeviceMemory& memory = *probe.mutable_device_memory();
+    memory.set_resting_bytes(500 * kMemoryMiB);
+    memory.set_peak_bytes((500 + 3 * probe.settings().batch_size()) *
+                          kMemoryMiB);
+  }
+  ASSERT_OK_AND_ASSIGN(
+      RunShape shape,
+      ShapeOf(profile, {"discriminator.workers=2"}, {"G a", "D a", "D a"}));
+  shape.hosts.front().has_devices = true;
+  ASSERT_OK_AND_ASSIGN(const int64_t generator,
+                       PeakBytes(profile, shape, GENERATOR));
+  EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
+  ASSERT_OK_AND_ASSIGN(const int64_t discriminator,
+                       PeakBytes(profile, shape, DISCRIMINATOR));
+  // Its gradients, to be summed.
+  EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
+}
+
 // Each precision brings kernels of its own, which a probe in another lacks.
 TEST(MemoryModelTest, AColocatedWorkerInTwoPrecisionsIsNoProbe) {
   ProfileBuilder builder;
