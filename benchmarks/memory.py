@@ -50,7 +50,7 @@ def peak_bytes(pid):
 
 
 def gpu_bytes(device):
-    """What of a GPU is not free, of all that use it."""
+    """What of "cuda:N", the system's N, is not free, of all that use it."""
     text = subprocess.run(
         ["nvidia-smi", "--query-gpu=memory.used",
          "--format=csv,noheader,nounits", "-i", device.removeprefix("cuda:")],

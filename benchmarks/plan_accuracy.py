@@ -156,7 +156,10 @@ class Bench:
             flags)
         if "--plan" in flags:
             command.remove(str(self.path))
-        peaks = memory.watch(command, device=self.args.device)
+        # To ask a GPU takes a core for a while.
+        on_gpu = self.args.device != "cpu"
+        peaks = memory.watch(command, look_seconds=1 if on_gpu else 0.1,
+                             device=self.args.device)
         speed, waits = throughput.speed_and_waits(
             throughput.records_of(folder / "run"))
         return speed, waits, peaks
@@ -407,6 +410,8 @@ def parsed():
                         metavar="FIELD=VALUE", help="of all recipes")
     parser.add_argument("--fast", action="store_true", help="a smoke test")
     args = parser.parse_args()
+    if not re.fullmatch(r"cpu|cuda:\d+", args.device):
+        parser.error(f"--device {args.device} is neither cpu nor cuda:N")
     if args.fast:
         args.budget, args.seconds, args.repetitions = "25s", 1, 1
     if args.profiles:
@@ -417,10 +422,11 @@ def parsed():
 def main():
     args = parsed()
     recipes = FAST_NETWORKS if args.fast else NETWORKS
-    configurations = (CONFIGURATIONS if args.device == "cpu"
-                      else CONFIGURATIONS_ON_GPU)
+    configurations = CONFIGURATIONS
     if args.fast:
         configurations = FAST_CONFIGURATIONS
+    if args.device != "cpu":
+        configurations = CONFIGURATIONS_ON_GPU
     result = {"cores": os.cpu_count(), "device": args.device, "networks": {}}
     networks = {}
     begin = time.monotonic()

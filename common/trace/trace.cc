@@ -40,7 +40,6 @@ void Record(TraceEvent event) {
 namespace internal {
 
 constinit std::atomic<bool> is_tracing{false};
-constinit std::atomic<const std::function<void()>*> span_fence{nullptr};
 
 TraceBuffer& TheTraceBuffer() {
   static TraceBuffer* const buffer = new TraceBuffer;

@@ -41,8 +41,8 @@ enum class TraceTrack : int64_t {
 
 namespace internal {
 extern std::atomic<bool> is_tracing;
-// Called before a span ends (trace_listener.h); null: nothing is.
-extern std::atomic<const std::function<void()>*> span_fence;
+// Of this thread (SpanFence); null: none.
+inline constinit thread_local const std::function<void()>* span_fence = nullptr;
 // Lives forever: a thread may still record when the writer goes.
 TraceBuffer& TheTraceBuffer();
 }  // namespace internal
@@ -72,8 +72,7 @@ class TraceSpan {
   TraceSpan& operator=(const TraceSpan&) = delete;
   ~TraceSpan() {
     if (name_ == nullptr) return;
-    const auto* const fence = internal::span_fence.load();
-    if (fence != nullptr) (*fence)();
+    if (internal::span_fence != nullptr) (*internal::span_fence)();
     RecordSpan(name_, begin_, MonotonicNow(), argument_);
   }
 
@@ -81,6 +80,19 @@ class TraceSpan {
   const char* const name_;
   const TraceArgument argument_;
   absl::Time begin_ = {};
+};
+
+// While it lives, a span of the thread that made it ends when `fence` has
+// returned: what a span only starts, as on a GPU, is done by then. `fence` does
+// not throw and outlives it; one at a time in a thread.
+class SpanFence {
+ public:
+  explicit SpanFence(const std::function<void()>* fence) {
+    internal::span_fence = fence;
+  }
+  SpanFence(const SpanFence&) = delete;
+  SpanFence& operator=(const SpanFence&) = delete;
+  ~SpanFence() { internal::span_fence = nullptr; }
 };
 
 }  // namespace gandem

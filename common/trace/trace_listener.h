@@ -9,7 +9,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <utility>
 #include <vector>
 
@@ -31,15 +30,7 @@ class TraceListener {
   TraceListener& operator=(const TraceListener&) = delete;
   ~TraceListener() {
     internal::is_tracing = false;
-    internal::span_fence = nullptr;
     internal::TheTraceBuffer().Close();
-  }
-
-  // From now on a span ends when `fence` has returned, which does not throw and
-  // outlives this: what a span only starts, as on a GPU, is done by then. Null:
-  // at once. No span is open.
-  void FenceSpans(const std::function<void()>* fence) {
-    internal::span_fence = fence;
   }
 
   // Since the last call, in the order in which they ended. Never waits.

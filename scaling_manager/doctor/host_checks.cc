@@ -63,15 +63,18 @@ absl::Status CheckIsElf(const std::string& program) {
       absl::StrCat("'", program, "' is no program that can be looked into"));
 }
 
-// The host with the most, by the plan; bytes of all its workers.
+// The host with the most, by the plan; bytes of all its workers, but for those
+// on GPUs, of which the GPU's memory was predicted.
 int64_t LargestHost(const Candidate& plan) {
   std::map<std::string, int64_t> hosts;
   for (const PlacedWorker& worker : plan.placement().workers()) {
     const Prediction& prediction = plan.prediction();
-    const int64_t bytes = worker.role() == GENERATOR
-                              ? prediction.generator_bytes()
-                              : prediction.discriminator_bytes();
-    hosts[worker.host()] += bytes;
+    const bool is_generator = worker.role() == GENERATOR;
+    const RoleConfig& role = is_generator ? plan.config().generator()
+                                          : plan.config().discriminator();
+    if (absl::StartsWith(role.device(), "cuda")) continue;
+    hosts[worker.host()] += is_generator ? prediction.generator_bytes()
+                                         : prediction.discriminator_bytes();
   }
   int64_t most = 0;
   for (const auto& [host, bytes] : hosts) most = std::max(most, bytes);

@@ -17,7 +17,7 @@ using PlanRow = std::vector<std::string>;
 
 constexpr char kPlanLegend[] =
     "images for it, and the interval. memory: the largest worker of each "
-    "role.\n"
+    "role, or its GPU.\n"
     "waits: the part of a round in which the role waits. docs/planning.md\n";
 
 // Whether times are of the best candidate's, since none is synchronous.

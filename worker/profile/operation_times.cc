@@ -70,4 +70,16 @@ OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
   return sums;
 }
 
+void ShortenTo(double seconds, std::vector<OperationTime>& times) {
+  double sum = 0;
+  for (const OperationTime& time : times) sum += time.median_seconds();
+  if (sum <= seconds) return;
+  const double factor = seconds / sum;
+  for (OperationTime& time : times) {
+    time.set_median_seconds(factor * time.median_seconds());
+    time.set_low_seconds(factor * time.low_seconds());
+    time.set_high_seconds(factor * time.high_seconds());
+  }
+}
+
 }  // namespace gandem

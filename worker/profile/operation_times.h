@@ -9,6 +9,7 @@
 
 #include <map>
 #include <span>
+#include <vector>
 
 #include "common/trace/trace_buffer.h"
 #include "proto/profile.pb.h"
@@ -23,5 +24,9 @@ using OperationSeconds = std::map<OperationTime::Operation, double>;
 // so does what judges in between; `feedback` says how else judging counts.
 OperationSeconds SumOfSpans(std::span<const TraceEvent> events,
                             ScheduleConfig::FeedbackMode feedback);
+
+// Makes all of them shorter by the same factor where they are longer than
+// `seconds` together.
+void ShortenTo(double seconds, std::vector<OperationTime>& times);
 
 }  // namespace gandem

@@ -29,8 +29,10 @@ namespace {
 constexpr size_t kMostWarmUps = 3;
 constexpr double kWarmUpSeconds = 0.3;
 constexpr double kSettledWithin = 0.05;
-// Of rounds whose operations wait for the GPU.
+// Rounds whose operations wait for GPUs are so many repetitions, or end after
+// this time.
 constexpr int64_t kGpuRepetitions = 5;
+constexpr absl::Duration kLongestOnGpus = absl::Seconds(5);
 
 OperationTime TimeOf(OperationTime::Operation operation,
                      const MedianInterval& interval) {
@@ -77,13 +79,16 @@ absl::Status ProbeRun::Build(const RoleFactories& factories) {
   GANDEM_RETURN_IF_ERROR(MakeExchanges());
   GANDEM_RETURN_IF_ERROR(BuildRoles(factories));
   resting_bytes_ = ResidentMemory().now_bytes;
-  GANDEM_ASSIGN_OR_RETURN(
-      const at::Device device,
-      ParseDevice((role_ == GENERATOR ? plan_.generator : plan_.discriminator)
-                      .network.device));
-  if (!device.is_cuda()) return absl::OkStatus();
-  gpu_ = device;
-  gpu_resting_bytes_ = MemoryInUse(device).now_bytes;
+  for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+    if (!Plays(role)) continue;
+    const NetworkPlan& network = role == GENERATOR
+                                     ? plan_.generator.network
+                                     : plan_.discriminator.network;
+    GANDEM_ASSIGN_OR_RETURN(const at::Device device,
+                            ParseDevice(network.device));
+    if (!device.is_cuda()) continue;
+    gpus_[device.index()] = MemoryInUse(device).now_bytes;
+  }
   return absl::OkStatus();
 }
 
@@ -184,8 +189,9 @@ absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
   *probe.mutable_round() = TimeOf(OperationTime::ROUND, interval);
   AddPeaks(probe);
   std::vector<OperationTime> operations = Operations();
-  if (gpu_.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(operations, OperationsOnGpu(interval.median));
+  if (!gpus_.empty()) {
+    GANDEM_ASSIGN_OR_RETURN(operations,
+                            OperationsOnGpus(limit, interval.median));
   }
   probe.mutable_operations()->Add(operations.begin(), operations.end());
   // After the peak was read, because it needs memory, too.
@@ -213,30 +219,26 @@ std::vector<OperationTime> ProbeRun::Operations() const {
   return times;
 }
 
-absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpu(
-    double round_seconds) {
+absl::StatusOr<std::vector<OperationTime>> ProbeRun::OperationsOnGpus(
+    absl::Duration limit, double round_seconds) {
   // A fault is that of the next operation, too.
-  const std::function<void()> fence = [gpu = *gpu_] {
-    CatchTorch([&] {
-      torch::cuda::synchronize(gpu.index());
+  const std::function<void()> wait = [this] {
+    CatchTorch([this] {
+      for (const auto& [gpu, resting] : gpus_) torch::cuda::synchronize(gpu);
       return absl::OkStatus();
     }).IgnoreError();
   };
-  trace_.FenceSpans(&fence);
-  const absl::Status ended = RunUntil(
-      [&] { return std::ssize(rounds_) >= kGpuRepetitions * repetition_; });
-  trace_.FenceSpans(nullptr);
-  GANDEM_RETURN_IF_ERROR(ended);
-  std::vector<OperationTime> times = Operations();
-  double sum = 0;
-  for (const OperationTime& time : times) sum += time.median_seconds();
-  // Without waiting the next one is started while the last one computes.
-  const double factor = sum > 0 ? std::min(1.0, round_seconds / sum) : 1;
-  for (OperationTime& time : times) {
-    time.set_median_seconds(factor * time.median_seconds());
-    time.set_low_seconds(factor * time.low_seconds());
-    time.set_high_seconds(factor * time.high_seconds());
+  const absl::Time end = MonotonicNow() + std::min(limit, kLongestOnGpus);
+  {
+    const SpanFence fence(&wait);
+    GANDEM_RETURN_IF_ERROR(RunUntil([&] {
+      return std::ssize(rounds_) >= kGpuRepetitions * repetition_ ||
+             MonotonicNow() >= end;
+    }));
   }
+  std::vector<OperationTime> times = Operations();
+  // Without waiting the next one is started while the last one computes.
+  ShortenTo(round_seconds, times);
   return times;
 }
 
@@ -269,13 +271,21 @@ void ProbeRun::AddPeaks(Probe& probe) const {
   // The kernel's counters are rounded: a peak may lie below what once rested.
   probe.set_peak_bytes(
       std::max<int64_t>(ResidentMemory().peak_bytes, resting_bytes_));
-  if (!gpu_.has_value()) return;
-  DeviceMemory& memory = *probe.mutable_device_memory();
-  memory.set_resting_bytes(gpu_resting_bytes_);
-  // Other processes may have left since.
-  memory.set_peak_bytes(
-      std::max(MemoryInUse(*gpu_).peak_bytes, gpu_resting_bytes_));
-  memory.set_total_bytes(TotalMemory(*gpu_));
+  // Of the one that is the fullest.
+  double fullest = -1;
+  for (const auto& [index, resting] : gpus_) {
+    const at::Device gpu(at::kCUDA, index);
+    // Other processes may have left since.
+    const int64_t peak = std::max(MemoryInUse(gpu).peak_bytes, resting);
+    const int64_t total = TotalMemory(gpu);
+    const double share = static_cast<double>(peak) / static_cast<double>(total);
+    if (share <= fullest) continue;
+    fullest = share;
+    DeviceMemory& memory = *probe.mutable_device_memory();
+    memory.set_peak_bytes(peak);
+    memory.set_resting_bytes(resting);
+    memory.set_total_bytes(total);
+  }
 }
 
 }  // namespace gandem

@@ -15,8 +15,8 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "absl/status/status.h"
@@ -76,8 +76,9 @@ class ProbeRun {
   void AddPeaks(Probe& probe) const;
   // Of the last rounds.
   std::vector<OperationTime> Operations() const;
-  absl::StatusOr<std::vector<OperationTime>> OperationsOnGpu(
-      double round_seconds);
+  // Of further rounds, in which each waits for the GPUs.
+  absl::StatusOr<std::vector<OperationTime>> OperationsOnGpus(
+      absl::Duration limit, double round_seconds);
 
   const Role role_;
   const RunConfig config_;
@@ -93,8 +94,8 @@ class ProbeRun {
   // The generator first; end before the above.
   std::vector<std::unique_ptr<TrainingRole>> roles_;
   int64_t resting_bytes_ = 0;
-  std::optional<at::Device> gpu_;
-  int64_t gpu_resting_bytes_ = 0;
+  // Those that it computes on, with what was in use before the first round.
+  std::map<at::DeviceIndex, int64_t> gpus_;
 
   absl::Time round_began_;
   std::vector<Round> rounds_;  // since the last RunUntil began

@@ -196,9 +196,7 @@ absl::StatusOr<MemoryLine> FitMemory(const Profile& profile,
 
 int64_t PlannedBytes(const RunShape& shape, Role role) {
   // On a GPU all else waits in the host's memory.
-  if (shape.hosts[shape.HostOf(shape.role(role), 0)].has_devices) {
-    return BucketBytes(shape.role(role));
-  }
+  if (shape.role(role).on_gpu) return BucketBytes(shape.role(role));
   const Schedule& schedule = shape.schedule;
   const int64_t round = shape.RoundImages(role);
   const int64_t critic = shape.discriminator.network_bytes();

@@ -50,6 +50,7 @@ struct RoleShape {
   RoleCosts times = {};
   StateSize state = {};
   SumShape sums = {};
+  bool on_gpu = false;
 
   int size() const { return static_cast<int>(processes.size()); }
   // Parameters and buffers: what a critic is.

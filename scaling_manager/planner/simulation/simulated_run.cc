@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -20,8 +21,11 @@
 namespace gandem {
 namespace {
 
-// Stretches whose lengths differ by less are steady.
+// Stretches whose lengths differ by less are steady,
 constexpr double kSteady = 1e-9;
+// if the generators' differ by less from the discriminators': while one role
+// gets ahead of the other, neither waits, but one will.
+constexpr double kInStep = 0.005;
 
 // What a run has done up to a moment.
 struct Moment {
@@ -39,7 +43,8 @@ class SimulatedRun {
         options_(options),
         network_(&shape_, &queue_),
         exchange_(&shape_, &network_),
-        finished_(shape_.discriminator.size(), 0) {
+        generator_rounds_(shape_.generator.size()),
+        discriminator_rounds_(shape_.discriminator.size()) {
     MakeHosts();
     MakeSums();
     MakeRoles();
@@ -58,17 +63,35 @@ class SimulatedRun {
 
   // Until the discriminators have ended `rounds` rounds.
   absl::Status RunTo(int64_t rounds) {
-    while (static_cast<int64_t>(round_ends_.size()) < rounds) {
+    while (std::ssize(discriminator_rounds_.ends) < rounds) {
       if (!queue_.RunNext()) return Stuck();
     }
     return absl::OkStatus();
   }
+
+  // Of the last `rounds` rounds of the generators; infinite before there are so
+  // many.
+  double GeneratorSeconds(int64_t rounds) const;
 
   Moment Now() const;
   SimulatedRounds Between(const Moment& begin, const Moment& end,
                           int64_t rounds) const;
 
  private:
+  // The rounds that a whole fleet has ended.
+  struct FleetRounds {
+    explicit FleetRounds(int ranks) : size(ranks) {}
+
+    void Finish(int64_t round, double now) {
+      finishers.resize(std::max<size_t>(finishers.size(), round + 1), 0);
+      if (++finishers[round] == size) ends.push_back(now);
+    }
+
+    const int size;
+    std::vector<int> finishers = {};  // by round: ranks that have ended it
+    std::vector<double> ends = {};
+  };
+
   void MakeHosts();
   void MakeSums();
   void MakeRoles();
@@ -77,7 +100,6 @@ class SimulatedRun {
                                         std::vector<SumPart> parts);
   double Jitter(Role role, int rank, int64_t round) const;
   double DecodersOf(int rank) const;
-  void FinishRound(int rank, int64_t round);
   RoleWaits MeanWaits(const RoleShape& role) const;
   absl::Status Stuck() const;
 
@@ -95,9 +117,8 @@ class SimulatedRun {
   std::unique_ptr<SimulatedSums> discriminator_states_;
   std::vector<std::unique_ptr<SimulatedRole>> roles_;
 
-  std::vector<int64_t> finished_;  // rounds, by discriminator
-  std::vector<int> finishers_;     // by round: ranks that have ended it
-  std::vector<double> round_ends_;
+  FleetRounds generator_rounds_;
+  FleetRounds discriminator_rounds_;
 };
 
 void SimulatedRun::MakeHosts() {
@@ -157,18 +178,17 @@ RoleSurroundings SimulatedRun::Around(const RoleShape& role, int rank) {
                                 : discriminator_gradients_.get(),
       .states =
           is_generator ? generator_states_.get() : discriminator_states_.get(),
-      .finished_round = [](int64_t) {},
+      .finished_round =
+          [this, is_generator](int64_t round) {
+            (is_generator ? generator_rounds_ : discriminator_rounds_)
+                .Finish(round, queue_.now());
+          },
       .wake = [this, process] { workers_[process].Wake(); },
       .network_share =
           shape_.hosts[host].has_devices
               ? 0
               : std::min(1.0, static_cast<double>(shape_.ThreadsOn(host)) /
                                   shape_.hosts[host].cores)};
-  if (!is_generator) {
-    around.finished_round = [this, rank](int64_t round) {
-      FinishRound(rank, round);
-    };
-  }
   if (options_.jitter > 0) {
     around.jitter = [this, rank, role = role.role](int64_t round) {
       return Jitter(role, rank, round);
@@ -209,12 +229,12 @@ double SimulatedRun::Jitter(Role role, int rank, int64_t round) const {
   return std::exp(sigma * stream.NextNormal() - sigma * sigma / 2);
 }
 
-void SimulatedRun::FinishRound(int rank, int64_t round) {
-  finished_[rank] = round + 1;
-  finishers_.resize(std::max<size_t>(finishers_.size(), round + 1), 0);
-  if (++finishers_[round] == shape_.discriminator.size()) {
-    round_ends_.push_back(queue_.now());
+double SimulatedRun::GeneratorSeconds(int64_t rounds) const {
+  const std::vector<double>& ends = generator_rounds_.ends;
+  if (std::ssize(ends) <= rounds) {
+    return std::numeric_limits<double>::infinity();
   }
+  return ends.back() - ends[ends.size() - 1 - rounds];
 }
 
 RoleWaits SimulatedRun::MeanWaits(const RoleShape& role) const {
@@ -231,7 +251,8 @@ RoleWaits SimulatedRun::MeanWaits(const RoleShape& role) const {
 }
 
 Moment SimulatedRun::Now() const {
-  return {.time = round_ends_.empty() ? 0 : round_ends_.back(),
+  const std::vector<double>& ends = discriminator_rounds_.ends;
+  return {.time = ends.empty() ? 0 : ends.back(),
           .generator = MeanWaits(shape_.generator),
           .discriminator = MeanWaits(shape_.discriminator),
           .bytes = network_.bytes(),
@@ -243,7 +264,7 @@ SimulatedRounds SimulatedRun::Between(const Moment& begin, const Moment& end,
   const double count = static_cast<double>(rounds);
   SimulatedRounds result = {.rounds = rounds,
                             .round_seconds = (end.time - begin.time) / count,
-                            .round_ends = round_ends_,
+                            .round_ends = discriminator_rounds_.ends,
                             .counts = exchange_.counts()};
   for (size_t i = 0; i < kNumRoleWaits; ++i) {
     result.generator_waits[i] = (end.generator[i] - begin.generator[i]) / count;
@@ -271,10 +292,17 @@ SimulatedRounds SimulatedRun::Between(const Moment& begin, const Moment& end,
 
 absl::Status SimulatedRun::Stuck() const {
   return absl::InternalError(absl::StrCat(
-      "the simulated run does not go on after ", round_ends_.size(),
-      " rounds: generator 0 waits for ",
+      "the simulated run does not go on after ",
+      discriminator_rounds_.ends.size(), " rounds: generator 0 waits for ",
       static_cast<int>(roles_.front()->wait()), ", the last discriminator for ",
       static_cast<int>(roles_.back()->wait())));
+}
+
+// Of a stretch of the discriminators' rounds, the one before, and as many of
+// the generators'.
+bool IsSteady(double seconds, double before, double generator_seconds) {
+  return std::abs(seconds - before) <= kSteady * std::max(seconds, 1e-300) &&
+         std::abs(generator_seconds - seconds) <= kInStep * seconds;
 }
 
 }  // namespace
@@ -287,22 +315,29 @@ absl::StatusOr<SimulatedRounds> SimulateRun(const RunShape& shape,
   const int64_t cycle = std::min<int64_t>(
       (shape.schedule.lag + 1) * shape.rounds_to_agreement, 4096);
   const bool is_random = options.jitter > 0;
-  const int64_t stretch = is_random ? std::max<int64_t>(1, options.rounds)
-                                    : cycle * std::max<int64_t>(1, 8 / cycle);
-  int64_t rounds =
-      std::max(is_random ? cycle : stretch, 2 * (shape.schedule.lag + 2));
+  const int64_t stretch =
+      is_random ? std::max<int64_t>(1, options.rounds) : cycle;
+  int64_t rounds = std::max(cycle, 2 * (shape.schedule.lag + 2));
   GANDEM_RETURN_IF_ERROR(run.RunTo(rounds));
   Moment begin = run.Now();
+  // Rounds that never get steady are those of the later half.
+  Moment half = begin;
+  int64_t half_rounds = rounds;
   double last = -1;
   for (;;) {
     rounds += stretch;
     GANDEM_RETURN_IF_ERROR(run.RunTo(rounds));
     const Moment end = run.Now();
     const double seconds = end.time - begin.time;
-    const bool is_steady =
-        std::abs(seconds - last) <= kSteady * std::max(seconds, 1e-300);
-    if (is_random || is_steady || rounds + stretch > options.rounds + cycle) {
+    if (is_random || IsSteady(seconds, last, run.GeneratorSeconds(stretch))) {
       return run.Between(begin, end, stretch);
+    }
+    if (rounds + stretch > options.rounds + cycle) {
+      return run.Between(half, end, rounds - half_rounds);
+    }
+    if (half_rounds < options.rounds / 2) {
+      half = end;
+      half_rounds = rounds;
     }
     last = seconds;
     begin = end;

@@ -6,7 +6,10 @@
 
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
+
+#include "common/monotonic_time.h"
 
 namespace gandem {
 namespace {
@@ -37,22 +40,23 @@ TEST(TraceListenerTest, HearsWhatIsRecordedWhileItIsThere) {
   EXPECT_FALSE(IsTracing());
 }
 
-TEST(TraceListenerTest, ASpanEndsAfterItsFence) {
+TEST(TraceListenerTest, ASpanEndsAfterTheFenceOfItsThread) {
   TraceListener listener;
-  int fences = 0;
+  absl::Time fenced;
   const std::function<void()> fence = [&] {
-    ++fences;
     RecordInstant("fence");
+    fenced = MonotonicNow();
   };
-  listener.FenceSpans(&fence);
-  { const TraceSpan span("span"); }
-  EXPECT_EQ(fences, 1);
+  {
+    const SpanFence fences(&fence);
+    { const TraceSpan span("span"); }
+    std::thread([] { const TraceSpan span("other thread"); }).join();
+  }
+  { const TraceSpan span("after"); }
   const std::vector<TraceEvent> events = listener.Take();
-  EXPECT_THAT(NamesOf(events), ElementsAre("fence", "span"));
-  EXPECT_GE(events[1].end_ns, events[0].begin_ns);
-  listener.FenceSpans(nullptr);
-  { const TraceSpan span("span"); }
-  EXPECT_EQ(fences, 1);
+  ASSERT_THAT(NamesOf(events),
+              ElementsAre("fence", "span", "other thread", "after"));
+  EXPECT_GE(events[1].end_ns, absl::ToUnixNanos(fenced));
 }
 
 TEST(TraceListenerTest, WhatDoesNotFitIsCounted) {

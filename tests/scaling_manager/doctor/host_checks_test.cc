@@ -68,6 +68,12 @@ TEST(HostChecksTest, AHostWithTooLittleMemoryForItsWorkers) {
   EXPECT_THAT(FindingLine(CheckMemory(&plan, 6 * kGiB)), StartsWith("ok "));
   EXPECT_THAT(FindingLine(CheckMemory(nullptr, kGiB)),
               AllOf(StartsWith("ok "), HasSubstr("no plan says")));
+  // Of who has a GPU its memory was predicted.
+  Candidate on_gpus = plan;
+  on_gpus.mutable_config()->mutable_discriminator()->set_device("cuda");
+  EXPECT_THAT(FindingLine(CheckMemory(&on_gpus, 5 * kGiB)), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckMemory(&on_gpus, 5 * kGiB - 1)),
+              StartsWith("FAULT"));
 }
 
 TEST(HostChecksTest, GpusThatAreNotThere) {

@@ -3,6 +3,7 @@
 // Probes of a role on a GPU.
 #include <gtest/gtest.h>
 
+#include "common/status.h"
 #include "models/torch.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -16,24 +17,46 @@ using gandem::testing::Factories;
 using gandem::testing::ProbedConfig;
 using gandem::testing::TempDir;
 
-TEST(GpuProbeTest, MeasuresTheGpusMemory) {
-  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+// Of the discriminator on the first GPU.
+absl::StatusOr<Probe> Measured() {
   const TempDir folder;
   RunConfig config = ProbedConfig(folder.path(), ScheduleConfig::FUSED);
   config.mutable_discriminator()->set_device("cuda:0");
-  const auto measure = [&] {
-    auto run = ProbeRun::Create(DISCRIMINATOR, Factories(), config).value();
-    EXPECT_OK(run->WarmUp());
-    return run->Measure(absl::Milliseconds(100), true)->device_memory();
-  };
-  const DeviceMemory memory = measure();
+  GANDEM_ASSIGN_OR_RETURN(const auto run,
+                          ProbeRun::Create(DISCRIMINATOR, Factories(), config));
+  GANDEM_RETURN_IF_ERROR(run->WarmUp().status());
+  return run->Measure(absl::Milliseconds(100), /*until_settled=*/true);
+}
+
+TEST(GpuProbeTest, MeasuresTheGpusMemory) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  ASSERT_OK_AND_ASSIGN(const Probe probe, Measured());
+  const DeviceMemory& memory = probe.device_memory();
   EXPECT_GT(memory.resting_bytes(), 0);
   EXPECT_GE(memory.peak_bytes(), memory.resting_bytes());
   EXPECT_GT(memory.total_bytes(), memory.peak_bytes());
   constexpr int64_t kMore = int64_t{256} << 20;
   const auto more = torch::zeros(
       {kMore}, torch::TensorOptions(torch::kCUDA).dtype(torch::kByte));
-  EXPECT_GE(measure().peak_bytes(), memory.peak_bytes() + kMore);
+  ASSERT_OK_AND_ASSIGN(const Probe beside, Measured());
+  EXPECT_GE(beside.device_memory().peak_bytes(), memory.peak_bytes() + kMore);
+}
+
+TEST(GpuProbeTest, OperationsAreNoMoreThanARound) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no GPU";
+  ASSERT_OK_AND_ASSIGN(const Probe probe, Measured());
+  double sum = 0;
+  for (const OperationTime& time : probe.operations()) {
+    // Work of other threads.
+    if (time.operation() == OperationTime::ENCODE ||
+        time.operation() == OperationTime::DECODE) {
+      continue;
+    }
+    EXPECT_GT(time.median_seconds(), 0) << time.DebugString();
+    sum += time.median_seconds();
+  }
+  EXPECT_GT(sum, 0);
+  EXPECT_LE(sum, probe.round().median_seconds() * (1 + 1e-9));
 }
 
 }  // namespace

@@ -99,5 +99,20 @@ TEST(OperationTimesTest, OtherThreadsSpansAndCountersAreNone) {
   EXPECT_THAT(SumOfSpans(events, ScheduleConfig::SNAPSHOT), IsEmpty());
 }
 
+TEST(OperationTimesTest, TimesAreShortenedToWhatTheyTookTogether) {
+  std::vector<OperationTime> times(2);
+  times[0].set_median_seconds(6);
+  times[0].set_low_seconds(4);
+  times[0].set_high_seconds(8);
+  times[1].set_median_seconds(2);
+  ShortenTo(8, times);  // as long as they are
+  EXPECT_EQ(times[0].median_seconds(), 6);
+  ShortenTo(4, times);
+  EXPECT_EQ(times[0].median_seconds(), 3);
+  EXPECT_EQ(times[0].low_seconds(), 2);
+  EXPECT_EQ(times[0].high_seconds(), 4);
+  EXPECT_EQ(times[1].median_seconds(), 1);
+}
+
 }  // namespace
 }  // namespace gandem

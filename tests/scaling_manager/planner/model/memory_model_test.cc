@@ -296,19 +296,27 @@ TEST(MemoryModelTest, RanksOfOneHostShareMemory) {
   EXPECT_EQ(shared(), 2 * 4 * 4 * kMemoryMiB);
 }
 
-// Images and critics wait in the host's memory, which is not looked at.
-TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
-  Profile profile = ProfileBuilder().Build();
+// Of probes on a GPU, which had 500 MiB and so many for an image.
+void PutOnGpu(int64_t mib_an_image, Profile& profile) {
   for (Probe& probe : *profile.mutable_probes()) {
     DeviceMemory& memory = *probe.mutable_device_memory();
     memory.set_resting_bytes(500 * kMemoryMiB);
-    memory.set_peak_bytes((500 + 3 * probe.settings().batch_size()) *
+    memory.set_peak_bytes((500 + mib_an_image * probe.settings().batch_size()) *
                           kMemoryMiB);
   }
-  ASSERT_OK_AND_ASSIGN(
-      RunShape shape,
-      ShapeOf(profile, {"discriminator.workers=2"}, {"G a", "D a", "D a"}));
-  shape.hosts.front().has_devices = true;
+}
+
+const std::vector<std::string> kOnGpus = {"generator.device=cuda",
+                                          "discriminator.device=cuda"};
+
+// Images and critics wait in the host's memory, which is not looked at.
+TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
+  Profile profile = ProfileBuilder().Build();
+  PutOnGpu(3, profile);
+  std::vector<std::string> sets = kOnGpus;
+  sets.push_back("discriminator.workers=2");
+  ASSERT_OK_AND_ASSIGN(const RunShape shape,
+                       ShapeOf(profile, sets, {"G a", "D a", "D a"}));
   ASSERT_OK_AND_ASSIGN(const int64_t generator,
                        PeakBytes(profile, shape, GENERATOR));
   EXPECT_EQ(generator, (500 + 3 * 64) * kMemoryMiB);
@@ -316,6 +324,25 @@ TEST(MemoryModelTest, OfAGpuItIsTheGpusMemory) {
                        PeakBytes(profile, shape, DISCRIMINATOR));
   // Its gradients, to be summed.
   EXPECT_EQ(discriminator, (500 + 3 * 32 + 4) * kMemoryMiB);
+  // One size: through what was there before the first round.
+  for (Probe& probe : *profile.mutable_probes()) {
+    if (probe.settings().batch_size() == 16) {
+      probe.set_outcome(Probe::DIED);
+    }
+  }
+  ASSERT_OK_AND_ASSIGN(const MemoryLine line,
+                       FitMemory(profile, shape.generator.settings));
+  EXPECT_EQ(line.At(128), (500 + 3 * 128) * kMemoryMiB);
+}
+
+TEST(MemoryModelTest, AColocatedWorkerOnAGpu) {
+  Profile profile = ProfileBuilder().Build();
+  AddColocatedPeak(/*batch=*/64, 0, profile);
+  PutOnGpu(3, profile);
+  ASSERT_OK_AND_ASSIGN(const RunShape shape,
+                       ShapeOf(profile, kOnGpus, {"C a"}));
+  ASSERT_OK_AND_ASSIGN(const int64_t both, ColocatedPeakBytes(profile, shape));
+  EXPECT_EQ(both, (500 + 3 * 64) * kMemoryMiB);
 }
 
 // Each precision brings kernels of its own, which a probe in another lacks.

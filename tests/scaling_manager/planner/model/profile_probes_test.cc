@@ -80,11 +80,13 @@ TEST(ProfileProbesTest, NumbersThatCannotBeAreNamed) {
   Profile profile = ProfileBuilder().Build();
   EXPECT_OK(CheckProfile(profile));
   profile.mutable_probes(1)->mutable_operations(0)->set_median_seconds(-1);
+  profile.mutable_probes(1)->mutable_device_memory()->set_peak_bytes(-2);
   profile.mutable_transfers(0)->set_bytes_per_second(0);
   EXPECT_THAT(
       CheckProfile(profile),
       StatusIs(absl::StatusCode::kInvalidArgument,
                AllOf(HasSubstr("probes(1).operations(0).median_seconds -1"),
+                     HasSubstr("probes(1).device_memory.peak_bytes -2"),
                      HasSubstr("transfers(0).bytes_per_second 0"))));
   // Probes that failed have no numbers.
   profile = ProfileBuilder().Build();

@@ -301,6 +301,29 @@ TEST(SimulatedRunTest, CompanyCosts) {
               DoubleNear(64 * (1.1 * 10000 + 1000) * kTick, 1e-9));
 }
 
+// While one role gets ahead of the other neither waits, and later one does.
+TEST(SimulatedRunTest, ALeadIsUsedUpBeforeRoundsCount) {
+  // Images are used twice until the generator, 7 % slower, is too far behind.
+  ASSERT_OK_AND_ASSIGN(
+      const SimulatedRounds bounded,
+      Simulate({1, 1},
+               {"schedule.lag=2", "schedule.consistency=BOUNDED",
+                "schedule.max_samples_per_image=2"},
+               /*bytes_per_second=*/1e15, /*latency=*/0,
+               ProfileBuilder().Scale(GENERATOR, 1.284)));
+  EXPECT_THAT(bounded.round_seconds, DoubleNear(64 * 6420 * kTick, 1e-6));
+  // On one host: a generator that waits disturbs nobody.
+  const auto shape =
+      MakeRunShape(ProfileBuilder().Beside(1.25).Scale(GENERATOR, 1.08).Build(),
+                   HostsOf(1, 2), PlannedConfig({"schedule.lag=3"}),
+                   PlacementOf({"G a", "D a"}));
+  ASSERT_OK(shape);
+  ASSERT_OK_AND_ASSIGN(const SimulatedRounds exact, SimulateRun(*shape, {}));
+  EXPECT_THAT(exact.round_seconds,
+              DoubleNear(64 * (6000 + 5400 * 0.25) * kTick, 1e-6));
+  EXPECT_GT(Total(exact.generator_waits), 0);
+}
+
 TEST(SimulatedRunTest, GradientsHideBehindTheBackwardPass) {
   const auto seconds = [](double bandwidth,
                           const std::vector<std::string>& sets) {
