@@ -10,6 +10,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
+#include "common/config/role_device.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/files/file.h"
@@ -61,14 +62,10 @@ absl::StatusOr<GivenRun> ReadGiven(const LaunchKubernetesOptions& options) {
   return given;
 }
 
-int GpusOf(const RoleConfig& role) {
-  return absl::StartsWith(role.device(), "cuda") ? 1 : 0;
-}
-
 // 0: it is not known. What is predicted of a role with GPUs is their memory.
 int64_t PredictedBytes(const GivenRun& given, const RoleConfig& config,
                        Role role) {
-  if (!given.candidate.has_value() || GpusOf(config) > 0) return 0;
+  if (!given.candidate.has_value() || IsOnGpu(config)) return 0;
   const Prediction& prediction = given.candidate->prediction();
   const int64_t bytes = role == GENERATOR ? prediction.generator_bytes()
                                           : prediction.discriminator_bytes();
@@ -85,7 +82,7 @@ void AddFleet(const GivenRun& given, Role role, int64_t memory_bytes,
     run.workers.push_back({.role = role,
                            .rank = rank,
                            .threads = config.threads(),
-                           .gpus = GpusOf(config),
+                           .gpus = IsOnGpu(config) ? 1 : 0,
                            .memory_bytes = bytes});
   }
 }

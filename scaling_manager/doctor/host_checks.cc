@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "absl/strings/ascii.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "absl/time/time.h"
+#include "common/config/role_device.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/quantities.h"
@@ -72,7 +72,7 @@ int64_t LargestHost(const Candidate& plan) {
     const bool is_generator = worker.role() == GENERATOR;
     const RoleConfig& role = is_generator ? plan.config().generator()
                                           : plan.config().discriminator();
-    if (absl::StartsWith(role.device(), "cuda")) continue;
+    if (IsOnGpu(role)) continue;
     hosts[worker.host()] += is_generator ? prediction.generator_bytes()
                                          : prediction.discriminator_bytes();
   }

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/locate_faults.h"
+#include "common/config/role_device.h"
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/quantities.h"
@@ -90,7 +90,7 @@ Faults CheckMachines(Machines& machines) {
 }
 
 bool WantsGpus(const RunConfig& recipe) {
-  return absl::StartsWith(recipe.discriminator().device(), "cuda");
+  return IsOnGpu(recipe.discriminator());
 }
 
 // Takes devices off the last hosts until `devices` are left.

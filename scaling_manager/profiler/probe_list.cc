@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <utility>
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/optimizer_validate.h"
+#include "common/config/role_device.h"
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 
@@ -47,10 +47,6 @@ RoleConfig::Precision BasePrecision(const RoleConfig& role) {
 
 MemoryLayout BaseLayout(const RoleConfig& role) {
   return role.layout() == AUTO ? NCHW : role.layout();
-}
-
-bool IsOnGpu(const RoleConfig& role) {
-  return absl::StartsWith(role.device(), "cuda");
 }
 
 // Those that AUTO tries on the device (training/compute/choose_compute.h).

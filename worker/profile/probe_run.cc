@@ -188,11 +188,9 @@ absl::StatusOr<Probe> ProbeRun::Measure(absl::Duration limit,
   probe.set_is_settled(interval.IsWithin(kSettledWithin));
   *probe.mutable_round() = TimeOf(OperationTime::ROUND, interval);
   AddPeaks(probe);
-  std::vector<OperationTime> operations = Operations();
-  if (!gpus_.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(operations,
-                            OperationsOnGpus(limit, interval.median));
-  }
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::vector<OperationTime> operations,
+      gpus_.empty() ? Operations() : OperationsOnGpus(limit, interval.median));
   probe.mutable_operations()->Add(operations.begin(), operations.end());
   // After the peak was read, because it needs memory, too.
   for (const auto& [operation, seconds] : CodecTimes(role_, plan_.exchange)) {

@@ -7,9 +7,9 @@
 #include <utility>
 
 #include "absl/status/status.h"
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/fused_feedback.h"
+#include "common/config/role_device.h"
 #include "common/config/role_name.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
@@ -186,7 +186,7 @@ absl::Status FillRole(const Profile& profile, const RunConfig& config,
   filled.state =
       is_generator ? profile.generator_state() : profile.discriminator_state();
   filled.sums = SumsOf(role_config);
-  filled.on_gpu = absl::StartsWith(role_config.device(), "cuda");
+  filled.on_gpu = IsOnGpu(role_config);
   return absl::OkStatus();
 }
 

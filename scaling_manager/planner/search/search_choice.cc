@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/planner/search/search_choice.h"
 
-#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/config/role_device.h"
 #include "scaling_manager/planner/quality/optimizer_rules.h"
 
 namespace gandem {
@@ -72,7 +72,7 @@ RunConfig ConfigOf(const RunConfig& recipe, const SearchChoice& choice) {
        {config.mutable_generator(), config.mutable_discriminator()}) {
     if (choice.batch_doublings != 0) ScaleBatch(choice.batch_doublings, *role);
     // Each worker takes a GPU of its own.
-    if (!choice.colocated && absl::StartsWith(role->device(), "cuda")) {
+    if (!choice.colocated && IsOnGpu(*role)) {
       role->set_device("cuda");
     }
   }
