@@ -146,7 +146,7 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
   const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
   const std::string folder = PendingCheckpointPath(
       options_.run_dir, job.completed_rounds, options_.run_epoch);
-  GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
+  GANDEM_RETURN_IF_ERROR(CreateDirectoriesBelow(options_.run_dir, folder));
   GANDEM_FAILPOINT("checkpoint.before_shard");
   GANDEM_ASSIGN_OR_RETURN(
       const FileSummary summary,

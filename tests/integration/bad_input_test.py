@@ -192,6 +192,10 @@ class BadConfigTest(harness.RunTest):
         discriminator = run.start_worker("discriminator")
         harness.wait_for(lambda: run.rounds() > 10, "rounds")
         link.unlink()
+        # Checkpoints and sample grids of these rounds have no place.
+        before = run.rounds()
+        harness.wait_for(lambda: run.rounds() > before + 40, "rounds")
+        self.assertFalse(os.path.lexists(link))
         discriminator.process.kill()
         discriminator.process.wait()
         run.start_worker("discriminator")
@@ -199,6 +203,7 @@ class BadConfigTest(harness.RunTest):
         self.assertEqual(generator.wait(), 74, generator.text())
         self.assertIn("--run_dir", generator.text())
         self.assertIsNone(run.process.poll(), run.text())
+        self.assertFalse(os.path.lexists(link))
         link.symlink_to(run.dir)
         before = run.rounds()
         run.start_worker("generator", flags=["--run_dir", link])

@@ -35,6 +35,7 @@ class CheckpointWriterTest : public ::testing::Test {
  protected:
   CheckpointWriterTest() {
     options_.run_dir = dir_.path();
+    EXPECT_OK(WriteFile(dir_ / "config.textproto", ""));  // as in a run folder
     options_.run_epoch = 1;
     options_.patience = absl::Hours(1);
     options_.retry_interval = absl::Milliseconds(1);
@@ -141,6 +142,13 @@ TEST_F(CheckpointWriterTest, PatienceEnds) {
   Start();
   FillDisk(kShard);
   EXPECT_THAT(Save().error(), HasSubstr("free some space"));
+}
+
+TEST_F(CheckpointWriterTest, ARunFolderThatIsAwayIsNotMadeAnew) {
+  options_.run_dir = dir_ / "mounted";
+  Start();
+  EXPECT_THAT(Save().error(), HasSubstr("mounted?"));
+  EXPECT_FALSE(PathExists(options_.run_dir));
 }
 
 TEST_F(CheckpointWriterTest, OtherFailuresAreFinal) {

@@ -29,7 +29,8 @@ MemoryNeed NeedOfHost(const Host& host, int64_t bytes) {
   return {
       .where = has_gpus ? absl::StrCat("a GPU of ", host.name()) : host.name(),
       .bytes = std::llround(kMemoryReserve * static_cast<double>(bytes)),
-      .limit = has_gpus ? host.device_memory_bytes() : host.memory_bytes()};
+      .limit = has_gpus ? host.device_memory_bytes() : host.memory_bytes(),
+      .field = has_gpus ? "device_memory_bytes" : "memory_bytes"};
 }
 
 }  // namespace

@@ -21,8 +21,9 @@ namespace gandem {
 // Of the host (or the GPU) that is the fullest.
 struct MemoryNeed {
   std::string where = {};
-  int64_t bytes = 0;  // with 8 % for what predictions do not know
-  int64_t limit = 0;  // 0: none
+  int64_t bytes = 0;       // with 8 % for what predictions do not know
+  int64_t limit = 0;       // 0: none
+  std::string field = {};  // of Host, with the limit
 
   double Share() const {
     return limit > 0 ? static_cast<double>(bytes) / static_cast<double>(limit)

@@ -250,9 +250,10 @@ absl::Status NoneFits(const ScoredChoice& nearly, const SearchChoice& base,
       BytesText(nearly.memory.limit), ", and what was found to need least (",
       NameOf(request.recipe, nearly.choice, base), ") needs ",
       BytesText(nearly.memory.bytes), ": give it that much (--memory ",
-      (nearly.memory.bytes + (1 << 20) - 1) >> 20,
-      "MiB, or memory_bytes of --hosts), or make batch_size of both roles or "
-      "the networks smaller"));
+      (nearly.memory.bytes + (1 << 20) - 1) >> 20, "MiB, or ",
+      nearly.memory.field,
+      " of --hosts), or make batch_size of both roles or the networks "
+      "smaller"));
 }
 
 }  // namespace gandem

@@ -7,7 +7,6 @@
 #include <bit>
 #include <cstdint>
 #include <cstring>
-#include <ctime>
 #include <string>
 #include <vector>
 
@@ -16,13 +15,15 @@
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "tests/testing/bytes_of.h"
+#include "tests/testing/cpu_seconds.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
 
-using gandem::testing::BytesOf;
+using ::gandem::testing::BytesOf;
+using ::gandem::testing::CpuSeconds;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
@@ -37,11 +38,6 @@ std::vector<T> ValuesOf(const SharedBytes& bytes) {
     std::memcpy(values.data(), bytes.data(), bytes.size());
   }
   return values;
-}
-
-// Of this process: a busy machine does not count.
-double CpuSeconds() {
-  return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
 }
 
 SharedBytes FileOf(absl::string_view header, absl::string_view data) {

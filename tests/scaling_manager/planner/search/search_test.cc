@@ -325,13 +325,21 @@ TEST(SearchTest, WhatIsBindingIsNamedWithTheNearestValue) {
   EXPECT_THAT(status, StatusIs(absl::StatusCode::kInvalidArgument,
                                AllOf(HasSubstr("host0 has 50.0 MiB"),
                                      HasSubstr("colocated"),
-                                     HasSubstr("--memory 117MiB"))));
+                                     HasSubstr("--memory 117MiB, or "
+                                               "memory_bytes of --hosts"))));
   machines.mutable_hosts(0)->set_memory_bytes(117 << 20);
   EXPECT_OK(FindPlan(FakeRequest(machines), FakeModels({})).status());
   machines.mutable_hosts(0)->set_memory_bytes(116 << 20);
   EXPECT_THAT(FindPlan(FakeRequest(machines), FakeModels({})).status(),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("--memory 117MiB")));
+  machines.mutable_hosts(0)->set_device("cuda");
+  machines.mutable_hosts(0)->set_devices(2);
+  machines.mutable_hosts(0)->set_device_memory_bytes(50 << 20);
+  EXPECT_THAT(FindPlan(FakeRequest(machines), FakeModels({})).status(),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("a GPU of host0 has 50.0 MiB"),
+                             HasSubstr("or device_memory_bytes of --hosts"))));
 }
 
 TEST(SearchTest, AHostThatIsTooSmallIsLeftOut) {
