@@ -345,7 +345,7 @@ class BadFleetTest(harness.RunTest):
 
     def test_a_rank_is_missing_at_the_start(self):
         run = self.start("missing", flags=["--external"],
-                         sets=FLEET + ["control.join_timeout_seconds=20"])
+                         sets=FLEET + ["control.join_timeout_seconds=60"])
         workers = self.start_workers(run, [
             place for place in PLACES if place != ("generator", 1)])
         self.assertEqual(run.wait(), 75, run.text())

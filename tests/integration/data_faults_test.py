@@ -85,7 +85,8 @@ class DataFaultsTest(harness.RunTest):
         harness.wait_for(lambda: run.rounds() >= 1, "a round")
         folder.rename(away)
         # Of one that read, and of two that could not even begin.
-        harness.wait_for(lambda: run.text().count("run epoch") >= 4, "deaths")
+        harness.wait_for(lambda: run.text().count("new run epoch") >= 3,
+                         "three deaths")
         away.rename(folder)
         rounds = run.rounds()
         harness.wait_for(lambda: run.rounds() > rounds, "another round")

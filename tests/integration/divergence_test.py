@@ -62,11 +62,13 @@ class DivergenceTest(harness.RunTest):
         self.assert_all_finite(run)
 
     def spoil(self, name, sets=()):
-        """Starts a run in which a gradient is spoiled once."""
+        """Starts a run in which a gradient is spoiled once, some rounds after
+        a checkpoint that is certainly there."""
         marker = self.folder / f"{name}-happened"
+        self.train(name, sets=[*SPOILED, *sets, "rounds=1000"])
         run = self.start(name, sets=[*SPOILED, *sets], env={
             "GANDEM_FAILPOINT":
-                f"corrupt update.gradients@generator-0:1500:{marker}"})
+                f"corrupt update.gradients@generator-0:500:{marker}"})
         return run, marker
 
     def test_goes_on_with_other_noise(self):

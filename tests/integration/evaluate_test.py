@@ -631,7 +631,7 @@ class EvaluateTest(harness.RunTest):
             "train", sets=["checkpoint.keep_last=1", "rounds=45"],
             flags=["--evaluate_every", "20", "--evaluate_args", "--num 300"],
             env=self.env)
-        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertEqual(run.wait(harness.BESIDE), 0, run.text()[-4000:])
         steps = sorted(
             json.loads(card.read_text())["images"]["generator"]["step"]
             for card in run.dir.glob("evaluation/*.json"))
@@ -643,7 +643,7 @@ class EvaluateTest(harness.RunTest):
         run = self.start(
             "train", flags=["--evaluate_every", "20", "--evaluate_args",
                             "--features /no/such/file"], env=self.env)
-        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertEqual(run.wait(harness.BESIDE), 0, run.text()[-4000:])
         self.assertIn("the training goes on", run.text())
         self.assertIn("/no/such/file",
                       (run.dir / "logs/watch-eval.log").read_text())

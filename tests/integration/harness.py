@@ -26,6 +26,8 @@ SMOKE = SOURCE / "recipes" / "mlp_smoke.textproto"
 # Seconds for anything that should take a few: on a machine that does other
 # things too, a multiple of them. Only what hangs ever takes as long.
 DEADLINE = 300
+# With evaluations beside the training, to which others' work goes first.
+BESIDE = 4 * DEADLINE
 # Processes inherit it, so that a test finds all that it has started.
 TOKEN = "GANDEM_TEST_RUN"
 
@@ -134,14 +136,20 @@ def dataset(*arguments):
     return done.returncode, done.stdout.decode()
 
 
+_given_ports = set()
+
+
 def free_port():
-    """A TCP port of 127.0.0.1 that nobody uses, and that the system gives to
-    nobody who does not ask for this very one."""
+    """A TCP port of 127.0.0.1 that nobody uses, that the system gives to nobody
+    who does not ask for this very one, and that this returns only once."""
     below = int(pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range")
                 .read_text().split()[0])
     for port in random.sample(range(below // 2, below), below // 2):
+        if port in _given_ports:
+            continue
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
+            _given_ports.add(port)
             return port
     raise AssertionError("all ports are in use")
 

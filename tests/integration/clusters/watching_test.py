@@ -40,6 +40,7 @@ class WatchingTest(harness.RunTest):
         found = harness.wait_for(
             lambda: re.search(r"http://(\S+)/metrics", run.text()),
             "the address of the metrics")
+        run.control_address()  # comes after it
         return run, found[1]
 
     def start_prometheus(self, target):
