@@ -33,29 +33,29 @@ absl::Status AddMemory(const Profile& profile, const RunShape& shape,
 
 }  // namespace
 
-absl::StatusOr<Prediction> Predict(const Profile& profile,
+absl::StatusOr<Prediction> Predict(const ProfileCosts& costs,
                                    const Machines& machines,
                                    const RunConfig& config,
                                    const Placement& placement) {
   GANDEM_ASSIGN_OR_RETURN(const RunShape shape,
-                          MakeRunShape(profile, machines, config, placement));
+                          MakeRunShape(costs, machines, config, placement));
   GANDEM_ASSIGN_OR_RETURN(const SimulatedRounds rounds, SimulateRun(shape, {}));
   Prediction prediction = SummaryOf(shape, rounds);
-  GANDEM_RETURN_IF_ERROR(AddMemory(profile, shape, prediction));
+  GANDEM_RETURN_IF_ERROR(AddMemory(costs.profile(), shape, prediction));
   return prediction;
 }
 
-absl::StatusOr<Prediction> PredictRoughly(const Profile& profile,
+absl::StatusOr<Prediction> PredictRoughly(const ProfileCosts& costs,
                                           const Machines& machines,
                                           const RunConfig& config,
                                           const Placement& placement) {
   GANDEM_ASSIGN_OR_RETURN(const RunShape shape,
-                          MakeRunShape(profile, machines, config, placement));
+                          MakeRunShape(costs, machines, config, placement));
   Prediction prediction;
   prediction.set_images_per_second(
       static_cast<double>(shape.schedule.TrainImagesPerRound()) /
       RoughRoundSeconds(shape));
-  GANDEM_RETURN_IF_ERROR(AddMemory(profile, shape, prediction));
+  GANDEM_RETURN_IF_ERROR(AddMemory(costs.profile(), shape, prediction));
   return prediction;
 }
 

@@ -10,19 +10,19 @@
 
 #include "absl/status/statusor.h"
 #include "proto/plan.pb.h"
-#include "proto/profile.pb.h"
+#include "scaling_manager/planner/model/profile_costs.h"
 
 namespace gandem {
 
 // Everything but images_needed and time_to_quality.
-absl::StatusOr<Prediction> Predict(const Profile& profile,
+absl::StatusOr<Prediction> Predict(const ProfileCosts& costs,
                                    const Machines& machines,
                                    const RunConfig& config,
                                    const Placement& placement);
 
 // The same memory, and about the same images/s, without a simulation
 // (closed_form.h). Nothing else is set.
-absl::StatusOr<Prediction> PredictRoughly(const Profile& profile,
+absl::StatusOr<Prediction> PredictRoughly(const ProfileCosts& costs,
                                           const Machines& machines,
                                           const RunConfig& config,
                                           const Placement& placement);

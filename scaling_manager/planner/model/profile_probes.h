@@ -27,7 +27,7 @@ struct RoleSettings {
   ScheduleConfig::FeedbackMode feedback = ScheduleConfig::SNAPSHOT;
   ScheduleConfig::ImageSource image_source = ScheduleConfig::REUSED;
 
-  bool operator==(const RoleSettings&) const = default;
+  auto operator<=>(const RoleSettings&) const = default;
 };
 
 // Are all numbers of the profile such as can be?

@@ -156,8 +156,9 @@ SumShape SumsOf(const RoleConfig& role) {
 }
 
 // Of the slices' largest: ranks with as many images take as long.
-absl::Status FillRole(const Profile& profile, const RunConfig& config,
+absl::Status FillRole(const ProfileCosts& costs, const RunConfig& config,
                       RunShape& shape, Role role) {
+  const Profile& profile = costs.profile();
   const bool is_generator = role == GENERATOR;
   RoleShape& filled = is_generator ? shape.generator : shape.discriminator;
   const RoleConfig& role_config =
@@ -181,8 +182,7 @@ absl::Status FillRole(const Profile& profile, const RunConfig& config,
                         .threads = has_device ? 0 : first.threads,
                         .feedback = config.schedule().feedback(),
                         .image_source = config.schedule().image_source()}));
-  GANDEM_ASSIGN_OR_RETURN(filled.times,
-                          RoleCosts::Create(profile, filled.settings));
+  GANDEM_ASSIGN_OR_RETURN(filled.times, costs.Of(filled.settings));
   filled.state =
       is_generator ? profile.generator_state() : profile.discriminator_state();
   filled.sums = SumsOf(role_config);
@@ -192,17 +192,17 @@ absl::Status FillRole(const Profile& profile, const RunConfig& config,
 
 // Two networks in turn find other caches than one by itself: where colocated
 // rounds were measured, both roles' operations are scaled to them.
-void FitColocated(const Profile& profile, RunShape& shape) {
+void FitColocated(const ProfileCosts& costs, RunShape& shape) {
   RoleSettings settings = shape.discriminator.settings;
   settings.role = COLOCATED;
   // Such probes have one precision and layout, the plan may have two.
   RoleSettings alike = shape.discriminator.settings;
   alike.role = GENERATOR;
-  const absl::StatusOr<RoleCosts> generator = RoleCosts::Create(profile, alike);
+  const absl::StatusOr<RoleCosts>& generator = costs.Of(alike);
   if (!generator.ok()) return;
   double sum = 0;
   int probes = 0;
-  for (const Probe* const probe : ProbesOf(profile, settings)) {
+  for (const Probe* const probe : ProbesOf(costs.profile(), settings)) {
     const ProbeSettings& probed = probe->settings();
     if (!probe->has_round() || probed.feedback() != settings.feedback ||
         probed.image_source() != settings.image_source) {
@@ -320,11 +320,12 @@ double RunShape::Crowding(const RoleShape& role) const {
   return crowding;
 }
 
-absl::StatusOr<RunShape> MakeRunShape(const Profile& profile,
+absl::StatusOr<RunShape> MakeRunShape(const ProfileCosts& costs,
                                       const Machines& machines,
                                       const RunConfig& config,
                                       const Placement& placement) {
   GANDEM_RETURN_IF_ERROR(ValidateRunConfig(config));
+  const Profile& profile = costs.profile();
   const RunConfig effective = EffectiveConfig(config);
   RunShape shape;
   shape.generator.role = GENERATOR;
@@ -337,9 +338,9 @@ absl::StatusOr<RunShape> MakeRunShape(const Profile& profile,
   GANDEM_ASSIGN_OR_RETURN(const auto hosts, ReadHosts(machines, shape.hosts));
   GANDEM_RETURN_IF_ERROR(PlaceAll(placement, effective, hosts, shape));
   for (const Role role : {GENERATOR, DISCRIMINATOR}) {
-    GANDEM_RETURN_IF_ERROR(FillRole(profile, effective, shape, role));
+    GANDEM_RETURN_IF_ERROR(FillRole(costs, effective, shape, role));
   }
-  if (shape.colocated) FitColocated(profile, shape);
+  if (shape.colocated) FitColocated(costs, shape);
   FillExchange(effective, shape);
   GANDEM_RETURN_IF_ERROR(CheckStateSizes(shape));
   GANDEM_ASSIGN_OR_RETURN(shape.links,

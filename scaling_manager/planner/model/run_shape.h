@@ -15,8 +15,8 @@
 #include "absl/status/statusor.h"
 #include "exchange/schedule.h"
 #include "proto/plan.pb.h"
-#include "proto/profile.pb.h"
 #include "scaling_manager/planner/model/link_times.h"
+#include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/model/role_costs.h"
 
 namespace gandem {
@@ -97,8 +97,7 @@ struct RunShape {
   double Crowding(const RoleShape& role) const;
 };
 
-// The profile is checked (profile_probes.h).
-absl::StatusOr<RunShape> MakeRunShape(const Profile& profile,
+absl::StatusOr<RunShape> MakeRunShape(const ProfileCosts& costs,
                                       const Machines& machines,
                                       const RunConfig& config,
                                       const Placement& placement);

@@ -65,9 +65,10 @@ absl::StatusOr<Plan> PlanAsItIs(const PlanRequest& request, bool colocated,
   const SearchChoice choice = ChoiceAsItIs(config, colocated);
   GANDEM_ASSIGN_OR_RETURN(Placement placement,
                           PlaceAsItIs(request.machines, choice));
-  GANDEM_ASSIGN_OR_RETURN(ScoredChoice scored,
-                          ScoreConfig(choice, std::move(config),
-                                      std::move(placement), request, models));
+  GANDEM_ASSIGN_OR_RETURN(
+      ScoredChoice scored,
+      ScoreConfig(choice, std::move(config), std::move(placement),
+                  request.profile, request, models));
   scored.candidate.set_name(NameOf(request.recipe, choice, {}));
   Plan plan;
   plan.set_objective(request.objective);

@@ -20,17 +20,18 @@ namespace {
 constexpr size_t kMostScores = 20'000;
 constexpr size_t kMostThreads = 16;
 
-// Of a size above 0: work(0), and then to work(size - 1) in any order: what
-// libraries make when they are first used (defaults of messages) is there
-// before other threads.
-void ForEachInParallel(size_t size, absl::FunctionRef<void(size_t)> work) {
-  work(0);
-  std::atomic<size_t> next = 1;
+// Of a size above 0: work(0) to work(size - 1), the first `alone` of them
+// before others begin.
+void ForEachInParallel(size_t size, size_t alone,
+                       absl::FunctionRef<void(size_t)> work) {
+  for (size_t i = 0; i < alone; ++i) work(i);
+  std::atomic<size_t> next = alone;
   const auto run = [&] {
     for (size_t i = next++; i < size; i = next++) work(i);
   };
   std::vector<Thread> others;
-  const size_t threads = std::min({kMostThreads, size, AllowedCores().size()});
+  const size_t threads =
+      std::min({kMostThreads, size - alone, AllowedCores().size()});
   for (size_t i = 1; i < threads; ++i) others.emplace_back("plan", run);
   run();
 }
@@ -46,7 +47,11 @@ void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
   }
   if (asked.empty()) return;
   std::vector<Answer> answers(asked.size());
-  ForEachInParallel(asked.size(),
+  // What libraries make when they are first used (defaults of messages) is
+  // there before other threads.
+  const size_t alone = has_asked_ ? 0 : 1;
+  has_asked_ = true;
+  ForEachInParallel(asked.size(), alone,
                     [&](size_t i) { answers[i] = Ask(asked[i]->first); });
   for (size_t i = 0; i < asked.size(); ++i) {
     asked[i]->second = std::move(answers[i].scored);
@@ -70,16 +75,16 @@ ChoiceScorer::Answer ChoiceScorer::Ask(const SearchChoice& choice) const {
   std::vector<std::string> reasons = models_.choose_optimizers(config);
   const absl::Status valid = ValidateRunConfig(config);
   if (!valid.ok()) return {.invalid = std::string(valid.message())};
-  absl::StatusOr<ScoredChoice> scored =
-      ScoreConfig(choice, config, std::move(placement), request_, models_);
+  absl::StatusOr<ScoredChoice> scored = ScoreConfig(
+      choice, config, std::move(placement), costs_, request_, models_);
   // Hosts are filled without a look at their memory: those in which a worker
   // does not fit are left to nobody.
   for (Machines machines = request_.machines; scored.ok() && !scored->Fits();) {
     machines = RoomierThan(scored->memory.limit, machines);
     Placement elsewhere = PlaceWorkers(machines, choice);
     if (elsewhere.workers_size() == 0) break;
-    absl::StatusOr<ScoredChoice> other =
-        ScoreConfig(choice, config, std::move(elsewhere), request_, models_);
+    absl::StatusOr<ScoredChoice> other = ScoreConfig(
+        choice, config, std::move(elsewhere), costs_, request_, models_);
     if (!other.ok() || other->Rank() >= scored->Rank()) break;
     scored = std::move(other);
   }

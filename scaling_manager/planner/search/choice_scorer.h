@@ -21,9 +21,10 @@ class ChoiceScorer {
  public:
   using Scores = std::map<SearchChoice, std::optional<ScoredChoice>>;
 
-  // `request` outlives it.
-  ChoiceScorer(const PlanRequest& request, PlanModels models)
-      : request_(request), models_(std::move(models)) {}
+  // `request` and the costs of its profile outlive it.
+  ChoiceScorer(const PlanRequest& request, const ProfileCosts& costs,
+               PlanModels models)
+      : request_(request), costs_(costs), models_(std::move(models)) {}
 
   // Asks for all of them, on all cores.
   void ScoreAll(std::span<const SearchChoice> choices);
@@ -48,8 +49,10 @@ class ChoiceScorer {
   Answer Ask(const SearchChoice& choice) const;
 
   const PlanRequest& request_;
+  const ProfileCosts& costs_;
   const PlanModels models_;
   Scores scores_;
+  bool has_asked_ = false;
   std::string invalid_;
   absl::Status unpredicted_;
 };

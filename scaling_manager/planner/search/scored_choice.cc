@@ -95,11 +95,12 @@ double CostOf(Plan::Objective objective, const ScoredChoice& scored) {
 
 absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          RunConfig config, Placement placement,
+                                         const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models) {
   GANDEM_ASSIGN_OR_RETURN(
       Prediction prediction,
-      models.predict(request.profile, request.machines, config, placement));
+      models.predict(costs, request.machines, config, placement));
   // A model that does not know is no reason to run it.
   if (!(prediction.images_per_second() > 0) ||
       !std::isfinite(prediction.images_per_second())) {

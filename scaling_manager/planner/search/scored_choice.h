@@ -61,11 +61,13 @@ Machines RoomierThan(int64_t limit, const Machines& machines);
 // recipe's has to be better even if the quality model is as wrong as it may be.
 double CostOf(Plan::Objective objective, const ScoredChoice& scored);
 
-// What the models say of a valid config whose workers are placed so.
+// What the models say of a valid config whose workers are placed so; `costs`
+// are of the request's profile.
 //   INVALID_ARGUMENT  the model knows no speed above 0.
 //   those of models.predict.
 absl::StatusOr<ScoredChoice> ScoreConfig(const SearchChoice& choice,
                                          RunConfig config, Placement placement,
+                                         const ProfileCosts& costs,
                                          const PlanRequest& request,
                                          const PlanModels& models);
 

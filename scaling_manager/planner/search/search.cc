@@ -74,8 +74,9 @@ class PlanSearch {
       : request_(request),
         models_(models),
         base_(ChoiceOf(request.recipe, request.space)),
-        exact_(request, models),
-        rough_(request, RoughModels(models)) {}
+        costs_(request.profile),
+        exact_(request, costs_, models),
+        rough_(request, costs_, RoughModels(models)) {}
 
   absl::StatusOr<Plan> Run();
 
@@ -110,6 +111,7 @@ class PlanSearch {
   const PlanRequest& request_;
   const PlanModels& models_;
   const SearchChoice base_;
+  const ProfileCosts costs_;
   ChoiceScorer exact_;
   ChoiceScorer rough_;
 };

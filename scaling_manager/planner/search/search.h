@@ -20,6 +20,7 @@
 #include "proto/config.pb.h"
 #include "proto/plan.pb.h"
 #include "proto/profile.pb.h"
+#include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/quality/quality.h"
 #include "scaling_manager/planner/search/search_space.h"
 
@@ -28,7 +29,7 @@ namespace gandem {
 // Several threads ask at a time.
 struct PlanModels {
   // planner/predict.h
-  std::function<absl::StatusOr<Prediction>(const Profile&, const Machines&,
+  std::function<absl::StatusOr<Prediction>(const ProfileCosts&, const Machines&,
                                            const RunConfig&, const Placement&)>
       predict;
   // The same, right to a fifth or so and much cheaper: what by it is far behind

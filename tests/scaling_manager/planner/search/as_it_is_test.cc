@@ -98,7 +98,7 @@ TEST(AsItIsTest, WhatCannotBeRunOrPredictedIsRefused) {
                          /*colocated=*/false, FakeModels({})),
               StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("lag")));
   PlanModels models = FakeModels({});
-  models.predict = [](const Profile&, const Machines&, const RunConfig&,
+  models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
     return Prediction();
   };

@@ -106,7 +106,7 @@ inline ImagesNeeded FakeImagesNeeded(const FakeNumbers& numbers,
 inline PlanModels FakeModels(const FakeNumbers& numbers) {
   return {
       .predict = [numbers](
-                     const Profile&, const Machines& machines,
+                     const ProfileCosts&, const Machines& machines,
                      const RunConfig& config,
                      const Placement& placement) -> absl::StatusOr<Prediction> {
         return FakePrediction(numbers, machines, config, placement);

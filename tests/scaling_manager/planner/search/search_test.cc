@@ -109,7 +109,7 @@ TEST(SearchTest, WhatIsRoughlyFarBehindIsNotPredicted) {
     const FakeNumbers numbers = {.discriminator = discriminator};
     PlanModels models = FakeModels(numbers);
     std::atomic<int> asked = 0;
-    models.predict = [&](const Profile&, const Machines& machines,
+    models.predict = [&](const ProfileCosts&, const Machines& machines,
                          const RunConfig& config, const Placement& placement) {
       ++asked;
       return FakePrediction(numbers, machines, config, placement);
@@ -118,7 +118,7 @@ TEST(SearchTest, WhatIsRoughlyFarBehindIsNotPredicted) {
     ASSERT_OK_AND_ASSIGN(const Plan all, FindPlan(request, models));
     const int asked_for_all = asked;
     asked = 0;
-    models.predict_roughly = [&](const Profile&, const Machines& machines,
+    models.predict_roughly = [&](const ProfileCosts&, const Machines& machines,
                                  const RunConfig& config,
                                  const Placement& placement) {
       Prediction prediction =
@@ -139,7 +139,7 @@ TEST(SearchTest, WhatIsRoughlyFarBehindIsNotPredicted) {
 TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
   PlanModels models = FakeModels({});
   models.predict_roughly = models.predict;
-  models.predict = [](const Profile&, const Machines&, const RunConfig&,
+  models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
     return absl::InternalError("the simulation is stuck");
   };
@@ -150,7 +150,8 @@ TEST(SearchTest, WhyNothingCanBePredictedExactlyIsSaid) {
 
 TEST(SearchTest, WhyNothingCanBePredictedRoughlyIsSaid) {
   PlanModels models = FakeModels({});
-  models.predict_roughly = [](const Profile&, const Machines&, const RunConfig&,
+  models.predict_roughly = [](const ProfileCosts&, const Machines&,
+                              const RunConfig&,
                               const Placement&) -> absl::StatusOr<Prediction> {
     return absl::NotFoundError("no probe of it");
   };
@@ -299,10 +300,10 @@ TEST(SearchTest, MicroBatchesHaveToPay) {
     PlanModels models = FakeModels({});
     models.predict =
         [gain, fake = models.predict](
-            const Profile& profile, const Machines& machines,
+            const ProfileCosts& costs, const Machines& machines,
             const RunConfig& config,
             const Placement& placement) -> absl::StatusOr<Prediction> {
-      auto prediction = fake(profile, machines, config, placement);
+      auto prediction = fake(costs, machines, config, placement);
       if (prediction.ok() && config.discriminator().micro_batch() > 0) {
         prediction->set_images_per_second(prediction->images_per_second() /
                                           gain);
@@ -365,7 +366,7 @@ TEST(SearchTest, TheLeastMemoryIsThatOfAHost) {
 
 TEST(SearchTest, TheReasonOfTheModelIsGivenWhereNothingCanBePredicted) {
   PlanModels models = FakeModels({});
-  models.predict = [](const Profile&, const Machines&, const RunConfig&,
+  models.predict = [](const ProfileCosts&, const Machines&, const RunConfig&,
                       const Placement&) -> absl::StatusOr<Prediction> {
     return absl::NotFoundError("no probe of the generator");
   };
@@ -393,7 +394,8 @@ PlanModels WithCostOfAStep(const FakeNumbers& numbers, double seconds) {
   PlanModels models = FakeModels(numbers);
   models.predict =
       [numbers, seconds](
-          const Profile&, const Machines& machines, const RunConfig& config,
+          const ProfileCosts&, const Machines& machines,
+          const RunConfig& config,
           const Placement& placement) -> absl::StatusOr<Prediction> {
     Prediction prediction =
         FakePrediction(numbers, machines, config, placement);
@@ -474,10 +476,10 @@ TEST(SearchTest, ManyDevicesAskForFewPredictions) {
   std::atomic<int> asked = 0;
   PlanModels models = FakeModels({});
   const auto predict = models.predict;
-  models.predict = [&](const Profile& profile, const Machines& machines,
+  models.predict = [&](const ProfileCosts& costs, const Machines& machines,
                        const RunConfig& config, const Placement& placement) {
     ++asked;
-    return predict(profile, machines, config, placement);
+    return predict(costs, machines, config, placement);
   };
   RunConfig recipe = FakeRecipe(4096);
   ASSERT_OK_AND_ASSIGN(const Plan plan,
