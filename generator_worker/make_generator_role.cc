@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "common/files/file.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/files/png.h"
 #include "common/process/log.h"
 #include "common/status.h"
@@ -85,7 +85,7 @@ std::function<std::string(int64_t, Generator&)> SampleWriter(
     if (every == 0 || completed_rounds % every != 0) return "";
     const std::string name =
         absl::StrFormat("samples/round-%06d.png", completed_rounds);
-    absl::Status done = CreateDirectoriesBelow(run_dir, run_dir + "/samples");
+    absl::Status done = CreateInRunFolder(run_dir, "samples");
     if (done.ok()) {
       done = WriteGrid(average, plan, conditions, pairs.get(), compute,
                        run_dir + "/" + name);

@@ -6,7 +6,9 @@
 #include <span>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/folder_proof.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
@@ -118,7 +120,9 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::WritePatiently(
   std::optional<absl::Time> give_up;
   while (true) {
     auto files = Write(job);
-    if (!DiskMayRecover(files.status()) || options_.is_last == nullptr ||
+    const bool may_recover = DiskMayRecover(files.status()) ||
+                             absl::IsUnavailable(files.status());  // a mount
+    if (!may_recover || options_.is_last == nullptr ||
         !options_.is_last(job.completed_rounds)) {
       return files;
     }
@@ -144,9 +148,10 @@ bool CheckpointWriter::WaitToRetry(absl::Time give_up) {
 absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
     const Job& job) {
   const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
-  const std::string folder = PendingCheckpointPath(
-      options_.run_dir, job.completed_rounds, options_.run_epoch);
-  GANDEM_RETURN_IF_ERROR(CreateDirectoriesBelow(options_.run_dir, folder));
+  const std::string name =
+      PendingCheckpointName(job.completed_rounds, options_.run_epoch);
+  GANDEM_RETURN_IF_ERROR(CreateInRunFolder(options_.run_dir, name));
+  const std::string folder = absl::StrCat(options_.run_dir, "/", name);
   GANDEM_FAILPOINT("checkpoint.before_shard");
   GANDEM_ASSIGN_OR_RETURN(
       const FileSummary summary,
@@ -160,10 +165,10 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
     return std::vector<CheckpointFile>();
   }
   if (!options_.config_text.empty()) {
-    const std::string name = "config.textproto";
+    const std::string config = "config.textproto";
     GANDEM_RETURN_IF_ERROR(
-        WriteFileDurably(folder + "/" + name, options_.config_text));
-    files.push_back(Describe(name,
+        WriteFileDurably(folder + "/" + config, options_.config_text));
+    files.push_back(Describe(config,
                              static_cast<int64_t>(options_.config_text.size()),
                              TextCrc32c(options_.config_text)));
   }

@@ -8,7 +8,8 @@
 // Close and Flush from any.
 // Errors: a shard that cannot be written (disk full ...) is reported, its
 // checkpoint is given up and training goes on. Only the last one of a run is
-// tried again while the disk is full or read-only: without it rounds are lost.
+// tried again while the disk is full, read-only or away: without it rounds are
+// lost.
 // Calls after Close() get its reason.
 #pragma once
 

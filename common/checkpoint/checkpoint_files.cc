@@ -33,8 +33,14 @@ namespace {
 
 constexpr absl::string_view kPendingSuffix = ".tmp";
 
+constexpr char kCheckpoints[] = "checkpoints";
+
 std::string CheckpointsDir(const std::string& run_dir) {
-  return run_dir + "/checkpoints";
+  return absl::StrCat(run_dir, "/", kCheckpoints);
+}
+
+std::string CheckpointName(int64_t step) {
+  return absl::StrFormat("%s/step-%09d", kCheckpoints, step);
 }
 
 // Only names that CheckpointPath would make: anything else in the folder is not
@@ -147,13 +153,15 @@ absl::Status RenamePending(const std::string& run_dir,
 
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch) {
-  return absl::StrCat(CheckpointPath(run_dir, step), ".", run_epoch,
-                      kPendingSuffix);
+  return absl::StrCat(run_dir, "/", PendingCheckpointName(step, run_epoch));
+}
+
+std::string PendingCheckpointName(int64_t step, int64_t run_epoch) {
+  return absl::StrCat(CheckpointName(step), ".", run_epoch, kPendingSuffix);
 }
 
 std::string CheckpointPath(const std::string& run_dir, int64_t step) {
-  return absl::StrCat(CheckpointsDir(run_dir), "/",
-                      absl::StrFormat("step-%09d", step));
+  return absl::StrCat(run_dir, "/", CheckpointName(step));
 }
 
 absl::Status CommitCheckpoint(const std::string& run_dir,

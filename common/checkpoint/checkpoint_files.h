@@ -27,6 +27,8 @@ inline constexpr char kManifestName[] = "manifest.textproto";
 // Where the shards of a checkpoint are written; the first writer creates it.
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
                                   int64_t run_epoch);
+// Its name in the run folder.
+std::string PendingCheckpointName(int64_t step, int64_t run_epoch);
 std::string CheckpointPath(const std::string& run_dir, int64_t step);
 
 // Worth another try: a disk that is full, or read-only as one is whose mount

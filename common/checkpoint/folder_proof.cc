@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/checkpoint/folder_proof.h"
 
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 #include <cstdint>
 #include <vector>
 
+#include "absl/cleanup/cleanup.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/files/file.h"
+#include "common/files/spare_descriptors.h"
 #include "common/random_text.h"
 #include "common/status.h"
 
@@ -17,6 +25,11 @@ constexpr char kProofFolder[] = "state";
 constexpr char kProofPrefix[] = "folder-";
 constexpr int64_t kMaxProofBytes = 1024;
 constexpr size_t kRandomBytes = 16;
+
+bool IsFolderIn(int fd, const std::string& name) {
+  struct stat found = {};
+  return fstatat(fd, name.c_str(), &found, 0) == 0 && S_ISDIR(found.st_mode);
+}
 
 }  // namespace
 
@@ -55,6 +68,30 @@ absl::StatusOr<std::string> ReadFolderProof(const std::string& run_dir,
       text.status().message(),
       "): share it between the hosts, or pass --run_dir with the name that it "
       "has here"));
+}
+
+absl::Status CreateInRunFolder(const std::string& run_dir,
+                               const std::string& name) {
+  const auto away = [&run_dir] {
+    return absl::UnavailableError(
+        absl::StrCat("the run folder '", run_dir,
+                     "' is not there; is its file system still mounted?"));
+  };
+  const int fd = OpenFile(run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0 && errno == ENOENT) return away();
+  if (fd < 0) return FileError(errno, "cannot open folder", run_dir);
+  const absl::Cleanup close_folder = [fd] { close(fd); };
+  if (!IsFolderIn(fd, kProofFolder)) return away();
+  std::string folder;
+  for (const absl::string_view part : absl::StrSplit(name, '/')) {
+    absl::StrAppend(&folder, folder.empty() ? "" : "/", part);
+    if (mkdirat(fd, folder.c_str(), 0777) == 0) continue;
+    const int error = errno;  // NFS may have another one than EEXIST
+    if (IsFolderIn(fd, folder)) continue;
+    return FileError(error == EEXIST ? ENOTDIR : error, "cannot create folder",
+                     absl::StrCat(run_dir, "/", folder));
+  }
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

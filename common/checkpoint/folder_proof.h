@@ -8,6 +8,7 @@
 // Thread safety: any thread; one process at a time writes.
 // Errors: those of common/files/file.h, and
 //   INVALID_ARGUMENT  the proof is not there; says what to do.
+//   UNAVAILABLE       the run folder is away; asks for its mount.
 #pragma once
 
 #include <string>
@@ -32,5 +33,11 @@ absl::Status MendFolderProof(const std::string& run_dir,
 // The text of FolderProof::file, as this process sees it.
 absl::StatusOr<std::string> ReadFolderProof(const std::string& run_dir,
                                             const std::string& file);
+
+// Creates run_dir/name and its parents in the run folder of a coordinator, and
+// never the run folder: while its mount is away, what is written in its place
+// lies hidden under the mount later. OK when it is there.
+absl::Status CreateInRunFolder(const std::string& run_dir,
+                               const std::string& name);
 
 }  // namespace gandem

@@ -13,9 +13,6 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
-#include "common/check.h"
 #include "common/files/file_writer.h"
 #include "common/files/spare_descriptors.h"
 #include "common/status.h"
@@ -200,29 +197,6 @@ absl::Status CreateDirectories(const std::string& path) {
   if (error) return FileError(error.value(), "cannot create folder", path);
   if (!std::filesystem::is_directory(path, error)) {
     return FileError(ENOTDIR, "cannot create folder", path);
-  }
-  return absl::OkStatus();
-}
-
-absl::Status CreateDirectoriesBelow(const std::string& root,
-                                    const std::string& path) {
-  const absl::StatusOr<std::vector<std::string>> there = ListDirectory(root);
-  if (absl::IsNotFound(there.status()) || (there.ok() && there->empty())) {
-    return absl::UnavailableError(absl::StrCat(
-        "folder '", root, "' is ", there.ok() ? "empty" : "not there",
-        "; is its file system still mounted?"));
-  }
-  GANDEM_RETURN_IF_ERROR(there.status());
-  absl::string_view below = path;
-  GANDEM_CHECK(absl::ConsumePrefix(&below, root));
-  std::string folder = root;
-  for (const absl::string_view part :
-       absl::StrSplit(below, '/', absl::SkipEmpty())) {
-    // One by one: `root` may go away at any moment.
-    absl::StrAppend(&folder, "/", part);
-    if (mkdir(folder.c_str(), 0777) != 0 && errno != EEXIST) {
-      return FileError(errno, "cannot create folder", folder);
-    }
   }
   return absl::OkStatus();
 }

@@ -78,13 +78,6 @@ absl::Status FsyncDirectory(const std::string& path);
 // With all parents; OK when it is there.
 absl::Status CreateDirectories(const std::string& path);
 
-// With all parents below `root`, which `path` begins with, and never `root`
-// itself: a folder whose mount is away is not there or is empty, and what is
-// written in its place lies hidden under the mount later.
-//   UNAVAILABLE  `root` is empty, or not there.
-absl::Status CreateDirectoriesBelow(const std::string& root,
-                                    const std::string& path);
-
 // Names in the folder, sorted, without "." and "..".
 absl::StatusOr<std::vector<std::string>> ListDirectory(const std::string& path);
 

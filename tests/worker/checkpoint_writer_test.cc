@@ -35,7 +35,7 @@ class CheckpointWriterTest : public ::testing::Test {
  protected:
   CheckpointWriterTest() {
     options_.run_dir = dir_.path();
-    EXPECT_OK(WriteFile(dir_ / "config.textproto", ""));  // as in a run folder
+    EXPECT_OK(CreateDirectories(dir_ / "state"));  // of a run folder
     options_.run_epoch = 1;
     options_.patience = absl::Hours(1);
     options_.retry_interval = absl::Milliseconds(1);
@@ -149,6 +149,20 @@ TEST_F(CheckpointWriterTest, ARunFolderThatIsAwayIsNotMadeAnew) {
   Start();
   EXPECT_THAT(Save().error(), HasSubstr("mounted?"));
   EXPECT_FALSE(PathExists(options_.run_dir));
+}
+
+TEST_F(CheckpointWriterTest, TheLastOneIsWrittenOnceTheMountIsBack) {
+  options_.run_dir = dir_ / "mounted";
+  int failures = 0;
+  options_.is_last = [&](int64_t) {
+    if (++failures == 3) {
+      EXPECT_OK(CreateDirectories(options_.run_dir + "/state"));
+    }
+    return true;
+  };
+  Start();
+  EXPECT_EQ(Save().error(), "");
+  EXPECT_EQ(failures, 3);
 }
 
 TEST_F(CheckpointWriterTest, OtherFailuresAreFinal) {

@@ -27,14 +27,13 @@ class ProfileCosts {
   ProfileCosts& operator=(const ProfileCosts&) = delete;
 
   const Profile& profile() const { return profile_; }
-  // RoleCosts::Create().
+  // RoleCosts::Create() of settings that are resolved; valid as long as this.
   const absl::StatusOr<RoleCosts>& Of(const RoleSettings& settings) const;
 
  private:
   const Profile& profile_;
 
   mutable absl::Mutex mu_;
-  // Never removed: references stay.
   mutable std::map<RoleSettings, absl::StatusOr<RoleCosts>> known_
       ABSL_GUARDED_BY(mu_);
 };

@@ -7,6 +7,7 @@
 // NOT_FOUND what was not measured, what was, and how to measure it.
 #pragma once
 
+#include <compare>
 #include <cstdint>
 #include <string>
 #include <vector>

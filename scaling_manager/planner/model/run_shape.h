@@ -15,6 +15,7 @@
 #include "absl/status/statusor.h"
 #include "exchange/schedule.h"
 #include "proto/plan.pb.h"
+#include "proto/profile.pb.h"
 #include "scaling_manager/planner/model/link_times.h"
 #include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/model/role_costs.h"

@@ -49,11 +49,11 @@ void ChoiceScorer::ScoreAll(std::span<const SearchChoice> choices) {
   std::vector<Answer> answers(asked.size());
   // What libraries make when they are first used (defaults of messages) is
   // there before other threads.
-  const size_t alone = has_asked_ ? 0 : 1;
-  has_asked_ = true;
+  const size_t alone = has_scored_ ? 0 : 1;
   ForEachInParallel(asked.size(), alone,
                     [&](size_t i) { answers[i] = Ask(asked[i]->first); });
   for (size_t i = 0; i < asked.size(); ++i) {
+    has_scored_ = has_scored_ || answers[i].scored.has_value();
     asked[i]->second = std::move(answers[i].scored);
     if (invalid_.empty()) invalid_ = std::move(answers[i].invalid);
     if (unpredicted_.ok()) unpredicted_ = std::move(answers[i].unpredicted);

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/search/scored_choice.h"
 
 namespace gandem {
@@ -52,7 +53,7 @@ class ChoiceScorer {
   const ProfileCosts& costs_;
   const PlanModels models_;
   Scores scores_;
-  bool has_asked_ = false;
+  bool has_scored_ = false;
   std::string invalid_;
   absl::Status unpredicted_;
 };

@@ -12,6 +12,7 @@
 
 #include "absl/status/statusor.h"
 #include "proto/plan.pb.h"
+#include "scaling_manager/planner/model/profile_costs.h"
 #include "scaling_manager/planner/quality/quality.h"
 #include "scaling_manager/planner/search/search.h"
 #include "scaling_manager/planner/search/search_choice.h"

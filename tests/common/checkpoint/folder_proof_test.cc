@@ -18,6 +18,7 @@ using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::IsEmpty;
 
 TEST(FolderProofTest, WhoSeesTheFolderCanTellIt) {
   const TempDir run_dir;
@@ -59,6 +60,35 @@ TEST(FolderProofTest, AnotherFolderOrACopyFromBeforeCannot) {
   // Nothing piles up.
   EXPECT_THAT(*ListDirectory(run_dir / "state"),
               ElementsAre(second.file.substr(sizeof("state"))));
+}
+
+TEST(FolderProofTest, FoldersAreMadeInARunFolderThatIsThere) {
+  const TempDir dir;
+  const std::string run_dir = dir / "mounted";
+  const auto create = [&run_dir](const std::string& name) {
+    return CreateInRunFolder(run_dir, name);
+  };
+  const auto is_away =
+      StatusIs(absl::StatusCode::kUnavailable,
+               AllOf(HasSubstr(run_dir), HasSubstr("mounted?")));
+  EXPECT_THAT(create("a/b"), is_away);
+  EXPECT_FALSE(PathExists(run_dir));
+  // A mount's place, in which somebody has left something.
+  ASSERT_OK(CreateDirectories(run_dir + "/a"));
+  EXPECT_THAT(create("a/b"), is_away);
+  EXPECT_THAT(*ListDirectory(run_dir + "/a"), IsEmpty());
+
+  ASSERT_OK(WriteFolderProof(run_dir));
+  EXPECT_OK(create("a/b"));
+  EXPECT_OK(create("a/b"));
+  EXPECT_OK(create("c"));
+  EXPECT_THAT(*ListDirectory(run_dir), ElementsAre("a", "c", "state"));
+  EXPECT_THAT(*ListDirectory(run_dir + "/a"), ElementsAre("b"));
+  ASSERT_OK(WriteFile(run_dir + "/file", ""));
+  for (const char* name : {"file", "file/a"}) {
+    EXPECT_THAT(create(name), StatusIs(absl::StatusCode::kFailedPrecondition,
+                                       HasSubstr("/file")));
+  }
 }
 
 }  // namespace

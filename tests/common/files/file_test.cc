@@ -30,7 +30,6 @@ using ::gandem::testing::TempDir;
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::IsEmpty;
 
 TEST(FileTest, WritesAndReadsBack) {
   const TempDir dir;
@@ -186,28 +185,6 @@ TEST(FileTest, FoldersAreMadeListedAndRemoved) {
   EXPECT_OK(RemoveAll(dir / "a"));
   EXPECT_FALSE(PathExists(dir / "a"));
   EXPECT_OK(RemoveAll(dir / "a"));
-}
-
-TEST(FileTest, FoldersAreMadeOnlyBelowOneThatIsInUse) {
-  const TempDir dir;
-  const std::string root = dir / "mounted";
-  const auto create = [&] {
-    return CreateDirectoriesBelow(root, root + "/a/b");
-  };
-  EXPECT_THAT(create(),
-              StatusIs(absl::StatusCode::kUnavailable,
-                       AllOf(HasSubstr(root), HasSubstr("mounted?"))));
-  EXPECT_FALSE(PathExists(root));
-  ASSERT_OK(CreateDirectories(root));
-  EXPECT_THAT(create(),
-              StatusIs(absl::StatusCode::kUnavailable, HasSubstr("is empty")));
-  EXPECT_THAT(*ListDirectory(root), IsEmpty());
-  ASSERT_OK(WriteFile(root + "/f", ""));
-  EXPECT_OK(create());
-  EXPECT_OK(create());
-  EXPECT_THAT(*ListDirectory(root + "/a"), ElementsAre("b"));
-  EXPECT_FALSE(CreateDirectoriesBelow(root, root + "/f/deeper").ok());
-  EXPECT_FALSE(CreateDirectoriesBelow(root + "/f", root + "/f/a").ok());
 }
 
 TEST(FileTest, RemoveAllTakesAwayWhatIsBeingWritten) {

@@ -19,7 +19,6 @@ using ::gandem::testing::StatusIs;
 using ::testing::Each;
 using ::testing::HasSubstr;
 
-// A field that was forgotten in the order of settings would mix them up.
 TEST(ProfileCostsTest, AreThoseOfTheirSettings) {
   const Profile profile = ProfileBuilder().Threads({1, 2}).Build();
   const ProfileCosts costs(profile);
