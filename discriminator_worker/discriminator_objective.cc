@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "discriminator_worker/discriminator_objective.h"
 
+#include <optional>
 #include <utility>
 
 #include "common/check.h"
+#include "models/autocast.h"
 #include "models/foreign_layers.h"
 #include "models/layers/parameter_weights.h"
 #include "models/torch.h"
@@ -85,7 +87,7 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
   const at::Tensor seen_NCHW =
       Augmented(images_NCHW, key, penalties.r1 * gradient_factor_);
   const Verdict verdict =
-      network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+      Judge(seen_NCHW, condition, penalties.r1 * gradient_factor_);
   at::Tensor loss;
   const bool relativistic = IsRelativistic(options_.loss);
   if (!relativistic) {
@@ -126,7 +128,8 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   }
   const Verdict verdict = [&] {
     const ParameterWeightsScope scope(weights_N);
-    return network_->forward(seen_NCHW, condition, ForwardMode::kTrain);
+    return Judge(seen_NCHW, condition,
+                 options_.penalties.r2 * gradient_factor_);
   }();
   const Logits& logits = verdict.logits;
   TrainingPass pass;
@@ -210,6 +213,14 @@ at::Tensor DiscriminatorObjective::Augmented(const at::Tensor& images_NCHW,
   return seen;
 }
 
+Verdict DiscriminatorObjective::Judge(const at::Tensor& images_NCHW,
+                                      const Condition& condition,
+                                      double gradient_weight) const {
+  std::optional<SecondOrderScope> second_order;
+  if (gradient_weight > 0) second_order.emplace();
+  return network_->forward(images_NCHW, condition, ForwardMode::kTrain);
+}
+
 at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
                                                  const Condition& condition,
                                                  const Verdict& verdict,
@@ -267,6 +278,7 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
 at::Tensor DiscriminatorObjective::UnitNormPenaltyAt(
     const at::Tensor& images_NCHW, const Condition& condition) const {
   const at::Tensor leaf = images_NCHW.detach().set_requires_grad(true);
+  const SecondOrderScope second_order;
   const Verdict verdict =
       network_->forward(leaf, condition, ForwardMode::kFrozen);
   return Mean(UnitNormPenalties(ImageGradient(verdict.logits, leaf)));

@@ -92,6 +92,9 @@ class DiscriminatorObjective {
   DrawKey Key(Purpose purpose, int64_t first_index) const;
   at::Tensor Augmented(const at::Tensor& images_NCHW, const DrawKey& key,
                        double gradient_weight) const;
+  // A training pass, with the weight of a penalty on its images' gradients.
+  Verdict Judge(const at::Tensor& images_NCHW, const Condition& condition,
+                double gradient_weight) const;
   at::Tensor Mean(const at::Tensor& penalties) const {
     return BatchMean(penalties, batch_size_);
   }

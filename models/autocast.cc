@@ -10,6 +10,15 @@
 namespace gandem {
 namespace {
 
+// A SecondOrderScope of this thread is open.
+thread_local bool is_second_order = false;
+
+AutocastState CastTo(at::ScalarType dtype, const at::Device& device) {
+  return {.device = device.type(),
+          .enabled = !(is_second_order && device.is_cpu()),
+          .dtype = dtype};
+}
+
 // Makes `view` a second owner of the tensors and children of `network`, under
 // the same names and in the same order.
 void ShareState(const torch::nn::Module& network, torch::nn::Module& view) {
@@ -38,8 +47,7 @@ class AutocastGenerator : public Generator {
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition& condition,
                      ForwardMode mode) override {
-    const AutocastScope scope(
-        {.device = noise_NZ.device().type(), .enabled = true, .dtype = dtype_});
+    const AutocastScope scope(CastTo(dtype_, noise_NZ.device()));
     return ToFloat(network_->forward(noise_NZ, condition, mode));
   }
 
@@ -60,9 +68,7 @@ class AutocastDiscriminator : public Discriminator {
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition& condition,
                   ForwardMode mode) override {
-    const AutocastScope scope({.device = images_NCHW.device().type(),
-                               .enabled = true,
-                               .dtype = dtype_});
+    const AutocastScope scope(CastTo(dtype_, images_NCHW.device()));
     const Verdict verdict = network_->forward(images_NCHW, condition, mode);
     return {.logits = verdict.logits.Each(ToFloat),
             .embeddings_NE = ToFloat(verdict.embeddings_NE),
@@ -99,6 +105,11 @@ AutocastScope::~AutocastScope() {
 }
 
 FullPrecision::FullPrecision() : exclude_(c10::autocast_dispatch_keyset) {}
+
+SecondOrderScope::SecondOrderScope()
+    : before_(std::exchange(is_second_order, true)) {}
+
+SecondOrderScope::~SecondOrderScope() { is_second_order = before_; }
 
 std::shared_ptr<Generator> WithAutocast(std::shared_ptr<Generator> network,
                                         at::ScalarType dtype) {

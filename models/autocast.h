@@ -9,7 +9,8 @@
 //
 //   discriminator = WithAutocast(discriminator, at::kBFloat16);
 //
-// What has to stay in float32 inside (spectral norm) opens a FullPrecision.
+// What has to stay in float32 inside (spectral norm) opens a FullPrecision, and
+// who differentiates a pass twice (a gradient penalty) a SecondOrderScope.
 //
 // Thread safety: autocast is a state of the calling thread. Errors: Torch
 // exceptions.
@@ -54,6 +55,22 @@ class FullPrecision {
 
  private:
   const c10::impl::ExcludeDispatchKeyGuard exclude_;
+};
+
+// For passes whose gradient is differentiated again: on a CPU networks that
+// were wrapped do not cast until the end of the scope. On CPUs with AMX some
+// 16-bit convolutions whose kernel is as large as the image, and padded, are
+// plainly wrong (seen with LibTorch 2.11: by more than the result's norm), and
+// second derivatives are made of these.
+class SecondOrderScope {
+ public:
+  SecondOrderScope();
+  ~SecondOrderScope();
+  SecondOrderScope(const SecondOrderScope&) = delete;
+  SecondOrderScope& operator=(const SecondOrderScope&) = delete;
+
+ private:
+  const bool before_;
 };
 
 // The same network, parameters, buffers and their names included, whose forward

@@ -124,6 +124,34 @@ TEST_P(AutocastTest, ParameterWeightsOfOneChangeNoBit) {
   }
 }
 
+// Where AMX is wrong, by more than their norm.
+TEST_P(AutocastTest, SecondDerivativesOnACpuAreThoseOfFloat) {
+  const auto gradients = [](const auto& network) {
+    const at::Tensor leaf = Waves({4, 1, 32, 32}, 0.37).set_requires_grad(true);
+    const SecondOrderScope scope;
+    const Verdict verdict = network->forward(leaf, {}, ForwardMode::kTrain);
+    torch::autograd::grad({verdict.logits.One().sum()}, {leaf}, {},
+                          /*retain_graph=*/true, /*create_graph=*/true)
+        .front()
+        .square()
+        .sum()
+        .backward();
+    std::vector<at::Tensor> all;
+    for (const at::Tensor& parameter : network->parameters()) {
+      if (parameter.grad().defined()) all.push_back(parameter.grad());
+    }
+    return all;
+  };
+  const auto exact = gradients(MakeDiscriminatorTwin());
+  const auto wrapped =
+      gradients(WithAutocast(MakeDiscriminatorTwin(), GetParam()));
+  ASSERT_FALSE(exact.empty());
+  ASSERT_EQ(wrapped.size(), exact.size());
+  for (size_t i = 0; i < exact.size(); ++i) {
+    EXPECT_TRUE(at::equal(wrapped[i], exact[i])) << i;
+  }
+}
+
 // The vectors depend on the weights alone: float32 arithmetic gives the same
 // bits with autocast and without.
 TEST_P(AutocastTest, SpectralNormIteratesInFloat) {

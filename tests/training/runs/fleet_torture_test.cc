@@ -222,9 +222,9 @@ void ExpectFloat32(const std::vector<NamedTensor>& tensors) {
   EXPECT_GT(finer_than_bfloat16, count / 2);
 }
 
-// Gradients of a penalty are made by two backward passes in 16 bits. A rank
-// without it would be a third of its effect away; how much rounding is depends
-// on the CPU.
+// A penalty's own passes are in float32 on a CPU (models/autocast.h), the
+// others in 16 bits. A rank without it would be a third of its effect away; how
+// much rounding is depends on the CPU.
 TEST(FleetTortureTest, PenaltyAndBfloat16) {
   const TempDir folder;
   RunConfig config = gandem::testing::SmallConfig("sndcgan", folder.path());
