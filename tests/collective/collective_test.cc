@@ -369,6 +369,7 @@ TEST(CollectiveTest, IsBusyWhileAnOperationIsUnderWay) {
   EXPECT_OK(WaitLong(*fleet[0], ticket));
   const absl::Duration all = MonotonicNow() - begin;
   const CollectiveStats stats = fleet[0]->stats();
+  EXPECT_GE(stats.waited, absl::Milliseconds(5));
   EXPECT_GE(stats.busy, under_way.busy);
   EXPECT_LE(stats.busy, all);
   // Idle since then.
