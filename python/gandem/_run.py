@@ -11,6 +11,7 @@ import os
 import pathlib
 import re
 import sys
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, Optional
 
 from gandem import _metrics, _program
@@ -55,12 +56,16 @@ class Run:
         return whole_numbers(json.loads(
             _program.call("status", self.dir, "--json")))
 
-    def metrics(self, role: Optional[str] = None,
-                rank: Optional[int] = None) -> _metrics.Columns:
-        """What the workers have measured, one row a record: lists of one length
-        by the names of proto/metrics.proto; all roles and ranks, or one. Rounds
-        that were done again are there once."""
-        return _metrics.columns_of(self.dir, role, rank)
+    def metrics(self, role: Optional[str] = None, rank: Optional[int] = None, *,
+                since: int = 0, every: int = 1,
+                fields: Optional[Iterable[str]] = None) -> _metrics.Columns:
+        """What the workers have measured, one row for each role, rank and round:
+        sequences of one length by the names of proto/metrics.proto. Rounds that
+        were done again are there once. `since` leaves out earlier rounds,
+        `every=10` keeps the rounds 0, 10, 20 and so on. `fields` names the
+        columns, such as ["round", "loss", "data"], which has all of data.
+        Numbers take 9 bytes each."""
+        return _metrics.columns_of(self.dir, role, rank, since, every, fields)
 
     def checkpoint(self) -> pathlib.Path:
         """The newest complete one."""

@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import tracemalloc
 import types
 import unittest
 import zipfile
@@ -125,6 +126,58 @@ class MetricsTest(unittest.TestCase):
             _metrics.columns_of(self.folder, "discriminator", None), {})
         with self.assertRaisesRegex(gandem.ConfigError, "'teacher'"):
             _metrics.columns_of(self.folder, "teacher", None)
+
+    def test_rows_of_several_workers_in_order(self):
+        lines = [json.dumps({"role": role, "rank": rank, "round": number,
+                             "run_epoch": epoch, "loss": loss}) + "\n"
+                 for role, rank, number, epoch, loss in (
+                     ("generator", 1, 0, 1, 0.0), ("discriminator", 0, 0, 1, 1.0),
+                     ("generator", 0, 0, 1, 2.0), ("generator", 0, 2, 1, 3.0),
+                     # Done again, one of them before its older record arrives.
+                     ("generator", 0, 1, 2, 4.0), ("generator", 0, 2, 2, 5.0),
+                     ("generator", 0, 1, 1, 6.0))]
+        (self.folder / "metrics.jsonl").write_text("".join(lines))
+        columns = _metrics.columns_of(self.folder)
+        self.assertEqual(columns["loss"], [1.0, 2.0, 0.0, 4.0, 5.0])
+        self.assertEqual(columns["rank"], [0, 0, 1, 0, 0])
+        self.assertEqual(columns["role"], ["discriminator"] + 4 * ["generator"])
+        self.assertEqual(columns["loss"][-1], 5.0)
+        self.assertEqual(columns["loss"][1:3], [2.0, 0.0])
+        self.assertEqual(repr(columns["rank"]), "[0, 0, 1, 0, 0]")
+
+    def test_a_selection_of_rounds_and_fields(self):
+        (self.folder / "metrics.jsonl").write_text("".join(
+            self.line(i, 1, loss=i / 4, data={"images": i, "share": 0.5},
+                      big=2 ** 70 if i == 4 else i, mixed=i if i < 6 else 0.5)
+            for i in range(10)))
+
+        def columns(**selection):
+            return _metrics.columns_of(self.folder, **selection)
+        self.assertEqual(columns(since=7)["round"], [7, 8, 9])
+        self.assertEqual(columns(since=3, every=3)["round"], [3, 6, 9])
+        chosen = columns(every=5, fields=["data", "loss"])
+        self.assertEqual(chosen, {"loss": [0.0, 1.25], "data.images": [0, 5],
+                                  "data.share": [0.5, 0.5]})
+        self.assertEqual(columns(fields=["big"])["big"][3:6], [3, 2 ** 70, 5])
+        self.assertEqual(columns(fields=["mixed"])["mixed"][5:7], [5, 0.5])
+        for text, selection in (("no record has 'los'", {"fields": ["los"]}),
+                                ("every=0", {"every": 0}),
+                                ("list of names", {"fields": "loss"})):
+            with self.assertRaisesRegex(gandem.ConfigError, text):
+                columns(**selection)
+
+    def test_a_number_of_a_column_takes_nine_bytes(self):
+        (self.folder / "metrics.jsonl").write_text("".join(
+            self.line(i, 1, loss=i / 7, noise=[], grid="", **{
+                f"wait_{part}": i / 3 for part in range(20)})
+            for i in range(5000)))
+        tracemalloc.start()
+        self.addCleanup(tracemalloc.stop)
+        columns = _metrics.columns_of(self.folder)
+        taken, peak = tracemalloc.get_traced_memory()
+        self.assertEqual(len(columns), 27)
+        self.assertLess(taken, 5000 * 27 * 10)
+        self.assertLess(peak, 5000 * 27 * 13)
 
     def test_the_tail_begins_now_and_follows_another_file(self):
         file = self.folder / "metrics.jsonl"
