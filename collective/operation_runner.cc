@@ -97,24 +97,54 @@ absl::Status CheckRunnerOptions(const RunnerOptions& options, int size) {
 
 OperationRunner::OperationRunner(const RunnerOptions& options,
                                  Transport* transport)
-    : options_(options), transport_(transport) {
-  const int rank = transport->rank();
+    : options_(options),
+      transport_(transport),
+      groups_(GroupsOf(options, transport->rank(), transport->size())) {}
+
+OperationRunner::Groups OperationRunner::GroupsOf(const RunnerOptions& options,
+                                                  int rank, int size) {
   std::vector<std::string> hosts = options.hosts;
-  hosts.resize(transport->size());  // one host if none were given
-  all_.place = rank;
-  leaders_.place = -1;
-  for (int other = 0; other < transport->size(); ++other) {
-    all_.ranks.push_back(other);
+  hosts.resize(size);  // one host if none were given
+  Groups groups;
+  groups.all.place = rank;
+  groups.leaders.place = -1;
+  for (int other = 0; other < size; ++other) {
+    groups.all.ranks.push_back(other);
     if (hosts[other] == hosts[rank]) {
-      if (other == rank) local_.place = local_.size();
-      local_.ranks.push_back(other);
+      if (other == rank) groups.local.place = groups.local.size();
+      groups.local.ranks.push_back(other);
     }
     const auto it = hosts.begin() + other;
     if (std::find(hosts.begin(), it, *it) == it) {  // the first of its host
-      if (other == rank) leaders_.place = leaders_.size();
-      leaders_.ranks.push_back(other);
+      if (other == rank) groups.leaders.place = groups.leaders.size();
+      groups.leaders.ranks.push_back(other);
     }
   }
+  return groups;
+}
+
+std::vector<bool> OperationRunner::LinksOf(const RunnerOptions& options,
+                                           int rank, int size) {
+  const Groups groups = GroupsOf(options, rank, size);
+  std::vector<bool> links(size, false);
+  // Rings and chains have neighbors at distance 1, Trade and Collect at powers
+  // of 2; both are all others of kFewMembers.
+  for (const Members* members : {&groups.all, &groups.local, &groups.leaders}) {
+    if (members->place < 0) continue;
+    for (int distance = 1; distance < members->size(); distance *= 2) {
+      links[members->At(members->place + distance)] = true;
+      links[members->At(members->place - distance)] = true;
+    }
+  }
+  if (groups.has_hierarchy()) {  // GatherSegments
+    for (const int other : groups.local.ranks) {
+      if (groups.local.place == 0 || other == groups.local.At(0)) {
+        links[other] = true;
+      }
+    }
+  }
+  links[rank] = false;
+  return links;
 }
 
 absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
@@ -142,46 +172,35 @@ absl::Status OperationRunner::Run(int64_t number, const Operation& operation) {
 absl::Status OperationRunner::AllReduce() {
   const int64_t others = all_.size() - 1;
   if (tag_.bytes * others <= options_.small_bytes) return SmallAllReduce();
-  const bool several_hosts = leaders_.size() > 1;
-  const bool several_on_one = leaders_.size() < all_.size();
-  if (several_hosts && several_on_one) return HierarchicalAllReduce();
+  if (groups_.has_hierarchy()) return HierarchicalAllReduce();
   return RingAllReduce(all_);
 }
 
-absl::Status OperationRunner::SmallAllReduce() {
-  std::vector<std::byte> blocks(buffer_.size() * all_.size());
-  std::copy(buffer_.begin(), buffer_.end(),
-            blocks.begin() + buffer_.size() * all_.place);
-  const std::span<std::byte> sums = std::exchange(buffer_, blocks);
-  GANDEM_RETURN_IF_ERROR(ExchangeBlocks());
-  SumBlocks(tag_.type, blocks, sums);
-  return absl::OkStatus();
-}
-
 absl::Status OperationRunner::HierarchicalAllReduce() {
-  GANDEM_RETURN_IF_ERROR(ReduceScatter(local_));
-  GANDEM_RETURN_IF_ERROR(GatherSegments(local_));
-  if (leaders_.place >= 0) GANDEM_RETURN_IF_ERROR(RingAllReduce(leaders_));
-  return Chain(local_, /*root=*/0);
+  GANDEM_RETURN_IF_ERROR(ReduceScatter(groups_.local));
+  GANDEM_RETURN_IF_ERROR(GatherSegments(groups_.local));
+  if (groups_.leaders.place >= 0) {
+    GANDEM_RETURN_IF_ERROR(RingAllReduce(groups_.leaders));
+  }
+  return Chain(groups_.local, /*root=*/0);
 }
 
-// Blocks go around a ring unless they are small: one hop to everybody then.
+// Blocks go around a ring unless they are small.
 absl::Status OperationRunner::AllGather() {
-  const size_t block = buffer_.size() / all_.size();
-  const int64_t sent = static_cast<int64_t>(block) * (all_.size() - 1);
-  if (sent <= options_.small_bytes) return ExchangeBlocks();
-  RingPlan plan = {.segments = {},
-                   .first_sent = all_.place,
-                   .steps = all_.size() - 1,
-                   .adding_steps = 0};
-  for (int i = 0; i < all_.size(); ++i) {
-    plan.segments.push_back({.offset = i * block, .size = block});
+  const auto block = static_cast<int64_t>(buffer_.size() / all_.size());
+  if (block * (all_.size() - 1) <= options_.small_bytes ||
+      (all_.size() > kFewMembers && block <= options_.short_bytes)) {
+    return ExchangeBlocks();
   }
-  return RunRing(all_, plan);
+  return RunRing(all_, {.segments = Blocks(),
+                        .first_sent = all_.place,
+                        .steps = all_.size() - 1,
+                        .adding_steps = 0});
 }
 
 // The first half of a ring: each member ends with the sum of one segment.
 absl::Status OperationRunner::ReduceScatter(const Members& members) {
+  if (HasShortSegments(members)) return Trade(members);
   return RunRing(members, {.segments = Segments(members.size()),
                            .first_sent = members.place - 1,
                            .steps = members.size() - 1,
@@ -189,6 +208,11 @@ absl::Status OperationRunner::ReduceScatter(const Members& members) {
 }
 
 absl::Status OperationRunner::RingAllReduce(const Members& members) {
+  if (HasShortSegments(members)) {
+    GANDEM_RETURN_IF_ERROR(Trade(members));
+    GANDEM_FAILPOINT("collective.half_way");
+    return Collect(members, Segments(members.size()));
+  }
   return RunRing(members, {.segments = Segments(members.size()),
                            .first_sent = members.place - 1,
                            .steps = 2 * (members.size() - 1),
@@ -266,24 +290,6 @@ absl::Status OperationRunner::Chain(const Members& members, int root) {
     if (distance < m - 1) {
       GANDEM_RETURN_IF_ERROR(Send(members.At(members.place + 1), chunk));
     }
-  }
-  return absl::OkStatus();
-}
-
-// Everybody sends its block to everybody. A barrier is the same without bytes.
-absl::Status OperationRunner::ExchangeBlocks() {
-  const size_t size = buffer_.size() / all_.size();
-  const auto block = [size](int rank) {
-    return Range{.offset = rank * size, .size = size};
-  };
-  // Each rank begins with another peer, so that nobody is the last of all.
-  for (int step = 1; step < all_.size(); ++step) {
-    GANDEM_RETURN_IF_ERROR(Send(all_.At(all_.place + step), block(all_.place)));
-  }
-  GANDEM_FAILPOINT("collective.half_way");
-  for (int step = 1; step < all_.size(); ++step) {
-    const int from = all_.At(all_.place - step);
-    GANDEM_RETURN_IF_ERROR(ReceiveInto(from, block(from)));
   }
   return absl::OkStatus();
 }

@@ -12,12 +12,19 @@
 // have several ranks each: first those of a host, then the hosts' first ranks,
 // with the sums of their hosts; and these hand the result on within the host.
 //
-// Small buffers go from everybody to everybody at once, and every rank adds in
-// ascending rank order: ((x_0 + x_1) + ...). Small: what a rank sends is at
-// most `small_bytes` in all.
+// Every rank gets small buffers of all others and adds them in ascending rank
+// order: ((x_0 + x_1) + ...). Small: what a rank sends is at most `small_bytes`
+// in all.
 //
 // So the bits depend on the number of ranks, the hosts, the size of the buffer
 // and small_bytes, and on neither time nor chunks.
+//
+// How the terms travel changes no bit. Messages cost more than bytes where
+// segments are short, so more than four members use the algorithms of Bruck et
+// al., "Efficient algorithms for all-to-all communications in multiport
+// message-passing systems", 1997: with ceil(log2(m)) messages a member brings
+// every other one the term that it needs ("index", Trade), with as many all
+// get the results ("concatenation", Collect). A ring has 2 (m - 1).
 //
 // Owner: the communication thread. Thread safety: one thread.
 // Errors: those of collective.h; the buffer's contents are then unspecified.
@@ -43,6 +50,9 @@ struct RunnerOptions {
   // At most; a multiple of 8, 8 to 64 MiB.
   int64_t chunk_bytes = int64_t{1} << 20;
   int64_t small_bytes = int64_t{64} << 10;  // 0 to 64 MiB
+  // Segments and blocks of at most so many bytes are short; no sum depends on
+  // it.
+  int64_t short_bytes = int64_t{16} << 10;
   // Hears of each payload of `from` that was damaged; may be empty.
   std::function<void(int from)> on_damage = {};
 };
@@ -57,6 +67,10 @@ class OperationRunner {
  public:
   // `options` are checked.
   OperationRunner(const RunnerOptions& options, Transport* transport);
+
+  // By rank: whether `rank` of `size` sends to it or receives from it.
+  static std::vector<bool> LinksOf(const RunnerOptions& options, int rank,
+                                   int size);
 
   absl::Status Run(int64_t number, const Operation& operation);
 
@@ -76,12 +90,25 @@ class OperationRunner {
     int size() const { return static_cast<int>(ranks.size()); }
     int At(int place) const { return ranks[(place + size()) % size()]; }
   };
+  // Up to so many members a ring, or a message to each, has hardly more
+  // messages than Trade and Collect.
+  static constexpr int kFewMembers = 4;
+  struct Groups {
+    Members all = {};
+    Members local = {};    // of this rank's host
+    Members leaders = {};  // the hosts' first ranks; place -1: not one of them
+    bool has_hierarchy() const {
+      return leaders.size() > 1 && leaders.size() < all.size();
+    }
+  };
   struct RingPlan {
     std::vector<Range> segments;
     int first_sent = 0;  // segment that this member sends first
     int steps = 0;
     int adding_steps = 0;  // of them; the others replace
   };
+
+  static Groups GroupsOf(const RunnerOptions& options, int rank, int size);
 
   absl::Status AllReduce();
   absl::Status HierarchicalAllReduce();
@@ -97,6 +124,23 @@ class OperationRunner {
   // The buffer is a block of each rank. Block r reaches all; mine is in place.
   absl::Status ExchangeBlocks();
 
+  // Whether messages cost more than the segments of the buffer.
+  bool HasShortSegments(const Members& members) const;
+  // The same as ReduceScatter, of short segments.
+  absl::Status Trade(const Members& members);
+  // Every member has its part of the buffer; all get all of them.
+  absl::Status Collect(const Members& members, const std::vector<Range>& parts);
+  // Sends chunks of `out` while those of `in` arrive.
+  absl::Status Exchange(int to, std::span<std::byte> out,
+                        const std::vector<Range>& sends, int from,
+                        std::span<std::byte> in,
+                        const std::vector<Range>& receives);
+  // The chunks of `count` parts from `first` on, modulo their number; at least
+  // one, that may be empty.
+  std::vector<Range> ChunksOf(const std::vector<Range>& parts, int first,
+                              int count) const;
+
+  std::vector<Range> Blocks() const;
   std::vector<Range> Segments(int count) const;
   // Enough for several chunks of a range of so many bytes to be on their way,
   // and few enough for their messages not to take longer than their bytes.
@@ -117,9 +161,8 @@ class OperationRunner {
 
   const RunnerOptions options_;  // these never change after construction
   Transport* const transport_;
-  Members all_;
-  Members local_;    // of this rank's host
-  Members leaders_;  // the hosts' first ranks; place -1: not one of them
+  const Groups groups_;
+  const Members& all_ = groups_.all;
   // The running operation, and what travels: its buffer, or blocks to sum up.
   OperationTag tag_;
   std::span<std::byte> buffer_;

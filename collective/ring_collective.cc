@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "collective/operation_runner.h"
 #include "collective/ring_streams.h"
 #include "collective/transport_collective.h"
 #include "common/faults.h"
@@ -240,14 +241,15 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
                            .membership_epoch = options.membership_epoch,
                            .slot_bytes = options.chunk_bytes};
   std::vector<std::shared_ptr<grpc::Channel>> channels;
+  for (const RingPeer& peer : options.peers) runner.hosts.push_back(peer.host);
+  identity.links = OperationRunner::LinksOf(runner, options.rank, size);
   for (int rank = 0; rank < size; ++rank) {
     const RingPeer& peer = options.peers[rank];
-    runner.hosts.push_back(peer.host);
     identity.incarnations.push_back(peer.incarnation);
     identity.shares_memory.push_back(options.shares_memory &&
                                      peer.host == self.host);
     channels.emplace_back();
-    if (rank == options.rank) continue;
+    if (!identity.LinksTo(rank)) continue;
     GANDEM_ASSIGN_OR_RETURN(const std::string address,
                             ReachableAddress(peer, self));
     GANDEM_ASSIGN_OR_RETURN(channels.back(),

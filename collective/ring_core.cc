@@ -33,7 +33,7 @@ void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage) {
   on_damage_ = std::move(on_damage);
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank == identity.rank || !SharesWith(rank)) continue;
+    if (!identity.LinksTo(rank) || !SharesWith(rank)) continue;
     // As many as can be under way, see RunRing; the memory of a slot that was
     // never used costs nothing.
     auto memory = SharedSlotsWriter::Create(
@@ -265,7 +265,7 @@ void RingCore::OutgoingEnded(int to, const absl::Status& why) {
 
 bool RingCore::AllLinksAre(bool (*good)(Link)) const {
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank != identity_.rank && !good(peers_[rank].link)) return false;
+    if (identity_.LinksTo(rank) && !good(peers_[rank].link)) return false;
   }
   return true;
 }
@@ -274,7 +274,7 @@ std::vector<int> RingCore::TakeUnconnected() {
   absl::MutexLock lock(&mu_);
   std::vector<int> result;
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank == identity_.rank || peers_[rank].link != Link::kUnconnected) {
+    if (!identity_.LinksTo(rank) || peers_[rank].link != Link::kUnconnected) {
       continue;
     }
     peers_[rank].link = Link::kConnecting;
@@ -415,7 +415,7 @@ int RingCore::rank_waited_for() const {
   if (receiving_from_ >= 0) return receiving_from_;
   if (sending_to_ >= 0) return sending_to_;
   for (int rank = 0; rank < size(); ++rank) {
-    if (rank != identity_.rank && peers_[rank].link < Link::kAccepted) {
+    if (identity_.LinksTo(rank) && peers_[rank].link < Link::kAccepted) {
       return rank;
     }
   }
@@ -433,7 +433,7 @@ std::string RingCore::waits_for() const {
   std::string missing;
   for (int rank = 0; rank < size(); ++rank) {
     const Peer& peer = peers_[rank];
-    if (rank == identity_.rank || peer.link >= Link::kAccepted) continue;
+    if (!identity_.LinksTo(rank) || peer.link >= Link::kAccepted) continue;
     absl::StrAppend(&missing, missing.empty() ? "" : ", ", "rank ", rank,
                     " to connect");
     if (!peer.refused.ok()) {

@@ -18,10 +18,16 @@ struct RingIdentity {
   int rank = 0;
   std::vector<int64_t> incarnations = {};  // of all ranks
   int64_t membership_epoch = 0;
+  // Ranks to be connected with; empty: all. Failures reach the others through
+  // these.
+  std::vector<bool> links = {};
   // Memory shared with each rank, of slots of this size; empty: with none.
   std::vector<bool> shares_memory = {};
   int64_t slot_bytes = 0;
 
+  bool LinksTo(int other) const {
+    return other != rank && (links.empty() || links[other]);
+  }
   // Whether `frame` comes from a peer as the coordinator has named it.
   //   INVALID_ARGUMENT  it is no peer of this rank.
   //   ABORTED           its membership, or its process, is over.

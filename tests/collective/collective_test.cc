@@ -5,8 +5,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -33,6 +35,12 @@ constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64,
 constexpr int64_t kSmall = 96;
 // Small enough that a few hundred elements are many chunks.
 RunnerOptions Tiny() { return {.chunk_bytes = 64, .small_bytes = kSmall}; }
+// All but the small ones go around a ring.
+RunnerOptions TinyRing() {
+  RunnerOptions options = Tiny();
+  options.short_bytes = 0;
+  return options;
+}
 
 std::vector<SumCase> ManyCases() {
   std::vector<SumCase> cases;
@@ -46,9 +54,12 @@ std::vector<SumCase> ManyCases() {
 
 class SumTest : public ::testing::TestWithParam<int> {};
 
+// However the terms travel.
 TEST_P(SumTest, IsThatOfTheDocumentedOrderOnAllRanks) {
-  const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = Tiny()});
-  CheckSums(fleet, ManyCases(), kSmall, {});
+  for (const RunnerOptions& runner : {Tiny(), TinyRing()}) {
+    const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = runner});
+    CheckSums(fleet, ManyCases(), kSmall, {});
+  }
 }
 
 TEST_P(SumTest, DoesNotDependOnTime) {
@@ -65,15 +76,82 @@ TEST_P(SumTest, DoesNotDependOnTime) {
 }
 
 TEST_P(SumTest, CopiesReachAll) {
-  const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = Tiny()});
-  CheckCopies(fleet, {0, 1, 24, 63, 64, 65, 1000});
+  for (const RunnerOptions& runner : {Tiny(), TinyRing()}) {
+    const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = runner});
+    CheckCopies(fleet, {0, 1, 24, 63, 64, 65, 1000});
+  }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, SumTest, ::testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Ranks, SumTest,
+                         ::testing::Values(1, 2, 3, 4, 5, 6, 7, 8, 11));
+
+// Chunks that rank 0 sends, and the ranks that it sends to or hears from, while
+// each rank does `work`.
+std::pair<int, std::set<int>> MessagesOf(
+    int ranks, const std::function<void(int, Collective&)>& work) {
+  auto count = std::make_shared<int>(0);
+  auto peers = std::make_shared<std::set<int>>();
+  const Fleet fleet = MakeInProcessFleet(
+      ranks, {.tamper = [count, peers](int from, int to, Chunk chunk) {
+        *count += from == 0 ? 1 : 0;
+        if (from == 0) peers->insert(to);
+        if (to == 0) peers->insert(from);
+        return std::vector<Chunk>{std::move(chunk)};
+      }});
+  RunRanks(fleet, work);
+  return {*count, *peers};
+}
+
+// With 2 ceil(log2(n)), not 2 (n - 1).
+TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
+  const auto sum = [](size_t bytes) {
+    return [bytes](int, Collective& collective) {
+      Bytes values(bytes);
+      EXPECT_OK(WaitLong(collective,
+                         collective.AllReduce(values, ElementType::kFloat32)));
+    };
+  };
+  EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);       // is small
+  EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 8);  // is a ring's sum
+  EXPECT_EQ(MessagesOf(16, sum(1 << 20)).first, 30);  // is a ring
+  const auto barrier = [](int, Collective& collective) {
+    EXPECT_OK(WaitLong(collective, collective.Barrier()));
+  };
+  EXPECT_EQ(MessagesOf(16, barrier).first, 4);
+}
+
+// Nobody else needs a connection.
+TEST(CollectiveTest, RanksTalkWithTheirLinksOnly) {
+  const std::vector<std::string> two_hosts = {"a", "a", "a", "a", "a",
+                                              "a", "b", "b", "b", "b"};
+  for (const std::vector<std::string>& hosts :
+       {std::vector<std::string>(), two_hosts}) {
+    const int size = 10;
+    auto used = std::make_shared<std::set<std::pair<int, int>>>();
+    RunnerOptions runner = Tiny();
+    runner.hosts = hosts;
+    const Fleet fleet = MakeInProcessFleet(
+        size, {.runner = runner, .tamper = [used](int from, int to, Chunk c) {
+                 used->insert({from, to});
+                 return std::vector<Chunk>{std::move(c)};
+               }});
+    CheckSums(fleet, ManyCases(), kSmall, hosts);
+    CheckCopies(fleet, {1, 1000});
+    for (const auto& [from, to] : *used) {
+      EXPECT_TRUE(OperationRunner::LinksOf(runner, from, size)[to])
+          << from << " " << to;
+      EXPECT_TRUE(OperationRunner::LinksOf(runner, to, size)[from])
+          << from << " " << to;
+    }
+  }
+  const std::vector<bool> links = OperationRunner::LinksOf({}, 5, 64);
+  EXPECT_EQ(std::ranges::count(links, true), 11);
+}
 
 TEST(HierarchyTest, SumsWithinHostsFirst) {
   for (const std::vector<std::string>& hosts :
-       std::vector<std::vector<std::string>>{{"a", "a", "b"},
+       std::vector<std::vector<std::string>>{{"a", "a", "a", "a", "a", "b"},
+                                             {"a", "a", "b"},
                                              {"a", "b", "a"},
                                              {"a", "a", "b", "b", "b"},
                                              {"a", "b", "c", "a", "c"}}) {
@@ -339,7 +417,7 @@ TEST(CollectiveTest, SentBytesAreThoseOfTheChunks) {
 }
 
 // 2 (m - 1) / m of the buffer, as docs/collective.md says.
-TEST(CollectiveTest, ARingSendsTwiceTheBufferButForOneSegment) {
+TEST(CollectiveTest, ARingSendsTwiceTheBufferExceptOneSegment) {
   const Fleet fleet = MakeInProcessFleet(4, {.runner = {.small_bytes = 0}});
   RunRanks(fleet, [](int, Collective& collective) {
     Bytes bytes(4000);

@@ -67,7 +67,22 @@ TEST_P(RingTest, SumsThroughSharedMemoryAreTheSame) {
   CheckCopies(fleet, {16 << 10, 100001});
 }
 
-INSTANTIATE_TEST_SUITE_P(Ranks, RingTest, ::testing::Values(1, 2, 3, 4, 5));
+INSTANTIATE_TEST_SUITE_P(Ranks, RingTest, ::testing::Values(1, 2, 3, 4, 5, 8));
+
+// Ranks 3 and 5 have no connection with rank 0.
+TEST(RingTest, AReasonReachesRanksWithoutAConnection) {
+  const TempDir dir;
+  const Fleet fleet = MakeRingFleet(8, dir, {});
+  absl::Barrier past_the_first(8);
+  RunRanks(fleet, [&](int rank, Collective& collective) {
+    EXPECT_OK(WaitLong(collective, collective.Barrier()));
+    past_the_first.Block();
+    if (rank == 0) collective.Close(absl::CancelledError("SIGTERM"));
+    EXPECT_THAT(WaitLong(collective, collective.Barrier()),
+                StatusIs(absl::StatusCode::kCancelled,
+                         rank == 0 ? "SIGTERM" : "rank 0: SIGTERM"));
+  });
+}
 
 TEST(RingTest, CountsWhatItSends) {
   const TempDir dir;

@@ -2,6 +2,7 @@
 #include "scaling_manager/planner/model/link_times.h"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string>
 
@@ -65,8 +66,14 @@ int Most(const std::vector<int>& ranks_by_host) {
 double RingSeconds(const LinkLine& pair, int64_t bytes, int ranks) {
   if (ranks <= 1 || bytes == 0) return 0;
   const double others = ranks - 1;
+  const double hops = std::ceil(std::log2(ranks));
   if ((ranks - 1) * bytes <= kSmallSumBytes) {
-    return pair.latency + others * pair.Occupied(bytes);
+    return (ranks > kFewRanks ? hops : 1) * pair.latency +
+           others * pair.Occupied(bytes);
+  }
+  if (ranks > kFewRanks && bytes <= kShortSegmentBytes * ranks) {
+    return hops * pair.latency +
+           (hops / 2 + others / ranks) * pair.Occupied(bytes);
   }
   return others * pair.latency + 2 * others / ranks * pair.Occupied(bytes);
 }

@@ -29,9 +29,11 @@ struct LinkLine {
   }
 };
 
-// Buffers of which all ranks together send no more than this go to all others
-// at once (docs/collective.md).
+// Small and short sums, as docs/collective.md has them: what a rank sends of
+// its buffer, bytes of a segment, and ranks from which on short ones differ.
 inline constexpr int64_t kSmallSumBytes = 64 << 10;
+inline constexpr int64_t kShortSegmentBytes = 16 << 10;
+inline constexpr int kFewRanks = 4;
 
 struct LinkTimes {
   LinkLine memory = {};       // within a process
@@ -64,7 +66,8 @@ absl::StatusOr<LinkTimes> LinkTimesOf(const Profile& profile,
 
 // Patarasuk and Yuan 2009, "Bandwidth optimal all-reduce algorithms for
 // clusters of workstations", section 3: 2 (n - 1) hops, each rank sends
-// 2 (n - 1) / n of the bytes. `pair` is what two ranks take.
+// 2 (n - 1) / n of the bytes. `pair` is what two ranks take. Bruck et al. 1997
+// for short segments: 2 ceil(log2(n)) hops, about log2(n) / 2 + 1 of the bytes.
 double RingSeconds(const LinkLine& pair, int64_t bytes, int ranks);
 
 }  // namespace gandem

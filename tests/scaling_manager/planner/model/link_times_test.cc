@@ -24,6 +24,10 @@ TEST(LinkTimesTest, ARingSendsTwiceAllButItsPart) {
   EXPECT_THAT(RingSeconds(pair, kMiB, 4), DoubleEq(3 * 0.001 + 1.5));
   // All to all, in one hop.
   EXPECT_THAT(RingSeconds(pair, 16 << 10, 4), DoubleEq(0.001 + 3.0 / 64));
+  // Small in three hops, short in six.
+  EXPECT_THAT(RingSeconds(pair, 1 << 10, 8), DoubleEq(0.003 + 7.0 / 1024));
+  EXPECT_THAT(RingSeconds(pair, 128 << 10, 8),
+              DoubleEq(0.003 + (1.5 + 7.0 / 8) / 8));
 }
 
 TEST(LinkTimesTest, SeveralHostsHaveARingInEachAndOneBetween) {
