@@ -9,6 +9,7 @@
 #include "common/monotonic_time.h"
 #include "common/process/failpoint.h"
 #include "common/status.h"
+#include "exchange/fleet_exchange.h"
 
 namespace gandem {
 namespace {
@@ -35,8 +36,13 @@ DiscriminatorEnd::DiscriminatorEnd(const ExchangeOptions& options)
       feedback_(options.num_generators),
       critic_(options.schedule.consistency, options.num_generators),
       finish_(options.num_generators, absl::InfiniteFuture()) {
-  // Other discriminators have critics for the other generators.
   for (int rank = 0; rank < options.num_generators; ++rank) {
+    // It does not connect, so nothing of it is awaited.
+    if (!PartnersOf(options.schedule, rank, options.num_generators,
+                    options.num_discriminators)[options.rank]) {
+      finish_[rank] = absl::InfinitePast();
+    }
+    // Other discriminators have critics for the other generators.
     if (CriticSource(rank, options.num_generators,
                      options.num_discriminators) != options.rank) {
       critic_.Release(rank);

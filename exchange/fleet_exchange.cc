@@ -79,7 +79,9 @@ class FleetExchange : public GeneratorExchange {
 
   int64_t messages_damaged() const override {
     int64_t sum = 0;
-    for (const auto& end : ends_) sum += end->messages_damaged();
+    for (const auto& end : ends_) {
+      if (end != nullptr) sum += end->messages_damaged();
+    }
     return sum;
   }
 
@@ -87,6 +89,7 @@ class FleetExchange : public GeneratorExchange {
 
   absl::Status Finish(absl::Time deadline) override {
     for (; num_finished_ < ends_.size(); ++num_finished_) {
+      if (ends_[num_finished_] == nullptr) continue;
       waits_for_ = static_cast<int>(num_finished_);
       GANDEM_RETURN_IF_ERROR(ends_[num_finished_]->Finish(deadline));
     }
@@ -94,7 +97,9 @@ class FleetExchange : public GeneratorExchange {
   }
 
   void Close(absl::Status reason) override {
-    for (const auto& end : ends_) end->Close(reason);
+    for (const auto& end : ends_) {
+      if (end != nullptr) end->Close(reason);
+    }
   }
 
  private:
@@ -144,6 +149,27 @@ class FleetExchange : public GeneratorExchange {
 };
 
 }  // namespace
+
+std::vector<bool> PartnersOf(const Schedule& schedule, int rank, int size,
+                             int num_discriminators) {
+  std::vector<bool> partners(num_discriminators, false);
+  if (!schedule.AnswersImages()) {
+    partners[CriticSource(rank, size, num_discriminators)] = true;
+  }
+  // All rounds send the same images.
+  for (const GeneratorOp& op : GeneratorRound(schedule, 0, rank, size)) {
+    const bool is_step = op.kind == GeneratorOp::Kind::kSendForward;
+    if (!is_step && op.kind != GeneratorOp::Kind::kSendImages) continue;
+    const bool is_judged =
+        is_step && schedule.StepImageUse() == ImageUse::kFeedback;
+    for (const RankedRange& part :
+         is_judged ? SplitByJudge(schedule, op.range, num_discriminators)
+                   : SplitByTrainer(schedule, op.range, num_discriminators)) {
+      partners[part.rank] = true;
+    }
+  }
+  return partners;
+}
 
 std::unique_ptr<GeneratorExchange> CreateFleetExchange(
     const ExchangeOptions& options,

@@ -12,11 +12,18 @@
 
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
+#include "exchange/schedule.h"
 
 namespace gandem {
 
+// By rank: which of `num_discriminators` the generator `rank` of `size` sends
+// images to, or takes critics from.
+std::vector<bool> PartnersOf(const Schedule& schedule, int rank, int size,
+                             int num_discriminators);
+
 // `ends` are those towards the discriminators, by rank;
-// options.num_discriminators of them.
+// options.num_discriminators of them. Null: none of the images and critics
+// (PartnersOf) goes there.
 std::unique_ptr<GeneratorExchange> CreateFleetExchange(
     const ExchangeOptions& options,
     std::vector<std::unique_ptr<GeneratorExchange>> ends);

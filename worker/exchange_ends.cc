@@ -78,18 +78,21 @@ absl::Status ExchangeEnds::Connect(
                      " discriminator workers, the config has ",
                      options_.num_discriminators));
   }
-  std::vector<std::unique_ptr<GeneratorExchange>> clients;
-  for (const std::string& address : addresses) {
+  std::vector<std::unique_ptr<GeneratorExchange>> clients(addresses.size());
+  const std::vector<bool> partners =
+      PartnersOf(options_.schedule, options_.rank, options_.num_generators,
+                 options_.num_discriminators);
+  for (int rank = 0; rank < options_.num_discriminators; ++rank) {
+    if (!partners[rank]) continue;
+    const std::string& address = addresses[rank];
     GANDEM_RETURN_IF_ERROR(AwaitSocket(address, deadline));
     ExchangeClientOptions client = {.address = address, .exchange = options_};
     if (on_damage) {
-      const int rank = static_cast<int>(clients.size());
       client.on_damage = [on_damage, rank](bool is_outgoing) {
         on_damage(rank, is_outgoing);
       };
     }
-    GANDEM_ASSIGN_OR_RETURN(clients.emplace_back(),
-                            CreateExchangeClient(client));
+    GANDEM_ASSIGN_OR_RETURN(clients[rank], CreateExchangeClient(client));
   }
   absl::MutexLock lock(&mu_);
   generator_ = clients.size() == 1

@@ -144,5 +144,36 @@ TEST_F(FleetExchangeTest, FinishReachesAll) {
   for (const auto& end : ends_) EXPECT_OK(end->WaitForGenerators(kNow));
 }
 
+// Slices of one size go to one discriminator.
+TEST(PartnersTest, EqualFleetsArePairs) {
+  const Schedule schedule = {.generator_batch = 128,
+                             .discriminator_batch = 128};
+  for (const int rank : {0, 17, 63}) {
+    std::vector<bool> pair(64, false);
+    pair[rank] = true;
+    EXPECT_EQ(PartnersOf(schedule, rank, 64, 64), pair);
+  }
+}
+
+// Whatever a round sends or takes.
+TEST(PartnersTest, AreAllThatARoundExchangesWith) {
+  const auto partners = [](const Schedule& schedule, int rank) {
+    return PartnersOf(schedule, rank, /*size=*/2, /*num_discriminators=*/3);
+  };
+  Schedule schedule = {.generator_batch = 6, .discriminator_batch = 6};
+  // Images 0 to 2 and 3 to 5, which go to ranks 0, 1 and 1, 2; critics of
+  // ranks 0 and 1.
+  EXPECT_THAT(partners(schedule, 0), ElementsAre(true, true, false));
+  EXPECT_THAT(partners(schedule, 1), ElementsAre(false, true, true));
+  schedule.feedback = FeedbackMode::kImageGradient;
+  EXPECT_THAT(partners(schedule, 0), ElementsAre(true, true, false));
+  // Fresh images of a batch, and those of the step.
+  schedule.image_source = ImageSource::kFresh;
+  schedule.discriminator_batch = 3;
+  schedule.generator_batch = 12;
+  EXPECT_THAT(partners(schedule, 0), ElementsAre(true, true, false));
+  EXPECT_THAT(partners(schedule, 1), ElementsAre(false, true, true));
+}
+
 }  // namespace
 }  // namespace gandem
