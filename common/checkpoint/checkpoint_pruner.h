@@ -5,7 +5,8 @@
 // A damaged checkpoint does not count as kept, so the last good ones stay
 // however many came after them. To know that, checkpoints are read and compared
 // with their CRCs: only those for whose sake an older one would be removed, and
-// each of them once.
+// each of them once. The folder is listed once, too: a commit costs the same
+// however many checkpoints the run keeps.
 //
 // Owner: the coordinator, for the whole run. Thread safety: one thread at a
 // time; nobody else removes checkpoints of the run.
@@ -13,7 +14,10 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,10 +44,14 @@ class CheckpointPruner {
 
  private:
   bool MayGo(int64_t step, int64_t committed) const;
-  // Whether it counts; tells `damaged` why not.
-  bool IsGood(int64_t step, std::vector<std::string>& damaged);
+  // Whether it counts; tells `damaged` why not. `looks_again`: a file may have
+  // gone since it was read.
+  bool IsGood(int64_t step, bool looks_again,
+              std::vector<std::string>& damaged);
 
   const Options options_;
+  // All of the run, newest first, once they were listed.
+  std::optional<std::set<int64_t, std::greater<>>> steps_;
   std::map<int64_t, absl::Status> read_;  // how checkpoints were found, by step
 };
 

@@ -77,7 +77,8 @@ std::vector<std::string> Coordinator::TidyUp(const CheckpointCommits::Job& job,
     return notes;
   }
   if (snapshots_.has_value()) {
-    note("the checkpoint cannot be kept to be judged: ", snapshots_->KeepDue());
+    note("the checkpoint cannot be kept to be judged: ",
+         snapshots_->KeepDue(job.step));
   }
   const absl::StatusOr<std::vector<std::string>> damaged =
       pruner_.Prune(job.step);

@@ -11,12 +11,15 @@ void EvaluationQueue::Know(int64_t step) {
 }
 
 std::set<int64_t> EvaluationQueue::Due(std::span<const int64_t> steps) const {
-  EvaluationQueue all = *this;  // and the steps so far
+  std::map<int64_t, int64_t> first;  // of the multiples of `steps`
   std::set<int64_t> due;
   for (const int64_t step : std::set<int64_t>(steps.begin(), steps.end())) {
-    all.Know(step);
-    const bool is_first =
-        step >= every_ && step == all.first_of_multiple_.at(step / every_);
+    const auto known = first_of_multiple_.find(step / every_);
+    const auto it = first.emplace(step / every_, step).first;
+    if (known != first_of_multiple_.end()) {
+      it->second = std::min(it->second, known->second);
+    }
+    const bool is_first = step >= every_ && step == it->second;
     if ((is_first || step == rounds_) && !waiting_.contains(step) &&
         !finished_.contains(step)) {
       due.insert(step);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/coordinator/evaluation_snapshots.h"
 
+#include <utility>
+
 #include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_format.h"
@@ -44,9 +46,13 @@ std::vector<int64_t> EvaluationSnapshots::ListKept() const {
   return steps;
 }
 
-absl::Status EvaluationSnapshots::KeepDue() {
-  GANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> steps,
-                          ListCheckpoints(run_dir_));
+absl::Status EvaluationSnapshots::KeepDue(std::optional<int64_t> committed) {
+  std::vector<int64_t> steps;
+  if (std::exchange(all_are_kept_, false) && committed.has_value()) {
+    steps.push_back(*committed);
+  } else {
+    GANDEM_ASSIGN_OR_RETURN(steps, ListCheckpoints(run_dir_));
+  }
   const std::vector<int64_t> kept = ListKept();
   steps.insert(steps.end(), kept.begin(), kept.end());
   for (const int64_t step : queue_.Due(steps)) {
@@ -58,6 +64,7 @@ absl::Status EvaluationSnapshots::KeepDue() {
     GANDEM_RETURN_IF_ERROR(status);
     queue_.Add(step);
   }
+  all_are_kept_ = true;
   return absl::OkStatus();
 }
 

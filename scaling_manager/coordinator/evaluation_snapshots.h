@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -25,8 +26,9 @@ class EvaluationSnapshots {
                       int64_t rounds);
 
   // Keeps the run's checkpoints that are due and puts them, and those that were
-  // kept before, into the queue.
-  absl::Status KeepDue();
+  // kept before, into the queue. `committed`: the only one that is new since
+  // the last call, so that the others need not be listed again.
+  absl::Status KeepDue(std::optional<int64_t> committed = {});
 
   // What KeepDue() by another `every` has left.
   absl::Status RemoveStale();
@@ -42,6 +44,7 @@ class EvaluationSnapshots {
   const std::string run_dir_;
   const std::string folder_;
   EvaluationQueue queue_;
+  bool all_are_kept_ = false;  // of those that were due at the last call
 };
 
 }  // namespace gandem

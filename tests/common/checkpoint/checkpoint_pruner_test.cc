@@ -22,6 +22,7 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
+using ::testing::SizeIs;
 
 class CheckpointPrunerTest : public ::testing::Test {
  protected:
@@ -139,6 +140,40 @@ TEST_F(CheckpointPrunerTest, ReadsEachOnce) {
   Commit(5);
   ASSERT_OK(pruner.Prune(5));
   EXPECT_THAT(Left(), ElementsAre(5, 4, 3));
+}
+
+// What appears in the folder by itself is not seen any more.
+TEST_F(CheckpointPrunerTest, ListsTheFolderOnce) {
+  Commit({10, 20});
+  CheckpointPruner pruner = Pruner(1);
+  ASSERT_OK(pruner.Prune(20));
+  Commit({15, 30});
+  ASSERT_OK(pruner.Prune(30));
+  EXPECT_THAT(Left(), ElementsAre(30, 15));
+}
+
+TEST_F(CheckpointPrunerTest, LooksAtTheNewestOnesAgain) {
+  for (int64_t step = 1; step <= 13; ++step) Commit(step);
+  CheckpointPruner pruner = Pruner(12);
+  ASSERT_OK(pruner.Prune(13));
+  EXPECT_THAT(Left(), SizeIs(12));
+  ASSERT_OK(RemoveAll(Shard(10)));  // the fourth
+  ASSERT_OK(RemoveAll(Shard(3)));   // too old to be looked at
+  Commit(14);
+  ASSERT_OK(pruner.Prune(14));
+  EXPECT_THAT(Left(), SizeIs(13));
+}
+
+TEST_F(CheckpointPrunerTest, ACheckpointThatIsGoneNeedNotBeRemoved) {
+  Commit({10, 20, 30});
+  CheckpointPruner pruner = Pruner(2);
+  ASSERT_OK(pruner.Prune(30));
+  EXPECT_THAT(Left(), ElementsAre(30, 20));
+  ASSERT_OK(RemoveAll(CheckpointPath(dir_.path(), 20)));
+  Commit({40, 50});
+  ASSERT_OK(pruner.Prune(40));
+  ASSERT_OK(pruner.Prune(50));
+  EXPECT_THAT(Left(), ElementsAre(50, 40));
 }
 
 TEST_F(CheckpointPrunerTest, ReadsNothingIfNothingWouldGo) {
