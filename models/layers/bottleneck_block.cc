@@ -80,8 +80,11 @@ at::Tensor BottleneckDiscriminatorBlock::forward(const at::Tensor& input,
   const at::Tensor activated = at::relu(input);
   at::Tensor x = convolutions_[0]->forward(activated, mode);
   x = convolutions_[1]->forward(Relu(x), mode);
-  x = Relu(convolutions_[2]->forward(Relu(x), mode));
-  if (options_.halve) x = Downsample(x);
+  x = convolutions_[2]->forward(Relu(x), mode);
+  const bool pools_first = options_.mixing_shortcut;
+  if (options_.halve && pools_first) x = Downsample(x);
+  x = Relu(x);
+  if (options_.halve && !pools_first) x = Downsample(x);
   x = convolutions_[3]->forward(x, mode);
   return x + Shortcut(options_.rectified_shortcut ? activated : input, mode);
 }

@@ -10,8 +10,9 @@
 //                  + [mean pool], x with conv1x1(x) appended if there are more
 //                    channels
 //
-// mixing_shortcut: StudioGAN's own form, a conv1x1 in the generator's shortcuts
-// and in the discriminator's where channels or size change.
+// mixing_shortcut: StudioGAN's own form. The generator's shortcuts have a
+// conv1x1, and so have the discriminator's where channels or size change; the
+// discriminator pools before its last ReLU.
 //
 // Owner: a network. Thread safety: one compute thread.
 // Errors: Torch exceptions.

@@ -210,9 +210,11 @@ class DeepDiscriminatorBlock(nn.Module):
         h = F.relu(x)
         s = h if self.rectified else x
         h = self.conv3(F.relu(self.conv2(F.relu(self.conv1(h)))))
-        h = F.relu(h)
-        if self.halve:
-            h, s = down(h), down(s)
+        if not self.halve:
+            h = F.relu(h)
+        else:  # StudioGAN's own form pools first
+            h = F.relu(down(h)) if self.mixing else down(F.relu(h))
+            s = down(s)
         if hasattr(self, "shortcut"):
             mixed = self.shortcut(s)
             s = mixed if self.mixing else torch.cat([s, mixed], 1)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Forward and backward passes of every network in float32, StyleGAN2's in
-float64.
+"""Forward and backward passes of every network in float32, StyleGAN2's and those
+of IN_FLOAT64 in float64.
 
     python tests/oracles/network_goldens.py tests/goldens
 
@@ -83,6 +83,7 @@ CASES = {
 }
 # Channels of the image that the networks translate.
 TRANSLATED = {"pix2pix": 1}
+IN_FLOAT64 = {"biggan_deep_mixing", "dcgan5_28_same"}
 
 
 def passes(role, make, x, seed, given):
@@ -117,11 +118,16 @@ def passes(role, make, x, seed, given):
     return out
 
 
-def write(path, channels, size, batch, make, translated=0, classes=0,
-          dtype=torch.float32):
+def write(folder, name, channels, size, batch, make, translated=0, classes=0):
+    in_float64 = name in stylegan2.CASES or name in IN_FLOAT64
+    dtype = torch.float64 if in_float64 else torch.float32
+    torch.set_default_dtype(dtype)
     rng = torch.Generator().manual_seed(3)
-    noise = torch.randn(batch, make[0]().noise_dim, generator=rng).to(dtype)
-    images = torch.rand(batch, channels, size, size, generator=rng) * 2 - 1
+    # The same numbers in both types.
+    noise = torch.randn(batch, make[0]().noise_dim, generator=rng,
+                        dtype=torch.float32).to(dtype)
+    images = torch.rand(batch, channels, size, size, generator=rng,
+                        dtype=torch.float32) * 2 - 1
     images = images.to(dtype)
     given = {}
     if translated:
@@ -131,22 +137,20 @@ def write(path, channels, size, batch, make, translated=0, classes=0,
         given["labels"] = torch.arange(batch) * 2 % classes
     tensors = passes("generator", make[0], noise, 1, given)
     tensors |= passes("discriminator", make[1], images, 2, given)
-    save_file({k: v.contiguous() for k, v in tensors.items()}, path)
+    save_file({k: v.contiguous() for k, v in tensors.items()},
+              f"{folder}/networks/{name}.safetensors")
 
 
 def main(folder):
     torch.set_num_threads(1)
     for name, (channels, size, batch, *make) in CASES.items():
-        write(f"{folder}/networks/{name}.safetensors", channels, size, batch,
-              make, translated=TRANSLATED.get(name, 0))
+        write(folder, name, channels, size, batch, make,
+              translated=TRANSLATED.get(name, 0))
     for name, (classes, size, *make) in (conditional.CASES
                                          | r3gan.CASES).items():
-        write(f"{folder}/networks/{name}.safetensors", 1, size, 3, make,
-              classes=classes)
-    torch.set_default_dtype(torch.float64)
+        write(folder, name, 1, size, 3, make, classes=classes)
     for name, (classes, size, batch, *make) in stylegan2.CASES.items():
-        write(f"{folder}/networks/{name}.safetensors", 1, size, batch, make,
-              classes=classes, dtype=torch.float64)
+        write(folder, name, 1, size, batch, make, classes=classes)
 
 
 if __name__ == "__main__":

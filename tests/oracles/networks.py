@@ -327,6 +327,7 @@ def randomize(network, seed):
     load(network, values)
     with torch.no_grad():
         for module in network.modules():
-            if hasattr(module, "gain"):  # equalized learning rates
+            # Equalized learning rates; the gain of a conditional norm is a layer.
+            if isinstance(getattr(module, "gain", None), float):
                 module.weight /= module.gain
     _iterate(network)
