@@ -13,8 +13,13 @@
 //   G: linear, 8w@4 (64x64; 4w@4 below), ReLU, ... w, tanh
 //   D: w, LeakyReLU, 2w ... (no norm after the first), linear over all features
 //
-// Convolutions are padded alike on all sides. Noise is normal, where Radford's
-// was uniform.
+// Convolutions are padded alike on all sides, or as TensorFlow's SAME. Noise is
+// normal, where Radford's was uniform.
+//
+// First values of WGAN_GP are uniform: at 64x64 of deviation 0.02; below that
+// Glorot's in linear layers and He's in convolutions.
+#include <cmath>
+
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
@@ -29,6 +34,8 @@ namespace {
 
 constexpr int64_t kDcgan5Smallest = 4;  // height and width of the widest layer
 constexpr int64_t kCropped = 7;         // a quarter of 28
+constexpr int64_t kDcgan5Kernel = 5;    // height and width
+constexpr double kDeviationAt64 = 0.02;
 
 enum class Dcgan5Norm { kNone, kBatch, kLayer };
 
@@ -38,6 +45,7 @@ struct Dcgan5Options {
   int64_t image_size = 0;
   int64_t image_channels = 0;
   bool bias = true;
+  bool same_padding = false;  // TensorFlow's
   Dcgan5Norm generator_norm = Dcgan5Norm::kBatch;
   bool norm_of_features = false;  // of the generator's first layer
   Dcgan5Norm discriminator_norm = Dcgan5Norm::kBatch;
@@ -50,12 +58,14 @@ Dcgan5Options Dcgan5OptionsFrom(const NetworkConfig& network,
   const Dcgan5Config& config = network.dcgan5();
   const bool radford = config.form() == Dcgan5Config::RADFORD;
   const int64_t size = data.image.height;
-  Dcgan5Options options = {.width = config.width(),
-                           .noise_dim = config.noise_dim(),
-                           .image_size = size,
-                           .image_channels = data.image.channels,
-                           .bias = !radford,
-                           .norm_of_features = radford || size == 32};
+  Dcgan5Options options = {
+      .width = config.width(),
+      .noise_dim = config.noise_dim(),
+      .image_size = size,
+      .image_channels = data.image.channels,
+      .bias = !radford,
+      .same_padding = config.padding() == Dcgan5Config::SAME,
+      .norm_of_features = radford || size == 32};
   if (options.width == 0) options.width = radford || size == 32 ? 128 : 64;
   if (options.noise_dim == 0) options.noise_dim = radford ? 100 : 128;
   if (!radford) {
@@ -66,17 +76,89 @@ Dcgan5Options Dcgan5OptionsFrom(const NetworkConfig& network,
   return options;
 }
 
-template <typename Convolution>
-std::shared_ptr<Layer> MakeDcgan5Convolution(const Dcgan5Options& options,
-                                             int64_t in_channels,
-                                             int64_t out_channels) {
-  return std::make_shared<Convolution>(ConvOptions{.in_channels = in_channels,
-                                                   .out_channels = out_channels,
-                                                   .kernel = 5,
-                                                   .stride = 2,
-                                                   .padding = 2,
-                                                   .output_padding = 1,
-                                                   .bias = options.bias});
+// For first values of `deviation`: what kGlorot's, sqrt(2 / fans), has to be
+// multiplied with.
+double GainFor(double deviation, double fans) {
+  return deviation * std::sqrt(fans / 2);
+}
+
+// `fine` channels at twice the height and width of the `coarse` ones. A quarter
+// of the kernel reaches a pixel of the fine image.
+double ConvolutionGain(const Dcgan5Options& options, double fine,
+                       double coarse) {
+  constexpr double kPixels = kDcgan5Kernel * kDcgan5Kernel;
+  const double deviation = options.image_size == 64
+                               ? kDeviationAt64
+                               : 2 / std::sqrt(kPixels * (fine + coarse / 4));
+  return GainFor(deviation, kPixels * (fine + coarse));
+}
+
+std::shared_ptr<Linear> MakeDcgan5Linear(const Dcgan5Options& options,
+                                         int64_t in_features,
+                                         int64_t out_features) {
+  const auto fans = static_cast<double>(in_features + out_features);
+  return MakeLinear(
+      in_features, out_features,
+      {.init_gain =
+           options.image_size == 64 ? GainFor(kDeviationAt64, fans) : 1},
+      options.bias);
+}
+
+// Of an odd number of rows and columns of zeros SAME has the larger half at the
+// end.
+class SameConv2d : public Conv2d {
+ public:
+  using Conv2d::Conv2d;
+  at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override {
+    const int64_t before = input_NCHW.size(2) % 2 == 0 ? 1 : 2;
+    return Conv2d::forward(
+        at::constant_pad_nd(input_NCHW, {before, 2, before, 2}), mode);
+  }
+};
+
+// The transpose of SameConv2d on images of twice the size.
+class SameConvTranspose2d : public ConvTranspose2d {
+ public:
+  using ConvTranspose2d::ConvTranspose2d;
+  at::Tensor forward(const at::Tensor& input_NCHW, ForwardMode mode) override {
+    return ConvTranspose2d::forward(input_NCHW, mode)
+        .narrow(2, 0, 2 * input_NCHW.size(2))
+        .narrow(3, 0, 2 * input_NCHW.size(3));
+  }
+};
+
+// Half the height and width.
+std::shared_ptr<Layer> MakeDown(const Dcgan5Options& options,
+                                int64_t in_channels, int64_t out_channels) {
+  ConvOptions conv = {
+      .in_channels = in_channels,
+      .out_channels = out_channels,
+      .kernel = kDcgan5Kernel,
+      .stride = 2,
+      .padding = 2,
+      .bias = options.bias,
+      .init_gain = ConvolutionGain(options, in_channels, out_channels)};
+  if (!options.same_padding) return std::make_shared<Conv2d>(conv);
+  conv.padding = 0;
+  return std::make_shared<SameConv2d>(conv);
+}
+
+// Twice the height and width.
+std::shared_ptr<Layer> MakeUp(const Dcgan5Options& options, int64_t in_channels,
+                              int64_t out_channels) {
+  ConvOptions conv = {
+      .in_channels = in_channels,
+      .out_channels = out_channels,
+      .kernel = kDcgan5Kernel,
+      .stride = 2,
+      .padding = 2,
+      .output_padding = 1,
+      .bias = options.bias,
+      .init_gain = ConvolutionGain(options, out_channels, in_channels)};
+  if (!options.same_padding) return std::make_shared<ConvTranspose2d>(conv);
+  conv.padding = 1;
+  conv.output_padding = 0;
+  return std::make_shared<SameConvTranspose2d>(conv);
 }
 
 void AddNorm(Dcgan5Norm norm, int64_t channels, Sequence& sequence) {
@@ -102,7 +184,7 @@ class Dcgan5Generator : public Generator {
         main_(register_module("main", std::make_shared<Sequence>())) {
     int64_t channels = channels_;
     const int64_t features = channels * kDcgan5Smallest * kDcgan5Smallest;
-    first_->Add(MakeLinear(noise_dim_, features, /*style=*/{}, options.bias));
+    first_->Add(MakeDcgan5Linear(options, noise_dim_, features));
     const bool by_channel = options.generator_norm != Dcgan5Norm::kNone &&
                             !options.norm_of_features;
     if (by_channel) {
@@ -113,16 +195,12 @@ class Dcgan5Generator : public Generator {
       first_->Add(&Relu);
     }
     for (; channels > options.width; channels /= 2) {
-      main_->Add(MakeDcgan5Convolution<ConvTranspose2d>(options, channels,
-                                                        channels / 2));
+      main_->Add(MakeUp(options, channels, channels / 2));
       AddNorm(options.generator_norm, channels / 2, *main_);
       main_->Add(&Relu);
       if (options.image_size == 28 && channels == channels_) main_->Add(&Crop);
     }
-    main_
-        ->Add(MakeDcgan5Convolution<ConvTranspose2d>(options, channels,
-                                                     options.image_channels))
-        .Add(&Tanh);
+    main_->Add(MakeUp(options, channels, options.image_channels)).Add(&Tanh);
   }
 
   at::Tensor forward(const at::Tensor& noise_NZ, const Condition&,
@@ -146,19 +224,17 @@ class Dcgan5Discriminator : public Discriminator {
   explicit Dcgan5Discriminator(const Dcgan5Options& options)
       : main_(register_module("main", std::make_shared<Sequence>())) {
     int64_t channels = options.width;
-    main_
-        ->Add(MakeDcgan5Convolution<Conv2d>(options, options.image_channels,
-                                            channels))
+    main_->Add(MakeDown(options, options.image_channels, channels))
         .Add(&LeakyRelu);
     for (; channels < options.widest(); channels *= 2) {
-      main_->Add(
-          MakeDcgan5Convolution<Conv2d>(options, channels, 2 * channels));
+      main_->Add(MakeDown(options, channels, 2 * channels));
       AddNorm(options.discriminator_norm, 2 * channels, *main_);
       main_->Add(&LeakyRelu);
     }
     linear_ = register_module(
-        "linear", MakeLinear(channels * kDcgan5Smallest * kDcgan5Smallest,
-                             /*out_features=*/1, /*style=*/{}, options.bias));
+        "linear",
+        MakeDcgan5Linear(options, channels * kDcgan5Smallest * kDcgan5Smallest,
+                         /*out_features=*/1));
   }
 
   Verdict forward(const at::Tensor& images_NCHW, const Condition&,
@@ -172,11 +248,16 @@ class Dcgan5Discriminator : public Discriminator {
   std::shared_ptr<Linear> linear_;
 };
 
+WeightInit Dcgan5Init(const NetworkConfig& network) {
+  return network.dcgan5().form() == Dcgan5Config::RADFORD ? WeightInit::kNormal
+                                                          : WeightInit::kGlorot;
+}
+
 }  // namespace
 
 NetworkFamily Dcgan5Family() {
   return MakeFamily<Dcgan5Generator, Dcgan5Discriminator>(
-      {.name = "dcgan5", .init = WeightInit::kNormal}, &Dcgan5OptionsFrom);
+      {.name = "dcgan5", .init_of = &Dcgan5Init}, &Dcgan5OptionsFrom);
 }
 
 }  // namespace gandem

@@ -33,7 +33,7 @@ enum class WeightInit {
   kUniformFanIn,  // uniform in +-1/sqrt(fan in), biases too
   kNormal,        // N(0, 0.02); normalization's N(1, 0.02)
   kOrthogonal,
-  kGlorot,  // uniform in +-sqrt(6 / (fan in + fan out))
+  kGlorot,  // uniform in +-init_gain * sqrt(6 / (fan in + fan out))
   kKeras,   // convolutions N(0, 0.02), fully connected kGlorot
   kFanIn,   // N(0, init_gain / sqrt(fan in)), the gain each layer's own
 };
@@ -41,6 +41,8 @@ enum class WeightInit {
 struct NetworkFamily {
   std::string name;  // its field in NetworkConfig
   WeightInit init = WeightInit::kOrthogonal;
+  // Takes the place of `init` where the config decides; null: it does not.
+  WeightInit (*init_of)(const NetworkConfig&) = nullptr;
 
   // Called with a config that has this family and passes CheckNetwork.
   std::function<std::shared_ptr<Generator>(const NetworkConfig&,

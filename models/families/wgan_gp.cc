@@ -9,7 +9,11 @@
 //      features; layer norm over channels and pixels, hidden layers as wide as
 //      the input of their block, shortcuts that average first
 //
-// The first convolution of every block has no bias.
+// The first convolution of every block has no bias. First values are Glorot's,
+// times sqrt(2) (the authors' he_init) but in linear layers, shortcuts and the
+// first convolution of D.
+#include <numbers>
+
 #include "models/families/family.h"
 #include "models/layers/batch_norm.h"
 #include "models/layers/layer.h"
@@ -24,6 +28,7 @@ namespace {
 
 constexpr int64_t kWganGpSmallest = 4;  // height and width of the widest layer
 constexpr int64_t kWganGpWidest = 8;    // times the width
+constexpr double kHeInit = std::numbers::sqrt2;
 
 class WganGpGenerator : public Generator {
  public:
@@ -39,12 +44,14 @@ class WganGpGenerator : public Generator {
       main_->Add(std::make_shared<GeneratorBlock>(
           GeneratorBlock::Options{.in_channels = channels,
                                   .out_channels = multiple * config.width(),
+                                  .style = {.init_gain = kHeInit},
                                   .first_bias = false}));
       channels = multiple * config.width();
     }
     main_->Add(MakeBatchNorm(channels))
         .Add(&Relu)
-        .Add(MakeConvolution(channels, data.image.channels, /*kernel=*/3))
+        .Add(MakeConvolution(channels, data.image.channels, /*kernel=*/3,
+                             {.init_gain = kHeInit}))
         .Add(&Tanh);
   }
 
@@ -77,6 +84,7 @@ class WganGpDiscriminator : public Discriminator {
                                       .out_channels = multiple * config.width(),
                                       .halve = true,
                                       .norm = DiscriminatorBlock::Norm::kLayer,
+                                      .init_gain = kHeInit,
                                       .first_bias = false,
                                       .average_first = true}));
       channels = multiple * config.width();

@@ -31,8 +31,8 @@ class Layer : public torch::nn::Module {
     return forward(input, mode);
   }
 
-  // Multiplies the first values of its weight, of WeightInit::kFanIn only
-  // (family.h).
+  // Multiplies the first values of its weight, of WeightInit::kFanIn and
+  // kGlorot (family.h).
   virtual double init_gain() const { return 1; }
   // First values of its bias; not of WeightInit::kUniformFanIn.
   virtual double first_bias() const { return 0; }

@@ -21,7 +21,8 @@ std::shared_ptr<Conv2d> MakeConvolution(int64_t in_channels,
                   .padding = kernel / 2,
                   .bias = bias,
                   .spectral_norm = style.spectral_norm,
-                  .spectral_norm_eps = style.spectral_norm_eps});
+                  .spectral_norm_eps = style.spectral_norm_eps,
+                  .init_gain = style.init_gain});
 }
 
 std::shared_ptr<Linear> MakeLinear(int64_t in_features, int64_t out_features,
@@ -31,7 +32,8 @@ std::shared_ptr<Linear> MakeLinear(int64_t in_features, int64_t out_features,
                       .out_features = out_features,
                       .bias = bias,
                       .spectral_norm = style.spectral_norm,
-                      .spectral_norm_eps = style.spectral_norm_eps});
+                      .spectral_norm_eps = style.spectral_norm_eps,
+                      .init_gain = style.init_gain});
 }
 
 }  // namespace gandem

@@ -16,6 +16,7 @@ struct LayerStyle {
   double norm_eps = 1e-5;
   bool spectral_norm = false;
   double spectral_norm_eps = 1e-12;
+  double init_gain = 1;  // layer.h
   // Above 0: conditional batch norm (conditional_batch_norm.h) in place of
   // batch norm, of A numbers, or of so many classes. With spectral_norm its
   // linear maps have it too.

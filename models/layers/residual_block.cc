@@ -8,6 +8,11 @@
 namespace gandem {
 namespace {
 
+LayerStyle ShortcutStyle(LayerStyle style) {
+  style.init_gain = 1;
+  return style;
+}
+
 at::Tensor Normalized(const std::shared_ptr<Layer>& norm,
                       const at::Tensor& input, ForwardMode mode) {
   return norm ? norm->forward(input, mode) : input;
@@ -24,7 +29,8 @@ GeneratorBlock::GeneratorBlock(const Options& options) : options_(options) {
       "conv1", MakeConvolution(in, out, 3, style, options.first_bias));
   norm2_ = register_module("norm2", MakeNorm(out, style));
   conv2_ = register_module("conv2", MakeConvolution(out, out, 3, style));
-  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, style));
+  shortcut_ = register_module(
+      "shortcut", MakeConvolution(in, out, 1, ShortcutStyle(style)));
 }
 
 at::Tensor GeneratorBlock::ForwardGiven(const at::Tensor& input_NCHW,
@@ -43,7 +49,8 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
   const int64_t hidden = options.hidden_channels;
   const int64_t out = options.out_channels;
   const LayerStyle style = {.spectral_norm = options.norm == Norm::kSpectral,
-                            .spectral_norm_eps = options.spectral_norm_eps};
+                            .spectral_norm_eps = options.spectral_norm_eps,
+                            .init_gain = options.init_gain};
   if (!options.first) norm1_ = MakeNorm(in);
   if (norm1_) register_module("norm1", norm1_);
   conv1_ = register_module(
@@ -55,7 +62,8 @@ DiscriminatorBlock::DiscriminatorBlock(const Options& options)
   if (options.norm == Norm::kBatch) {
     shortcut_norm_ = register_module("shortcut_norm", MakeNorm(in));
   }
-  shortcut_ = register_module("shortcut", MakeConvolution(in, out, 1, style));
+  shortcut_ = register_module(
+      "shortcut", MakeConvolution(in, out, 1, ShortcutStyle(style)));
 }
 
 at::Tensor DiscriminatorBlock::forward(const at::Tensor& input_NCHW,

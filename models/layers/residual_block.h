@@ -29,8 +29,8 @@ class GeneratorBlock : public ConditionalLayer {
   struct Options {
     int64_t in_channels = 0;   // required, >= 1
     int64_t out_channels = 0;  // required, >= 1
-    LayerStyle style = {};
-    bool first_bias = true;  // of the first convolution
+    LayerStyle style = {};     // the shortcut has no init_gain
+    bool first_bias = true;    // of the first convolution
     Sequence::Function upsample = &Upsample;
   };
 
@@ -66,6 +66,7 @@ class DiscriminatorBlock : public Layer {
     Norm norm = Norm::kSpectral;
     double batch_norm_eps = 1e-5;
     double spectral_norm_eps = 1e-12;
+    double init_gain = 1;    // of all convolutions but the shortcut; layer.h
     bool first_bias = true;  // of the first convolution
     // The shortcut sees the ReLU of the block's input (traps.md 1).
     bool rectified_shortcut = false;

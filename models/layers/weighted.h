@@ -109,6 +109,7 @@ class ConvTranspose2d : public WeightedLayer {
  public:
   explicit ConvTranspose2d(const ConvOptions& options);
   at::Tensor forward(const at::Tensor& input, ForwardMode mode) override;
+  double init_gain() const override { return options_.init_gain; }
 
  private:
   const ConvOptions options_;

@@ -22,7 +22,7 @@ constexpr int kPowerIterations = 15;
 WeightInit InitOf(const NetworkConfig& config) {
   const NetworkFamily* const family = FamilyOf(config);
   GANDEM_CHECK(family != nullptr);
-  return family->init;
+  return family->init_of != nullptr ? family->init_of(config) : family->init;
 }
 
 // Draws the tensors of one network, in order.
@@ -85,19 +85,22 @@ class Initializer {
         weight.copy_(Orthogonal(weight.sizes()));
         break;
       case WeightInit::kGlorot:
-        weight.copy_(Glorot(weight));
+        weight.copy_(Glorot(weight) * GainOf(module));
         break;
       case WeightInit::kKeras:
         weight.copy_(weight.dim() == 4 ? Normal(weight.sizes()) * kNormalStddev
                                        : Glorot(weight));
         break;
-      case WeightInit::kFanIn: {
-        const auto* const layer = dynamic_cast<const Layer*>(&module);
-        const double gain = layer == nullptr ? 1 : layer->init_gain();
-        weight.copy_(Normal(weight.sizes()) * (gain * FanInBound(weight)));
+      case WeightInit::kFanIn:
+        weight.copy_(Normal(weight.sizes()) *
+                     (GainOf(module) * FanInBound(weight)));
         break;
-      }
     }
+  }
+
+  static double GainOf(const torch::nn::Module& module) {
+    const auto* const layer = dynamic_cast<const Layer*>(&module);
+    return layer == nullptr ? 1 : layer->init_gain();
   }
 
   void SetBuffer(const std::string& name, at::Tensor& buffer) {

@@ -64,6 +64,9 @@ CASES = {
                   lambda: wide.WganGpDiscriminator(2, 1, 28)),
     "dcgan5_32": (1, 32, 2, lambda: wide.WganGpGenerator(4, 2, 1, 32),
                   lambda: wide.WganGpDiscriminator(2, 1, 32)),
+    "dcgan5_28_same": (
+        1, 28, 2, lambda: wide.WganGpGenerator(4, 2, 1, 28, same=True),
+        lambda: wide.WganGpDiscriminator(2, 1, 28, same=True)),
     "dcgan5_64": (1, 64, 2, lambda: wide.WganGpGenerator(4, 1, 1, 64),
                   lambda: wide.WganGpDiscriminator(1, 1, 64)),
     "dcgan5_radford": (1, 64, 2, lambda: wide.RadfordGenerator(4, 1, 1),

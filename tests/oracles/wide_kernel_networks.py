@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """DCGANs with kernels of 5x5 in PyTorch's own modules (see networks.py)."""
 from torch import nn
+from torch.nn import functional as F
 
 from networks import Generator
 
@@ -17,6 +18,37 @@ class ImageNorm(nn.Module):
 
     def __new__(cls, channels):
         return nn.GroupNorm(1, channels, eps=1e-5)
+
+
+def same_padding(size, kernel=5, stride=2):
+    """TensorFlow's SAME: rows of zeros before and after `size` rows."""
+    out = -(-size // stride)
+    total = max((out - 1) * stride + kernel - size, 0)
+    return total // 2, total - total // 2
+
+
+class SameConv(nn.Conv2d):
+
+    def __init__(self, a, b):
+        super().__init__(a, b, 5, 2)
+
+    def forward(self, x):
+        top, bottom = same_padding(x.shape[2])
+        left, right = same_padding(x.shape[3])
+        return super().forward(F.pad(x, (left, right, top, bottom)))
+
+
+class SameConvTranspose(nn.ConvTranspose2d):
+    """The transpose of a SameConv of images of twice the size: what falls on
+    the zeros is cut off."""
+
+    def __init__(self, a, b):
+        super().__init__(a, b, 5, 2)
+
+    def forward(self, x):
+        height, width = 2 * x.shape[2], 2 * x.shape[3]
+        top, left = same_padding(height)[0], same_padding(width)[0]
+        return super().forward(x)[:, :, top:top + height, left:left + width]
 
 
 def _up(a, b, bias=True):
@@ -51,33 +83,35 @@ class _Discriminator(nn.Module):
 
 class WganGpGenerator(_Generator):
 
-    def __init__(self, noise_dim, w, channels, size):
+    def __init__(self, noise_dim, w, channels, size, same=False):
+        up = SameConvTranspose if same else _up
         if size == 64:
             first = [nn.Linear(noise_dim, 8 * w * 16)]
             main = [nn.BatchNorm2d(8 * w), nn.ReLU()]
             for a, b in [(8 * w, 4 * w), (4 * w, 2 * w), (2 * w, w)]:
-                main += [_up(a, b), nn.BatchNorm2d(b), nn.ReLU()]
+                main += [up(a, b), nn.BatchNorm2d(b), nn.ReLU()]
         elif size == 32:
             first = [nn.Linear(noise_dim, 4 * w * 16),
                      nn.BatchNorm1d(4 * w * 16), nn.ReLU()]
             main = []
             for a, b in [(4 * w, 2 * w), (2 * w, w)]:
-                main += [_up(a, b), nn.BatchNorm2d(b), nn.ReLU()]
+                main += [up(a, b), nn.BatchNorm2d(b), nn.ReLU()]
         else:
             first = [nn.Linear(noise_dim, 4 * w * 16), nn.ReLU()]
-            main = [_up(4 * w, 2 * w), nn.ReLU(), Crop(), _up(2 * w, w),
+            main = [up(4 * w, 2 * w), nn.ReLU(), Crop(), up(2 * w, w),
                     nn.ReLU()]
-        super().__init__(noise_dim, first, [*main, _up(w, channels)])
+        super().__init__(noise_dim, first, [*main, up(w, channels)])
 
 
 class WganGpDiscriminator(_Discriminator):
 
-    def __init__(self, w, channels, size):
+    def __init__(self, w, channels, size, same=False):
+        down = SameConv if same else _down
         widths = [w, 2 * w, 4 * w] + ([8 * w] if size == 64 else [])
-        main = [_down(channels, w), nn.LeakyReLU(0.2)]
+        main = [down(channels, w), nn.LeakyReLU(0.2)]
         for a, b in zip(widths, widths[1:]):
             norm = [ImageNorm(b)] if size == 64 else []
-            main += [_down(a, b), *norm, nn.LeakyReLU(0.2)]
+            main += [down(a, b), *norm, nn.LeakyReLU(0.2)]
         super().__init__(main, widths[-1] * 16)
 
 

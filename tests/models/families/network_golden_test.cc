@@ -196,6 +196,9 @@ INSTANTIATE_TEST_SUITE_P(
             "dcgan5_28", "dcgan5 { width: 2 noise_dim: 4 }", {{1, 28, 28}}},
         NetworkGoldenCase{
             "dcgan5_32", "dcgan5 { width: 2 noise_dim: 4 }", {{1, 32, 32}}},
+        NetworkGoldenCase{"dcgan5_28_same",
+                          "dcgan5 { width: 2 noise_dim: 4 padding: SAME }",
+                          {{1, 28, 28}}},
         NetworkGoldenCase{
             "dcgan5_64", "dcgan5 { width: 1 noise_dim: 4 }", {{1, 64, 64}}},
         NetworkGoldenCase{"dcgan5_radford",

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <string>
 
+#include "absl/strings/str_cat.h"
 #include "common/philox.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
@@ -215,19 +216,90 @@ TEST(InitializeTest, KerasNetworks) {
               0.03 * bound);
 }
 
-TEST(InitializeTest, GlorotCountsTheKernelInBothFans) {
-  const auto network =
-      InitializedDiscriminator("wgan_gp { width: 16 }", 7, k64);
-  const at::Tensor weight =
-      network->named_parameters()["main.1.conv2.weight"];  // 16 -> 32, 3 x 3
-  const double bound = std::sqrt(6.0 / (9 * (16 + 32)));
-  EXPECT_LE(weight.abs().max().item<double>(), bound);
-  EXPECT_GE(weight.abs().max().item<double>(), 0.99 * bound);
-  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0),
-              0.03 * bound);
-  EXPECT_EQ(
-      network->named_parameters()["main.1.norm1.weight"].min().item<float>(),
-      1);
+// Uniform up to `bound`.
+void ExpectUniform(const at::Tensor& weight, double bound,
+                   const std::string& name) {
+  EXPECT_LE(weight.abs().max().item<double>(), bound * 1.0001) << name;
+  EXPECT_GE(weight.abs().max().item<double>(), 0.9 * bound) << name;
+  EXPECT_NEAR(weight.std().item<double>(), bound / std::sqrt(3.0), 0.1 * bound)
+      << name;
+}
+
+void ExpectOnesAndZeros(const at::Tensor& parameter, const std::string& name) {
+  const double value = name.ends_with("weight") ? 1 : 0;
+  EXPECT_TRUE(at::equal(parameter, at::full_like(parameter, value))) << name;
+}
+
+// The authors' he_init: Glorot's deviation times sqrt(2) but in linear layers,
+// shortcuts and the critic's first convolution.
+TEST(InitializeTest, WganGpStartsAsItsAuthors) {
+  const NetworkConfig config = ParseNetwork("wgan_gp { width: 8 }");
+  const auto generator = MakeGenerator(config, k64);
+  ASSERT_OK(generator);
+  InitializeParameters(**generator, config, 7);
+  const auto discriminator =
+      InitializedDiscriminator("wgan_gp { width: 8 }", 7, k64);
+  int convolutions = 0;
+  int with_gain = 0;
+  const auto check = [&](const torch::nn::Module& network, bool critic) {
+    for (const auto& item : network.named_parameters()) {
+      const std::string& name = item.key();
+      const at::Tensor& weight = item.value();
+      if (weight.dim() == 1) {
+        ExpectOnesAndZeros(weight, name);
+        continue;
+      }
+      const bool gain = weight.dim() == 4 &&
+                        name.find("shortcut") == std::string::npos &&
+                        !(critic && name == "main.0.weight");
+      convolutions += weight.dim() == 4 ? 1 : 0;
+      with_gain += gain ? 1 : 0;
+      const double fans =
+          static_cast<double>(weight[0].numel() + weight.select(1, 0).numel());
+      ExpectUniform(weight, std::sqrt((gain ? 12 : 6) / fans), name);
+    }
+  };
+  check(**generator, /*critic=*/false);
+  check(*discriminator, /*critic=*/true);
+  EXPECT_EQ(convolutions, 26);
+  EXPECT_EQ(with_gain, 17);
+}
+
+// 28x28 and 32x32: He's deviation sqrt(4 / (fan in + fan out)) in convolutions,
+// where a quarter of the kernel counts towards the larger image, and Glorot's
+// in linear layers. 64x64: 0.02 everywhere.
+TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
+  const NetworkConfig config = ParseNetwork("dcgan5 { width: 16 }");
+  for (const int64_t size : {28, 32, 64}) {
+    const DataShape data = {
+        .image = {.channels = 3, .height = size, .width = size}};
+    const auto generator = MakeGenerator(config, data);
+    const auto discriminator = MakeDiscriminator(config, data);
+    ASSERT_OK(generator);
+    ASSERT_OK(discriminator);
+    InitializeParameters(**generator, config, 7);
+    InitializeParameters(**discriminator, config, 7);
+    for (const torch::nn::Module* network :
+         {static_cast<torch::nn::Module*>(generator->get()),
+          static_cast<torch::nn::Module*>(discriminator->get())}) {
+      for (const auto& item : network->named_parameters()) {
+        const at::Tensor& weight = item.value();
+        const std::string name = absl::StrCat(size, " ", item.key());
+        if (weight.dim() == 1) {
+          ExpectOnesAndZeros(weight, name);
+          continue;
+        }
+        // Of either convolution: [coarse, fine, 5, 5].
+        const auto a = static_cast<double>(weight.size(0));
+        const auto b = static_cast<double>(weight.size(1));
+        const double deviation = size == 64 ? 0.02
+                                 : weight.dim() == 2
+                                     ? std::sqrt(2 / (a + b))
+                                     : std::sqrt(4 / (25 * (a / 4 + b)));
+        ExpectUniform(weight, std::sqrt(3.0) * deviation, name);
+      }
+    }
+  }
 }
 
 // Weights are N(0, 1), divided by the rate where that is another; styles begin
