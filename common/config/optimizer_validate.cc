@@ -103,6 +103,12 @@ void CheckTogether(const std::string& prefix, const OptimizerConfig& config,
                    "adabelief.beta1 0: every gradient would be as expected and "
                    "every step huge; set it above 0, or use adam");
       }
+      if (config.adabelief().rectify() &&
+          !config.adabelief().bias_correction()) {
+        faults.Add(prefix +
+                   "adabelief.rectify is about corrected means: set "
+                   "bias_correction=true, or rectify=false");
+      }
       return;
     default:
       return;

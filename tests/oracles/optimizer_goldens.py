@@ -59,6 +59,21 @@ def adam_of_r3gan(steps, first, last, **options):
         before_step=set_beta2)
 
 
+def adafactor_of_torch(**options):
+    """PyTorch factors the last two dimensions, we the first and the rest."""
+    def run(initial, noise):
+        def as_matrix(x, dim):
+            return x if x.ndim == dim + 1 else x.reshape(*x.shape[:dim + 1], -1)
+
+        found = by_torch(
+            lambda p: torch.optim.Adafactor(p, foreach=False, **options),
+            [as_matrix(w, 0) for w in initial],
+            [as_matrix(steps, 1) for steps in noise])
+        return [w.reshape(start.shape) for w, start in zip(found, initial)]
+
+    return run
+
+
 # --- NumPy, from the papers ---
 
 
@@ -130,20 +145,35 @@ class Optimistic(Rule):
 
 
 class AdaBelief(Rule):
-    """Zhuang et al. 2020, algorithm 2; eps inside at every step and outside."""
+    """Zhuang et al. 2020, algorithm 2; eps inside at every step and outside.
+    Rectified, as in adabelief-pytorch: the steps of RAdam (Liu et al. 2020)."""
 
     def __init__(self, rate, beta1, beta2, eps, eps_root, correct=True, l2=0.0,
-                 decoupled=0.0):
+                 decoupled=0.0, rectify=False):
         self.rate, self.beta1, self.beta2 = rate, beta1, beta2
         self.eps, self.eps_root, self.correct = eps, eps_root, correct
-        self.l2, self.decoupled = l2, decoupled
+        self.l2, self.decoupled, self.rectify = l2, decoupled, rectify
         self.m = self.s = 0.0
+
+    def rectified(self, t):
+        """The step, but for the learning rate."""
+        longest = 2 / (1 - self.beta2) - 1
+        decayed = self.beta2**t
+        length = longest - 2 * t * decayed / (1 - decayed)
+        if length < 5:
+            return self.m / (1 - self.beta1**t)
+        r = math.sqrt((length - 4) / (longest - 4) * (length - 2)
+                      / (longest - 2) * longest / length)
+        return (r * math.sqrt(1 - decayed) / (1 - self.beta1**t) * self.m
+                / (np.sqrt(self.s) + self.eps))
 
     def update(self, t, w, g):
         g = g + self.l2 * w
         self.m = self.beta1 * self.m + (1 - self.beta1) * g
         self.s = (self.beta2 * self.s + (1 - self.beta2) * (g - self.m)**2
                   + self.eps_root)
+        if self.rectify:
+            return -self.rate * (self.decoupled * w + self.rectified(t))
         m_hat = self.m / (1 - self.beta1**t) if self.correct else self.m
         s_hat = self.s / (1 - self.beta2**t) if self.correct else self.s
         return (-self.rate * self.decoupled * w
@@ -249,7 +279,7 @@ class Adafactor(Rule):
         if self.beta1:
             self.m = self.beta1 * self.m + (1 - self.beta1) * step
             step = self.m
-        return -step - rho * self.decay * w
+        return -step - self.rate * self.decay * w  # as torch.optim
 
 
 class Lookahead(Rule):
@@ -357,6 +387,11 @@ CASES = {
         "adabelief { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-6"
         " weight_decay: 0.1 decoupled_weight_decay: false }",
         numpy(lambda: AdaBelief(1e-2, 0.5, 0.99, 1e-6, 1e-12, l2=0.1))),
+    "adabelief_rectified": (
+        "adabelief { learning_rate: 1e-3 beta1: 0.9 beta2: 0.99 eps: 1e-8"
+        " eps_root: 1e-8 weight_decay: 0.1 rectify: true }",
+        numpy(lambda: AdaBelief(1e-3, 0.9, 0.99, 1e-8, 1e-8, decoupled=0.1,
+                                rectify=True))),
     "lars": (
         "lars { learning_rate: 0.5 momentum: 0.9 trust: 0.01"
         " weight_decay: 0.1 skip_vectors: false }",
@@ -390,6 +425,9 @@ CASES = {
         " eps_square: 1e-8 eps_scale: 0.5 }",
         numpy(lambda: Adafactor(0.2, beta1=0.9, exponent=0.5, eps1=1e-8,
                                 eps2=0.5))),
+    "adafactor_decay": (
+        "adafactor { learning_rate: 0.5 weight_decay: 0.1 }",
+        adafactor_of_torch(lr=0.5, weight_decay=0.1)),
     "lookahead_adam": (
         "adam { learning_rate: 1e-2 beta1: 0.5 beta2: 0.99 eps: 1e-6 }"
         " lookahead { period: 6 rate: 0.4 }",

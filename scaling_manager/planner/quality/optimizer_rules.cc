@@ -34,8 +34,8 @@ constexpr OptimizerRow kRows[] = {
      "that of WGAN-GP, for want of one without clipping", 1e-4, 1e-4, 0, 0.9,
      64},
     {"R1 or R2",
-     "Mescheder et al. 2018 and their code, whose RMSprop is Adam without "
-     "beta1",
+     "Mescheder et al. 2018; their code has RMSprop, which differs in its "
+     "first steps",
      1e-4, 1e-4, 0, 0.99, 64},
     {"spectral norm, batches of 1024 and more",
      "BigGAN, Brock et al. 2019, section 3", 5e-5, 2e-4, 0, 0.999, 2048},

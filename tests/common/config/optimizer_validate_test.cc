@@ -85,6 +85,8 @@ TEST(OptimizerValidateTest, FaultsNameFieldValueAndRange) {
       {"adabelief { eps: 0 eps_root: 0 }",
        "are both 0: one has to be at least"},
       {"adabelief { beta1: 0 }", "g.adabelief.beta1 0: every gradient"},
+      {"adabelief { rectify: true bias_correction: false }",
+       "g.adabelief.rectify is about corrected means"},
       {"sgd { nesterov: true }", "g.sgd.nesterov needs momentum above 0"},
       {"sgd { nesterov: true momentum: 0.9 dampening: 0.1 }", "dampening 0"},
       {"optimism: 11", "g.optimism 11 is not in [0, 10]"},

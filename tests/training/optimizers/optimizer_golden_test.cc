@@ -70,18 +70,18 @@ TEST_P(OptimizerGoldenTest, Equals100Steps) {
 
 INSTANTIATE_TEST_SUITE_P(
     Cases, OptimizerGoldenTest,
-    ::testing::Values("adam", "adam_no_momentum", "adam_r3gan", "adam_l2",
-                      "adamw", "sgd", "sgd_momentum", "sgd_nesterov", "rmsprop",
-                      "rmsprop_l2_momentum", "rmsprop_centered",
-                      "rmsprop_centered_momentum", "rmsprop_eps_inside",
-                      "radam", "radam_l2", "radam_decoupled", "adabelief",
-                      "adabelief_eps_outside", "adabelief_eps_inside",
-                      "adabelief_uncorrected", "adabelief_decoupled",
-                      "adabelief_l2", "lars", "lars_skip_vectors", "lamb",
-                      "lamb_uncorrected", "lamb_skip_vectors", "lion",
-                      "adafactor", "adafactor_absolute", "adafactor_momentum",
-                      "optimistic_adam", "half_optimistic_adam",
-                      "lookahead_adam", "lookahead_optimistic_sgd"),
+    ::testing::Values(
+        "adam", "adam_no_momentum", "adam_r3gan", "adam_l2", "adamw", "sgd",
+        "sgd_momentum", "sgd_nesterov", "rmsprop", "rmsprop_l2_momentum",
+        "rmsprop_centered", "rmsprop_centered_momentum", "rmsprop_eps_inside",
+        "radam", "radam_l2", "radam_decoupled", "adabelief",
+        "adabelief_eps_outside", "adabelief_eps_inside",
+        "adabelief_uncorrected", "adabelief_decoupled", "adabelief_l2",
+        "adabelief_rectified", "lars", "lars_skip_vectors", "lamb",
+        "lamb_uncorrected", "lamb_skip_vectors", "lion", "adafactor",
+        "adafactor_absolute", "adafactor_momentum", "adafactor_decay",
+        "optimistic_adam", "half_optimistic_adam", "lookahead_adam",
+        "lookahead_optimistic_sgd"),
     [](const auto& info) { return info.param; });
 
 }  // namespace

@@ -5,6 +5,8 @@
 // expected makes a large step.
 //   s_t = beta2 * s_{t-1} + (1 - beta2) * (g_t - m_t)^2 + eps_root
 //   step = learning rate * m^_t / (sqrt(s^_t) + eps)
+// Rectified, as the authors' package does by default: RAdam's step, with s_t in
+// place of its second moment.
 //
 // State: "exp_avg.<parameter>", "exp_avg_var.<parameter>".
 #include "training/optimizers/rules/elementwise.h"
@@ -28,19 +30,37 @@ class AdaBelief : public UpdateRule {
     const WeightDecay decay(config_.weight_decay(),
                             config_.decoupled_weight_decay(), learning_rate);
     // Corrections are taken to the constants, not to every number.
-    const double rate =
+    const double plain_rate =
         learning_rate * (config_.bias_correction() ? Unbias(beta1, step) : 1);
-    const double scale =
+    const double root =
         std::sqrt(config_.bias_correction() ? Unbias(beta2, step) : 1);
-    ForEachElement(
-        [=](auto& p, auto& m, auto& s, auto g) {
-          g = g + decay.l2 * p;
-          m = beta1 * m + (1 - beta1) * g;
-          const auto surprise = g - m;
-          s = beta2 * s + (1 - beta2) * (surprise * surprise) + eps_root;
-          p = decay.keep * p - rate * m / (scale * Sqrt(s) + eps);
-        },
-        parameters_, exp_avgs_, exp_avg_vars_, gradients);
+    const double rectification =
+        config_.rectify() ? Rectification(beta2, step) : 1;
+    // RAdam has eps beside the root before its correction.
+    const double rate =
+        config_.rectify() ? plain_rate * rectification / root : plain_rate;
+    const double scale = config_.rectify() ? 1 : root;
+    const auto advance = [=](auto p, auto& m, auto& s, auto g) {
+      g = g + decay.l2 * p;
+      m = beta1 * m + (1 - beta1) * g;
+      const auto surprise = g - m;
+      s = beta2 * s + (1 - beta2) * (surprise * surprise) + eps_root;
+    };
+    if (rectification == 0) {
+      ForEachElement(
+          [=](auto& p, auto& m, auto& s, auto g) {
+            advance(p, m, s, g);
+            p = decay.keep * p - plain_rate * m;
+          },
+          parameters_, exp_avgs_, exp_avg_vars_, gradients);
+    } else {
+      ForEachElement(
+          [=](auto& p, auto& m, auto& s, auto g) {
+            advance(p, m, s, g);
+            p = decay.keep * p - rate * m / (scale * Sqrt(s) + eps);
+          },
+          parameters_, exp_avgs_, exp_avg_vars_, gradients);
+    }
   }
 
  private:

@@ -8,6 +8,7 @@
 //   b_t u = g / root;  u^ = u / max(1, RMS(u) / clip_threshold) step = a_t *
 //   u^,  a_t = rho_t * max(eps_scale, RMS(w))
 // where rho_t is the learning rate, with relative_step at most 1 / sqrt(t).
+// Weight decay is by the learning rate itself, as in torch.optim.
 //
 // State: "row_mean.<parameter>" and "column_mean.<parameter>" for tensors of
 // two or more dimensions, "exp_avg_sq.<parameter>" for the others,
@@ -80,7 +81,7 @@ class Adafactor : public UpdateRule {
       if (beta1 > 0) {
         update = exp_avgs_[i].lerp_(update, 1 - beta1);
       }
-      if (weight_decay > 0) parameter.mul_(1 - rate * weight_decay);
+      if (weight_decay > 0) parameter.mul_(1 - learning_rate * weight_decay);
       parameter.sub_(update);
     }
   }

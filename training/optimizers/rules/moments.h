@@ -16,6 +16,18 @@ inline double Unbias(double beta, int64_t step) {
   return 1 / (1 - std::pow(beta, static_cast<double>(step)));
 }
 
+// r_t of RAdam (Liu et al. 2020, algorithm 2): what a step with the second
+// moment is multiplied by. 0 while the variance is intractable (rho_t <= 5, as
+// in PyTorch; the paper has 4).
+inline double Rectification(double beta2, int64_t step) {
+  const double t = static_cast<double>(step);
+  const double rho_inf = 2 / (1 - beta2) - 1;
+  const double rho = rho_inf - 2 * t * std::pow(beta2, t) * Unbias(beta2, step);
+  if (rho <= 5) return 0;
+  return std::sqrt((rho - 4) * (rho - 2) * rho_inf /
+                   ((rho_inf - 4) * (rho_inf - 2) * rho));
+}
+
 // The two places that a weight decay can have (Loshchilov and Hutter 2019).
 struct WeightDecay {
   WeightDecay(double decay, bool decoupled, double learning_rate)

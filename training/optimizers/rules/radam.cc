@@ -12,17 +12,6 @@
 namespace gandem {
 namespace {
 
-// r_t of algorithm 2, or 0 while the variance is intractable (rho_t <= 5, as in
-// PyTorch; the paper has 4).
-double Rectification(double beta2, int64_t step) {
-  const double t = static_cast<double>(step);
-  const double rho_inf = 2 / (1 - beta2) - 1;
-  const double rho = rho_inf - 2 * t * std::pow(beta2, t) * Unbias(beta2, step);
-  if (rho <= 5) return 0;
-  return std::sqrt((rho - 4) * (rho - 2) * rho_inf /
-                   ((rho_inf - 4) * (rho_inf - 2) * rho));
-}
-
 class Radam : public UpdateRule {
  public:
   Radam(const RadamConfig& config, const TensorsByName& parameters)
