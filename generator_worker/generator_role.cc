@@ -193,6 +193,11 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
                                         .round = round(),
                                         .first_index = batch.range.first});
   at::Tensor& gradient_NCHW = judgment.gradient_NCHW;
+  if (const double weight = options_.objective.paired_adversarial;
+      weight != 1) {
+    gradient_NCHW.mul_(weight);
+    judgment.loss.Scale(weight);
+  }
   loss_sum_.Add(judgment.loss);
   if (batch.targets_NCHW.defined()) {
     loss_sum_.Add(AddPairedL1(

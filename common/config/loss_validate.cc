@@ -186,6 +186,14 @@ void CheckPairedLoss(const RunConfig& config, Faults& faults) {
                             " compares a translated image with what it should "
                             "be: set data.idx_inputs, or paired_loss.l1=0"));
   }
+  const double adversarial = config.paired_loss().adversarial();
+  faults.CheckPositive("paired_loss.adversarial", adversarial, kMaxWeight);
+  if (adversarial != 1 && l1 == 0) {
+    faults.Add(absl::StrCat(
+        "paired_loss.adversarial ", adversarial,
+        " is the weight of the adversarial loss beside paired_loss.l1, which "
+        "is 0: set paired_loss.l1, or paired_loss.adversarial=1"));
+  }
 }
 
 void CheckPathLength(const RunConfig& config, Faults& faults) {

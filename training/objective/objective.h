@@ -23,7 +23,9 @@ struct ObjectiveOptions {
   PenaltyOptions penalties = {};
   PathLengthOptions path_length = {};  // in the generator's loss
   AugmentOptions augmentation = {};
-  double paired_l1 = 0;  // weight, in the generator's loss
+  // Weights in the generator's loss where it translates images.
+  double paired_l1 = 0;
+  double paired_adversarial = 1;
   // FUSED: one backward pass for both losses (training/objective/fused.h).
   bool fused_in_one_pass = false;
   uint64_t seed = 0;  // of augmentation and penalties

@@ -54,6 +54,7 @@ ObjectiveOptions ObjectiveOf(const RunConfig& config, uint64_t noise_seed) {
       .path_length = PathLengthFrom(config.penalties()),
       .augmentation = AugmentFrom(config.augmentation()),
       .paired_l1 = config.paired_loss().l1(),
+      .paired_adversarial = config.paired_loss().adversarial(),
       .fused_in_one_pass = FusedBackwardOf(config) == ScheduleConfig::ONE_PASS,
       .seed = noise_seed};
 }

@@ -13,6 +13,13 @@ void DeviceSum::Add(const DeviceSum& other) {
   parts_.insert(parts_.end(), other.parts_.begin(), other.parts_.end());
 }
 
+void DeviceSum::Scale(double factor) {
+  for (Part& part : parts_) {
+    if (part.pending.defined()) part.pending = part.pending * factor;
+    part.value *= factor;
+  }
+}
+
 double DeviceSum::Value() const {
   double sum = 0;
   for (Part& part : parts_) {

@@ -22,6 +22,8 @@ class DeviceSum {
   // One number, without its graph. It stays as it is until it is read.
   void Add(const at::Tensor& number);
   void Add(const DeviceSum& other);
+  // Multiplies all that was added so far.
+  void Scale(double factor);
 
   // As doubles, in the order in which they came.
   double Value() const;

@@ -49,7 +49,7 @@ TEST(LossValidateTest, NoNumberMayBeNegativeHugeOrNan) {
       }
     }
   }
-  EXPECT_EQ(numbers, 3 + 10 + 2 + 1);
+  EXPECT_EQ(numbers, 3 + 10 + 2 + 2);
   ExpectFault("penalties { gradient_every_steps: 0 }",
               "penalties.gradient_every_steps 0");
   ExpectFault("penalties { lecam_start_step: -1 }",

@@ -196,6 +196,39 @@ INSTANTIATE_TEST_SUITE_P(
         ::testing::Values(1), ::testing::Values(true)),
     ObjectiveRunsCellName);
 
+// Twice the adversarial loss and twice the rest are twice the gradient, to the
+// bit.
+TEST(PairedLossTest, AdversarialIsAWeight) {
+  const auto with = [](const std::string& text) {
+    const TempDir folder;
+    RunConfig config = gandem::testing::SmallConfig("pix2pix", folder.path());
+    config.set_rounds(2);
+    RunConfig more;
+    EXPECT_OK(ParseTextProto(text, "objective", more));
+    config.MergeFrom(more);
+    EXPECT_OK(ValidateRunConfig(config));
+    return RunPair(config, {}).value().at(2);
+  };
+  const std::string loss = "loss: LEAST_SQUARES schedule { lag: 0 } ";
+  const SavedStates::mapped_type twice =
+      with(loss +
+           "paired_loss { l1: 100 adversarial: 2 } "
+           "generator { optimizer { sgd { learning_rate: 0.0078125 } } }");
+  ExpectSame(
+      twice,
+      with(loss +
+           "paired_loss { l1: 50 } "
+           "generator { optimizer { sgd { learning_rate: 0.015625 } } }"),
+      "half of both, at twice the rate");
+  const SavedStates::mapped_type once =
+      with(loss +
+           "paired_loss { l1: 100 } "
+           "generator { optimizer { sgd { learning_rate: 0.0078125 } } }");
+  for (const auto& [file, tensors] : twice) {
+    EXPECT_THAT(Differences(tensors, once.at(file)), Not(IsEmpty())) << file;
+  }
+}
+
 // The generator's images are judged with the labels that were drawn for them.
 INSTANTIATE_TEST_SUITE_P(
     Classes, ObjectiveRunsTest,

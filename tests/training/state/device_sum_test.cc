@@ -41,6 +41,15 @@ TEST(DeviceSumTest, ReadsWhenItIsAsked) {
   EXPECT_EQ(sum.Value(), 5.0);
 }
 
+TEST(DeviceSumTest, ScalesWhatWasReadAndWhatWasNot) {
+  DeviceSum sum(Number(2));
+  EXPECT_EQ(sum.Value(), 2.0);
+  sum.Add(Number(1));
+  sum.Scale(3);
+  sum.Add(Number(1));
+  EXPECT_EQ(sum.Value(), 10.0);
+}
+
 TEST(DeviceSumTest, TakesNumbersThatHaveAGraph) {
   const at::Tensor leaf = Number(2).set_requires_grad(true);
   EXPECT_EQ(DeviceSum(leaf * 3).Value(), 6.0);
