@@ -62,7 +62,10 @@ void DiscriminatorObjective::BeginStep(int64_t step,
                                        const std::vector<IndexRange>& ranges) {
   GANDEM_CHECK(waiting_.empty());
   step_ = step;
+  penalized_.clear();
   gradient_factor_ = options_.penalties.GradientFactor(step);
+  second_factor_ = 0;
+  if (options_.penalties.separate) std::swap(gradient_factor_, second_factor_);
   real_logit_sum_ = generated_logit_sum_ = {};
   if (options_.penalties.dragan * gradient_factor_ > 0) {
     // Of the images that the points surround: the augmented ones.
@@ -88,9 +91,12 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
       Augmented(images_NCHW, key, penalties.r1 * gradient_factor_);
   const Verdict verdict =
       Judge(seen_NCHW, condition, penalties.r1 * gradient_factor_);
+  if (penalties.r1 * second_factor_ > 0) {
+    penalized_.push_back(
+        {.images_NCHW = seen_NCHW.detach(), .condition = condition});
+  }
   at::Tensor loss;
-  const bool relativistic = IsRelativistic(options_.loss);
-  if (!relativistic) {
+  if (!IsRelativistic(options_.loss)) {
     loss = RealLoss(options_.loss, verdict.logits, batch_size_);
   }
   if (options_.has_class_loss()) {
@@ -101,13 +107,13 @@ DiscriminatorObjective::Share DiscriminatorObjective::Real(
   for (const at::Tensor& output : verdict.logits.outputs()) ada_.Add(output);
   const at::Tensor logit_sum = LogitSum(verdict.logits).detach();
   real_logit_sum_.Add(logit_sum);
-  if (relativistic || penalties.gradient_penalty * gradient_factor_ > 0) {
-    waiting_[first_index] = {.images_NCHW = seen_NCHW.detach(),
-                             .condition = condition,
-                             .logits = relativistic ? verdict.logits : Logits(),
-                             .loss = relativistic
-                                         ? std::exchange(loss, at::Tensor())
-                                         : at::Tensor()};
+  const bool waits = RealWaits();
+  if (waits || penalties.gradient_penalty * gradient_factor_ > 0) {
+    waiting_[first_index] = {
+        .images_NCHW = seen_NCHW.detach(),
+        .condition = condition,
+        .logits = waits ? verdict.logits : Logits(),
+        .loss = waits ? std::exchange(loss, at::Tensor()) : at::Tensor()};
   }
   return {.loss = loss, .root = loss, .logit_sum = logit_sum};
 }
@@ -140,13 +146,12 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
   }
   at::Tensor loss;
   if (IsRelativistic(options_.loss)) {
-    const Waiting& real = waiting_.at(first_index);
-    pass.real_logits = real.logits;
-    loss = Plus(DiscriminatorPairLoss(options_.loss, real.logits, logits),
-                real.loss);
+    pass.real_logits = waiting_.at(first_index).logits;
+    loss = DiscriminatorPairLoss(options_.loss, pass.real_logits, logits);
   } else {
     loss = GeneratedLoss(options_.loss, logits, batch_size_);
   }
+  if (RealWaits()) loss = Plus(loss, waiting_.at(first_index).loss);
   at::Tensor root = loss;
   if (in_one_pass) {
     const at::Tensor slopes_N =
@@ -159,15 +164,26 @@ DiscriminatorObjective::Share DiscriminatorObjective::Generated(
       pass.root_slopes_N = RootSlopesOfLoss(slopes_N, batch_size_);
     }
   }
+  const at::Tensor logit_sum = LogitSum(logits).detach();
+  generated_logit_sum_.Add(logit_sum);
+  if (MovesLecamFirst()) UpdateLecam();
   const at::Tensor penalties =
       GeneratedPenalties(seen_NCHW, condition, verdict, first_index);
   waiting_.erase(first_index);
-  const at::Tensor logit_sum = LogitSum(logits).detach();
-  generated_logit_sum_.Add(logit_sum);
   return {.loss = Plus(loss, penalties),
           .root = Plus(root, penalties),
           .logit_sum = logit_sum,
           .pass = std::move(pass)};
+}
+
+at::Tensor DiscriminatorObjective::SecondShare(size_t share) const {
+  const Penalized& real = penalized_.at(share);
+  const at::Tensor leaf = real.images_NCHW.detach().set_requires_grad(true);
+  const SecondOrderScope second_order;
+  const Verdict verdict =
+      network_->forward(leaf, real.condition, ForwardMode::kFrozen);
+  return options_.penalties.r1 * second_factor_ *
+         Mean(SquaredNormPenalties(ImageGradient(verdict.logits, leaf)));
 }
 
 TensorsByName DiscriminatorObjective::State() const {
@@ -178,7 +194,10 @@ TensorsByName DiscriminatorObjective::State() const {
 
 void DiscriminatorObjective::EndStep() {
   ada_.EndStep(step_, fleet_.get());
-  if (options_.penalties.lecam == 0) return;
+  if (options_.penalties.lecam > 0 && !MovesLecamFirst()) UpdateLecam();
+}
+
+void DiscriminatorObjective::UpdateLecam() {
   double real = real_logit_sum_.Value();
   double generated = generated_logit_sum_.Value();
   if (fleet_) {
@@ -243,7 +262,7 @@ at::Tensor DiscriminatorObjective::RealPenalties(const at::Tensor& images_NCHW,
     return Consistency(images_NCHW, condition, verdict,
                        Key(Purpose::kConsistencyReal, first_index));
   });
-  AddPenalty(lecam_weight(), sum,
+  AddPenalty(MovesLecamFirst() ? 0 : lecam_weight(), sum,
              [&] { return Mean(lecam_.RealPenalties(verdict.logits)); });
   return sum;
 }
@@ -272,6 +291,9 @@ at::Tensor DiscriminatorObjective::GeneratedPenalties(
   });
   AddPenalty(lecam_weight(), sum,
              [&] { return Mean(lecam_.GeneratedPenalties(verdict.logits)); });
+  AddPenalty(MovesLecamFirst() ? lecam_weight() : 0, sum, [&] {
+    return Mean(lecam_.RealPenalties(waiting_.at(first_index).logits));
+  });
   return sum;
 }
 

@@ -11,6 +11,9 @@
 //   for each generated micro-batch:  objective.Generated(...).root -> backward
 //   objective.EndStep();
 //
+// A step with penalties.lazy_update SEPARATE has a second update, of the shares
+// that SecondShare gives after the first.
+//
 // Images are augmented first; losses and penalties are those of what the
 // discriminator sees. Its state advances by one training pass per micro-batch;
 // passes of penalties are frozen ones and change nothing.
@@ -42,8 +45,8 @@ class DiscriminatorObjective {
  public:
   // Of a micro-batch.
   struct Share {
-    // Of the step's loss. Undefined: a relativistic loss waits for the
-    // generated images and has both shares then.
+    // Of the step's loss. Undefined: it waits for the generated images, whose
+    // share then has both (relativistic losses, lecam_moves_first).
     at::Tensor loss;
     // Where its backward pass begins: the loss, or, where that gives the
     // gradients of parameters and what generated images need as well, another
@@ -76,6 +79,10 @@ class DiscriminatorObjective {
                   int64_t first_index);
   void EndStep();
 
+  // How many shares the loss of the step's second update has; 0: there is none.
+  size_t num_second_shares() const { return penalized_.size(); }
+  at::Tensor SecondShare(size_t share) const;
+
   // What a checkpoint has to keep; empty for most objectives.
   TensorsByName State() const;
   const AdaController& ada() const { return ada_; }
@@ -85,8 +92,15 @@ class DiscriminatorObjective {
   struct Waiting {
     at::Tensor images_NCHW;  // augmented
     Condition condition;
-    Logits logits;    // relativistic losses, with their graph
-    at::Tensor loss;  // relativistic losses: what is added
+    // Of a share that waits: logits with their graph, and what is added.
+    Logits logits;
+    at::Tensor loss;
+  };
+
+  // A real micro-batch of the second update.
+  struct Penalized {
+    at::Tensor images_NCHW;  // augmented
+    Condition condition;
   };
 
   DrawKey Key(Purpose purpose, int64_t first_index) const;
@@ -101,6 +115,15 @@ class DiscriminatorObjective {
   double lecam_weight() const {
     return lecam_.Active(step_) ? options_.penalties.lecam : 0;
   }
+  bool MovesLecamFirst() const {
+    return options_.penalties.lecam_moves_first && lecam_.Active(step_);
+  }
+  // Does the share of real images wait for the generated ones?
+  bool RealWaits() const {
+    return IsRelativistic(options_.loss) || MovesLecamFirst();
+  }
+  // With the mean logits of all ranks.
+  void UpdateLecam();
   at::Tensor RealPenalties(const at::Tensor& images_NCHW,
                            const Condition& condition, const Verdict& verdict,
                            int64_t first_index);
@@ -122,11 +145,14 @@ class DiscriminatorObjective {
   AdaController ada_;
 
   int64_t step_ = 0;
-  double gradient_factor_ = 0;  // of this step, for the lazy penalties
+  // Of this step, for the lazy penalties in the first and the second update.
+  double gradient_factor_ = 0;
+  double second_factor_ = 0;
   double real_deviation_ = 0;
   DeviceSum real_logit_sum_;
   DeviceSum generated_logit_sum_;
   std::map<int64_t, Waiting> waiting_;  // by first index
+  std::vector<Penalized> penalized_;
 };
 
 }  // namespace gandem

@@ -202,12 +202,30 @@ void DiscriminatorRole::Backward(const DiscriminatorObjective::Share& share,
   loss_sum_.Add(share.loss);
 }
 
+void DiscriminatorRole::PenalizeAgain() {
+  const TraceSpan span("second update");
+  const size_t shares = objective_.num_second_shares();
+  for (size_t i = 0; i < shares; ++i) {
+    const at::Tensor loss = objective_.SecondShare(i);
+    if (i + 1 == shares) ExpectLastBackward();
+    (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
+    loss_sum_.Add(loss);
+  }
+}
+
 absl::Status DiscriminatorRole::EndStep(absl::Time deadline) {
   const auto before = [this] {
     GANDEM_FAILPOINT("discriminator.before_update");
     objective_.EndStep();
   };
-  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, deadline));
+  SecondUpdate second;
+  if (objective_.num_second_shares() > 0) {
+    second = [this] {
+      PenalizeAgain();
+      return absl::OkStatus();
+    };
+  }
+  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, second, deadline));
   parts_.optimizer->ZeroGradients();
   GANDEM_FAILPOINT("discriminator.after_update");
   return absl::OkStatus();

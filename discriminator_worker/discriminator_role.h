@@ -78,6 +78,8 @@ class DiscriminatorRole : public RoundRole {
   absl::Status Generated(const DiscriminatorOp& op, absl::Time deadline);
   void Backward(const DiscriminatorObjective::Share& share,
                 GradientNoise::Part part, int64_t images);
+  // The backward passes of the step's second update.
+  void PenalizeAgain();
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured() const;
   // This rank's images of a step, and how many they are.

@@ -152,35 +152,63 @@ absl::Status GeneratorRole::Send(ImageUse use, IndexRange range,
   return absl::OkStatus();
 }
 
-absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
-  if (!parts_.path_length || !parts_.path_length->options().Due(round())) {
-    return absl::OkStatus();
+absl::StatusOr<at::Tensor> GeneratorRole::PathLengths(IndexRange range) {
+  // Labels are those of the step's own images.
+  GANDEM_ASSIGN_OR_RETURN(
+      Condition condition,
+      parts_.condition(Purpose::kGeneratorNoise, round(), range));
+  condition.place = {.purpose = Purpose::kPathLength,
+                     .step = round(),
+                     .first_index = range.first};
+  const StyledImages made = parts_.network->ForwardStyled(
+      parts_.noise(Purpose::kPathLength, round(), range), condition,
+      ForwardMode::kFrozen);
+  return PathLengthPenalty::Lengths(
+      made, parts_.path_direction(Purpose::kPathDirection, round(), range)
+                .view_as(made.images_NCHW));
+}
+
+double GeneratorRole::MeanLength(const std::vector<at::Tensor>& own,
+                                 int64_t images) const {
+  DeviceSum sum;
+  for (const at::Tensor& lengths_N : own) sum.Add(lengths_N.detach().sum());
+  if (parts_.fleet) {
+    const at::Tensor sums_R1 =
+        parts_.fleet->Gather(torch::tensor({sum.Value()}, at::kDouble));
+    return sums_R1.sum().item<double>() / static_cast<double>(images);
   }
+  return sum.Value() /
+         (static_cast<double>(images) * parts_.path_length->share());
+}
+
+absl::Status GeneratorRole::MeasurePaths(int64_t at_once) {
   PathLengthPenalty& path_length = *parts_.path_length;
   const int64_t images =
       options_.schedule.generator_batch / path_length.options().batch_shrink;
   const IndexRange own = RankSlice(images, options_.rank, options_.fleet_size);
   const TraceSpan span("path lengths", {"images", own.count});
-  for (const IndexRange range : MicroBatches(own, at_once)) {
-    // Labels are those of the step's own images.
-    GANDEM_ASSIGN_OR_RETURN(
-        Condition condition,
-        parts_.condition(Purpose::kGeneratorNoise, round(), range));
-    condition.place = {.purpose = Purpose::kPathLength,
-                       .step = round(),
-                       .first_index = range.first};
-    const StyledImages made = parts_.network->ForwardStyled(
-        parts_.noise(Purpose::kPathLength, round(), range), condition,
-        ForwardMode::kFrozen);
-    const at::Tensor direction_NCHW =
-        parts_.path_direction(Purpose::kPathDirection, round(), range)
-            .view_as(made.images_NCHW);
-    const at::Tensor loss = path_length.Loss(
-        PathLengthPenalty::Lengths(made, direction_NCHW), images);
+  const std::vector<IndexRange> ranges = MicroBatches(own, at_once);
+  const bool separate = path_length.options().separate;
+  // The mean moves first, by all of them.
+  std::vector<at::Tensor> measured;
+  for (size_t i = 0; separate && i < ranges.size(); ++i) {
+    GANDEM_ASSIGN_OR_RETURN(measured.emplace_back(), PathLengths(ranges[i]));
+  }
+  if (separate) path_length.MoveMean(MeanLength(measured, images));
+  if (separate && ranges.empty()) ExpectLastBackward();
+  for (size_t i = 0; i < ranges.size(); ++i) {
+    at::Tensor lengths_N;
+    if (separate) {
+      lengths_N = std::exchange(measured[i], at::Tensor());
+    } else {
+      GANDEM_ASSIGN_OR_RETURN(lengths_N, PathLengths(ranges[i]));
+    }
+    const at::Tensor loss = path_length.Loss(lengths_N, images);
     loss_sum_.Add(loss);
+    if (separate && i + 1 == ranges.size()) ExpectLastBackward();
     (parts_.scaler ? parts_.scaler->Scale(loss) : loss).backward();
   }
-  path_length.EndStep();
+  if (!separate) path_length.EndStep();
   return absl::OkStatus();
 }
 
@@ -205,7 +233,9 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
         options_.schedule.generator_batch, gradient_NCHW));
   }
   if (ops_[next_op_ + 1].kind == Kind::kUpdate) {
-    GANDEM_RETURN_IF_ERROR(MeasurePaths(op.range.count));
+    if (PathsAreDue() && !parts_.path_length->options().separate) {
+      GANDEM_RETURN_IF_ERROR(MeasurePaths(op.range.count));
+    }
     ExpectLastBackward();
   }
   const TraceSpan span("backward", {"images", op.range.count});
@@ -219,7 +249,11 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
 
 absl::Status GeneratorRole::EndStep(absl::Time deadline) {
   const auto before = [] { GANDEM_FAILPOINT("generator.before_update"); };
-  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, deadline));
+  SecondUpdate second;
+  if (PathsAreDue() && parts_.path_length->options().separate) {
+    second = [this] { return MeasurePaths(micro_batches_[0].range.count); };
+  }
+  GANDEM_RETURN_IF_ERROR(Update(loss_sum_, before, second, deadline));
   // Ranks that are not at one state have no average.
   if ((round() + 1) % options_.rounds_to_agreement == 0) {
     const TraceSpan span("average");

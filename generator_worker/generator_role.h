@@ -15,6 +15,7 @@
 #include "exchange/exchange.h"
 #include "exchange/schedule.h"
 #include "generator_worker/feedback_taker.h"
+#include "models/fleet_gather.h"
 #include "models/network.h"
 #include "training/compute/tensor_bytes.h"
 #include "training/fleet/gradient_synchronizer.h"
@@ -50,6 +51,9 @@ class GeneratorRole : public RoundRole {
     // Null: path lengths are not in the loss.
     std::unique_ptr<PathLengthPenalty> path_length = nullptr;
     NoiseSource path_direction = {};  // as many values as an image; with it
+    // For means over the images of all ranks; null: these are all, or the ranks
+    // train by themselves.
+    std::shared_ptr<FleetGather> fleet = nullptr;
     // Needed for a paired loss of the objective; else it may be null.
     std::shared_ptr<const PairReader> pairs = nullptr;
     // Writes a grid when one is due after `completed_rounds`; returns its path
@@ -79,9 +83,15 @@ class GeneratorRole : public RoundRole {
   absl::Status Forward(const GeneratorOp& op);
   absl::Status Send(ImageUse use, IndexRange range, absl::Time deadline);
   absl::Status Backward(const GeneratorOp& op);
-  // The backward passes of path lengths, if they are due; `at_once` images in
-  // each.
+  bool PathsAreDue() const {
+    return parts_.path_length && parts_.path_length->options().Due(round());
+  }
+  // Of the images of `range` among those that are measured.
+  absl::StatusOr<at::Tensor> PathLengths(IndexRange range);
+  // The backward passes of path lengths; `at_once` images in each.
   absl::Status MeasurePaths(int64_t at_once);
+  // The mean over all images that are measured.
+  double MeanLength(const std::vector<at::Tensor>& own, int64_t images) const;
   absl::Status EndStep(absl::Time deadline);
   RoundMetrics Measured();
 

@@ -12,6 +12,7 @@
 #include "models/torch.h"
 #include "training/compute/choose_compute.h"
 #include "training/compute/place_network.h"
+#include "training/fleet/sync_batch_norm.h"
 #include "training/inputs/pairs.h"
 #include "training/objective/ada_probability.h"
 #include "training/optimizers/freeze_parameters.h"
@@ -134,6 +135,10 @@ absl::StatusOr<std::unique_ptr<TrainingRole>> MakeGeneratorRole(
     parts.path_direction =
         KeyedNoise(plan.noise_seed, plan.data.shape.image.NumValues(), compute);
     more_buffers = parts.path_length->State();
+    if (setup.fleet.host != nullptr &&
+        role_plan.sync.mode == GradientSynchronizer::Mode::kAccumulate) {
+      parts.fleet = GatherOver(setup.fleet.host);
+    }
   }
   parts.synchronizer =
       NewSynchronizer(role_plan, setup, *parts.network, *parts.optimizer,

@@ -68,7 +68,9 @@ void CheckFusedSlices(const RunConfig& config, Faults& faults) {
 bool RealImagesFirst(const RunConfig& config) {
   return config.schedule().feedback() != ScheduleConfig::FUSED ||
          NeedsOf(config.loss()).real_images_in_generator_step ||
-         config.penalties().gradient_penalty() > 0;
+         config.penalties().gradient_penalty() > 0 ||
+         (config.penalties().lecam() > 0 &&
+          config.penalties().lecam_moves_first());
 }
 
 std::string WhyTwoPasses(const RunConfig& config) {

@@ -196,6 +196,40 @@ void CheckPairedLoss(const RunConfig& config, Faults& faults) {
   }
 }
 
+void CheckLazyUpdate(const PenaltyConfig& penalties, Faults& faults) {
+  if (penalties.lazy_update() != PenaltyConfig::SEPARATE) return;
+  if (penalties.r1() == 0 && penalties.path_length() == 0) {
+    faults.Add(
+        "penalties.lazy_update SEPARATE has nothing to update with: set "
+        "penalties.r1 or penalties.path_length, or "
+        "penalties.lazy_update=JOINED");
+  }
+  const auto refuse = [&](absl::string_view field, double weight) {
+    if (weight == 0) return;
+    faults.Add(absl::StrCat(
+        "penalties.lazy_update SEPARATE is for r1 and path_length, and "
+        "penalties.",
+        field, " is ", weight, ": set penalties.", field,
+        "=0, or penalties.lazy_update=JOINED"));
+  };
+  refuse("gradient_penalty", penalties.gradient_penalty());
+  refuse("dragan", penalties.dragan());
+  refuse("r2", penalties.r2());
+}
+
+void CheckLecam(const RunConfig& config, Faults& faults) {
+  const PenaltyConfig& penalties = config.penalties();
+  const RoleConfig& role = config.discriminator();
+  if (penalties.lecam() == 0 || !penalties.lecam_moves_first()) return;
+  const bool whole =
+      role.micro_batch() == 0 || role.micro_batch() >= role.batch_size();
+  if (whole && StepBatch(role) == role.batch_size()) return;
+  faults.Add(
+      "penalties.lecam_moves_first needs all logits of a step before its term: "
+      "set discriminator.micro_batch=0 and discriminator.sync.interval=1, or "
+      "penalties.lecam_moves_first=false");
+}
+
 void CheckPathLength(const RunConfig& config, Faults& faults) {
   const PenaltyConfig& penalties = config.penalties();
   if (penalties.path_length() == 0) return;
@@ -306,6 +340,8 @@ void CheckLosses(const RunConfig& config, Faults& faults) {
   CheckAugmentation(config, faults);
   CheckPairs(config, faults);
   CheckPairedLoss(config, faults);
+  CheckLazyUpdate(config.penalties(), faults);
+  CheckLecam(config, faults);
   CheckPathLength(config, faults);
 }
 

@@ -20,7 +20,7 @@ is not done here. That is all but:
 
     precision   FLOAT64 in both roles and on the wire
     networks    mlp, dcgan, sndcgan
-    losses      all seven; penalties r1 and r2, in every n-th step
+    losses      all seven; penalties r1 and r2, in every n-th step (JOINED)
     schedule    EXACT: any lag, R, image_source and feedback
     batches     micro_batch, sync.interval; several workers that sum gradients
                 (ACCUMULATE, EXACT), with sync.batch_norm where there is batch
@@ -158,6 +158,7 @@ def not_done_here(config, manifest):
                  "consistency_generated", "path_length",
                  "gradient_decay_steps"):
         only(f"penalties.{name}", 0)
+    only("penalties.lazy_update", "JOINED", {})  # {}: of an older run
     only("augmentation.color", False)
     only("augmentation.translation", 0)
     only("augmentation.cutout", 0)

@@ -37,6 +37,11 @@ squares are averaged over the layers, y the file's `direction` / sqrt(height * w
 a = 0.99 a + 0.01 * mean |J^T y| of such steps before this one, from 0. What a
 StyleGAN2 draws is that of purpose 1 and step t for x_t, 25 and t for path lengths.
 
+A case with `separate` takes lazy terms in a second Adam step of their own after
+that of the step, at the parameters that it has left, as StyleGAN2's program does; r1 on
+the same real images. a then moves before the term, whose gradient passes through it. The
+rates and betas of STYLEGAN2 are that program's: times k / (k + 1), and to that power.
+
 An adaptive case augments what D sees (ada_goldens.py) with probability p, from
 draws of seed 0 (common/philox.h): step t and the image's place in the batch, and
 12, 13 or 14 for real, generated and judged images. A critic has the p of its
@@ -172,14 +177,16 @@ class Joint:
     """A loss of all logits of a batch, with penalties; r1 and r2 at every
     `every`-th step only.
 
-    LeCam's anchors are averages of the mean logits of the steps before; until
-    LECAM_START they are those of the last step, and the penalty begins in the
-    step after LECAM_START. A relativistic generator step compares its image j
+    LeCam's anchors are averages of the mean logits of the steps before, or, if
+    they move first, of this step, too; until LECAM_START they are those of the
+    last step, and the penalty begins in the step after LECAM_START. A relativistic generator step compares its image j
     of round t with real image (t * batch + j) mod images, judged by the same
     frozen critic.
     """
     parts = ("discriminator", "generator")
     LOSSES = {
+        "non_saturating": (lambda r, g: (F.softplus(-r) + F.softplus(g)).mean(),
+                           lambda r, g: F.softplus(-g).mean()),
         "least_squares": (lambda r, g: ((r - 1)**2 + g**2).mean() / 2,
                           lambda r, g: ((g - 1)**2).mean() / 2),
         "saturating": (lambda r, g: (F.softplus(-r) + F.softplus(g)).mean(),
@@ -193,9 +200,11 @@ class Joint:
                            + F.softplus(r - g.mean())).mean()),
     }
 
-    def __init__(self, loss, weights, every=1):
+    def __init__(self, loss, weights, every=1, separate=False,
+                 lecam_moves_first=False):
         self.discriminator, self.generator = self.LOSSES[loss]
-        self.weights, self.every = weights, every
+        self.weights, self.every, self.separate = weights, every, separate
+        self.lecam_moves_first = lecam_moves_first
         self.anchor_real = self.anchor_generated = 0.0
 
     def train(self, D, reals, images, t):
@@ -212,21 +221,36 @@ class Joint:
 
     def step(self, D, x_real, x, r, g, t):
         total = self.discriminator(r, g)
-        if t % self.every == 0:
+        if t % self.every == 0 and not self.separate:
             for name, penalized in (("r1", x_real), ("r2", x)):
                 if name in self.weights:
                     total = total + (self.every * self.weights[name]
                                      * slope_square(D, penalized))
+        if self.lecam_moves_first:
+            self.move_anchors(r, g, t)
         if "lecam" in self.weights and t > LECAM_START:
             total = total + self.weights["lecam"] * (
                 F.relu(r - self.anchor_generated)**2
                 + F.relu(self.anchor_real - g)**2).mean()
         total.backward()
+        if not self.lecam_moves_first:
+            self.move_anchors(r, g, t)
+        return total.item()
+
+    def second_step(self, D, reals, t):
+        """The loss of a second update; None if there is none."""
+        if not self.separate or t % self.every != 0:
+            return None
+        x, = reals
+        # Every parameter gets a gradient, if only 0.
+        return (self.every * self.weights["r1"] * slope_square(D, x)
+                + 0 * D(x).sum())
+
+    def move_anchors(self, r, g, t):
         decay = LECAM_DECAY if t >= LECAM_START else 0.0
         self.anchor_real += (1 - decay) * (r.mean().item() - self.anchor_real)
         self.anchor_generated += (1 - decay) * (
             g.mean().item() - self.anchor_generated)
-        return total.item()
 
     def judge(self, critic, real, image, batch):
         return self.generator(critic(real).detach(), critic(image))
@@ -281,9 +305,9 @@ class Adaptive:
 
 
 class PathLength:
-    def __init__(self, weight, every, shrink):
+    def __init__(self, weight, every, shrink, separate=False):
         self.weight, self.every, self.shrink = weight, every, shrink
-        self.mean = 0.0
+        self.separate, self.mean = separate, 0.0
 
     def loss(self, G, z, direction, t):
         count = len(z) // self.shrink
@@ -295,9 +319,12 @@ class PathLength:
         y = direction[:count] / (x.shape[2] * x.shape[3])**0.5
         slope, = torch.autograd.grad((x * y).sum(), w, create_graph=True)
         lengths = (slope**2).sum(2).mean(1).sqrt()
-        loss = self.weight * self.every * ((lengths - self.mean)**2).mean()
-        self.mean += 0.01 * (lengths.mean().item() - self.mean)
-        return loss
+        moved = self.mean + 0.01 * (lengths.mean() - self.mean)
+        mean = moved if self.separate else self.mean
+        self.mean = moved.item()
+        # Every parameter gets a gradient, if only 0.
+        return (self.weight * self.every * ((lengths - mean)**2).mean()
+                + 0 * x.sum())
 
 
 def version(make, D):
@@ -319,6 +346,20 @@ ADAM = {"generator": dict(lr=1e-3, betas=(0.5, 0.99), eps=1e-5),
 
 def adam(parameters, role):
     return torch.optim.Adam(parameters, foreach=False, **ADAM[role])
+
+
+# That of the reference program before its correction, and the steps from one
+# lazy term to the next.
+STYLEGAN2 = dict(lr=2e-3, betas=(0.0, 0.99), eps=1e-8)
+STYLEGAN2_EVERY = {"generator": 2, "discriminator": 3}
+
+
+def stylegan2_adam(parameters, role):
+    ratio = STYLEGAN2_EVERY[role] / (STYLEGAN2_EVERY[role] + 1)
+    return torch.optim.Adam(
+        parameters, lr=STYLEGAN2["lr"] * ratio,
+        betas=[beta**ratio for beta in STYLEGAN2["betas"]],
+        eps=STYLEGAN2["eps"], foreach=False)
 
 
 def local_sgd(parameters, role):
@@ -437,6 +478,13 @@ def train(make, initial, noise, real, direction, slices, case):
             else:
                 record += objectives[rank].train(D, reals[rank], leaves, t)
             optimizer.step()
+            if isinstance(objectives[rank], Joint):
+                part = objectives[rank].second_step(D, reals[rank], t)
+                if part is not None:
+                    optimizer.zero_grad()
+                    part.backward()
+                    optimizer.step()
+                    record[0] += part.item()
             if isinstance(objectives[rank], Adaptive):
                 objectives[rank].after_step(D, batch)
         due = len(slices) > 1 and (t + 1) % SYNC_EVERY == 0
@@ -461,6 +509,9 @@ def train(make, initial, noise, real, direction, slices, case):
                 record[-1] += part.item()
                 x.backward(torch.autograd.grad(part, leaf)[0])
             if path_length and t % path_length.every == 0:
+                if path_length.separate:
+                    optimizer.step()
+                    optimizer.zero_grad()
                 part = path_length.loss(generators[rank][0], noise[t],
                                         direction[t], t)
                 record[-1] += part.item()
@@ -545,12 +596,24 @@ FILES = {
         seed=41, size=16, has_direction=True, cases={
             f"lag{lag}_non_saturating_path_length":
                 Case(non_saturating, lag=lag, path_length=(2.0, 2, 2))
+            for lag in (0, 1)} | {
+            f"lag{lag}_reference":
+                Case(lambda: Joint("non_saturating", {"r1": 1.0}, every=3,
+                                   separate=True),
+                     lag=lag, optimizer=stylegan2_adam,
+                     path_length=(2.0, 2, 2, True))
             for lag in (0, 1)}),
     "mlp": mlp(seed=17, cases={
         "lag0_least_squares_lecam":
             Case(lambda: Joint("least_squares", {"lecam": 0.3})),
+        "lag0_least_squares_lecam_moves_first":
+            Case(lambda: Joint("least_squares", {"lecam": 0.3},
+                               lecam_moves_first=True)),
         "lag1_saturating_lazy_r1":
             Case(lambda: Joint("saturating", {"r1": 0.5}, every=3), lag=1),
+        "lag1_saturating_separate_r1":
+            Case(lambda: Joint("saturating", {"r1": 0.5}, every=3,
+                               separate=True), lag=1),
         "lag1_relativistic_paired_r1_r2":
             Case(lambda: Joint("relativistic_paired", {"r1": 0.5, "r2": 0.25}),
                  lag=1),

@@ -17,7 +17,8 @@ constexpr double kMeanDecay = 0.99;  // of a step, as in StyleGAN2
 PathLengthOptions PathLengthFrom(const PenaltyConfig& config) {
   return {.weight = config.path_length(),
           .every_steps = config.path_length_every_steps(),
-          .batch_shrink = config.path_length_batch_shrink()};
+          .batch_shrink = config.path_length_batch_shrink(),
+          .separate = config.lazy_update() == PenaltyConfig::SEPARATE};
 }
 
 PathLengthPenalty::PathLengthPenalty(const PathLengthOptions& options,
@@ -41,13 +42,30 @@ at::Tensor PathLengthPenalty::Lengths(const StyledImages& made,
   return slope_NLS.square().sum(2).mean(1).sqrt();
 }
 
+void PathLengthPenalty::MoveMean(double mean_length) {
+  const torch::NoGradGuard no_grad;
+  excess_ = 0;
+  // Of a step beyond the range of float16, which is skipped.
+  if (!std::isfinite(mean_length)) return;
+  mean_.mul_(kMeanDecay).add_((1 - kMeanDecay) * mean_length);
+  excess_ = mean_length - mean_.item<double>();
+}
+
 at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
                                    int64_t step_images) {
   const auto images = static_cast<double>(step_images);
-  sum_ += lengths_N.detach().to(sum_.scalar_type()).sum() / images;
   const double weight =
       options_.weight * static_cast<double>(options_.every_steps);
-  return (lengths_N - mean_).square().sum() * (weight / images);
+  at::Tensor squares = (lengths_N - mean_).square().sum();
+  if (options_.separate) {
+    // A zero with the gradient that passes through a: each length has moved it
+    // by (1 - kMeanDecay) / step_images.
+    squares = squares - 2 * (1 - kMeanDecay) * excess_ *
+                            (lengths_N - lengths_N.detach()).sum();
+  } else {
+    sum_ += lengths_N.detach().to(sum_.scalar_type()).sum() / images;
+  }
+  return squares * (weight / images);
 }
 
 // Ranks' means are weighted by their shares when they become one.

@@ -31,9 +31,11 @@ PenaltyOptions PenaltiesFrom(const PenaltyConfig& config) {
           .gradient_every_steps = config.gradient_every_steps(),
           .gradient_decay_steps = config.gradient_decay_steps(),
           .gradient_final_factor = config.gradient_final_factor(),
+          .separate = config.lazy_update() == PenaltyConfig::SEPARATE,
           .lecam = config.lecam(),
           .lecam_decay = config.lecam_decay(),
           .lecam_start_step = config.lecam_start_step(),
+          .lecam_moves_first = config.lecam_moves_first(),
           .consistency_real = config.consistency_real(),
           .consistency_generated = config.consistency_generated()};
 }

@@ -30,9 +30,11 @@ struct PenaltyOptions {
   int64_t gradient_every_steps = 1;
   int64_t gradient_decay_steps = 0;
   double gradient_final_factor = 1;
+  bool separate = false;  // r1 alone, in a second update of the step
   double lecam = 0;
   double lecam_decay = 0.99;
   int64_t lecam_start_step = 1000;
+  bool lecam_moves_first = false;
   double consistency_real = 0;
   double consistency_generated = 0;
 
@@ -72,8 +74,9 @@ at::Tensor ConsistencyPenalties(const Verdict& image, const Verdict& copy);
 
 // LeCam (Tseng et al. 2021, equation 4): relu(r - anchor of g)^2 +
 // relu(anchor of r - g)^2. Anchors are averages of mean logits over the steps
-// before this one, so that each part has its own pass; until the start step
-// they are those of the last step.
+// before this one, so that each part has its own pass, or with
+// lecam_moves_first over this step, too; until the start step they are those of
+// the last step.
 class LecamAnchors {
  public:
   explicit LecamAnchors(const PenaltyOptions& options);
@@ -81,7 +84,7 @@ class LecamAnchors {
   bool Active(int64_t step) const;
   at::Tensor RealPenalties(const Logits& logits) const;
   at::Tensor GeneratedPenalties(const Logits& logits) const;
-  // The mean logits of step `step`, once it is done.
+  // The mean logits of step `step`.
   void Update(int64_t step, double real_logit, double generated_logit);
   TensorsByName State() const;
 

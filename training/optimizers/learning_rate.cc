@@ -29,6 +29,13 @@ double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
   return warmup * (final_factor + (1 - final_factor) * left);
 }
 
+int64_t StepOfUpdate(int64_t update, int64_t lazy_every) {
+  if (lazy_every == 0) return update - 1;
+  const int64_t turns = (update - 1) / (lazy_every + 1);
+  const int64_t place = (update - 1) % (lazy_every + 1);
+  return turns * lazy_every + std::max<int64_t>(place - 1, 0);
+}
+
 double BatchFactor(BatchScalingRule rule, int64_t batch_size,
                    int64_t base_batch_size) {
   const double ratio =

@@ -19,6 +19,10 @@ namespace gandem {
 double RateFactor(const RateScheduleConfig& schedule, int64_t rounds,
                   int64_t round);
 
+// The step, from 0, of update number `update`, from 1, where every
+// `lazy_every`-th step from the first one takes two; 0: none does.
+int64_t StepOfUpdate(int64_t update, int64_t lazy_every);
+
 // BATCH_SQRT keeps the noise of a step (Krizhevsky 2014), BATCH_LINEAR the way
 // per image (Goyal et al. 2017).
 double BatchFactor(BatchScalingRule rule, int64_t batch_size,

@@ -85,9 +85,10 @@ absl::StatusOr<std::unique_ptr<Optimizer>> MakeOptimizer(
                                   config.base_batch_size());
   return std::make_unique<Optimizer>(
       parameters, MakeRuleOfGroups(config, parameters),
-      [rate, use, schedule = config.rate_schedule()](int64_t step) {
+      [rate, use, schedule = config.rate_schedule()](int64_t update) {
         return rate * RateFactor(schedule, use.rounds,
-                                 (step - 1) / use.steps_per_round);
+                                 StepOfUpdate(update, use.lazy_every) /
+                                     use.steps_per_round);
       });
 }
 

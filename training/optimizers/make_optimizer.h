@@ -20,9 +20,10 @@ namespace gandem {
 
 // What the learning rate depends on besides its own config.
 struct OptimizerUse {
-  int64_t rounds = 1;           // of the run
-  int64_t steps_per_round = 1;  // updates in a round
-  int64_t batch_size = 64;      // images per update, over the whole fleet
+  int64_t rounds = 1;  // of the run
+  int64_t steps_per_round = 1;
+  int64_t batch_size = 64;  // images per update, over the whole fleet
+  int64_t lazy_every = 0;   // steps of two updates: StepOfUpdate
 };
 
 // Updates `parameters`, which must have their final type, device and memory

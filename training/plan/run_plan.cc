@@ -90,6 +90,16 @@ GradientSynchronizer::Options SyncOf(const SyncConfig& sync) {
           .divergence_check_interval = sync.divergence_check_interval()};
 }
 
+// OptimizerUse::lazy_every.
+int64_t LazyEvery(const PenaltyConfig& penalties, Role role) {
+  if (penalties.lazy_update() != PenaltyConfig::SEPARATE) return 0;
+  if (role == GENERATOR) {
+    return penalties.path_length() > 0 ? penalties.path_length_every_steps()
+                                       : 0;
+  }
+  return penalties.r1() > 0 ? penalties.gradient_every_steps() : 0;
+}
+
 RolePlan RoleOf(const RunConfig& config, Role role) {
   const RoleConfig& role_config =
       role == GENERATOR ? config.generator() : config.discriminator();
@@ -103,7 +113,8 @@ RolePlan RoleOf(const RunConfig& config, Role role) {
       .freeze = {role_config.freeze().begin(), role_config.freeze().end()},
       .optimizer = ResolvedOptimizer(config, role),
       .optimizer_use = {.rounds = config.rounds(),
-                        .batch_size = StepBatch(role_config)},
+                        .batch_size = StepBatch(role_config),
+                        .lazy_every = LazyEvery(config.penalties(), role)},
       .loss_scale = {.initial_scale = scale.initial(),
                      .growth_factor = scale.growth_factor(),
                      .backoff_factor = scale.backoff_factor(),

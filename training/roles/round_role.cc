@@ -135,8 +135,9 @@ void RoundRole::ExpectLastBackward() {
 
 absl::Status RoundRole::Update(const DeviceSum& loss,
                                absl::FunctionRef<void()> before,
+                               const SecondUpdate& second,
                                absl::Time deadline) {
-  absl::Status updated = TryUpdate(before, deadline);
+  absl::Status updated = TryUpdate(before, second, deadline);
   // The gradient of a loss that is not finite may be: that of a hinge, say. A
   // loss scale skips what leaves the range of float16.
   if (updated.ok() && trained_.scaler == nullptr &&
@@ -151,7 +152,8 @@ absl::Status RoundRole::Update(const DeviceSum& loss,
 // Called again after a deadline, when gradients may be sums in part.
 absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
                                absl::Time deadline) {
-  const bool sums = synchronizer.sums_gradients();
+  // A noise scale is that of the first update.
+  const bool sums = synchronizer.sums_gradients() && !is_second_;
   if (!std::exchange(is_reducing_, true) && sums) {
     noise_.BeforeSum(RankImages(options_.step_batch, options_.step_batches,
                                 options_.rank, options_.fleet_size));
@@ -164,25 +166,46 @@ absl::Status RoundRole::Reduce(GradientSynchronizer& synchronizer,
   return absl::OkStatus();
 }
 
+absl::StatusOr<double> RoundRole::UpdateOnce(absl::FunctionRef<void()> before,
+                                             absl::Time deadline) {
+  if (trained_.synchronizer != nullptr) {
+    GANDEM_RETURN_IF_ERROR(Reduce(*trained_.synchronizer, deadline));
+  }
+  const TraceSpan span("update");
+  before();
+  if (GANDEM_FAILPOINT_CORRUPTS("update.gradients")) {
+    const torch::NoGradGuard no_grad;
+    trained_.network->parameters().front().mutable_grad().fill_(NAN);
+  }
+  return UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
+                       *trained_.optimizer, trained_.scaler);
+}
+
+absl::Status RoundRole::BeginSecondUpdate(const SecondUpdate& second) {
+  trained_.optimizer->ZeroGradients();
+  GANDEM_RETURN_IF_ERROR(second());
+  for (const auto& [name, parameter] : TrainedParametersOf(*trained_.network)) {
+    if (!parameter.grad().defined()) {
+      parameter.mutable_grad() = at::zeros_like(parameter.detach());
+    }
+  }
+  return absl::OkStatus();
+}
+
 absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
+                                  const SecondUpdate& second,
                                   absl::Time deadline) {
   GradientSynchronizer* const synchronizer = trained_.synchronizer;
-  if (!is_updated_) {
-    if (synchronizer != nullptr) {
-      GANDEM_RETURN_IF_ERROR(Reduce(*synchronizer, deadline));
-    }
-    const TraceSpan span("update");
-    before();
-    if (GANDEM_FAILPOINT_CORRUPTS("update.gradients")) {
-      const torch::NoGradGuard no_grad;
-      trained_.network->parameters().front().mutable_grad().fill_(NAN);
-    }
-    GANDEM_ASSIGN_OR_RETURN(
-        gradient_norm_,
-        UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
-                      *trained_.optimizer, trained_.scaler));
-    is_updated_ = true;
+  if (!is_updated_ && !is_second_) {
+    GANDEM_ASSIGN_OR_RETURN(gradient_norm_, UpdateOnce(before, deadline));
+    is_second_ = second != nullptr;
+    if (is_second_) GANDEM_RETURN_IF_ERROR(BeginSecondUpdate(second));
   }
+  if (is_second_) {
+    GANDEM_RETURN_IF_ERROR(UpdateOnce([] {}, deadline).status());
+    is_second_ = false;
+  }
+  is_updated_ = true;
   if (synchronizer != nullptr) {
     GANDEM_RETURN_IF_ERROR(timer_.Timed(
         RoundTimer::kSync, {WorkerPosition::GRADIENTS, role_},

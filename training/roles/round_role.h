@@ -12,6 +12,7 @@
 #include <torch/nn/module.h>
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -82,12 +83,16 @@ class RoundRole : public TrainingRole {
   // noise_scale_every_rounds the noise of its gradient is measured.
   void MeasuredBackward(GradientNoise::Part part, int64_t images,
                         absl::FunctionRef<void()> backward);
+  // The backward passes of a second update of a step, at the parameters that
+  // the first one has left; what they do not reach counts as 0.
+  using SecondUpdate = std::function<absl::Status()>;
   // Ends a step, whose loss is `loss`; `before` is called once, when the
-  // gradients are there and nothing has changed yet.
+  // gradients are there and nothing has changed yet. `second`: null, or what is
+  // called once after the update. All of a step is one version.
   //   DEADLINE_EXCEEDED  waits for other ranks: call again.
   //   OUT_OF_RANGE       the loss or a gradient is not finite.
   absl::Status Update(const DeviceSum& loss, absl::FunctionRef<void()> before,
-                      absl::Time deadline);
+                      const SecondUpdate& second, absl::Time deadline);
   // Until the next wait, or until Advance is done.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
   // Ends and reports the round; `metrics` has what only this role knows.
@@ -105,7 +110,12 @@ class RoundRole : public TrainingRole {
  private:
   // All of it, or what a rank saves of it.
   std::vector<NamedTensor> Copy(StateShard state) const;
-  absl::Status TryUpdate(absl::FunctionRef<void()> before, absl::Time deadline);
+  absl::Status TryUpdate(absl::FunctionRef<void()> before,
+                         const SecondUpdate& second, absl::Time deadline);
+  // One update; returns the gradient's norm.
+  absl::StatusOr<double> UpdateOnce(absl::FunctionRef<void()> before,
+                                    absl::Time deadline);
+  absl::Status BeginSecondUpdate(const SecondUpdate& second);
   absl::Status Reduce(GradientSynchronizer& synchronizer, absl::Time deadline);
   void BeginNoiseOfStep();
 
@@ -118,9 +128,11 @@ class RoundRole : public TrainingRole {
   int64_t updates_;
   int64_t saved_rounds_;  // completed rounds in the newest saved state
   RoundTimer timer_;
+  bool is_second_ = false;  // in the second update of a step
   // Has taken an update that the other ranks have not agreed to yet.
   bool is_updated_ = false;
-  double gradient_norm_ = 0;  // of the last update, before clipping; 0: skipped
+  // Of the last step's first update, before clipping; 0: skipped.
+  double gradient_norm_ = 0;
 };
 
 }  // namespace gandem

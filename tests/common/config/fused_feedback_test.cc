@@ -156,6 +156,8 @@ TEST(FusedFeedbackTest, RealImagesComeFirstWhereTheLossNeedsThem) {
   EXPECT_FALSE(real_first({"penalties={r1: 1 lecam: 1 dragan: 1}"}));
   EXPECT_TRUE(real_first({"loss=RELATIVISTIC_PAIRED"}));
   EXPECT_TRUE(real_first({"penalties.gradient_penalty=1"}));
+  EXPECT_FALSE(real_first({"penalties.lecam_moves_first=true"}));
+  EXPECT_TRUE(real_first({"penalties={lecam: 1 lecam_moves_first: true}"}));
   EXPECT_TRUE(real_first({"schedule.feedback=IMAGE_GRADIENT"}));
 }
 

@@ -92,6 +92,38 @@ TEST(LossValidateTest, OneUnitSlopePenalty) {
               "set one of them to 0");
 }
 
+TEST(LossValidateTest, SecondUpdatesAreOfR1AndPathLengths) {
+  EXPECT_OK(CheckLoss("penalties { r1: 1 lazy_update: SEPARATE }"));
+  EXPECT_OK(CheckLoss("penalties { r2: 1 lazy_update: JOINED }"));
+  ExpectFault("penalties { lazy_update: SEPARATE }",
+              "penalties.lazy_update SEPARATE has nothing to update with");
+  for (const std::string field : {"gradient_penalty", "dragan", "r2"}) {
+    ExpectFault(absl::StrCat("penalties { r1: 1 lazy_update: SEPARATE ", field,
+                             ": 3 }"),
+                absl::StrCat("penalties.lazy_update SEPARATE is for r1 and "
+                             "path_length, and penalties.",
+                             field, " is 3"));
+  }
+}
+
+TEST(LossValidateTest, LecamMovesFirstInStepsOfOnePass) {
+  const std::string lecam = "penalties { lecam: 1 lecam_moves_first: true } ";
+  EXPECT_OK(CheckLoss(lecam));
+  EXPECT_OK(
+      CheckLoss("penalties { lecam_moves_first: true } "
+                "discriminator { micro_batch: 2 }"));
+  for (const std::string role : {"micro_batch: 2", "sync { interval: 2 }"}) {
+    ExpectFault(lecam + "discriminator { batch_size: 8 " + role + " }",
+                "penalties.lecam_moves_first needs all logits of a step");
+  }
+}
+
+TEST(LossValidateTest, AWeightBesideNothing) {
+  ExpectFault("paired_loss { adversarial: 2 }",
+              "paired_loss.adversarial 2 is the weight of the adversarial loss "
+              "beside paired_loss.l1, which is 0");
+}
+
 TEST(LossValidateTest, PathLengthsAreOfStyles) {
   ExpectFault("penalties { path_length: 2 }",
               "penalties.path_length 2 is about styles, which stylegan2 alone "

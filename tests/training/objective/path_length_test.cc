@@ -101,6 +101,28 @@ TEST(PathLengthPenaltyTest, AStepOutOfRangeLeavesTheMean) {
   EXPECT_NEAR(Mean(paths), 0.03, 1e-12);
 }
 
+// The mean has moved by the lengths of both micro-batches, and the gradient
+// passes through it.
+TEST(PathLengthPenaltyTest, SeparateIsTheDistanceFromTheMeanThatHasMoved) {
+  const at::Tensor lengths_N =
+      torch::tensor({1.0, 2.5, 6.0, 0.5}, torch::kFloat64).requires_grad_(true);
+  const at::Tensor mean = 0.99 * 3 + 0.01 * lengths_N.mean();
+  const at::Tensor loss = 8 * (lengths_N - mean).square().mean();
+  const at::Tensor gradient =
+      torch::autograd::grad({loss}, {lengths_N}).front();
+  PathLengthPenalty paths({.weight = 2, .every_steps = 4, .separate = true},
+                          /*share=*/1, at::kCPU);
+  paths.State().front().second.fill_(3);
+  paths.MoveMean(2.5);
+  EXPECT_NEAR(Mean(paths), mean.item<double>(), 1e-12);
+  const at::Tensor first = paths.Loss(lengths_N.narrow(0, 0, 3), 4);
+  const at::Tensor second = paths.Loss(lengths_N.narrow(0, 3, 1), 4);
+  EXPECT_NEAR((first + second).item<double>(), loss.item<double>(), 1e-12);
+  EXPECT_TRUE(
+      at::allclose(torch::autograd::grad({first + second}, {lengths_N}).front(),
+                   gradient, 1e-12, 1e-12));
+}
+
 TEST(PathLengthPenaltyTest, IsDueInEveryNthStep) {
   const PathLengthOptions options = {.weight = 2, .every_steps = 3};
   EXPECT_TRUE(options.Due(0));

@@ -15,6 +15,19 @@ RateScheduleConfig RateScheduleOf(const std::string& text) {
   return schedule;
 }
 
+// Against a count of the updates.
+TEST(StepOfUpdateTest, EveryLazyStepTakesTwo) {
+  for (const int64_t lazy_every : {0, 1, 4, 16}) {
+    int64_t update = 0;
+    for (int64_t step = 0; step < 50; ++step) {
+      const bool is_lazy = lazy_every > 0 && step % lazy_every == 0;
+      for (int i = 0; i < (is_lazy ? 2 : 1); ++i) {
+        EXPECT_EQ(StepOfUpdate(++update, lazy_every), step) << lazy_every;
+      }
+    }
+  }
+}
+
 TEST(RateFactorTest, ConstantByDefault) {
   const RateScheduleConfig schedule;
   EXPECT_EQ(RateFactor(schedule, 10, 0), 1);

@@ -223,6 +223,17 @@ TEST(OptimizerTest, TheRateFollowsTheScheduleByRounds) {
   EXPECT_NEAR(RateAtStep(config, use, 30), 2 * 0.1, 1e-12);
 }
 
+// Updates 1 and 2 are step 0, 5 and 6 step 3.
+TEST(OptimizerTest, SecondUpdatesAreOfTheirStep) {
+  const std::string config =
+      "sgd { learning_rate: 2 } rate_schedule { shape: LINEAR }";
+  const OptimizerUse use{.rounds = 10, .lazy_every = 3};
+  EXPECT_NEAR(RateAtStep(config, use, 2), 2 * 1.0, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 3), 2 * 0.9, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 5), 2 * 0.7, 1e-12);
+  EXPECT_NEAR(RateAtStep(config, use, 6), 2 * 0.7, 1e-12);
+}
+
 TEST(OptimizerTest, TheRateFollowsTheBatchSize) {
   const OptimizerUse use{.batch_size = 256};
   EXPECT_NEAR(

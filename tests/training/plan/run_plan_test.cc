@@ -67,6 +67,19 @@ TEST(RunPlanTest, RolesHaveTheirOwnParts) {
   EXPECT_EQ(plan.discriminator.network.data.num_classes, 3);
 }
 
+TEST(RunPlanTest, SecondUpdatesAreOfTheRoleThatHasATerm) {
+  RunConfig config = PlannedConfig();
+  PenaltyConfig& penalties = *config.mutable_penalties();
+  penalties.set_r1(1);
+  penalties.set_gradient_every_steps(16);
+  EXPECT_EQ(MakeRunPlan(config).discriminator.optimizer_use.lazy_every, 0);
+  penalties.set_lazy_update(PenaltyConfig::SEPARATE);
+  EXPECT_EQ(MakeRunPlan(config).discriminator.optimizer_use.lazy_every, 16);
+  EXPECT_EQ(MakeRunPlan(config).generator.optimizer_use.lazy_every, 0);
+  penalties.set_path_length(2);
+  EXPECT_EQ(MakeRunPlan(config).generator.optimizer_use.lazy_every, 4);
+}
+
 TEST(RunPlanTest, FusedFeedbackSaysItsOrderAndItsPasses) {
   const auto plan_of = [](const std::string& text) {
     RunConfig config;

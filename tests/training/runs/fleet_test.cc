@@ -473,6 +473,40 @@ INSTANTIATE_TEST_SUITE_P(
             }
           })",
                   .rounds = 4},
+        // A step's second updates, of means over all images of all ranks.
+        Algorithm{.name = "SecondUpdates",
+                  .text = R"(
+          data { image_size: 16 }
+          penalties {
+            r1: 1 gradient_every_steps: 2 lazy_update: SEPARATE
+            path_length: 2 path_length_every_steps: 2
+          }
+          generator {
+            network {
+              stylegan2 {
+                channel_base: 64 max_channels: 8 noise_dim: 5 style_dim: 6
+                mapping_layers: 2
+              }
+            }
+            micro_batch: 2
+          }
+          discriminator {
+            network {
+              stylegan2 {
+                channel_base: 64 max_channels: 8 deviation_group: 1
+              }
+            }
+            micro_batch: 3
+          })",
+                  .rounds = 4},
+        Algorithm{.name = "LecamMovesFirst", .text = R"(
+          data { image_size: 8 }
+          penalties {
+            lecam: 0.5 lecam_decay: 0.9 lecam_start_step: 4
+            lecam_moves_first: true
+          }
+          generator { network { mlp { hidden: 8 noise_dim: 5 } } }
+          discriminator { network { mlp { hidden: 8 } } })"},
         Algorithm{.name = "DropoutInMicroBatchesAndPenalties",
                   .text = R"(
           data { image_size: 64 }

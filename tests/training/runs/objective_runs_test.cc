@@ -33,8 +33,8 @@ constexpr int64_t kObjectiveRunsRounds = 5;
 struct Objective {
   std::string name;
   std::string family;
-  std::string text;  // of a RunConfig
-  bool relativistic = false;
+  std::string text;           // of a RunConfig
+  bool relativistic = false;  // or another one that wants whole batches
 };
 
 // objective, L, FRESH and micro-batches
@@ -150,6 +150,13 @@ INSTANTIATE_TEST_SUITE_P(
             Objective{
                 "lecam", "mlp",
                 "loss: HINGE penalties { lecam: 0.3 lecam_start_step: 3 }"},
+            Objective{"lecam_moves_first", "mlp",
+                      "loss: HINGE penalties { lecam: 0.3 lecam_start_step: 3 "
+                      "lecam_moves_first: true }",
+                      true},
+            Objective{"second_updates", "mlp",
+                      "penalties { r1: 1 gradient_every_steps: 3 "
+                      "lazy_update: SEPARATE }"},
             Objective{"consistency", "mlp",
                       "penalties { consistency_real: 10 "
                       "consistency_generated: 10 }"},
@@ -173,6 +180,16 @@ INSTANTIATE_TEST_SUITE_P(
             "generator { layout: CHANNELS_LAST } "
             "discriminator { layout: CHANNELS_LAST }"}),
         ::testing::Values(1), ::testing::Bool()),
+    ObjectiveRunsCellName);
+
+// Mixed styles, noise and path lengths.
+INSTANTIATE_TEST_SUITE_P(
+    Styles, ObjectiveRunsTest,
+    ::testing::Combine(::testing::Values(Objective{
+                           "second_updates_of_both", "stylegan2",
+                           "penalties { r1: 1 gradient_every_steps: 2 "
+                           "lazy_update: SEPARATE }"}),
+                       ::testing::Values(1), ::testing::Values(true)),
     ObjectiveRunsCellName);
 
 // Both sides read the inputs for themselves; dropout has one layer at this

@@ -47,6 +47,18 @@ constexpr char kGeneratorAdam[] =
     "adam { learning_rate: 1e-3 beta1: 0.5 beta2: 0.99 eps: 1e-5 }";
 constexpr char kDiscriminatorAdam[] =
     "adam { learning_rate: 2e-3 beta1: 0 beta2: 0.9 eps: 1e-6 }";
+// StyleGAN2's 2e-3 and 0.99 for k + 1 updates in k steps: k is 2 and 3.
+constexpr char kStylegan2GeneratorAdam[] =
+    "adam { learning_rate: 0.0013333333333333333 beta1: 0 beta2: "
+    "0.99332217254950594 eps: 1e-8 }";
+constexpr char kStylegan2DiscriminatorAdam[] =
+    "adam { learning_rate: 0.0015 beta1: 0 beta2: 0.99249058571633497 eps: "
+    "1e-8 }";
+
+// Each term in an update of its own.
+const ObjectiveOptions kStylegan2Objective = {
+    .penalties = {.r1 = 1, .gradient_every_steps = 3, .separate = true},
+    .path_length = {.weight = 2, .every_steps = 2, .separate = true}};
 
 struct OracleCase {
   std::string network;
@@ -55,7 +67,9 @@ struct OracleCase {
   ObjectiveOptions objective = {};
   int64_t micro_batch = 0;
   int ranks = 1;  // more: each by itself, and their mean at every second step
-  std::string optimizer = "";  // of both roles; empty: Adam, of each its own
+  // Of both roles, or of the generator; empty: Adam, of each its own.
+  std::string optimizer = "";
+  std::string discriminators = "";  // empty: as `optimizer` says
   bool fused = false;
   bool frozen = false;  // FrozenRole
 
@@ -260,8 +274,11 @@ class OracleRun {
     const std::string adam =
         role == GENERATOR ? kGeneratorAdam : kDiscriminatorAdam;
     OptimizerConfig config;
-    GANDEM_CHECK_OK(ParseTextProto(
-        test_.optimizer.empty() ? adam : test_.optimizer, "optimizer", config));
+    std::string text = test_.optimizer.empty() ? adam : test_.optimizer;
+    if (role == DISCRIMINATOR && !test_.discriminators.empty()) {
+      text = test_.discriminators;
+    }
+    GANDEM_CHECK_OK(ParseTextProto(text, "optimizer", config));
     if (test_.frozen) {
       const RoleConfig more = FrozenRole(test_.network, role == GENERATOR);
       config.MergeFrom(more.optimizer());
@@ -444,6 +461,17 @@ INSTANTIATE_TEST_SUITE_P(
             .name = "lag1_non_saturating_path_length",
             .lag = 1,
             .objective = {.path_length = {.weight = 2, .every_steps = 2}}},
+        OracleCase{.network = "stylegan2",
+                   .name = "lag0_reference",
+                   .objective = kStylegan2Objective,
+                   .optimizer = kStylegan2GeneratorAdam,
+                   .discriminators = kStylegan2DiscriminatorAdam},
+        OracleCase{.network = "stylegan2",
+                   .name = "lag1_reference",
+                   .lag = 1,
+                   .objective = kStylegan2Objective,
+                   .optimizer = kStylegan2GeneratorAdam,
+                   .discriminators = kStylegan2DiscriminatorAdam},
         OracleCase{.network = "sndcgan",
                    .name = "lag0_hinge",
                    .lag = 0,
@@ -462,6 +490,21 @@ INSTANTIATE_TEST_SUITE_P(
                                  .penalties = {.lecam = 0.3,
                                                .lecam_decay = 0.9,
                                                .lecam_start_step = 4}}},
+        OracleCase{.network = "mlp",
+                   .name = "lag0_least_squares_lecam_moves_first",
+                   .lag = 0,
+                   .objective = {.loss = LEAST_SQUARES,
+                                 .penalties = {.lecam = 0.3,
+                                               .lecam_decay = 0.9,
+                                               .lecam_start_step = 4,
+                                               .lecam_moves_first = true}}},
+        OracleCase{.network = "mlp",
+                   .name = "lag1_saturating_separate_r1",
+                   .lag = 1,
+                   .objective = {.loss = SATURATING,
+                                 .penalties = {.r1 = 0.5,
+                                               .gradient_every_steps = 3,
+                                               .separate = true}}},
         OracleCase{
             .network = "mlp",
             .name = "lag1_saturating_lazy_r1",
