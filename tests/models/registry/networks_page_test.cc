@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Every row of the tables in docs/networks.md makes two networks. The check of
+// a recipe accepts them at all sizes that the row names; they are made at the
+// smallest, which takes the least memory.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <regex>
+#include <string>
+#include <vector>
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "common/config/network_check.h"
+#include "common/files/file.h"
+#include "models/registry/registry.h"
+#include "tests/models/network_testing.h"
+#include "tests/testing/status_matchers.h"
+
+namespace gandem {
+namespace {
+
+using gandem::testing::ParseNetwork;
+
+struct PageRow {
+  std::string reference;
+  std::vector<int64_t> sizes;
+  std::string generator;  // of NetworkConfig, in text format
+  std::string discriminator;
+};
+
+// A row is "| reference | sizes | `network` |", or has a network for each role.
+PageRow RowOf(const std::string& line) {
+  const std::vector<std::string> cells = absl::StrSplit(line, '|');
+  EXPECT_EQ(cells.size(), 5u) << line;
+  PageRow row;
+  row.reference = cells.at(1);
+  const std::vector<std::string> sizes =
+      absl::StrSplit(cells.at(2), absl::ByAnyChar(", "), absl::SkipEmpty());
+  for (const std::string& size : sizes) {
+    EXPECT_TRUE(absl::SimpleAtoi(size, &row.sizes.emplace_back())) << line;
+  }
+  EXPECT_FALSE(row.sizes.empty()) << line;
+  std::smatch match;
+  if (std::regex_match(cells.at(3), match,
+                       std::regex(" generator `([^`]+)`, discriminator "
+                                  "`([^`]+)` "))) {
+    row.generator = match[1];
+    row.discriminator = match[2];
+  } else if (std::regex_match(cells.at(3), match, std::regex(" `([^`]+)` "))) {
+    row.generator = row.discriminator = match[1];
+  } else {
+    ADD_FAILURE() << "no network in " << line;
+  }
+  return row;
+}
+
+std::vector<PageRow> RowsOfThePage() {
+  const char* const source_dir = std::getenv("GANDEM_SOURCE_DIR");
+  const auto text = ReadFile(absl::StrCat(
+      source_dir == nullptr ? "." : source_dir, "/docs/networks.md"));
+  EXPECT_OK(text.status());
+  std::vector<PageRow> rows;
+  bool in_table = false;  // below the line of dashes
+  const std::vector<std::string> lines = absl::StrSplit(*text, '\n');
+  for (const std::string& line : lines) {
+    if (in_table && line.starts_with("|")) rows.push_back(RowOf(line));
+    in_table = line.starts_with("|--") || (in_table && line.starts_with("|"));
+  }
+  return rows;
+}
+
+void ExpectLegal(const std::string& text, const DataShape& data) {
+  Faults faults("network");
+  CheckNetwork("network", ParseNetwork(text), data, faults);
+  EXPECT_TRUE(faults.empty()) << text << ": " << faults.ToStatus();
+}
+
+DataShape TenClasses(int64_t size) {
+  return {.image = {.channels = 3, .height = size, .width = size},
+          .num_classes = 10};
+}
+
+TEST(NetworksPageTest, EveryRowMakesBothNetworks) {
+  const std::vector<PageRow> rows = RowsOfThePage();
+  EXPECT_GE(rows.size(), 25u);
+  for (const PageRow& row : rows) {
+    SCOPED_TRACE(row.reference);
+    for (const int64_t size : row.sizes) {
+      ExpectLegal(row.generator, TenClasses(size));
+      ExpectLegal(row.discriminator, TenClasses(size));
+    }
+    const DataShape data = TenClasses(std::ranges::min(row.sizes));
+    EXPECT_OK(MakeGenerator(ParseNetwork(row.generator), data).status());
+    EXPECT_OK(
+        MakeDiscriminator(ParseNetwork(row.discriminator), data).status());
+  }
+}
+
+}  // namespace
+}  // namespace gandem
