@@ -19,6 +19,8 @@ namespace {
 
 constexpr int64_t kGap = 2;
 constexpr uint8_t kGapValue = 255;
+// Length, type and checksum: an empty chunk, such as IEND.
+constexpr size_t kPngChunkBytes = 12;
 
 // Where libpng is in the bytes, and what it said.
 struct PngReading {
@@ -47,6 +49,8 @@ void IgnorePngWarning(png_structp, png_const_charp) {}
 // own nothing.
 bool BeginPng(png_structp png, png_infop info) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
+  // Skips all chunks without pixels, before libpng allocates what they claim.
+  png_set_keep_unknown_chunks(png, PNG_HANDLE_CHUNK_NEVER, nullptr, -1);
   png_read_info(png, info);
   const int type = png_get_color_type(png, info);
   if (type == PNG_COLOR_TYPE_PALETTE) png_set_palette_to_rgb(png);
@@ -59,8 +63,8 @@ bool BeginPng(png_structp png, png_infop info) {
   return true;
 }
 
-bool ReadPngRows(png_structp png, png_infop info, uint8_t* pixels,
-                 int64_t row_bytes) {
+bool ReadPngRows(png_structp png, png_infop info, const PngReading& reading,
+                 uint8_t* pixels, int64_t row_bytes) {
   if (setjmp(png_jmpbuf(png)) != 0) return false;
   const bool interlaced =
       png_get_interlace_type(png, info) != PNG_INTERLACE_NONE;
@@ -71,7 +75,8 @@ bool ReadPngRows(png_structp png, png_infop info, uint8_t* pixels,
       png_read_row(png, pixels + y * row_bytes, nullptr);
     }
   }
-  png_read_end(png, nullptr);
+  // All pixels are there. Pillow reads files whose IEND is missing or cut off.
+  if (reading.left >= kPngChunkBytes) png_read_end(png, nullptr);
   return true;
 }
 
@@ -170,7 +175,7 @@ absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes, AlphaRule alpha) {
   }
   const int64_t row_bytes = image.width * stored;
   image.pixels.resize(static_cast<size_t>(image.height * row_bytes));
-  if (!ReadPngRows(png, info, image.pixels.data(), row_bytes)) {
+  if (!ReadPngRows(png, info, reading, image.pixels.data(), row_bytes)) {
     return absl::DataLossError(absl::StrCat("damaged PNG: ", reading.message));
   }
   alpha == AlphaRule::kOnBlack ? PutOnBlack(image) : DropAlpha(image);

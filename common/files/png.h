@@ -52,7 +52,8 @@ enum class AlphaRule { kOnBlack, kDropped };
 
 // The stored values as 8 bits, RGB unless the file is gray: of 16 bits the high
 // byte, of a palette its colors. What says how to show them (gAMA, iCCP, sRGB)
-// and the chunk tRNS are ignored, as by Pillow's convert("RGB").
+// and the chunk tRNS are ignored, as by Pillow's convert("RGB"). A file may end
+// before its chunk IEND.
 absl::StatusOr<PixelImage> DecodePng(absl::string_view bytes,
                                      AlphaRule alpha = AlphaRule::kOnBlack);
 

@@ -54,11 +54,14 @@ def damage(draw, data, spans=None):
 
 
 def is_whole_png(data):
-    """By the checksums of the chunks without which there is no image."""
+    """By the checksums of the chunks without which there is no image. The last one,
+    IEND, may be missing or cut off."""
     if data[:8] != b"\x89PNG\r\n\x1a\n":
         return False
     at, kinds = 8, []
     while kinds[-1:] != [b"IEND"]:
+        if kinds[-1:] == [b"IDAT"] and len(data) - at < 12:
+            break
         size, = struct.unpack(">I", data[at:at + 4].ljust(4, b"\xff"))
         kind, end = data[at + 4:at + 8], at + 8 + size
         is_needed = kind[:1].isupper()

@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "common/files/file.h"
+#include "tests/testing/memory.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -76,6 +77,39 @@ TEST(PngTest, DamageIsNoticed) {
               StatusIs(absl::StatusCode::kDataLoss));
   bytes[bytes.size() / 2] ^= 1;
   EXPECT_THAT(DecodePng(bytes), StatusIs(absl::StatusCode::kDataLoss));
+}
+
+// A chunk in front of the pixels claims 2 GB.
+TEST(PngTest, AFalseChunkLengthCostsNothing) {
+  ASSERT_OK_AND_ASSIGN(std::string bytes, EncodePng(Noise(3, 2, 2)));
+  constexpr size_t kHeaderEnd = 33;  // of the signature and IHDR
+  for (const char* const type :
+       {"tEXt", "iTXt", "zTXt", "iCCP", "eXIf", "sPLT", "abCd"}) {
+    std::string damaged = bytes;
+    damaged.insert(kHeaderEnd, std::string("\x7f\xff\xff\xf0", 4) + type);
+    absl::Status status;
+    const int64_t growth = gandem::testing::GrowthWhile(
+        [&] { status = DecodePng(damaged).status(); });
+    EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss,
+                                 HasSubstr("ends too early")))
+        << type;
+    if (gandem::testing::kMeasuresMemory) {
+      EXPECT_LT(growth, 16 << 20) << type;
+    }
+  }
+}
+
+// As Pillow reads it: all pixels come before the chunk IEND.
+TEST(PngTest, TheEndMayBeMissing) {
+  const PixelImage image = Noise(3, 4, 4);
+  ASSERT_OK_AND_ASSIGN(const std::string bytes, EncodePng(image));
+  for (size_t cut = 1; cut <= 12; ++cut) {
+    ASSERT_OK_AND_ASSIGN(const PixelImage read,
+                         DecodePng(bytes.substr(0, bytes.size() - cut)));
+    EXPECT_EQ(read, image) << cut;
+  }
+  EXPECT_THAT(DecodePng(bytes.substr(0, bytes.size() - 13)),
+              StatusIs(absl::StatusCode::kDataLoss));
 }
 
 // 3.6 GB, on the word of a header.
