@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -30,27 +31,24 @@ absl::Status ForEachValue(const arrow::Array& array, int64_t row, Use use) {
   return absl::OkStatus();
 }
 
-using AddImage =
-    std::function<absl::Status(const arrow::Array& owner, bool is_null,
-                               absl::string_view bytes, int64_t row)>;
+using AddImage = std::function<void(absl::string_view bytes)>;
 
+// An image that is null has no bytes.
 template <typename Array>
 absl::Status AddBinary(const arrow::Array& array, const arrow::Array* around,
-                       int64_t row, const AddImage& add) {
+                       const AddImage& add) {
   return ForEachValue<Array>(
-      array, row, [&](const Array& values, int64_t i, int64_t at) {
+      array, 0, [&](const Array& values, int64_t i, int64_t /*row*/) {
         const bool is_null =
             values.IsNull(i) || (around != nullptr && around->IsNull(i));
-        if (is_null) return add(array, true, "", at);
-        const auto view = values.GetView(i);
-        return add(array, false, absl::string_view(view.data(), view.size()),
-                   at);
+        const auto view = is_null ? std::string_view("") : values.GetView(i);
+        add({view.data(), view.size()});
+        return absl::OkStatus();
       });
 }
 
 // A column of images is binary, or a struct of which only `bytes` was read.
-absl::Status AddChunk(const arrow::Array& chunk, int64_t row,
-                      const AddImage& add) {
+absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
   const arrow::Array* around = nullptr;
   std::shared_ptr<arrow::Array> values;
   if (chunk.type_id() == arrow::Type::STRUCT) {
@@ -61,9 +59,9 @@ absl::Status AddChunk(const arrow::Array& chunk, int64_t row,
   const arrow::Array& bytes = around == nullptr ? chunk : *values;
   switch (bytes.type_id()) {
     case arrow::Type::BINARY:
-      return AddBinary<arrow::BinaryArray>(bytes, around, row, add);
+      return AddBinary<arrow::BinaryArray>(bytes, around, add);
     case arrow::Type::LARGE_BINARY:
-      return AddBinary<arrow::LargeBinaryArray>(bytes, around, row, add);
+      return AddBinary<arrow::LargeBinaryArray>(bytes, around, add);
     default:
       return absl::InvalidArgumentError(
           absl::StrCat("images of type ", bytes.type()->ToString()));
@@ -244,20 +242,12 @@ absl::StatusOr<OwnedFd> ParquetShard::ReadImages(int64_t row_group) const {
   if (!table.ok()) return FromArrow(table.status());
   std::vector<int64_t> sizes;
   std::vector<absl::string_view> pieces = {""};
-  const AddImage add = [&](const arrow::Array& /*owner*/, bool is_null,
-                           absl::string_view bytes, int64_t row) {
-    if (is_null) {
-      return absl::DataLossError(absl::StrCat(
-          "row ", row, " of it has no image (null in '", columns_.image,
-          "'): remove the row, or store the image's bytes"));
-    }
+  const AddImage add = [&](absl::string_view bytes) {
     sizes.push_back(std::ssize(bytes));
     pieces.push_back(bytes);
-    return absl::OkStatus();
   };
   for (const auto& chunk : (*table)->column(0)->chunks()) {
-    absl::Status added = AddChunk(*chunk, std::ssize(sizes), add);
-    if (!added.ok()) return added;
+    if (absl::Status added = AddChunk(*chunk, add); !added.ok()) return added;
   }
   const std::string index = EncodeImageIndex(sizes);
   pieces[0] = index;

@@ -5,7 +5,7 @@
 //
 // Owner: serve.h. Thread safety: one thread.
 // Errors:
-//   DATA_LOSS           the file is damaged, or an image is missing.
+//   DATA_LOSS           the file is damaged.
 //   INVALID_ARGUMENT    it holds no images, is encrypted, or is of a kind that
 //                       Arrow does not read.
 //   RESOURCE_EXHAUSTED  a row group is larger than fits.
@@ -33,7 +33,7 @@ class ParquetShard {
   // Reads labels and paths of all rows.
   absl::StatusOr<OpenedShard> Describe() const;
 
-  // kImages' payload.
+  // The payload of kImages. An image that is null has no bytes.
   absl::StatusOr<OwnedFd> ReadImages(int64_t row_group) const;
 
  private:

@@ -109,7 +109,12 @@ class ParquetImages : public EncodedStore {
                               return workers_->Read(index_.shards[group.shard],
                                                     group.number, group.rows);
                             }));
-    return std::string(images->image(index - group.first));
+    const absl::string_view image = images->image(index - group.first);
+    if (!image.empty()) return std::string(image);
+    return absl::DataLossError(
+        absl::StrCat(NameOf(index),
+                     ": it has no image (the value is null or empty): store "
+                     "the image's bytes, or remove the row"));
   }
 
   // Sizes of images are in the row groups, those of row groups in the index.
