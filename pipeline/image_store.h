@@ -23,6 +23,7 @@
 #include "pipeline/dataset.h"
 #include "pipeline/decoded_image.h"
 #include "pipeline/unreadable.h"
+#include "pipeline/unused_files.h"
 
 namespace gandem {
 
@@ -48,6 +49,8 @@ class ImageStore {
   virtual int64_t size() const = 0;
   // Of the source, by a list (sources/left_out_images.h).
   virtual int64_t left_out() const { return 0; }
+  // Files that were found and are no images of it.
+  virtual UnusedFiles unused() const { return {}; }
   // The shape of all images where the format has one for all.
   virtual std::optional<ImageShape> common_shape() const = 0;
 

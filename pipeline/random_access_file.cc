@@ -65,7 +65,7 @@ class OnDemandFile : public RandomAccessFile {
     if (file->size() != size_) {
       return absl::DataLossError(
           absl::StrCat("'", path_, "' had ", size_, " bytes and has ",
-                       file->size(), " now: it was changed under the run"));
+                       file->size(), " now: it was changed while it was read"));
     }
     return file->Read(offset, size);
   }

@@ -5,7 +5,6 @@
 #include <deque>
 #include <iterator>
 #include <map>
-#include <optional>
 #include <utility>
 
 #include "absl/status/status.h"
@@ -281,7 +280,7 @@ class CifarDict {
       return NoCifarPickle("it has no 'labels' and no 'fine_labels'");
     }
     CifarBatch batch;
-    GANDEM_ASSIGN_OR_RETURN(batch.pixels, PixelsOf(*data));
+    GANDEM_RETURN_IF_ERROR(TakePixels(*data, batch));
     for (const size_t number : labels->items) {
       const CifarValue& label = machine_.value(number);
       if (label.kind != Kind::kInteger || label.integer < 0 ||
@@ -311,7 +310,7 @@ class CifarDict {
 
   // What numpy's arrays keep for __setstate__: version, shape, dtype, is it
   // Fortran's order, bytes.
-  absl::StatusOr<std::string> PixelsOf(const CifarValue& array) const {
+  absl::Status TakePixels(const CifarValue& array, CifarBatch& batch) const {
     if (array.kind != Kind::kObject || array.items.size() != 3) {
       return NoCifarPickle("'data' is no numpy array");
     }
@@ -327,15 +326,20 @@ class CifarDict {
     }
     const int64_t rows = machine_.value(shape.items[0]).integer;
     const int64_t columns = machine_.value(shape.items[1]).integer;
-    const std::optional<std::string> bytes =
-        BytesOf(machine_.value(state.items[4]));
-    if (columns != kCifarPixelBytes || rows < 1 || !bytes.has_value() ||
-        rows != std::ssize(*bytes) / columns ||
-        std::ssize(*bytes) % columns != 0) {
+    if (!TakeBytes(machine_.value(state.items[4]), batch) ||
+        columns != kCifarPixelBytes || rows < 1 ||
+        rows != std::ssize(batch.pixels) / columns ||
+        std::ssize(batch.pixels) % columns != 0) {
       return NoCifarPickle(absl::StrCat("'data' is ", rows, " x ", columns,
                                         ", expected rows of 3072 bytes"));
     }
-    return fortran.integer == 0 ? *bytes : Transposed(*bytes, rows);
+    if (fortran.integer != 0) Keep(Transposed(batch.pixels, rows), batch);
+    return absl::OkStatus();
+  }
+
+  static void Keep(std::string pixels, CifarBatch& batch) {
+    batch.decoded = std::make_unique<const std::string>(std::move(pixels));
+    batch.pixels = *batch.decoded;
   }
 
   // numpy.dtype('u1', ...)
@@ -347,15 +351,18 @@ class CifarDict {
   }
 
   // Bytes, or _codecs.encode(text, 'latin1'), which is how Python 3 writes them
-  // for Python 2. nullopt: neither.
-  std::optional<std::string> BytesOf(const CifarValue& value) const {
-    if (value.kind == Kind::kBytes) return std::string(value.bytes);
+  // for Python 2. False: neither.
+  bool TakeBytes(const CifarValue& value, CifarBatch& batch) const {
+    if (value.kind == Kind::kBytes) {
+      batch.pixels = value.bytes;
+      return true;
+    }
     if (value.kind != Kind::kObject || value.items.size() != 2 ||
         machine_.value(value.items[0]).bytes != "encode") {
-      return std::nullopt;
+      return false;
     }
     const CifarValue& arguments = machine_.value(value.items[1]);
-    if (arguments.items.empty()) return std::nullopt;
+    if (arguments.items.empty()) return false;
     const absl::string_view text = machine_.value(arguments.items[0]).bytes;
     std::string bytes;
     for (size_t i = 0; i < text.size(); ++i) {
@@ -365,13 +372,14 @@ class CifarDict {
       } else if ((c == 0xc2 || c == 0xc3) && i + 1 < text.size()) {
         bytes.push_back(static_cast<char>((c & 3) << 6 | (text[++i] & 0x3f)));
       } else {
-        return std::nullopt;
+        return false;
       }
     }
-    return bytes;
+    Keep(std::move(bytes), batch);
+    return true;
   }
 
-  static std::string Transposed(const std::string& columns, int64_t rows) {
+  static std::string Transposed(absl::string_view columns, int64_t rows) {
     std::string out(columns.size(), '\0');
     for (int64_t row = 0; row < rows; ++row) {
       for (int64_t i = 0; i < kCifarPixelBytes; ++i) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,10 @@
 namespace gandem {
 
 struct CifarBatch {
-  std::string pixels;           // rows of 3,072 bytes: 1,024 red, green, blue
+  // Rows of 3,072 bytes: 1,024 red, green, blue. They lie in the pickle, or in
+  // `decoded` where the pickle has them in another form.
+  absl::string_view pixels;
+  std::unique_ptr<const std::string> decoded;
   std::vector<int64_t> labels;  // `labels`, or else `fine_labels`; as many
 };
 

@@ -16,7 +16,8 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kGzipInputBytes = 1 << 20;
-constexpr int64_t kGzipPieceBytes = int64_t{16} << 20;
+// Deflate cannot shrink by more (zlib's FAQ).
+constexpr int64_t kMostGzipRatio = 1032;
 constexpr absl::string_view kGzipMagic = "\x1f\x8b";
 constexpr int kGzipWindow = 15 + 16;  // zlib's: the largest one, of gzip
 
@@ -32,6 +33,10 @@ absl::StatusOr<GzipFile> GzipFile::Open(const std::string& path_or_url) {
   GzipFile file(std::move(opened));
   GANDEM_RETURN_IF_ERROR(file.BeginMember());
   return file;
+}
+
+int64_t GzipFile::most_bytes() const {
+  return stream_ == nullptr ? file_->size() : kMostGzipRatio * file_->size();
 }
 
 absl::Status GzipFile::Fill() {
@@ -108,26 +113,6 @@ absl::Status GzipFile::Damaged(absl::string_view what) const {
   return absl::DataLossError(
       absl::StrCat(name(), ": the compressed data are truncated or damaged (",
                    what, "); get a fresh copy of the file"));
-}
-
-absl::StatusOr<std::string> ReadGzip(const std::string& path_or_url,
-                                     int64_t max_bytes) {
-  GANDEM_ASSIGN_OR_RETURN(GzipFile file, GzipFile::Open(path_or_url));
-  std::string bytes;
-  while (true) {
-    const size_t done = bytes.size();
-    bytes.resize(done + kGzipPieceBytes);
-    GANDEM_ASSIGN_OR_RETURN(
-        const int64_t found,
-        file.Read({reinterpret_cast<uint8_t*>(bytes.data()) + done,
-                   static_cast<size_t>(kGzipPieceBytes)}));
-    bytes.resize(done + static_cast<size_t>(found));
-    if (static_cast<int64_t>(bytes.size()) > max_bytes) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          file.name(), ": it unpacks to more than ", max_bytes, " bytes"));
-    }
-    if (found < kGzipPieceBytes) return bytes;
-  }
 }
 
 }  // namespace gandem

@@ -31,6 +31,9 @@ class GzipFile {
   // For messages.
   const std::string& name() const { return file_->name(); }
 
+  // No file of this size unpacks to more.
+  int64_t most_bytes() const;
+
   // Returns how many bytes it read: fewer than asked for only at the end.
   absl::StatusOr<int64_t> Read(std::span<uint8_t> out);
 
@@ -57,9 +60,5 @@ class GzipFile {
   bool ended_ = false;  // nothing more is read
   std::unique_ptr<z_stream_s, Closer> stream_;  // null: a plain file
 };
-
-// All of it. INVALID_ARGUMENT when there is more than `max_bytes`.
-absl::StatusOr<std::string> ReadGzip(const std::string& path_or_url,
-                                     int64_t max_bytes);
 
 }  // namespace gandem

@@ -18,7 +18,7 @@ namespace gandem {
 namespace {
 
 constexpr int kUnsignedByte = 0x08;
-constexpr int64_t kChunkBytes = int64_t{64} << 20;
+constexpr int64_t kChunkBytes = int64_t{4} << 20;
 
 absl::Status Truncated(const std::string& path, absl::string_view what,
                        int64_t expected, int64_t found) {
@@ -104,6 +104,11 @@ absl::StatusOr<IdxArray> ReadIdx(const std::string& path_or_url,
   GANDEM_ASSIGN_OR_RETURN(array.shape, ReadShape(num_dimensions, file));
   int64_t total = 1;
   for (const int64_t length : array.shape) total *= length;
+  // At once: a vector that grows would hold its values twice. What is not
+  // written yet takes no memory.
+  if (total <= file.most_bytes()) {
+    array.values.reserve(static_cast<size_t>(total));
+  }
 
   int64_t done = 0;
   while (done < total) {

@@ -18,10 +18,11 @@ namespace {
 
 constexpr absl::string_view kPngStart = "\x89PNG\r\n\x1a\n";
 
-constexpr absl::string_view kImageNames[] = {".jpeg", ".jpg", ".png", ".webp"};
+constexpr absl::string_view kImageNames[] = {".apng", ".jfif", ".jpe", ".jpeg",
+                                             ".jpg",  ".png",  ".webp"};
 constexpr absl::string_view kOtherImageNames[] = {
-    ".avif", ".bmp", ".gif", ".heic", ".heif", ".jfif",
-    ".jp2",  ".jxl", ".pgm", ".ppm",  ".tif",  ".tiff"};
+    ".avif", ".bmp", ".gif", ".heic", ".heif", ".jp2",
+    ".jxl",  ".pgm", ".ppm", ".tif",  ".tiff"};
 
 // What other files begin with, for the message.
 struct OtherFormat {

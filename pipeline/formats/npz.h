@@ -38,6 +38,8 @@ class NpzReader {
   // Of all members, sorted, without ".npy".
   std::vector<std::string> names() const;
   bool Has(const std::string& name) const;
+  // The first names, for messages: "a, b, c and 12 others".
+  std::string NamesText() const;
 
   // Row-major, whatever the file has.
   //   NOT_FOUND         no array of that name; lists what there is.

@@ -40,6 +40,17 @@ std::vector<std::string> NpzReader::names() const {
   return names;
 }
 
+std::string NpzReader::NamesText() const {
+  constexpr size_t kMostNames = 8;
+  std::vector<std::string> some = names();
+  const size_t all = some.size();
+  some.resize(std::min(all, kMostNames));
+  return absl::StrCat(absl::StrJoin(some, ", "),
+                      all > kMostNames
+                          ? absl::StrCat(" and ", all - kMostNames, " others")
+                          : "");
+}
+
 bool NpzReader::Has(const std::string& name) const {
   return members_.contains(name);
 }
@@ -48,8 +59,7 @@ absl::StatusOr<NamedTensor> NpzReader::Read(const std::string& name) const {
   const auto found = members_.find(name);
   if (found == members_.end()) {
     return absl::NotFoundError(absl::StrCat(path_, ": there is no array '",
-                                            name, "', only ",
-                                            absl::StrJoin(names(), ", ")));
+                                            name, "', only ", NamesText()));
   }
   const std::string where = absl::StrCat(path_, ": array '", name, "'");
   absl::StatusOr<std::string> bytes =

@@ -4,10 +4,12 @@
 #include <algorithm>
 #include <cstddef>
 #include <cstring>
+#include <map>
 #include <numeric>
 #include <optional>
 #include <utility>
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,6 +21,19 @@ namespace {
 
 // Of a long name, or of what pax says of a member.
 constexpr int64_t kMaxExtraBytes = 1 << 20;
+
+// Of a record, which blocks of zeros fill. GNU tar writes 10 KiB by default.
+constexpr int64_t kMostTarPadding = 1 << 20;
+
+// Types of entries. Those of ustar, pax and GNU.
+constexpr absl::string_view kRegularTypes("07\0", 3);
+constexpr char kHardLink = '1';
+constexpr char kSymbolicLink = '2';
+// Devices, pipes and sparse files.
+constexpr absl::string_view kSpecialTypes = "346S";
+constexpr char kPaxRecords = 'x';
+constexpr char kLongName = 'L';
+constexpr char kLongLink = 'K';
 
 // IEEE Std 1003.1-1988, the ustar interchange format.
 struct TarHeader {
@@ -85,6 +100,7 @@ absl::Status DamagedTar(const std::string& path, int64_t offset) {
 // What a record before a member says of it.
 struct TarExtras {
   std::optional<std::string> name = {};
+  std::optional<std::string> link = {};
   std::optional<int64_t> size = {};
 };
 
@@ -107,11 +123,62 @@ bool TakePaxRecords(absl::string_view records, TarExtras& extras) {
     const absl::string_view value = record.substr(equals + 1);
     int64_t size = 0;
     if (key == "path") extras.name = std::string(value);
+    if (key == "linkpath") extras.link = std::string(value);
     if (key != "size") continue;
     if (!absl::SimpleAtoi(value, &size) || size < 0) return false;
     extras.size = size;
   }
   return true;
+}
+
+// Whether an entry says something of the one that follows it.
+bool IsExtra(char type) {
+  return type == kLongName || type == kLongLink || type == kPaxRecords;
+}
+
+// False: damaged.
+bool TakeExtras(char type, absl::string_view text, TarExtras& extras) {
+  if (type == kPaxRecords) return TakePaxRecords(text, extras);
+  (type == kLongName ? extras.name : extras.link) = std::string(UpToNul(text));
+  return true;
+}
+
+bool IsZero(absl::string_view bytes) {
+  return std::ranges::all_of(bytes, [](char c) { return c == '\0'; });
+}
+
+// Archives of before 1988 have folders as files with a '/' at the end.
+bool IsRegular(const TarEntry& entry) {
+  return absl::StrContains(kRegularTypes, entry.type) &&
+         !absl::EndsWith(entry.file.name, "/");
+}
+
+// The last file of a name is what tar would leave on a disk.
+void AddHardLinks(std::vector<TarEntry> links, TarListing& listing) {
+  if (links.empty()) return;
+  std::map<std::string, TarMember> by_name;
+  for (const TarMember& member : listing.members) {
+    by_name[member.name] = member;
+  }
+  for (TarEntry& link : links) {
+    const auto target = by_name.find(link.link);
+    if (target == by_name.end()) {
+      ++listing.unused["hard link to a file outside of the archive"];
+      continue;
+    }
+    TarMember member = target->second;
+    member.name = std::move(link.file.name);
+    by_name[member.name] = member;
+    listing.members.push_back(std::move(member));
+  }
+}
+
+// Whether something else than zeros follows the end of an archive, after the
+// rest of its last record.
+absl::StatusOr<bool> HasMore(const RandomAccessFile& file, int64_t end) {
+  const int64_t bytes = std::min(file.size() - end, kMostTarPadding);
+  GANDEM_ASSIGN_OR_RETURN(const std::string rest, file.Read(end, bytes));
+  return !IsZero(rest);
 }
 
 std::string TarName(const TarHeader& header) {
@@ -126,47 +193,74 @@ std::string TarName(const TarHeader& header) {
 
 }  // namespace
 
-absl::StatusOr<std::vector<TarMember>> ListTar(const RandomAccessFile& file) {
-  std::vector<TarMember> members;
+absl::StatusOr<int64_t> ScanTar(
+    const std::string& name, int64_t size,
+    absl::FunctionRef<absl::StatusOr<std::string>(int64_t, int64_t)> read,
+    absl::FunctionRef<absl::Status(TarEntry)> use) {
   TarExtras extras;
   int64_t offset = 0;
   while (true) {
-    const absl::StatusOr<std::string> block = file.Read(offset, kTarBlockBytes);
-    if (absl::IsDataLoss(block.status())) {
-      return DamagedTar(file.name(), offset);
-    }
-    GANDEM_RETURN_IF_ERROR(block);
-    if (std::ranges::all_of(*block, [](char c) { return c == '\0'; })) break;
+    if (offset > size - kTarBlockBytes) return DamagedTar(name, offset);
+    GANDEM_ASSIGN_OR_RETURN(const std::string block,
+                            read(offset, kTarBlockBytes));
+    if (IsZero(block)) return offset;
     TarHeader header;
-    std::memcpy(&header, block->data(), kTarBlockBytes);
-    auto size = ParseTarNumber({header.size, sizeof(header.size)});
+    std::memcpy(&header, block.data(), kTarBlockBytes);
+    auto bytes = ParseTarNumber({header.size, sizeof(header.size)});
     const auto sum = ParseTarNumber({header.checksum, sizeof(header.checksum)});
-    const bool has_extras = header.type == 'L' || header.type == 'x';
-    if (!has_extras && extras.size.has_value()) size = extras.size;
-    if (!size.has_value() || sum != Checksum(header) ||
-        *size > file.size() - offset - kTarBlockBytes) {
-      return DamagedTar(file.name(), offset);
+    const bool has_extras = IsExtra(header.type);
+    if (!has_extras && extras.size.has_value()) bytes = extras.size;
+    // Some programs write the size of the file that a hard link refers to.
+    if (header.type == kHardLink) bytes = 0;
+    if (!bytes.has_value() || sum != Checksum(header) ||
+        *bytes > size - offset - kTarBlockBytes) {
+      return DamagedTar(name, offset);
     }
     offset += kTarBlockBytes;
     if (has_extras) {
-      if (*size > kMaxExtraBytes) return DamagedTar(file.name(), offset);
-      GANDEM_ASSIGN_OR_RETURN(const std::string text, file.Read(offset, *size));
-      if (header.type == 'L') {
-        extras.name = std::string(UpToNul(text));
-      } else if (!TakePaxRecords(text, extras)) {
-        return DamagedTar(file.name(), offset);
+      if (*bytes > kMaxExtraBytes) return DamagedTar(name, offset);
+      GANDEM_ASSIGN_OR_RETURN(const std::string text, read(offset, *bytes));
+      if (!TakeExtras(header.type, text, extras)) {
+        return DamagedTar(name, offset);
       }
     } else {
-      if (header.type == '0' || header.type == '\0') {
-        members.push_back({.name = extras.name.value_or(TarName(header)),
-                           .offset = offset,
-                           .size = *size});
-      }
+      GANDEM_RETURN_IF_ERROR(
+          use({.type = header.type,
+               .file = {.name = extras.name.value_or(TarName(header)),
+                        .offset = offset,
+                        .size = *bytes},
+               .link = extras.link.value_or(
+                   std::string(UpToNul({header.link, sizeof(header.link)})))}));
       extras = TarExtras();
     }
-    offset += *size + Padding(*size);
+    offset += *bytes + Padding(*bytes);
   }
-  return members;
+}
+
+absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file) {
+  TarListing listing;
+  std::vector<TarEntry> links;
+  GANDEM_ASSIGN_OR_RETURN(
+      const int64_t end,
+      ScanTar(
+          file.name(), file.size(),
+          [&](int64_t offset, int64_t size) { return file.Read(offset, size); },
+          [&](TarEntry entry) {
+            if (IsRegular(entry)) {
+              listing.members.push_back(std::move(entry.file));
+            } else if (entry.type == kHardLink) {
+              links.push_back(std::move(entry));
+            } else if (entry.type == kSymbolicLink) {
+              ++listing.unused["symbolic link"];
+            } else if (absl::StrContains(kSpecialTypes, entry.type)) {
+              ++listing.unused["special file"];
+            }
+            return absl::OkStatus();
+          }));
+  AddHardLinks(std::move(links), listing);
+  GANDEM_ASSIGN_OR_RETURN(const bool appended, HasMore(file, end));
+  if (appended) listing.unused["appended archive"] = 1;
+  return listing;
 }
 
 absl::StatusOr<TarWriter> TarWriter::Create(const std::string& path) {

@@ -13,11 +13,13 @@
 #include <string>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
 #include "common/files/file_writer.h"
 #include "pipeline/random_access_file.h"
+#include "pipeline/unused_files.h"
 
 namespace gandem {
 
@@ -30,9 +32,32 @@ struct TarMember {
   int64_t size = 0;
 };
 
-// Regular files in their order; links are left out.
+struct TarListing {
+  // Regular files in their order, then hard links to them: files with the same
+  // bytes.
+  std::vector<TarMember> members = {};
+  // Symbolic links, hard links to files that are not in the archive, special
+  // files, and an archive that follows the end of this one.
+  UnusedFiles unused = {};
+};
+
 //   DATA_LOSS  damaged, cut off, or no tar archive at all.
-absl::StatusOr<std::vector<TarMember>> ListTar(const RandomAccessFile& file);
+absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file);
+
+// The entries of an archive of at most `size` bytes, folders and links
+// included. `read` gives the bytes [offset, offset + size); `use` may call it
+// for those of its entry. Offsets never decrease, so the archive may be a
+// stream. Returns the offset at which the archive ends. Errors of ListTar,
+// `read` and `use`; `name` is that of the archive.
+struct TarEntry {
+  char type = '0';
+  TarMember file = {};
+  std::string link = {};  // the name that a link refers to
+};
+absl::StatusOr<int64_t> ScanTar(
+    const std::string& name, int64_t size,
+    absl::FunctionRef<absl::StatusOr<std::string>(int64_t, int64_t)> read,
+    absl::FunctionRef<absl::Status(TarEntry)> use);
 
 class TarWriter {
  public:

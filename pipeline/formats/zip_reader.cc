@@ -8,6 +8,7 @@
 #include <iterator>
 #include <limits>
 #include <set>
+#include <span>
 #include <utility>
 
 #include "absl/cleanup/cleanup.h"
@@ -31,6 +32,10 @@ constexpr int kDeflated = 8;
 constexpr int64_t kMaxDirectoryBytes = int64_t{1} << 30;
 // Deflate cannot shrink by more (zlib's FAQ): more is a lie about the size.
 constexpr int64_t kMaxDeflateRatio = 1032;
+// Compressed bytes that are read at a time.
+constexpr int64_t kInflatePiece = 1 << 20;
+// zlib counts in 32 bits.
+constexpr size_t kMostZlibCounts = size_t{1} << 30;
 
 absl::Status CorruptZip(absl::string_view what) {
   return absl::DataLossError(absl::StrCat("damaged zip archive: ", what));
@@ -153,35 +158,39 @@ absl::StatusOr<ZipMember> TakeMember(Parser& records) {
   return member;
 }
 
-absl::StatusOr<std::string> Inflate(absl::string_view compressed,
-                                    int64_t bytes) {
-  std::string out(static_cast<size_t>(bytes), '\0');
+// Fills `out` with what the bytes [begin, end) of a file inflate to. `whole`:
+// that has to be all of it; else it may have more.
+absl::Status InflateInto(const RandomAccessFile& file, int64_t begin,
+                         int64_t end, bool whole, std::span<char> out) {
   z_stream stream = {};
   // Negative: deflate without zlib's own header, as in a zip archive.
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK) {
     return absl::ResourceExhaustedError("out of memory");
   }
-  const absl::Cleanup end = [&stream] { inflateEnd(&stream); };
-  // zlib counts in 32 bits.
-  constexpr size_t kPiece = size_t{1} << 30;
-  absl::string_view in = compressed;
+  const absl::Cleanup end_stream = [&stream] { inflateEnd(&stream); };
+  std::string in;
   size_t written = 0;
   int result = Z_OK;
-  while (result == Z_OK) {
-    const size_t in_size = std::min(in.size(), kPiece);
-    const size_t out_size = std::min(out.size() - written, kPiece);
-    stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(in.data()));
-    stream.avail_in = static_cast<uInt>(in_size);
+  while (result == Z_OK && (whole || written < out.size())) {
+    if (stream.avail_in == 0 && begin < end) {
+      const int64_t size = std::min(kInflatePiece, end - begin);
+      GANDEM_ASSIGN_OR_RETURN(in, file.Read(begin, size));
+      begin += size;
+      stream.next_in = reinterpret_cast<Bytef*>(in.data());
+      stream.avail_in = static_cast<uInt>(size);
+    }
+    const size_t room = std::min(out.size() - written, kMostZlibCounts);
     stream.next_out = reinterpret_cast<Bytef*>(out.data() + written);
-    stream.avail_out = static_cast<uInt>(out_size);
+    stream.avail_out = static_cast<uInt>(room);
     result = inflate(&stream, Z_NO_FLUSH);
-    in.remove_prefix(in_size - stream.avail_in);
-    written += out_size - stream.avail_out;
+    written += room - stream.avail_out;
   }
-  if (result != Z_STREAM_END || written != out.size() || !in.empty()) {
+  const bool ended =
+      result == Z_STREAM_END && stream.avail_in == 0 && begin == end;
+  if (written < out.size() || (whole && !ended)) {
     return CorruptZip("compressed data is damaged");
   }
-  return out;
+  return absl::OkStatus();
 }
 
 }  // namespace
@@ -241,9 +250,9 @@ absl::StatusOr<int64_t> ZipReader::BeginOf(const ZipMember& member) const {
   // ReadDirectory has checked that they fit.
   const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
   const auto offset = static_cast<int64_t>(member.header_offset);
-  GANDEM_ASSIGN_OR_RETURN(const std::string header,
-                          file_->Read(offset, kLocalBytes));
-  Parser parser(header);
+  const absl::StatusOr<std::string> header = file_->Read(offset, kLocalBytes);
+  GANDEM_RETURN_IF_ERROR(header);
+  Parser parser(*header);
   if (parser.Take<uint32_t>() != zip::kLocalSignature) {
     return CorruptZip("its header is damaged");
   }
@@ -271,30 +280,38 @@ absl::StatusOr<std::optional<int64_t>> ZipReader::StoredAt(
 
 absl::StatusOr<std::string> ZipReader::Read(const ZipMember& member,
                                             int64_t max_bytes) const {
+  if (static_cast<int64_t>(member.bytes) > max_bytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("it has ", member.bytes, " bytes, more than ", max_bytes));
+  }
+  GANDEM_ASSIGN_OR_RETURN(
+      std::string bytes, ReadStart(member, static_cast<int64_t>(member.bytes)));
+  if (zip::Crc32(0, bytes) != member.crc32) {
+    return CorruptZip("its checksum does not fit its bytes");
+  }
+  return bytes;
+}
+
+absl::StatusOr<std::string> ZipReader::ReadStart(const ZipMember& member,
+                                                 int64_t size) const {
   // ReadDirectory has checked that they fit.
   const auto num_bytes = static_cast<int64_t>(member.bytes);
   const auto compressed_bytes = static_cast<int64_t>(member.compressed_bytes);
-  if (num_bytes > max_bytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has ", num_bytes, " bytes, more than ", max_bytes));
-  }
   GANDEM_ASSIGN_OR_RETURN(const int64_t begin, BeginOf(member));
-  if (member.method != zip::kStored &&
-      num_bytes / kMaxDeflateRatio > compressed_bytes) {
+  const bool whole = size >= num_bytes;
+  size = std::min(size, num_bytes);
+  if (member.method == zip::kStored) return file_->Read(begin, size);
+  if (num_bytes / kMaxDeflateRatio > compressed_bytes) {
     return CorruptZip("it cannot have as many bytes as it says");
   }
-  GANDEM_ASSIGN_OR_RETURN(std::string bytes,
-                          file_->Read(begin, compressed_bytes));
-  if (member.method == kDeflated) {
-    GANDEM_ASSIGN_OR_RETURN(bytes, Inflate(bytes, num_bytes));
-  } else if (member.method != zip::kStored) {
+  if (member.method != kDeflated) {
     return CorruptZip(
         absl::StrCat("compression method ", member.method,
                      " is not known: write it again, stored or deflated"));
   }
-  if (zip::Crc32(0, bytes) != member.crc32) {
-    return CorruptZip("its checksum does not fit its bytes");
-  }
+  std::string bytes(static_cast<size_t>(size), '\0');
+  GANDEM_RETURN_IF_ERROR(InflateInto(*file_, begin, begin + compressed_bytes,
+                                     whole, {bytes.data(), bytes.size()}));
   return bytes;
 }
 

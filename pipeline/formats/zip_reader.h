@@ -54,6 +54,11 @@ class ZipReader {
   absl::StatusOr<std::string> Read(const ZipMember& member,
                                    int64_t max_bytes) const;
 
+  // The first bytes: `size`, or fewer where the member has fewer. Their
+  // checksum is not compared.
+  absl::StatusOr<std::string> ReadStart(const ZipMember& member,
+                                        int64_t size) const;
+
   // Where in file() the bytes of a member lie as they are; none: compressed.
   // Their checksum is the caller's to compare.
   //   DATA_LOSS  damaged.

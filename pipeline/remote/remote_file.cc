@@ -209,7 +209,7 @@ absl::Status RemoteFile::CheckAnswer(const HttpAnswer& answer, int64_t first,
 
 absl::Status RemoteFile::Changed(absl::string_view what) const {
   return absl::DataLossError(
-      absl::StrCat("'", name_, "' was changed under the run (", what,
+      absl::StrCat("'", name_, "' was changed while it was read (", what,
                    "): start again, on files that stay as they are"));
 }
 

@@ -8,7 +8,8 @@
 //
 // Owner: shared by who reads. Thread safety: any thread.
 // Errors: those of RemoteReader, and
-//   DATA_LOSS         the file was changed under the run, or ends early.
+//   DATA_LOSS         the file was changed while it was read, or ends
+//                     early.
 //   INVALID_ARGUMENT  a page for browsers, an empty file, or a server that
 //                     cannot give parts of a file and one that is too large to
 //                     be held as a whole.

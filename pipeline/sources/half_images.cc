@@ -17,6 +17,7 @@ class HalfImages : public ImageStore {
 
   std::string kind() const override { return source_->kind(); }
   int64_t size() const override { return source_->size(); }
+  UnusedFiles unused() const override { return source_->unused(); }
   std::optional<ImageShape> common_shape() const override {
     std::optional<ImageShape> shape = source_->common_shape();
     if (shape.has_value()) shape->width /= 2;

@@ -14,11 +14,12 @@
 #include "absl/strings/str_format.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/image_decoder.h"
+#include "pipeline/formats/tar.h"
 #include "pipeline/formats/zip_reader.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/memory_images.h"
 #include "pipeline/sources/pack_images.h"
 #include "pipeline/sources/parquet_files.h"
 #include "pipeline/sources/parquet_images.h"
@@ -47,13 +48,22 @@ bool IsFolder(const std::string& path) {
   return std::filesystem::is_directory(path, error);
 }
 
-bool IsTar(const std::string& path) {
+bool HasTarName(const std::string& path) {
   return absl::EndsWithIgnoreCase(NamePart(path), ".tar");
+}
+
+// By its name, or as POSIX.1-1988 says.
+bool IsTar(const std::string& path) {
+  constexpr size_t kMagicAt = 257;
+  if (HasTarName(path)) return true;
+  const auto start = ReadFileStart(path, kTarBlockBytes);
+  return start.ok() && start->size() == kTarBlockBytes &&
+         start->substr(kMagicAt, 5) == "ustar";
 }
 
 bool IsShards(const std::string& path) {
   return absl::StrContains(path, "{") &&
-         (IsTar(path) || absl::EndsWithIgnoreCase(path, ".parquet") ||
+         (HasTarName(path) || absl::EndsWithIgnoreCase(path, ".parquet") ||
           LooksLikeTensors(path));
 }
 
@@ -67,15 +77,20 @@ bool IsCifar(const std::string& path) {
   return IsFolder(path) ? LooksLikeCifar(path) : IsGzippedTar(path);
 }
 
-// What numpy.savez wrote; another zip is one of images.
+// What numpy.savez wrote. A zip with images is one of images, even if arrays
+// lie beside them.
 bool IsNpz(const std::string& path) {
   if (!LooksLikeZip(path)) return false;
   const auto file = OpenFile(path);
   if (!file.ok()) return false;
   const auto zip = ZipReader::Open(*file);
   return zip.ok() &&
-         std::ranges::any_of(zip->members(), [](const ZipMember& member) {
-           return absl::EndsWith(member.name, ".npy");
+         std::ranges::any_of(zip->members(),
+                             [](const ZipMember& member) {
+                               return absl::EndsWith(member.name, ".npy");
+                             }) &&
+         std::ranges::none_of(zip->members(), [](const ZipMember& member) {
+           return IsImageName(member.name);
          });
 }
 
@@ -229,6 +244,7 @@ std::string DescribeSource(const ImageStore& source, const SourceLook& look,
                            const std::string& path) {
   const int64_t classes = NumClasses(source);
   const bool tensors = source.tensors().has_value();
+  const std::string unused = UnusedText(source.unused());
   return absl::StrCat(
       tensors ? Count(source.size(), "tensor", "tensors")
               : Count(source.size(), "image", "images"),
@@ -237,7 +253,7 @@ std::string DescribeSource(const ImageStore& source, const SourceLook& look,
           : "",
       ", ", AppearanceText(source, look), ", ",
       classes == 0 ? "no labels" : Count(classes, "class", "classes"), ": ",
-      source.kind(), " ", ShownUrl(path));
+      source.kind(), " ", ShownUrl(path), unused.empty() ? "" : "; ", unused);
 }
 
 }  // namespace gandem

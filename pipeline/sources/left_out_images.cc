@@ -31,6 +31,7 @@ class FewerImages : public ImageStore {
   std::string kind() const override { return source_->kind(); }
   int64_t size() const override { return std::ssize(kept_); }
   int64_t left_out() const override { return left_out_; }
+  UnusedFiles unused() const override { return source_->unused(); }
   std::optional<ImageShape> common_shape() const override {
     return source_->common_shape();
   }

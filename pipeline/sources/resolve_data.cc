@@ -9,10 +9,10 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/status.h"
+#include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/image_sources.h"
-#include "pipeline/sources/memory_images.h"
 #include "proto/config.pb.h"
 
 namespace gandem {

@@ -7,6 +7,7 @@
 
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "absl/synchronization/mutex.h"
 #include "common/process/thread.h"
 
@@ -14,6 +15,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kProgressEvery = 64;  // images
+constexpr size_t kMostRows = 8;         // of a list
 
 // What the threads share.
 class Surveyor {
@@ -85,6 +87,24 @@ Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
   }
   threads.clear();  // joins
   return surveyor.Finish();
+}
+
+std::string CountsText(std::vector<std::pair<std::string, int64_t>> counts) {
+  std::ranges::stable_sort(counts, std::greater<>(),
+                           &std::pair<std::string, int64_t>::second);
+  const size_t shown = std::min(counts.size(), kMostRows);
+  std::vector<std::string> parts;
+  for (size_t i = 0; i < shown; ++i) {
+    parts.push_back(absl::StrCat(counts[i].first, " (", counts[i].second, ")"));
+  }
+  const size_t others = counts.size() - shown;
+  return absl::StrCat(absl::StrJoin(parts, "; "),
+                      others > 0 ? absl::StrCat("; ", others, " others") : "");
+}
+
+std::string UnusedText(const UnusedFiles& unused) {
+  if (unused.empty()) return "";
+  return absl::StrCat("not used: ", CountsText({unused.begin(), unused.end()}));
 }
 
 std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count) {

@@ -9,6 +9,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "pipeline/image_store.h"
@@ -34,6 +35,12 @@ struct Survey {
 Survey SurveyImages(const ImageStore& store, const std::vector<int64_t>& images,
                     int num_threads,
                     const std::function<void(int64_t done)>& progress);
+
+// "b (7); a (2); 3 others": the largest first.
+std::string CountsText(std::vector<std::pair<std::string, int64_t>> counts);
+
+// "not used: .txt (3)"; empty where there are none.
+std::string UnusedText(const UnusedFiles& unused);
 
 // Up to `count` places of `size`, evenly spread.
 std::vector<int64_t> SpreadPlaces(int64_t size, int64_t count);

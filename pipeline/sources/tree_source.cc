@@ -17,9 +17,10 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "pipeline/dataset.h"
-#include "pipeline/formats/image_decoder.h"
 #include "pipeline/formats/label_files.h"
 #include "pipeline/sources/encoded_store.h"
+#include "pipeline/sources/image_files.h"
+#include "pipeline/sources/survey.h"
 
 namespace gandem {
 namespace {
@@ -30,11 +31,6 @@ constexpr size_t kMaxClsBytes = 64;
 // Up to the last '/', which belongs to it.
 absl::string_view FolderOf(absl::string_view name) {
   return name.substr(0, name.rfind('/') + 1);
-}
-
-bool IsIgnored(absl::string_view name) {
-  return absl::StartsWith(name, ".") || absl::StrContains(name, "/.") ||
-         absl::StartsWith(name, "__MACOSX/");
 }
 
 // WebDataset's: up to the first point of the file's name.
@@ -66,7 +62,7 @@ class LabelFinder {
 
  private:
   static bool IsCls(absl::string_view name) {
-    return absl::EndsWith(name, ".cls") && !IsIgnored(name);
+    return absl::EndsWith(name, ".cls") && !IsHiddenName(name);
   }
   const std::string& NameOf(int64_t image) const {
     return tree_.files()[images_[image]].name;
@@ -196,14 +192,16 @@ class LabelFinder {
 
 class TreeSource : public EncodedStore {
  public:
-  TreeSource(std::unique_ptr<FileTree> tree, std::vector<int64_t> images,
+  TreeSource(std::unique_ptr<FileTree> tree, ImageFiles files,
              TreeLabels labels)
       : tree_(std::move(tree)),
-        images_(std::move(images)),
+        images_(std::move(files.images)),
+        unused_(std::move(files.unused)),
         labels_(std::move(labels)) {}
 
   std::string kind() const override { return tree_->kind(); }
   int64_t size() const override { return std::ssize(images_); }
+  UnusedFiles unused() const override { return unused_; }
   std::string NameOf(int64_t index) const override {
     return tree_->NameOf(images_[index]);
   }
@@ -256,33 +254,34 @@ class TreeSource : public EncodedStore {
   // Never change after construction.
   const std::unique_ptr<FileTree> tree_;
   const std::vector<int64_t> images_;  // places in tree_->files()
+  const UnusedFiles unused_;
   const TreeLabels labels_;
 };
 
-absl::Status NoImages(const FileTree& tree) {
-  const size_t count = tree.files().size();
+absl::Status NoImages(const FileTree& tree, const UnusedFiles& unused) {
+  std::string found = "it is empty";
+  if (!unused.empty()) {
+    found = absl::StrCat("found ", CountsText({unused.begin(), unused.end()}));
+  } else if (!tree.files().empty()) {
+    found = "found labels";
+  }
+  if (!tree.files().empty()) {
+    absl::StrAppend(&found, ", such as '", tree.files()[0].name, "'");
+  }
   return absl::InvalidArgumentError(absl::StrCat(
       "'", tree.path(), "' holds no images: expected PNG, JPEG or WebP files, ",
-      count == 0 ? "it is empty"
-                 : absl::StrCat("found ", count, " others, such as '",
-                                tree.files()[0].name, "'")));
+      found));
 }
 
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
     std::unique_ptr<FileTree> tree) {
-  std::vector<int64_t> images;
-  for (int64_t i = 0; i < std::ssize(tree->files()); ++i) {
-    const std::string& name = tree->files()[i].name;
-    if (IsIgnored(name)) continue;
-    // Of those that are not read each is named where it is decoded, and may be
-    // left out like any other that cannot be read.
-    if (IsImageName(name) || IsOtherImageName(name)) images.push_back(i);
-  }
-  if (images.empty()) return NoImages(*tree);
-  GANDEM_ASSIGN_OR_RETURN(TreeLabels labels, LabelFinder(*tree, images).Find());
-  return std::make_unique<TreeSource>(std::move(tree), std::move(images),
+  GANDEM_ASSIGN_OR_RETURN(ImageFiles files, FindImageFiles(*tree));
+  if (files.images.empty()) return NoImages(*tree, files.unused);
+  GANDEM_ASSIGN_OR_RETURN(TreeLabels labels,
+                          LabelFinder(*tree, files.images).Find());
+  return std::make_unique<TreeSource>(std::move(tree), std::move(files),
                                       std::move(labels));
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The images among the files of a tree: PNG, JPEG and WebP, and those of
-// formats that cannot be read (GIF ...), in the order of the tree, which is
-// that of their names. Hidden files and what macOS adds to zips do not count.
-// The first of these that is there says the labels:
+// The images among the files of a tree, in the order of the tree, which is that
+// of their names: files whose names end as those of PNG, JPEG, WebP or of
+// images that cannot be read (.gif ...), and files with other names or none
+// that begin as PNG, JPEG or WebP. unused() counts the others, hidden files and
+// what macOS adds to zips. The first of these that is there says the labels:
 //
 //   dataset.json      StyleGAN's, in the folder of all images
 //   labels.csv        NAME,LABEL, there too

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "pipeline/unused_files.h"
 
 namespace gandem {
 
@@ -48,12 +49,18 @@ class FileTree {
   // Of files(), which are all images then, where an index has them; null:
   // files of the tree say the labels.
   virtual const TreeLabels* KnownLabels() const { return nullptr; }
+  // Files that the tree has found and does not list, such as hidden ones.
+  virtual UnusedFiles unused() const { return {}; }
   // Its bytes.
   virtual absl::StatusOr<std::string> Read(int64_t file) const = 0;
+  // The first bytes: `size`, or fewer where the file is shorter.
+  virtual absl::StatusOr<std::string> ReadStart(int64_t file,
+                                                int64_t size) const = 0;
 };
 
-// Files below a folder. Links to files are followed within it; what a link
-// leads to outside is an error, never read silently.
+// Files below a folder. Links to files are followed, wherever they lead. Linked
+// folders are entered if they lie below the folder, too, but not from within
+// themselves; unused() counts the others.
 absl::StatusOr<std::unique_ptr<FileTree>> OpenFolderTree(
     const std::string& path);
 

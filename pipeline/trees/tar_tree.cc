@@ -37,9 +37,10 @@ class TarTree : public FileTree {
 
   // In the order of names: an archive made by another program, or from a folder
   // in whatever order the system lists it, gives the same images.
-  void Add(Shard shard, std::vector<TarMember> members) {
-    std::ranges::stable_sort(members, {}, &TarMember::name);
-    for (TarMember& member : members) {
+  void Add(Shard shard, TarListing listing) {
+    AddUnused(listing.unused, unused_);
+    std::ranges::stable_sort(listing.members, {}, &TarMember::name);
+    for (TarMember& member : listing.members) {
       files_.push_back({.name = std::move(member.name), .bytes = member.size});
       places_.push_back({.shard = shards_.size(), .offset = member.offset});
     }
@@ -95,6 +96,12 @@ class TarTree : public FileTree {
     const std::string& shard = shards_[places_[file].shard]->name();
     return absl::StrCat(shard.substr(shard.rfind('/') + 1), ":", name);
   }
+  UnusedFiles unused() const override { return unused_; }
+  absl::StatusOr<std::string> ReadStart(int64_t file,
+                                        int64_t size) const override {
+    return shards_[places_[file].shard]->Read(
+        places_[file].offset, std::min(size, files_[file].bytes));
+  }
   absl::StatusOr<std::string> Read(int64_t file) const override {
     const Place& place = places_[file];
     auto bytes = shards_[place.shard]->Read(place.offset, files_[file].bytes);
@@ -120,6 +127,7 @@ class TarTree : public FileTree {
   std::vector<TreeFile> files_;
   std::vector<Place> places_;         // of files_
   std::optional<TreeLabels> labels_;  // of indexes
+  UnusedFiles unused_;
 };
 
 absl::Status MixedIndexes(const std::string& shard) {
@@ -131,7 +139,7 @@ absl::Status MixedIndexes(const std::string& shard) {
 struct ListedTar {
   TarTree::Shard shard;
   std::optional<TarIndex> index = {};
-  std::vector<TarMember> members = {};  // where there is no index
+  TarListing contents = {};  // where there is no index
 };
 
 // `indexed`: whether the first shard has an index, and so all must have; left
@@ -147,7 +155,7 @@ absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
     }
   }
   if (!listed.index.has_value()) {
-    GANDEM_ASSIGN_OR_RETURN(listed.members, ListTar(*file));
+    GANDEM_ASSIGN_OR_RETURN(listed.contents, ListTar(*file));
   }
   if (on_demand) {
     GANDEM_ASSIGN_OR_RETURN(listed.shard, OpenFileOnDemand(path));
@@ -157,7 +165,7 @@ absl::StatusOr<ListedTar> ListShard(const std::string& path, bool on_demand,
 
 absl::Status AddShard(TarTree& tree, ListedTar listed) {
   if (!listed.index.has_value()) {
-    tree.Add(std::move(listed.shard), std::move(listed.members));
+    tree.Add(std::move(listed.shard), std::move(listed.contents));
     return absl::OkStatus();
   }
   const std::string name = listed.shard->name();

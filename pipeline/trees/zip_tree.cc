@@ -41,6 +41,10 @@ class ZipTree : public FileTree {
     if (!bytes.ok()) return Annotate(bytes.status(), NameOf(file));
     return bytes;
   }
+  absl::StatusOr<std::string> ReadStart(int64_t file,
+                                        int64_t size) const override {
+    return zip_.ReadStart(*members_[file], size);
+  }
 
  private:
   // Never change after construction.

@@ -19,7 +19,6 @@
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
@@ -45,25 +44,9 @@ namespace {
 
 constexpr int64_t kShownImages = 64;
 constexpr int64_t kShownSurvey = 4096;  // images that `show` reads
-constexpr size_t kMostRows = 8;         // of a list
 constexpr int64_t kProgressEvery = 64;  // images
 
 using Counts = std::vector<std::pair<std::string, int64_t>>;
-
-// The largest first, of which some are enough.
-std::string CountsText(const Counts& counts) {
-  Counts sorted = counts;
-  std::ranges::stable_sort(sorted, std::greater<>(),
-                           &std::pair<std::string, int64_t>::second);
-  std::vector<std::string> parts;
-  for (const auto& [name, count] : sorted) {
-    if (parts.size() == kMostRows) break;
-    parts.push_back(absl::StrCat(name, " (", count, ")"));
-  }
-  const size_t others = sorted.size() - parts.size();
-  return absl::StrCat(absl::StrJoin(parts, "; "),
-                      others > 0 ? absl::StrCat("; ", others, " others") : "");
-}
 
 Counts CountsOf(const std::map<std::string, int64_t>& counts) {
   return {counts.begin(), counts.end()};
@@ -232,6 +215,11 @@ absl::Status WithWayOn(const absl::Status& status,
   return absl::Status(status.code(), absl::StrCat(status.message(), way));
 }
 
+void SayUnused(const ImageStore& store, std::ostream& out) {
+  const std::string text = UnusedText(store.unused());
+  if (!text.empty()) out << Shown(text) << "\n";
+}
+
 void SayIfTooMany(int64_t left_out, int64_t images, double most,
                   std::ostream& out) {
   if (static_cast<double>(left_out) <= most * static_cast<double>(images)) {
@@ -355,6 +343,7 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
   } else {
     out << count << " of " << survey.num_images << " images cannot be read\n";
   }
+  SayUnused(*store, out);
   if (count == 0) return kExitOk;  // a list would name nothing
   if (options.exclude.empty()) return kExitUsage;
   GANDEM_RETURN_IF_ERROR(
@@ -390,6 +379,7 @@ absl::Status PackDataset(const DatasetOptions& options, std::ostream& out,
   if (!packed.ok()) return WithWayOn(packed.status(), options);
   GANDEM_ASSIGN_OR_RETURN(const std::string shards,
                           ShardsOfFolder(options.output));
+  SayUnused(*store, out);
   out << "packed " << packed->images << " images, "
       << (store->left_out() > 0 ? absl::StrCat(store->left_out(), " left out, ")
                                 : "")

@@ -54,12 +54,13 @@ std::vector<std::string> ReadMembers(const RandomAccessFile& file,
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
   const auto input = FileInMemory("input", Repair(TextOf(data, size)));
-  const auto members = ListTar(*input);
-  if (!members.ok()) {
-    GANDEM_CHECK(absl::IsDataLoss(members.status()));
+  const auto listing = ListTar(*input);
+  if (!listing.ok()) {
+    GANDEM_CHECK(absl::IsDataLoss(listing.status()));
     return 0;
   }
-  const auto contents = ReadMembers(*input, *members);
+  const std::vector<TarMember>& members = listing->members;
+  const auto contents = ReadMembers(*input, members);
   // What was read can be written, and is read again in the same way.
   const InputFile output;
   auto writer = TarWriter::Create(output.path());
@@ -67,7 +68,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> names;
   for (size_t i = 0; i < contents.size(); ++i) {
     // What is written has at most 100 bytes of a name.
-    const std::string name = members->at(i).name.substr(0, 100);
+    const std::string name = members[i].name.substr(0, 100);
     names.push_back(name.empty() ? "-" : name);
     GANDEM_CHECK_OK(writer->Add(names.back(), contents[i]));
   }
@@ -76,10 +77,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   GANDEM_CHECK_OK(written.status());
   const auto again = ListTar(**written);
   GANDEM_CHECK_OK(again.status());
-  GANDEM_CHECK(again->size() == contents.size());
+  GANDEM_CHECK(again->members.size() == contents.size());
   for (size_t i = 0; i < contents.size(); ++i) {
-    GANDEM_CHECK(again->at(i).name == names[i]);
-    const TarMember& member = again->at(i);
+    GANDEM_CHECK(again->members[i].name == names[i]);
+    const TarMember& member = again->members[i];
     const auto bytes = (*written)->Read(member.offset, member.size);
     GANDEM_CHECK_OK(bytes.status());
     GANDEM_CHECK(*bytes == contents[i]);

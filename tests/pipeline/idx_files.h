@@ -36,7 +36,7 @@ inline std::string WritePlain(const std::string& path,
 
 inline std::string WriteGzip(const std::string& path,
                              const std::string& bytes) {
-  gzFile file = gzopen(path.c_str(), "wb");
+  gzFile file = gzopen(path.c_str(), "wb1");
   GANDEM_CHECK(file != nullptr);
   GANDEM_CHECK(gzwrite(file, bytes.data(), bytes.size()) ==
                static_cast<int>(bytes.size()));

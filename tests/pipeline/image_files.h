@@ -68,19 +68,38 @@ inline void WriteTar(const std::string& path, const NamedBytes& files) {
   GANDEM_CHECK_OK(tar->Finish());
 }
 
-// Stored, as StyleGAN's dataset_tool writes them.
-inline std::string ZipBytes(const NamedBytes& files) {
+// As deflate has them, without a header.
+inline std::string Deflated(const std::string& bytes) {
+  z_stream stream = {};
+  GANDEM_CHECK(deflateInit2(&stream, Z_BEST_SPEED, Z_DEFLATED, -MAX_WBITS, 8,
+                            Z_DEFAULT_STRATEGY) == Z_OK);
+  std::string out(deflateBound(&stream, bytes.size()), '\0');
+  stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
+  stream.avail_in = static_cast<uInt>(bytes.size());
+  stream.next_out = reinterpret_cast<Bytef*>(out.data());
+  stream.avail_out = static_cast<uInt>(out.size());
+  GANDEM_CHECK(deflate(&stream, Z_FINISH) == Z_STREAM_END);
+  out.resize(stream.total_out);
+  deflateEnd(&stream);
+  return out;
+}
+
+// Stored, as StyleGAN's dataset_tool writes them, or deflated.
+inline std::string ZipBytes(const NamedBytes& files, bool deflate = false) {
+  constexpr uint16_t kDeflateMethod = 8;
   std::string archive;
   std::string directory;
   for (const auto& [name, bytes] : files) {
     const auto offset = static_cast<uint32_t>(archive.size());
-    const auto size = static_cast<uint32_t>(bytes.size());
+    const std::string stored = deflate ? Deflated(bytes) : bytes;
     const std::string sizes =
-        zip::Pack(zip::Crc32(0, bytes), size, size,
+        zip::Pack(zip::Crc32(0, bytes), static_cast<uint32_t>(stored.size()),
+                  static_cast<uint32_t>(bytes.size()),
                   static_cast<uint16_t>(name.size()), uint16_t{0});
-    const std::string kind = zip::Pack(uint16_t{20}, uint16_t{0}, zip::kStored,
+    const std::string kind = zip::Pack(uint16_t{20}, uint16_t{0},
+                                       deflate ? kDeflateMethod : zip::kStored,
                                        uint16_t{0}, zip::kDate1980);
-    archive += zip::Pack(zip::kLocalSignature) + kind + sizes + name + bytes;
+    archive += zip::Pack(zip::kLocalSignature) + kind + sizes + name + stored;
     directory +=
         zip::Pack(zip::kCentralSignature, uint16_t{20}) + kind + sizes +
         zip::Pack(uint16_t{0}, uint16_t{0}, uint16_t{0}, uint32_t{0}, offset) +
@@ -94,8 +113,9 @@ inline std::string ZipBytes(const NamedBytes& files) {
                    uint16_t{0});
 }
 
-inline void WriteZip(const std::string& path, const NamedBytes& files) {
-  GANDEM_CHECK_OK(WriteFile(path, ZipBytes(files)));
+inline void WriteZip(const std::string& path, const NamedBytes& files,
+                     bool deflate = false) {
+  GANDEM_CHECK_OK(WriteFile(path, ZipBytes(files, deflate)));
 }
 
 // The tensors of tests/goldens/images.safetensors, which

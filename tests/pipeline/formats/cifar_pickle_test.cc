@@ -22,9 +22,8 @@ const std::string kRow(3072, 'x');
 
 TEST(CifarPickleTest, ReadsPixelsAndLabels) {
   for (const char* const key : {"labels", "fine_labels"}) {
-    ASSERT_OK_AND_ASSIGN(
-        const CifarBatch batch,
-        ParseCifarPickle(CifarPickle(kRow + kRow, {3, 255}, key)));
+    const std::string pickle = CifarPickle(kRow + kRow, {3, 255}, key);
+    ASSERT_OK_AND_ASSIGN(const CifarBatch batch, ParseCifarPickle(pickle));
     EXPECT_EQ(batch.pixels, kRow + kRow);
     EXPECT_THAT(batch.labels, ElementsAre(3, 255));
   }

@@ -69,7 +69,8 @@ TEST_F(TarIndexTest, ReadsWhatItWrote) {
 TEST_F(TarIndexTest, TheArchiveIsOneAsAnyOther) {
   const TarIndex written = Write(3);
   ASSERT_OK_AND_ASSIGN(const auto file, OpenLocalFile(path_));
-  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, ListTar(*file));
+  ASSERT_OK_AND_ASSIGN(const TarListing listing, ListTar(*file));
+  const std::vector<TarMember>& members = listing.members;
   ASSERT_THAT(members, SizeIs(4));
   for (int i = 0; i < 3; ++i) {
     EXPECT_EQ(members[i].name, written.files[i].name);

@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
@@ -15,8 +17,11 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+using ::testing::Pair;
 using ::testing::SizeIs;
+using ::testing::UnorderedElementsAre;
 
 class TarTest : public ::testing::Test {
  protected:
@@ -27,10 +32,16 @@ class TarTest : public ::testing::Test {
     ASSERT_OK(writer.Add(std::string(100, 'n'), "three"));
     ASSERT_OK(writer.Finish());
   }
-  absl::StatusOr<std::vector<TarMember>> List() {
+  absl::StatusOr<TarListing> ListAll() {
     const auto file = OpenLocalFile(path_);
     if (!file.ok()) return file.status();
     return ListTar(**file);
+  }
+  absl::StatusOr<std::vector<TarMember>> List() {
+    const auto listing = ListAll();
+    if (!listing.ok()) return listing.status();
+    EXPECT_TRUE(listing->unused.empty());
+    return listing->members;
   }
   absl::StatusOr<std::string> Contents(const TarMember& member) {
     const auto file = OpenLocalFile(path_);
@@ -100,13 +111,43 @@ TEST_F(TarTest, NamesInTwoParts) {
   EXPECT_EQ(*Contents(members[0]), "parts");
 }
 
-// Nothing is read where a link points to.
-TEST_F(TarTest, LinksAreLeftOut) {
+// A hard link is a file. Nothing is read where a symbolic link points to.
+TEST_F(TarTest, Links) {
+  const std::string name = std::string(120, 'l');
+  ASSERT_OK(WriteFile(dir_ / name, "file"));
+  ASSERT_EQ(Run(absl::StrCat("ln -s /etc/passwd b && mkfifo p && ln ", name,
+                             " c && ln c ", name, "2")),
+            0);
+  for (const char* const format : {"gnu", "pax"}) {
+    SCOPED_TRACE(format);
+    ASSERT_EQ(Run(absl::StrCat("tar --format ", format, " -cf x.tar ", name,
+                               " b p c ", name, "2")),
+              0);
+    ASSERT_OK_AND_ASSIGN(const TarListing all, ListAll());
+    ASSERT_THAT(all.members, SizeIs(3));
+    EXPECT_EQ(all.members[1].name, "c");
+    EXPECT_EQ(all.members[2].name, name + "2");
+    for (const TarMember& member : all.members) {
+      EXPECT_EQ(*Contents(member), "file");
+    }
+    EXPECT_THAT(all.unused, UnorderedElementsAre(Pair("symbolic link", 1),
+                                                 Pair("special file", 1)));
+  }
+  // The second name is stored as a link to the first.
+  ASSERT_EQ(Run(absl::StrCat("tar -cf x.tar c ", name,
+                             " && tar --delete -f x.tar c")),
+            0);
+  EXPECT_THAT(
+      ListAll()->unused,
+      ElementsAre(Pair("hard link to a file outside of the archive", 1)));
+}
+
+TEST_F(TarTest, AnArchiveAfterTheEndIsCounted) {
   ASSERT_OK(WriteFile(dir_ / "a", "file"));
-  ASSERT_EQ(Run("ln -s /etc/passwd b && ln a c && tar -cf x.tar a b c"), 0);
-  ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
-  ASSERT_THAT(members, SizeIs(1));
-  EXPECT_EQ(members[0].name, "a");
+  ASSERT_EQ(Run("tar -cf y.tar a && cat y.tar y.tar > x.tar"), 0);
+  ASSERT_OK_AND_ASSIGN(const TarListing all, ListAll());
+  EXPECT_THAT(all.members, SizeIs(1));
+  EXPECT_THAT(all.unused, ElementsAre(Pair("appended archive", 1)));
 }
 
 TEST_F(TarTest, DamageIsFound) {
@@ -126,6 +167,32 @@ TEST_F(TarTest, DamageIsFound) {
     bad[offset] ^= 1;
     expect_damaged(bad);
   }
+}
+
+// A file behind a network whose version changes after the first block.
+class ChangingFile : public RandomAccessFile {
+ public:
+  explicit ChangingFile(std::string bytes) : bytes_(std::move(bytes)) {}
+
+  const std::string& name() const override { return name_; }
+  int64_t size() const override { return std::ssize(bytes_); }
+  absl::StatusOr<std::string> Read(int64_t offset,
+                                   int64_t size) const override {
+    if (offset > 0) return absl::DataLossError("it was changed");
+    return bytes_.substr(0, static_cast<size_t>(size));
+  }
+
+ private:
+  const std::string name_ = "remote.tar";
+  const std::string bytes_;
+};
+
+TEST_F(TarTest, AFileThatChangesIsNotCalledDamaged) {
+  Write(path_);
+  const ChangingFile file(*ReadFile(path_));
+  const absl::Status status = ListTar(file).status();
+  EXPECT_THAT(status, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_EQ(status.message(), "it was changed");
 }
 
 TEST_F(TarTest, AnArchiveThatGotShorter) {

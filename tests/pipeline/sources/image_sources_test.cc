@@ -467,20 +467,6 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
                        AllOf(HasSubstr("2.cls"), HasSubstr("whole number"))));
 }
 
-TEST_F(SameImagesTest, LinksDoNotLeadOutOfAFolder) {
-  const std::string png = PngBytes(images_[0]);
-  WriteTree(dir_ / "in", {{"1.png", png}, {".hidden/2.png", "x"}});
-  std::filesystem::create_symlink("1.png", std::string(dir_ / "in/2.png"));
-  EXPECT_EQ((*OpenSource(dir_ / "in"))->size(), 2);
-  WriteTree(dir_ / "out", {{"3.png", png}});
-  std::filesystem::create_symlink(std::string(dir_ / "out/3.png"),
-                                  std::string(dir_ / "in/3.png"));
-  EXPECT_THAT(OpenSource(dir_ / "in"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("in/3.png"), HasSubstr("out/3.png"),
-                             HasSubstr("outside of the folder"))));
-}
-
 TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});

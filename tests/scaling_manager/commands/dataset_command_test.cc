@@ -100,6 +100,21 @@ TEST_F(DatasetCommandTest, VerifyNamesEveryUnreadableImage) {
                                 HasSubstr("2 of 7 images cannot be read\n")));
 }
 
+TEST_F(DatasetCommandTest, WhatIsNotUsedIsCounted) {
+  WriteTree(dir_ / "photos", {{"dog/x.tga", "x"}, {".y.png", "x"}});
+  EXPECT_EQ(*VerifyDataset(options_, out_, err_), kExitOk);
+  EXPECT_EQ(out_.str(),
+            "all 5 images can be read\nnot used: .tga (1); hidden (1)\n");
+  out_.str("");
+  ASSERT_OK(ShowDataset(options_, out_, err_));
+  EXPECT_THAT(out_.str(),
+              HasSubstr("photos; not used: .tga (1); hidden (1)\nstored as:"));
+  out_.str("");
+  options_.output = dir_ / "packed";
+  ASSERT_OK(PackDataset(options_, out_, err_));
+  EXPECT_THAT(out_.str(), HasSubstr("not used: .tga (1); hidden (1)\n"));
+}
+
 TEST_F(DatasetCommandTest, VerifyKnowsTheChecksumOfAnArray) {
   options_.source = dir_ / "x.npz";
   const PixelImage noise = NoiseImage(1, 16, 12, 1);  // four of 4 x 12

@@ -8,11 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/gzip_file.h"
 #include "pipeline/formats/idx_reader.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
-#include "pipeline/sources/memory_images.h"
 
 namespace gandem {
 namespace {
@@ -65,15 +65,18 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
           labels.size()));
     }
   }
-  return ImagesInMemory({.kind = kIdxKind,
-                         .path = ShownUrl(images_path),
-                         .shape = {.channels = 1,
-                                   .height = images.shape[1],
-                                   .width = images.shape[2]},
-                         .pixels = std::move(images.values),
-                         .labels = std::move(labels),
-                         .format = "IDX",
-                         .file = images_path});
+  return ImagesOfArray(
+      {.kind = kIdxKind,
+       .path = ShownUrl(images_path),
+       .shape = {.channels = 1,
+                 .height = images.shape[1],
+                 .width = images.shape[2]},
+       .parts = {{.memory = HoldBytes(std::move(images.values)),
+                  .stride = images.shape[1] * images.shape[2],
+                  .images = images.shape[0]}},
+       .labels = std::move(labels),
+       .format = "IDX",
+       .file = images_path});
 }
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(

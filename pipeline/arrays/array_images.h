@@ -1,38 +1,70 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Images of one shape, held in memory as bytes: IDX, CIFAR and compressed npz
-// files; and of other npz files, which stay on the disk.
+// Images of one shape that lie one after the other as bytes: IDX, CIFAR and npz
+// files. Those of a file that is not compressed stay on the disk, so that
+// several processes share what the system keeps of it in memory. Others are
+// held in memory once.
 //
 // Owner, thread safety: see image_store.h.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "common/shared_bytes.h"
 #include "pipeline/image_store.h"
+#include "pipeline/random_access_file.h"
 
 namespace gandem {
 
 // The kind of what OpenIdx opens.
 inline constexpr char kIdxKind[] = "IDX files";
 
-struct MemoryContents {
+// Some images, `stride` bytes from one to the next.
+struct ArrayPart {
+  std::shared_ptr<const RandomAccessFile> file = nullptr;  // null: in memory
+  SharedBytes memory = {};
+  int64_t offset = 0;  // of the first image, in bytes
+  int64_t stride = 0;
+  int64_t images = 0;
+};
+
+// CRC-32 of parts[0].file, from byte `begin` to the end of the last image.
+struct ArrayChecksum {
+  int64_t begin = 0;
+  uint32_t crc32 = 0;
+};
+
+struct ArrayContents {
   std::string kind = {};  // for people
   std::string path = {};  // for messages
   ImageShape shape = {};  // gray or RGB
-  // One image after the other: height x width x channels.
-  std::vector<uint8_t> pixels = {};
+  std::vector<ArrayPart> parts = {};
+  // Whether the channels of an image lie one after the other; else those of a
+  // pixel do.
+  bool has_planes = false;
   std::vector<uint8_t> labels = {};  // empty: none; else one for each image
   std::vector<std::string> class_names = {};
   absl::string_view format = "";  // a constant: "IDX"
-  // What ContentHash is of; empty: of pixels and labels.
+  // The file that ContentHash hashes; empty: pixels and labels.
   std::string file = {};
+  // Compared where all images are read: by Fingerprint and ContentHash.
+  std::optional<ArrayChecksum> checksum = std::nullopt;
 };
 
-std::unique_ptr<ImageStore> ImagesInMemory(MemoryContents contents);
+std::unique_ptr<ImageStore> ImagesOfArray(ArrayContents contents);
+
+// Keeps `bytes` without a copy.
+template <typename Bytes>
+SharedBytes HoldBytes(Bytes bytes) {
+  auto held = std::make_shared<const Bytes>(std::move(bytes));
+  const auto view = std::as_bytes(std::span(*held));
+  return SharedBytes(std::move(held), view);
+}
 
 // Images of an IDX file, gray, plain or gzip-compressed. `labels_path` empty:
 // no labels. Errors of ReadIdx, and
@@ -49,9 +81,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
 bool LooksLikeIdx(const std::string& path);
 
 // Images of an .npz with one array uint8 [N, height, width, 1 or 3]; in a file
-// with several arrays it is arr_0. Of an array that is not compressed they are
-// read one by one, and its checksum is compared where all of it is read: by
-// ContentHash and Fingerprint. They have no labels. Errors of NpzReader,
+// with several arrays it is arr_0. They have no labels. Errors of NpzReader,
 // and
 //   INVALID_ARGUMENT  there is no such array; says what there is.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenNpzImages(
