@@ -120,6 +120,7 @@ inline absl::Status WithAdvice(const absl::Status& status,
 
 // One more than the largest label; 0: there are no labels.
 inline int64_t NumClasses(const ImageStore& source) {
+  if (source.LabelOf(0) == kNoLabel) return 0;
   int64_t classes = 0;
   for (int64_t i = 0; i < source.size(); ++i) {
     classes = std::max(classes, source.LabelOf(i) + 1);

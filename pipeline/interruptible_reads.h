@@ -7,6 +7,9 @@
 //   absl::Status opened = Open();   // CANCELLED once one came
 //   GANDEM_RETURN_IF_ERROR(reads.Explain(opened));
 //
+// Reads of files do not look at the signal: where the command has not ended
+// kStopLimit after it, the process does, with the exit code of CANCELLED.
+//
 // Owner: the function that reads, for its own thread. Thread safety: none.
 #pragma once
 
@@ -16,16 +19,25 @@
 #include <utility>
 
 #include "absl/status/status.h"
+#include "absl/time/time.h"
+#include "common/process/exit_code.h"
 #include "common/process/signals.h"
+#include "common/stalls/exit_deadline.h"
 #include "pipeline/read_stop.h"
 
 namespace gandem {
 
 class InterruptibleReads {
  public:
-  InterruptibleReads()
+  static constexpr absl::Duration kStopLimit = absl::Seconds(5);
+
+  explicit InterruptibleReads(absl::Duration stop_limit = kStopLimit)
       : signals_(SignalsToHear({SIGINT, SIGTERM}),
-                 [this](int /*signal*/) { stop_ = true; }),
+                 [this, stop_limit](int /*signal*/) {
+                   stop_ = true;
+                   end_.Set(stop_limit, kExitResumable,
+                            "gandem: interrupted while it waited for a disk");
+                 }),
         scope_(&stop_) {}
 
   // CANCELLED where a signal came, whatever the reads ended with.
@@ -36,6 +48,7 @@ class InterruptibleReads {
 
  private:
   std::atomic<bool> stop_ = false;
+  ExitDeadline end_;
   const SignalThread signals_;
   const ScopedReadStop scope_;
 };

@@ -22,6 +22,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/check.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/files/text_proto.h"
@@ -82,6 +83,7 @@ absl::Status CheckManifestSizes(const std::string& path,
                                 const CheckpointManifest& manifest) {
   for (const CheckpointFile& file : manifest.files()) {
     const std::string name = path + "/" + file.name();
+    const FileWait wait(name);
     struct stat info;
     if (stat(name.c_str(), &info) != 0) {
       return absl::DataLossError(absl::StrCat("'", name, "' is missing"));
@@ -96,6 +98,7 @@ absl::Status CheckManifestSizes(const std::string& path,
 }
 
 absl::Status Rename(const std::string& from, const std::string& to) {
+  const FileWait wait(to);
   if (rename(from.c_str(), to.c_str()) != 0) {
     return FileError(errno, absl::StrCat("cannot rename '", from, "' to"), to);
   }

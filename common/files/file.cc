@@ -13,6 +13,7 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_wait.h"
 #include "common/files/file_writer.h"
 #include "common/files/spare_descriptors.h"
 #include "common/status.h"
@@ -78,6 +79,7 @@ absl::StatusOr<std::string> ReadFile(const std::string& path,
   }
   char buffer[1 << 16];
   while (true) {
+    const FileWait wait(path);
     const ssize_t size = read(fd, buffer, sizeof(buffer));
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return FileError(errno, "cannot read", path);
@@ -103,6 +105,7 @@ absl::StatusOr<size_t> ReadInto(int fd, const std::string& path, int64_t offset,
                                 std::span<char> bytes) {
   size_t done = 0;
   while (done < bytes.size()) {
+    const FileWait wait(path);
     const ssize_t got = pread(fd, bytes.data() + done, bytes.size() - done,
                               offset + static_cast<int64_t>(done));
     if (got < 0 && errno == EINTR) continue;
@@ -143,7 +146,11 @@ absl::Status ReadPieces(
   constexpr size_t kPiece = size_t{64} << 10;
   std::vector<std::byte> buffer(kPiece);
   while (true) {
-    const ssize_t size = read(fd, buffer.data(), buffer.size());
+    ssize_t size = 0;
+    {
+      const FileWait wait(path);
+      size = read(fd, buffer.data(), buffer.size());
+    }
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return FileError(errno, "cannot read", path);
     if (size == 0) return absl::OkStatus();
@@ -173,8 +180,11 @@ absl::Status WriteFileDurably(const std::string& path,
 
 // A name belongs to its folder: only the folder's fsync makes it last.
 absl::Status RenameDurably(const std::string& from, const std::string& to) {
-  if (rename(from.c_str(), to.c_str()) != 0) {
-    return FileError(errno, "cannot rename a new file to", to);
+  {
+    const FileWait wait(to);
+    if (rename(from.c_str(), to.c_str()) != 0) {
+      return FileError(errno, "cannot rename a new file to", to);
+    }
   }
   return FsyncDirectory(ParentOf(to));
 }
@@ -184,6 +194,7 @@ std::string TemporaryName(const std::string& path) {
 }
 
 absl::Status FsyncDirectory(const std::string& path) {
+  const FileWait wait(path, FileWait::kSyncPatience);
   const int fd = OpenFile(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open folder", path);
   const absl::Cleanup close_file = [fd] { close(fd); };
@@ -192,6 +203,7 @@ absl::Status FsyncDirectory(const std::string& path) {
 }
 
 absl::Status CreateDirectories(const std::string& path) {
+  const FileWait wait(path);
   std::error_code error;
   std::filesystem::create_directories(path, error);
   if (error) return FileError(error.value(), "cannot create folder", path);
@@ -205,13 +217,18 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
     const std::string& path) {
   std::error_code error;
   std::vector<std::string> names;
-  std::filesystem::directory_iterator entry(path, error);
-  if (WantsDescriptor(error)) {
+  std::filesystem::directory_iterator entry;
+  {
+    const FileWait wait(path);
     entry = std::filesystem::directory_iterator(path, error);
+    if (WantsDescriptor(error)) {
+      entry = std::filesystem::directory_iterator(path, error);
+    }
   }
-  for (; !error && entry != std::filesystem::directory_iterator();
-       entry.increment(error)) {
+  while (!error && entry != std::filesystem::directory_iterator()) {
     names.push_back(entry->path().filename().string());
+    const FileWait wait(path);
+    entry.increment(error);
   }
   if (error) return FileError(error.value(), "cannot list folder", path);
   std::sort(names.begin(), names.end());
@@ -219,6 +236,7 @@ absl::StatusOr<std::vector<std::string>> ListDirectory(
 }
 
 absl::Status RemoveAll(const std::string& path) {
+  const FileWait wait(path, FileWait::kSyncPatience);
   // What another process renames or creates meanwhile is removed in the next
   // attempt.
   constexpr int kAttempts = 20;
@@ -241,6 +259,7 @@ std::string ParentOf(const std::string& path) {
 }
 
 bool PathExists(const std::string& path) {
+  const FileWait wait(path);
   return access(path.c_str(), F_OK) == 0;
 }
 

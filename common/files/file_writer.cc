@@ -10,6 +10,7 @@
 
 #include "absl/strings/string_view.h"
 #include "common/crc32c.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 #include "common/status.h"
@@ -39,6 +40,7 @@ absl::Status FileWriter::Append(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::span<const std::byte> piece =
         bytes.first(std::min(bytes.size(), kPiece));
+    const FileWait wait(path_);
     const ssize_t size = write(fd_, piece.data(), piece.size());
     if (size < 0 && errno == EINTR) continue;
     if (size < 0) return FileError(errno, "cannot write", path_);
@@ -58,11 +60,13 @@ absl::Status FileWriter::Append(absl::string_view text) {
 // Without it a crash of the machine may leave a file of the right size and the
 // wrong bytes.
 absl::Status FileWriter::Sync() {
+  const FileWait wait(path_, FileWait::kSyncPatience);
   if (fsync(fd_) != 0) return FileError(errno, "cannot fsync", path_);
   return absl::OkStatus();
 }
 
 absl::StatusOr<FileSummary> FileWriter::Close() {
+  const FileWait wait(path_, FileWait::kSyncPatience);
   // A network file system may report a failed write only here.
   if (close(std::exchange(fd_, -1)) != 0) {
     return FileError(errno, "cannot close", path_);

@@ -11,6 +11,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/status.h"
 
@@ -19,6 +20,7 @@ namespace {
 
 // OK when there is nothing to move.
 absl::Status MoveIfThere(const std::string& from, const std::string& to) {
+  const FileWait wait(from);
   if (rename(from.c_str(), to.c_str()) == 0 || errno == ENOENT) {
     return absl::OkStatus();
   }
@@ -64,6 +66,7 @@ absl::Status RotateOpenFile(const std::string& path, int older) {
 }
 
 int64_t FileSize(const std::string& path) {
+  const FileWait wait(path);
   std::error_code error;
   const auto size = std::filesystem::file_size(path, error);
   return error ? 0 : static_cast<int64_t>(size);

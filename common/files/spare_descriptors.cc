@@ -13,6 +13,7 @@
 #include "absl/base/thread_annotations.h"
 #include "absl/strings/str_cat.h"
 #include "absl/synchronization/mutex.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/status.h"
 
@@ -85,6 +86,7 @@ void KeepSpareDescriptors() { TheSpares().Keep(); }
 bool GiveUpSpareDescriptor() { return TheSpares().GiveUp(); }
 
 int OpenFile(const std::string& path, int flags, mode_t mode) {
+  const FileWait wait(path);
   TheSpares().Refill();
   while (true) {
     const int fd = open(path.c_str(), flags, mode);
@@ -117,6 +119,7 @@ absl::StatusOr<int> OpenPlainFile(const std::string& path,
 }
 
 bool IsOpenAs(int fd, const std::string& path) {
+  const FileWait wait(path);
   struct stat ours = {};
   struct stat there = {};
   return fstat(fd, &ours) == 0 && stat(path.c_str(), &there) == 0 &&
@@ -124,6 +127,7 @@ bool IsOpenAs(int fd, const std::string& path) {
 }
 
 absl::Status CheckIsNoPipe(const std::string& path) {
+  const FileWait wait(path);
   struct stat info = {};
   if (stat(path.c_str(), &info) != 0 ||
       (!S_ISFIFO(info.st_mode) && !S_ISSOCK(info.st_mode))) {

@@ -75,6 +75,7 @@ constexpr absl::string_view kNames[] = {
     "exchange.send_critic",
     "exchange.send_finish",
     "exchange.send_images",
+    "file.wait",
     "generator.after_send",
     "generator.after_take_critic",
     "generator.after_take_feedback",

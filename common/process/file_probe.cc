@@ -17,6 +17,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/time/time.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 
@@ -86,6 +87,8 @@ absl::Status ProbeFile(const std::string& path, absl::Duration limit) {
   if (pid < 0) return FileError(errno, "cannot look at", path);
   if (pid == 0) RunProbe(path.c_str(), fds[1]);
   close(std::exchange(fds[1], -1));
+  // Whoever watches says what is waited for; the limit here ends it.
+  const FileWait wait(path, FileWait::kSyncPatience);
   if (!IsReadableWithin(fds[0], limit)) {
     // In a system call that hangs it stays until that returns; the system reaps
     // it when we have gone.

@@ -17,6 +17,7 @@
 #include "absl/strings/str_replace.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/printable.h"
 #include "common/files/spare_descriptors.h"
@@ -153,6 +154,7 @@ absl::Status InitLogging(const LogOptions& options) {
     sinks.push_back(std::make_shared<spdlog::sinks::stderr_sink_mt>());
   }
   if (!options.file.empty()) {
+    const FileWait wait(options.file);
     try {
       sinks.push_back(std::make_shared<LogFileSink>(
           options.file, static_cast<size_t>(options.max_file_bytes)));

@@ -12,6 +12,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 #include "common/status.h"
@@ -207,12 +208,20 @@ absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
     }
     const std::string path = absl::StrCat(run_dir, "/", name);
     GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(path));
-    std::ifstream file(path);
+    std::ifstream file;
+    std::string line;
+    const auto read_line = [&] {
+      const FileWait wait(path);
+      return static_cast<bool>(std::getline(file, line));
+    };
+    {
+      const FileWait wait(path);
+      file.open(path);
+    }
     // The oldest may just have been removed (metrics_writer.h).
     if (!file && errno == ENOENT) continue;
     if (!file) return FileError(errno, "cannot open", path);
-    std::string line;
-    while (std::getline(file, line)) history.AddLine(line);
+    while (read_line()) history.AddLine(line);
     if (file.bad()) return FileError(EIO, "cannot read", path);
   }
   if (history.rounds().empty() && history.unreadable_lines() > 0) {

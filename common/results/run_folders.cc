@@ -7,6 +7,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 #include "common/status.h"
@@ -17,6 +18,7 @@ namespace {
 namespace fs = std::filesystem;
 
 absl::Status CheckRunFolder(const std::string& path) {
+  const FileWait wait(path);
   std::error_code error;
   // A link that leads nowhere is something, though stat() finds nothing.
   const bool is_there =

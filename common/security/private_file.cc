@@ -11,6 +11,7 @@
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/status.h"
 
@@ -32,6 +33,7 @@ absl::Status WriteAndSync(int fd, absl::string_view contents,
 // A file with a name that nobody else has; mkostemp() gives it mode 0600.
 absl::StatusOr<std::string> WriteTemporary(const std::string& path,
                                            absl::string_view contents) {
+  const FileWait wait(path, FileWait::kSyncPatience);
   std::string name = path + ".XXXXXX";
   const int fd = mkostemp(name.data(), O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot create", path);
@@ -65,6 +67,7 @@ absl::Status CreatePrivateFile(const std::string& path,
 
 absl::StatusOr<std::string> ReadPrivateFile(const std::string& path,
                                             int64_t max_bytes) {
+  const FileWait wait(path);
   // A FIFO must not be waited for.
   const int fd = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
   if (fd < 0) return FileError(errno, "cannot open", path);

@@ -15,6 +15,7 @@
 #include "common/files/proto_json.h"
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "evaluation/commands/evaluate_checkpoints.h"
 #include "evaluation/commands/evaluate_command.h"
@@ -146,6 +147,7 @@ int PrintReport(const SampleReport& report, const SampleFlags& flags) {
 }
 
 int RunSample(const SampleFlags& flags) {
+  const FilePatience patience("gandem sample");
   const absl::StatusOr<SampleReport> report = RunSampleCommand(flags.request);
   if (!report.ok()) return ReportFailure("sample", report.status());
   return PrintReport(*report, flags);

@@ -15,6 +15,7 @@
 #include "common/files/file.h"
 #include "common/files/metric_card.h"
 #include "common/process/exit_code.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "common/version.h"
 #include "evaluation/commands/command_lines.h"
@@ -295,6 +296,7 @@ absl::StatusOr<ExportReport> Export(const ExportRequest& request) {
 }
 
 int PrintExport(const ExportRequest& request) {
+  const FilePatience patience("gandem export");
   const absl::StatusOr<ExportReport> report = RunExportCommand(request);
   if (!report.ok()) return ReportFailure("export", report.status());
   for (const std::string& warning : report->warnings) {

@@ -69,8 +69,12 @@ absl::Status CheckLabels(const std::vector<int64_t>& labels,
   return absl::OkStatus();
 }
 
+// Without labels one kNoLabel stands for all: images may be more than fit into
+// memory.
 std::vector<int64_t> LabelsOf(const ImageStore& source) {
+  if (source.LabelOf(0) == kNoLabel) return {kNoLabel};
   std::vector<int64_t> labels;
+  labels.reserve(static_cast<size_t>(source.size()));
   for (int64_t i = 0; i < source.size(); ++i) {
     labels.push_back(source.LabelOf(i));
   }
@@ -266,7 +270,9 @@ struct OpenedImages {
 
 absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(Source source, OpenImages(config));
-  GANDEM_RETURN_IF_ERROR(CheckLabels(LabelsOf(*source), config));
+  if (config.num_classes() > 0) {
+    GANDEM_RETURN_IF_ERROR(CheckLabels(LabelsOf(*source), config));
+  }
   DataConfig resolved = config;
   const absl::Status looked = ResolveData(*source, resolved);
   if (!looked.ok()) return Annotate(looked, ImagesField(config));

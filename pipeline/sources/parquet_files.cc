@@ -21,6 +21,7 @@
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/trees/file_tree.h"
+#include "pipeline/trees/folder_listings.h"
 
 namespace gandem {
 namespace {
@@ -43,13 +44,9 @@ bool IsFolderPath(const std::string& path) {
 }
 
 std::vector<std::string> ParquetNamesIn(const std::string& folder) {
-  auto names = ListDirectory(folder);
-  if (!names.ok()) return {};
-  std::erase_if(*names, [](const std::string& name) {
-    return !HasParquetName(name) || absl::StartsWith(name, ".") ||
-           name == kMetadataName;
+  return NamesIn(folder, [](absl::string_view name) {
+    return HasParquetName(name) && name != kMetadataName;
   });
-  return *std::move(names);
 }
 
 // The folder itself, or its folder data/; "": neither has any.

@@ -13,6 +13,7 @@
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/listing.h"
 #include "proto/config.pb.h"
 
 namespace gandem {
@@ -21,6 +22,7 @@ namespace {
 // A file of a format that is not read, such as a GIF, would end a run only when
 // its turn comes.
 absl::Status CheckFormats(const ImageStore& source) {
+  if (HasComputedNames(source)) return absl::OkStatus();
   for (int64_t i = 0; i < source.size(); ++i) {
     if (!IsOtherImageName(source.KeyOf(i))) continue;
     GANDEM_RETURN_IF_ERROR(source.Read(i).status());

@@ -18,6 +18,7 @@
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/trees/file_tree.h"
+#include "pipeline/trees/folder_listings.h"
 
 namespace gandem {
 namespace {
@@ -78,12 +79,7 @@ absl::StatusOr<TensorPaths> WithLabels(const std::string& path) {
 
 // The names of a folder's own files that could be shards or labels.
 std::vector<std::string> TensorNamesIn(const std::string& folder) {
-  auto names = ListDirectory(folder);
-  if (!names.ok()) return {};
-  std::erase_if(*names, [](const std::string& name) {
-    return !IsTensorName(name) || absl::StartsWith(name, ".");
-  });
-  return *std::move(names);
+  return NamesIn(folder, IsTensorName);
 }
 
 absl::StatusOr<std::vector<TensorPaths>> FindInTensorFolder(
@@ -114,9 +110,15 @@ absl::StatusOr<std::vector<TensorPaths>> FindInTensorFolder(
 
 bool LooksLikeTensors(const std::string& path) {
   if (!IsDirectory(path)) return IsTensorName(NamePart(path));
-  const auto names = ListDirectory(path);
-  return names.ok() && std::ranges::none_of(*names, IsImageName) &&
-         !TensorNamesIn(path).empty();
+  // One look at a folder that may have a million files.
+  bool has_images = false;
+  bool has_tensors = false;
+  NamesIn(path, [&](absl::string_view name) {
+    has_images = has_images || IsImageName(name);
+    has_tensors = has_tensors || IsTensorName(name);
+    return false;
+  });
+  return has_tensors && !has_images;
 }
 
 absl::StatusOr<std::vector<TensorPaths>> FindTensorPaths(

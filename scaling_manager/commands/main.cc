@@ -31,7 +31,10 @@
 #include "common/process/failpoint.h"
 #include "common/process/signals.h"
 #include "common/process/standard_streams.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
+#include "pipeline/interruptible_reads.h"
+#include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/command_line/command_line.h"
 #include "scaling_manager/commands/certificates_command.h"
 #include "scaling_manager/commands/dataset_command.h"
@@ -90,6 +93,7 @@ int Run(const TrainOptions& options) {
 }
 
 int Run(const StatusOptions& options) {
+  const FilePatience patience("gandem status");
   const auto status = GetRunStatus(options.run_dir, options.certificates,
                                    MonotonicNow() + kStatusTimeout);
   if (!status.ok()) return End(status.status());
@@ -100,10 +104,12 @@ int Run(const StatusOptions& options) {
 
 // Reads files only, so it works beside a training and after it.
 int Run(const ReportOptions& options) {
+  const FilePatience patience("gandem report");
   return End(RunReport(options, std::cout), "gandem report");
 }
 
 int Run(const CompareOptions& options) {
+  const FilePatience patience("gandem compare");
   return End(RunCompare(options, std::cout), "gandem compare");
 }
 
@@ -132,7 +138,11 @@ int Run(const EvaluationOptions& options) {
 }
 
 int Run(const DatasetOptions& options) {
+  const FolderListings listings({.say = [](const std::string& line) {
+    std::cerr << "gandem dataset: " << line << "\n";
+  }});
   if (options.action == DatasetAction::kShow) {
+    const FilePatience patience("gandem dataset show");
     return End(ShowDataset(options, std::cout, std::cerr),
                "gandem dataset show");
   }
@@ -154,10 +164,21 @@ int Run(const SimulatePlanOptions& options) {
   return End(SimulatePlan(options, std::cout), "gandem simulate");
 }
 
+// For commands that have blocked SIGINT and SIGTERM, and hear them later.
+absl::StatusOr<SeenRecipe> SeeRecipeHearing(
+    const char* command, const std::string& path, const std::string& data,
+    const std::vector<std::string>& sets) {
+  const FilePatience patience(command);
+  const InterruptibleReads reads;
+  absl::StatusOr<SeenRecipe> recipe = SeeRecipe(path, data, sets);
+  GANDEM_RETURN_IF_ERROR(reads.Explain(recipe.status()));
+  return recipe;
+}
+
 absl::StatusOr<ProfileRequest> RequestOf(const ProfileOptions& options) {
-  GANDEM_ASSIGN_OR_RETURN(
-      const SeenRecipe recipe,
-      SeeRecipe(options.recipe, options.data, options.sets));
+  GANDEM_ASSIGN_OR_RETURN(const SeenRecipe recipe,
+                          SeeRecipeHearing("gandem profile", options.recipe,
+                                           options.data, options.sets));
   GANDEM_ASSIGN_OR_RETURN(ProfileRequest request,
                           ProfileRequestFor(recipe.config, options.python));
   request.output = options.output;
@@ -205,7 +226,9 @@ int Run(const PlanOptions& options) {
 absl::StatusOr<RunConfig> LoadForLaunch(const std::string& path,
                                         const std::string& data,
                                         const std::vector<std::string>& sets) {
-  GANDEM_ASSIGN_OR_RETURN(SeenRecipe recipe, SeeRecipe(path, data, sets));
+  GANDEM_ASSIGN_OR_RETURN(
+      SeenRecipe recipe,
+      SeeRecipeHearing("gandem launch slurm", path, data, sets));
   return std::move(recipe.config);
 }
 
@@ -253,6 +276,7 @@ int Run(const DoctorOptions& options) {
 int Run(const LogsOptions& options) {
   // Ctrl-C ends the wait, so that what is held back is still shown.
   BlockSignals({SIGINT, SIGTERM});
+  const FilePatience patience("gandem logs");
   const LogsHooks hooks = {
       .run_is_alive = [&options] { return RunLock::IsTaken(options.run_dir); },
       .wait = SignalWithin,

@@ -4,6 +4,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <functional>
+#include <iostream>
 #include <optional>
 #include <utility>
 
@@ -14,14 +15,18 @@
 #include "common/checkpoint/initial_state.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
 #include "common/files/utf8.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
 #include "common/results/run_folders.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "pipeline/interruptible_reads.h"
+#include "pipeline/sources/open_dataset.h"
+#include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/commands/config_differences.h"
 #include "scaling_manager/commands/load_recipe.h"
 #include "scaling_manager/commands/run_dataset.h"
@@ -178,6 +183,7 @@ absl::StatusOr<LoadedConfig> LoadConfig(const GivenRecipe& recipe) {
 }
 
 absl::StatusOr<std::string> AbsolutePath(const std::string& path) {
+  const FileWait wait(path);
   char* const resolved = realpath(path.c_str(), nullptr);
   if (resolved == nullptr) return FileError(errno, "cannot resolve", path);
   std::string result = resolved;
@@ -222,6 +228,19 @@ std::string ResumeHint(const RunConfig& old_config, const RunConfig& config) {
   return DecayHint(old_config, config);
 }
 
+// Runs of older releases did not write down which images they have, or wrote
+// another hash of the same ones; nor does a run whose images are on other
+// machines.
+bool HoldsSameImages(const DataConfig& old_data, const DataConfig& data) {
+  if (old_data.listing_sha256().empty() || data.listing_sha256().empty() ||
+      old_data.listing_sha256() == data.listing_sha256()) {
+    return true;
+  }
+  DataConfig as_before = data;
+  as_before.set_listing_sha256(old_data.listing_sha256());
+  return OpenImages(as_before).ok();
+}
+
 // What the user should know of it; mostly nothing.
 absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
                                         const FoundCheckpoint& newest,
@@ -238,10 +257,7 @@ absl::StatusOr<std::string> CheckResume(const std::string& run_dir,
   DataConfig& old_data = *old_config.mutable_data();
   MakePathsAbsolute(old_data);
   GANDEM_RETURN_IF_ERROR(TakeMovedDataset(run_dir, config.data(), old_data));
-  // Runs of older releases did not write it, nor does one whose images are on
-  // other machines.
-  if (old_data.listing_sha256().empty() ||
-      config.data().listing_sha256().empty()) {
+  if (HoldsSameImages(old_data, config.data())) {
     old_data.set_listing_sha256(config.data().listing_sha256());
   }
   TakeMovedCode(config, accept_changed_code, old_config);
@@ -409,7 +425,11 @@ absl::StatusOr<RunSetup> Prepare(const TrainOptions& as_given,
 
 absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
                                     const ProfileMaker& measure) {
+  const FilePatience patience("gandem train");
   const InterruptibleReads reads;
+  const FolderListings listings({.say = [](const std::string& line) {
+    std::cerr << "gandem train: " << line << "\n";
+  }});
   bool stopped_measuring = false;
   absl::StatusOr<RunSetup> setup =
       Prepare(options, [&](const RunConfig& recipe, const std::string& folder) {
@@ -420,6 +440,11 @@ absl::StatusOr<RunSetup> PrepareRun(const TrainOptions& options,
   // It says how to go on, and no images were read.
   if (stopped_measuring) return setup.status();
   GANDEM_RETURN_IF_ERROR(reads.Explain(setup.status()));
+  const absl::Status kept = listings.Keep(setup->run_dir);
+  if (!kept.ok()) {
+    setup->notices.push_back(
+        absl::StrCat("each worker lists the images again: ", kept.message()));
+  }
   return setup;
 }
 

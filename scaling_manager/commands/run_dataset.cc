@@ -9,6 +9,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/sha256.h"
 #include "common/files/text_proto.h"
@@ -108,7 +109,11 @@ bool SameNames(const DataConfig& a, const DataConfig& b) {
 absl::Status ProbeSource(const std::string& path, absl::Duration limit) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
                           ExpandShards(path));
-  if (IsUrl(path)) return ProbeUrl(files.front());
+  if (IsUrl(path)) {
+    // Its own deadline is 30 s.
+    const FileWait wait(ShownUrl(path), FileWait::kSyncPatience);
+    return ProbeUrl(files.front());
+  }
   // One of each folder: the others are beside it, on the same file system.
   std::set<std::string> folders;
   const absl::Time end = MonotonicNow() + limit;

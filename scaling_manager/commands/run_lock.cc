@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
 #include "common/process/host_identity.h"
@@ -47,6 +48,7 @@ constexpr char kTrainAdvice[] =
 absl::StatusOr<RunLock> RunLock::Take(const std::string& run_dir) {
   GANDEM_ASSIGN_OR_RETURN(RunLock lock, TakeFile(run_dir, LockPath(run_dir),
                                                  "gandem train", kTrainAdvice));
+  const FileWait wait(run_dir);
   lock.folder_ = open(run_dir.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (lock.folder_ < 0) return FileError(errno, "cannot open", run_dir);
   // Some network file systems cannot lock a folder; there the file must do.
@@ -69,6 +71,7 @@ absl::StatusOr<RunLock> RunLock::TakeFile(const std::string& run_dir,
                                           absl::string_view command,
                                           absl::string_view advice) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(run_dir + "/state"));
+  const FileWait wait(path);
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
   if (fd < 0) return FileError(errno, "cannot open", path);
   RunLock lock(path, fd, /*folder=*/-1);
@@ -88,6 +91,7 @@ bool RunLock::IsTaken(const std::string& run_dir) {
       OpenPlainFile(LockPath(run_dir), "cannot open", O_RDONLY | O_CLOEXEC);
   if (!opened.ok()) return false;
   const int fd = *opened;
+  const FileWait wait(LockPath(run_dir));
   struct flock whole = WholeFile();
   const bool is_taken =
       fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;

@@ -23,6 +23,8 @@
 #include "common/process/signals.h"
 #include "common/rpc/socket_folder.h"
 #include "common/security/refusals.h"
+#include "common/stalls/exit_deadline.h"
+#include "common/stalls/file_patience.h"
 #include "common/status.h"
 #include "scaling_manager/commands/control_endpoint.h"
 #include "scaling_manager/commands/open_run.h"
@@ -32,7 +34,6 @@
 #include "scaling_manager/coordinator/control_service.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/launch/core_plan.h"
-#include "scaling_manager/launch/exit_deadline.h"
 #include "scaling_manager/launch/launcher.h"
 #include "scaling_manager/monitoring/metrics_endpoint.h"
 #include "scaling_manager/planner_commands/planned_run.h"
@@ -197,6 +198,7 @@ void TrainCommand::Replan(int64_t checkpoint_step) {
 }
 
 absl::Status TrainCommand::Start() {
+  const FilePatience patience("gandem train");
   Say(setup_.notices);
   GANDEM_RETURN_IF_ERROR(TakeRunCredentials(
       setup_.run_dir, options_.certificates, options_.insecure_network));
@@ -464,10 +466,13 @@ absl::StatusOr<int> RunTrain(const TrainOptions& given, int out) {
     GANDEM_RETURN_IF_ERROR(
         RunOnCores(CoresWithout(AllowedCores(), setup->evaluate_cores)));
   }
-  GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
-                                      .format = options.log_format,
-                                      .file = LogPath(setup->run_dir),
-                                      .to_stderr = false}));
+  {
+    const FilePatience patience("gandem train");
+    GANDEM_RETURN_IF_ERROR(InitLogging({.role = "gandem",
+                                        .format = options.log_format,
+                                        .file = LogPath(setup->run_dir),
+                                        .to_stderr = false}));
+  }
   const bool replans = options.plan.replan || options.plan.auto_replan;
   std::optional<ReplanWatch> replan =
       replans ? WatchPlan(*setup->plan, setup->notices) : std::nullopt;

@@ -19,6 +19,7 @@
 #include "pipeline/formats/idx_reader.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/open_dataset.h"
+#include "pipeline/trees/folder_listings.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "scaling_manager/report_page/report_page.h"
 #include "scaling_manager/report_page/run_page_data.h"
@@ -53,6 +54,7 @@ struct ReportedRun {
 };
 
 absl::StatusOr<ReportedRun> ReadReportedRun(const std::string& run_dir) {
+  const FolderListings listings({.run_dir = run_dir});
   GANDEM_ASSIGN_OR_RETURN(const RunConfig config, ReadRunConfig(run_dir));
   RunFacts facts = {.name = config.name(),
                     .generator_batch = StepBatch(config.generator()),

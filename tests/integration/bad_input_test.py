@@ -338,6 +338,36 @@ def put_nan(path):
     path.write_bytes(content)
 
 
+class DeafFolderTest(harness.RunTest):
+    """A call into a file system whose server is gone never returns."""
+
+    def hung(self, *command, at=1):
+        """Begins a command whose so many-th call into a file system hangs."""
+        return subprocess.Popen(
+            [str(part) for part in [harness.BIN / "gandem", *command]],
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True,
+            env={**os.environ, "GANDEM_FAILPOINT": f"hang file.wait:{at}"})
+
+    def assert_given_up(self, process, command):
+        _, said = process.communicate(timeout=harness.DEADLINE)
+        self.assertEqual(process.returncode, 75, said)
+        self.assertRegex(
+            said, f"^gandem {command}: waiting for \S+ since 5 s\n"
+            f"gandem {command}: '\S+' has not answered within 10s: ")
+
+    def test_commands_that_read_or_begin_a_run_give_up(self):
+        run = self.train("run", sets=["rounds=2"])
+        train = ["train", harness.SMOKE, "--run_dir", self.folder / "new"]
+        processes = [(name, self.hung(name, run.dir, *flags)) for name, flags in (
+            ("status", []), ("report", []), ("logs", []),
+            ("sample", ["-o", self.folder / "grid.png"]))]
+        # From the first call to one that writes into the run folder.
+        processes += [("train", self.hung(*train, at=at)) for at in (1, 40)]
+        for name, process in processes:
+            self.assert_given_up(process, name)
+
+
 class BadFleetTest(harness.RunTest):
     def start_workers(self, run, places, **options):
         return {place: run.start_worker(place[0], rank=place[1], **options)

@@ -47,7 +47,8 @@ LAYERS["benchmarks"] = ANYTHING
 # The rooms of a folder, from the bottom up: each may include those before it,
 # those that share its line excepted. "" is the folder's own files.
 ROOMS = {
-    "common": [("",), ("files",), ("process",), ("checkpoint", "config", "security"),
+    "common": [("",), ("files",), ("process",),
+               ("checkpoint", "config", "security", "stalls"),
                ("trace", "rpc", "results"), ("control",)],
     "models": [("",), ("layers",), ("families", "own"), ("registry",)],
     "exchange": [("",), ("rpc",)],

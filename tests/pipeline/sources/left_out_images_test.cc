@@ -16,6 +16,7 @@
 #include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/image_files.h"
+#include "tests/pipeline/tensor_files.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -26,6 +27,7 @@ using ::gandem::testing::DescribeAsP;
 using ::gandem::testing::FakeStore;
 using ::gandem::testing::NamedBytes;
 using ::gandem::testing::NoiseImage;
+using ::gandem::testing::NpyBytes;
 using ::gandem::testing::PngBytes;
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
@@ -210,6 +212,40 @@ TEST_F(ExcludeTest, OtherImagesThanTheRunBeganWith) {
                              HasSubstr("data.listing_sha256"))));
   config_.clear_listing_sha256();
   EXPECT_NE(listing(), begun);
+}
+
+TEST(ListingTest, OfTensorsShardsLabelsAndCountsAreInIt) {
+  const TempDir dir;
+  const auto listing = [&dir](const std::string& name, int64_t count,
+                              const std::vector<int64_t>& labels) {
+    std::filesystem::remove_all(dir / "t");
+    NamedBytes files = {{name, NpyBytes(DType::kF32, {count, 1, 1, 1},
+                                        std::vector<float>(count))}};
+    if (!labels.empty()) {
+      files.push_back({"a_labels.npy", NpyBytes(DType::kI64, {count}, labels)});
+    }
+    WriteTree(dir / "t", files);
+    return ListingSha256(**OpenSource(dir / "t"));
+  };
+  const std::string begun = listing("a.npy", 2, {});
+  EXPECT_EQ(begun, listing("a.npy", 2, {}));
+  EXPECT_NE(begun, listing("b.npy", 2, {}));
+  EXPECT_NE(begun, listing("a.npy", 3, {}));
+  const std::string labeled = listing("a.npy", 2, {0, 1});
+  EXPECT_NE(begun, labeled);
+  EXPECT_NE(labeled, listing("a.npy", 2, {1, 0}));
+}
+
+TEST(ListingTest, TensorsOfARunOfAnOlderReleaseAreKnown) {
+  const TempDir dir;
+  WriteTree(
+      dir.path(),
+      {{"a.npy", NpyBytes(DType::kF32, {2, 1, 1, 1}, std::vector<float>(2))}});
+  const auto source = *OpenSource(dir / "a.npy");
+  Sha256 older;
+  older.Update(absl::string_view("a.npy: sample 0 -1\na.npy: sample 1 -1\n8"));
+  EXPECT_OK(CheckListing(*source, older.Finish()));
+  EXPECT_FALSE(CheckListing(*source, std::string(64, '0')).ok());
 }
 
 TEST(ListingTest, NamesLabelsAndBytesAreInIt) {

@@ -4,7 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
+#include "pipeline/formats/npy_format.h"
 #include "pipeline/sources/image_sources.h"
+#include "pipeline/sources/listing.h"
 #include "pipeline/sources/resolve_data.h"
 #include "proto/config.pb.h"
 #include "tests/pipeline/idx_files.h"
@@ -37,6 +41,25 @@ class OpenDatasetTest : public ::testing::Test {
   const std::string labels_ =
       WritePlain(dir_ / "labels", IdxBytes({3}, {7, 8, 9}));
 };
+
+// As a sparse file, of which nothing but the header is on the disk.
+TEST_F(OpenDatasetTest, TwoThousandMillionTensorsCostNoMoreThanTwo) {
+  constexpr int64_t kSamples = 2'000'000'000;
+  const auto header =
+      MakeNpyHeader(DType::kF16, std::vector<int64_t>{kSamples, 1, 1, 1});
+  const std::string path = WritePlain(dir_ / "many.npy", header->text);
+  std::filesystem::resize_file(path, header->text.size() + 2 * kSamples);
+  DataConfig config;
+  config.set_source(path);
+  config.set_image_size(1);
+  ASSERT_OK_AND_ASSIGN(const auto images, OpenImages(config));
+  EXPECT_OK(ResolveAndDescribe(*images, config));
+  config.set_listing_sha256(ListingSha256(*images));
+  ASSERT_OK_AND_ASSIGN(const auto data, OpenDataset(config));
+  EXPECT_EQ(data->size(), kSamples);
+  std::vector<float> value(1);
+  EXPECT_EQ(*data->Read(kSamples - 1, value), kNoLabel);
+}
 
 // The defaults of the config: Debian's dataset-fashion-mnist.
 TEST(FashionMnistTest, OpensInWellUnderASecond) {

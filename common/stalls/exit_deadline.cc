@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/launch/exit_deadline.h"
+#include "common/stalls/exit_deadline.h"
 
 #include <poll.h>
 #include <unistd.h>
@@ -9,6 +9,15 @@
 #include "common/monotonic_time.h"
 
 namespace gandem {
+
+void SayWithoutWaiting(absl::string_view text) {
+  // Nobody else's locks or buffers, nor a pipe that nobody reads: they may be
+  // what is stuck.
+  pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+  if (poll(&room, 1, /*timeout=*/0) != 1) return;
+  const ssize_t written = write(STDERR_FILENO, text.data(), text.size());
+  static_cast<void>(written);  // nobody can be told
+}
 
 ExitDeadline::~ExitDeadline() {
   absl::MutexLock lock(&mu_);
@@ -34,14 +43,7 @@ void ExitDeadline::Run() {
     if (is_gone_) return;
     has_news_ = false;
   }
-  // Nobody else's locks or buffers, nor a pipe that nobody reads: they may be
-  // what is stuck.
-  pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-  if (poll(&room, 1, /*timeout=*/0) == 1) {
-    const ssize_t written =
-        write(STDERR_FILENO, last_words_.data(), last_words_.size());
-    static_cast<void>(written);  // nobody can be told
-  }
+  SayWithoutWaiting(last_words_);
   _exit(exit_code_);
 }
 

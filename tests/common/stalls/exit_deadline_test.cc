@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "scaling_manager/launch/exit_deadline.h"
+#include "common/stalls/exit_deadline.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

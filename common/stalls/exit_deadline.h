@@ -10,11 +10,15 @@
 #include <string>
 
 #include "absl/base/thread_annotations.h"
+#include "absl/strings/string_view.h"
 #include "absl/synchronization/mutex.h"
 #include "absl/time/time.h"
 #include "common/process/thread.h"
 
 namespace gandem {
+
+// Writes to standard error, or drops `text` where that would wait.
+void SayWithoutWaiting(absl::string_view text);
 
 class ExitDeadline {
  public:
