@@ -112,12 +112,12 @@ class RingTransport : public Transport {
  public:
   RingTransport(std::unique_ptr<Listener> listener,
                 std::vector<std::shared_ptr<grpc::Channel>> channels,
-                const RingIdentity& identity, RingCore::OnDamage on_damage)
+                const RingIdentity& identity, const RingOptions& options)
       : listener_(std::move(listener)),
         streams_(listener_->streams()),
         channels_(std::move(channels)),
         rank_(identity.rank) {
-    streams_->core().Configure(identity, std::move(on_damage));
+    streams_->core().Configure(identity, options.on_damage, options.on_open);
     streams_->PokeAll();
   }
 
@@ -258,9 +258,8 @@ absl::StatusOr<std::unique_ptr<Collective>> CreateRing(
   GANDEM_RETURN_IF_ERROR(CheckRunnerOptions(runner, size));
   std::unique_ptr<Listener> own(static_cast<Listener*>(listener.release()));
   return CreateTransportCollective(
-      runner,
-      std::make_unique<RingTransport>(std::move(own), std::move(channels),
-                                      identity, options.on_damage));
+      runner, std::make_unique<RingTransport>(
+                  std::move(own), std::move(channels), identity, options));
 }
 
 }  // namespace gandem

@@ -67,6 +67,9 @@ struct RingOptions {
   // Hears of each message that `peer` has sent, or that was sent to it
   // (`is_outgoing`), and that arrived damaged; may be empty. From any thread.
   std::function<void(int peer, bool is_outgoing)> on_damage = {};
+  // Hears that messages pass from this rank to `peer` (`is_outgoing`), or from
+  // it; may be empty. From any thread.
+  std::function<void(int peer, bool is_outgoing)> on_open = {};
 };
 
 // Connects in the background; the Wait of a first Barrier says when all are

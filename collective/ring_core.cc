@@ -25,12 +25,14 @@ absl::Status AsDamage(const absl::Status& status) {
 
 }  // namespace
 
-void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage) {
+void RingCore::Configure(const RingIdentity& identity, OnDamage on_damage,
+                         OnOpen on_open) {
   absl::MutexLock lock(&mu_);
   GANDEM_CHECK(!is_configured_);
   is_configured_ = true;
   identity_ = identity;
   on_damage_ = std::move(on_damage);
+  on_open_ = std::move(on_open);
   peers_.resize(identity.incarnations.size());
   for (int rank = 0; rank < size(); ++rank) {
     if (!identity.LinksTo(rank) || !SharesWith(rank)) continue;
@@ -146,6 +148,15 @@ void RingCore::NoteDamage(int peer, bool is_outgoing) {
     on_damage = on_damage_;
   }
   if (on_damage) on_damage(peer, is_outgoing);
+}
+
+void RingCore::NoteOpen(int peer, bool is_outgoing) {
+  OnOpen on_open;
+  {
+    absl::MutexLock lock(&mu_);
+    on_open = on_open_;
+  }
+  if (on_open) on_open(peer, is_outgoing);
 }
 
 RingFrame RingCore::Frame(RingFrameKind kind) const {

@@ -40,10 +40,13 @@ class RingCore {
  public:
   // Of a message that `peer` has sent, or that was sent to it (`is_outgoing`).
   using OnDamage = std::function<void(int peer, bool is_outgoing)>;
+  // That messages pass from this rank to `peer` (`is_outgoing`), or from it.
+  using OnOpen = std::function<void(int peer, bool is_outgoing)>;
 
   // Once. Streams that came before wait for it. `on_damage` hears, from any
   // thread, what arrived damaged; of what a peer has taken it tells for itself.
-  void Configure(const RingIdentity& identity, OnDamage on_damage = {});
+  void Configure(const RingIdentity& identity, OnDamage on_damage = {},
+                 OnOpen on_open = {});
 
   // --- A stream from a peer ---
   // False: not configured yet, ask again.
@@ -53,6 +56,9 @@ class RingCore {
   // The last word was said, or the stream broke.
   bool HasLeft(int rank) const;
   void IncomingEnded(int from, const absl::Status& why);
+
+  // Tells on_open of Configure().
+  void NoteOpen(int peer, bool is_outgoing) ABSL_LOCKS_EXCLUDED(mu_);
 
   // --- The stream to a peer ---
   RingFrame OpenFrame(int to) const;
@@ -125,6 +131,7 @@ class RingCore {
   bool is_configured_ ABSL_GUARDED_BY(mu_) = false;
   RingIdentity identity_ ABSL_GUARDED_BY(mu_);
   OnDamage on_damage_ ABSL_GUARDED_BY(mu_);       // may be empty
+  OnOpen on_open_ ABSL_GUARDED_BY(mu_);           // may be empty
   std::vector<Peer> peers_ ABSL_GUARDED_BY(mu_);  // by rank; its own is unused
   bool is_leaving_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status failure_ ABSL_GUARDED_BY(mu_);  // sticky, in the origin's words

@@ -63,6 +63,7 @@ class IncomingStream : public FrameStream<ServerReactor, RingCodec> {
       if (!admitted) return false;
       GANDEM_FAILPOINT("ring.admitted");
       from_ = frame.rank;
+      core.NoteOpen(frame.rank, /*is_outgoing=*/false);
       streams_->connections()->NoteKnown(peer_);
       accept_ = core.AcceptFrame(frame.rank);
       streams_->SetPeer(*from_, this);
@@ -135,6 +136,7 @@ class OutgoingStream : public FrameStream<ClientReactor, RingCodec> {
   absl::StatusOr<bool> Receive(const RingFrame& frame) override {
     GANDEM_RETURN_IF_ERROR(streams_->core().Accept(frame, to_));
     GANDEM_FAILPOINT("ring.accepted");
+    streams_->core().NoteOpen(to_, /*is_outgoing=*/true);
     return true;
   }
 

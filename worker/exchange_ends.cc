@@ -5,9 +5,12 @@
 
 #include "absl/strings/str_cat.h"
 #include "common/monotonic_time.h"
+#include "common/process/host_identity.h"
 #include "common/process/log.h"
 #include "common/rpc/address.h"
 #include "common/rpc/listen_check.h"
+#include "common/rpc/why_no_answer.h"
+#include "common/security/credentials.h"
 #include "common/status.h"
 #include "exchange/fleet_exchange.h"
 #include "exchange/in_process_exchange.h"
@@ -87,6 +90,14 @@ absl::Status ExchangeEnds::Connect(
     const std::string& address = addresses[rank];
     GANDEM_RETURN_IF_ERROR(AwaitSocket(address, deadline));
     ExchangeClientOptions client = {.address = address, .exchange = options_};
+    GANDEM_ASSIGN_OR_RETURN(const Address parsed, ParseAddress(address));
+    if (!parsed.is_unix()) {
+      absl::MutexLock lock(&mu_);
+      unanswered_.insert(address);
+    }
+    client.on_answer = [this, address](const absl::Status& answer) {
+      NoteAnswer(address, answer);
+    };
     if (on_damage) {
       client.on_damage = [on_damage, rank](bool is_outgoing) {
         on_damage(rank, is_outgoing);
@@ -101,6 +112,33 @@ absl::Status ExchangeEnds::Connect(
   // Close may have come before.
   if (!closed_.ok()) generator_->Close(closed_);
   return absl::OkStatus();
+}
+
+absl::Status ExchangeEnds::AwaitPeers(absl::Time deadline) {
+  std::string address;
+  {
+    absl::MutexLock lock(&mu_);
+    const auto ready = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+      return unanswered_.empty() || !failed_.ok() || !closed_.ok();
+    };
+    AwaitUntil(&mu_, absl::Condition(&ready), deadline);
+    GANDEM_RETURN_IF_ERROR(closed_);
+    GANDEM_RETURN_IF_ERROR(failed_);
+    if (unanswered_.empty()) return absl::OkStatus();
+    address = *unanswered_.begin();
+  }
+  return absl::DeadlineExceededError(
+      absl::StrCat("host ", ThisHost().name,
+                   " does not reach the discriminator at ", address, ": ",
+                   WhyNoAnswer(address, *ProcessCredentials(),
+                               MonotonicNow() + kLookForReason)));
+}
+
+void ExchangeEnds::NoteAnswer(const std::string& address,
+                              const absl::Status& answer) {
+  absl::MutexLock lock(&mu_);
+  if (answer.ok()) unanswered_.erase(address);
+  if (failed_.ok()) failed_ = answer;
 }
 
 absl::Status ExchangeEnds::AwaitSocket(const std::string& address,

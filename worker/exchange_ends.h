@@ -10,6 +10,7 @@
 
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,11 @@ class ExchangeEnds {
       const std::function<void(int discriminator, bool is_outgoing)>&
           on_damage = {});
 
+  // Called after Connect. Waits until each discriminator that listens on the
+  // network has answered this generator: messages pass in both directions.
+  //   DEADLINE_EXCEEDED  names one that has not, and why.
+  absl::Status AwaitPeers(absl::Time deadline);
+
   // Null when this worker does not have the role, or before Connect.
   GeneratorExchange* generator();
   DiscriminatorExchange* discriminator() { return discriminator_.get(); }
@@ -61,6 +67,7 @@ class ExchangeEnds {
   ExchangeEnds(Role role, const ExchangeOptions& options);
 
   absl::Status AwaitSocket(const std::string& address, absl::Time deadline);
+  void NoteAnswer(const std::string& address, const absl::Status& answer);
 
   // All but what `mu_` guards never changes after Create.
   const Role role_;
@@ -70,6 +77,8 @@ class ExchangeEnds {
   // These two end before the discriminator's end, which they use.
   std::unique_ptr<ExchangeServer> server_;
   absl::Mutex mu_;
+  std::set<std::string> unanswered_ ABSL_GUARDED_BY(mu_);  // addresses
+  absl::Status failed_ ABSL_GUARDED_BY(mu_);  // of the exchange with one
   std::unique_ptr<GeneratorExchange> generator_ ABSL_GUARDED_BY(mu_);
   absl::Status closed_ ABSL_GUARDED_BY(mu_);
 };

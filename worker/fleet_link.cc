@@ -1,9 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "worker/fleet_link.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "absl/strings/str_cat.h"
+#include "collective/operation_runner.h"
+#include "common/monotonic_time.h"
+#include "common/rpc/why_no_answer.h"
+#include "common/security/credentials.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -52,23 +58,71 @@ absl::Status FleetLink::Connect(
     int rank, const JoinReply& joined, int64_t membership_epoch,
     std::function<void(int peer, bool is_outgoing)> on_damage) {
   if (listener_ == nullptr) return absl::OkStatus();
+  rank_ = rank;
+  members_.assign(joined.fleet().begin(), joined.fleet().end());
   std::vector<RingPeer> peers;
-  for (const FleetMember& member : joined.fleet()) {
+  RunnerOptions runner;
+  for (const FleetMember& member : members_) {
+    runner.hosts.push_back(member.host_identity());
     peers.push_back({.host = member.host_identity(),
                      .local_address = member.local_address(),
                      .network_address = member.network_address(),
                      .incarnation = member.incarnation()});
   }
+  const std::vector<bool> links =
+      OperationRunner::LinksOf(runner, rank, static_cast<int>(peers.size()));
+  for (int peer = 0; std::cmp_less(peer, peers.size()); ++peer) {
+    if (!links[peer] || runner.hosts[peer] == runner.hosts[rank]) continue;
+    absl::MutexLock lock(&mu_);
+    closed_ways_.insert({{peer, true}, {peer, false}});
+  }
   GANDEM_ASSIGN_OR_RETURN(
-      auto ring,
-      CreateRing(std::move(listener_), {.rank = rank,
-                                        .peers = std::move(peers),
-                                        .membership_epoch = membership_epoch,
-                                        .on_damage = std::move(on_damage)}));
+      auto ring, CreateRing(std::move(listener_),
+                            {.rank = rank,
+                             .peers = std::move(peers),
+                             .membership_epoch = membership_epoch,
+                             .on_damage = std::move(on_damage),
+                             .on_open = [this](int peer, bool is_outgoing) {
+                               absl::MutexLock lock(&mu_);
+                               closed_ways_.erase({peer, is_outgoing});
+                             }}));
   absl::MutexLock lock(&mu_);
   ring_ = std::move(ring);
   if (!closed_.ok()) ring_->Close(closed_);
   return absl::OkStatus();
+}
+
+absl::Status FleetLink::AwaitPeers(absl::Time deadline) {
+  const bool is_on_one_host =
+      std::ranges::all_of(members_, [this](const FleetMember& member) {
+        return member.host_identity() == members_[rank_].host_identity();
+      });
+  if (is_on_one_host) return absl::OkStatus();
+  Collective* const ring = collectives().host;
+  const absl::Status met = ring->Wait(ring->Barrier(), deadline);
+  if (!absl::IsDeadlineExceeded(met)) return met;
+  std::set<std::pair<int, bool>> closed;
+  {
+    absl::MutexLock lock(&mu_);
+    closed = closed_ways_;
+  }
+  // The coordinator finds out about one that is only late.
+  return closed.empty() ? absl::OkStatus()
+                        : NoWay(closed.begin()->first, closed.begin()->second);
+}
+
+absl::Status FleetLink::NoWay(int peer, bool is_outgoing) const {
+  const FleetMember& to = members_[is_outgoing ? peer : rank_];
+  std::string message = absl::StrCat(
+      "rank ", is_outgoing ? rank_ : peer, " on host ",
+      members_[is_outgoing ? rank_ : peer].host(), " does not reach rank ",
+      is_outgoing ? peer : rank_, " at ", to.network_address());
+  if (is_outgoing) {
+    absl::StrAppend(&message, ": ",
+                    WhyNoAnswer(to.network_address(), *ProcessCredentials(),
+                                MonotonicNow() + kLookForReason));
+  }
+  return absl::DeadlineExceededError(message);
 }
 
 absl::Status FleetLink::ConnectDevices(const NcclOptions& options,

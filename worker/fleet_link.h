@@ -13,7 +13,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "absl/base/thread_annotations.h"
 #include "absl/status/status.h"
@@ -49,6 +52,10 @@ class FleetLink {
   absl::Status Connect(
       int rank, const JoinReply& joined, int64_t membership_epoch,
       std::function<void(int peer, bool is_outgoing)> on_damage);
+  // Called after Connect. Waits until messages pass in both directions between
+  // this worker and each of its fleet on another host; the others wait, too.
+  //   DEADLINE_EXCEEDED  names a direction in which none pass, and its hosts.
+  absl::Status AwaitPeers(absl::Time deadline);
   // Called after Connect, where sums are NCCL's, between the ranks' devices.
   // Waits for the other ranks.
   absl::Status ConnectDevices(const NcclOptions& options, absl::Time deadline);
@@ -65,9 +72,17 @@ class FleetLink {
  private:
   FleetLink() = default;
 
+  // Of the way from this rank to `peer` (`is_outgoing`), or from it.
+  absl::Status NoWay(int peer, bool is_outgoing) const;
+
   std::unique_ptr<SocketFolder> folder_;
   std::unique_ptr<RingListener> listener_;  // until Connect
+  int rank_ = 0;                            // from Connect on, as the next
+  std::vector<FleetMember> members_;        // by rank
   mutable absl::Mutex mu_;
+  // Between this rank and those of other hosts that it talks with, as of
+  // NoWay().
+  std::set<std::pair<int, bool>> closed_ways_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> ring_ ABSL_GUARDED_BY(mu_);
   std::unique_ptr<Collective> nccl_ ABSL_GUARDED_BY(mu_);
   c10::Device device_ ABSL_GUARDED_BY(mu_) = c10::kCPU;

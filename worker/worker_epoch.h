@@ -96,6 +96,11 @@ class WorkerEpoch {
   void Hold(const TrainingRole& role, const absl::Status& done);
   // `plan` has this worker's device.
   absl::Status ConnectToOthers(const JoinReply& joined, const RunPlan& plan);
+  // Waits until messages pass in both directions between this worker and each
+  // that it will talk to.
+  //   FAILED_PRECONDITION, in later epochs UNAVAILABLE  none passed within
+  //   `patience`; names host, address and direction.
+  absl::Status AwaitPeers(absl::Duration patience);
   bool Plays(Role role) const {
     return options_.role == role || options_.role == COLOCATED;
   }

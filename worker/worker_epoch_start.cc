@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "absl/strings/str_cat.h"
 #include "common/checkpoint/folder_proof.h"
 #include "common/control/limits.h"
 #include "common/monotonic_time.h"
@@ -21,6 +22,9 @@ namespace {
 constexpr int kPatientJoins = kMeasuringJoins + 2;
 // A folder of sockets that was removed is made again in less time.
 constexpr absl::Duration kSocketPatience = absl::Seconds(10);
+// How long a message may take to pass between two workers for the first time.
+// Chosen: a user who looks at round 0 for longer suspects something else.
+constexpr absl::Duration kLinkPatience = absl::Seconds(60);
 
 }  // namespace
 
@@ -107,23 +111,38 @@ absl::StatusOr<JoinReply> WorkerEpoch::JoinOthers() {
 
 absl::Status WorkerEpoch::ConnectToOthers(const JoinReply& joined,
                                           const RunPlan& plan) {
+  // The coordinator declares a worker that is gone dead within this time. Until
+  // then its silence says nothing about the network or about this process.
+  const absl::Duration verdict =
+      plan.control.heartbeat_timeout + 2 * plan.control.heartbeat;
   GANDEM_RETURN_IF_ERROR(fleet_->Connect(place_.rank, joined, place_.run_epoch,
                                          DamageOn(LinkDamage::FLEET)));
-  if (uses_nccl_) {
-    const at::Device device(plan.role(options_.role).network.device);
-    GANDEM_RETURN_IF_ERROR(fleet_->ConnectDevices(
-        {.device = device.index(), .interrupted = [this] { return ended(); }},
-        MonotonicNow() + plan.control.join_timeout));
-  }
-  // Of a discriminator that is gone the coordinator tells after this time: its
-  // socket went with it, and nothing is wrong with this process.
-  const absl::Duration socket_patience =
-      std::max(kSocketPatience,
-               plan.control.heartbeat_timeout + 2 * plan.control.heartbeat);
-  return ends_->Connect({joined.discriminator_addresses().begin(),
-                         joined.discriminator_addresses().end()},
-                        MonotonicNow() + socket_patience,
-                        DamageOn(LinkDamage::EXCHANGE));
+  GANDEM_RETURN_IF_ERROR(
+      ends_->Connect({joined.discriminator_addresses().begin(),
+                      joined.discriminator_addresses().end()},
+                     MonotonicNow() + std::max(kSocketPatience, verdict),
+                     DamageOn(LinkDamage::EXCHANGE)));
+  GANDEM_RETURN_IF_ERROR(AwaitPeers(
+      std::max(std::min(kLinkPatience, plan.control.join_timeout), verdict)));
+  if (!uses_nccl_) return absl::OkStatus();
+  const at::Device device(plan.role(options_.role).network.device);
+  return fleet_->ConnectDevices(
+      {.device = device.index(), .interrupted = [this] { return ended(); }},
+      MonotonicNow() + plan.control.join_timeout);
+}
+
+absl::Status WorkerEpoch::AwaitPeers(absl::Duration patience) {
+  const absl::Time deadline = MonotonicNow() + patience;
+  absl::Status reached = fleet_->AwaitPeers(deadline);
+  if (reached.ok()) reached = ends_->AwaitPeers(deadline);
+  if (!absl::IsDeadlineExceeded(reached)) return reached;
+  const std::string message = absl::StrCat(
+      std::string(reached.message()), ", for ", absl::FormatDuration(patience),
+      "; open the port in that host's firewall, and see that its "
+      "name resolves (`gandem doctor --host` checks both)");
+  // In a later epoch the link may come back: messages have passed before.
+  return IsFirstEpoch() ? absl::FailedPreconditionError(message)
+                        : absl::UnavailableError(message);
 }
 
 std::function<void(int peer, bool is_outgoing)> WorkerEpoch::DamageOn(

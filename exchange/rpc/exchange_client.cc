@@ -77,6 +77,7 @@ class ExchangeClient : public GeneratorExchange {
  public:
   explicit ExchangeClient(const ExchangeClientOptions& options)
       : address_(options.address),
+        on_answer_(options.on_answer),
         core_(
             std::make_shared<ClientCore>(options.exchange, options.on_damage)),
         thread_("exchange", [this] { KeepConnected(); }) {}
@@ -142,9 +143,11 @@ class ExchangeClient : public GeneratorExchange {
         ++damaged_in_a_row;
       }
       if (!IsWorthRetrying(ended) || damaged_in_a_row > kMostDamaged) {
-        core_->Fail(
+        const absl::Status failure =
             Annotate(FinalError(ended),
-                     absl::StrCat("exchange with discriminator ", address_)));
+                     absl::StrCat("exchange with discriminator ", address_));
+        core_->Fail(failure);
+        if (on_answer_) on_answer_(failure);
         return;
       }
       if (core_->has_progressed()) backoff = kFirstBackoff;
@@ -172,6 +175,7 @@ class ExchangeClient : public GeneratorExchange {
           "run's images");
     }
     server_ = server;
+    if (on_answer_) on_answer_(absl::OkStatus());
     if (lost) GANDEM_LOG_INFO("exchange with {} goes on", address_);
     lost = false;
 
@@ -252,6 +256,7 @@ class ExchangeClient : public GeneratorExchange {
 
   // Never changes after construction.
   const std::string address_;
+  const std::function<void(const absl::Status&)> on_answer_;  // may be empty
   const std::shared_ptr<ClientCore> core_;
 
   std::optional<FrameSender> server_;  // used by the thread only

@@ -20,6 +20,7 @@
 #include <memory>
 #include <string>
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "exchange/exchange.h"
 #include "exchange/exchange_options.h"
@@ -32,6 +33,10 @@ struct ExchangeClientOptions {
   // Hears of each message that arrived damaged, there (`is_outgoing`) or here;
   // may be empty. From any thread.
   std::function<void(bool is_outgoing)> on_damage = {};
+  // Hears OK when the discriminator has answered on a new connection: messages
+  // pass in both directions. And hears the failure that ends the exchange. May
+  // be empty. From a thread of the client.
+  std::function<void(const absl::Status&)> on_answer = {};
 };
 
 // Connects in the background.

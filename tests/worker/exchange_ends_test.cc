@@ -88,9 +88,32 @@ TEST_F(ExchangeEndsTest, WhoeverLooksForASocketIsToldOfTheEnd) {
                                   HasSubstr("the run epoch is over")));
 }
 
-TEST_F(ExchangeEndsTest, OtherAddressesAreNotLookedAt) {
+TEST_F(ExchangeEndsTest, ADiscriminatorOnTheNetworkHasToAnswer) {
+  const auto discriminator = Ends(DISCRIMINATOR, "127.0.0.1:0");
   const auto generator = Ends(GENERATOR);
-  EXPECT_OK(generator->Connect({"127.0.0.1:1"}, kPast));
+  ASSERT_OK(generator->Connect({discriminator->address()}, kPast));
+  EXPECT_OK(generator->AwaitPeers(Soon()));
+}
+
+// As through a firewall that lets nobody in.
+TEST_F(ExchangeEndsTest, ADirectionThatIsClosedIsNamed) {
+  const auto generator = Ends(GENERATOR);
+  ASSERT_OK(generator->Connect({"127.0.0.1:1"}, kPast));
+  EXPECT_THAT(
+      generator->AwaitPeers(kPast),
+      StatusIs(absl::StatusCode::kDeadlineExceeded,
+               HasSubstr(" does not reach the discriminator at 127.0.0.1:1: "
+                         "nobody answers (Connection refused)")));
+}
+
+TEST_F(ExchangeEndsTest, AFailureEndsTheWaitForAnAnswer) {
+  const auto discriminator = Ends(DISCRIMINATOR, "127.0.0.1:0");
+  ExchangeOptions other = options_;
+  ++other.config_hash;
+  const auto generator = *ExchangeEnds::Create(GENERATOR, other, "");
+  ASSERT_OK(generator->Connect({discriminator->address()}, kPast));
+  EXPECT_THAT(generator->AwaitPeers(absl::InfiniteFuture()),
+              StatusIs(kPrecondition, HasSubstr("config")));
 }
 
 }  // namespace

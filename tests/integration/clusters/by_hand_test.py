@@ -65,6 +65,19 @@ class ByHandTest(harness.RunTest):
         self.assertEqual(codes, [0] * (len(lines) - 1) + [2, 0, 75], text[-4000:])
         self.assertIn("cannot open '/mnt/a/state/token'", text)
 
+    def test_a_link_that_is_closed_in_one_direction_ends_the_run(self):
+        # The generator reaches the coordinator's socket and no port of the host.
+        port = harness.free_port()
+        run = self.start("run", recipe=self.recipe, flags=["--external"],
+                         sets=["control.heartbeat_timeout_seconds=2",
+                               "control.join_timeout_seconds=5"])
+        run.start_worker("discriminator", ["--listen", f"127.0.0.1:{port}"])
+        run.start_worker("generator", under=["unshare", "--net"])
+        self.assertEqual(run.wait(), 2, run.text())
+        self.assertRegex(
+            run.text(), r"generator 0 .*host \S+ does not reach the "
+            rf"discriminator at 127.0.0.1:{port}: nobody answers")
+
     def test_a_worker_of_another_release_is_refused(self):
         said = subprocess.run([harness.BIN / "gandem", "--version"], check=True,
                               capture_output=True, timeout=harness.DEADLINE)
