@@ -2,7 +2,9 @@
 """python -m gandem.worker PROGRAM ARGUMENTS...: a program whose networks may be
 torch.nn.Modules of the user. PROGRAM is a role of a worker (generator,
 discriminator or colocated) or evaluation_job; the arguments are those of its
-binary. `gandem train` starts it, and `gandem sample` and the like."""
+binary. `gandem train` starts it, and `gandem sample` and the like. With --help
+it prints this, and nothing of torch is needed: so they know that it starts."""
+import os
 import signal
 import sys
 
@@ -16,6 +18,9 @@ def fail(text):
 
 
 def main(arguments):
+    if arguments == ["--help"]:
+        print(__doc__)
+        return 0
     if not arguments:
         return fail("the first argument is a program: generator, discriminator, "
                     f"colocated or {EVALUATION}")
@@ -29,10 +34,14 @@ def main(arguments):
     try:
         # First: gandem._worker uses the LibTorch that this loads.
         import torch
-    except ImportError as error:
+    except Exception as error:
+        # The first folder is gandem's own.
+        _, _, others = os.environ.get("PYTHONPATH", "").partition(":")
         return fail(f"the interpreter {sys.executable} cannot import torch "
-                    f"({error}): install torch into it, or name one that has "
-                    "it with --python")
+                    f"({type(error).__name__}: {error}): install torch into it, "
+                    "or name one that has it with --python" +
+                    (f". PYTHONPATH is '{others}': does a file there have the "
+                     "name of a module that torch imports?" if others else ""))
     from gandem import _build
     if torch.__version__.split("+")[0] != _build.TORCH_VERSION:
         return fail(f"gandem._worker was built for torch "

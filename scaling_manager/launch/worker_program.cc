@@ -1,17 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/launch/worker_program.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <utility>
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
+#include "absl/time/time.h"
 #include "common/config/role_name.h"
 #include "common/files/file.h"
 #include "common/files/text_proto.h"
+#include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
+#include "common/process/child_process.h"
+#include "common/process/exit_code.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -28,6 +34,10 @@ std::string PackageFolder(const std::string& binary_folder) {
 }
 
 constexpr char kEvaluationJob[] = "evaluation_job";
+// How long an interpreter may take to start, on a slow file system. It takes
+// 90 ms of CPU.
+constexpr absl::Duration kInterpreterStartTime = absl::Seconds(60);
+constexpr size_t kShownOutputBytes = 1000;
 
 // `name` as gandem.worker knows it. The programs that it starts lie beside
 // ours, and not beside the interpreter.
@@ -43,6 +53,37 @@ std::vector<std::string> InsidePython(const WorkerProgram& program,
           "-m",
           "gandem.worker",
           name};
+}
+
+// Runs the interpreter without Torch. An environment that keeps it from
+// starting ends all workers before they can register.
+absl::Status CheckInterpreter(const WorkerProgram& program) {
+  const absl::StatusOr<ProcessOutput> output =
+      RunToEnd({.arguments = InsidePython(program, "--help")},
+               MonotonicNow() + kInterpreterStartTime);
+  if (output.ok() && output->end.exit_code == kExitOk) return absl::OkStatus();
+  std::string why = absl::StrCat("the interpreter '", program.python,
+                                 "' does not start gandem.worker: ");
+  if (output.ok()) {
+    const std::string& text = output->text;
+    absl::StrAppend(
+        &why, "it ", output->end.description, " and printed\n",
+        absl::StripAsciiWhitespace(text.substr(
+            text.size() - std::min(text.size(), kShownOutputBytes))),
+        "\n");
+  } else {
+    absl::StrAppend(&why, output.status().message(), ". ");
+  }
+  for (const char* const name : {"PYTHONHOME", "PYTHONPATH"}) {
+    const std::string value = FromEnvironment(name);
+    if (value.empty()) continue;
+    absl::StrAppend(&why, name, " is '", value, "': unset it",
+                    absl::string_view(name) == "PYTHONPATH"
+                        ? ", or rename files there that have the name of a "
+                          "module of Python, such as types.py. "
+                        : ". ");
+  }
+  return absl::FailedPreconditionError(absl::StripAsciiWhitespace(why));
 }
 
 // The value of --python, in both ways to write it; empty: it is not given.
@@ -113,7 +154,9 @@ absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
         absl::StrCat(python.empty() ? "$VIRTUAL_ENV" : "--python", ": '", path,
                      "' cannot be executed"));
   }
-  return WorkerProgram{std::move(binary_folder), path};
+  WorkerProgram program = {std::move(binary_folder), path};
+  GANDEM_RETURN_IF_ERROR(CheckInterpreter(program));
+  return program;
 }
 
 absl::StatusOr<std::vector<std::string>> WorkerCommand(

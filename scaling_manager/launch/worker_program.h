@@ -25,10 +25,12 @@ struct WorkerProgram {
 // The first field of `config` that is a network of the user's own; empty: none.
 std::string OwnNetworkOf(const RunConfig& config);
 
-// `python` is --python; empty: that of $VIRTUAL_ENV. Looked up only if `config`
-// has a network that needs it.
+// `python` is --python; empty: that of $VIRTUAL_ENV. The interpreter is looked
+// up, and started once, only if `config` has a network that needs it.
 //   INVALID_ARGUMENT     neither names an interpreter.
-//   FAILED_PRECONDITION  this gandem was built without gandem.worker.
+//   FAILED_PRECONDITION  this gandem was built without gandem.worker, or the
+//                        interpreter does not start it; the message has what
+//                        it prints, and variables that may be the reason.
 absl::StatusOr<WorkerProgram> FindWorkerProgram(const RunConfig& config,
                                                 std::string binary_folder,
                                                 const std::string& python);

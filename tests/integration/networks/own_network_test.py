@@ -288,6 +288,23 @@ class OwnNetworkTest(harness.RunTest):
                          flags=["--python", python])
         self.assertIn("has 2.10.0+cpu: install torch==", run.text())
 
+    def test_an_environment_that_keeps_the_interpreter_from_starting(self):
+        folder = self.folder / "mine"
+        folder.mkdir()
+        (folder / "types.py").write_text("")
+        for variable, value in (("PYTHONPATH", folder),
+                                ("PYTHONHOME", "/no/such/home")):
+            with self.subTest(variable):
+                run = self.own("none", both(FOLDER / "mlp.py"), code=2,
+                               env={variable: str(value)})
+                self.assertIn(f"{variable} is '{value}': unset it", run.text())
+                self.assertFalse((run.dir / "logs").exists())
+        # Python starts with this one, and torch does not come.
+        (folder / "types.py").rename(folder / "numbers.py")
+        run = self.own("torch", both(FOLDER / "mlp.py"), code=2,
+                       env={"PYTHONPATH": str(folder)})
+        self.assertIn(f"PYTHONPATH is '{folder}'", run.text())
+
     def test_fields_of_the_recipe_are_those_of_built_in_networks(self):
         cases = {
             "labels": (["data.num_classes=10"], "labeled.py"),

@@ -21,11 +21,13 @@ using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::ElementsAreArray;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class WorkerProgramTest : public ::testing::Test {
  protected:
   void SetUp() override {
     unsetenv("VIRTUAL_ENV");
+    unsetenv("PYTHONHOME");
     unsetenv("PYTHONPATH");
     unsetenv("GANDEM_WORKER");
     own_.mutable_discriminator()->mutable_network()->mutable_python()->set_name(
@@ -36,10 +38,11 @@ class WorkerProgramTest : public ::testing::Test {
     ASSERT_OK(CreateDirectories(build_ / "python/gandem"));
     ASSERT_OK(WriteFile(build_ / "python/gandem/worker.py", ""));
   }
-  std::string MakeInterpreter() {
+  // `script` is what it does with any arguments.
+  std::string MakeInterpreter(const std::string& script = "") {
     EXPECT_OK(CreateDirectories(build_ / "venv/bin"));
     const std::string path = build_ / "venv/bin/python";
-    EXPECT_OK(WriteFile(path, ""));
+    EXPECT_OK(WriteFile(path, absl::StrCat("#!/bin/sh\n", script)));
     EXPECT_EQ(chmod(path.c_str(), 0755), 0);
     return path;
   }
@@ -88,6 +91,27 @@ TEST_F(WorkerProgramTest, WantsAnInterpreter) {
   EXPECT_THAT(FindWorkerProgram(own_, build_ / "bin", ""),
               StatusIs(absl::StatusCode::kInvalidArgument,
                        HasSubstr("$VIRTUAL_ENV: '/no/such/bin/python'")));
+}
+
+TEST_F(WorkerProgramTest, RefusesAnInterpreterThatDoesNotStart) {
+  MakePackage();
+  const std::string python = MakeInterpreter("echo no codec; exit 1");
+  EXPECT_THAT(FindWorkerProgram(own_, build_ / "bin", python),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr(python),
+                             HasSubstr("exited with code 1 and printed\nno "
+                                       "codec"),
+                             Not(HasSubstr("PYTHONHOME")))));
+  setenv("PYTHONHOME", "/no/such", 1);
+  EXPECT_THAT(FindWorkerProgram(own_, build_ / "bin", python),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       HasSubstr("PYTHONHOME is '/no/such': unset it")));
+  unsetenv("PYTHONHOME");
+  setenv("PYTHONPATH", "/mine", 1);
+  EXPECT_THAT(FindWorkerProgram(own_, build_ / "bin", python),
+              StatusIs(absl::StatusCode::kFailedPrecondition,
+                       AllOf(HasSubstr("PYTHONPATH is '/mine'"),
+                             HasSubstr("types.py"))));
 }
 
 TEST_F(WorkerProgramTest, EvaluatesInTheInterpreterThatTheArgumentsName) {
