@@ -103,13 +103,19 @@ class KeptBuffers {
   std::vector<Kept> kept_;
 };
 
-void CopyValues(const torch::nn::Module& from, const torch::nn::Module& to) {
+void CopyValues(const torch::nn::Module& from, const torch::nn::Module& to,
+                const std::string& networks) {
   const torch::NoGradGuard no_grad;
-  const auto copy = [](const auto& sources, const auto& targets) {
+  const auto copy = [&](const auto& sources, const auto& targets) {
     TORCH_CHECK(sources.size() == targets.size(),
                 "the constructor of a network makes other tensors each time");
     for (size_t i = 0; i < sources.size(); ++i) {
-      at::Tensor(targets[i].value()).copy_(sources[i].value());
+      at::Tensor target = targets[i].value();
+      TORCH_CHECK_VALUE(!target.is_alias_of(sources[i].value()), "networks '",
+                        networks,
+                        "': all copies of a network share the tensor ",
+                        sources[i].key(), ": make it in the constructor");
+      target.copy_(sources[i].value());
     }
   };
   copy(from.named_parameters(), to.named_parameters());
@@ -144,7 +150,7 @@ class AdaptedNetwork : public Base, public DrawsFirstValues {
 
   void DrawFirstValues(uint64_t seed) override {
     at::manual_seed(seed);
-    CopyValues(*make_(shape_), *own_);
+    CopyValues(*make_(shape_), *own_, name_);
   }
 
  protected:

@@ -33,7 +33,10 @@ class PlainGenerator : public OwnGenerator {
       : shape_(shape),
         linear_(register_module("linear", torch::nn::Linear(3, Values()))),
         norm_(register_module("norm", torch::nn::BatchNorm1d(Values()))),
-        scale_(register_parameter("scale", torch::rand({1}) + 1)) {}
+        scale_(register_parameter("scale", torch::rand({1}) + 1)) {
+    static const at::Tensor shared = torch::ones({1});
+    if (shape.options == "shared") register_buffer("of_all", shared);
+  }
 
   at::Tensor forward(const at::Tensor& noise_NZ, const at::Tensor&) override {
     const at::Tensor x = norm_->forward(linear_->forward(noise_NZ)) * scale_;
@@ -134,6 +137,18 @@ class OwnNetworksTest : public ::testing::Test {
   const at::Tensor noise_ = Waves({5, 3}, 0.7).to(at::kFloat);
   const at::Tensor images_ = Waves({5, 1, 4, 4}, 0.3).to(at::kFloat);
 };
+
+TEST_F(OwnNetworksTest, NamesATensorThatCopiesShare) {
+  const auto network = MakeGenerator(Plain("shared"), SquareImages(1, 4));
+  ASSERT_OK(network);
+  try {
+    InitializeParameters(**network, Plain("shared"), /*seed=*/1);
+    ADD_FAILURE() << "nothing was thrown";
+  } catch (const c10::Error& error) {
+    EXPECT_THAT(error.what(), HasSubstr("networks 'plain': all copies of a "
+                                        "network share the tensor of_all"));
+  }
+}
 
 TEST_F(OwnNetworksTest, TrainingRecordsStatistics) {
   const auto network = NewGenerator();
