@@ -185,7 +185,8 @@ class PythonModule {
     return WithInterpreter([&] {
       py::object labels = py::none();
       if (condition.labels_N.defined()) labels = py::cast(condition.labels_N);
-      return network_.attr("forward")(ModeName(mode), input, labels)
+      return network_
+          .attr("forward")(ModeName(mode), input, labels, condition.place.step)
           .template cast<std::vector<at::Tensor>>();
     });
   }

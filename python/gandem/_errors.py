@@ -26,6 +26,11 @@ class ConfigError(GandemError):
         super().__init__(message, exit_code)
 
 
+class NetworkError(Exception):
+    """A network of the user's own is at fault, says the message; it is shown
+    without a traceback."""
+
+
 def error_of(message: str, exit_code: int) -> GandemError:
     if exit_code == EXIT_USAGE:
         return ConfigError(message)

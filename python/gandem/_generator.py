@@ -169,22 +169,26 @@ def load_own(run: Run, python: dict[str, Any]) -> torch.nn.Module:
     from gandem import _network
     path, name = python["module"], python["name"]
     given = python.get("arguments", [])
-    try:
-        made_by = _network.find_class(
-            _network.load_module(path, python.get("sha256", "")), path, name)
-        arguments = _network.parse_arguments(
-            given if isinstance(given, list) else [given])
-        _network.check_arguments(made_by, name, arguments)
-    except _network.NetworkError as error:
-        raise ConfigError(str(error)) from error
-    # What the constructor draws is replaced: the caller's numbers stay.
+    # What the file and the constructor draw leaves the caller's numbers alone.
     with torch.random.fork_rng(devices=[]):
-        module = made_by(**arguments).float()
+        try:
+            made_by = _network.find_class(
+                _network.load_module(path, python.get("sha256", "")), path, name)
+            arguments = _network.parse_arguments(
+                given if isinstance(given, list) else [given])
+            _network.check_arguments(made_by, name, arguments)
+            module = made_by(**arguments).float()
+            # The values of the checkpoint are for this generator alone.
+            _network.give_own_memory(module, f"'{name}'")
+        except _network.NetworkError as error:
+            raise ConfigError(str(error)) from error
     state = read_state(run.checkpoint())
     # Not load_state_dict: buffers that are not persistent are in a checkpoint,
     # and tied parameters once.
     with torch.no_grad():
         for name, tensor in (*module.named_parameters(), *module.named_buffers()):
+            if torch.nn.parameter.is_lazy(tensor) and name in state:
+                tensor.materialize(state[name].shape)
             if name not in state or state[name].shape != tensor.shape:
                 raise ConfigError(f"'{run.checkpoint()}' has no '{name}' of shape "
                                   f"{tuple(tensor.shape)}")

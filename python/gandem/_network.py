@@ -21,25 +21,20 @@ from torch.func import functional_call
 from torch.nn.utils import parametrizations
 from torch.nn.utils.spectral_norm import SpectralNorm
 
+from gandem._errors import NetworkError
+from gandem._first_look import look_at
+from gandem._tensors import KnownTensors, give_own_memory, is_foreign
+
 # How long a class may take to be made and to look at two samples.
 FIRST_PASS_SECONDS = 300
 # As many as torch.nn.utils.parametrizations.spectral_norm begins with.
 SPECTRAL_ITERATIONS = 15
-# What checkpoints hold (common/checkpoint/safetensors.h).
-BUFFER_TYPES = (torch.float32, torch.float64, torch.int64, torch.uint8)
-# Between logits of an image in two batches, of what they are at most: kernels of
-# one size round alike.
-COUPLING_TOLERANCE = 1e-5
-# Attribute of parameters that a network has.
-OWNED = "_gandem_is_owned"
+# Torch's seed in a new process: what a file draws while it is imported is the
+# same in every process, whatever else the process has drawn before.
+IMPORT_SEED = 67280421310721
 
 _modules = {}  # (path, SHA-256): the module; networks of a run share it
-# Networks that have passed Network._check, and why_two_passes of each.
-_checked = {}
-
-
-class NetworkError(Exception):
-    """Its message is for the user, without a traceback."""
+_findings = {}  # what look_at has found, by the network and what it gets
 
 
 def error_text(error):
@@ -52,11 +47,6 @@ def error_text(error):
     return "in the network's code:\n" + "".join(
         traceback.format_exception(type(error), error,
                                    frames or error.__traceback__)).rstrip()
-
-
-def is_foreign(file):
-    return file == __file__ or file.startswith(
-        (str(pathlib.Path(torch.__file__).parent), "<frozen importlib"))
 
 
 def load_module(path, sha256):
@@ -83,6 +73,7 @@ def load_module(path, sha256):
                 f"gandem_own_{found[:16]}_{len(_modules)}", path))
         module = importlib.util.module_from_spec(spec)
         sys.modules[spec.name] = module
+        torch.manual_seed(IMPORT_SEED)
         try:
             spec.loader.exec_module(module)
         except ImportError as error:
@@ -208,20 +199,21 @@ class Network:
             self.arguments = parse_arguments(arguments)
             check_arguments(self.made_by, name, self.arguments)
             self.module = self._make(seed=0)
-        # What a pass in "frozen" must not change.
-        self._buffers = dict(self.module.named_buffers())
+        self._known = KnownTensors(self.module, self.title)
         self._spectral_norms = spectral_norms(self.module)
         self.training = None
         self.warnings = []  # for the log
-        # HasForeignLayers of models/foreign_layers.h.
-        self.why_two_passes = ""
+        # Names of parameters that are refused unless the recipe freezes them.
+        self._unused = []
         key = (role, path, sha256, name, tuple(arguments), self.image_shape,
                num_classes, noise_dim)
-        if key not in _checked:
+        if key not in _findings:
             with TimeLimit(f"a first pass of {self.title}"):
-                self._check()
-            _checked[key] = self.why_two_passes
-        self.why_two_passes = _checked[key]
+                _findings[key] = look_at(self)
+            self.warnings = _findings[key].warnings
+        self._key = key
+        # HasForeignLayers of models/foreign_layers.h.
+        self.why_two_passes = _findings[key].why_two_passes
 
     def _make(self, seed):
         torch.manual_seed(seed)
@@ -230,7 +222,8 @@ class Network:
             raise NetworkError(f"{self.title} is a {type(module).__name__}, and "
                                "no torch.nn.Module")
         module = module.float()
-        self._check_owner(module)
+        self._materialize(module)
+        give_own_memory(module, self.title)
         # The first critic is frozen, and with vectors at random its gradients
         # would be off by orders of magnitude (models/registry/initialize.h).
         with torch.no_grad():
@@ -239,18 +232,31 @@ class Network:
                     hook.compute_weight(each, do_power_iteration=True)
         return module
 
-    def _check_owner(self, module):
-        """A parameter made outside of the constructor is in all networks that
-        are made: in the other role's, in the average and in the critic's copy."""
-        for name, tensor in module.named_parameters():
-            if not tensor.requires_grad:
-                continue
-            if hasattr(tensor, OWNED):
-                raise NetworkError(
-                    f"{self.title}: parameter {name} is that of another network, "
-                    "too: make it in the constructor, which is called once for "
-                    "each network and each copy, or set requires_grad=False")
-            setattr(tensor, OWNED, True)
+    def _materialize(self, module):
+        """A first pass gives lazy layers their tensors."""
+        def lazy():
+            return [name for name, tensor in (*module.named_parameters(),
+                                              *module.named_buffers())
+                    if torch.nn.parameter.is_lazy(tensor)]
+        if not lazy():
+            return
+        module.eval()
+        with torch.no_grad():
+            module(*self.samples())
+        module.train()
+        if lazy():
+            raise NetworkError(
+                f"{self.title}: the lazy parameters {', '.join(lazy())} have no "
+                "shape after a first pass, because forward does not use them: "
+                "remove them")
+
+    def samples(self):
+        """Two, at random, as forward gets them."""
+        shape = (self.noise_dim,) if self.input == "noise" else self.image_shape
+        values = torch.randn(2, *shape)
+        if self.num_classes == 0:
+            return (values,)
+        return values, torch.zeros(2, dtype=torch.int64)
 
     # --- what C++ registers -------------------------------------------------
 
@@ -261,17 +267,19 @@ class Network:
     def buffers(self):
         """With parameters that are not trained."""
         return [(name, tensor) for name, tensor in self.module.named_parameters()
-                if not tensor.requires_grad] + list(self._buffers.items())
+                if not tensor.requires_grad] + list(self._known.buffers.items())
 
     def set_first_values(self, seed):
+        """The network is one of a run, which may train it."""
         fresh = self._make(seed)
         with torch.no_grad():
             for mine, other in (
-                    (self.module.named_parameters(), fresh.named_parameters()),
-                    (self._buffers.items(), fresh.named_buffers())):
+                    (self._known.parameters, fresh.named_parameters()),
+                    (self._known.buffers, fresh.named_buffers())):
                 other = dict(other)
-                for name, tensor in mine:
+                for name, tensor in mine.items():
                     tensor.copy_(other[name])
+        self._unused = _findings[self._key].unused
 
     def gather_statistics_afresh(self):
         """Batch norm begins anew, as a mean over batches of the same weight.
@@ -286,8 +294,9 @@ class Network:
 
     # --- passes -------------------------------------------------------------
 
-    def forward(self, mode, values, labels):
-        """A list: a discriminator may have several outputs."""
+    def forward(self, mode, values, labels, step=None):
+        """A list: a discriminator may have several outputs. `step` is for
+        messages."""
         training = mode != "evaluate"
         if self.training is not training:
             self.module.train(training)
@@ -295,42 +304,65 @@ class Network:
         given = (values,) if labels is None else (values, labels)
         if torch.jit.is_tracing():
             return self._recorded(given)
-        if mode == "train":
-            result = self.module(*given)
-            self._keep_buffers()
-        else:
-            # On copies: saved for a backward pass, they must not be written to
-            # again, as if they were put back.
-            copies = {name: buffer.clone()
-                      for name, buffer in self._buffers.items()}
-            # A frozen pass is of the network as it is, so that its weights are.
-            with without_iterations(self._spectral_norms):
-                result = functional_call(self.module, copies, given)
+        where = "forward" if step is None else f"forward, in step {step},"
+        with self._known.unchanged(where, values), \
+                self._norms_explained(values.shape[0]):
+            if mode == "train":
+                self._refuse_unused()
+                result = self.module(*given)
+            else:
+                # On copies: saved for a backward pass, they must not be written
+                # to again, as if they were put back.
+                copies = {name: buffer.clone()
+                          for name, buffer in self._known.buffers.items()}
+                # A frozen pass is of the network as it is, so that its weights
+                # are.
+                with without_iterations(self._spectral_norms):
+                    result = functional_call(self.module, copies, given)
         return self._checked_result(result, values.shape[0])
+
+    def _refuse_unused(self):
+        """Before the first pass that trains: by then the recipe has frozen what
+        it names."""
+        names = [name for name in self._unused
+                 if self._known.parameters[name].requires_grad]
+        self._unused = []
+        if names:
+            raise NetworkError(
+                f"{self.title}: the output does not depend on these parameters, "
+                f"which could not be trained: {', '.join(names)}. Remove them, "
+                "set requires_grad=False, or name them in "
+                f"{self.role}.freeze")
+
+    @contextlib.contextmanager
+    def _norms_explained(self, count):
+        try:
+            yield
+        except ValueError as error:
+            if count > 1 or "more than 1 value per channel" not in str(error):
+                raise
+            frames = [id(frame.f_locals.get("self")) for frame, _ in
+                      traceback.walk_tb(error.__traceback__)]
+            layer = max(self.module.named_modules(), key=lambda named:
+                        max((i for i, one in enumerate(frames)
+                             if one == id(named[1])), default=-1))
+            raise NetworkError(
+                f"{self.title}: the layer '{layer[0]}' ({type(layer[1]).__name__}) "
+                "has got a single image, and one value has no variance. Set "
+                f"{self.role}.micro_batch and each worker's share of "
+                f"{self.role}.batch_size to 2 images or more, or use a norm of "
+                "single images (LayerNorm, GroupNorm)") from error
 
     def _recorded(self, given):
         """A pass for the tracer, which functional_call refuses: what that would
         keep a pass from changing must not be changed."""
-        versions = {name: buffer._version
-                    for name, buffer in self._buffers.items()}
+        known = self._known.buffers
+        versions = {name: buffer._version for name, buffer in known.items()}
         result = self.module(*given)
         for name, tensor in self.module.named_buffers():
-            if tensor is not self._buffers[name] or \
-                    tensor._version != versions[name]:
+            if tensor is not known[name] or tensor._version != versions[name]:
                 raise NetworkError(f"it changes its buffer {name} in eval()")
         return [result]
-
-    def _keep_buffers(self):
-        """The tensors that C++ knows have the values of those that code like
-        `self.mean = 0.9 * self.mean + ...` has put in their place."""
-        for name, tensor in self.module.named_buffers():
-            mine = self._buffers[name]
-            if tensor is mine:
-                continue
-            with torch.no_grad():
-                mine.data.copy_(tensor)
-            folder, _, leaf = name.rpartition(".")
-            self.module.get_submodule(folder)._buffers[leaf] = mine
 
     def _checked_result(self, result, count):
         if self.role == "generator":
@@ -364,106 +396,3 @@ class Network:
                 f"{list(result.shape)} for {count} images: expected [{count}], "
                 f"or a map of them, [{count}, ...]")
         return result.flatten() if result.numel() == count else result
-
-    # --- the look at two samples before the start -----------------------------
-
-    def _check(self):
-        trained = dict(self.parameters())
-        if not trained:
-            raise NetworkError(f"{self.title} has no parameters to train")
-        self._check_types()
-        torch.manual_seed(0)
-        shape = ((self.noise_dim,) if self.input == "noise"
-                 else self.image_shape)
-        values = torch.randn(2, *shape).requires_grad_(True)
-        labels = None
-        if self.num_classes > 0:
-            labels = torch.zeros(2, dtype=torch.int64)
-        self._check_call(labels is not None)
-        with torch.enable_grad():
-            outputs = self.forward("frozen", values, labels)
-            for output in outputs:
-                self._check_numbers(output)
-            if self.role == "discriminator":
-                self._look_at_logits(outputs)
-                self._check_coupling(values, labels)
-            names = list(trained)
-            gradients = torch.autograd.grad(
-                sum(output.sum() for output in outputs),
-                [trained[name] for name in names] + [values],
-                allow_unused=True)
-        unused = [name for name, gradient in zip(names, gradients)
-                  if gradient is None]
-        if unused:
-            raise NetworkError(
-                f"{self.title}: the output does not depend on these parameters, "
-                f"which could not be trained: {', '.join(unused)}. Remove them, "
-                "or set requires_grad=False")
-        if gradients[-1] is None:
-            raise NetworkError(f"{self.title}: the output does not depend on the "
-                               "input, or is detached from it")
-
-    def _look_at_logits(self, outputs):
-        if len(outputs) > 1 or outputs[0].dim() > 1:
-            self.why_two_passes = "an image has several logits"
-
-    def _check_coupling(self, values, labels):
-        """Whether the first image's logits change with the second image."""
-        logits = []
-        for second in (1, -1):
-            torch.manual_seed(0)
-            changed = torch.stack([values[0], second * values[1]]).detach()
-            logits.append([output[0].detach() for output in
-                           self.forward("frozen", changed, labels)])
-        if any((one - other).abs().max() >
-               COUPLING_TOLERANCE * max(1.0, float(one.abs().max()))
-               for one, other in zip(*logits)):
-            self.why_two_passes = ("an image's logit depends on the other "
-                                   "images of its batch")
-            self.warnings.append(
-                f"{self.title}: an image's logits depend on the other images of "
-                "its batch (batch norm, statistics of a batch): they change with "
-                "micro_batch and the number of workers, and gradient penalties "
-                "are not those of single images")
-
-    def _check_call(self, has_labels):
-        """Before the call, so that a TypeError inside is told from this one."""
-        given = [self.input]
-        if has_labels:
-            given.append("labels")
-        try:
-            signature = inspect.signature(self.module.forward)
-        except (TypeError, ValueError):  # some callables of C have none
-            return
-        try:
-            signature.bind(*given)
-        except TypeError as error:
-            raise NetworkError(
-                f"{self.title} has forward{signature}, which is called as "
-                f"forward({', '.join(given)}) where data.num_classes is "
-                f"{self.num_classes}: {error}. A class of yours around it can "
-                "give it what it wants") from error
-
-    def _check_types(self):
-        for name, tensor in self.module.named_parameters():
-            if tensor.dtype != torch.float32:
-                raise NetworkError(f"{self.title}: parameter {name} is "
-                                   f"{tensor.dtype}: only floating-point "
-                                   "numbers are trained")
-        for name, tensor in self._buffers.items():
-            if tensor.dtype not in BUFFER_TYPES:
-                raise NetworkError(
-                    f"{self.title}: buffer {name} is {tensor.dtype}, which "
-                    "checkpoints do not hold: make it int64, uint8 or float32")
-
-    def _check_numbers(self, result):
-        if result.dtype != torch.float32:
-            raise NetworkError(f"forward of {self.title} returns {result.dtype} "
-                               "for float32")
-        if not result.requires_grad:
-            raise NetworkError(f"what forward of {self.title} returns has no "
-                               "gradient: is it detached, or made under "
-                               "torch.no_grad()?")
-        if not bool(torch.isfinite(result).all()):
-            raise NetworkError(f"forward of {self.title} returns numbers that "
-                               "are not finite")

@@ -203,7 +203,6 @@ class OwnNetworkTest(harness.RunTest):
             "OneIsDetached": ["has no gradient"],
             "Detached": ["has no gradient"],
             "OneForAll": ["returns logits of shape []"],
-            "Unused": ["forgotten.weight, forgotten.bias"],
             "Infinite": ["not finite"],
             "Empty": ["has no parameters to train"],
             "NeedsAnArgument": ["network.python.arguments", "'depth'"],
@@ -218,6 +217,28 @@ class OwnNetworkTest(harness.RunTest):
             with self.subTest(name):
                 self.fails(name, network("discriminator", FOLDER / "faulty.py",
                                          name), *texts)
+
+    def test_a_layer_that_appears_later_is_named_with_its_step(self):
+        self.fails("later", SHORT + network(
+            "discriminator", FOLDER / "tensors.py", "AddsALayer"),
+                   ", in step ", "adds the parameters extra.bias, extra.weight")
+
+    def test_unused_parameters_that_the_recipe_freezes(self):
+        unused = SHORT + network("discriminator", FOLDER / "tensors.py",
+                                 "Unused")
+        self.fails("unused", unused, "forgotten.weight, forgotten.bias",
+                   "discriminator.freeze")
+        self.own("frozen", unused + ['discriminator.freeze=["forgotten.*"]',
+                                     # Makes networks before that of the run.
+                                     "discriminator.precision=AUTO"])
+
+    def test_a_frozen_base_of_the_file_in_all_networks(self):
+        self.assert_same_in_one_process("base", SHORT + network(
+            "discriminator", FOLDER / "tensors.py", "SharedFrozen"))
+
+    def test_lazy_layers(self):
+        self.assert_same_in_one_process("lazy", SHORT + network(
+            "discriminator", FOLDER / "tensors.py", "Lazy"))
 
     def test_names_the_classes_that_a_file_imports(self):
         file = self.folder / "imports.py"

@@ -366,9 +366,10 @@ assert type(run.generator()).__name__ == 'Generator'
             "    def __init__(self, scale):\n"
             "        super().__init__()\n"
             "        self.weight = torch.nn.Parameter(torch.zeros(2))\n"
+            "        self.last = torch.nn.LazyLinear(2, bias=False)\n"
             "        self.scale = scale\n"
             "    def forward(self, noise):\n"
-            "        return (noise * self.weight * self.scale)"
+            "        return self.last(noise * self.weight * self.scale)"
             ".reshape(-1, 1, 1, 2)\n")
         (folder / "config.textproto").write_text(
             'generator { network { python { module: "net.py" name: "Net" '
@@ -376,11 +377,13 @@ assert type(run.generator()).__name__ == 'Generator'
             'data { num_classes: 0 }\n')
         header = json.dumps({"ema.weight": {
             "dtype": "F32", "shape": [2], "data_offsets": [8, 16]},
+            "ema.last.weight": {"dtype": "F32", "shape": [2, 2],
+                                "data_offsets": [16, 32]},
             "model.weight": {"dtype": "F32", "shape": [2],
                              "data_offsets": [0, 8]}}).encode()
         file = step / "generator-0.safetensors"
         whole = struct.pack("<Q", len(header)) + header + \
-            struct.pack("<4f", 9, 9, 0.25, 0.5)
+            struct.pack("<8f", 9, 9, 0.25, 0.5, 1, 0, 0, 1)
         file.write_bytes(whole)
         ask = """
 module = gandem.Run('own').generator()

@@ -57,12 +57,6 @@ class OneForAll(Good):
         return super().forward(images).mean()
 
 
-class Unused(Good):
-    def __init__(self):
-        super().__init__()
-        self.forgotten = nn.Linear(3, 3)
-
-
 class Infinite(Good):
     def forward(self, images):
         return super().forward(images) / 0
