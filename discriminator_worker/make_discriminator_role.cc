@@ -8,8 +8,8 @@
 
 #include "absl/cleanup/cleanup.h"
 #include "absl/strings/str_cat.h"
-#include "common/process/cores.h"
 #include "common/process/failpoint.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 #include "common/trace/trace.h"
 #include "discriminator_worker/data_meter.h"
@@ -71,8 +71,7 @@ RealImageSource ReadRealImages(const DataPlan& plan, int64_t count,
 // `gandem train` gives a worker more cores than it has compute threads where
 // there are some left.
 int FreeCores(const Compute& compute) {
-  const int64_t cores = std::ssize(AllowedCores());
-  return static_cast<int>(std::max<int64_t>(cores - compute.threads, 0));
+  return std::max(UsableCores() - compute.threads, 0);
 }
 
 // Of the rank's reader `number`, from 1; empty: nobody asked for traces.
@@ -119,7 +118,7 @@ absl::Status OpenData(const RunPlan& plan, const RoleSetup& setup,
              .max_workers =
                  std::clamp(FreeCores(compute), 1, kMaxDecodeThreads),
              .trace_path = PipelineTracePath(setup, prefetchers.size()),
-             .cores = std::ssize(AllowedCores()),
+             .cores = UsableCores(),
              .trainer_cores = compute.threads}));
     return ReadRealImages(data, batches * slice.count, dataset->shape(),
                           prefetchers.back(), compute);

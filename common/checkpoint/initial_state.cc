@@ -8,6 +8,7 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/files/file_writer.h"
 #include "common/status.h"
@@ -62,6 +63,24 @@ absl::Status KeepCopy(const std::string& folder, const std::string& file,
   return RenameDurably(unfinished, path);
 }
 
+// A checkpoint's file holds averages and an optimizer beside the weights.
+absl::Status CheckIsNoCheckpoint(absl::string_view role,
+                                 const std::string& file) {
+  if (!PathExists(absl::StrCat(file, "/", kManifestName)) &&
+      !PathExists(absl::StrCat(ParentOf(file), "/", kManifestName))) {
+    return absl::OkStatus();
+  }
+  return absl::InvalidArgumentError(absl::StrCat(
+      "--init_", role, " ", file,
+      ": it is part of a checkpoint of gandem, "
+      "which is no state dict; ",
+      role == "generator"
+          ? "`gandem export RUN_DIR --raw --checkpoint N -o g.safetensors` "
+            "writes the weights alone"
+          : "only generators are exported to one, so the discriminator has to "
+            "begin with drawn values"));
+}
+
 absl::Status Take(const std::string& run_dir, absl::string_view role,
                   const std::string& file, bool begins,
                   std::vector<std::string>& lines) {
@@ -77,6 +96,7 @@ absl::Status Take(const std::string& run_dir, absl::string_view role,
     }
     return absl::OkStatus();
   }
+  GANDEM_RETURN_IF_ERROR(CheckIsNoCheckpoint(role, file));
   const absl::StatusOr<FileSummary> summary = SummarizeFile(file);
   if (!summary.ok()) {
     return Annotate(summary.status(), absl::StrCat("--init_", role));

@@ -4,11 +4,16 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <vector>
 
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/files/png.h"
@@ -18,6 +23,8 @@
 
 namespace gandem {
 namespace {
+
+constexpr char kPrefix[] = "events.out.tfevents.";
 
 template <typename Integer>
 void AppendLittleEndian(Integer value, std::string& out) {
@@ -45,6 +52,22 @@ double UnixSeconds(absl::Time time) {
   return absl::ToDoubleSeconds(time - absl::UnixEpoch());
 }
 
+// The seconds in the name of the last event file; -1: there is none.
+absl::StatusOr<int64_t> NewestFile(const std::string& folder) {
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+                          ListDirectory(folder));
+  int64_t newest = -1;
+  for (const absl::string_view name : names) {
+    absl::string_view rest = name;
+    int64_t seconds = 0;
+    if (absl::ConsumePrefix(&rest, kPrefix) &&
+        absl::SimpleAtoi(rest.substr(0, rest.find('.')), &seconds)) {
+      newest = std::max(newest, seconds);
+    }
+  }
+  return newest;
+}
+
 std::string HostName() {
   char name[256] = "localhost";
   (void)gethostname(name, sizeof(name) - 1);
@@ -57,13 +80,17 @@ absl::StatusOr<std::unique_ptr<EventWriter>> EventWriter::Open(
     const std::string& folder, std::optional<int64_t> first_step,
     absl::Time now) {
   GANDEM_RETURN_IF_ERROR(CreateDirectories(folder));
-  // TensorBoard reads the files of a folder in the order of their names.
-  // Never one that was removed: names are in the order of time.
+  // TensorBoard reads the files of a folder in the order of their names, and
+  // what it drops is of files that it has read. So a new file comes behind all
+  // others, whatever the clock says.
+  GANDEM_ASSIGN_OR_RETURN(const int64_t newest, NewestFile(folder));
+  const int64_t seconds = std::max(absl::ToUnixSeconds(now), newest + 1);
+  // Never the name of one that was removed.
   static std::atomic<int> next_number = 0;
   while (true) {
     const std::string path = absl::StrFormat(
-        "%s/events.out.tfevents.%010d.%s.%d.%06d", folder,
-        absl::ToUnixSeconds(now), HostName(), getpid(), next_number++);
+        "%s%010d.%s.%d.%06d", absl::StrCat(folder, "/", kPrefix), seconds,
+        HostName(), getpid(), next_number++);
     const int fd =
         OpenFile(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
     if (fd < 0 && errno == EEXIST) continue;

@@ -35,9 +35,10 @@ class EventWriter {
     double value = 0;
   };
 
-  // Starts a new file in `folder`, which it creates if need be. With a
-  // `first_step` TensorBoard drops what earlier files of the folder say about
-  // it and later steps: a resumed run does these again.
+  // Starts a new file in `folder`, which it creates if need be, behind all
+  // event files that are there: it makes no difference that a clock was set
+  // back. With a `first_step` TensorBoard drops what earlier files of the
+  // folder say about it and later steps: a resumed run does these again.
   static absl::StatusOr<std::unique_ptr<EventWriter>> Open(
       const std::string& folder, std::optional<int64_t> first_step,
       absl::Time now);

@@ -113,6 +113,15 @@ std::optional<std::string> Check(Tokenizer& tokens, Level& level,
     return absl::StrCat(level.field->name(), " has no value '-", text,
                         "' (it is a whole number from 0 on)");
   }
+  if (values != nullptr && tokens.current().type == Tokenizer::TYPE_STRING) {
+    const std::string name = text.substr(1, text.size() - 2);
+    return values->FindValueByName(name) != nullptr
+               ? absl::StrCat(level.field->name(), ": write ", name,
+                              " without quotes")
+               : absl::StrCat(level.field->name(), " has no value ", text, " (",
+                              SuggestEnumValue(level.field->name(), name, root),
+                              ", without quotes)");
+  }
   uint64_t number = 0;
   const bool is_int = Tokenizer::ParseInteger(text, INT32_MAX, &number);
   if (values == nullptr || !(is_word || is_int)) return std::nullopt;
@@ -162,6 +171,24 @@ std::optional<Fault> FindFault(absl::string_view text, const Descriptor& type,
   return std::nullopt;
 }
 
+// Word processors and web pages put these in the place of " and '.
+constexpr absl::string_view kTypographicQuotes[] = {
+    "\u201c", "\u201d", "\u201e", "\u2018", "\u2019",
+    "\u201a", "\u00ab", "\u00bb", "\u2033", "\u2032"};
+
+// The parser stops at each byte of such a quote, and at what follows.
+std::optional<Fault> FindTypographicQuote(absl::string_view text,
+                                          const std::vector<Fault>& faults) {
+  for (const Fault& fault : faults) {
+    for (const absl::string_view quote : kTypographicQuotes) {
+      if (!absl::StartsWith(text.substr(fault.offset), quote)) continue;
+      return Fault{fault.offset, absl::StrCat("a typographic quote (", quote,
+                                              "): write \" or ' instead")};
+    }
+  }
+  return std::nullopt;
+}
+
 absl::Status Parse(const std::string& text, absl::string_view file,
                    const Descriptor& root, Message& message) {
   Collector collector(text);
@@ -176,6 +203,7 @@ absl::Status Parse(const std::string& text, absl::string_view file,
     faults.back().offset = known->offset;
     if (!known->message.empty()) faults.back().message = known->message;
   }
+  if (const auto quote = FindTypographicQuote(text, faults)) faults = {*quote};
   return absl::InvalidArgumentError(
       absl::StrJoin(faults, "\n", [&](std::string* lines, const Fault& fault) {
         absl::StrAppend(

@@ -4,10 +4,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 #include <vector>
 
+#include "absl/functional/function_ref.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -18,6 +20,7 @@
 #include "absl/strings/string_view.h"
 #include "absl/strings/strip.h"
 #include "common/files/file.h"
+#include "common/process/cores.h"
 
 namespace gandem {
 namespace {
@@ -59,6 +62,8 @@ std::string ValueOf(absl::string_view line) {
 }
 
 constexpr int64_t kMostStatusBytes = 1 << 20;
+constexpr char kGroups[] = "/proc/self/cgroup";
+constexpr char kGroupRoot[] = "/sys/fs/cgroup";
 constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max();
 
 // Of a line "NAME:   123 kB"; 0 where there is none.
@@ -119,35 +124,73 @@ void LookAtGroup(const std::string& folder, const GroupFiles& files,
       std::min(memory.free_bytes, std::max<int64_t>(0, limit - use));
 }
 
-// Of this process's group and those above it, of either version of control
-// groups; in a container the root is the container's.
-GroupMemory ReadGroups() {
-  GroupMemory memory;
-  for (const absl::string_view line :
-       absl::StrSplit(TextOfFile("/proc/self/cgroup"), '\n')) {
+// The folders of a process's group and those above it, of either version of
+// control groups; in a container the root is the container's. `groups`: see
+// QuotaCores. `controller`: "memory" or "cpu".
+void VisitGroups(
+    absl::string_view groups, const std::string& root,
+    absl::string_view controller,
+    absl::FunctionRef<void(const std::string& folder, bool is_second)> visit) {
+  for (const absl::string_view line : absl::StrSplit(groups, '\n')) {
     const std::vector<std::string> parts =
         absl::StrSplit(line, absl::MaxSplits(':', 2));
     if (parts.size() != 3) continue;
     const bool is_second = parts[1].empty();
-    if (!is_second && parts[1] != "memory") continue;
+    const std::vector<absl::string_view> controllers =
+        absl::StrSplit(parts[1], ',');
+    if (!is_second && std::ranges::count(controllers, controller) == 0) {
+      continue;
+    }
+    // The first version mounts controllers that belong together under both
+    // names and under each.
+    const std::string base =
+        is_second ? root : absl::StrCat(root, "/", controller);
     for (std::string path = parts[2];; path = ParentOf(path)) {
-      if (is_second) {
-        LookAtGroup(absl::StrCat("/sys/fs/cgroup", path),
-                    {.limit = "memory.max",
-                     .use = "memory.current",
-                     .cache = "inactive_file "},
-                    memory);
-      } else {
-        LookAtGroup(absl::StrCat("/sys/fs/cgroup/memory", path),
-                    {.limit = "memory.limit_in_bytes",
-                     .use = "memory.usage_in_bytes",
-                     .cache = "total_inactive_file "},
-                    memory);
-      }
+      visit(absl::StrCat(base, path), is_second);
       if (path.size() <= 1) break;
     }
   }
+}
+
+GroupMemory ReadGroups() {
+  GroupMemory memory;
+  const auto look = [&memory](const std::string& folder, bool is_second) {
+    if (is_second) {
+      LookAtGroup(folder,
+                  {.limit = "memory.max",
+                   .use = "memory.current",
+                   .cache = "inactive_file "},
+                  memory);
+    } else {
+      LookAtGroup(folder,
+                  {.limit = "memory.limit_in_bytes",
+                   .use = "memory.usage_in_bytes",
+                   .cache = "total_inactive_file "},
+                  memory);
+    }
+  };
+  VisitGroups(TextOfFile(kGroups), kGroupRoot, "memory", look);
   return memory;
+}
+
+// Time that a group may use in each period, in processors; infinity: all.
+double QuotaOf(const std::string& folder, bool is_second) {
+  int64_t quota = 0;
+  int64_t period = 0;
+  if (is_second) {  // "max 100000" or "150000 100000"
+    const std::vector<std::string> numbers =
+        absl::StrSplit(TextOfFile(folder + "/cpu.max"), absl::ByAnyChar(" \n"));
+    if (numbers.size() >= 2) {
+      (void)absl::SimpleAtoi(numbers[0], &quota);
+      (void)absl::SimpleAtoi(numbers[1], &period);
+    }
+  } else {  // -1 or the number
+    quota = NumberIn(folder + "/cpu.cfs_quota_us", 0);
+    period = NumberIn(folder + "/cpu.cfs_period_us", 0);
+  }
+  return quota > 0 && period > 0
+             ? static_cast<double>(quota) / static_cast<double>(period)
+             : std::numeric_limits<double>::infinity();
 }
 
 }  // namespace
@@ -186,6 +229,21 @@ int64_t TotalMemory() {
   const int64_t machine =
       int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   return std::min(machine, ReadGroups().limit_bytes);
+}
+
+double QuotaCores(absl::string_view groups, const std::string& root) {
+  double cores = std::numeric_limits<double>::infinity();
+  VisitGroups(groups, root, "cpu",
+              [&cores](const std::string& folder, bool is_second) {
+                cores = std::min(cores, QuotaOf(folder, is_second));
+              });
+  return cores;
+}
+
+int UsableCores() {
+  const auto allowed = static_cast<double>(AllowedCores().size());
+  const double quota = QuotaCores(TextOfFile(kGroups), kGroupRoot);
+  return std::max(1, static_cast<int>(std::min(allowed, std::ceil(quota))));
 }
 
 int64_t FreeMemory() {

@@ -14,6 +14,8 @@
 #include <set>
 #include <string>
 
+#include "absl/strings/string_view.h"
+
 namespace gandem {
 
 // Lines: the processor's name, the vector instructions that it has, and, if
@@ -36,5 +38,14 @@ MemoryUse ResidentMemory(pid_t process = 0);
 int64_t TotalMemory();
 // Of it, what nobody uses, or only the kernel for files that it can read again.
 int64_t FreeMemory();
+
+// Processors whose time a control group of either version and those above it
+// grant, by `groups` (the text of /proc/self/cgroup) and the files below `root`
+// ("/sys/fs/cgroup"); infinity: no quota.
+double QuotaCores(absl::string_view groups, const std::string& root);
+
+// Cores that this process can keep busy: those that it may run on
+// (AllowedCores) or, if that is less, its quota, rounded up. At least 1.
+int UsableCores();
 
 }  // namespace gandem

@@ -73,6 +73,16 @@ bool IsPrivate(const std::string& folder) {
          info.st_uid == geteuid() && (info.st_mode & 077) == 0;
 }
 
+absl::Status NoFolder(const absl::Status& why, const std::string& parent) {
+  const char* const tmpdir = std::getenv("TMPDIR");
+  const bool is_set = tmpdir != nullptr && parent == tmpdir;
+  return absl::Status(
+      why.code(),
+      absl::StrCat(why.message(), is_set ? "; TMPDIR names '" : "; '", parent,
+                   is_set ? "': make that folder, or unset TMPDIR to use /tmp"
+                          : "' has to be a folder that you may write to"));
+}
+
 // A folder with a lock (-1: the file system has none), at `wanted` or, where
 // that is empty, at a name of its own. Whoever is killed on the way leaves what
 // RemoveHalfMade() removes.
@@ -87,7 +97,8 @@ absl::StatusOr<LockedFolder> Make(const std::string& wanted) {
   for (int i = 0; i < kMostTries; ++i) {
     std::string made = absl::StrCat(parent, "/", kNewPrefix, kSuffix);
     if (mkdtemp(made.data()) == nullptr) {
-      return FileError(errno, "cannot make a folder for sockets", made);
+      return NoFolder(
+          FileError(errno, "cannot make a folder for sockets", made), parent);
     }
     errno = 0;
     const int lock = TryLock(made + kLock, O_RDWR | O_CREAT | O_EXCL);

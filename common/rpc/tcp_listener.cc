@@ -86,8 +86,11 @@ absl::StatusOr<std::unique_ptr<TcpListener>> TcpListener::Listen(
   const int failed = getaddrinfo(
       address.host.c_str(), absl::StrCat(address.port).c_str(), &hints, &list);
   if (failed != 0) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(CannotListen(address), ": ", gai_strerror(failed)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        CannotListen(address), ": the name '", address.host,
+        "' has no address here (", gai_strerror(failed),
+        "); give an address or a name of this machine, or 0.0.0.0 for all of "
+        "its addresses"));
   }
   const absl::Cleanup free_list = [list] { freeaddrinfo(list); };
   std::unique_ptr<TcpListener> listener(new TcpListener);

@@ -7,8 +7,8 @@
 #include <memory>
 
 #include "absl/strings/str_format.h"
-#include "common/process/cores.h"
 #include "common/process/exit_code.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 #include "evaluation/commands/command_lines.h"
 #include "evaluation/features/train_features.h"
@@ -36,9 +36,7 @@ absl::StatusOr<TrainFeaturesReport> RunTraining(
        .cache_dir = flags.cache_dir,
        .epochs = flags.epochs,
        .seed = flags.seed,
-       .threads = flags.threads > 0
-                      ? flags.threads
-                      : std::max<int>(1, std::ssize(AllowedCores())),
+       .threads = flags.threads > 0 ? flags.threads : UsableCores(),
        .progress = [](const std::string& line) {
          absl::PrintF("%s\n", line);
          std::fflush(stdout);

@@ -19,6 +19,7 @@
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/failpoint.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 #include "evaluation/images/image_set.h"
 #include "models/torch.h"
@@ -290,7 +291,7 @@ int DefaultWorkers(int64_t num_images) {
   constexpr int64_t kImagesOfOne = 250;
   // Each holds a network of its own in memory.
   constexpr int64_t kMost = 16;
-  const auto cores = static_cast<int64_t>(AllowedCores().size());
+  const int64_t cores = UsableCores();
   return static_cast<int>(std::clamp(num_images / kImagesOfOne, int64_t{1},
                                      std::min(cores, kMost)));
 }

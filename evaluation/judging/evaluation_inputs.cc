@@ -9,7 +9,7 @@
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/config/run_config.h"
 #include "common/files/file.h"
-#include "common/process/cores.h"
+#include "common/process/machine.h"
 #include "common/status.h"
 #include "evaluation/features/train_features.h"
 #include "evaluation/images/generated_images.h"
@@ -244,7 +244,7 @@ absl::StatusOr<std::string> FindNetwork(
   }
   TrainFeaturesRequest request;
   GANDEM_ASSIGN_OR_RETURN(request.dataset, FindDataset(dataset));
-  request.threads = std::max<int>(1, std::ssize(AllowedCores()));
+  request.threads = UsableCores();
   request.progress = say;
   GANDEM_ASSIGN_OR_RETURN(const TrainFeaturesReport report,
                           TrainFeatures(request));

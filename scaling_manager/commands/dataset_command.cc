@@ -24,8 +24,8 @@
 #include "common/files/file.h"
 #include "common/files/png.h"
 #include "common/files/printable.h"
-#include "common/process/cores.h"
 #include "common/process/exit_code.h"
+#include "common/process/machine.h"
 #include "common/process/signals.h"
 #include "common/status.h"
 #include "pipeline/formats/exclude_list.h"
@@ -114,7 +114,7 @@ Survey SurveyWithProgress(const ImageStore& store, int64_t most,
                           std::ostream& err) {
   const std::vector<int64_t> images = SpreadPlaces(store.size(), most);
   const SurveyProgress progress(std::ssize(images), err);
-  return SurveyImages(store, images, static_cast<int>(AllowedCores().size()),
+  return SurveyImages(store, images, UsableCores(),
                       [&](int64_t done) { progress.Show(done); });
 }
 
@@ -191,7 +191,7 @@ absl::StatusOr<PackedImages> PackWithProgress(const ImageStore& store,
        .shard_bytes = options.shard_bytes,
        .resize = options.resize,
        .crop = options.crop == "CENTER",
-       .num_threads = static_cast<int>(AllowedCores().size())},
+       .num_threads = UsableCores()},
       [&](int64_t done) -> absl::Status {
         if (done % kProgressEvery == 0) progress.Show(done);
         if (!stop) return absl::OkStatus();

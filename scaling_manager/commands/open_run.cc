@@ -21,6 +21,7 @@
 #include "common/files/utf8.h"
 #include "common/process/binary_folder.h"
 #include "common/process/cores.h"
+#include "common/process/machine.h"
 #include "common/results/run_folders.h"
 #include "common/stalls/file_patience.h"
 #include "common/status.h"
@@ -321,7 +322,8 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
 
 // Cores that the training may use.
 int TrainingCores(const std::vector<int>& evaluate_cores) {
-  return static_cast<int>(CoresWithout(AllowedCores(), evaluate_cores).size());
+  const auto cores = CoresWithout(AllowedCores(), evaluate_cores).size();
+  return std::min(static_cast<int>(cores), UsableCores());
 }
 
 // Plans now if that was asked for, and says what a plan is or would be.

@@ -16,6 +16,7 @@
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
+#include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/machine.h"
 #include "common/security/credentials.h"
@@ -166,6 +167,8 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
     }
     findings.push_back(CheckMemory(
         subject->plan.has_value() ? &*subject->plan : nullptr, FreeMemory()));
+    findings.push_back(CheckCores(
+        config, static_cast<int>(AllowedCores().size()), UsableCores()));
     findings.push_back(CheckGpus(config, "/dev"));
     findings.push_back(CheckNccl(config, GANDEM_HAS_NCCL, NcclOfWorkers()));
     findings.push_back(CheckData(hooks, config));

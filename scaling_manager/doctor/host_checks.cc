@@ -116,6 +116,22 @@ Finding CheckMemory(const Candidate* plan, int64_t free_bytes) {
                "micro-batches");
 }
 
+Finding CheckCores(const RunConfig& config, int allowed, int usable) {
+  const std::string text =
+      usable < allowed
+          ? absl::StrCat("the CPU quota of this control group grants ", usable,
+                         " of ", allowed, " cores")
+          : absl::StrCat(usable, " cores");
+  const int threads =
+      std::max(config.generator().threads(), config.discriminator().threads());
+  if (threads <= usable) return Fine("cores", text);
+  return Warning(
+      "cores",
+      absl::StrCat(text, ", and a worker has ", threads, " compute threads"),
+      "set generator.threads and discriminator.threads to no more "
+      "than the cores, or raise the quota");
+}
+
 Finding CheckGpus(const RunConfig& config, const std::string& device_folder) {
   const int highest = std::max(HighestGpu(config.generator().device()),
                                HighestGpu(config.discriminator().device()));

@@ -24,6 +24,10 @@ Finding CheckPrograms(const std::string& folder);
 // what is free here. Of no plan: only what is free.
 Finding CheckMemory(const Candidate* plan, int64_t free_bytes);
 
+// Cores that a process of this host can keep busy (`usable`) of those that it
+// may run on, against the compute threads of a worker.
+Finding CheckCores(const RunConfig& config, int allowed, int usable);
+
 // GPUs that the roles ask for, by the files in `device_folder` ("/dev").
 Finding CheckGpus(const RunConfig& config, const std::string& device_folder);
 

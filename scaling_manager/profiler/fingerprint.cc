@@ -11,7 +11,6 @@
 #include "absl/strings/string_view.h"
 #include "common/config/optimizer_validate.h"
 #include "common/config/run_config.h"
-#include "common/process/cores.h"
 #include "common/process/machine.h"
 #include "common/version.h"
 #include "scaling_manager/launch/own_networks.h"
@@ -87,7 +86,7 @@ uint64_t NetworksHash(const RunConfig& recipe) {
 ProfileFingerprint FingerprintHere(const RunConfig& recipe) {
   ProfileFingerprint here;
   here.set_machine(MachineName());
-  here.set_cores(static_cast<int32_t>(AllowedCores().size()));
+  here.set_cores(UsableCores());
   here.set_memory_bytes(TotalMemory());
   here.set_networks(NetworksHash(recipe));
   here.set_release(std::string(GandemVersion()));

@@ -19,7 +19,6 @@
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/binary_folder.h"
-#include "common/process/cores.h"
 #include "common/process/machine.h"
 #include "common/process/signals.h"
 #include "common/rpc/socket_folder.h"
@@ -72,7 +71,7 @@ class Profiler {
 
   absl::Status Run() {
     const std::vector<ProbeQuestion> questions =
-        ProbeList(profile_.recipe(), static_cast<int>(AllowedCores().size()));
+        ProbeList(profile_.recipe(), UsableCores());
     for (const ProbeQuestion& question : questions) {
       if (!question.is_needed) continue;
       GANDEM_RETURN_IF_ERROR(Answer(question, /*look=*/1));

@@ -10,7 +10,7 @@
 #include "absl/functional/function_ref.h"
 #include "absl/strings/str_cat.h"
 #include "common/config/run_config.h"
-#include "common/process/cores.h"
+#include "common/process/machine.h"
 #include "common/process/thread.h"
 
 namespace gandem {
@@ -30,8 +30,8 @@ void ForEachInParallel(size_t size, size_t alone,
     for (size_t i = next++; i < size; i = next++) work(i);
   };
   std::vector<Thread> others;
-  const size_t threads =
-      std::min({kMostThreads, size - alone, AllowedCores().size()});
+  const size_t threads = std::min(
+      {kMostThreads, size - alone, static_cast<size_t>(UsableCores())});
   for (size_t i = 1; i < threads; ++i) others.emplace_back("plan", run);
   run();
 }

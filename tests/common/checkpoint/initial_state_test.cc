@@ -91,6 +91,24 @@ TEST_F(InitialStateTest, AFileThatIsNotThereIsNamed) {
                AllOf(HasSubstr("--init_generator"), HasSubstr("none.pt"))));
 }
 
+TEST_F(InitialStateTest, ACheckpointIsRefusedWithTheCommandThatHelps) {
+  const std::string checkpoint = dir_ / "step-000000040";
+  ASSERT_OK(CreateDirectories(checkpoint));
+  ASSERT_OK(WriteFile(checkpoint + "/manifest.textproto", ""));
+  const std::string shard = checkpoint + "/generator-0.safetensors";
+  ASSERT_OK(WriteFile(shard, "tensors"));
+  for (const std::string& file : {shard, checkpoint}) {
+    EXPECT_THAT(TakeInitialStates(run_, {.generator = file}, true),
+                StatusIs(absl::StatusCode::kInvalidArgument,
+                         AllOf(HasSubstr("part of a checkpoint"),
+                               HasSubstr("gandem export RUN_DIR"))));
+  }
+  EXPECT_THAT(TakeInitialStates(run_, {.discriminator = shard}, true),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("begin with drawn values")));
+  EXPECT_FALSE(PathExists(run_ + "/init"));
+}
+
 TEST_F(InitialStateTest, ACopyThatWasChangedIsFound) {
   ASSERT_OK(TakeInitialStates(run_, {.generator = a_}, true));
   ASSERT_OK_AND_ASSIGN(const std::string path,

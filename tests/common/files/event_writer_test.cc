@@ -109,6 +109,18 @@ TEST(EventWriterTest, RefusesWhatIsNoPng) {
   EXPECT_EQ(ReadEvents(writer->path()).size(), 2u);
 }
 
+// TensorBoard would read it first, and drop the newer rounds.
+TEST(EventWriterTest, AClockThatWasSetBackMakesNoOlderFile) {
+  gandem::testing::TempDir dir;
+  ASSERT_OK_AND_ASSIGN(const auto first,
+                       EventWriter::Open(dir.path(), 0, kTime));
+  ASSERT_OK_AND_ASSIGN(
+      const auto second,
+      EventWriter::Open(dir.path(), 500, kTime - absl::Hours(1)));
+  EXPECT_LT(first->path(), second->path());
+  EXPECT_EQ(ReadEvents(second->path())[1].step(), 500);
+}
+
 TEST(EventWriterTest, EveryOpenMakesANewFile) {
   gandem::testing::TempDir dir;
   ASSERT_OK_AND_ASSIGN(const auto first,

@@ -88,6 +88,27 @@ TEST(TextProtoTest, UnknownEnumValuesComeWithTheList) {
                                          HasSubstr("loss has no value '7'")));
 }
 
+TEST(TextProtoTest, ValuesOfEnumsHaveNoQuotes) {
+  EXPECT_THAT(Parse("loss: \"HINGE\""),
+              Fails("run.textproto:1:7: loss: write HINGE without quotes"));
+  EXPECT_THAT(Parse("loss: \"my_losses.py:Loss\""),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("loss has no value "
+                                       "\"my_losses.py:Loss\" (values: NON_"),
+                             HasSubstr("without quotes"))));
+}
+
+// As word processors and web pages make them.
+TEST(TextProtoTest, TypographicQuotesAreNamed) {
+  EXPECT_THAT(Parse("seed: 1\nname: \u201cx\u201d"),
+              Fails("run.textproto:2:7: a typographic quote (\u201c): write "
+                    "\" or ' instead"));
+  EXPECT_THAT(Parse("name: \u2018x\u2019"),
+              Fails("run.textproto:1:7: a typographic quote (\u2018): write "
+                    "\" or ' instead"));
+  EXPECT_OK(Parse("name: \"\u201cx\u201d\"  # \u2018a\u2019"));
+}
+
 // Two families have a form, and who means the other is told its values too.
 TEST(TextProtoTest, EnumFieldsOfOneNameListTheValuesOfEach) {
   EXPECT_THAT(

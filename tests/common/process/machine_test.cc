@@ -5,9 +5,15 @@
 #include <unistd.h>
 
 #include <cstddef>
+#include <limits>
+#include <string>
 #include <vector>
 
+#include "common/files/file.h"
+#include "common/process/cores.h"
 #include "tests/testing/memory.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
@@ -42,6 +48,35 @@ TEST(MachineTest, AnotherProcessIsNamedByItsNumber) {
 TEST(MachineTest, FreeMemoryIsPartOfAll) {
   EXPECT_GT(FreeMemory(), 0);
   EXPECT_LE(FreeMemory(), TotalMemory());
+}
+
+// Both versions, the group's own quota and one above it.
+TEST(QuotaTest, TheSmallestQuotaCounts) {
+  const testing::TempDir root;
+  const auto write = [&root](const std::string& path, const std::string& text) {
+    ASSERT_OK(CreateDirectories(ParentOf(root / path)));
+    ASSERT_OK(WriteFile(root / path, text));
+  };
+  write("a/cpu.max", "250000 100000\n");
+  write("a/b/cpu.max", "max 100000\n");
+  EXPECT_EQ(QuotaCores("0::/a/b\n", root.path()), 2.5);
+  EXPECT_EQ(QuotaCores("0::/a\n", root.path()), 2.5);
+  EXPECT_EQ(QuotaCores("0::/\n", root.path()),
+            std::numeric_limits<double>::infinity());
+  write("cpu/c/cpu.cfs_quota_us", "50000\n");
+  write("cpu/c/cpu.cfs_period_us", "100000\n");
+  write("cpu/cpu.cfs_quota_us", "-1\n");
+  write("cpu/cpu.cfs_period_us", "100000\n");
+  // In a container the file names a folder of the host.
+  const std::string first = "3:memory:/c\n2:cpu,cpuacct:/c/host/only\n";
+  EXPECT_EQ(QuotaCores(first, root.path()), 0.5);
+  EXPECT_EQ(QuotaCores("2:cpuset:/c\n", root.path()),
+            std::numeric_limits<double>::infinity());
+}
+
+TEST(QuotaTest, UsableCoresAreNoMoreThanTheAllowedOnes) {
+  EXPECT_GE(UsableCores(), 1);
+  EXPECT_LE(UsableCores(), static_cast<int>(AllowedCores().size()));
 }
 
 }  // namespace

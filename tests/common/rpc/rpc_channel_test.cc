@@ -343,5 +343,15 @@ TEST(UnaryCallsTest, ACallOfNobodySaysSo) {
       StatusIs(absl::StatusCode::kUnavailable, HasSubstr("nobody answers (")));
 }
 
+// Labels of host names have 63 letters at most, so nobody is asked.
+TEST(ListenTest, ANameWithoutAnAddressIsNamed) {
+  const std::string name(64, 'x');
+  EXPECT_THAT(TryToListen(*ParseAddress(name + ":0")),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       AllOf(HasSubstr("the name '" + name +
+                                       "' has no address here"),
+                             HasSubstr("0.0.0.0"))));
+}
+
 }  // namespace
 }  // namespace gandem

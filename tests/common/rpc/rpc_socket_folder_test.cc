@@ -75,6 +75,14 @@ TEST_F(SocketFolderTest, IsPrivateAndGoesWithTheObject) {
   EXPECT_FALSE(PathExists(path));
 }
 
+TEST_F(SocketFolderTest, AMissingTmpdirIsNamed) {
+  SetTmpdir(dir_ / "none");
+  EXPECT_THAT(SocketFolder::Create(),
+              StatusIs(absl::StatusCode::kNotFound,
+                       HasSubstr("TMPDIR names '" + dir_ / "none" +
+                                 "': make that folder, or unset TMPDIR")));
+}
+
 TEST_F(SocketFolderTest, ARemovedOneIsMadeAgain) {
   ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
   const std::string path = folder->path();

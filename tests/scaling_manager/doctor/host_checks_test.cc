@@ -45,6 +45,18 @@ TEST_F(ProgramsTest, WorkersThatAreMissingOrCannotRunAreNamed) {
   EXPECT_THAT(FindingLine(CheckPrograms(folder_.path())), StartsWith("ok "));
 }
 
+TEST(CoresTest, AQuotaIsSaidAndCounts) {
+  RunConfig config;
+  config.mutable_generator()->set_threads(3);
+  EXPECT_THAT(FindingLine(CheckCores(config, 8, 8)), StartsWith("ok "));
+  EXPECT_THAT(FindingLine(CheckCores(config, 8, 3)),
+              AllOf(StartsWith("ok "), HasSubstr("grants 3 of 8 cores")));
+  EXPECT_THAT(FindingLine(CheckCores(config, 8, 2)),
+              AllOf(StartsWith("warning"), HasSubstr("grants 2 of 8 cores"),
+                    HasSubstr("a worker has 3 compute threads"),
+                    HasSubstr("generator.threads")));
+}
+
 // Two hosts: alpha has both discriminators.
 Candidate PlanOf(int64_t generator_bytes, int64_t discriminator_bytes) {
   Candidate plan;
