@@ -48,6 +48,14 @@ struct RoundTimes {
     return hidden_sync > 0 ? hidden_sync / (hidden_sync + sync) : 0;
   }
 
+  RoundTimes& operator*=(double factor) {
+    for (double* const part :
+         {&round, &images, &feedback, &data, &cache, &sync, &hidden_sync,
+          &data_fetch, &data_decode, &data_transform, &data_taken}) {
+      *part *= factor;
+    }
+    return *this;
+  }
   RoundTimes& operator+=(const RoundTimes& other) {
     round += other.round;
     images += other.images;

@@ -3,15 +3,21 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <fstream>
+#include <functional>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "common/file_wait.h"
 #include "common/files/file.h"
 #include "common/files/spare_descriptors.h"
@@ -135,27 +141,89 @@ RoundRecord RecordOf(const RoundMetrics& metrics) {
   constexpr float kNotSaid = std::numeric_limits<float>::quiet_NaN();
   RoundRecord record = {
       .run_epoch = metrics.run_epoch(),
+      .first_round = metrics.round(),
       .workers = metrics.workers(),
       .images = metrics.images(),
       .sync_bytes = metrics.sync_bytes(),
       .times = TimesOf(metrics),
+      .one_round_seconds = metrics.round_seconds(),
       .noise = {metrics.gradient_noise().begin(),
                 metrics.gradient_noise().end()},
       .unix_seconds = metrics.unix_seconds(),
       .loss = static_cast<float>(metrics.loss()),
+      .loss_low = static_cast<float>(metrics.loss()),
+      .loss_high = static_cast<float>(metrics.loss()),
       .logit_real = static_cast<float>(metrics.logit_real()),
       .logit_generated = static_cast<float>(metrics.logit_generated()),
       .ada_p =
           metrics.has_ada_p() ? static_cast<float>(metrics.ada_p()) : kNotSaid,
       .ada_r_t = metrics.has_ada_r_t() ? static_cast<float>(metrics.ada_r_t())
                                        : kNotSaid,
-      .lag = static_cast<int32_t>(metrics.lag()),
-      .waiting_images = static_cast<int32_t>(metrics.data().waiting_images())};
+      .lag = static_cast<float>(metrics.lag()),
+      .waiting_images = static_cast<float>(metrics.data().waiting_images())};
   if (metrics.cache_capacity() > 0) {
     record.cache_fill = static_cast<float>(metrics.cache_images()) /
                         static_cast<float>(metrics.cache_capacity());
   }
   return record;
+}
+
+constexpr int64_t kMostRounds = int64_t{1} << 40;  // of a record
+
+// 3 of "metrics.3.jsonl" (common/files/rotation.h), 0 of "metrics.jsonl".
+int64_t NumberOf(const std::string& name) {
+  const std::vector<absl::string_view> parts = absl::StrSplit(name, '.');
+  int64_t number = 0;
+  return parts.size() == 3 && absl::SimpleAtoi(parts[1], &number) ? number : 0;
+}
+
+bool BelongTogether(const RoundRecord& a, const RoundRecord& b) {
+  return a.run_epoch == b.run_epoch && a.workers == b.workers;
+}
+
+// Of `rounds` rounds, whose mean is `mean`, and more of them; NaN is none.
+void AddToMean(float& mean, int64_t rounds, float more, int64_t more_rounds) {
+  if (std::isnan(more)) return;
+  const double sum =
+      static_cast<double>(mean) * static_cast<double>(rounds) +
+      static_cast<double>(more) * static_cast<double>(more_rounds);
+  mean =
+      std::isnan(mean)
+          ? more
+          : static_cast<float>(sum / static_cast<double>(rounds + more_rounds));
+}
+
+// `later` follows it.
+void Absorb(const RoundRecord& later, RoundRecord& record) {
+  record.images += later.images;
+  record.sync_bytes += later.sync_bytes;
+  record.times += later.times;
+  record.one_round_seconds = later.one_round_seconds;
+  if (!later.noise.empty()) record.noise = later.noise;
+  record.unix_seconds = later.unix_seconds;
+  record.loss_low = std::fmin(record.loss_low, later.loss_low);
+  record.loss_high = std::fmax(record.loss_high, later.loss_high);
+  for (float RoundRecord::*const mean :
+       {&RoundRecord::loss, &RoundRecord::logit_real,
+        &RoundRecord::logit_generated, &RoundRecord::ada_p,
+        &RoundRecord::ada_r_t, &RoundRecord::cache_fill, &RoundRecord::lag,
+        &RoundRecord::waiting_images}) {
+    AddToMean(record.*mean, record.rounds, later.*mean, later.rounds);
+  }
+  record.rounds += later.rounds;
+}
+
+// Its rounds up to `last`, from `round` on, were done again or will be. They
+// had the same part of all.
+void CutOff(int64_t round, int64_t last, RoundRecord& record) {
+  const double left = static_cast<double>(round - record.first_round) /
+                      static_cast<double>(last + 1 - record.first_round);
+  for (int64_t* const sum :
+       {&record.images, &record.sync_bytes, &record.rounds}) {
+    *sum = std::llround(left * static_cast<double>(*sum));
+  }
+  record.rounds = std::max<int64_t>(record.rounds, 1);
+  record.times *= left;
 }
 
 void Widen(const RoundMetrics& metrics, EpochSpan& span) {
@@ -193,19 +261,68 @@ void RoundHistory::AddLine(absl::string_view line) {
                            .last_unix_seconds = metrics->unix_seconds()};
   Widen(*metrics,
         epochs_.try_emplace(metrics->run_epoch(), fresh).first->second);
-  const WorkerKey worker = {metrics->role(), metrics->rank()};
-  RoundRecord& kept = rounds_[worker][metrics->round()];
-  if (metrics->run_epoch() >= kept.run_epoch) kept = RecordOf(*metrics);
+  Add({metrics->role(), metrics->rank()}, metrics->round(), RecordOf(*metrics));
+}
+
+void RoundHistory::Add(const WorkerKey& worker, int64_t round,
+                       RoundRecord record) {
+  std::map<int64_t, RoundRecord>& records = rounds_[worker];
+  auto after = records.lower_bound(round);
+  if (after != records.end() && after->second.first_round <= round) {
+    const RoundRecord& known = after->second;
+    if (record.run_epoch < known.run_epoch ||
+        (record.run_epoch == known.run_epoch && known.rounds > 1)) {
+      return;
+    }
+    auto node = records.extract(after++);
+    if (node.mapped().first_round < round) {
+      CutOff(round, node.key(), node.mapped());
+      node.key() = round - 1;
+      records.insert(after, std::move(node));
+    }
+  }
+  int64_t& per_record =
+      per_record_.try_emplace(worker, int64_t{1}).first->second;
+  if (after != records.begin()) {
+    const auto before = std::prev(after);
+    if (before->second.rounds < per_record &&
+        BelongTogether(before->second, record)) {
+      auto node = records.extract(before);
+      Absorb(record, node.mapped());
+      node.key() = round;
+      records.insert(after, std::move(node));
+      return;
+    }
+  }
+  records.emplace_hint(after, round, std::move(record));
+  // Run epochs do not become one, however many there are.
+  if (records.size() <= max_records_ || per_record >= kMostRounds) return;
+  per_record *= 2;
+  for (auto it = std::next(records.begin()); it != records.end();) {
+    const auto before = std::prev(it);
+    if (before->second.rounds + it->second.rounds > per_record ||
+        !BelongTogether(before->second, it->second)) {
+      ++it;
+      continue;
+    }
+    Absorb(it->second, before->second);
+    it->second = std::move(before->second);
+    records.erase(before);
+    ++it;
+  }
 }
 
 absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {
-  GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> names,
+  GANDEM_ASSIGN_OR_RETURN(std::vector<std::string> names,
                           ListDirectory(run_dir));
+  std::erase_if(names, [](const std::string& name) {
+    return !absl::StartsWith(name, "metrics") ||
+           !absl::EndsWith(name, ".jsonl");
+  });
+  // The oldest first: neighbors become one record.
+  std::ranges::stable_sort(names, std::greater<>(), NumberOf);
   RoundHistory history;
   for (const std::string& name : names) {
-    if (!absl::StartsWith(name, "metrics") || !absl::EndsWith(name, ".jsonl")) {
-      continue;
-    }
     const std::string path = absl::StrCat(run_dir, "/", name);
     GANDEM_RETURN_IF_ERROR(CheckIsNoPipe(path));
     std::ifstream file;

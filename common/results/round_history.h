@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All rounds of a run as its workers measured them, from RUN/metrics*.jsonl. Of
+// The rounds of a run as its workers measured them, from RUN/metrics*.jsonl. Of
 // a round that was done again the record with the highest run epoch counts.
+//
+// A run of a million rounds takes no more memory than one of a few thousand:
+// once a worker has kMaxRecords, neighbors of one run epoch become one record,
+// and again when there are as many.
 //
 // Owner: `gandem report` and what else looks back at a run. Thread safety: one
 // thread.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -21,24 +26,30 @@
 
 namespace gandem {
 
-// What one worker measured of one round.
+// What one worker measured of one round, or of several from `first_round` on:
+// images, bytes and times are sums.
 struct RoundRecord {
   int64_t run_epoch = 0;
-  int workers = 0;  // of the role; 0: a version of gandem that did not say
+  int64_t first_round = 0;
+  int64_t rounds = 1;  // that were measured
+  int workers = 0;     // of the role; 0: a version of gandem that did not say
   int64_t images = 0;
   int64_t sync_bytes = 0;
   RoundTimes times = {};
-  std::vector<GradientNoise> noise = {};
-  double unix_seconds = 0;
-  // NaN: it was not finite, or is not said.
+  double one_round_seconds = 0;           // of the last round
+  std::vector<GradientNoise> noise = {};  // of the last that has some
+  double unix_seconds = 0;                // of the last
+  // Means. NaN: none was finite, or it is not said.
   float loss = 0;
+  float loss_low = 0;  // the extremes
+  float loss_high = 0;
   float logit_real = 0;  // the discriminator's, and the next
   float logit_generated = 0;
   float ada_p = 0;  // with augmentation.ada, and the next
   float ada_r_t = 0;
   float cache_fill = 0;  // 1: the cache of generated images was full
-  int32_t lag = 0;
-  int32_t waiting_images = 0;  // real ones, made ready ahead of time
+  float lag = 0;
+  float waiting_images = 0;  // real ones, made ready ahead of time
 };
 
 // What the records of a run epoch cover, those that were done again later
@@ -56,8 +67,14 @@ std::optional<RoundMetrics> ParseRoundMetrics(absl::string_view line);
 
 class RoundHistory {
  public:
-  // By worker, then by round.
+  // By worker, then by the last round of each record.
   using Rounds = std::map<WorkerKey, std::map<int64_t, RoundRecord>>;
+
+  // Records of a worker; a page shows a few hundred points.
+  static constexpr size_t kMaxRecords = 2048;
+
+  explicit RoundHistory(size_t max_records = kMaxRecords)
+      : max_records_(max_records) {}
 
   // Lines that are no records are counted.
   //   NOT_FOUND  the run has no metrics yet, or none that can be read.
@@ -71,7 +88,12 @@ class RoundHistory {
   int64_t unreadable_lines() const { return unreadable_lines_; }
 
  private:
+  // A worker's record of round `round`.
+  void Add(const WorkerKey& worker, int64_t round, RoundRecord record);
+
+  size_t max_records_;
   Rounds rounds_;
+  std::map<WorkerKey, int64_t> per_record_;  // rounds; 1 where there is none
   std::map<int64_t, EpochSpan> epochs_;
   int64_t unreadable_lines_ = 0;
 };

@@ -17,8 +17,9 @@ TrainingClock::TrainingClock(const RoundHistory& history) {
   for (const auto& [round, record] : worker->second) {
     const auto rounds = static_cast<double>(round + 1 - done);
     const int workers = std::max(1, record.workers);
-    now.images += rounds * static_cast<double>(record.images) * workers;
-    now.seconds += rounds * record.times.round;
+    const double of_each = rounds / static_cast<double>(record.rounds);
+    now.images += of_each * static_cast<double>(record.images) * workers;
+    now.seconds += of_each * record.times.round;
     done = round + 1;
     readings_[done] = now;
   }

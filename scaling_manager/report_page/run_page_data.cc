@@ -41,14 +41,20 @@ Json Shortened(double value) {
 // The mean of what is finite.
 class Mean {
  public:
-  void Add(double value) {
-    if (!std::isfinite(value)) return;
-    sum_ += value;
-    low_ = std::min(low_, value);
-    high_ = std::max(high_, value);
-    ++count_;
+  // Of so many rounds.
+  void Add(double value, int64_t rounds) {
+    AddRange(value, rounds, value, value);
   }
-  Json mean() const { return count_ > 0 ? Shortened(sum_ / count_) : Json(); }
+  void AddRange(double value, int64_t rounds, double low, double high) {
+    if (!std::isfinite(value)) return;
+    sum_ += value * static_cast<double>(rounds);
+    low_ = std::min(low_, low);
+    high_ = std::max(high_, high);
+    count_ += rounds;
+  }
+  Json mean() const {
+    return count_ > 0 ? Shortened(sum_ / static_cast<double>(count_)) : Json();
+  }
   Json low() const { return count_ > 0 ? Shortened(low_) : Json(); }
   Json high() const { return count_ > 0 ? Shortened(high_) : Json(); }
 
@@ -77,14 +83,15 @@ struct ColumnBucket {
     rounds_done = round + 1;
     images += record.images * std::max(1, record.workers);
     times += record.times;
-    loss.Add(record.loss);
-    lag.Add(record.lag);
-    waiting_images.Add(record.waiting_images);
-    cache_fill.Add(record.cache_fill);
-    logit_real.Add(record.logit_real);
-    logit_generated.Add(record.logit_generated);
-    ada_p.Add(record.ada_p);
-    ada_r_t.Add(record.ada_r_t);
+    loss.AddRange(record.loss, record.rounds, record.loss_low,
+                  record.loss_high);
+    lag.Add(record.lag, record.rounds);
+    waiting_images.Add(record.waiting_images, record.rounds);
+    cache_fill.Add(record.cache_fill, record.rounds);
+    logit_real.Add(record.logit_real, record.rounds);
+    logit_generated.Add(record.logit_generated, record.rounds);
+    ada_p.Add(record.ada_p, record.rounds);
+    ada_r_t.Add(record.ada_r_t, record.rounds);
   }
 };
 

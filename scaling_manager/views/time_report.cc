@@ -91,13 +91,14 @@ int64_t LeaveOutWarmUp(RankRounds& ranks) {
 }
 
 TimeRow RowOf(const std::vector<const RoundRecord*>& records) {
-  TimeRow row = {.rounds = static_cast<int64_t>(records.size())};
+  TimeRow row;
   std::vector<double> seconds;
   int64_t images = 0;
   int64_t bytes = 0;
   for (const RoundRecord* const record : records) {
+    row.rounds += record->rounds;
     row.times += record->times;
-    seconds.push_back(record->times.round);
+    seconds.push_back(record->one_round_seconds);
     images += record->images;
     bytes += record->sync_bytes;
   }

@@ -5,9 +5,12 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
+
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/files/proto_json.h"
+#include "common/results/training_clock.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
 
@@ -77,6 +80,71 @@ TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
   ASSERT_EQ(history.rounds().size(), 1);
   ASSERT_EQ(history.rounds().at({GENERATOR, 0}).size(), 1);
   EXPECT_EQ(history.rounds().at({GENERATOR, 0}).at(5).images, 30);
+}
+
+// A long run takes no more memory than a short one, and sums stay what they
+// are.
+TEST(RoundHistoryTest, ManyRoundsBecomeFewRecords) {
+  RoundHistory history(/*max_records=*/64);
+  constexpr int64_t kRounds = 5000;
+  for (int64_t round = 0; round < kRounds; ++round) {
+    RoundMetrics metrics = Metrics(DISCRIMINATOR, 0, 1, round);
+    metrics.set_images(8);
+    metrics.set_round_seconds(0.5);
+    metrics.set_wait_data_seconds(0.125);
+    metrics.set_loss(round == 4321 ? 100 : 1);
+    metrics.set_lag(round % 2);
+    history.AddLine(ProtoJson(metrics));
+  }
+  const auto& records = history.rounds().at({DISCRIMINATOR, 0});
+  EXPECT_LE(records.size(), 64u);
+  EXPECT_GE(records.size(), 32u);
+  RoundRecord all = {.rounds = 0};
+  double highest = 0;
+  int64_t next = 0;
+  for (const auto& [last, record] : records) {
+    EXPECT_EQ(record.first_round, next);
+    EXPECT_EQ(record.rounds, last + 1 - next);
+    next = last + 1;
+    all.rounds += record.rounds;
+    all.images += record.images;
+    all.times += record.times;
+    highest = std::max<double>(highest, record.loss_high);
+    EXPECT_EQ(record.loss_low, 1);
+    EXPECT_EQ(record.one_round_seconds, 0.5);
+    EXPECT_NEAR(record.lag, 0.5, 1e-6);
+  }
+  EXPECT_EQ(all.rounds, kRounds);
+  EXPECT_EQ(all.images, 8 * kRounds);
+  EXPECT_EQ(all.times.round, 0.5 * kRounds);
+  EXPECT_EQ(all.times.data, 0.125 * kRounds);
+  EXPECT_EQ(highest, 100);
+  EXPECT_EQ(TrainingClock(history).At(kRounds).images, 8 * kRounds);
+  EXPECT_EQ(TrainingClock(history).At(kRounds).seconds, 0.5 * kRounds);
+}
+
+// From the middle of a record on.
+TEST(RoundHistoryTest, RoundsDoneAgainCountOnceInFewRecords) {
+  RoundHistory history(/*max_records=*/16);
+  const auto add = [&history](int64_t epoch, int64_t first, int64_t end,
+                              double seconds) {
+    for (int64_t round = first; round < end; ++round) {
+      RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, round);
+      metrics.set_round_seconds(seconds);
+      history.AddLine(ProtoJson(metrics));
+    }
+  };
+  add(1, 0, 100, 1);
+  add(2, 70, 120, 2);
+  add(1, 90, 95, 9);  // comes late
+  double seconds = 0;
+  int64_t rounds = 0;
+  for (const auto& [last, record] : history.rounds().at({GENERATOR, 0})) {
+    seconds += record.times.round;
+    rounds += record.rounds;
+  }
+  EXPECT_EQ(rounds, 120);
+  EXPECT_NEAR(seconds, 70 * 1 + 50 * 2, 1e-9);
 }
 
 TEST(RoundHistoryTest, WhatIsShownOfReadingAheadIsRead) {
