@@ -24,6 +24,8 @@ namespace {
 
 // How long a failing worker tries to tell the coordinator why.
 constexpr absl::Duration kFailureReport = absl::Seconds(5);
+// Between two questions whether older checkpoints are settled.
+constexpr absl::Duration kAskInterval = absl::Milliseconds(50);
 
 }  // namespace
 
@@ -231,6 +233,19 @@ absl::Status WorkerEpoch::FlushCheckpoints() {
       return written;
     }
     GANDEM_RETURN_IF_ERROR(ended());
+  }
+}
+
+// The writer's thread: the round loop waits for it at the next checkpoint.
+void WorkerEpoch::AwaitOlderCheckpoints() {
+  const absl::Time deadline = MonotonicNow() + plan_.control.heartbeat_timeout;
+  while (heartbeats_->checkpoints_lag() && MonotonicNow() < deadline) {
+    heartbeats_->Wake();
+    absl::MutexLock lock(&mu_);
+    if (AwaitUntil(&mu_, absl::Condition(this, &WorkerEpoch::HasEnded),
+                   MonotonicNow() + kAskInterval)) {
+      return;
+    }
   }
 }
 

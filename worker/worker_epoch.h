@@ -115,6 +115,9 @@ class WorkerEpoch {
   // A worker whose others have left waits for the coordinator's word on them.
   void WaitForVerdict(const absl::Status& failure);
   absl::Status FlushCheckpoints();
+  // While several checkpoints wait for other workers or for the coordinator's
+  // disk: the rounds that a crash would lose stay bounded.
+  void AwaitOlderCheckpoints();
   // What AUTO becomes in the roles of this worker: from the checkpoint, or
   // measured before the others are joined.
   absl::Status ChooseComputes();

@@ -164,7 +164,10 @@ void WorkerEpoch::StartHeartbeats() {
           .is_last =
               [this](int64_t rounds) { return gate_.MayEndAfter(rounds); },
           .patience = plan_.control.grace},
-      [this](ShardReport report) { heartbeats_->AddShard(std::move(report)); });
+      [this](ShardReport report) {
+        heartbeats_->AddShard(std::move(report));
+        AwaitOlderCheckpoints();
+      });
   heartbeats_ = std::make_unique<Heartbeats>(
       client_,
       Heartbeats::Options{

@@ -16,9 +16,9 @@
 namespace gandem {
 namespace {
 
-// Reports kept for a coordinator that may ask again; older ones are settled or
-// of no use any more.
-constexpr size_t kMaxUnsettledShards = 8;
+// Checkpoints that may wait to be settled before checkpoints_lag(): what a
+// crash would lose is bounded by these and the two that a worker writes.
+constexpr size_t kMaxUnsettledShards = 4;
 // A worker that is to stop does so without a coordinator that is gone; one that
 // is only being started again is awaited.
 constexpr absl::Duration kStopPatience = absl::Seconds(10);
@@ -76,6 +76,19 @@ void Heartbeats::AddShard(ShardReport report) {
   wake_ = true;
 }
 
+bool Heartbeats::checkpoints_lag() {
+  absl::MutexLock lock(&mu_);
+  return is_answered_ && unsent_shards_.size() + unsettled_shards_.size() >=
+                             kMaxUnsettledShards;
+}
+
+void Heartbeats::NoteSettled(int64_t settled_step) {
+  while (!unsettled_shards_.empty() &&
+         unsettled_shards_.front().step() <= settled_step) {
+    unsettled_shards_.pop_front();
+  }
+}
+
 void Heartbeats::Wake() {
   absl::MutexLock lock(&mu_);
   wake_ = true;
@@ -121,6 +134,7 @@ absl::Status Heartbeats::Beat() {
   {
     absl::MutexLock lock(&mu_);
     if (stop_) return absl::OkStatus();
+    is_answered_ = status.ok();
   }
   if (!status.ok()) return Recover(status, state);
   last_answer_ = MonotonicNow();
@@ -150,11 +164,9 @@ absl::Status Heartbeats::SendShards() {
       GANDEM_RETURN_IF_ERROR(reply);
     }
     absl::MutexLock lock(&mu_);
-    if (reply.ok() && !reply->committed()) {
+    if (reply.ok()) {
       unsettled_shards_.push_back(std::move(unsent_shards_.front()));
-      if (unsettled_shards_.size() > kMaxUnsettledShards) {
-        unsettled_shards_.pop_front();
-      }
+      NoteSettled(reply->settled_step());
     }
     unsent_shards_.pop_front();
   }
@@ -208,10 +220,7 @@ absl::Status Heartbeats::SendHeartbeat(const WorkerState& state) {
     } else {
       wake_ = false;
     }
-    while (!unsettled_shards_.empty() &&
-           unsettled_shards_.front().step() <= reply->committed_step()) {
-      unsettled_shards_.pop_front();
-    }
+    NoteSettled(reply->settled_step());
   }
   pause_seen_ = pause_seen_ || reply->pause();
   // Before ReportFailure returns. What else a failed worker is told (to leave)

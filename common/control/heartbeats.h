@@ -76,6 +76,9 @@ class Heartbeats {
   // This worker's files of one checkpoint, or the error that prevented them.
   // They are reported before any later `finished` or `paused`.
   void AddShard(ShardReport report);
+  // Whether several checkpoints of this worker wait for the coordinator to
+  // complete them or to give them up. False while no coordinator answers.
+  bool checkpoints_lag();
   // Sends now: others wait for what state() says.
   void Wake();
   // Tells the first failure of a process that is about to leave, after all that
@@ -88,6 +91,8 @@ class Heartbeats {
   void Run();
   absl::Status Beat();
   absl::Status SendShards();
+  // All checkpoints up to `settled_step` are complete or given up.
+  void NoteSettled(int64_t settled_step) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   absl::Status SendHeartbeat(const WorkerState& state);
   // OK: go on trying. Else the reason to end.
   absl::Status Recover(const absl::Status& error, const WorkerState& state);
@@ -104,6 +109,7 @@ class Heartbeats {
   absl::Status failure_ ABSL_GUARDED_BY(mu_);
   // Told, or it is of an epoch that is over.
   bool failure_settled_ ABSL_GUARDED_BY(mu_) = false;
+  bool is_answered_ ABSL_GUARDED_BY(mu_) = true;  // the last call was
   bool wake_ ABSL_GUARDED_BY(mu_) = false;
   bool stop_ ABSL_GUARDED_BY(mu_) = false;
   bool ended_ ABSL_GUARDED_BY(mu_) = false;

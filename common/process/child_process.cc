@@ -170,19 +170,24 @@ absl::StatusOr<ChildProcess> ChildProcess::Start(const Options& options) {
               .cores = options.cores.empty() ? nullptr : &cores,
               .niceness = options.niceness});
   }
-  ChildProcess child(pid, options.log_path, log_stat.st_size);
+  ChildProcess child(pid, options, log_stat.st_size);
   close(std::exchange(pipe_fds[1], -1));
   const int error = ExecError(pipe_fds[0]);
   if (error != 0) return FileError(error, "cannot execute", binary);
+  child.LowerSession();
   return child;
 }
 
-ChildProcess::ChildProcess(pid_t pid, std::string log_path, off_t log_start)
-    : pid_(pid), log_path_(std::move(log_path)), log_start_(log_start) {}
+ChildProcess::ChildProcess(pid_t pid, const Options& options, off_t log_start)
+    : pid_(pid),
+      session_niceness_(options.niceness),
+      log_path_(options.log_path),
+      log_start_(log_start) {}
 
 ChildProcess::ChildProcess(ChildProcess&& other) noexcept
     : pid_(other.pid_),
       running_(std::exchange(other.running_, false)),
+      session_niceness_(other.session_niceness_),
       log_path_(std::move(other.log_path_)),
       log_start_(other.log_start_) {}
 
@@ -200,7 +205,21 @@ void ChildProcess::Signal(int signal) {
   if (kill(-pid_, signal) != 0) kill(pid_, signal);
 }
 
+// Where the kernel has no such groups there is no such file, and the niceness
+// of the process is enough.
+void ChildProcess::LowerSession() {
+  if (session_niceness_ == 0) return;
+  const std::string path = absl::StrCat("/proc/", pid_, "/autogroup");
+  const std::string text = absl::StrCat(session_niceness_);
+  const int fd = open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  const bool is_busy =
+      fd >= 0 && write(fd, text.data(), text.size()) < 0 && errno == EAGAIN;
+  if (fd >= 0) close(fd);
+  if (!is_busy) session_niceness_ = 0;
+}
+
 std::optional<ProcessEnd> ChildProcess::Poll() {
+  if (running_) LowerSession();
   int wait_status = 0;
   if (!running_ || waitpid(pid_, &wait_status, WNOHANG) != pid_) {
     return std::nullopt;

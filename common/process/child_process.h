@@ -36,7 +36,9 @@ class ChildProcess {
     std::string log_path = {};
     int input_fd = -1;            // its standard input; -1: /dev/null
     std::vector<int> cores = {};  // empty: those of the parent
-    int niceness = 0;             // added to the parent's; 0 to 19
+    // Added to the parent's; 0 to 19. Kernels that share a processor between
+    // sessions first (sched(7), autogroups) get it for the session, too.
+    int niceness = 0;
     // "NAME=value", in place of the parent's of that name.
     std::vector<std::string> environment = {};
   };
@@ -53,7 +55,8 @@ class ChildProcess {
   pid_t pid() const { return pid_; }
   // To the child and whatever it has started. Nothing once it has ended.
   void Signal(int signal);
-  // Set when it has ended; never waits.
+  // Set when it has ended; never waits. Call it now and then: the kernel takes
+  // the niceness of a session only once in a tenth of a second.
   std::optional<ProcessEnd> Poll();
   // DEADLINE_EXCEEDED: it still runs.
   absl::StatusOr<ProcessEnd> AwaitEnd(absl::Time deadline);
@@ -68,10 +71,12 @@ class ChildProcess {
   bool TrimLog(int64_t max_bytes = kMaxLogBytes);
 
  private:
-  ChildProcess(pid_t pid, std::string log_path, off_t log_start);
+  ChildProcess(pid_t pid, const Options& options, off_t log_start);
+  void LowerSession();
 
   pid_t pid_ = 0;
   bool running_ = true;
+  int session_niceness_ = 0;  // still to be set; 0: none
   std::string log_path_;
   off_t log_start_ = 0;  // in the file of now
 };

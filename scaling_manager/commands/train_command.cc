@@ -20,6 +20,7 @@
 #include "common/process/cores.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
+#include "common/process/machine.h"
 #include "common/process/signals.h"
 #include "common/rpc/socket_folder.h"
 #include "common/security/refusals.h"
@@ -98,8 +99,8 @@ class TrainCommand {
   void Turn();
   // Empty: the operating system places them.
   WorkerCores PlaceWorkers();
-  // Workers of this host have more compute threads than it has cores.
-  bool SharesCores() const;
+  // Compute threads of this host's workers; one worker has its cores alone.
+  double ThreadsPerCore() const;
   absl::Status StartWatcher(const std::string& binaries);
   // With --metrics_listen.
   absl::Status StartMonitoring();
@@ -231,7 +232,7 @@ absl::Status TrainCommand::Start() {
                                         .trace_folder = TraceFolder(),
                                         .log_format = options_.log_format,
                                         .cores = PlaceWorkers(),
-                                        .shares_cores = SharesCores(),
+                                        .threads_per_core = ThreadsPerCore(),
                                         .start_by = options_.start_by},
                       coordinator_.get());
     return absl::OkStatus();
@@ -288,11 +289,11 @@ WorkerCores TrainCommand::PlaceWorkers() {
   return *cores;
 }
 
-bool TrainCommand::SharesCores() const {
-  if (options_.elsewhere() || setup_.threads.size() < 2) return false;
-  size_t threads = 0;
+double TrainCommand::ThreadsPerCore() const {
+  if (options_.elsewhere() || setup_.threads.size() < 2) return 0;
+  double threads = 0;
   for (const auto& [worker, count] : setup_.threads) threads += count;
-  return threads > AllowedCores().size();
+  return threads / UsableCores();
 }
 
 absl::Status TrainCommand::StartWatcher(const std::string& binaries) {

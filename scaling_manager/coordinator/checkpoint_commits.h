@@ -14,6 +14,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,6 +38,13 @@ class CheckpointCommits {
     // It failed and is tried again.
     absl::Time next_try = absl::InfinitePast();
     absl::Time give_up_at = absl::InfiniteFuture();
+  };
+
+  // The oldest checkpoint that some workers have reported and others have not.
+  struct Incomplete {
+    int64_t step = 0;
+    int later = 0;                // checkpoints of which the same is true
+    std::set<int> reported = {};  // workers
   };
 
   // Of a run of `rounds` rounds.
@@ -64,6 +72,10 @@ class CheckpointCommits {
   int64_t committed_step() const { return committed_step_; }  // 0: none
   // Committed or given up.
   int64_t settled_step() const { return settled_step_; }
+  std::optional<Incomplete> OldestIncomplete() const;
+  // The same, once, if so many later ones wait with it that the operator should
+  // know.
+  std::optional<Incomplete> TakeLag();
   // "The newest checkpoint has 4 of 10 rounds"
   std::string NewestText() const;
 
@@ -81,6 +93,7 @@ class CheckpointCommits {
   bool is_taken_ = false;
   int64_t committed_step_ = 0;
   int64_t settled_step_ = 0;
+  bool lag_is_told_ = false;
 };
 
 }  // namespace gandem

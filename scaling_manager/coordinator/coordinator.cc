@@ -282,6 +282,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   if (phase_ != Phase::kOver && place->joined) {
     place->progress = request;
     place->progress.clear_metrics();
+    NoteFleetSign(*place);
     restarts_.NoteRounds(place->key, first_round_, request.completed_rounds(),
                          options_.clock->Now());
     if (!request.metrics().empty()) {
@@ -291,6 +292,7 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   }
   NotePosition(*place, request);
   reply.set_committed_step(commits_.committed_step());
+  reply.set_settled_step(commits_.settled_step());
   reply.set_pause(phase_ == Phase::kStopping);
   if (stopping_.cut().has_value()) {
     reply.set_has_cut(true);
@@ -330,6 +332,7 @@ absl::StatusOr<ShardReply> Coordinator::ReportShard(const ShardReport& report) {
   CommitAll();
   absl::MutexLock lock(&mu_);
   reply.set_committed(report.step() <= commits_.committed_step());
+  reply.set_settled_step(commits_.settled_step());
   return reply;
 }
 

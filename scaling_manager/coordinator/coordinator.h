@@ -147,6 +147,12 @@ class Coordinator {
   };
   static constexpr absl::Duration kDiskRetryInterval = absl::Seconds(1);
 
+  // When a fleet last got beyond a sum of all its ranks.
+  struct FleetSign {
+    int64_t sums = 0;  // in units of rounds_to_agreement
+    absl::Time time = absl::InfinitePast();
+  };
+
   Coordinator(Options options, const RunCounters& counters, FolderProof proof);
   absl::Status Open();
 
@@ -245,6 +251,12 @@ class Coordinator {
   std::vector<std::string> TidyUp(const CheckpointCommits::Job& job,
                                   const absl::Status& committed)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(disk_mu_);
+  // "the checkpoint of 4 rounds lacks the shards of generator 1"
+  std::string IncompleteText(const CheckpointCommits::Incomplete& checkpoint)
+      const ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What starting from the newest checkpoint costs; empty: nothing.
+  std::string LostRoundsText(int64_t first_round) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Settle(const CheckpointCommits::Job& job, const absl::Status& committed,
               std::vector<std::string> notes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -255,6 +267,10 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void End(RunOutcome outcome) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void CheckSilence(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // When the worker was last known to live: from itself or from its fleet.
+  absl::Time LastSign(const Place& place) const
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  void NoteFleetSign(const Place& place) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The run stands still: whoever holds it up is as good as dead.
   void CheckProgress(absl::Time now) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void NotePosition(Place& place, const HeartbeatRequest& request)
@@ -300,6 +316,7 @@ class Coordinator {
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);
+  std::map<Role, FleetSign> fleet_signs_ ABSL_GUARDED_BY(mu_);  // of the epoch
   ProgressWatch watch_ ABSL_GUARDED_BY(mu_);
   LinkDamageTotals damage_ ABSL_GUARDED_BY(mu_);
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);

@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The commits of checkpoints whose shards are all reported.
+#include <algorithm>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
 
 namespace gandem {
+namespace {
+
+constexpr size_t kNamed = 8;  // workers, in a message
+
+}  // namespace
 
 void Coordinator::CommitAll() {
   while (true) {
@@ -100,6 +107,35 @@ absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
   manifest.set_rollbacks(job.rollbacks);
   manifest.mutable_files()->Assign(job.files.begin(), job.files.end());
   return CommitCheckpoint(options_.run_dir, manifest);
+}
+
+std::string Coordinator::IncompleteText(
+    const CheckpointCommits::Incomplete& checkpoint) const {
+  std::vector<std::string> missing;
+  for (int i = 0; i < std::ssize(members_.places()); ++i) {
+    const Place& place = members_.places()[i];
+    if (place.is_member && !checkpoint.reported.contains(i)) {
+      missing.push_back(ToString(place.key));
+    }
+  }
+  const size_t unnamed = missing.size() - std::min(missing.size(), kNamed);
+  missing.resize(missing.size() - unnamed);
+  return absl::StrCat(
+      "the checkpoint of ", checkpoint.step, " rounds lacks the shards of ",
+      absl::StrJoin(missing, ", "),
+      unnamed == 0 ? "" : absl::StrCat(" and ", unnamed, " other workers"));
+}
+
+std::string Coordinator::LostRoundsText(int64_t first_round) const {
+  int64_t completed = 0;
+  for (const Place& place : members_.places()) {
+    completed = std::max(completed, place.progress.completed_rounds());
+  }
+  if (completed <= first_round) return "";
+  const auto incomplete = commits_.OldestIncomplete();
+  return absl::StrCat(
+      "; ", completed - first_round, " completed rounds are repeated",
+      incomplete.has_value() ? ", because " + IncompleteText(*incomplete) : "");
 }
 
 void Coordinator::Settle(const CheckpointCommits::Job& job,

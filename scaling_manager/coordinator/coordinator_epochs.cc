@@ -85,13 +85,14 @@ absl::Status Coordinator::TryBeginEpoch(bool rolls_back) {
   }
   first_round_ = newest.step;
   resume_from_ = newest.path;
-  commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
-                      first_round_);
   AddEvent(absl::StrCat(
       "run epoch ", counters_.run_epoch(), ": ",
       newest.path.empty() ? "starting from the beginning"
                           : absl::StrCat("resuming after round ", first_round_,
-                                         " of ", options_.rounds)));
+                                         " of ", options_.rounds),
+      LostRoundsText(first_round_)));
+  commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
+                      first_round_);
   if (first_round_ >= options_.rounds) End(FinishedOutcome(options_.rounds));
   return absl::OkStatus();
 }

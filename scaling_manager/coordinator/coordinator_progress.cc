@@ -25,6 +25,13 @@ void Coordinator::NotePosition(Place& place, const HeartbeatRequest& request) {
   if (rank.has_value()) position.set_rank(*rank);
 }
 
+void Coordinator::NoteFleetSign(const Place& place) {
+  const int64_t sums =
+      place.progress.completed_rounds() / options_.rounds_to_agreement;
+  FleetSign& sign = fleet_signs_[place.key.role];
+  if (sums > sign.sums) sign = {.sums = sums, .time = place.last_seen};
+}
+
 void Coordinator::NoteDamage(const Place& place,
                              const HeartbeatRequest& request) {
   const auto rank_at = [this](Role role, int position)

@@ -95,6 +95,7 @@ absl::Status Coordinator::TrySeal() {
 void Coordinator::BeginRounds() {
   phase_ = Phase::kRunning;
   watch_.BeginEpoch(options_.clock->Now());
+  fleet_signs_.clear();
   GANDEM_FAILPOINT("coordinator.after_join");
   computes_.clear();
   for (const Place& place : members_.places()) {  // the first of a role counts

@@ -38,6 +38,7 @@ std::vector<std::string> Coordinator::Tick() {
       place.last_seen += gap;
       place.waiting_since += gap;
     }
+    for (auto& [role, sign] : fleet_signs_) sign.time += gap;
     phase_since_ += gap;
     stopping_.Skip(gap);
     watch_.Skip(now);
@@ -50,6 +51,11 @@ std::vector<std::string> Coordinator::Tick() {
     CheckTimes(now);
   }
   CheckGrace(now);
+  restarts_.EndTick();
+  if (const auto lag = commits_.TakeLag(); lag.has_value()) {
+    AddEvent(absl::StrCat("checkpoints are late: ", IncompleteText(*lag),
+                          ", and ", lag->later, " later ones wait"));
+  }
   return std::exchange(events_, {});
 }
 
@@ -86,11 +92,23 @@ void Coordinator::CheckGrace(absl::Time now) {
   }
 }
 
+// Heartbeats of many workers on a busy machine can be late by more than the
+// timeout. No rank of a fleet gets beyond a sum that another one has not added
+// to, so the rounds of one are signs of life of all.
+absl::Time Coordinator::LastSign(const Place& place) const {
+  const auto fleet = fleet_signs_.find(place.key.role);
+  if (fleet == fleet_signs_.end() || !members_.IsInEpoch(place) ||
+      !place.joined || members_.NumMembers(place.key.role) < 2) {
+    return place.last_seen;
+  }
+  return std::max(place.last_seen, fleet->second.time);
+}
+
 void Coordinator::CheckSilence(absl::Time now) {
   for (Place& place : members_.places()) {
     if (phase_ == Phase::kOver) return;
     if (place.incarnation == 0 ||
-        now - place.last_seen <= options_.heartbeat_timeout) {
+        now - LastSign(place) <= options_.heartbeat_timeout) {
       continue;
     }
     HandleDeath(place, {.why = absl::StrCat(

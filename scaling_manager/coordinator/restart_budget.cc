@@ -34,7 +34,9 @@ absl::Duration RestartBudget::Wait(WorkerKey key, int in_a_row) const {
 
 bool RestartBudget::Spend(WorkerKey key, absl::Time now) {
   ++total_;
-  ++spent_;
+  // One that dies a second time in a tick was started in between.
+  if (!in_tick_.insert(key).second) in_tick_ = {key};
+  if (in_tick_.size() == 1) ++spent_;
   ++without_progress_;
   counted_until_.reset();  // the run stands still
   Deaths& deaths = deaths_[key];

@@ -5,7 +5,9 @@
 // together do not come back together; a worker that completes a round of its
 // own beyond all before starts over. A run has a budget of restarts. An hour of
 // rounds that had not been completed before gives one back, so a run of weeks
-// may lose a worker now and then, and a crash loop ends.
+// may lose a worker now and then, and a crash loop ends. Workers that are found
+// dead in one tick of the coordinator are one restart: a machine that was lost,
+// or one that was too busy.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. It knows no
 // clock.
@@ -14,6 +16,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -34,6 +37,8 @@ class RestartBudget {
 
   // A worker has died. False: the budget is used up.
   bool Spend(WorkerKey key, absl::Time now);
+  // Deaths from now on are another restart than those before.
+  void EndTick() { in_tick_.clear(); }
   // The worker has completed `completed` rounds since the start of the run; it
   // began at `first_round`.
   void NoteRounds(WorkerKey key, int64_t first_round, int64_t completed,
@@ -60,8 +65,9 @@ class RestartBudget {
   std::map<WorkerKey, Deaths> deaths_;
   int total_ = 0;
   int spent_ = 0;
-  int without_progress_ = 0;  // deaths since the last new round
-  int64_t completed_ = 0;     // by any worker, ever
+  std::set<WorkerKey> in_tick_;  // have died in this tick
+  int without_progress_ = 0;     // deaths since the last new round
+  int64_t completed_ = 0;        // by any worker, ever
   // Since when new rounds are being completed.
   std::optional<absl::Time> counted_until_;
   absl::Duration worked_;  // towards the next restart that is given back

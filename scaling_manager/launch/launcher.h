@@ -40,10 +40,12 @@ class Launcher {
     std::string trace_folder = {};                   // empty: no timelines
     std::string log_format = "text";                 // see LogOptions
     WorkerCores cores = {};  // workers that are not in it run anywhere
-    // Workers of this host have more compute threads than there are cores:
-    // those that wait for each other block, and do not spin on a core that
-    // another worker could have. What the environment says of that comes first.
-    bool shares_cores = false;
+    // Compute threads of this host's workers for each of its cores. Above 1,
+    // threads that wait for each other block instead of spinning on a core that
+    // another worker could have, unless the environment says otherwise. And the
+    // workers are niced, so that those of a core together weigh as much as one
+    // process: `gandem train` and its heartbeats come before them.
+    double threads_per_core = 0;
     std::string start_by = {};  // empty: workers are children, on this host
   };
   // The end of a worker that was not asked to leave, or that failed.

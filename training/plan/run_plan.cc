@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "training/plan/run_plan.h"
 
+#include <algorithm>
+
 #include "common/config/fused_feedback.h"
 #include "common/config/loss_needs.h"
 #include "common/config/optimism.h"
@@ -145,10 +147,22 @@ Ema::Options EmaOf(const RunConfig& config) {
           .copy_buffers = ema.buffers() == EmaConfig::COPIED};
 }
 
+// All heartbeats of a run go to one process: at most a hundred a second, so
+// that those of a large fleet do not delay each other.
+absl::Duration HeartbeatInterval(const RunConfig& config) {
+  const ControlConfig& control = config.control();
+  const absl::Duration paced =
+      absl::Milliseconds(10) *
+      (config.generator().workers() + config.discriminator().workers());
+  return std::max(
+      absl::Seconds(control.heartbeat_seconds()),
+      std::min(paced, absl::Seconds(control.heartbeat_timeout_seconds()) / 10));
+}
+
 ControlPlan ControlOf(const RunConfig& config) {
   const ControlConfig& control = config.control();
   return {
-      .heartbeat = absl::Seconds(control.heartbeat_seconds()),
+      .heartbeat = HeartbeatInterval(config),
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),
       .join_timeout = absl::Seconds(control.join_timeout_seconds()),
       .grace = absl::Seconds(control.grace_seconds()),

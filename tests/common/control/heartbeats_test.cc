@@ -16,10 +16,13 @@
 #include "common/rpc/grpc_status.h"
 #include "common/rpc/socket_folder.h"
 #include "proto/control.grpc.pb.h"
+#include "tests/testing/eventually.h"
 #include "tests/testing/status_matchers.h"
 
 namespace gandem {
 namespace {
+
+using ::gandem::testing::Eventually;
 
 // Takes whatever comes.
 class AnyControl : public Control::Service {
@@ -35,6 +38,11 @@ class AnyControl : public Control::Service {
     return mu_.AwaitWithTimeout(absl::Condition(&enough), absl::Minutes(1));
   }
 
+  void Settle(int64_t step) {
+    absl::MutexLock lock(&mu_);
+    settled_step_ = step;
+  }
+
   grpc::Status Register(grpc::ServerContext* /*context*/,
                         const RegisterRequest* /*request*/,
                         RegisterReply* /*reply*/) override {
@@ -42,9 +50,10 @@ class AnyControl : public Control::Service {
   }
   grpc::Status Heartbeat(grpc::ServerContext* /*context*/,
                          const HeartbeatRequest* /*request*/,
-                         HeartbeatReply* /*reply*/) override {
+                         HeartbeatReply* reply) override {
     absl::MutexLock lock(&mu_);
     ++heartbeats_;
+    reply->set_settled_step(settled_step_);
     return grpc::Status::OK;
   }
   grpc::Status ReportShard(grpc::ServerContext* /*context*/,
@@ -58,7 +67,42 @@ class AnyControl : public Control::Service {
   const std::function<void()> on_report_;
   absl::Mutex mu_;
   int heartbeats_ ABSL_GUARDED_BY(mu_) = 0;
+  int64_t settled_step_ ABSL_GUARDED_BY(mu_) = 0;
 };
+
+// Its reports are taken, and nothing comes of them.
+TEST(HeartbeatsTest, TellsThatCheckpointsLag) {
+  AnyControl service([] {});
+  ASSERT_OK_AND_ASSIGN(const auto folder, SocketFolder::Create());
+  ASSERT_OK_AND_ASSIGN(
+      const auto server,
+      RpcServer::Start({.address = folder->AddressOf("control")},
+                       [&](grpc::ServerBuilder& builder) {
+                         builder.RegisterService(&service);
+                       }));
+  ASSERT_OK_AND_ASSIGN(
+      const auto client,
+      ControlClient::Create({.address = server->address(), .role = GENERATOR}));
+  ASSERT_OK(client->Register(MonotonicNow() + absl::Minutes(1)));
+  Heartbeats heartbeats(
+      client.get(),
+      Heartbeats::Options{.interval = absl::Milliseconds(1),
+                          .state = [] { return Heartbeats::WorkerState(); },
+                          .on_reply = [](const HeartbeatReply&) {},
+                          .on_end = [](const absl::Status&) {}});
+  ShardReport report;
+  for (const int64_t step : {10, 20, 30}) {
+    report.set_step(step);
+    heartbeats.AddShard(report);
+  }
+  EXPECT_FALSE(heartbeats.checkpoints_lag());
+  report.set_step(40);
+  heartbeats.AddShard(report);
+  EXPECT_TRUE(heartbeats.checkpoints_lag());
+  service.Settle(10);
+  EXPECT_TRUE(
+      Eventually([&heartbeats] { return !heartbeats.checkpoints_lag(); }));
+}
 
 // A worker that has the next checkpoint before the last one is reported.
 TEST(HeartbeatsTest, ComeHoweverFastCheckpointsAreReported) {

@@ -12,6 +12,7 @@
 
 #include <cerrno>
 
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/process/cores.h"
@@ -204,6 +205,22 @@ TEST_F(ChildProcessTest, RunsOnItsCoresWithItsNiceness) {
   WaitForEnd(child);
   EXPECT_EQ(child.LogTail(1), absl::StrCat("cores ", CoresText(last),
                                            ", niceness ", nice(0) + 3, "\n"));
+}
+
+// On kernels that share a processor between sessions first.
+TEST_F(ChildProcessTest, ItsSessionHasItsNiceness) {
+  ASSERT_OK_AND_ASSIGN(ChildProcess child,
+                       ChildProcess::Start({.arguments = {TEST_CHILD, "wait"},
+                                            .log_path = log_,
+                                            .niceness = 3}));
+  const std::string path = absl::StrCat("/proc/", child.pid(), "/autogroup");
+  const auto text = [&path] { return ReadFile(path).value_or(""); };
+  // Nothing where the kernel has no such groups.
+  const std::string before = ReadFile("/proc/self/autogroup").value_or("");
+  EXPECT_TRUE(Eventually([&] {
+    child.Poll();
+    return before.empty() || absl::StrContains(text(), " nice 3");
+  })) << text();
 }
 
 TEST_F(ChildProcessTest, NamesABinaryThatHasNoCore) {

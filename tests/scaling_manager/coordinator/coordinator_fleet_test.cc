@@ -15,6 +15,7 @@ using gandem::testing::StatusIs;
 using ::testing::AllOf;
 using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
  protected:
@@ -114,6 +115,108 @@ TEST_F(CoordinatorFleetTest, WorkersOfARoleLearnWhereTheOthersAre) {
   ASSERT_OK_AND_ASSIGN(const JoinReply alone,
                        coordinator_->Join(Ready(discriminator_)));
   EXPECT_EQ(alone.fleet_size(), 0);
+}
+
+// Their heartbeats may all wait behind those of others.
+TEST_F(CoordinatorFleetTest, WorkersFoundSilentTogetherAreOneRestart) {
+  options_.restart_budget = 1;
+  StartFleet();
+  for (int second = 0; second <= 61; ++second) {
+    ASSERT_OK(Send(discriminator_, 0, 0));
+    LetTimePass(absl::Seconds(1));
+    if (State() != StatusReply::RUNNING) break;
+  }
+  EXPECT_EQ(State(), StatusReply::STARTING);
+  EXPECT_EQ(coordinator_->Status().restarts(), 2);
+  EXPECT_EQ(coordinator_->Status().run_epoch(), 2);
+}
+
+// Neither rank gets beyond a sum without the other one.
+TEST_F(CoordinatorFleetTest, RoundsOfItsFleetAreSignsOfLifeOfAWorker) {
+  options_.rounds = 1000;
+  StartFleet();
+  for (int second = 1; second <= 200; ++second) {
+    ASSERT_OK(Send(generator_, second, second));
+    ASSERT_OK(Send(discriminator_, second, second));
+    LetTimePass(absl::Seconds(1));
+  }
+  EXPECT_EQ(State(), StatusReply::RUNNING);
+  for (int second = 1; second <= 60; ++second) {
+    ASSERT_OK(Send(generator_, 200, 200));
+    ASSERT_OK(Send(discriminator_, 200, 200));
+    LetTimePass(absl::Seconds(1));
+  }
+  EXPECT_EQ(State(), StatusReply::STARTING);
+  EXPECT_THAT(coordinator_->Status().detail(),
+              HasSubstr("generator 1 was silent for more than 1m"));
+}
+
+TEST_F(CoordinatorFleetTest, RoundsOfTheOtherFleetAreNone) {
+  options_.rounds = 1000;
+  StartFleet();
+  for (int second = 1; second <= 61; ++second) {
+    ASSERT_OK(Send(discriminator_, second, second));
+    LetTimePass(absl::Seconds(1));
+  }
+  EXPECT_EQ(State(), StatusReply::STARTING);
+}
+
+TEST_F(CoordinatorFleetTest, SaysWhoseShardsAreLate) {
+  options_.rounds = 100;
+  StartFleet();
+  for (const int64_t step : {10, 20}) {
+    ASSERT_OK(Report(generator_, step));
+    ASSERT_OK(Report(discriminator_, step));
+  }
+  EXPECT_THAT(TakeEvents(), Not(Contains(HasSubstr("checkpoints are late"))));
+  ASSERT_OK(Report(generator_, 30));
+  EXPECT_THAT(TakeEvents(),
+              Contains("checkpoints are late: the checkpoint of 10 rounds "
+                       "lacks the shards of generator 1, and 2 later ones "
+                       "wait"));
+  ASSERT_OK(Report(generator_, 40));
+  EXPECT_THAT(TakeEvents(), Not(Contains(HasSubstr("checkpoints are late"))));
+}
+
+TEST_F(CoordinatorFleetTest, SaysHowManyRoundsADeathCosts) {
+  options_.rounds = 100;
+  options_.external = false;
+  Open();
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    Launch(*worker);
+    ASSERT_OK(Register(*worker));
+  }
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    ASSERT_OK(coordinator_->Join(Ready(*worker)));
+  }
+  ASSERT_OK(Report(generator_, 10));
+  ASSERT_OK(Report(discriminator_, 10));
+  ASSERT_OK(Send(generator_, 17, 17));
+  Exit(discriminator_, 137, "was killed by signal 9");
+  EXPECT_THAT(
+      TakeEvents(),
+      Contains("run epoch 2: starting from the beginning; 17 completed rounds "
+               "are repeated, because the checkpoint of 10 rounds lacks the "
+               "shards of generator 1"));
+}
+
+TEST_F(CoordinatorFleetTest, WorkersAreToldWhatIsSettled) {
+  options_.rounds = 100;
+  StartFleet();
+  ASSERT_OK(Report(generator_, 10));
+  ASSERT_OK(Report(discriminator_, 10));
+  ShardReport failed;
+  failed.set_incarnation(second_.incarnation);
+  failed.set_run_epoch(second_.run_epoch);
+  failed.set_step(10);
+  failed.set_error("no space");
+  ASSERT_OK_AND_ASSIGN(const ShardReply reply,
+                       coordinator_->ReportShard(failed));
+  EXPECT_FALSE(reply.committed());
+  EXPECT_EQ(reply.settled_step(), 10);
+  ASSERT_OK_AND_ASSIGN(const HeartbeatReply beat, Send(generator_, 12, 12));
+  EXPECT_EQ(beat.committed_step(), 0);
+  EXPECT_EQ(beat.settled_step(), 10);
 }
 
 TEST_F(CoordinatorFleetTest, AFleetOnTwoHostsNeedsNetworkAddresses) {

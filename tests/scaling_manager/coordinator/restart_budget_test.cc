@@ -53,6 +53,19 @@ TEST_F(RestartBudgetTest, TheFirstStartIsAtOnceAndTheOthersWaitLonger) {
   EXPECT_LE(budget.StartAt(kOther), now_);
 }
 
+TEST_F(RestartBudgetTest, DeathsOfOneTickAreOneRestart) {
+  RestartBudget budget({.restarts = 2});
+  EXPECT_TRUE(budget.Spend(kRestarted, now_));
+  EXPECT_TRUE(budget.Spend(kOther, now_));
+  EXPECT_EQ(budget.left(), 1);
+  EXPECT_EQ(budget.total(), 2);
+  budget.EndTick();
+  EXPECT_TRUE(budget.Spend(kOther, now_));
+  EXPECT_EQ(budget.left(), 0);
+  // It was started again in between.
+  EXPECT_FALSE(budget.Spend(kOther, now_));
+}
+
 TEST_F(RestartBudgetTest, PlacesAndRunsWaitDifferently) {
   std::vector<absl::Duration> waits;
   for (const char* name : {"run", "other", "run"}) {

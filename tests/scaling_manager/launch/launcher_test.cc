@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -72,17 +73,17 @@ class LauncherTest : public ::testing::Test {
     }));
     return failures;
   }
-  // What OMP_WAIT_POLICY is to a generator.
-  std::string WaitPolicyOf(bool shares_cores) {
+  // What OMP_WAIT_POLICY and its niceness are to a generator.
+  std::string StartedWith(double threads_per_core) {
     launcher_.emplace(
         Launcher::Options{.program = {.binary_folder = binaries_.path()},
                           .run_dir = run_dir_.path(),
                           .control_address = "unix:/tmp/c",
-                          .shares_cores = shares_cores},
+                          .threads_per_core = threads_per_core},
         coordinator_.get());
     const std::string path = binaries_ / WorkerBinary(GENERATOR);
     EXPECT_OK(WriteFile(
-        path, "#!/bin/sh\necho \"$OMP_WAIT_POLICY.\"\nexec sleep 60\n"));
+        path, "#!/bin/sh\necho \"$OMP_WAIT_POLICY.$(nice)\"\nexec sleep 60\n"));
     EXPECT_EQ(chmod(path.c_str(), 0755), 0);
     Install(DISCRIMINATOR, "");
     launcher_->Poll();
@@ -141,11 +142,22 @@ TEST_F(LauncherTest, TellsTheWorkerWhereItsTimelineGoes) {
 }
 
 TEST_F(LauncherTest, WorkersThatShareCoresDoNotSpin) {
-  EXPECT_EQ(WaitPolicyOf(/*shares_cores=*/true), "PASSIVE.\n");
+  EXPECT_THAT(StartedWith(/*threads_per_core=*/2), HasSubstr("PASSIVE."));
+}
+
+// 1.25 to the power 4 is 2.4.
+TEST_F(LauncherTest, WorkersThatShareCoresComeAfterTheCoordinator) {
+  EXPECT_THAT(StartedWith(/*threads_per_core=*/2),
+              HasSubstr(absl::StrCat(".", nice(0) + 4, "\n")));
+}
+
+TEST_F(LauncherTest, ThePriorityOfWorkersHasAnEnd) {
+  EXPECT_THAT(StartedWith(/*threads_per_core=*/1000), HasSubstr(".19\n"));
 }
 
 TEST_F(LauncherTest, WorkersWithCoresOfTheirOwnWaitAsTheyLike) {
-  EXPECT_EQ(WaitPolicyOf(/*shares_cores=*/false), ".\n");
+  EXPECT_EQ(StartedWith(/*threads_per_core=*/1),
+            absl::StrCat(".", nice(0), "\n"));
 }
 
 // The program gets who it starts, how often it has, and the whole command.

@@ -34,6 +34,16 @@ RunConfig PlannedConfig() {
   return config;
 }
 
+TEST(RunPlanTest, LargeFleetsSendFewerHeartbeats) {
+  RunConfig config = PlannedConfig();
+  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(250));
+  config.mutable_generator()->set_workers(64);
+  config.mutable_discriminator()->set_workers(64);
+  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(1280));
+  config.mutable_control()->set_heartbeat_timeout_seconds(5);
+  EXPECT_EQ(MakeRunPlan(config).control.heartbeat, absl::Milliseconds(500));
+}
+
 TEST(RunPlanTest, AStepHasTheBatchesOfItsInterval) {
   const RunPlan plan = MakeRunPlan(PlannedConfig());
   for (const int64_t batch :
