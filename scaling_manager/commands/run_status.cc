@@ -89,6 +89,7 @@ void AddLastRounds(const std::string& run_dir, int64_t images_per_round,
   for (FleetStatus& fleet : fleets.Fleets()) {
     *reply.add_fleets() = std::move(fleet);
   }
+  reply.set_limit(fleets.Limit());
   data.Complete(reply);
 }
 
@@ -211,6 +212,9 @@ std::string RunStatusText(const std::string& run_dir,
                     "/metrics\n");
   }
   absl::StrAppend(&text, FleetTable(status), DataLine(status));
+  if (!status.limit().empty()) {
+    absl::StrAppend(&text, "  ", status.limit(), "\n");
+  }
   if (!status.detail().empty()) {
     absl::StrAppend(&text, "  ", status.detail(), "\n");
   }

@@ -10,14 +10,6 @@ namespace {
 // Each round takes this much off the weight of those before it.
 constexpr double kDataDecay = 0.92;
 
-RoundTimes Decayed(const RoundTimes& times) {
-  return {.round = kDataDecay * times.round,
-          .data = kDataDecay * times.data,
-          .data_fetch = kDataDecay * times.data_fetch,
-          .data_decode = kDataDecay * times.data_decode,
-          .data_transform = kDataDecay * times.data_transform};
-}
-
 }  // namespace
 
 void DataSpeeds::Add(const RoundMetrics& metrics) {
@@ -32,7 +24,7 @@ void DataSpeeds::Add(const RoundMetrics& metrics) {
   const auto add = [](double& sum, double value) {
     sum = kDataDecay * sum + value;
   };
-  recent.times = Decayed(recent.times);
+  recent.times *= kDataDecay;
   recent.times += TimesOf(metrics);
   add(recent.seconds, data.seconds());
   add(recent.images, static_cast<double>(data.images()));

@@ -31,50 +31,70 @@ void FleetSpeeds::Add(const RoundMetrics& metrics) {
     sum = kDecay * sum + value;
   };
   add(recent.rounds, 1);
-  add(recent.seconds, metrics.round_seconds());
-  add(recent.sync_seconds, metrics.wait_sync_seconds());
+  recent.times *= kDecay;
+  recent.times += TimesOf(metrics);
   add(recent.compute_seconds, std::max(0.0, TimesOf(metrics).compute()));
   add(recent.images, static_cast<double>(metrics.images()));
   recent.unix_seconds = metrics.unix_seconds();
   recent.lag = metrics.lag();
 }
 
+std::map<int, FleetSpeeds::Recent> FleetSpeeds::WorkersOf(Role role) const {
+  double newest = 0;
+  std::map<int, Recent> workers;
+  for (const auto& [key, recent] : workers_) {
+    if (key.first != role) continue;
+    newest = std::max(newest, recent.unix_seconds);
+    workers.emplace(key.second, recent);
+  }
+  std::erase_if(workers, [newest](const auto& worker) {
+    return worker.second.unix_seconds < newest - kLeftSeconds;
+  });
+  return workers;
+}
+
 // Speeds add up; the lag is the largest; shares of time are over all workers
 // together.
 FleetStatus FleetSpeeds::Fleet(Role role) const {
-  double newest = 0;
-  for (const auto& [key, recent] : workers_) {
-    if (key.first == role) newest = std::max(newest, recent.unix_seconds);
-  }
   FleetStatus fleet;
   fleet.set_role(role);
   fleet.set_straggler(-1);
-  double seconds = 0;
-  double sync_seconds = 0;
+  RoundTimes times;
   std::vector<double> compute;  // of a round
   std::pair<double, int> slowest = {0, -1};
-  for (const auto& [key, recent] : workers_) {
-    if (key.first != role || recent.unix_seconds < newest - kLeftSeconds) {
-      continue;
-    }
+  for (const auto& [rank, recent] : WorkersOf(role)) {
     fleet.set_workers(fleet.workers() + 1);
     fleet.set_lag(std::max(fleet.lag(), recent.lag));
-    if (recent.seconds > 0) {
+    if (recent.times.round > 0) {
       fleet.set_images_per_second(fleet.images_per_second() +
-                                  recent.images / recent.seconds);
+                                  recent.images / recent.times.round);
     }
-    seconds += recent.seconds;
-    sync_seconds += recent.sync_seconds;
+    times += recent.times;
     compute.push_back(recent.compute_seconds / recent.rounds);
-    slowest = std::max(slowest, {compute.back(), key.second});
+    slowest = std::max(slowest, {compute.back(), rank});
   }
-  if (seconds > 0) fleet.set_sync_share(sync_seconds / seconds);
+  if (times.round > 0) fleet.set_sync_share(times.sync / times.round);
   const double median = compute.empty() ? 0 : Median(compute);
   if (median > 0 && slowest.first > (1 + kStraggles) * median) {
     fleet.set_straggler(slowest.second);
     fleet.set_straggler_excess(slowest.first / median - 1);
   }
   return fleet;
+}
+
+RoleLoad FleetSpeeds::Load(Role role) const {
+  const std::map<int, Recent> workers = WorkersOf(role);
+  RoundTimes times;
+  double rounds = 0;
+  for (const auto& [rank, recent] : workers) {
+    times += recent.times;
+    rounds += recent.rounds;
+  }
+  return LoadOf(static_cast<int>(workers.size()), rounds, times);
+}
+
+std::string FleetSpeeds::Limit() const {
+  return LimitText(Load(GENERATOR), Load(DISCRIMINATOR));
 }
 
 // Nothing for one worker per role: the progress has its figures already.

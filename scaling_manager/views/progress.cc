@@ -149,6 +149,7 @@ void ProgressTracker::Complete(StatusReply& status) const {
   for (FleetStatus& fleet : fleets_.Fleets()) {
     *status.add_fleets() = std::move(fleet);
   }
+  status.set_limit(fleets_.Limit());
   data_.Complete(status);
 }
 

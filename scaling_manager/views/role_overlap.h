@@ -26,6 +26,21 @@ double RoleOverlap(const RoundTimes& generator,
 std::string SerialWarning(int64_t lag, const RoundTimes& generator,
                           const RoundTimes& discriminator);
 
+// A role in its average round, all its workers alike.
+struct RoleLoad {
+  int workers = 0;
+  double round_seconds = 0;
+  double own_seconds = 0;   // of these: it does not wait for the other role
+  double sync_seconds = 0;  // of these: communication of its fleet
+};
+// Of sums over `rounds` of all workers.
+RoleLoad LoadOf(int workers, double rounds, const RoundTimes& times);
+
+// One sentence: which role holds the other one up, and the most that another
+// worker of it would gain if it had cores of its own and its fleet's work were
+// divided evenly. Empty: not known, or both are one process.
+std::string LimitText(const RoleLoad& generator, const RoleLoad& discriminator);
+
 // Adds up the rounds of a run as they are reported.
 class OverlapWatch {
  public:

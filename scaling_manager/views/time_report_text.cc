@@ -51,10 +51,6 @@ std::string Aligned(const std::vector<Line>& lines) {
   return text;
 }
 
-std::string Share(double part, double whole) {
-  return whole > 0 ? absl::StrFormat("%.1f%%", 100 * part / whole) : "-";
-}
-
 std::string Seconds(double seconds) {
   if (seconds <= 0) return "-";
   if (seconds < 1) return absl::StrFormat("%.1f ms", 1e3 * seconds);
@@ -71,16 +67,43 @@ std::string OrDash(int number) {
   return number > 0 ? absl::StrCat(number) : "-";
 }
 
+// Rounded so that what is printed adds up to 100%: the parts with the largest
+// remainders are rounded up.
+std::vector<std::string> Shares(const std::vector<double>& parts,
+                                double whole) {
+  if (whole <= 0) return std::vector<std::string>(parts.size(), "-");
+  std::vector<int64_t> tenths;
+  std::vector<std::pair<double, size_t>> remainders;  // the largest first
+  int64_t missing = 1000;
+  for (const double part : parts) {
+    const double exact = 1000 * part / whole;
+    remainders.emplace_back(std::floor(exact) - exact, tenths.size());
+    tenths.push_back(static_cast<int64_t>(std::floor(exact)));
+    missing -= tenths.back();
+  }
+  std::ranges::sort(remainders);
+  for (size_t i = 0; i < remainders.size() && missing > 0; ++i, --missing) {
+    ++tenths[remainders[i].second];
+  }
+  std::vector<std::string> texts;
+  for (const int64_t tenth : tenths) {
+    texts.push_back(
+        absl::StrFormat("%.1f%%", 0.1 * static_cast<double>(tenth)));
+  }
+  return texts;
+}
+
 // In the order of the header's columns.
 void AppendTimes(const RoundTimes& times, const TimeRow& rounds, Line& line) {
-  line.push_back(Share(times.compute(), times.round));
+  const std::vector<std::string> shares =
+      Shares({times.compute(), times.sync, times.images, times.feedback,
+              times.data, times.cache},
+             times.round);
+  line.push_back(shares.front());
   line.push_back(times.sync + times.hidden_sync > 0
                      ? absl::StrFormat("%.1f%%", 100 * times.overlap())
                      : "-");
-  for (const double part :
-       {times.sync, times.images, times.feedback, times.data, times.cache}) {
-    line.push_back(Share(part, times.round));
-  }
+  line.insert(line.end(), shares.begin() + 1, shares.end());
   line.push_back(Seconds(rounds.median_round_seconds));
   line.push_back(Seconds(rounds.p95_round_seconds));
 }
@@ -228,6 +251,15 @@ std::string SerialLine(const TimeReport& report) {
                        report.roles[1].row.times);
 }
 
+std::string LimitLine(const TimeReport& report) {
+  if (report.is_colocated) return "";
+  const auto load = [](const RoleTimes& role) {
+    return LoadOf(role.workers, static_cast<double>(role.row.rounds),
+                  role.row.times);
+  };
+  return LimitText(load(report.roles[0]), load(report.roles[1]));
+}
+
 OrderedJson OrNull(double value) {
   return value > 0 ? OrderedJson(value) : OrderedJson();
 }
@@ -310,6 +342,7 @@ OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
                              ? OrderedJson()
                              : OrderedJson(report.fused_backward)},
       {"is_serial", !SerialLine(report).empty()},
+      {"limit", LimitLine(report)},
       {"roles", OrderedJson::array()}};
   for (const RoleTimes& role : report.roles) {
     json["roles"].push_back(ToJson(role));
@@ -331,9 +364,11 @@ std::string TimeReportText(const TimeReport& report) {
     for (const RankTimes& rank : role.ranks) lines.push_back(RankLine(rank));
   }
   const std::string serial = SerialLine(report);
+  const std::string limit = LimitLine(report);
   return absl::StrCat(
       report.name, " in ", report.run_dir, ": rounds ", report.first_round,
       " to ", report.last_round, Notes(report), "\n\n", Aligned(lines), "\n",
+      limit.empty() ? "" : absl::StrCat("limit: ", limit, "\n"),
       Stragglers(report), DataBottleneck(report), ShortCores(report),
       serial.empty() ? "" : absl::StrCat("warning: ", serial, "\n"),
       NoiseText(report.noise), kLegend);

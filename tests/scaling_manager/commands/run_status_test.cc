@@ -40,6 +40,13 @@ TEST(RunStatusTextTest, ShowsWaitsThatLast) {
   EXPECT_THAT(RunStatusText("runs/a", status), Not(HasSubstr("since 58 s")));
 }
 
+TEST(RunStatusTextTest, SaysWhichRoleLimitsTheRun) {
+  StatusReply status;
+  status.set_limit("the generator limits the run");
+  EXPECT_THAT(RunStatusText("runs/a", status),
+              HasSubstr("\n  the generator limits the run\n"));
+}
+
 TEST(GetRunStatusTest, WhoDoesNotAnswerIsAsFarAsItsRecords) {
   const TempDir dir;
   ASSERT_OK(WriteFile(dir / "config.textproto",

@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "scaling_manager/views/fleet_speeds.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <vector>
 
 namespace gandem {
 namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
 
 // A round of a second in which 64 images were trained on.
 RoundMetrics Round(Role role, int rank) {
@@ -25,6 +30,19 @@ TEST(FleetSpeedsTest, OneWorkerPerRoleIsNoFleet) {
   speeds.Add(Round(GENERATOR, 0));
   speeds.Add(Round(DISCRIMINATOR, 0));
   EXPECT_TRUE(speeds.Fleets().empty());
+}
+
+TEST(FleetSpeedsTest, OneWorkerPerRoleHasALimit) {
+  FleetSpeeds speeds;
+  RoundMetrics waiting = Round(GENERATOR, 0);
+  waiting.set_wait_feedback_seconds(0.6);
+  speeds.Add(waiting);
+  EXPECT_EQ(speeds.Limit(), "");
+  speeds.Add(Round(DISCRIMINATOR, 0));
+  EXPECT_THAT(speeds.Limit(),
+              AllOf(StartsWith("the discriminator limits the run: it works "
+                               "100.0% of the time and the generator 40.0%"),
+                    HasSubstr("up to 2.00 times")));
 }
 
 TEST(FleetSpeedsTest, AddsUpTheWorkersOfEachRole) {

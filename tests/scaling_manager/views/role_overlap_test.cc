@@ -27,6 +27,41 @@ TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataAreWork) {
       RoleOverlap({.round = 10, .sync = 5}, {.round = 10, .data = 5}), 1);
 }
 
+// Of 10 s the discriminator computes 9, and waits 0.5 for its own sums.
+TEST(RoleOverlapTest, NamesTheRoleThatLimitsTheRun) {
+  const RoundTimes generator = {.round = 100, .feedback = 60};
+  const RoundTimes discriminator = {.round = 200, .images = 10, .sync = 10};
+  EXPECT_EQ(LimitText(LoadOf(1, 10, generator), LoadOf(2, 20, discriminator)),
+            "the discriminator limits the run: it works 95.0% of the time and "
+            "the generator 40.0%; another discriminator worker with cores of "
+            "its own would give up to 1.43 times the images/s");
+  EXPECT_EQ(LimitText(LoadOf(2, 20, discriminator), LoadOf(1, 10, generator)),
+            "the generator limits the run: it works 95.0% of the time and the "
+            "discriminator 40.0%; another generator worker with cores of its "
+            "own would give up to 1.43 times the images/s");
+}
+
+// Both halves of a round: its time falls by half of the larger one.
+TEST(RoleOverlapTest, ASerialRunGainsWhatTheSecondWorkerTakesOver) {
+  EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 4}),
+                        LoadOf(1, 1, {.round = 10, .images = 6})),
+              AllOf(StartsWith("the generator limits the run"),
+                    HasSubstr("a second generator worker"),
+                    HasSubstr("up to 1.43 times")));
+}
+
+TEST(RoleOverlapTest, NothingIsGainedBeyondTheOtherRole) {
+  EXPECT_THAT(LimitText(LoadOf(1, 1, {.round = 10, .feedback = 0.1}),
+                        LoadOf(1, 1, {.round = 10})),
+              HasSubstr("up to 1.01 times"));
+}
+
+TEST(RoleOverlapTest, OneProcessAndNoRoundsHaveNoLimit) {
+  EXPECT_EQ(LimitText(LoadOf(1, 1, {.round = 10}), LoadOf(1, 1, {.round = 10})),
+            "");
+  EXPECT_EQ(LimitText({}, LoadOf(1, 1, {.round = 10})), "");
+}
+
 TEST(RoleOverlapTest, ASerialRunIsNamedWithTheSideThatWaits) {
   const std::string warning = SerialWarning(1, {.round = 10, .feedback = 3},
                                             {.round = 10, .images = 7});

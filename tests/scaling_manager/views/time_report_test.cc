@@ -10,7 +10,9 @@
 #include <string>
 #include <vector>
 
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "scaling_manager/views/time_report_text.h"
 #include "tests/testing/status_matchers.h"
 
@@ -183,6 +185,50 @@ TEST_F(TimeReportTest, SharesAddUpTo100) {
     EXPECT_NEAR(sum, 100, 1e-9);
     EXPECT_NEAR(role.at("overlap_percent"), 100 * 1.5 / 1.8, 1e-9);
   }
+}
+
+// Each third of a round is 33.3%.
+TEST_F(TimeReportTest, PrintedSharesAddUpTo100) {
+  for (int64_t round = 0; round < 10; ++round) {
+    for (const Role role : {GENERATOR, DISCRIMINATOR}) {
+      Add(role, 0, 1, round, {.round = 3, .images = 1, .feedback = 1});
+    }
+  }
+  const std::string text = TimeReportText(Report());
+  int lines = 0;
+  for (const absl::string_view line : absl::StrSplit(text, '\n')) {
+    const std::vector<std::string> words =
+        absl::StrSplit(line, ' ', absl::SkipEmpty());
+    if (words.empty() ||
+        (words[0] != "generator" && words[0] != "discriminator"))
+      continue;
+    ++lines;
+    double sum = 0;
+    for (const std::string& word : words) {
+      double share = 0;
+      absl::string_view number = word;
+      if (absl::ConsumeSuffix(&number, "%") && absl::SimpleAtod(number, &share))
+        sum += share;
+    }
+    EXPECT_NEAR(sum, 100, 1e-9) << line;
+  }
+  EXPECT_EQ(lines, 2);
+}
+
+TEST_F(TimeReportTest, SaysWhichRoleLimitsTheRun) {
+  for (int64_t round = 0; round < 10; ++round) {
+    Add(GENERATOR, 0, 1, round, {.round = 4, .feedback = 3});
+    Add(DISCRIMINATOR, 0, 1, round, {.round = 4});
+  }
+  const TimeReport report = Report();
+  const std::string limit =
+      "the discriminator limits the run: it works 100.0% of the time and the "
+      "generator 25.0%; a second discriminator worker with cores of its own "
+      "would give up to 2.00 times the images/s";
+  EXPECT_THAT(TimeReportText(report), HasSubstr("limit: " + limit + "\n"));
+  EXPECT_EQ(
+      Json::parse(TimeReportsJson({&report, 1})).at("runs").at(0).at("limit"),
+      limit);
 }
 
 TEST_F(TimeReportTest, MedianAndNearestRank) {
