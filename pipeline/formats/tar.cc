@@ -15,6 +15,7 @@
 #include "absl/strings/str_format.h"
 #include "common/check.h"
 #include "common/status.h"
+#include "pipeline/formats/member_name.h"
 
 namespace gandem {
 namespace {
@@ -153,6 +154,13 @@ bool IsRegular(const TarEntry& entry) {
          !absl::EndsWith(entry.file.name, "/");
 }
 
+// A link that leads out of the archive is none to a file of it.
+absl::Status NormalizeName(TarEntry& entry) {
+  GANDEM_ASSIGN_OR_RETURN(entry.file.name, NormalMemberName(entry.file.name));
+  entry.link = NormalMemberName(entry.link).value_or("");
+  return absl::OkStatus();
+}
+
 // The last file of a name is what tar would leave on a disk.
 void AddHardLinks(std::vector<TarEntry> links, TarListing& listing) {
   if (links.empty()) return;
@@ -245,10 +253,14 @@ absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file) {
       ScanTar(
           file.name(), file.size(),
           [&](int64_t offset, int64_t size) { return file.Read(offset, size); },
-          [&](TarEntry entry) {
+          [&](TarEntry entry) -> absl::Status {
             if (IsRegular(entry)) {
+              GANDEM_RETURN_IF_ERROR(
+                  Annotate(NormalizeName(entry), file.name()));
               listing.members.push_back(std::move(entry.file));
             } else if (entry.type == kHardLink) {
+              GANDEM_RETURN_IF_ERROR(
+                  Annotate(NormalizeName(entry), file.name()));
               links.push_back(std::move(entry));
             } else if (entry.type == kSymbolicLink) {
               ++listing.unused["symbolic link"];

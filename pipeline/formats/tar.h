@@ -3,7 +3,7 @@
 // Tar archives of many small files (POSIX ustar), written one file after the
 // other and read by offset. GNU tar and Python's tarfile read what we write; we
 // read what they write, with GNU's and pax's long names and large sizes. Names
-// are only names: nothing is written where they point to.
+// are normal (member_name.h), and nothing is written where they point to.
 //
 // Owner: the caller. Thread safety: one thread per object; functions are pure.
 // Errors: those of common/files/file.h and pipeline/random_access_file.h.
@@ -41,7 +41,9 @@ struct TarListing {
   UnusedFiles unused = {};
 };
 
-//   DATA_LOSS  damaged, cut off, or no tar archive at all.
+// The names of files and links are normal (member_name.h).
+//   DATA_LOSS         damaged, cut off, or no tar archive at all.
+//   INVALID_ARGUMENT  a name leads out of the archive.
 absl::StatusOr<TarListing> ListTar(const RandomAccessFile& file);
 
 // The entries of an archive of at most `size` bytes, folders and links

@@ -68,6 +68,9 @@ absl::StatusOr<std::unique_ptr<FileTree>> OpenFolderTree(
 // had.
 absl::StatusOr<std::unique_ptr<FileTree>> OpenS3Tree(const std::string& url);
 
+// Where no name of the archive has a '/', a '\' separates folders, as some
+// programs on Windows write it.
+//   DATA_LOSS  also: two names are the same file.
 absl::StatusOr<std::unique_ptr<FileTree>> OpenZipTree(const std::string& path);
 
 // `path` is a tar, or several: name-{000000..000009}.tar; or URLs. Those that

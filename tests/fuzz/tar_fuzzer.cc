@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/check.h"
+#include "pipeline/formats/member_name.h"
 #include "pipeline/formats/tar.h"
 #include "tests/fuzz/input_file.h"
 
@@ -56,7 +57,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const auto input = FileInMemory("input", Repair(TextOf(data, size)));
   const auto listing = ListTar(*input);
   if (!listing.ok()) {
-    GANDEM_CHECK(absl::IsDataLoss(listing.status()));
+    GANDEM_CHECK(absl::IsDataLoss(listing.status()) ||
+                 absl::IsInvalidArgument(listing.status()));
     return 0;
   }
   const std::vector<TarMember>& members = listing->members;
@@ -68,8 +70,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::string> names;
   for (size_t i = 0; i < contents.size(); ++i) {
     // What is written has at most 100 bytes of a name.
-    const std::string name = members[i].name.substr(0, 100);
-    names.push_back(name.empty() ? "-" : name);
+    const auto name = NormalMemberName(members[i].name.substr(0, 100));
+    names.push_back(name.ok() && !name->empty() ? *name : "-");
     GANDEM_CHECK_OK(writer->Add(names.back(), contents[i]));
   }
   GANDEM_CHECK_OK(writer->Finish());

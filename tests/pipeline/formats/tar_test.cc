@@ -98,6 +98,23 @@ TEST_F(TarTest, ReadsThatOfGnuTar) {
   }
 }
 
+TEST_F(TarTest, NamesAreNormal) {
+  ASSERT_OK(CreateDirectories(dir_ / "folder"));
+  ASSERT_OK(WriteFile(dir_ / "folder/b", "x"));
+  for (const char* format : {"v7", "gnu", "pax"}) {
+    ASSERT_EQ(Run(absl::StrCat("tar --format ", format, " -cf x.tar ./folder")),
+              0);
+    ASSERT_OK_AND_ASSIGN(const std::vector<TarMember> members, List());
+    ASSERT_THAT(members, SizeIs(1)) << format;
+    EXPECT_EQ(members[0].name, "folder/b") << format;
+  }
+  ASSERT_EQ(Run("tar -P -cf x.tar folder/../folder/b"), 0);
+  EXPECT_THAT(
+      List(),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               HasSubstr("x.tar: the member 'folder/../folder/b' leads out")));
+}
+
 // Both have the file's name of 90 bytes in a folder of 60.
 TEST_F(TarTest, NamesInTwoParts) {
   const std::string folder(60, 'f');

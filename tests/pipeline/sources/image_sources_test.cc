@@ -514,6 +514,27 @@ TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
                        AllOf(HasSubstr("the 2 images"), HasSubstr("found 3"))));
 }
 
+TEST_F(ImageSourcesTest, NamesInArchives) {
+  const std::string png = PngBytes(NoiseImage(1, 2, 2, 1));
+  WriteZip(dir_ / "a.zip", {{"./1.png", png}, {"1.png", png}});
+  EXPECT_THAT(Open("a.zip"),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       HasSubstr("a.zip: damaged zip archive: '1.png' is "
+                                 "there twice, as './1.png' and '1.png'")));
+  WriteZip(dir_ / "a.zip", {{"../1.png", png}});
+  EXPECT_THAT(Open("a.zip"), StatusIs(absl::StatusCode::kInvalidArgument,
+                                      HasSubstr("a.zip: the member '../1.png' "
+                                                "leads out")));
+  WriteZip(dir_ / "a.zip", {{"./1.png", png}});
+  EXPECT_EQ((*Open("a.zip"))->KeyOf(0), "1.png");
+  for (const char* const separator : {"/", "\\"}) {
+    WriteZip(dir_ / "a.zip", {{absl::StrCat("a", separator), ""},
+                              {absl::StrCat("a", separator, "1.png"), png},
+                              {absl::StrCat("b", separator, "1.png"), png}});
+    EXPECT_THAT((*Open("a.zip"))->class_names(), ElementsAre("a", "b"));
+  }
+}
+
 TEST_F(ImageSourcesTest, ADescriptionOfWhatDiffers) {
   WriteTree(dir_ / "odd", {{"1.png", PngBytes(NoiseImage(1, 3, 5, 1))},
                            {"2.png", PngBytes(NoiseImage(3, 4, 5, 1))}});
