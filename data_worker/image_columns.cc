@@ -35,6 +35,14 @@ bool IsInteger(const SchemaField& column) {
   return column.is_leaf() && arrow::is_integer(column.field->type()->id());
 }
 
+bool IsText(const SchemaField& column) {
+  const arrow::DataType* type = column.field->type().get();
+  if (type->id() == arrow::Type::DICTIONARY) {
+    type = static_cast<const arrow::DictionaryType&>(*type).value_type().get();
+  }
+  return column.is_leaf() && arrow::is_base_binary_like(type->id());
+}
+
 const SchemaField* ChildOf(const SchemaField& column, absl::string_view name) {
   if (column.field->type()->id() != arrow::Type::STRUCT) return nullptr;
   for (const SchemaField& child : column.children) {
@@ -139,10 +147,19 @@ absl::StatusOr<ImageColumns> FindImageColumns(const SchemaManifest& manifest) {
       FindColumn(manifest, kLabelNames, [&](const std::string& name) {
         return IsFeature(features, name, "ClassLabel");
       });
-  if (label != nullptr && IsInteger(*label)) {
-    columns.label = label->field->name();
+  if (label == nullptr) return columns;
+  columns.label = label->field->name();
+  columns.label_is_text = IsText(*label);
+  if (columns.label_is_text) {
+    columns.label_leaf = label->column_index;
+  } else if (IsInteger(*label)) {
     columns.label_leaf = label->column_index;
     columns.class_names = ClassNamesOf(features, columns.label);
+  } else {
+    columns.unused_labels =
+        absl::StrCat("'", columns.label, "' is of the type ",
+                     label->field->type()->ToString().substr(0, 100),
+                     ", and labels are whole numbers or texts");
   }
   return columns;
 }

@@ -2,7 +2,8 @@
 //
 // Which columns of a Parquet file hold encoded images, their labels and paths:
 // as the Hugging Face hub writes them, struct<bytes, path> and an integer, with
-// the names of classes in the file's metadata; or a plain binary column.
+// the names of classes in the file's metadata; or a plain binary column, and a
+// text.
 //
 // Owner: values. Thread safety: pure functions.
 #pragma once
@@ -23,6 +24,8 @@ struct ImageColumns {
   int path_leaf = -1;
   std::string label = {};
   int label_leaf = -1;
+  bool label_is_text = false;
+  std::string unused_labels = {};  // as OpenedShard's
   std::vector<std::string> class_names = {};
 };
 

@@ -2,6 +2,7 @@
 #include "data_worker/parquet_shard.h"
 
 #include <arrow/api.h>
+#include <arrow/compute/cast.h>
 #include <parquet/file_reader.h>
 #include <parquet/metadata.h>
 #include <parquet/properties.h>
@@ -20,6 +21,9 @@
 
 namespace gandem {
 namespace {
+
+// More names of classes than data sets have; gandem has as many labels.
+constexpr int64_t kMostTextLabels = int64_t{1} << 20;
 
 // Calls `use(value, row)` for each of a column's, null or not.
 template <typename Array, typename Use>
@@ -68,6 +72,12 @@ absl::Status AddChunk(const arrow::Array& chunk, const AddImage& add) {
   }
 }
 
+absl::Status NoLabelInRow(int64_t row, const std::string& column) {
+  return absl::DataLossError(absl::StrCat(
+      "row ", row, " has no '", column,
+      "' (null or empty): give every image one, or remove the column"));
+}
+
 template <typename Type>
 absl::Status AddIntegers(const arrow::Array& chunk, const std::string& column,
                          std::vector<int64_t>& labels) {
@@ -76,9 +86,7 @@ absl::Status AddIntegers(const arrow::Array& chunk, const std::string& column,
       chunk, std::ssize(labels),
       [&](const Array& values, int64_t i, int64_t row) {
         if (values.IsNull(i)) {
-          return absl::DataLossError(absl::StrCat(
-              "row ", row, " has no '", column,
-              "' (null): give every image one, or remove the column"));
+          return NoLabelInRow(row, column);
         }
         labels.push_back(static_cast<int64_t>(values.Value(i)));
         return absl::OkStatus();
@@ -108,6 +116,42 @@ absl::Status AddLabelChunk(const arrow::Array& chunk, const std::string& column,
       return absl::InvalidArgumentError(
           absl::StrCat("labels of type ", chunk.type()->ToString()));
   }
+}
+
+// A column of texts, which may be a dictionary of them.
+absl::Status TakeTextLabels(const arrow::ChunkedArray& column,
+                            const std::string& name, OpenedShard& shard) {
+  std::vector<std::string> texts;
+  for (const auto& chunk : column.chunks()) {
+    const auto plain = arrow::compute::Cast(*chunk, arrow::large_binary());
+    if (!plain.ok()) return FromArrow(plain.status());
+    const absl::Status taken = ForEachValue<arrow::LargeBinaryArray>(
+        **plain, std::ssize(texts),
+        [&](const arrow::LargeBinaryArray& values, int64_t i, int64_t row) {
+          if (values.IsNull(i) || values.value_length(i) == 0) {
+            return NoLabelInRow(row, name);
+          }
+          texts.push_back(values.GetString(i));
+          return absl::OkStatus();
+        });
+    if (!taken.ok()) return taken;
+  }
+  shard.class_names = texts;
+  std::ranges::sort(shard.class_names);
+  shard.class_names.erase(
+      std::unique(shard.class_names.begin(), shard.class_names.end()),
+      shard.class_names.end());
+  if (std::ssize(shard.class_names) > kMostTextLabels) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("'", name, "' has ", shard.class_names.size(),
+                     " different texts, more than there may be classes"));
+  }
+  shard.labels_are_texts = true;
+  for (const std::string& text : texts) {
+    shard.labels.push_back(std::ranges::lower_bound(shard.class_names, text) -
+                           shard.class_names.begin());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status Encrypted() {
@@ -153,6 +197,19 @@ absl::Status CheckNames(const ImageColumns& columns,
       ", and the file names ", columns.class_names.size(), " classes"));
 }
 
+absl::Status TakeIntegerLabels(const ImageColumns& columns,
+                               const arrow::ChunkedArray& column,
+                               OpenedShard& shard) {
+  for (const auto& chunk : column.chunks()) {
+    absl::Status added = AddLabelChunk(*chunk, columns.label, shard.labels);
+    if (!added.ok()) return added;
+  }
+  if (absl::Status known = CheckKnown(columns, shard.labels); !known.ok()) {
+    return known;
+  }
+  return CheckNames(columns, shard.labels);
+}
+
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
@@ -181,6 +238,7 @@ absl::StatusOr<std::unique_ptr<ParquetShard>> ParquetShard::Open(
 absl::StatusOr<OpenedShard> ParquetShard::Describe() const {
   OpenedShard shard = {.image_column = columns_.image,
                        .label_column = columns_.label,
+                       .unused_labels = columns_.unused_labels,
                        .class_names = columns_.class_names};
   const auto metadata = reader_->parquet_reader()->metadata();
   for (int i = 0; i < metadata->num_row_groups(); ++i) {
@@ -198,14 +256,17 @@ absl::Status ParquetShard::AddLabels(OpenedShard& shard) const {
   if (columns_.label_leaf < 0) return absl::OkStatus();
   const auto table = reader_->ReadTable({columns_.label_leaf});
   if (!table.ok()) return FromArrow(table.status());
-  for (const auto& chunk : (*table)->column(0)->chunks()) {
-    absl::Status added = AddLabelChunk(*chunk, columns_.label, shard.labels);
-    if (!added.ok()) return added;
-  }
-  if (absl::Status known = CheckKnown(columns_, shard.labels); !known.ok()) {
-    return known;
-  }
-  return CheckNames(columns_, shard.labels);
+  const arrow::ChunkedArray& column = *(*table)->column(0);
+  const absl::Status taken = columns_.label_is_text
+                                 ? TakeTextLabels(column, columns_.label, shard)
+                                 : TakeIntegerLabels(columns_, column, shard);
+  if (taken.ok()) return taken;
+  // A recipe without classes does not need them.
+  shard.unused_labels = std::string(taken.message());
+  shard.labels_are_texts = false;
+  shard.labels.clear();
+  shard.class_names.clear();
+  return absl::OkStatus();
 }
 
 // They only stand in messages: null is "".

@@ -65,6 +65,8 @@ class ImageStore {
   virtual int64_t LabelOf(int64_t index) const = 0;
   // Of the labels from 0 on, where the source has names; else empty.
   virtual const std::vector<std::string>& class_names() const = 0;
+  // Why labels that were found are not used, so that there are none; else "".
+  virtual std::string unused_labels() const { return ""; }
 
   // The bytes of an image as they are stored: waits for disks and networks, and
   // computes nothing. "" where all is in memory.

@@ -41,6 +41,7 @@ class ArrayImages : public ImageStore {
   const std::vector<std::string>& class_names() const override {
     return contents_.class_names;
   }
+  std::string unused_labels() const override { return contents_.unused_labels; }
 
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     const Place place = PlaceOf(index);

@@ -49,7 +49,8 @@ struct ArrayContents {
   bool has_planes = false;
   std::vector<uint8_t> labels = {};  // empty: none; else one for each image
   std::vector<std::string> class_names = {};
-  absl::string_view format = "";  // a constant: "IDX"
+  std::string unused_labels = {};  // as ImageStore::unused_labels
+  absl::string_view format = "";   // a constant: "IDX"
   // The file that ContentHash hashes; empty: pixels and labels.
   std::string file = {};
   // Compared where all images are read: by Fingerprint and ContentHash.
@@ -73,7 +74,8 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
     const std::string& images_path, const std::string& labels_path);
 
 // The same with the labels that stand beside the images: labels-idx1 where the
-// name has images-idx3. `path` may be a folder with train-images-idx3-ubyte.
+// name has images-idx3. Those that do not fit the images are not used. `path`
+// may be a folder with train-images-idx3-ubyte.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
     const std::string& path);
 

@@ -2,6 +2,7 @@
 #include <array>
 #include <iterator>
 #include <utility>
+#include <vector>
 
 #include "absl/status/status.h"
 #include "absl/strings/match.h"
@@ -47,24 +48,31 @@ absl::StatusOr<std::string> LabelsBeside(const std::string& images) {
   return other_beside ? other : "";
 }
 
-}  // namespace
+absl::StatusOr<std::vector<uint8_t>> ReadIdxLabels(
+    const std::string& labels_path, const std::string& images_path,
+    int64_t count) {
+  if (labels_path.empty()) return std::vector<uint8_t>();
+  GANDEM_ASSIGN_OR_RETURN(IdxArray read,
+                          ReadIdx(labels_path, /*num_dimensions=*/1));
+  if (std::ssize(read.values) == count) return std::move(read.values);
+  return absl::InvalidArgumentError(absl::StrCat(
+      ShownUrl(labels_path), ": expected one label for each of the ", count,
+      " images of ", ShownUrl(images_path), ", found ", read.values.size()));
+}
 
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
-    const std::string& images_path, const std::string& labels_path) {
+// `optional`: labels that cannot be used are not.
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxWith(
+    const std::string& images_path, const std::string& labels_path,
+    bool optional) {
   GANDEM_ASSIGN_OR_RETURN(IdxArray images,
                           ReadIdx(images_path, /*num_dimensions=*/3));
-  std::vector<uint8_t> labels;
-  if (!labels_path.empty()) {
-    GANDEM_ASSIGN_OR_RETURN(IdxArray read,
-                            ReadIdx(labels_path, /*num_dimensions=*/1));
-    labels = std::move(read.values);
-    if (std::ssize(labels) != images.shape[0]) {
-      return absl::InvalidArgumentError(absl::StrCat(
-          ShownUrl(labels_path), ": expected one label for each of the ",
-          images.shape[0], " images of ", ShownUrl(images_path), ", found ",
-          labels.size()));
-    }
+  auto labels = ReadIdxLabels(labels_path, images_path, images.shape[0]);
+  std::string unused;
+  if (optional && absl::IsInvalidArgument(labels.status())) {
+    unused = std::string(labels.status().message());
+    labels = std::vector<uint8_t>();
   }
+  GANDEM_RETURN_IF_ERROR(labels);
   return ImagesOfArray(
       {.kind = kIdxKind,
        .path = ShownUrl(images_path),
@@ -74,9 +82,17 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
        .parts = {{.memory = HoldBytes(std::move(images.values)),
                   .stride = images.shape[1] * images.shape[2],
                   .images = images.shape[0]}},
-       .labels = std::move(labels),
+       .labels = *std::move(labels),
+       .unused_labels = std::move(unused),
        .format = "IDX",
        .file = images_path});
+}
+
+}  // namespace
+
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdx(
+    const std::string& images_path, const std::string& labels_path) {
+  return OpenIdxWith(images_path, labels_path, /*optional=*/false);
 }
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
@@ -84,7 +100,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenIdxByName(
   const std::string in_folder = PlainOrGzipIdx(path + kTrainImages);
   const std::string images = in_folder.empty() ? path : in_folder;
   GANDEM_ASSIGN_OR_RETURN(const std::string labels, LabelsBeside(images));
-  return OpenIdx(images, labels);
+  return OpenIdxWith(images, labels, /*optional=*/true);
 }
 
 bool LooksLikeIdx(const std::string& path) {

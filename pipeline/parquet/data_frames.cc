@@ -12,7 +12,7 @@ namespace gandem {
 namespace {
 
 constexpr uint32_t kFrameMagic = 0x31575747;  // "GWW1"
-constexpr uint32_t kShardMagic = 0x3153574f;
+constexpr uint32_t kShardMagic = 0x3253574f;
 constexpr uint32_t kImagesMagic = 0x3149574f;
 // More than any list of classes or row groups, less than would fill a machine.
 constexpr int64_t kMaxListed = int64_t{1} << 22;
@@ -158,6 +158,8 @@ std::string EncodeOpenedShard(const OpenedShard& shard) {
   AppendNumber(kShardMagic, bytes);
   AppendText(shard.image_column, bytes);
   AppendText(shard.label_column, bytes);
+  AppendText(shard.unused_labels, bytes);
+  AppendNumber<uint8_t>(shard.labels_are_texts ? 1 : 0, bytes);
   AppendNumber<int64_t>(std::ssize(shard.class_names), bytes);
   for (const std::string& name : shard.class_names) AppendText(name, bytes);
   AppendNumber<int64_t>(std::ssize(shard.row_groups), bytes);
@@ -178,7 +180,11 @@ absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes) {
     return Nonsense("what should be an index is none");
   }
   OpenedShard shard = {.image_column = taker.Text(),
-                       .label_column = taker.Text()};
+                       .label_column = taker.Text(),
+                       .unused_labels = taker.Text()};
+  const auto are_texts = taker.Number<uint8_t>();
+  if (are_texts > 1) return Nonsense("a flag that is neither 0 nor 1");
+  shard.labels_are_texts = are_texts == 1;
   for (int64_t left = taker.Count(kMaxListed, 8); left > 0; --left) {
     shard.class_names.push_back(taker.Text());
   }
@@ -195,6 +201,9 @@ absl::StatusOr<OpenedShard> DecodeOpenedShard(absl::string_view bytes) {
   }
   if (!taker.ok()) return Nonsense("an index that is cut off");
   if (!taker.rest().empty()) return Nonsense("an index with bytes behind it");
+  if (!shard.unused_labels.empty() && !shard.labels.empty()) {
+    return Nonsense("labels that are not used");
+  }
   if (!RowsAreSane(shard)) {
     return Nonsense("an index whose numbers of rows do not fit together");
   }

@@ -67,6 +67,11 @@ struct RowGroupSize {
 struct OpenedShard {
   std::string image_column = {};
   std::string label_column = {};  // "": there is none
+  // Why labels that are there are not used, so that there are none; else "".
+  std::string unused_labels = {};
+  // The column of labels holds texts: class_names are those of this shard, each
+  // once, and another shard may have others.
+  bool labels_are_texts = false;
   std::vector<std::string> class_names = {};
   std::vector<RowGroupSize> row_groups = {};
   std::vector<int64_t> labels = {};     // of each row, or none

@@ -32,6 +32,9 @@ class HalfImages : public ImageStore {
   const std::vector<std::string>& class_names() const override {
     return source_->class_names();
   }
+  std::string unused_labels() const override {
+    return source_->unused_labels();
+  }
   int64_t left_out() const override { return source_->left_out(); }
   std::vector<int64_t> Units() const override { return source_->Units(); }
   int64_t stored_bytes() const override { return source_->stored_bytes(); }

@@ -11,6 +11,7 @@
 #include "common/status.h"
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/sources/survey.h"
+#include "pipeline/trees/tree_names.h"
 #include "pipeline/unreadable.h"
 
 namespace gandem {
@@ -20,14 +21,15 @@ namespace {
 constexpr int64_t kMostFirstLooks = 16;
 
 absl::string_view NameInFolder(absl::string_view path) {
-  return path.substr(path.rfind('/') + 1);
+  return path.substr(FolderOf(path).size());
 }
 
-// Files that only say labels. Whether they are used is LabelFinder's.
+// Files that only say labels. tree_labels.h finds out whether they are used.
 bool IsLabelFile(absl::string_view name) {
   const absl::string_view file = NameInFolder(name);
   return absl::EndsWith(file, ".cls") || file == "dataset.json" ||
-         file == "labels.csv";
+         file == "labels.csv" || file == "metadata.csv" ||
+         file == "metadata.jsonl";
 }
 
 // ".txt", in lower case; "" where the name has none that could say what the
@@ -101,11 +103,6 @@ absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree) {
   }
   std::ranges::sort(files.images);
   return files;
-}
-
-bool IsHiddenName(absl::string_view name) {
-  return absl::StartsWith(name, ".") || absl::StrContains(name, "/.") ||
-         absl::StartsWith(name, "__MACOSX/");
 }
 
 }  // namespace gandem

@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
-#include "absl/strings/string_view.h"
 #include "pipeline/trees/file_tree.h"
 #include "pipeline/unused_files.h"
 
@@ -22,9 +21,5 @@ struct ImageFiles {
 
 // Errors of reading, but for files whose content is at fault.
 absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree);
-
-// Whether a file does not count: its name, or that of a folder, begins with a
-// point, or macOS has added it to a zip.
-bool IsHiddenName(absl::string_view name);
 
 }  // namespace gandem

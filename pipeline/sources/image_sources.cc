@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/status.h"
 #include "pipeline/arrays/array_images.h"
 #include "pipeline/formats/image_decoder.h"
@@ -34,6 +35,7 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kLookedAt = 64;  // images of a source that tell its kind
+constexpr size_t kMaxShownReason = 1000;  // bytes
 
 using OpenedSource = absl::StatusOr<std::unique_ptr<ImageStore>>;
 
@@ -243,6 +245,7 @@ absl::StatusOr<SourceLook> LookAtImages(const ImageStore& source,
 std::string DescribeSource(const ImageStore& source, const SourceLook& look,
                            const std::string& path) {
   const int64_t classes = NumClasses(source);
+  const std::string why = source.unused_labels();
   const bool tensors = source.tensors().has_value();
   const std::string unused = UnusedText(source.unused());
   return absl::StrCat(
@@ -253,7 +256,10 @@ std::string DescribeSource(const ImageStore& source, const SourceLook& look,
           : "",
       ", ", AppearanceText(source, look), ", ",
       classes == 0 ? "no labels" : Count(classes, "class", "classes"), ": ",
-      source.kind(), " ", ShownUrl(path), unused.empty() ? "" : "; ", unused);
+      source.kind(), " ", ShownUrl(path), unused.empty() ? "" : "; ", unused,
+      why.empty() ? ""
+                  : absl::StrCat("; its labels are ignored: ",
+                                 Printable(why, kMaxShownReason)));
 }
 
 }  // namespace gandem

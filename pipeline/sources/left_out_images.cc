@@ -54,6 +54,9 @@ class FewerImages : public ImageStore {
   const std::vector<std::string>& class_names() const override {
     return source_->class_names();
   }
+  std::string unused_labels() const override {
+    return source_->unused_labels();
+  }
   // A unit of which nothing is left is none.
   std::vector<int64_t> Units() const override {
     std::vector<int64_t> firsts;

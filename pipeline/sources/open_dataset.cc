@@ -46,7 +46,7 @@ absl::string_view ImagesField(const DataConfig& config) {
 
 // Those of all images, max_images or not.
 absl::Status CheckLabels(const std::vector<int64_t>& labels,
-                         const DataConfig& config) {
+                         absl::string_view unused, const DataConfig& config) {
   const int64_t num_classes = config.num_classes();
   if (num_classes == 0) return absl::OkStatus();
   const std::string where =
@@ -57,7 +57,10 @@ absl::Status CheckLabels(const std::vector<int64_t>& labels,
     const int64_t label = labels[i];
     if (label == kNoLabel) {
       return absl::InvalidArgumentError(absl::StrCat(
-          where, " has no labels, and data.num_classes is ", num_classes,
+          where, " has no labels",
+          unused.empty() ? ""
+                         : absl::StrCat(" that can be used (", unused, ")"),
+          ", and data.num_classes is ", num_classes,
           ": set it to 0 for networks that are not told them"));
     }
     if (label >= num_classes) {
@@ -271,7 +274,8 @@ struct OpenedImages {
 absl::StatusOr<OpenedImages> OpenFitted(const DataConfig& config) {
   GANDEM_ASSIGN_OR_RETURN(Source source, OpenImages(config));
   if (config.num_classes() > 0) {
-    GANDEM_RETURN_IF_ERROR(CheckLabels(LabelsOf(*source), config));
+    GANDEM_RETURN_IF_ERROR(
+        CheckLabels(LabelsOf(*source), source->unused_labels(), config));
   }
   DataConfig resolved = config;
   const absl::Status looked = ResolveData(*source, resolved);
@@ -313,7 +317,8 @@ absl::StatusOr<DatasetLabels> ReadDatasetLabels(const DataConfig& config) {
     labels.assign(read.values.begin(), read.values.end());
   }
   if (labels.empty()) return DatasetLabels();
-  GANDEM_RETURN_IF_ERROR(CheckLabels(labels, config));
+  GANDEM_RETURN_IF_ERROR(CheckLabels(
+      labels, source != nullptr ? source->unused_labels() : "", config));
   if (labels.front() == kNoLabel) return DatasetLabels();
   const auto limit = static_cast<size_t>(config.max_images());
   if (limit > 0 && limit < labels.size()) labels.resize(limit);

@@ -15,6 +15,7 @@
 #include "common/files/sha256.h"
 #include "common/status.h"
 #include "pipeline/dataset.h"
+#include "pipeline/formats/label_files.h"
 #include "pipeline/in_parallel.h"
 #include "pipeline/parquet/row_group_cache.h"
 #include "pipeline/remote/open_file.h"
@@ -51,6 +52,7 @@ struct ParquetIndex {
   int64_t size = 0;
   std::vector<int64_t> labels = {};  // of each image, or none
   std::vector<std::string> class_names = {};
+  std::string unused_labels = {};       // as ImageStore's
   std::vector<std::string> paths = {};  // of each image, or none
 };
 
@@ -80,6 +82,7 @@ class ParquetImages : public EncodedStore {
   const std::vector<std::string>& class_names() const override {
     return index_.class_names;
   }
+  std::string unused_labels() const override { return index_.unused_labels; }
   std::vector<int64_t> Units() const override {
     std::vector<int64_t> firsts;
     for (const RowGroupPlace& group : index_.groups) {
@@ -175,29 +178,60 @@ absl::StatusOr<std::vector<ShardFile>> OpenFiles(
   return shards;
 }
 
-absl::Status DoNotFit(const ShardFile& first, const ShardFile& other,
-                      absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(
-      "'", first.file->name(), "' and '", other.file->name(), "' ", what,
-      ": shards of one data set are alike; name those that are"));
+// Texts become numbers by those of all shards, as they do in other sources.
+void NumberTexts(std::vector<OpenedShard>& shards) {
+  std::vector<std::string> texts;
+  for (const OpenedShard& shard : shards) {
+    if (!shard.labels_are_texts) continue;
+    std::ranges::copy(shard.class_names, std::back_inserter(texts));
+  }
+  const LabelNumbers numbers(std::move(texts));
+  for (OpenedShard& shard : shards) {
+    if (!shard.labels_are_texts) continue;
+    for (int64_t& label : shard.labels) {
+      label = numbers.NumberOf(shard.class_names[label]);
+    }
+    shard.class_names = numbers.class_names();
+  }
 }
 
-absl::Status AddShard(const ShardFile& file, OpenedShard shard,
-                      ParquetIndex& index) {
-  const bool is_first = index.shard_firsts.empty();
+// Why the labels of two shards are not of one data set; "": they are, or the
+// other one has no rows, whose labels could be missing.
+std::string LabelFault(const ShardFile& file, const OpenedShard& shard,
+                       const ParquetIndex& index) {
+  const std::string& name = file.file->name();
+  if (!shard.unused_labels.empty()) {
+    return absl::StrCat(
+        "'", name, "': ", Printable(shard.unused_labels, kMaxFailureBytes));
+  }
+  if (std::ranges::any_of(shard.labels,
+                          [](int64_t label) { return label > kMaxLabel; })) {
+    return absl::StrCat("'", name, "' has a label above ", kMaxLabel,
+                        ", the most: number the classes from 0 on");
+  }
+  if (shard.rows() == 0 || index.size == 0) return "";
+  const auto differs = [&](absl::string_view what) {
+    return absl::StrCat("'", index.shards.front().file->name(), "' and '", name,
+                        "' ", what,
+                        ": shards of one data set are alike; name those that "
+                        "are");
+  };
+  if (shard.labels.empty() != index.labels.empty()) {
+    return differs("do not both have labels");
+  }
+  if (shard.class_names != index.class_names) {
+    return differs("name their classes differently");
+  }
+  return "";
+}
+
+void AddShard(const ShardFile& file, OpenedShard shard, ParquetIndex& index) {
+  if (index.unused_labels.empty()) {
+    index.unused_labels = LabelFault(file, shard, index);
+  }
   index.shard_firsts.push_back(index.size);
-  // One of no rows has no labels that could be missing.
-  if (shard.rows() > 0 && !is_first && index.size > 0) {
-    const ShardFile& first = index.shards.front();
-    if (shard.labels.empty() != index.labels.empty()) {
-      return DoNotFit(first, file, "do not both have labels");
-    }
-    if (shard.class_names != index.class_names) {
-      return DoNotFit(first, file, "name their classes differently");
-    }
-    if (shard.paths.empty() != index.paths.empty()) {
-      shard.paths.assign(index.paths.empty() ? 0 : shard.rows(), "");
-    }
+  if (index.size > 0 && shard.paths.empty() != index.paths.empty()) {
+    shard.paths.assign(index.paths.empty() ? 0 : shard.rows(), "");
   }
   for (size_t i = 0; i < shard.row_groups.size(); ++i) {
     const int64_t rows = shard.row_groups[i].rows;
@@ -208,16 +242,12 @@ absl::Status AddShard(const ShardFile& file, OpenedShard shard,
                             .rows = rows});
     index.size += rows;
   }
-  for (const int64_t label : shard.labels) {
-    if (label <= kMaxLabel) continue;
-    return absl::InvalidArgumentError(
-        absl::StrCat("'", file.file->name(), "' has label ", label, ", and ",
-                     kMaxLabel, " is the most: number the classes from 0 on"));
-  }
   std::ranges::copy(shard.labels, std::back_inserter(index.labels));
   std::ranges::move(shard.paths, std::back_inserter(index.paths));
   if (shard.rows() > 0) index.class_names = std::move(shard.class_names);
-  return absl::OkStatus();
+  if (index.unused_labels.empty()) return;
+  index.labels.clear();
+  index.class_names.clear();
 }
 
 std::string KindOf(const ParquetFiles& files) {
@@ -243,9 +273,9 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenParquetWith(
       MakeInParallel<OpenedShard>(
           std::ssize(index.shards), kMostDataWorkers,
           [&](int64_t i) { return workers->Open(index.shards[i]); }));
+  NumberTexts(opened);
   for (size_t i = 0; i < opened.size(); ++i) {
-    GANDEM_RETURN_IF_ERROR(
-        AddShard(index.shards[i], std::move(opened[i]), index));
+    AddShard(index.shards[i], std::move(opened[i]), index);
   }
   if (index.size == 0) {
     return absl::InvalidArgumentError(absl::StrCat(

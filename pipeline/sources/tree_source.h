@@ -4,13 +4,7 @@
 // of their names: files whose names end as those of PNG, JPEG, WebP or of
 // images that cannot be read (.gif ...), and files with other names or none
 // that begin as PNG, JPEG or WebP. unused() counts the others, hidden files and
-// what macOS adds to zips. The first of these that is there says the labels:
-//
-//   dataset.json      StyleGAN's, in the folder of all images
-//   labels.csv        NAME,LABEL, there too
-//   a/0001.cls        WebDataset's: the number beside a/0001.jpg
-//   cat/1.jpg         sub-folders, if all images are in two or more: a class
-//                     each, in the order of their names
+// what macOS adds to zips. tree_labels.h says what their labels are.
 //
 // Thread safety: pure functions, but for reading files.
 #pragma once
@@ -23,9 +17,7 @@
 
 namespace gandem {
 
-//   INVALID_ARGUMENT  no images; labels that are no numbers, or not one for
-//   each
-//                     image.
+//   INVALID_ARGUMENT  there are no images.
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
     std::unique_ptr<FileTree> tree);
 

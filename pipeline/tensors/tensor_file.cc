@@ -128,6 +128,24 @@ absl::StatusOr<std::vector<SafetensorsPlace>> ListSafetensors(
   return ParseSafetensorsHead(head, file.size());
 }
 
+absl::StatusOr<std::vector<int64_t>> ReadLabels(const RandomAccessFile& file,
+                                                const SafetensorsPlace& place,
+                                                int64_t samples) {
+  const int64_t bytes = place.end - place.begin;
+  if (bytes > kMaxLabelBytes) {
+    return absl::InvalidArgumentError(
+        absl::StrCat("its labels have more than ", kMaxLabelBytes, " bytes"));
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::string stored,
+                          file.Read(place.begin, bytes));
+  GANDEM_ASSIGN_OR_RETURN(std::vector<int64_t> labels,
+                          LabelsOfBytes(absl::StrCat("its ", place.name),
+                                        place.dtype, place.shape, stored));
+  if (labels.empty() || std::ssize(labels) == samples) return labels;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "it has ", samples, " samples and ", labels.size(), " labels"));
+}
+
 absl::StatusOr<TensorFile> ReadSafetensorsShard(const RandomAccessFile& file) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<SafetensorsPlace> tensors,
                           ListSafetensors(file));
@@ -149,21 +167,11 @@ absl::StatusOr<TensorFile> ReadSafetensorsShard(const RandomAccessFile& file) {
                 samples->dtype, samples->shape, samples->begin));
   const SafetensorsPlace* const labels = FindNamed(tensors, kLabelNames);
   if (labels == nullptr) return found;
-  if (labels->end - labels->begin > kMaxLabelBytes) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("its labels have more than ", kMaxLabelBytes, " bytes"));
+  auto read = ReadLabels(file, *labels, found.size);
+  if (absl::IsInvalidArgument(read.status())) {
+    read = Annotate(read.status(), file.name());
   }
-  GANDEM_ASSIGN_OR_RETURN(
-      const std::string bytes,
-      file.Read(labels->begin, labels->end - labels->begin));
-  GANDEM_ASSIGN_OR_RETURN(found.labels,
-                          LabelsOfBytes(absl::StrCat("its ", labels->name),
-                                        labels->dtype, labels->shape, bytes));
-  if (!found.labels.empty() && std::ssize(found.labels) != found.size) {
-    return absl::InvalidArgumentError(
-        absl::StrCat("it has ", found.size, " samples and ",
-                     found.labels.size(), " labels"));
-  }
+  GANDEM_RETURN_IF_ERROR(UseLabels(std::move(read), found));
   return found;
 }
 
@@ -191,6 +199,16 @@ absl::StatusOr<TensorFile> ReadTensorFile(const RandomAccessFile& file) {
       start == kNpyStart ? ReadNpyShard(file) : ReadSafetensorsShard(file);
   if (!found.ok()) return Annotate(found.status(), file.name());
   return found;
+}
+
+absl::Status UseLabels(absl::StatusOr<std::vector<int64_t>> labels,
+                       TensorFile& file) {
+  if (absl::IsInvalidArgument(labels.status())) {
+    file.unused_labels = std::string(labels.status().message());
+    return absl::OkStatus();
+  }
+  GANDEM_ASSIGN_OR_RETURN(file.labels, std::move(labels));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::vector<int64_t>> ReadLabelArray(

@@ -24,6 +24,7 @@ struct TensorFile {
   int64_t size = 0;    // samples, at least 1
   int64_t offset = 0;  // of the first one's first byte; others follow
   std::vector<int64_t> labels = {};  // of each sample, or none
+  std::string unused_labels = {};    // as ImageStore's
 };
 
 // Samples are F16 or F32 [N, channels, height, width], [N, height, width] or
@@ -31,6 +32,11 @@ struct TensorFile {
 // `latents`, `waveforms`, `samples` or `data`, or in its only tensor of such a
 // type; whole numbers in `labels`, `label` or `y` are the labels.
 absl::StatusOr<TensorFile> ReadTensorFile(const RandomAccessFile& file);
+
+// Sets the labels of `file`. INVALID_ARGUMENT says why they are not used, and
+// is no failure; other errors are returned.
+absl::Status UseLabels(absl::StatusOr<std::vector<int64_t>> labels,
+                       TensorFile& file);
 
 // An .npy of whole numbers [N]. Negative ones are none: all are, or no one is.
 absl::StatusOr<std::vector<int64_t>> ReadLabelArray(

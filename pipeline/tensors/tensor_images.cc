@@ -38,6 +38,7 @@ struct TensorIndex {
   std::vector<int64_t> firsts = {};  // the first sample of each shard
   int64_t size = 0;
   std::vector<int64_t> labels = {};  // of each sample, or none
+  std::string unused_labels = {};    // as ImageStore's
 };
 
 class TensorImages : public ImageStore {
@@ -75,6 +76,7 @@ class TensorImages : public ImageStore {
   const std::vector<std::string>& class_names() const override {
     return no_names_;
   }
+  std::string unused_labels() const override { return index_.unused_labels; }
   std::vector<int64_t> Units() const override { return index_.firsts; }
 
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
@@ -158,13 +160,16 @@ absl::StatusOr<TensorShard> OpenTensorShard(const TensorPaths& paths,
     GANDEM_ASSIGN_OR_RETURN(shard.file, OpenFileOnDemand(paths.samples));
   }
   if (paths.labels.empty()) return shard;
-  GANDEM_ASSIGN_OR_RETURN(const auto labels, OpenFile(paths.labels));
-  GANDEM_ASSIGN_OR_RETURN(shard.contents.labels, ReadLabelArray(*labels));
-  const int64_t count = std::ssize(shard.contents.labels);
-  if (count == 0 || count == shard.contents.size) return shard;
-  return absl::InvalidArgumentError(
-      absl::StrCat("'", labels->name(), "' has ", count, " labels, and '",
-                   file->name(), "' ", shard.contents.size, " samples"));
+  GANDEM_ASSIGN_OR_RETURN(const auto file_of_labels, OpenFile(paths.labels));
+  auto labels = ReadLabelArray(*file_of_labels);
+  const int64_t count = labels.ok() ? std::ssize(*labels) : 0;
+  if (count > 0 && count != shard.contents.size) {
+    labels = absl::InvalidArgumentError(absl::StrCat(
+        "'", file_of_labels->name(), "' has ", count, " labels, and '",
+        file->name(), "' ", shard.contents.size, " samples"));
+  }
+  GANDEM_RETURN_IF_ERROR(UseLabels(std::move(labels), shard.contents));
+  return shard;
 }
 
 std::string StoredFormatText(const StoredFormat& format) {
@@ -177,21 +182,26 @@ absl::Status AddTensorShard(TensorShard shard, TensorIndex& index) {
     const TensorShard& first = index.shards.front();
     const auto differs = [&](absl::string_view what, absl::string_view here,
                              absl::string_view there) {
-      return absl::InvalidArgumentError(absl::StrCat(
+      return absl::StrCat(
           "'", first.file->name(), "' ", what, " ", here, ", and '",
           shard.file->name(), "' ", there,
-          ": shards of one data set are alike; name those that are"));
+          ": shards of one data set are alike; name those that are");
     };
     const StoredFormat& format = first.contents.format;
     const StoredFormat& other = shard.contents.format;
     if (format.dtype != other.dtype || format.shape != other.shape) {
-      return differs("holds", StoredFormatText(format),
-                     StoredFormatText(other));
+      return absl::InvalidArgumentError(
+          differs("holds", StoredFormatText(format), StoredFormatText(other)));
     }
-    if (index.labels.empty() != shard.contents.labels.empty()) {
-      return differs("has", index.labels.empty() ? "no labels" : "labels",
-                     index.labels.empty() ? "labels" : "none");
+    if (index.unused_labels.empty() &&
+        index.labels.empty() != shard.contents.labels.empty()) {
+      index.unused_labels =
+          differs("has", index.labels.empty() ? "no labels" : "labels",
+                  index.labels.empty() ? "labels" : "none");
     }
+  }
+  if (!shard.contents.unused_labels.empty()) {
+    index.unused_labels = shard.contents.unused_labels;
   }
   index.firsts.push_back(index.size);
   index.size += shard.contents.size;
@@ -217,6 +227,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenTensorImages(
   for (TensorShard& shard : shards) {
     GANDEM_RETURN_IF_ERROR(AddTensorShard(std::move(shard), index));
   }
+  if (!index.unused_labels.empty()) index.labels.clear();
   return std::make_unique<TensorImages>(std::move(index));
 }
 

@@ -6,8 +6,7 @@
 //
 // Owner, thread safety: see image_store.h.
 // Errors: those of tensor_file.h and tensor_paths.h, and
-//   INVALID_ARGUMENT  shards of different types or shapes, or of which some
-//                     have labels.
+//   INVALID_ARGUMENT  shards of different types or shapes.
 #pragma once
 
 #include <memory>

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -28,6 +29,9 @@ struct TreeLabels {
   std::vector<int64_t> labels = {};  // empty: none; else none is negative
   // Of the labels from 0 on, where they have names.
   std::vector<std::string> class_names = {};
+  // Why labels that were found cannot be used; then there are none.
+  std::string unused = {};
+  bool from_json = false;  // of WebDataset's samples
 };
 
 class FileTree {

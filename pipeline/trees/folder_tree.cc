@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/files/file.h"
 #include "common/status.h"
+#include "pipeline/random_access_file.h"
 #include "pipeline/trees/file_tree.h"
 #include "pipeline/trees/folder_listings.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The readers of dataset.json and labels.csv on any bytes.
+// The readers of files with labels on any bytes.
 #include <cstddef>
 #include <cstdint>
 
@@ -11,15 +11,19 @@
 namespace gandem {
 namespace {
 
-void CheckLabels(const absl::StatusOr<ImageLabels>& labels) {
+void CheckLabels(const absl::StatusOr<LabelTexts>& labels) {
   if (!labels.ok()) {
     GANDEM_CHECK(absl::IsInvalidArgument(labels.status()));
     return;
   }
-  for (const auto& [name, label] : labels->by_name) {
-    GANDEM_CHECK(label >= 0);
-    GANDEM_CHECK(labels->class_names.empty() ||
-                 label < static_cast<int64_t>(labels->class_names.size()));
+  std::vector<std::string> texts;
+  for (const auto& [name, text] : *labels) texts.push_back(text);
+  const LabelNumbers numbers(texts);
+  for (const std::string& text : texts) {
+    const int64_t number = numbers.NumberOf(text);
+    GANDEM_CHECK(!text.empty() && number >= 0);
+    GANDEM_CHECK(numbers.class_names().empty() ||
+                 numbers.class_names()[number] == text);
   }
 }
 
@@ -28,7 +32,12 @@ void CheckLabels(const absl::StatusOr<ImageLabels>& labels) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace gandem;
-  CheckLabels(ParseDatasetJson(TextOf(data, size)));
-  CheckLabels(ParseLabelsCsv(TextOf(data, size)));
+  const absl::string_view text = TextOf(data, size);
+  CheckLabels(ParseDatasetJson(text));
+  CheckLabels(ParseLabelsCsv(text));
+  CheckLabels(ParseMetadataCsv(text));
+  CheckLabels(ParseMetadataJsonl(text));
+  const auto label = ParseSampleJson(text);
+  GANDEM_CHECK(label.ok() || absl::IsInvalidArgument(label.status()));
   return 0;
 }

@@ -82,6 +82,14 @@ def write_small(folder):
         "null_label": {"image": binary,
                        "label": pa.array([0, None, 1, 1], pa.int64())},
         "negative_label": {"image": binary, "label": pa.array([0, -1, 1, 1])},
+        "text_label": {"image": binary,
+                       "label": pa.array(["dog", "cat", "dog", "cat"])},
+        "dictionary_label": {
+            "image": binary,
+            "label": pa.array(["fox", "dog", "ant", "fox"])
+                     .dictionary_encode()},
+        "float_label": {"image": binary,
+                        "label": pa.array([0.0, 1.0, 1.0, 0.0])},
         "empty": {"image": pa.array([], pa.binary())},
     }
     for name, columns in tables.items():

@@ -18,6 +18,7 @@ using ::testing::HasSubstr;
 OpenedShard SmallShard() {
   return {.image_column = "image",
           .label_column = "label",
+          .labels_are_texts = true,
           .class_names = {"cat", "dog"},
           .row_groups = {{.rows = 2, .bytes = 100}, {.rows = 1, .bytes = 50}},
           .labels = {0, 1, 1},
@@ -75,6 +76,8 @@ TEST(DataFramesTest, AnIndexComesBack) {
                        DecodeOpenedShard(EncodeOpenedShard(shard)));
   EXPECT_EQ(again.image_column, "image");
   EXPECT_EQ(again.label_column, "label");
+  EXPECT_EQ(again.unused_labels, "");
+  EXPECT_TRUE(again.labels_are_texts);
   EXPECT_EQ(again.class_names, shard.class_names);
   ASSERT_EQ(again.row_groups.size(), 2u);
   EXPECT_EQ(again.row_groups[1].rows, 1);
@@ -82,6 +85,14 @@ TEST(DataFramesTest, AnIndexComesBack) {
   EXPECT_EQ(again.rows(), 3);
   EXPECT_EQ(again.labels, shard.labels);
   EXPECT_EQ(again.paths, shard.paths);
+}
+
+TEST(DataFramesTest, UnusedLabelsComeBack) {
+  OpenedShard shard = SmallShard();
+  shard.unused_labels = "why";
+  ExpectNonsense(shard, "labels that are not used");
+  shard.labels.clear();
+  EXPECT_EQ(DecodeOpenedShard(EncodeOpenedShard(shard))->unused_labels, "why");
 }
 
 TEST(DataFramesTest, AnIndexThatEndsAnywhere) {

@@ -453,18 +453,12 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
   EXPECT_THAT(csv->class_names(), ElementsAre("a dog", "cat"));
   EXPECT_EQ(csv->LabelOf(0), 0);
   EXPECT_EQ(csv->LabelOf(1), 1);
+  // It goes on without labels, and says why.
   WriteTree(dir_ / "csv", {{"3.png", png}});
-  EXPECT_THAT(OpenSource(dir_ / "csv"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("labels.csv has no label for '3.png'")));
-  WriteTree(dir_ / "cls", {{"1.png", png}, {"1.cls", "3"}, {"2.png", png}});
-  EXPECT_THAT(OpenSource(dir_ / "cls"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("2.png has no file .cls beside it")));
-  WriteTree(dir_ / "cls", {{"2.cls", "dog"}});
-  EXPECT_THAT(OpenSource(dir_ / "cls"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("2.cls"), HasSubstr("whole number"))));
+  EXPECT_THAT(DescribeAsP(**OpenSource(dir_ / "csv")),
+              AllOf(HasSubstr("3 images, 32 x 32, RGB, no labels: a folder"),
+                    HasSubstr("P; its labels are ignored: "),
+                    HasSubstr("labels.csv has no label for '3.png'")));
 }
 
 TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
@@ -509,9 +503,10 @@ TEST_F(ImageSourcesTest, IdxFilesWithTheLabelsBesideThem) {
               "2 images, 1 x 2, gray, 5 classes: IDX files P");
   }
   WritePlain(dir_ / "mnist/train-labels-idx1-ubyte", IdxBytes({3}, {3, 4, 5}));
-  EXPECT_THAT(OpenSource(images),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("the 2 images"), HasSubstr("found 3"))));
+  const auto unlabeled = *OpenSource(images);
+  EXPECT_EQ(unlabeled->LabelOf(0), kNoLabel);
+  EXPECT_THAT(unlabeled->unused_labels(),
+              AllOf(HasSubstr("the 2 images"), HasSubstr("found 3")));
 }
 
 TEST_F(ImageSourcesTest, NamesInArchives) {

@@ -312,6 +312,25 @@ TEST_F(OpenDatasetTest, LabelsThatAreNotThere) {
                                  "10")));
 }
 
+// A recipe with classes needs the labels that one without them ignores.
+TEST_F(OpenDatasetTest, LabelsThatCannotBeUsed) {
+  WriteTree(dir_ / "kaggle", {{"1.png", PngBytes(NoiseImage(1, 2, 2, 1))},
+                              {"labels.csv", "id,breed\n1,pug\n"}});
+  DataConfig config;
+  config.set_source(dir_ / "kaggle");
+  EXPECT_OK(OpenDataset(config));
+  EXPECT_TRUE(ReadDatasetLabels(config)->labels.empty());
+  config.set_num_classes(1);
+  for (const absl::Status& status :
+       {OpenDataset(config).status(), ReadDatasetLabels(config).status()}) {
+    EXPECT_THAT(
+        status,
+        StatusIs(absl::StatusCode::kInvalidArgument,
+                 AllOf(HasSubstr("has no labels that can be used ("),
+                       HasSubstr("labels.csv has no label for '1.png'"))));
+  }
+}
+
 TEST_F(OpenDatasetTest, PairsSideBySide) {
   const PixelImage pair = {.height = 1, .width = 2, .pixels = {10, 20}};
   WriteTree(dir_ / "pairs", {{"1.png", PngBytes(pair)}});

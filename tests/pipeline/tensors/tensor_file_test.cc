@@ -123,17 +123,19 @@ TEST(TensorFileTest, LabelsThatAreNone) {
       with(TensorOf("labels", DType::kI64, {2}, std::vector<int64_t>{-1, -1}))
           ->labels,
       IsEmpty());
-  EXPECT_THAT(
-      with(TensorOf("labels", DType::kI64, {2}, std::vector<int64_t>{1, -1})),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("labels: -1 is among them")));
-  EXPECT_THAT(
-      with(TensorOf("label", DType::kI64, {1}, std::vector<int64_t>{1})),
-      StatusIs(absl::StatusCode::kInvalidArgument,
-               HasSubstr("2 samples and 1 labels")));
-  EXPECT_THAT(
-      with(TensorOf("labels", DType::kF32, {2}, std::vector<float>(2))),
-      StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("whole numbers")));
+  // The samples can be read all the same.
+  const std::pair<NamedTensor, const char*> kUnused[] = {
+      {TensorOf("labels", DType::kI64, {2}, std::vector<int64_t>{1, -1}),
+       "f: its labels: -1 is among them"},
+      {TensorOf("label", DType::kI64, {1}, std::vector<int64_t>{1}),
+       "f: it has 2 samples and 1 labels"},
+      {TensorOf("labels", DType::kF32, {2}, std::vector<float>(2)),
+       "whole numbers"}};
+  for (const auto& [labels, why] : kUnused) {
+    ASSERT_OK_AND_ASSIGN(const TensorFile file, with(labels));
+    EXPECT_THAT(file.labels, IsEmpty());
+    EXPECT_THAT(file.unused_labels, HasSubstr(why));
+  }
   EXPECT_THAT(
       LabelsOf(NpyBytes(DType::kI32, {1, 2}, std::vector<int32_t>(2))),
       StatusIs(absl::StatusCode::kInvalidArgument, HasSubstr("I32 [1, 2]")));

@@ -108,17 +108,17 @@ TEST_F(TensorImagesTest, ShardsThatDoNotFit) {
                              HasSubstr("b.npy' F32 1 x 1 x 2"))));
   WriteTree(dir_ / "labels", {{"a.safetensors", ShardOf({1}, {})},
                               {"b.safetensors", ShardOf({1}, {1})}});
-  EXPECT_THAT(OpenSource(dir_ / "labels"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("a.safetensors' has no labels")));
+  const auto unlabeled = *OpenSource(dir_ / "labels");
+  EXPECT_EQ(unlabeled->LabelOf(1), kNoLabel);
+  EXPECT_THAT(unlabeled->unused_labels(),
+              HasSubstr("a.safetensors' has no labels"));
   WriteTree(dir_ / "count",
             {{"images.npy", NpyBytes(DType::kF32, {2, 2}, four)},
              {"labels.npy",
               NpyBytes(DType::kI64, {3}, std::vector<int64_t>{0, 1, 2})}});
-  EXPECT_THAT(OpenSource(dir_ / "count"),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("labels.npy' has 3 labels"),
-                             HasSubstr("images.npy' 2 samples"))));
+  EXPECT_THAT((*OpenSource(dir_ / "count"))->unused_labels(),
+              AllOf(HasSubstr("labels.npy' has 3 labels"),
+                    HasSubstr("images.npy' 2 samples")));
 }
 
 TEST_F(TensorImagesTest, NumbersThatAreNoneAreNamed) {
