@@ -77,6 +77,10 @@ void CheckChoice(const DataConfig& data, Faults& faults) {
   if (!data.exclude().empty() && data.source().empty()) {
     faults.Add("data.exclude goes with data.source: set it, or leave it out");
   }
+  CheckNoControlCharacters("data.member", data.member(), faults);
+  if (!data.member().empty() && data.source().empty()) {
+    faults.Add("data.member goes with data.source: set it, or leave it out");
+  }
   const std::string& hash = data.exclude_sha256();
   if (!hash.empty() && (hash.size() != 64 || data.exclude().empty())) {
     faults.Add(

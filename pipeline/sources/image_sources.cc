@@ -42,7 +42,7 @@ using OpenedSource = absl::StatusOr<std::unique_ptr<ImageStore>>;
 struct SourceKind {
   absl::string_view name;  // as a message lists it; "": part of another one
   bool (*recognizes)(const std::string& path);
-  OpenedSource (*open)(const std::string& path);
+  OpenedSource (*open)(const std::string& path, const std::string& member);
 };
 
 bool IsFolder(const std::string& path) {
@@ -98,9 +98,19 @@ bool IsNpz(const std::string& path) {
 
 template <
     absl::StatusOr<std::unique_ptr<FileTree>> (*kOpen)(const std::string&)>
-OpenedSource OpenTree(const std::string& path) {
+OpenedSource OpenTree(const std::string& path, const std::string& member) {
   GANDEM_ASSIGN_OR_RETURN(std::unique_ptr<FileTree> tree, kOpen(path));
-  return OpenTreeImages(std::move(tree));
+  return OpenTreeImages(std::move(tree), member);
+}
+
+// Of a kind whose images have no names.
+template <OpenedSource (*kOpen)(const std::string&)>
+OpenedSource OpenWithoutMembers(const std::string& path,
+                                const std::string& member) {
+  if (member.empty()) return kOpen(path);
+  return absl::InvalidArgumentError(absl::StrCat(
+      "'", ShownUrl(path), "' has no files with names, of which data.member ",
+      member, " could choose: leave it out"));
 }
 
 // A prefix of S3; HTTP has no lists of files, and says so when it is opened.
@@ -110,21 +120,24 @@ bool IsRemoteFolder(const std::string& path) {
 
 OpenedSource OpenPacked(const std::string& path) {
   GANDEM_ASSIGN_OR_RETURN(const std::string shards, ShardsOfFolder(path));
-  return OpenTree<OpenTarTree>(shards);
+  return OpenTree<OpenTarTree>(shards, "");
 }
 
 // The first that recognizes a path opens it.
 constexpr SourceKind kSourceKinds[] = {
     {"s3://BUCKET/FOLDER/ of images", IsRemoteFolder, OpenTree<OpenS3Tree>},
-    {"IDX files (or their folder)", LooksLikeIdx, OpenIdxByName},
-    {"CIFAR-10 or CIFAR-100 (a folder, or .tar.gz)", IsCifar, OpenCifar},
+    {"IDX files (or their folder)", LooksLikeIdx,
+     OpenWithoutMembers<OpenIdxByName>},
+    {"CIFAR-10 or CIFAR-100 (a folder, or .tar.gz)", IsCifar,
+     OpenWithoutMembers<OpenCifar>},
     {"Parquet (a file, its folder, or name-{00000..00004}-of-00005.parquet)",
-     LooksLikeParquet, OpenParquet},
-    {"a folder of packed shards", IsPackedFolder, OpenPacked},
+     LooksLikeParquet, OpenWithoutMembers<OpenParquet>},
+    {"a folder of packed shards", IsPackedFolder,
+     OpenWithoutMembers<OpenPacked>},
     {"tensors in .safetensors or .npy (a file, shards, or their folder)",
-     LooksLikeTensors, OpenTensorImages},
+     LooksLikeTensors, OpenWithoutMembers<OpenTensorImages>},
     {"a folder of images", IsFolder, OpenTree<OpenFolderTree>},
-    {"an .npz", IsNpz, OpenNpzImages},
+    {"an .npz", IsNpz, OpenWithoutMembers<OpenNpzImages>},
     {"a zip of images", LooksLikeZip, OpenTree<OpenZipTree>},
     {"a .tar of images (or shards, name-{000000..000009}.tar)", IsTar,
      OpenTree<OpenTarTree>},
@@ -207,7 +220,7 @@ std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
-    const std::string& path) {
+    const std::string& path, const std::string& member) {
   if (IsUrl(path)) {
     // Those that recognize a path take a failure for a no.
     GANDEM_ASSIGN_OR_RETURN(const std::vector<std::string> files,
@@ -218,7 +231,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
         absl::StrCat("'", path, "': no such file or folder"));
   }
   for (const SourceKind& kind : kSourceKinds) {
-    if (kind.recognizes(path)) return kind.open(path);
+    if (kind.recognizes(path)) return kind.open(path, member);
   }
   return absl::InvalidArgumentError(absl::StrCat("'", ShownUrl(path), "' is ",
                                                  WhatItIs(path), "; expected ",

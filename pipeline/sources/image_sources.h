@@ -16,10 +16,13 @@
 
 namespace gandem {
 
-// Finds out of which kind `path` is, a path or a URL. Errors of that kind, and
+// Finds out of which kind `path` is, a path or a URL. `member`: data.member,
+// for files in folders and archives. Errors of that kind, and
 //   NOT_FOUND         there is no such file or folder.
-//   INVALID_ARGUMENT  it is of no kind; says what it is, and lists them.
-absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(const std::string& path);
+//   INVALID_ARGUMENT  it is of no kind; says what it is, and lists them. Or it
+//                     is of one without members.
+absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
+    const std::string& path, const std::string& member = "");
 
 // What up to 64 images of a source, evenly spread, are like.
 struct SourceLook {

@@ -153,7 +153,7 @@ absl::StatusOr<Source> WithoutExcluded(Source source,
 }
 
 absl::StatusOr<Source> OpenWhole(const DataConfig& config) {
-  absl::StatusOr<Source> source = OpenSource(config.source());
+  absl::StatusOr<Source> source = OpenSource(config.source(), config.member());
   if (!source.ok()) return Annotate(source.status(), "data.source");
   return source;
 }

@@ -22,6 +22,7 @@
 #include "pipeline/remote/url.h"
 #include "pipeline/trees/file_tree.h"
 #include "pipeline/trees/folder_listings.h"
+#include "pipeline/trees/splits.h"
 
 namespace gandem {
 namespace {
@@ -29,10 +30,6 @@ namespace {
 constexpr absl::string_view kParquetEnding = ".parquet";
 // What the hub calls a table about images that lie beside it.
 constexpr absl::string_view kMetadataName = "metadata.parquet";
-constexpr absl::string_view kTrainSplit = "train";
-// What files are called that are splits by themselves.
-constexpr absl::string_view kSplitNames[] = {
-    kTrainSplit, "test", "validation", "valid", "val", "dev", "eval"};
 
 bool HasParquetName(absl::string_view name) {
   return absl::EndsWithIgnoreCase(name, kParquetEnding);
@@ -91,7 +88,7 @@ std::map<std::string, std::vector<std::string>> BySplit(
         name.substr(0, name.size() - kParquetEnding.size());
     if (const auto numbered = ParseNumbered(name)) {
       splits[numbered->split].push_back(name);
-    } else if (std::ranges::find(kSplitNames, stem) != std::end(kSplitNames)) {
+    } else if (IsSplitName(stem)) {
       splits[stem].push_back(name);
     } else {
       splits[""].push_back(name);

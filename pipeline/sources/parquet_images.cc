@@ -9,7 +9,6 @@
 
 #include "absl/status/status.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 #include "common/check.h"
 #include "common/files/printable.h"
 #include "common/files/sha256.h"
@@ -22,6 +21,7 @@
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/encoded_store.h"
 #include "pipeline/sources/parquet_files.h"
+#include "pipeline/trees/splits.h"
 
 namespace gandem {
 namespace {
@@ -255,8 +255,7 @@ std::string KindOf(const ParquetFiles& files) {
                          ? "a Parquet file"
                          : absl::StrCat(files.paths.size(), " Parquet shards");
   if (files.split.empty()) return kind;
-  return absl::StrCat(kind, " of the split ", files.split, " (there are also ",
-                      absl::StrJoin(files.other_splits, ", "), ")");
+  return kind + SplitText(files.split, files.other_splits);
 }
 
 }  // namespace

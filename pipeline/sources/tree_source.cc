@@ -13,6 +13,7 @@
 #include "pipeline/sources/encoded_store.h"
 #include "pipeline/sources/image_files.h"
 #include "pipeline/sources/survey.h"
+#include "pipeline/trees/tree_choice.h"
 #include "pipeline/trees/tree_labels.h"
 
 namespace gandem {
@@ -21,13 +22,14 @@ namespace {
 class TreeSource : public EncodedStore {
  public:
   TreeSource(std::unique_ptr<FileTree> tree, ImageFiles files,
-             TreeLabels labels)
+             TreeLabels labels, std::string choice)
       : tree_(std::move(tree)),
         images_(std::move(files.images)),
         unused_(std::move(files.unused)),
-        labels_(std::move(labels)) {}
+        labels_(std::move(labels)),
+        choice_(std::move(choice)) {}
 
-  std::string kind() const override { return tree_->kind(); }
+  std::string kind() const override { return tree_->kind() + choice_; }
   int64_t size() const override { return std::ssize(images_); }
   UnusedFiles unused() const override { return unused_; }
   std::string NameOf(int64_t index) const override {
@@ -85,6 +87,7 @@ class TreeSource : public EncodedStore {
   const std::vector<int64_t> images_;  // places in tree_->files()
   const UnusedFiles unused_;
   const TreeLabels labels_;
+  const std::string choice_;  // which of its images these are
 };
 
 absl::Status NoImages(const FileTree& tree, const UnusedFiles& unused) {
@@ -105,14 +108,19 @@ absl::Status NoImages(const FileTree& tree, const UnusedFiles& unused) {
 }  // namespace
 
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenTreeImages(
-    std::unique_ptr<FileTree> tree) {
+    std::unique_ptr<FileTree> tree, absl::string_view member) {
   GANDEM_ASSIGN_OR_RETURN(ImageFiles files, FindImageFiles(*tree));
   if (files.images.empty()) return NoImages(*tree, files.unused);
+  GANDEM_ASSIGN_OR_RETURN(std::string choice,
+                          KeepTrainSplit(*tree, files.images));
+  GANDEM_ASSIGN_OR_RETURN(const std::string which,
+                          KeepMember(*tree, member, files.images));
+  choice += which;
   GANDEM_ASSIGN_OR_RETURN(TreeLabels labels,
                           FindTreeLabels(*tree, files.images));
   if (labels.from_json) files.unused.erase(".json");
   return std::make_unique<TreeSource>(std::move(tree), std::move(files),
-                                      std::move(labels));
+                                      std::move(labels), std::move(choice));
 }
 
 }  // namespace gandem

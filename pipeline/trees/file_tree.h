@@ -53,6 +53,9 @@ class FileTree {
   // Of files(), which are all images then, where an index has them; null:
   // files of the tree say the labels.
   virtual const TreeLabels* KnownLabels() const { return nullptr; }
+  // Whether the names are those of WebDataset, in which a sample is all files
+  // whose names are equal up to the first point (tree_names.h).
+  virtual bool has_samples() const { return false; }
   // Files that the tree has found and does not list, such as hidden ones.
   virtual UnusedFiles unused() const { return {}; }
   // Its bytes.

@@ -69,6 +69,7 @@ class TarTree : public FileTree {
   const TreeLabels* KnownLabels() const override {
     return labels_.has_value() ? &*labels_ : nullptr;
   }
+  bool has_samples() const override { return !labels_.has_value(); }
   std::string kind() const override {
     return shards_.size() == 1
                ? "a tar of images"

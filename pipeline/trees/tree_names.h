@@ -5,6 +5,8 @@
 // Thread safety: pure functions; results are parts of their arguments.
 #pragma once
 
+#include <algorithm>
+
 #include "absl/strings/match.h"
 #include "absl/strings/string_view.h"
 
@@ -26,6 +28,11 @@ inline bool IsHiddenName(absl::string_view name) {
 // name. "a/7.mask.png" is of the sample "a/7".
 inline absl::string_view SampleOf(absl::string_view name) {
   return name.substr(0, name.find('.', FolderOf(name).size()));
+}
+
+// What follows that point: "mask.png".
+inline absl::string_view MemberOf(absl::string_view name) {
+  return name.substr(std::min(SampleOf(name).size() + 1, name.size()));
 }
 
 }  // namespace gandem

@@ -89,6 +89,7 @@ struct DatasetOptions {
   std::string source;
   // A list of images to leave out, which verify writes; empty: none.
   std::string exclude;
+  std::string member;  // data.member
   // Of show.
   std::string recipe;       // whose data section says what training sees
   int64_t image_size = 64;  // where there is no recipe

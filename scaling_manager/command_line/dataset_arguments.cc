@@ -39,6 +39,9 @@ DatasetArguments::DatasetArguments(CLI::App& app) {
                             ? "Write those that cannot be read into this "
                               "list, for data.exclude"
                             : "List of images to leave out");
+    command->add_option("--member", options_.member,
+                        "Image of each WebDataset sample that has several, "
+                        "for example mask.png (data.member)");
   }
   AddPack();
   show->add_option("--recipe", options_.recipe,

@@ -134,6 +134,7 @@ absl::StatusOr<DataConfig> DataOf(const DatasetOptions& options) {
   data.set_num_classes(0);
   data.set_source(options.source);
   data.clear_listing_sha256();
+  if (!options.member.empty()) data.set_member(options.member);
   if (!options.exclude.empty()) {
     data.set_exclude(options.exclude);
     data.clear_exclude_sha256();
@@ -325,7 +326,8 @@ absl::StatusOr<int> VerifyDataset(const DatasetOptions& options,
                      "may have written it: name another file, or remove it"));
   }
   GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
-  GANDEM_ASSIGN_OR_RETURN(const auto store, OpenSource(options.source));
+  GANDEM_ASSIGN_OR_RETURN(const auto store,
+                          OpenSource(options.source, options.member));
   const Survey survey = SurveyWithProgress(*store, store->size(), err);
   for (const UnreadableImage& image : survey.unreadable) {
     out << Shown(image.reason) << "\n";
@@ -361,6 +363,7 @@ absl::StatusOr<std::unique_ptr<ImageStore>> OpenToPack(
   GANDEM_RETURN_IF_ERROR(ProbeSource(options.source));
   DataConfig data;
   data.set_source(options.source);
+  data.set_member(options.member);
   data.set_exclude(options.exclude);
   data.set_max_excluded(1);  // whoever packs has looked at them
   return OpenImages(data);

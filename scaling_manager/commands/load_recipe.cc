@@ -40,10 +40,12 @@ absl::StatusOr<std::vector<std::string>> DataSets(const RecipeSource& recipe) {
   sets.push_back(
       absl::StrCat("data.source=\"", absl::Utf8SafeCEscape(recipe.data), "\""));
   RunConfig config;
-  ParseTextProto(recipe.text, recipe.name, config).IgnoreError();  // said later
+  // Both report their faults later.
+  ParseTextProto(recipe.text, recipe.name, config).IgnoreError();
+  SetFields(recipe.sets, config).IgnoreError();
   if (config.data().num_classes() == 0) return sets;
   GANDEM_RETURN_IF_ERROR(Annotate(ProbeSource(recipe.data), "--data"));
-  const auto source = OpenSource(recipe.data);
+  const auto source = OpenSource(recipe.data, config.data().member());
   if (!source.ok()) return Annotate(source.status(), "--data");
   const int64_t num_classes = NumClasses(**source);
   if (num_classes > 0) {

@@ -75,10 +75,10 @@ absl::Status ProbePaths(const DataConfig& data, absl::Duration limit) {
 }
 
 // Of files their SHA-256, of other sources their fingerprint.
-absl::StatusOr<std::string> ContentsOf(const std::string& name,
-                                       bool is_source) {
+absl::StatusOr<std::string> ContentsOf(const std::string& name, bool is_source,
+                                       const std::string& member) {
   if (!is_source) return HashOfFile(name);
-  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenSource(name));
+  GANDEM_ASSIGN_OR_RETURN(const auto source, OpenSource(name, member));
   return source->Fingerprint();
 }
 
@@ -160,7 +160,9 @@ absl::StatusOr<std::string> DatasetContents(const DataConfig& data) {
   for (const DataPath& path : kDataPaths) {
     const std::string& name = (data.*path.get)();
     if (name.empty()) continue;
-    const absl::StatusOr<std::string> hash = ContentsOf(name, path.is_source);
+    const bool images = path.get == &DataConfig::source;
+    const absl::StatusOr<std::string> hash =
+        ContentsOf(name, path.is_source, images ? data.member() : "");
     if (!hash.ok()) return Annotate(hash.status(), path.field);
     absl::StrAppend(&contents, path.field, " ", *hash, "\n");
   }

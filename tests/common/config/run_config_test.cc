@@ -165,6 +165,8 @@ TEST(RunConfigTest, EveryRangeIsChecked) {
        "data.source and data.idx_inputs are both set"},
       {"data.inputs=a", "data.inputs goes with data.source"},
       {"data.exclude=a", "data.exclude goes with data.source"},
+      {"data.member=a", "data.member goes with data.source"},
+      {"data.member=\"a\\000b\"", "data.member has a control"},
       {"data.exclude=\"a\\000b\"", "data.exclude has a control"},
       {"data.exclude_sha256=00", "data.exclude_sha256 is not the SHA-256"},
       {"data.max_excluded=1", "data.max_excluded 1 is not in [0, 1)"},

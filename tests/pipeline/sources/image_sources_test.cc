@@ -530,6 +530,17 @@ TEST_F(ImageSourcesTest, NamesInArchives) {
   }
 }
 
+TEST_F(ImageSourcesTest, OnlyNamedFilesHaveMembers) {
+  WriteNpz("x.npz",
+           {.name = "arr_0",
+            .dtype = DType::kU8,
+            .shape = {1, 2, 2, 1},
+            .bytes = SharedBytes::Copy(std::as_bytes(std::span("abc", 4)))});
+  EXPECT_THAT(OpenSource(dir_ / "x.npz", "mask.png"),
+              StatusIs(absl::StatusCode::kInvalidArgument,
+                       HasSubstr("data.member mask.png")));
+}
+
 TEST_F(ImageSourcesTest, ADescriptionOfWhatDiffers) {
   WriteTree(dir_ / "odd", {{"1.png", PngBytes(NoiseImage(1, 3, 5, 1))},
                            {"2.png", PngBytes(NoiseImage(3, 4, 5, 1))}});

@@ -132,32 +132,33 @@ TEST_F(CommandLineTest, TheFlagsAreFrozen) {
           "doctor --host", "doctor --listen", "doctor --token_file",
           "doctor --certificates", "doctor --insecure_network",
           "dataset -h,--help", "dataset show -h,--help", "dataset show SOURCE",
-          "dataset show --exclude", "dataset show --recipe",
-          "dataset show --image_size", "dataset show -o,--output",
-          "dataset verify -h,--help", "dataset verify SOURCE",
-          "dataset verify --exclude", "dataset pack -h,--help",
+          "dataset show --exclude", "dataset show --member",
+          "dataset show --recipe", "dataset show --image_size",
+          "dataset show -o,--output", "dataset verify -h,--help",
+          "dataset verify SOURCE", "dataset verify --exclude",
+          "dataset verify --member", "dataset pack -h,--help",
           "dataset pack SOURCE", "dataset pack --exclude",
-          "dataset pack -o,--output", "dataset pack --shard_bytes",
-          "dataset pack --resize", "dataset pack --crop", "profile -h,--help",
-          "profile RECIPE", "profile -o,--output", "profile --data",
-          "profile --set", "profile --budget", "profile --memory",
-          "profile --python", "profile --fresh", "plan -h,--help",
-          "plan RECIPE", "plan --data", "plan --set", "plan --devices",
-          "plan --hosts", "plan --memory", "plan --link", "plan --objective",
-          "plan --profile", "plan --lag", "plan --max_batch", "plan --trials",
-          "plan --noise_of", "plan --ignore_machine", "plan --as_it_is",
-          "plan --colocated", "plan -o,--output", "simulate -h,--help",
-          "simulate PLAN", "simulate --profile", "simulate --devices",
-          "simulate --jitter", "simulate --mtbf_hours",
-          "simulate --checkpoint_seconds", "simulate --restart_seconds",
-          "simulate --chart", "simulate --csv", "simulate pipeline -h,--help",
-          "simulate pipeline TRACE", "simulate pipeline --memory_bytes",
-          "simulate pipeline --json", "trials -h,--help", "trials RECIPE",
-          "trials -o,--output", "trials --set", "trials --trials",
-          "trials --trial_hours", "trials --seeds", "trials --rounds",
-          "sample -h,--help", "export -h,--help", "evaluate -h,--help",
-          "train-features -h,--help", "models -h,--help", "explain -h,--help",
-          "explain FIELD"));
+          "dataset pack --member", "dataset pack -o,--output",
+          "dataset pack --shard_bytes", "dataset pack --resize",
+          "dataset pack --crop", "profile -h,--help", "profile RECIPE",
+          "profile -o,--output", "profile --data", "profile --set",
+          "profile --budget", "profile --memory", "profile --python",
+          "profile --fresh", "plan -h,--help", "plan RECIPE", "plan --data",
+          "plan --set", "plan --devices", "plan --hosts", "plan --memory",
+          "plan --link", "plan --objective", "plan --profile", "plan --lag",
+          "plan --max_batch", "plan --trials", "plan --noise_of",
+          "plan --ignore_machine", "plan --as_it_is", "plan --colocated",
+          "plan -o,--output", "simulate -h,--help", "simulate PLAN",
+          "simulate --profile", "simulate --devices", "simulate --jitter",
+          "simulate --mtbf_hours", "simulate --checkpoint_seconds",
+          "simulate --restart_seconds", "simulate --chart", "simulate --csv",
+          "simulate pipeline -h,--help", "simulate pipeline TRACE",
+          "simulate pipeline --memory_bytes", "simulate pipeline --json",
+          "trials -h,--help", "trials RECIPE", "trials -o,--output",
+          "trials --set", "trials --trials", "trials --trial_hours",
+          "trials --seeds", "trials --rounds", "sample -h,--help",
+          "export -h,--help", "evaluate -h,--help", "train-features -h,--help",
+          "models -h,--help", "explain -h,--help", "explain FIELD"));
 }
 
 TEST_F(CommandLineTest, Coordinate) {
@@ -390,7 +391,8 @@ TEST_F(CommandLineTest, Dataset) {
   EXPECT_EQ(verify.source, "x.zip");
   const auto pack = std::get<DatasetOptions>(
       Parse({"dataset", "pack", "x.zip", "-o", "packed", "--resize", "64",
-             "--crop", "NONE", "--shard_bytes", "1000", "--exclude", "l"}));
+             "--crop", "NONE", "--shard_bytes", "1000", "--exclude", "l",
+             "--member", "mask.png"}));
   EXPECT_EQ(pack.action, DatasetAction::kPack);
   EXPECT_EQ(pack.source, "x.zip");
   EXPECT_EQ(pack.output, "packed");
@@ -398,6 +400,7 @@ TEST_F(CommandLineTest, Dataset) {
   EXPECT_EQ(pack.crop, "NONE");
   EXPECT_EQ(pack.shard_bytes, 1000);
   EXPECT_EQ(pack.exclude, "l");
+  EXPECT_EQ(pack.member, "mask.png");
   EXPECT_EQ(ExitCode(Parse({"dataset", "pack", "x.zip"})), kExitUsage);
   EXPECT_EQ(ExitCode(Parse(
                 {"dataset", "pack", "x.zip", "-o", "p", "--crop", "NONE"})),

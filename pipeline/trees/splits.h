@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Splits of a data set: folders or files that are named train, test and so on.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <algorithm>
+#include <iterator>
+#include <string>
+#include <vector>
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/string_view.h"
+
+namespace gandem {
+
+// The one that is trained on where there are several.
+inline constexpr absl::string_view kTrainSplit = "train";
+inline constexpr absl::string_view kSplitNames[] = {
+    kTrainSplit, "test", "validation", "valid", "val", "dev", "eval"};
+
+inline bool IsSplitName(absl::string_view name) {
+  return std::ranges::find(kSplitNames, name) != std::end(kSplitNames);
+}
+
+// What is added to the description of a source.
+inline std::string SplitText(absl::string_view split,
+                             const std::vector<std::string>& others) {
+  return absl::StrCat(" of the split ", split, " (there are also ",
+                      absl::StrJoin(others, ", "), ")");
+}
+
+}  // namespace gandem

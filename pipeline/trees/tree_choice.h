@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which images of a tree are trained on, where not all of them are alike.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "pipeline/trees/file_tree.h"
+
+namespace gandem {
+
+// Where all images are in folders that are named as splits are (train, val,
+// test; splits.h), in upper or lower case, keeps those of train. `images` are
+// rising places in tree.files(), at least one. Returns what is to be said of
+// it, which follows the kind of the tree; "": all stay.
+//   INVALID_ARGUMENT  no split is called train.
+absl::StatusOr<std::string> KeepTrainSplit(const FileTree& tree,
+                                           std::vector<int64_t>& images);
+
+// Keeps one image of each sample that has several, as WebDataset's 7.jpg and
+// 7.mask.png: of those whose names after the first point are `member`
+// ("mask.png"), or, if it is empty and tree.has_samples(), the one without a
+// further point in it. Where the members are numbers, as in video.0001.png, or
+// many, they are images of their own, and all stay. Returns as above.
+//   INVALID_ARGUMENT  no image has this `member`; or it is empty, and most
+//                     samples have several images of which none is the one.
+absl::StatusOr<std::string> KeepMember(const FileTree& tree,
+                                       absl::string_view member,
+                                       std::vector<int64_t>& images);
+
+}  // namespace gandem
