@@ -72,6 +72,12 @@ class ImageStore {
   // computes nothing. "" where all is in memory.
   //   DATA_LOSS  the file ends before, or is damaged.
   virtual absl::StatusOr<std::string> Fetch(int64_t index) const = 0;
+  // The first of them, at most `most`; nullopt: these cost about as much as
+  // Fetch, or all is in memory.
+  virtual absl::StatusOr<std::optional<std::string>> FetchStart(
+      int64_t /*index*/, int64_t /*most*/) const {
+    return std::nullopt;
+  }
   // Makes an image of `stored` = Fetch(index): computes, and waits for nothing.
   //   DATA_LOSS         this image cannot be decoded.
   //   INVALID_ARGUMENT  it is of a kind that is not read.

@@ -48,6 +48,10 @@ class HalfImages : public ImageStore {
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     return source_->Fetch(index);
   }
+  absl::StatusOr<std::optional<std::string>> FetchStart(
+      int64_t index, int64_t most) const override {
+    return source_->FetchStart(index, most);
+  }
   absl::StatusOr<DecodedImage> Decode(int64_t index,
                                       absl::string_view stored) const override {
     GANDEM_ASSIGN_OR_RETURN(DecodedImage image, source_->Decode(index, stored));

@@ -19,6 +19,7 @@
 #include "pipeline/formats/image_decoder.h"
 #include "pipeline/formats/tar.h"
 #include "pipeline/formats/zip_reader.h"
+#include "pipeline/in_parallel.h"
 #include "pipeline/remote/open_file.h"
 #include "pipeline/remote/url.h"
 #include "pipeline/sources/pack_images.h"
@@ -35,6 +36,11 @@ namespace gandem {
 namespace {
 
 constexpr int64_t kLookedAt = 64;  // images of a source that tell its kind
+// Seconds on a disk of its own, a minute on one behind a network.
+constexpr int64_t kMostHeaders = 100'000;
+constexpr int64_t kImageHeaderBytes = 16
+                                      << 10;  // with what cameras write first
+constexpr int64_t kHeadersAtATime = 16;
 constexpr size_t kMaxShownReason = 1000;  // bytes
 
 using OpenedSource = absl::StatusOr<std::unique_ptr<ImageStore>>;
@@ -202,6 +208,37 @@ absl::StatusOr<SourceLook> LookAtTensors(const ImageStore& source) {
   return look;
 }
 
+// Whether the header of an image says so. What cannot be read is named where it
+// is decoded.
+absl::StatusOr<bool> IsColored(const ImageStore& source, int64_t index) {
+  auto start = source.FetchStart(index, kImageHeaderBytes);
+  if (IsUnreadable(start.status())) return false;
+  GANDEM_RETURN_IF_ERROR(start);
+  if (!start->has_value()) return false;
+  auto shape = ShapeOfImage(**start);
+  if (!shape.ok() && std::ssize(**start) == kImageHeaderBytes) {
+    GANDEM_ASSIGN_OR_RETURN(const std::string all, source.Fetch(index));
+    shape = ShapeOfImage(all);
+  }
+  return shape.ok() && shape->channels == 3;
+}
+
+absl::Status LookAtHeaders(const ImageStore& source, SourceLook& look) {
+  GANDEM_ASSIGN_OR_RETURN(const auto first,
+                          source.FetchStart(0, kImageHeaderBytes));
+  if (!first.has_value()) return absl::OkStatus();
+  const std::vector<int64_t> places = SpreadPlaces(source.size(), kMostHeaders);
+  GANDEM_ASSIGN_OR_RETURN(
+      const std::vector<bool> colored,
+      MakeInParallel<bool>(std::ssize(places), kHeadersAtATime, [&](int64_t i) {
+        return IsColored(source, places[i]);
+      }));
+  look.headers = std::ssize(places);
+  look.colored_headers = std::ranges::count(colored, true);
+  look.any_color = look.colored_headers > 0;
+  return absl::OkStatus();
+}
+
 // What is said of all images of a source.
 std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
   if (source.tensors().has_value()) {
@@ -214,7 +251,11 @@ std::string AppearanceText(const ImageStore& source, const SourceLook& look) {
                       RangeText(look.least_width, look.most_width), ", ",
                       !look.any_color  ? "gray"
                       : !look.any_gray ? "RGB"
-                                       : "RGB and gray");
+                                       : "RGB and gray",
+                      look.colored_headers > 0
+                          ? absl::StrCat(" (RGB: ", look.colored_headers,
+                                         " of ", look.headers, ")")
+                          : "");
 }
 
 }  // namespace
@@ -251,6 +292,9 @@ absl::StatusOr<SourceLook> LookAtImages(const ImageStore& source,
     look.most_width = std::max(look.most_width, pixels.width);
     (pixels.channels == 3 ? look.any_color : look.any_gray) = true;
     if (for_channels && look.any_color) break;
+  }
+  if (!look.any_color && source.size() > kLookedAt) {
+    GANDEM_RETURN_IF_ERROR(LookAtHeaders(source, look));
   }
   return look;
 }

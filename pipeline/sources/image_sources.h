@@ -24,13 +24,18 @@ namespace gandem {
 absl::StatusOr<std::unique_ptr<ImageStore>> OpenSource(
     const std::string& path, const std::string& member = "");
 
-// What up to 64 images of a source, evenly spread, are like.
+// What up to 64 images of a source, evenly spread, are like. Where all of these
+// are gray, the headers of up to 100,000 tell whether others are not, if they
+// can be read alone (ImageStore::FetchStart).
 struct SourceLook {
   // In pixels, the least and the most.
   int64_t least_height = INT64_MAX, most_height = 0;
   int64_t least_width = INT64_MAX, most_width = 0;
   bool any_gray = false;
   bool any_color = false;
+  // Headers that were read in search of color; 0: none were.
+  int64_t headers = 0;
+  int64_t colored_headers = 0;
   float most_value = 0;  // of tensors: the largest magnitude
 
   // 1 where all are gray, else 3.

@@ -73,6 +73,10 @@ class FewerImages : public ImageStore {
     GANDEM_CHECK(index >= 0 && index < size());
     return source_->Fetch(kept_[index]);
   }
+  absl::StatusOr<std::optional<std::string>> FetchStart(
+      int64_t index, int64_t most) const override {
+    return source_->FetchStart(kept_[index], most);
+  }
   absl::StatusOr<DecodedImage> Decode(int64_t index,
                                       absl::string_view stored) const override {
     GANDEM_CHECK(index >= 0 && index < size());

@@ -10,6 +10,7 @@
 #include "common/check.h"
 #include "common/files/sha256.h"
 #include "common/status.h"
+#include "pipeline/remote/url.h"
 #include "pipeline/sources/encoded_store.h"
 #include "pipeline/sources/image_files.h"
 #include "pipeline/sources/survey.h"
@@ -65,6 +66,12 @@ class TreeSource : public EncodedStore {
   absl::StatusOr<std::string> Fetch(int64_t index) const override {
     GANDEM_CHECK(index >= 0 && index < size());
     return tree_->Read(images_[index]);
+  }
+  absl::StatusOr<std::optional<std::string>> FetchStart(
+      int64_t index, int64_t most) const override {
+    GANDEM_CHECK(index >= 0 && index < size());
+    if (IsUrl(tree_->path())) return std::nullopt;
+    return tree_->ReadStart(images_[index], most);
   }
 
   absl::StatusOr<std::string> Fingerprint() const override {

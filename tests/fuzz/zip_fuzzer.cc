@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "absl/strings/match.h"
 #include "common/check.h"
 #include "pipeline/formats/zip_reader.h"
 #include "tests/fuzz/input_file.h"
@@ -22,6 +23,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     GANDEM_CHECK(bytes.ok() || absl::IsDataLoss(bytes.status()) ||
                  absl::IsInvalidArgument(bytes.status()));
     if (bytes.ok()) GANDEM_CHECK(bytes->size() == member.bytes);
+    const auto start = zip->ReadStart(member, /*most=*/100);
+    GANDEM_CHECK(start.ok() || absl::IsDataLoss(start.status()));
+    if (start.ok()) GANDEM_CHECK(start->size() <= 100);
+    if (start.ok() && bytes.ok()) {
+      GANDEM_CHECK(absl::StartsWith(*bytes, *start));
+    }
   }
   return 0;
 }

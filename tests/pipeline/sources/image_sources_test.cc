@@ -461,6 +461,47 @@ TEST_F(SameImagesTest, LabelsByFolderOrCsv) {
                     HasSubstr("labels.csv has no label for '3.png'")));
 }
 
+// None of the 64 that are decoded has color.
+TEST_F(ImageSourcesTest, HeadersTellOfFewColoredImages) {
+  NamedBytes files;
+  for (int i = 0; i < 128; ++i) {
+    files.emplace_back(absl::StrFormat("%03d.png", i),
+                       PngBytes(NoiseImage(i % 64 == 33 ? 3 : 1, 2, 2, 1)));
+  }
+  WriteTree(dir_ / "folder", files);
+  WriteZip(dir_ / "a.zip", files);
+  WriteTar(dir_ / "a.tar", files);
+  for (const char* const name : {"folder", "a.zip", "a.tar"}) {
+    const auto source = *OpenSource(dir_ / name);
+    EXPECT_EQ(LookAtImages(*source, /*for_channels=*/true)->channels(), 3);
+    EXPECT_THAT(DescribeAsP(*source),
+                HasSubstr("2 x 2, RGB and gray (RGB: 2 of 128), no labels"));
+  }
+  // What has no header is not taken for one with color.
+  files[33].second = files[97].second = "no image";
+  WriteZip(dir_ / "a.zip", files);
+  EXPECT_EQ(LookAtImages(**OpenSource(dir_ / "a.zip"))->channels(), 1);
+}
+
+// What cameras write before the size is longer than what is read at first.
+TEST_F(ImageSourcesTest, LongHeadersAreReadToTheirEnd) {
+  const SharedBytes bytes =
+      gandem::testing::ImageGoldens().at("file.jpeg_444").bytes;
+  std::string jpeg(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  constexpr size_t kComment = 60'000;
+  jpeg.insert(
+      2, std::string("\xff\xfe\xea\x60", 4) + std::string(kComment - 2, 'x'));
+  ASSERT_OK(ShapeOfImage(jpeg));
+  NamedBytes files;
+  for (int i = 0; i < 128; ++i) {
+    files.emplace_back(absl::StrFormat("%03d", i),
+                       i == 33 ? jpeg : PngBytes(NoiseImage(1, 2, 2, 1)));
+    files.back().first += i == 33 ? ".jpg" : ".png";
+  }
+  WriteTar(dir_ / "a.tar", files);
+  EXPECT_EQ(LookAtImages(**OpenSource(dir_ / "a.tar"))->channels(), 3);
+}
+
 TEST_F(SameImagesTest, WhatIsNoFileInAFolderIsNamed) {
   const std::string png = PngBytes(images_[0]);
   WriteTree(dir_ / "pipe", {{"1.png", png}, {".hidden/2.png", "x"}});
