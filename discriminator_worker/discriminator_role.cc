@@ -33,7 +33,7 @@ DiscriminatorRole::DiscriminatorRole(RoleOptions options, Parts parts,
 
 RoundRole::StateParts DiscriminatorRole::State() const {
   return {{"model.", StateOf(*parts_.network)},
-          {"optimizer.", parts_.optimizer->State()},
+          {"optimizer.", parts_.optimizer->State(), StateChanges::kInUpdates},
           {"objective.", objective_.State()}};
 }
 

@@ -27,11 +27,12 @@ GeneratorRole::GeneratorRole(RoleOptions options, Parts parts,
                                    .timer = timer()})) {}
 
 RoundRole::StateParts GeneratorRole::State() const {
-  StateParts state = {{"model.", StateOf(*parts_.network)},
-                      {"ema.", StateOf(*parts_.average)},
-                      {"optimizer.", parts_.optimizer->State()}};
+  StateParts state = {
+      {"model.", StateOf(*parts_.network)},
+      {"ema.", StateOf(*parts_.average), StateChanges::kInUpdates},
+      {"optimizer.", parts_.optimizer->State(), StateChanges::kInUpdates}};
   if (parts_.path_length) {
-    state.emplace_back("path_length.", parts_.path_length->State());
+    state.push_back({"path_length.", parts_.path_length->State()});
   }
   return state;
 }

@@ -9,6 +9,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/checkpoint/folder_proof.h"
+#include "common/checkpoint/safetensors_writer.h"
 #include "common/crc32c.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
@@ -53,24 +54,35 @@ CheckpointWriter::~CheckpointWriter() {
   Close(absl::CancelledError("the worker leaves"));
 }
 
-absl::Status CheckpointWriter::Save(int64_t completed_rounds, std::string file,
-                                    std::vector<NamedTensor> tensors) {
+absl::Status CheckpointWriter::AwaitRoom(const std::string& file) {
   absl::MutexLock lock(&mu_);
-  const auto may_add = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !status_.ok() || static_cast<int>(jobs_.size()) + (busy_ ? 1 : 0) <
-                                options_.files_per_checkpoint;
+  const auto may_add = [this, &file]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
+    const auto waiting =
+        static_cast<int>(jobs_.size()) + (writing_.empty() ? 0 : 1);
+    const bool is_free =
+        waiting < options_.files_per_checkpoint && writing_ != file &&
+        std::ranges::find(jobs_, file, &Job::file) == jobs_.end();
+    return !status_.ok() || is_free;
   };
   // Bounded by the disk; Close() wakes it.
   mu_.Await(absl::Condition(&may_add));
+  return status_;
+}
+
+absl::Status CheckpointWriter::Save(int64_t completed_rounds, std::string file,
+                                    std::shared_ptr<TensorSnapshot> share,
+                                    TensorChecksums checksums) {
+  absl::MutexLock lock(&mu_);
   GANDEM_RETURN_IF_ERROR(status_);
-  jobs_.push_back({completed_rounds, std::move(file), std::move(tensors)});
+  jobs_.push_back({completed_rounds, std::move(file), std::move(share),
+                   std::move(checksums)});
   return absl::OkStatus();
 }
 
 absl::Status CheckpointWriter::Flush(absl::Time deadline) {
   absl::MutexLock lock(&mu_);
   const auto idle = [this]() ABSL_SHARED_LOCKS_REQUIRED(mu_) {
-    return !status_.ok() || (jobs_.empty() && !busy_);
+    return !status_.ok() || (jobs_.empty() && writing_.empty());
   };
   if (!AwaitUntil(&mu_, absl::Condition(&idle), deadline)) {
     return absl::DeadlineExceededError("a checkpoint is still being written");
@@ -97,7 +109,7 @@ void CheckpointWriter::Run() {
       if (leave_) return;
       job = std::move(jobs_.front());
       jobs_.pop_front();
-      busy_ = true;
+      writing_ = job.file;
     }
     // A checkpoint that was given up gets no further files: its folder is gone.
     absl::StatusOr<std::vector<CheckpointFile>> files =
@@ -110,8 +122,9 @@ void CheckpointWriter::Run() {
     if (!files.ok() || !files->empty()) {
       report_(ReportOf(job.completed_rounds, files));
     }
+    job = {};  // its memory may be used again
     absl::MutexLock lock(&mu_);
-    busy_ = false;
+    writing_.clear();
   }
 }
 
@@ -145,6 +158,20 @@ bool CheckpointWriter::WaitToRetry(absl::Time give_up) {
   return !leave_ && MonotonicNow() < give_up;
 }
 
+absl::Status CheckpointWriter::AppendChecked(const Job& job, size_t index,
+                                             FileWriter& writer) {
+  GANDEM_ASSIGN_OR_RETURN(const uint32_t crc,
+                          job.share->AppendTo(writer, index));
+  const std::string& name = job.share->tensors()[index].name;
+  const auto checksum = job.checksums.find(name);
+  if (checksum == job.checksums.end() ||
+      checksum->second == ChecksumText(crc)) {
+    return absl::OkStatus();
+  }
+  return absl::DataLossError(absl::StrCat(
+      "'", name, "' has changed while it was saved: a memory is at fault"));
+}
+
 absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
     const Job& job) {
   const TraceSpan span("write checkpoint", {"rounds", job.completed_rounds});
@@ -155,11 +182,17 @@ absl::StatusOr<std::vector<CheckpointFile>> CheckpointWriter::Write(
   GANDEM_FAILPOINT("checkpoint.before_shard");
   GANDEM_ASSIGN_OR_RETURN(
       const FileSummary summary,
-      WriteSafetensors(folder + "/" + job.file, job.tensors, {}));
+      WriteSafetensors(folder + "/" + job.file, job.share->tensors(),
+                       job.checksums, [&job](size_t index, FileWriter& writer) {
+                         return AppendChecked(job, index, writer);
+                       }));
   GANDEM_FAILPOINT("checkpoint.after_shard");
   // A copy: after a failure below, the shard is written again.
   std::vector<CheckpointFile> files = written_[job.completed_rounds];
   files.push_back(Describe(job.file, summary.size, summary.crc32c));
+  if (!job.checksums.empty()) {
+    files.back().set_state_crc32c(StateChecksum(job.checksums));
+  }
   if (static_cast<int>(files.size()) < options_.files_per_checkpoint) {
     written_[job.completed_rounds] = std::move(files);
     return std::vector<CheckpointFile>();

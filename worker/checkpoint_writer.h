@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Writes a worker's share of checkpoints in the background (design.md section
-// 8). Training stalls for the copy only, unless the one before is still being
-// written.
+// 8). Training stalls for the copy of what changes before the next update, and
+// there for that of what is not written yet, unless the checkpoint before is
+// still being written.
 //
-// Owner: a worker's run epoch. Thread safety: Save from the compute thread,
-// Close and Flush from any.
+// Owner: a worker's run epoch. Thread safety: AwaitRoom and Save from the
+// compute thread, Close and Flush from any.
 // Errors: a shard that cannot be written (disk full ...) is reported, its
 // checkpoint is given up and training goes on. Only the last one of a run is
 // tried again while the disk is full, read-only or away: without it rounds are
@@ -17,6 +18,7 @@
 #include <deque>
 #include <functional>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <vector>
@@ -57,8 +59,10 @@ class CheckpointWriter : public CheckpointSink {
   CheckpointWriter(Options options, Report report);
   ~CheckpointWriter() override;
 
+  absl::Status AwaitRoom(const std::string& file) override;
   absl::Status Save(int64_t completed_rounds, std::string file,
-                    std::vector<NamedTensor> tensors) override;
+                    std::shared_ptr<TensorSnapshot> share,
+                    TensorChecksums checksums) override;
   // Waits until everything is written and reported, or given up.
   absl::Status Flush(absl::Time deadline);
   // Fails waiting and later calls with `reason`; what is being written is
@@ -69,10 +73,14 @@ class CheckpointWriter : public CheckpointSink {
   struct Job {
     int64_t completed_rounds = 0;
     std::string file;
-    std::vector<NamedTensor> tensors;
+    std::shared_ptr<TensorSnapshot> share;
+    TensorChecksums checksums;
   };
 
   void Run();
+  //   DATA_LOSS  it is not what the checksums were computed of.
+  static absl::Status AppendChecked(const Job& job, size_t index,
+                                    FileWriter& writer);
   // Write(), as often as there is hope.
   absl::StatusOr<std::vector<CheckpointFile>> WritePatiently(const Job& job);
   // False: no time is left, or Close() was called.
@@ -85,7 +93,7 @@ class CheckpointWriter : public CheckpointSink {
 
   absl::Mutex mu_;
   std::deque<Job> jobs_ ABSL_GUARDED_BY(mu_);
-  bool busy_ ABSL_GUARDED_BY(mu_) = false;
+  std::string writing_ ABSL_GUARDED_BY(mu_);  // the file; empty: none
   bool leave_ ABSL_GUARDED_BY(mu_) = false;
   absl::Status status_ ABSL_GUARDED_BY(mu_);
 

@@ -184,12 +184,10 @@ class Worker {
   }
 
  private:
-  // What fleets that have re-formed are, in the config of this epoch.
+  // The fleets of this epoch, without workers that are absent.
   void UseFleetSizes(const RegisterReply& assignment, RunConfig& config) {
-    if (!assignment.keep_state()) {
-      held_.reset();
-      return;
-    }
+    if (!assignment.keep_state()) held_.reset();
+    if (role_ == COLOCATED) return;
     config.mutable_generator()->set_workers(assignment.generators());
     config.mutable_discriminator()->set_workers(assignment.discriminators());
   }

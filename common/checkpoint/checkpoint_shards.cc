@@ -10,8 +10,10 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/crc32c.h"
 #include "common/status.h"
 
 namespace gandem {
@@ -34,6 +36,29 @@ std::vector<int> SplitState(std::span<const StatePart> parts, int ranks) {
     rank_of[i] = rank;
   }
   return rank_of;
+}
+
+std::string ChecksumText(uint32_t crc32c) {
+  return absl::StrCat(absl::Hex(crc32c, absl::kZeroPad8));
+}
+
+uint32_t StateChecksum(const TensorChecksums& checksums) {
+  return TextCrc32c(absl::StrJoin(checksums, "\n", absl::PairFormatter(" ")));
+}
+
+absl::StatusOr<std::vector<std::string>> DifferingTensors(
+    const std::string& folder, std::span<const std::string> shards) {
+  std::map<std::string, std::map<std::string, size_t>> counts;
+  for (const std::string& shard : shards) {
+    GANDEM_ASSIGN_OR_RETURN(const TensorChecksums checksums,
+                            ReadSafetensorsMetadata(folder + "/" + shard));
+    for (const auto& [name, checksum] : checksums) ++counts[name][checksum];
+  }
+  std::vector<std::string> names;
+  for (const auto& [name, of_checksum] : counts) {
+    if (of_checksum.begin()->second != shards.size()) names.push_back(name);
+  }
+  return names;
 }
 
 std::string ShardName(absl::string_view role, int rank) {

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <span>
 #include <string>
 #include <vector>
@@ -31,6 +32,17 @@ struct StatePart {
 // has the fewest bytes so far. No rank has more than its share and the largest
 // part. It depends on names, sizes and the number of ranks alone.
 std::vector<int> SplitState(std::span<const StatePart> parts, int ranks);
+
+// CRC32C of every tensor of a role's state, in hexadecimal, by name; also the
+// metadata of a shard whose writer was one of several workers of its role.
+using TensorChecksums = std::map<std::string, std::string>;
+std::string ChecksumText(uint32_t crc32c);
+// One number for all of them.
+uint32_t StateChecksum(const TensorChecksums& checksums);
+// Names of the tensors whose checksums are not equal in all these shards of
+// `folder`, in order.
+absl::StatusOr<std::vector<std::string>> DifferingTensors(
+    const std::string& folder, std::span<const std::string> shards);
 
 // "generator-0.safetensors"; `role` is "generator" or "discriminator".
 std::string ShardName(absl::string_view role, int rank);

@@ -13,6 +13,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/json_keys.h"
+#include "common/checkpoint/safetensors_writer.h"
 #include "common/faults.h"
 #include "common/files/file.h"
 #include "common/files/utf8.h"
@@ -269,12 +270,22 @@ absl::string_view DTypeName(DType dtype) { return RowOf(dtype).name; }
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata) {
+  return WriteSafetensors(path, tensors, metadata,
+                          [tensors](size_t index, FileWriter& writer) {
+                            return writer.Append(tensors[index].bytes.span());
+                          });
+}
+
+absl::StatusOr<FileSummary> WriteSafetensors(
+    const std::string& path, std::span<const NamedTensor> tensors,
+    const std::map<std::string, std::string>& metadata,
+    absl::FunctionRef<absl::Status(size_t index, FileWriter& writer)> append) {
   GANDEM_ASSIGN_OR_RETURN(const Contents contents,
                           Arrange(path, tensors, metadata));
   GANDEM_ASSIGN_OR_RETURN(FileWriter writer, FileWriter::Create(path));
   GANDEM_RETURN_IF_ERROR(writer.Append(contents.head));
   for (const NamedTensor* tensor : contents.tensors) {
-    GANDEM_RETURN_IF_ERROR(writer.Append(tensor->bytes.span()));
+    GANDEM_RETURN_IF_ERROR(append(tensor - tensors.data(), writer));
   }
   GANDEM_RETURN_IF_ERROR(writer.Sync());
   return writer.Close();

@@ -89,6 +89,7 @@ constexpr absl::string_view kNames[] = {
     "ring.encode_frame",
     "ring.received",
     "update.gradients",
+    "update.parameters",
 };
 // clang-format on
 

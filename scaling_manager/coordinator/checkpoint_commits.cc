@@ -8,6 +8,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/control/majority.h"
 #include "common/faults.h"
 #include "common/status.h"
 
@@ -40,6 +41,7 @@ void CheckpointCommits::BeginEpoch(int64_t run_epoch, int num_workers,
   run_epoch_ = run_epoch;
   num_workers_ = num_workers;
   reports_.clear();
+  has_parted_ = false;
   committed_step_ = settled_step_ = complete_step_ = committed_step;
 }
 
@@ -88,6 +90,7 @@ absl::StatusOr<bool> CheckpointCommits::Add(int worker,
       job.shards = absl::DataLossError(its.error());
     }
   }
+  if (job.shards.ok()) CompareStates(reports, job);
   std::ranges::sort(job.files, {}, &CheckpointFile::name);
   complete_step_ = job.step;
   reports_.erase(reports_.begin(), reports_.upper_bound(job.step));
@@ -100,6 +103,37 @@ absl::StatusOr<bool> CheckpointCommits::Add(int worker,
                          "checkpoint.every_rounds")));
   }
   return true;
+}
+
+void CheckpointCommits::CompareStates(const Reports& reports, Job& job) {
+  if (has_parted_) {
+    job.shards =
+        absl::DataLossError("the states of a role's workers differed before");
+    return;
+  }
+  struct Fleet {
+    Parting parting;
+    std::vector<uint32_t> states;
+  };
+  std::map<std::string, Fleet> fleets;  // by the name of the role
+  for (const auto& [worker, report] : reports) {
+    for (const CheckpointFile& file : report.files()) {
+      if (!file.has_state_crc32c()) continue;
+      Fleet& fleet = fleets[file.name().substr(0, file.name().rfind('-'))];
+      fleet.parting.workers.push_back(worker);
+      fleet.parting.files.push_back(file.name());
+      fleet.states.push_back(file.state_crc32c());
+    }
+  }
+  for (auto& [role, fleet] : fleets) {
+    fleet.parting.apart = OutsideMajority(fleet.states);
+    if (fleet.parting.apart.empty()) continue;
+    has_parted_ = true;
+    job.shards = absl::DataLossError(
+        absl::StrCat("the states of the ", role, " workers differ"));
+    job.parting = std::move(fleet.parting);
+    return;
+  }
 }
 
 std::optional<CheckpointCommits::Job> CheckpointCommits::Take(absl::Time now) {

@@ -6,6 +6,10 @@
 // result: committed or given up, for good. Where more than four wait, the disk
 // cannot keep up, and the oldest of them are given up.
 //
+// The workers of a role that share its state report a checksum of it. Where
+// these differ, the checkpoint is given up, and so are all later ones of the
+// epoch, whose state comes from this one.
+//
 // Owner: the coordinator. Thread safety: one thread at a time. It touches no
 // disk.
 #pragma once
@@ -27,6 +31,14 @@ namespace gandem {
 
 class CheckpointCommits {
  public:
+  // The workers of one role, by rank, whose states were not the same.
+  struct Parting {
+    std::vector<int> workers = {};  // as Add names them
+    std::vector<std::string> files = {};
+    // Indices of those above whose state most of them do not have; all, where
+    // nobody can tell who is right.
+    std::vector<size_t> apart = {};
+  };
   // One checkpoint whose shards were all reported.
   struct Job {
     int64_t step = 0;
@@ -34,6 +46,8 @@ class CheckpointCommits {
     std::vector<CheckpointFile> files = {};  // sorted by name
     // It is given up: the first worker's error, or later ones wait, too.
     absl::Status shards = {};
+    // Of the first role that has parted; the next epoch finds others.
+    std::optional<Parting> parting = {};
     int64_t rollbacks = 0;  // of the run, so far
     // It failed and is tried again.
     absl::Time next_try = absl::InfinitePast();
@@ -83,6 +97,8 @@ class CheckpointCommits {
   using Reports = std::map<int, ShardReport>;  // by worker
 
   absl::Status Check(int worker, const ShardReport& report) const;
+  // Gives the job up if the states in `reports` differ.
+  void CompareStates(const Reports& reports, Job& job);
 
   const int64_t rounds_;
   int64_t run_epoch_ = 0;
@@ -91,6 +107,7 @@ class CheckpointCommits {
   int64_t complete_step_ = 0;  // the newest whose shards were all reported
   std::deque<Job> waiting_;
   bool is_taken_ = false;
+  bool has_parted_ = false;  // in this epoch
   int64_t committed_step_ = 0;
   int64_t settled_step_ = 0;
   bool lag_is_told_ = false;

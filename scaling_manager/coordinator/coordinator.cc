@@ -87,6 +87,11 @@ absl::Status Coordinator::CheckCaller(const Place& place,
     return absl::FailedPreconditionError(
         absl::StrCat("the run is over: ", stopping_.outcome()->detail));
   }
+  if (place.is_excluded) {
+    return absl::FailedPreconditionError(absl::StrCat(
+        ToString(place.key),
+        " is excluded from this run: its state has left that of its fleet"));
+  }
   if (!options_.external && place.pid == 0) {
     return absl::UnavailableError(
         absl::StrCat("this run starts its own workers, and ",
@@ -172,12 +177,12 @@ RegisterReply Coordinator::Assignment(const Place& place) const {
   reply.set_rollbacks(counters_.rollbacks());
   reply.set_proof_file(proof_.file);
   *reply.mutable_chosen() = counters_.computes();
+  SetPosition(members_, place, reply);
   if (members_.source() == Membership::Source::kCheckpoint) {
     reply.set_resume_from(resume_from_);
     return reply;
   }
   reply.set_keep_state(true);
-  SetPosition(members_, place, reply);
   const auto compute = computes_.find(place.key.role);
   if (compute != computes_.end()) *reply.mutable_compute() = compute->second;
   return reply;

@@ -260,6 +260,14 @@ class Coordinator {
   void Settle(const CheckpointCommits::Job& job, const absl::Status& committed,
               std::vector<std::string> notes)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The workers of a role had different states at a checkpoint, as `text` says:
+  // all go back to the one before it.
+  void HandleParting(const CheckpointCommits::Parting& parting,
+                     const std::string& text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // The run goes on without the worker, or ends where it cannot.
+  void Exclude(Place& place, const std::string& what)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void Stop(const std::string& reason) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Looks whether all are paused, at the cut, or finished.
   void Advance() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
@@ -313,6 +321,9 @@ class Coordinator {
   std::optional<PostponedEpoch> postponed_ ABSL_GUARDED_BY(mu_);
   // Deaths that wait for the commits, in their order.
   std::vector<std::pair<WorkerKey, Death>> deaths_ ABSL_GUARDED_BY(mu_);
+  // That of the epoch, which waits for the commits, too.
+  std::optional<std::pair<CheckpointCommits::Parting, std::string>> parting_
+      ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);

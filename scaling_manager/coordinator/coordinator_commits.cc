@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The commits of checkpoints whose shards are all reported.
+// The commits of checkpoints whose shards are all reported, and what happens
+// when the workers of a role turn out to have different states.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/checkpoint/checkpoint_shards.h"
 #include "common/files/file.h"
 #include "common/status.h"
 #include "scaling_manager/coordinator/coordinator.h"
@@ -15,6 +18,19 @@ namespace gandem {
 namespace {
 
 constexpr size_t kNamed = 8;  // workers, in a message
+// A worker that has left its fleet so often is at fault itself.
+constexpr int kMaxPartings = 2;
+constexpr size_t kShownTensors = 3;
+
+// "'model.a', 'model.b' and 'model.c' and 4 more"
+std::string TensorsText(const absl::StatusOr<std::vector<std::string>>& names) {
+  if (!names.ok() || names->empty()) return "tensors that cannot be told";
+  const auto shown =
+      std::span(*names).first(std::min(names->size(), kShownTensors));
+  const size_t rest = names->size() - shown.size();
+  return absl::StrCat("'", absl::StrJoin(shown, "', '"), "'",
+                      rest > 0 ? absl::StrCat(" and ", rest, " more") : "");
+}
 
 }  // namespace
 
@@ -99,6 +115,13 @@ std::vector<std::string> Coordinator::TidyUp(const CheckpointCommits::Job& job,
 }
 
 absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
+  if (job.parting.has_value()) {
+    const std::string folder =
+        PendingCheckpointPath(options_.run_dir, job.step, job.run_epoch);
+    return absl::DataLossError(absl::StrCat(
+        job.shards.message(), " after round ", job.step - 1, " in ",
+        TensorsText(DifferingTensors(folder, job.parting->files))));
+  }
   GANDEM_RETURN_IF_ERROR(job.shards);
   CheckpointManifest manifest;
   manifest.set_step(job.step);
@@ -144,16 +167,77 @@ void Coordinator::Settle(const CheckpointCommits::Job& job,
   const std::string text = commits_.Settle(job, committed);
   if (committed.ok()) {
     AddEvent(text);
-  } else {
+  } else if (job.parting.has_value()) {
+    parting_ = {*job.parting, std::string(committed.message())};
+  } else if (!parting_.has_value()) {
     stopping_.NoteFailure(text);
     AddEvent(absl::StrCat(text, ". ", commits_.NewestText()));
   }
   for (std::string& note : notes) AddEvent(std::move(note));
-  Advance();
+  // A checkpoint that a parting has spoiled does not end the run.
+  if (!parting_.has_value()) Advance();
   if (commits_.is_busy()) return;
+  if (parting_.has_value()) {
+    HandleParting(parting_->first, parting_->second);
+    parting_.reset();
+  }
   for (const auto& [key, death] : std::exchange(deaths_, {})) {
     HandleDeath(*members_.Find(key), death);
   }
+}
+
+void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
+                                const std::string& text) {
+  if (phase_ == Phase::kOver) return;
+  std::vector<std::string> names;
+  for (const size_t i : parting.apart) {
+    const Place& place = members_.places()[parting.workers[i]];
+    names.push_back(absl::StrCat(ToString(place.key), " on ", place.host));
+  }
+  const bool is_known = parting.apart.size() < parting.workers.size();
+  const std::string what = absl::StrCat(
+      text, ". ", absl::StrJoin(names, " and "),
+      !is_known           ? " cannot tell which of them is right"
+      : names.size() == 1 ? " differs from most of its fleet"
+                          : " differ from most of their fleet",
+      ". A memory, a processor or a program is at fault");
+  stopping_.NoteFailure(what);
+  if (phase_ == Phase::kStopping) {
+    End(ResumableOutcome(what, commits_));
+    return;
+  }
+  for (const size_t i : parting.apart) {
+    Place& place = members_.places()[parting.workers[i]];
+    if (is_known && ++place.partings >= kMaxPartings) Exclude(place, what);
+  }
+  if (phase_ == Phase::kOver) return;
+  const Place& first = members_.places()[parting.workers[parting.apart[0]]];
+  if (restarts_.Spend(first.key, options_.clock->Now())) {
+    BeginEpoch(what);
+  } else {
+    End({StatusReply::FAILED, kExitInternal,
+         absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
+                      commits_.NewestText())});
+  }
+}
+
+void Coordinator::Exclude(Place& place, const std::string& what) {
+  const std::string again =
+      absl::StrCat("This is at least the second time for ", ToString(place.key),
+                   " on ", place.host);
+  if (!options_.elastic) {
+    End({StatusReply::FAILED, kExitInternal,
+         absl::StrCat(what, ". ", again, ": let another machine take its ",
+                      "place, and the same command resumes the run. ",
+                      commits_.NewestText())});
+    return;
+  }
+  AddEvent(absl::StrCat(again, ": it is excluded from the run"));
+  place.is_excluded = true;
+  place.incarnation = 0;
+  if (place.pid == 0) return;
+  place.death_handled = true;
+  place.kill_at = options_.clock->Now();
 }
 
 }  // namespace gandem

@@ -264,7 +264,8 @@ Coordinator::Wishes Coordinator::TakeWishes() {
   const bool may_grow = phase_ == Phase::kRunning && options_.elastic;
   const bool starts = !options_.external && (needs_all || may_grow);
   for (Place& place : members_.places()) {
-    if (place.pid == 0 && starts && restarts_.StartAt(place.key) <= now) {
+    if (place.pid == 0 && starts && !place.is_excluded &&
+        restarts_.StartAt(place.key) <= now) {
       wishes.start.push_back(place.key);
     }
     if (place.pid != 0 && place.kill_at <= now) {

@@ -105,7 +105,7 @@ void Membership::BeginEpoch(int64_t run_epoch, bool from_memory,
     place.joined = false;
     place.is_back = false;
     place.waiting_since = now;
-    if (!from_memory) place.is_member = true;
+    if (!from_memory) place.is_member = !place.is_excluded;
   }
 }
 
@@ -119,6 +119,7 @@ void Membership::Admit(Place& place, const RegisterRequest& request,
   place.joined = false;
   place.exchange_address.clear();
   place.member.Clear();
+  if (place.host_identity != HostIdentityOf(request)) place.partings = 0;
   place.host = request.host();
   place.host_identity = HostIdentityOf(request);
   place.reported_pid = request.pid();

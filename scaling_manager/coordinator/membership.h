@@ -4,7 +4,7 @@
 //
 // A place belongs to the process of the newest incarnation that registered for
 // it: the fence, which older processes do not pass. An epoch that starts from a
-// checkpoint has all places as members. One that starts from what its members
+// checkpoint has all places as members, except those that are excluded. One that starts from what its members
 // hold in memory is open until all of them have come back or are lost; the seal
 // then fixes who they are and the round that all have completed.
 //
@@ -58,6 +58,9 @@ struct Place {
   absl::Time last_seen = absl::InfinitePast();
   // Takes part in the epoch. Only elastic runs have workers that do not.
   bool is_member = true;
+  // How often its state was not that of most of its fleet, on this host.
+  int partings = 0;
+  bool is_excluded = false;  // from the rest of the run
   // What it has said since the fleets began to re-form.
   bool is_back = false;
   bool holds_state = false;

@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A run whose numbers leave their range keeps its good checkpoints."""
+"""A run whose numbers leave their range, or whose workers have different states, keeps
+its good checkpoints."""
 
 import array
 import json
 import math
 import signal
 
+import fleet_shards
 import harness
 
 # Explodes within a few rounds, on any machine.
@@ -88,6 +90,32 @@ class DivergenceTest(harness.RunTest):
         again = self.train("again", sets=SPOILED)
         self.assertIn("resuming", again.text())
         self.assert_same_state(again, run)
+
+    def test_a_flipped_bit_is_found_at_the_checkpoint_and_undone(self):
+        sets = ["rounds=60", "checkpoint.every_rounds=10",
+                "samples.every_rounds=0", "discriminator.workers=3"]
+        marker = self.folder / "flipped-happened"
+        run = self.start("flipped", sets=sets, env={
+            "GANDEM_FAILPOINT":
+                f"corrupt update.parameters@discriminator-1:35:{marker}"})
+        self.assertEqual(run.wait(), 0, run.text()[-4000:])
+        self.assertTrue(marker.exists())
+        self.assertRegex(run.text(), r"the states of the discriminator workers "
+                                     r"differ after round 39 in 'model\.")
+        self.assertRegex(run.text(), "discriminator 1 on .* differs from most")
+        self.assertIn("resuming after round 30 of 60", run.text())
+        whole = self.train("whole-fleet", sets=sets)
+        self.assertNotIn("differ", whole.text())
+        self.assert_same_state(run, whole)
+        checkpoints = list(run.dir.glob("checkpoints/step-*[0-9]"))
+        self.assertTrue(checkpoints)
+        for folder in checkpoints:
+            # The generator has nobody to be compared with.
+            shards = [fleet_shards.read(file)[1]
+                      for file in folder.glob("discriminator-*.safetensors")]
+            self.assertEqual(len(shards), 3)
+            self.assertTrue(shards[0])
+            self.assertEqual(shards, shards[:1] * 3)
 
 
 if __name__ == "__main__":

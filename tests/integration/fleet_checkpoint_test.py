@@ -27,6 +27,8 @@ def tensors_of(file):
     size, = struct.unpack("<Q", content[:8])
     found = {}
     for name, entry in json.loads(content[8:8 + size]).items():
+        if name == "__metadata__":
+            continue
         first, end = entry["data_offsets"]
         found[name] = (entry["dtype"], content[8 + size + first:8 + size + end])
     return found

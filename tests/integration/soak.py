@@ -5,6 +5,9 @@ Memory, file descriptors and threads are those of each process from its fifth mi
 on: until then malloc's free lists grow, those of threads above all, while what is in
 use stays as it is (docs/chaos.md). The slope is that of all processes of a kind together, each around its
 own mean. scripts/soak.sh is an hour of it, soak_test.py ten minutes.
+
+With flipped bits, every complete checkpoint has equal workers, and the last one has the
+bits of a run that nothing happened to.
 """
 
 import argparse
@@ -20,6 +23,7 @@ import sys
 import tempfile
 import time
 
+import fleet_shards
 import harness
 
 WARM_UP = 240  # seconds of each process that do not count
@@ -90,9 +94,25 @@ def slope(samples, value):
     return together / apart if apart else 0.0
 
 
+def flips(every):
+    """GANDEM_FAILPOINT: a bit of a parameter in each worker after so many updates of
+    its process, and again and again; never in two workers at once."""
+    return ";".join(
+        f"corrupt update.parameters@{role}-{rank}:{every * (4 * times + at + 1)}"
+        for times in range(100)
+        for at, (role, rank) in enumerate(
+            [("generator", 0), ("generator", 1), ("discriminator", 0),
+             ("discriminator", 1)]))
+
+
 class Soak:
-    def __init__(self, run_dir, minutes, seed, seconds_between_deaths=60):
+    def __init__(self, run_dir, minutes, seed, seconds_between_deaths=60,
+                 updates_between_flips=0):
         self.dir = run_dir
+        self.env = {}
+        if updates_between_flips > 0:
+            self.env["GANDEM_FAILPOINT"] = flips(updates_between_flips)
+        self.compared = set()  # names of complete checkpoints
         self.seconds = 60 * minutes
         self.between = seconds_between_deaths
         self.random = random.Random(seed)
@@ -102,7 +122,7 @@ class Soak:
         self.first_seen = {}
 
     def play(self):
-        self.run = harness.Run(self.dir, sets=SETS)
+        self.run = harness.Run(self.dir, sets=SETS, env=self.env)
         try:
             self._wait_for_rounds()
             self._play_until(time.monotonic() + self.seconds)
@@ -138,6 +158,7 @@ class Soak:
             raise AssertionError(f"gandem left with "
                                  f"{self.run.process.returncode}:\n"
                                  + self.run.text()[-4000:])
+        self.compare_checkpoints()
         pids = {"gandem": self.run.process.pid}
         for (role, rank), pid in self.run.processes().items():
             pids[f"{role}-{rank}"] = pid
@@ -150,12 +171,38 @@ class Soak:
         for part, size in disk(self.dir).items():
             self.most[part] = max(self.most[part], size)
 
+    def compare_checkpoints(self):
+        """In all that are complete, the workers of each role had equal states."""
+        for folder in self.dir.glob("checkpoints/step-*[0-9]"):
+            if folder.name in self.compared:
+                continue
+            try:
+                fault = fleet_shards.fault_in(folder)
+            except FileNotFoundError:  # pruned meanwhile
+                continue
+            if fault:
+                raise AssertionError(f"{folder}: {fault}")
+            self.compared.add(folder.name)
+
+    def compare_with_whole(self):
+        """With the run to the same round that nothing happened to."""
+        name, files = self.run.final_state()
+        whole = harness.Run(self.dir.with_name("whole"), sets=[
+            *SETS, f"rounds={int(name.removeprefix('step-'))}"])
+        try:
+            code = whole.wait(max(harness.DEADLINE, 4 * self.seconds))
+        finally:
+            whole.kill()
+        if code != 0 or whole.final_state() != (name, files):
+            raise AssertionError(f"{name} has not the bits of a run without "
+                                 f"faults (exit code {code})")
+
     def _kill_somebody(self):
         if self.random.random() < GANDEM_DIES:
             self.deaths["gandem"] += 1
             self.run.process.kill()
             self.run.wait()
-            self.run = harness.Run(self.dir, sets=SETS)
+            self.run = harness.Run(self.dir, sets=SETS, env=self.env)
             self._wait_for_rounds()
             return
         key = (self.random.choice(["generator", "discriminator"]),
@@ -214,16 +261,26 @@ def main():
                         help="how long (default: 60)")
     parser.add_argument("--seed", type=int, default=1,
                         help="who dies (default: 1)")
+    parser.add_argument("--flip_bits", type=int, default=0, metavar="UPDATES",
+                        help="flip a bit of a worker after so many updates "
+                        "(default: 0, never)")
     options = parser.parse_args()
     if options.minutes <= 0:
         parser.error(f"{options.minutes} minutes are no time")
     if not (harness.BIN / "gandem").exists():
         sys.exit(f"no programs in {harness.BIN}: run scripts/build.sh")
     folder = pathlib.Path(tempfile.mkdtemp(prefix="gandem-soak-"))
-    soak = Soak(folder / "run", options.minutes, options.seed)
+    soak = Soak(folder / "run", options.minutes, options.seed,
+                updates_between_flips=options.flip_bits)
     soak.play()
     text, faults = soak.judge()
     print(text)
+    found = soak.run.text().count(" workers differ after round")
+    print(f"Workers differed {found} times, and in none of "
+          f"{len(soak.compared)} complete checkpoints.")
+    if options.flip_bits > 0:
+        soak.compare_with_whole()
+        print("The last checkpoint has the bits of a run without faults.")
     for fault in faults:
         print(f"NOT FLAT: {fault}")
     if faults:

@@ -302,6 +302,8 @@ NOT_FUZZED = {
     "common/checkpoint/json_keys.h": "part of safetensors",
     "common/checkpoint/checkpoint_pruner.h": "reads no format of its own",
     "common/checkpoint/folder_proof.h": "the text is compared, not parsed",
+    "common/checkpoint/safetensors_writer.h": "writes",
+    "common/checkpoint/tensor_snapshot.h": "writes",
     # Arrow reads Parquet, in a process that holds nothing of the run; what it
     # answers is read as a stranger's (data_frames_fuzzer.cc).
     "data_worker/arrow_status.h": "Arrow's",

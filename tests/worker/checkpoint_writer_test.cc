@@ -15,7 +15,9 @@
 #include "absl/synchronization/mutex.h"
 #include "absl/synchronization/notification.h"
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/crc32c.h"
 #include "common/files/file.h"
+#include "common/process/thread.h"
 #include "tests/testing/soon.h"
 #include "tests/testing/status_matchers.h"
 #include "tests/testing/temp_dir.h"
@@ -59,13 +61,18 @@ class CheckpointWriterTest : public ::testing::Test {
   }
   void FreeSpace() { EXPECT_EQ(unlink(full_.c_str()), 0); }
   // The checkpoint after kRounds is written or given up.
-  ShardReport Save(const std::string& file = kShard) {
+  ShardReport Save(const std::string& file = kShard,
+                   TensorChecksums checksums = {}) {
     std::vector<NamedTensor> tensors = {
         {.name = "weight",
          .dtype = DType::kU8,
          .shape = {3},
          .bytes = SharedBytes(std::vector<std::byte>(3))}};
-    EXPECT_OK(writer_->Save(kRounds, file, std::move(tensors)));
+    EXPECT_OK(writer_->AwaitRoom(file));
+    EXPECT_OK(writer_->Save(kRounds, file,
+                            std::make_shared<TensorSnapshot>(
+                                std::move(tensors), std::vector<bool>{false}),
+                            std::move(checksums)));
     EXPECT_OK(writer_->Flush(Soon()));
     const absl::MutexLock lock(&mu_);
     EXPECT_THAT(reports_, SizeIs(1));
@@ -134,6 +141,64 @@ TEST_F(CheckpointWriterTest, WhatIsWrittenAgainIsReportedOnce) {
   ASSERT_THAT(report.files(), SizeIs(2));
   EXPECT_EQ(report.files(0).name(), kShard);
   EXPECT_EQ(report.files(1).name(), "config.textproto");
+}
+
+TEST_F(CheckpointWriterTest, ChecksumsOfTheStateAreReportedAndKept) {
+  Start();
+  const TensorChecksums checksums = {
+      {"bias", "0123abcd"},  // of another worker's share
+      {"weight", ChecksumText(Crc32c(std::vector<std::byte>(3)))}};
+  const ShardReport report = Save(kShard, checksums);
+  ASSERT_THAT(report.files(), SizeIs(1));
+  EXPECT_EQ(report.files(0).state_crc32c(), StateChecksum(checksums));
+  const std::string folder =
+      PendingCheckpointPath(dir_.path(), kRounds, options_.run_epoch);
+  ASSERT_OK_AND_ASSIGN(const TensorChecksums kept,
+                       ReadSafetensorsMetadata(folder + "/" + kShard));
+  EXPECT_EQ(kept, checksums);
+}
+
+// The memory of one state of a role is used again for its next one.
+TEST_F(CheckpointWriterTest, ThereIsNoRoomForAFileThatIsBeingWritten) {
+  absl::Notification writes;
+  absl::Notification may_go_on;
+  options_.files_per_checkpoint = 2;
+  options_.is_last = [&](int64_t) {
+    writes.Notify();
+    may_go_on.WaitForNotification();
+    return false;
+  };
+  Start();
+  FillDisk(kShard);
+  const auto share = std::make_shared<TensorSnapshot>(
+      std::vector<NamedTensor>(), std::vector<bool>());
+  ASSERT_OK(writer_->AwaitRoom(kShard));
+  ASSERT_OK(writer_->Save(kRounds, kShard, share, {}));
+  writes.WaitForNotification();
+  EXPECT_OK(writer_->AwaitRoom("discriminator-0.safetensors"));
+  size_t reports = 0;
+  {
+    const Thread role("role", [&] {
+      EXPECT_OK(writer_->AwaitRoom(kShard));
+      const absl::MutexLock lock(&mu_);
+      reports = reports_.size();
+    });
+    may_go_on.Notify();
+  }
+  EXPECT_EQ(reports, 1u);
+}
+
+TEST_F(CheckpointWriterTest, BytesThatChangedSinceAreNotSaved) {
+  Start();
+  EXPECT_THAT(Save(kShard, {{"weight", "00000001"}}).error(),
+              HasSubstr("'weight' has changed while it was saved"));
+}
+
+TEST_F(CheckpointWriterTest, TheOnlyWorkerHasNobodyToCompareWith) {
+  Start();
+  const ShardReport report = Save();
+  ASSERT_THAT(report.files(), SizeIs(1));
+  EXPECT_FALSE(report.files(0).has_state_crc32c());
 }
 
 TEST_F(CheckpointWriterTest, PatienceEnds) {

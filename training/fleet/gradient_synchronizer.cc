@@ -7,7 +7,9 @@
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 #include "common/check.h"
+#include "common/control/majority.h"
 #include "common/crc32c.h"
 #include "common/status.h"
 #include "models/network.h"
@@ -185,14 +187,18 @@ absl::Status GradientSynchronizer::FinishComparison(absl::Time deadline) {
   GANDEM_RETURN_IF_ERROR(fleet_.host->Wait(comparison_, deadline));
   const TensorsByName state = AllState();
   for (size_t i = 0; i < state.size(); ++i) {
-    for (int rank = 1; rank < fleet_.host->size(); ++rank) {
-      if (checksums_[rank * state.size() + i] == checksums_[i]) continue;
-      return absl::DataLossError(absl::StrCat(
-          "the ranks of this fleet have parted: ", state[i].first,
-          " differs between ranks 0 and ", rank,
-          ". A memory or a program is at fault; the checkpoints before it may "
-          "be good"));
+    std::vector<uint32_t> of_ranks;
+    for (int rank = 0; rank < fleet_.host->size(); ++rank) {
+      of_ranks.push_back(checksums_[rank * state.size() + i]);
     }
+    const std::vector<size_t> apart = OutsideMajority(of_ranks);
+    if (apart.empty()) continue;
+    return absl::DataLossError(absl::StrCat(
+        "the states of this fleet differ: ", state[i].first, " of ",
+        apart.size() == 1 ? "rank " : "ranks ", absl::StrJoin(apart, ", "),
+        apart.size() < of_ranks.size() ? " is not that of most ranks"
+                                       : " has no value that most ranks have",
+        ". A memory, a processor or a program is at fault"));
   }
   return absl::OkStatus();
 }

@@ -12,9 +12,21 @@
 #include "common/trace/trace.h"
 #include "models/torch.h"
 #include "training/optimizers/gradients.h"
-#include "training/state/finite.h"
 
 namespace gandem {
+namespace {
+
+// For tests: a flipped bit, as of a faulty memory. It is a low one of the
+// fraction, so that the value stays finite.
+void DamageParameterIfArmed(const at::Tensor& parameter) {
+  const auto at = FailpointDamages("update.parameters", parameter.nbytes());
+  if (!at.has_value()) return;
+  const size_t byte = *at / parameter.element_size() * parameter.element_size();
+  auto* const bytes = static_cast<unsigned char*>(parameter.data_ptr());
+  bytes[byte] = WithWrongBit(bytes[byte], /*at=*/0);
+}
+
+}  // namespace
 
 RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
                      RoleServices services, const Trained& trained)
@@ -45,7 +57,7 @@ void RoundRole::NoteWait(WorkerPosition::Wait what, Role whom) const {
 RoleState RoundRole::Capture() const {
   return {.completed_rounds = round_,
           .updates = updates_ + (is_updated_ ? 1 : 0),
-          .tensors = Copy(StateShard(0, 1))};
+          .tensors = WithState(StateShard(0, 1)).Copy()};
 }
 
 TrainedBytes RoundRole::Size() const {
@@ -55,7 +67,7 @@ TrainedBytes RoundRole::Size() const {
 }
 
 absl::Status RoundRole::Restore(const TensorReader& state) {
-  for (const auto& [prefix, tensors] : State()) {
+  for (const auto& [prefix, tensors, changes] : State()) {
     GANDEM_RETURN_IF_ERROR(state.Load(prefix, tensors));
   }
   if (trained_.scaler != nullptr) {
@@ -64,14 +76,16 @@ absl::Status RoundRole::Restore(const TensorReader& state) {
   return RestoreMore(state);
 }
 
-std::vector<NamedTensor> RoundRole::Copy(StateShard state) const {
-  for (const auto& [prefix, tensors] : State()) state.Add(prefix, tensors);
-  if (trained_.scaler != nullptr) {
-    state.Add("scaler.", trained_.scaler->State());
+StateShard RoundRole::WithState(StateShard shard) const {
+  for (const auto& [prefix, tensors, changes] : State()) {
+    shard.Add(prefix, tensors, changes);
   }
-  state.Add("", options_.compute_choice);
-  AddMore(state);
-  return state.Copy();
+  if (trained_.scaler != nullptr) {
+    shard.Add("scaler.", trained_.scaler->State());
+  }
+  shard.Add("", options_.compute_choice);
+  AddMore(shard);
+  return shard;
 }
 
 absl::Status RoundRole::SaveIfDue() {
@@ -80,18 +94,23 @@ absl::Status RoundRole::SaveIfDue() {
     return absl::OkStatus();
   }
   const TraceSpan span("checkpoint capture", {"rounds", round_});
-  const StateShard share = services_.saves_whole_state
-                               ? StateShard(0, 1)
-                               : StateShard(options_.rank, options_.fleet_size);
-  std::vector<NamedTensor> tensors = Copy(share);
-  if (const NamedTensor* const infinite = FindInfinite(tensors)) {
-    return absl::OutOfRangeError(absl::StrCat(
-        "round ", round_ - 1, ": ", infinite->name, " is not finite after it"));
+  const torch::NoGradGuard no_grad;
+  const StateShard shard =
+      WithState(services_.saves_whole_state
+                    ? StateShard(0, 1)
+                    : StateShard(options_.rank, options_.fleet_size));
+  if (const std::string name = shard.FirstInfinite(); !name.empty()) {
+    return absl::OutOfRangeError(absl::StrCat("round ", round_ - 1, ": ", name,
+                                              " is not finite after it"));
   }
-  saved_rounds_ = round_;
+  const std::string file = ShardName(RoleName(role_), options_.rank);
   NoteWait(WorkerPosition::CHECKPOINT);
-  return services_.checkpoints->Save(
-      round_, ShardName(RoleName(role_), options_.rank), std::move(tensors));
+  GANDEM_RETURN_IF_ERROR(services_.checkpoints->AwaitRoom(file));
+  saved_rounds_ = round_;
+  std::shared_ptr<TensorSnapshot> share = shard.Snapshot(buffers_);
+  saving_ = share;
+  return services_.checkpoints->Save(round_, file, std::move(share),
+                                     shard.Checksums());
 }
 
 absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
@@ -173,12 +192,16 @@ absl::StatusOr<double> RoundRole::UpdateOnce(absl::FunctionRef<void()> before,
   }
   const TraceSpan span("update");
   before();
+  if (const auto saving = saving_.lock()) saving->Detach();
   if (GANDEM_FAILPOINT_CORRUPTS("update.gradients")) {
     const torch::NoGradGuard no_grad;
     trained_.network->parameters().front().mutable_grad().fill_(NAN);
   }
-  return UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
-                       *trained_.optimizer, trained_.scaler);
+  absl::StatusOr<double> norm =
+      UpdateNetwork(*trained_.network, options_.clip_gradient_norm,
+                    *trained_.optimizer, trained_.scaler);
+  DamageParameterIfArmed(trained_.network->parameters().front());
+  return norm;
 }
 
 absl::Status RoundRole::BeginSecondUpdate(const SecondUpdate& second) {

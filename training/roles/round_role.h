@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -40,8 +41,13 @@ class RoundRole : public TrainingRole {
   absl::Status Restore(const TensorReader& state) final;
 
  protected:
-  // Prefix and tensors, in the order of a checkpoint's file.
-  using StateParts = std::vector<std::pair<std::string, TensorsByName>>;
+  // In the order of a checkpoint's file.
+  struct NamedState {
+    std::string prefix;
+    TensorsByName tensors;
+    StateChanges changes = StateChanges::kAnytime;
+  };
+  using StateParts = std::vector<NamedState>;
 
   // What a step updates; outlives this.
   struct Trained {
@@ -108,8 +114,8 @@ class RoundRole : public TrainingRole {
   const RoleServices services_;
 
  private:
-  // All of it, or what a rank saves of it.
-  std::vector<NamedTensor> Copy(StateShard state) const;
+  // All of it, of which `shard` is a rank's share.
+  StateShard WithState(StateShard shard) const;
   absl::Status TryUpdate(absl::FunctionRef<void()> before,
                          const SecondUpdate& second, absl::Time deadline);
   // One update; returns the gradient's norm.
@@ -127,6 +133,8 @@ class RoundRole : public TrainingRole {
   int64_t round_;
   int64_t updates_;
   int64_t saved_rounds_;  // completed rounds in the newest saved state
+  SnapshotBuffers buffers_;
+  std::weak_ptr<TensorSnapshot> saving_;  // what is still being written
   RoundTimer timer_;
   bool is_second_ = false;  // in the second update of a step
   // Has taken an update that the other ranks have not agreed to yet.

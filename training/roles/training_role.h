@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,7 +20,9 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "collective/collective.h"
+#include "common/checkpoint/checkpoint_shards.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/checkpoint/tensor_snapshot.h"
 #include "common/control/wait_board.h"
 #include "common/monotonic_time.h"
 #include "common/status.h"
@@ -74,10 +77,15 @@ class TrainingRole {
 class CheckpointSink {
  public:
   virtual ~CheckpointSink() = default;
-  // Takes the state after `completed_rounds`; writes it in the background.
-  // Waits while an older one is still being written.
+  // Waits until there is room for one more, and what was saved as `file` before
+  // is written or given up.
+  virtual absl::Status AwaitRoom(const std::string& file) = 0;
+  // Takes the state after `completed_rounds`; writes it in the background. To
+  // be called after AwaitRoom. `checksums` are those of the whole state, of
+  // which `share` is this rank's part; empty where it is all of it.
   virtual absl::Status Save(int64_t completed_rounds, std::string file,
-                            std::vector<NamedTensor> tensors) = 0;
+                            std::shared_ptr<TensorSnapshot> share,
+                            TensorChecksums checksums) = 0;
 };
 
 // What a worker lends to its roles. Outlives them.

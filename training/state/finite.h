@@ -7,18 +7,9 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <span>
-
-#include "absl/status/status.h"
-#include "common/checkpoint/safetensors.h"
-#include "training/state/tensors_by_name.h"
-
 namespace gandem {
 
 // Whether all values are finite; one pass. Integers are.
 bool IsFinite(const at::Tensor& values);
-
-// Is there a value that is not finite? Null, or the first tensor with one.
-const NamedTensor* FindInfinite(std::span<const NamedTensor> tensors);
 
 }  // namespace gandem

@@ -148,17 +148,22 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module) {
 void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
                    std::vector<NamedTensor>& out) {
   for (const auto& [name, tensor] : tensors) {
-    const auto dtype = ToDType(tensor.scalar_type());
-    GANDEM_CHECK(dtype.has_value());
-    const at::Tensor host = OnHost(tensor);
-    out.push_back(
-        NamedTensor{.name = prefix + name,
-                    .dtype = *dtype,
-                    .shape = tensor.sizes().vec(),
-                    .bytes = SharedBytes::Copy(
-                        {static_cast<const std::byte*>(host.const_data_ptr()),
-                         static_cast<size_t>(host.nbytes())})});
+    out.push_back(ViewAsNamed(prefix + name, OnHost(tensor)));
+    out.back().bytes = SharedBytes::Copy(out.back().bytes.span());
   }
+}
+
+NamedTensor ViewAsNamed(std::string name, const at::Tensor& host) {
+  const auto dtype = ToDType(host.scalar_type());
+  GANDEM_CHECK(dtype.has_value() && host.is_cpu() && host.is_contiguous());
+  auto owner = std::make_shared<const at::Tensor>(host.detach());
+  const auto* const data =
+      static_cast<const std::byte*>(owner->const_data_ptr());
+  const auto size = static_cast<size_t>(owner->nbytes());
+  return {.name = std::move(name),
+          .dtype = *dtype,
+          .shape = host.sizes().vec(),
+          .bytes = SharedBytes(std::move(owner), {data, size})};
 }
 
 TensorReader::TensorReader(std::vector<NamedTensor> tensors) {

@@ -43,6 +43,9 @@ absl::Status UnpackModule(const SharedBytes& bytes, torch::nn::Module& module);
 void AppendTensors(const std::string& prefix, const TensorsByName& tensors,
                    std::vector<NamedTensor>& out);
 
+// The same without a copy: `host` is contiguous and on the CPU.
+NamedTensor ViewAsNamed(std::string name, const at::Tensor& host);
+
 // Reads tensors by name. Every function lists what is missing or misshapen.
 class TensorReader {
  public:

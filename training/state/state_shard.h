@@ -10,13 +10,23 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
+#include "common/checkpoint/checkpoint_shards.h"
 #include "common/checkpoint/safetensors.h"
+#include "common/checkpoint/tensor_snapshot.h"
 #include "training/state/tensors_by_name.h"
 
 namespace gandem {
+
+// When tensors change: in forward passes, too, or in updates only.
+enum class StateChanges { kAnytime, kInUpdates };
+
+// Memory on the host that is used for one snapshot after the other, by name.
+using SnapshotBuffers = std::map<std::string, at::Tensor>;
 
 class StateShard {
  public:
@@ -24,12 +34,24 @@ class StateShard {
   StateShard(int rank, int ranks) : rank_(rank), ranks_(ranks) {}
 
   // Named prefix + name.
-  void Add(const std::string& prefix, const TensorsByName& tensors);
+  void Add(const std::string& prefix, const TensorsByName& tensors,
+           StateChanges changes = StateChanges::kAnytime);
   // Bytes that change no more.
   void Add(NamedTensor tensor);
 
   // This rank's share as it is now, on the CPU, in the order of Add.
   std::vector<NamedTensor> Copy() const;
+  // The same until the next update, before which it has to be detached. What
+  // may change earlier is copied into `buffers`, which nothing else uses before
+  // the snapshot is gone; the rest only if it is not contiguous on the CPU.
+  std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
+
+  // Of the whole state as it is now. Empty for a single rank, which has nobody
+  // to compare with.
+  TensorChecksums Checksums() const;
+  // The name of the first tensor of this rank's share that is not finite;
+  // empty: all are.
+  std::string FirstInfinite() const;
 
  private:
   struct Part {
@@ -37,7 +59,10 @@ class StateShard {
     int64_t bytes = 0;
     at::Tensor live = {};  // undefined: `held` is it
     NamedTensor held = {};
+    StateChanges changes = StateChanges::kAnytime;
   };
+
+  std::vector<const Part*> Share() const;
 
   const int rank_;
   const int ranks_;

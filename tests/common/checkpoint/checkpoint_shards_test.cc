@@ -136,6 +136,21 @@ TEST_F(ReadShardsTest, FilesOfAllRanksInTheirOrder) {
   EXPECT_EQ(read[10], "w10=10");
 }
 
+TEST_F(ReadShardsTest, TensorsOfDifferentChecksumsAreNamed) {
+  const std::vector<std::string> shards = {"a-0", "a-1", "a-2"};
+  const TensorChecksums equal = {{"b", "1"}, {"w", "2"}, {"z", "3"}};
+  for (const std::string& shard : shards) {
+    TensorChecksums checksums = equal;
+    if (shard == "a-1") checksums["z"] = "4";
+    if (shard == "a-2") checksums.erase("b");
+    ASSERT_OK(WriteSafetensors(folder_ / shard, {}, checksums));
+    EXPECT_EQ(StateChecksum(checksums) == StateChecksum(equal), shard == "a-0");
+  }
+  ASSERT_OK_AND_ASSIGN(const std::vector<std::string> differing,
+                       DifferingTensors(folder_.path(), shards));
+  EXPECT_THAT(differing, ElementsAre("b", "z"));
+}
+
 TEST_F(ReadShardsTest, ATensorInTwoFilesIsNamed) {
   Write({{"generator-0.safetensors",
           {CheckpointShardsTensor("a", 1), CheckpointShardsTensor("w", 1)}},

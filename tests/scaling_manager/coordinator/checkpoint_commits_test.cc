@@ -113,6 +113,39 @@ TEST_F(CheckpointCommitsTest, AShardsErrorGoesToTheDiskToo) {
   EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss, "disk full"));
 }
 
+// What follows has the same fault, even if it is equal again.
+TEST_F(CheckpointCommitsTest, NoCheckpointFollowsOneWhoseStatesDiffer) {
+  const auto add = [this](int64_t step, std::vector<uint32_t> states) {
+    for (int rank = 0; rank < 2; ++rank) {
+      ShardReport report = Files(step, {absl::StrCat("generator-", rank)});
+      report.mutable_files(0)->set_state_crc32c(states[rank]);
+      EXPECT_OK(commits_.Add(rank, report));
+    }
+  };
+  add(4, {7, 7});
+  add(6, {7, 8});
+  add(8, {7, 7});
+  auto job = commits_.Take(kNow);
+  EXPECT_OK(job->shards);
+  EXPECT_FALSE(job->parting.has_value());
+  commits_.Settle(*job, job->shards);
+  job = commits_.Take(kNow);
+  EXPECT_THAT(job->shards,
+              StatusIs(absl::StatusCode::kDataLoss, HasSubstr("generator")));
+  ASSERT_TRUE(job->parting.has_value());
+  EXPECT_THAT(job->parting->workers, ::testing::ElementsAre(0, 1));
+  EXPECT_THAT(job->parting->apart, ::testing::ElementsAre(0, 1));
+  commits_.Settle(*job, job->shards);
+  job = commits_.Take(kNow);
+  EXPECT_THAT(job->shards, StatusIs(absl::StatusCode::kDataLoss));
+  EXPECT_FALSE(job->parting.has_value());
+  commits_.Settle(*job, job->shards);
+  EXPECT_EQ(commits_.committed_step(), 4);
+  commits_.BeginEpoch(4, 2, commits_.committed_step());
+  add(6, {7, 7});
+  EXPECT_OK(commits_.Take(kNow)->shards);
+}
+
 TEST_F(CheckpointCommitsTest, ADiskThatIsTooSlowFallsBehindByFourOnly) {
   for (int64_t step = 3; step <= 10; ++step) AddAll(step);
   for (int64_t step = 3; step <= 10; ++step) {

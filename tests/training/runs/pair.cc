@@ -31,10 +31,18 @@ namespace {
 
 class MemorySink : public CheckpointSink {
  public:
+  absl::Status AwaitRoom(const std::string&) override {
+    return absl::OkStatus();
+  }
   absl::Status Save(int64_t completed_rounds, std::string file,
-                    std::vector<NamedTensor> tensors) override {
+                    std::shared_ptr<TensorSnapshot> share,
+                    TensorChecksums) override {
     absl::MutexLock lock(&mu_);
-    states_[completed_rounds][file] = std::move(tensors);
+    auto& tensors = states_[completed_rounds][file];
+    for (NamedTensor tensor : share->tensors()) {
+      tensor.bytes = SharedBytes::Copy(tensor.bytes.span());
+      tensors.push_back(std::move(tensor));
+    }
     return absl::OkStatus();
   }
   SavedStates Release() {

@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <vector>
 
 #include "models/torch.h"
-#include "training/state/module_state.h"
 
 namespace gandem {
 namespace {
@@ -40,23 +38,6 @@ TEST(FiniteTest, OneValueIsEnough) {
       }
     }
   }
-}
-
-TEST(FiniteTest, FindsTheFirstTensorOfASavedState) {
-  const at::Tensor good = torch::full({4}, 1e30F);
-  const at::Tensor count = torch::full({}, -1, at::kLong);  // all bits are 1
-  std::vector<NamedTensor> tensors;
-  AppendTensors("",
-                {{"good", good}, {"count", count}, {"none", torch::empty(0)}},
-                tensors);
-  EXPECT_EQ(FindInfinite(tensors), nullptr);
-  AppendTensors("",
-                {{"bad", torch::tensor({0.0, double{kNotANumber}})},
-                 {"worse", torch::tensor({kInfinity})}},
-                tensors);
-  const NamedTensor* const found = FindInfinite(tensors);
-  ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->name, "bad");
 }
 
 }  // namespace

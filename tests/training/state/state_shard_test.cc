@@ -4,11 +4,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "common/checkpoint/safetensors_writer.h"
+#include "common/files/file.h"
 #include "models/torch.h"
+#include "tests/testing/status_matchers.h"
+#include "tests/testing/temp_dir.h"
 
 namespace gandem {
 namespace {
@@ -55,6 +60,98 @@ TEST(StateShardTest, RanksShareTheBytes) {
     EXPECT_EQ(bytes, 40) << rank;  // of 80
   }
   EXPECT_THAT(seen, ElementsAre("held", "m.large", "m.number", "m.small"));
+}
+
+// Of all tensors, also of those that another rank saves.
+TEST(StateShardTest, AllRanksChecksumTheWholeState) {
+  const auto checksums = [](int rank, int ranks, const at::Tensor& large,
+                            int held) {
+    StateShard shard(rank, ranks);
+    shard.Add("m.", {{"large", large.t()}, {"small", torch::full({4}, 2.0)}});
+    shard.Add(NamedTensor{
+        .name = "held",
+        .dtype = DType::kU8,
+        .shape = {1},
+        .bytes = SharedBytes(std::vector<std::byte>{std::byte(held)})});
+    return shard.Checksums();
+  };
+  const at::Tensor large = torch::arange(6.0).reshape({2, 3});
+  const TensorChecksums whole = checksums(0, 2, large, 1);
+  EXPECT_EQ(whole.size(), 3u);
+  EXPECT_EQ(checksums(1, 2, large, 1), whole);
+  EXPECT_THAT(checksums(0, 1, large, 1), ::testing::IsEmpty());
+  for (int rank = 0; rank < 2; ++rank) {
+    TensorChecksums expected = whole;
+    expected["held"] = checksums(rank, 2, large, 2)["held"];
+    EXPECT_NE(expected, whole);
+    EXPECT_EQ(checksums(rank, 2, large, 2), expected);
+    at::Tensor flipped = large.clone();
+    flipped.data_ptr<float>()[4] = std::nextafterf(4, 5);
+    const TensorChecksums other = checksums(rank, 2, flipped, 1);
+    EXPECT_NE(other.at("m.large"), whole.at("m.large"));
+    EXPECT_EQ(other.at("m.small"), whole.at("m.small"));
+  }
+}
+
+TEST(StateShardTest, TheFirstTensorThatIsNotFiniteIsNamed) {
+  StateShard shard(0, 1);
+  // All of its bits are 1.
+  shard.Add("", {{"good", torch::full({4}, 1e30F)},
+                 {"count", torch::full({}, -1, at::kLong)},
+                 {"none", torch::empty(0)}});
+  EXPECT_EQ(shard.FirstInfinite(), "");
+  shard.Add("a.", {{"bad", torch::tensor({0.0, double{NAN}})},
+                   {"worse", torch::full({2}, INFINITY)}});
+  EXPECT_EQ(shard.FirstInfinite(), "a.bad");
+}
+
+std::string StateShardText(TensorSnapshot& snapshot, const std::string& path) {
+  const auto written = WriteSafetensors(
+      path, snapshot.tensors(), {}, [&](size_t index, FileWriter& writer) {
+        return snapshot.AppendTo(writer, index).status();
+      });
+  EXPECT_OK(written);
+  return ReadFile(path).value_or("");
+}
+
+// What changes in updates only is not copied before the next one.
+TEST(StateShardTest, ASnapshotIsTheStateOfItsTime) {
+  const testing::TempDir folder;
+  const at::Tensor weight = torch::arange(6.0).reshape({2, 3}).t();
+  const at::Tensor moment = torch::full({3}, 5.0);
+  StateShard shard(0, 1);
+  shard.Add("model.", {{"w", weight}});
+  shard.Add("optimizer.", {{"m", moment}}, StateChanges::kInUpdates);
+  ASSERT_OK(WriteSafetensors(folder / "expected", shard.Copy(), {}));
+  ASSERT_OK_AND_ASSIGN(const std::string expected,
+                       ReadFile(folder / "expected"));
+  SnapshotBuffers buffers;
+  for (const bool is_written_before : {false, true}) {
+    weight.copy_(torch::arange(6.0).reshape({2, 3}).t());
+    moment.fill_(5);
+    const auto snapshot = shard.Snapshot(buffers);
+    EXPECT_EQ(buffers.size(), 1u);
+    EXPECT_EQ(snapshot->tensors()[0].bytes.data(),
+              static_cast<std::byte*>(buffers["model.w"].data_ptr()));
+    EXPECT_EQ(snapshot->tensors()[1].bytes.data(),
+              static_cast<std::byte*>(moment.data_ptr()));
+    weight.fill_(7);  // as a forward pass may
+    if (is_written_before) {
+      EXPECT_EQ(StateShardText(*snapshot, folder / "early"), expected);
+    }
+    snapshot->Detach();
+    moment.fill_(8);
+    if (is_written_before) {
+      // The bytes that were written are not there any more.
+      ASSERT_OK_AND_ASSIGN(FileWriter writer,
+                           FileWriter::Create(folder / "again"));
+      EXPECT_THAT(snapshot->AppendTo(writer, 1).status(),
+                  testing::StatusIs(absl::StatusCode::kFailedPrecondition,
+                                    ::testing::HasSubstr("'optimizer.m'")));
+    } else {
+      EXPECT_EQ(StateShardText(*snapshot, folder / "late"), expected);
+    }
+  }
 }
 
 TEST(StateShardTest, ItIsACopy) {

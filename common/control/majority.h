@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Tells who is wrong among several that should all have the same value.
+//
+// Thread safety: pure function.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
+namespace gandem {
+
+// Indices of the values that are not the one that more than half of them are;
+// empty: all are equal. Where no value has such a majority, all indices.
+template <typename T>
+std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
+  std::vector<size_t> outside;
+  if (values.empty()) return outside;
+  std::vector<T> sorted = values;
+  std::ranges::sort(sorted);
+  const T& middle = sorted[sorted.size() / 2];
+  const auto supporters = std::ranges::count(sorted, middle);
+  const bool has_majority = 2 * supporters > std::ssize(values);
+  for (size_t i = 0; i < values.size(); ++i) {
+    if (!has_majority || values[i] != middle) outside.push_back(i);
+  }
+  return outside;
+}
+
+}  // namespace gandem
