@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
+#include "common/control/numerics.h"
 #include "common/crc32c.h"
 #include "common/faults.h"
 #include "common/monotonic_time.h"
@@ -130,6 +131,8 @@ RegisterRequest ControlClient::NewRegistration() const {
   request.set_host_identity(host.text);
   request.set_pid(getpid());
   request.set_binary_version(std::string(GandemVersion()));
+  const Numerics numerics = ProcessNumerics();
+  request.mutable_numerics()->insert(numerics.begin(), numerics.end());
   absl::MutexLock lock(&mu_);
   request.set_previous_incarnation(incarnation_);
   return request;

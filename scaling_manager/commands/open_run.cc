@@ -13,6 +13,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/time/time.h"
 #include "common/checkpoint/initial_state.h"
+#include "common/config/role_device.h"
 #include "common/config/run_config.h"
 #include "common/faults.h"
 #include "common/file_wait.h"
@@ -305,6 +306,8 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .rounds_to_agreement = RoundsToAgreement(config),
       .external = options.external,
       .starts_elsewhere = !options.start_by.empty(),
+      .uses_gpus =
+          IsOnGpu(config.generator()) || IsOnGpu(config.discriminator()),
       .elastic = config.schedule().consistency() == ScheduleConfig::BOUNDED &&
                  !options.colocated,
       .heartbeat_timeout = absl::Seconds(control.heartbeat_timeout_seconds()),

@@ -49,6 +49,7 @@ class CheckpointCommits {
     // Of the first role that has parted; the next epoch finds others.
     std::optional<Parting> parting = {};
     int64_t rollbacks = 0;  // of the run, so far
+    std::vector<WorkerNumerics> numerics = {};
     // It failed and is tried again.
     absl::Time next_try = absl::InfinitePast();
     absl::Time give_up_at = absl::InfiniteFuture();

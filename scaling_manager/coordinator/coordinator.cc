@@ -213,6 +213,7 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   place.joined = true;
   place.host = request.host();
   place.host_identity = HostIdentityOf(request);
+  place.numerics = {request.numerics().begin(), request.numerics().end()};
   place.reported_pid = request.pid();
   place.progress.set_completed_rounds(request.round());
   place.progress.set_started_round(request.round() - 1);
@@ -220,6 +221,7 @@ absl::StatusOr<RegisterReply> Coordinator::ContinueWorker(
   if (phase_ == Phase::kRejoining && members_.AllJoined()) {
     phase_ = Phase::kRunning;
     watch_.BeginEpoch(options_.clock->Now());
+    CompareMachines({});
     AddEvent(
         absl::StrCat("all workers are back and go on in run epoch ", epoch));
     if (!stopping_.reason().empty()) Stop(stopping_.reason());

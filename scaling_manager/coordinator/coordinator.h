@@ -81,6 +81,7 @@ class Coordinator {
     // The launcher's processes only start workers, on other hosts: the pid that
     // a worker reports is none that the launcher knows.
     bool starts_elsewhere = false;
+    bool uses_gpus = false;  // a role computes on one
     // BOUNDED: a fleet goes on without a worker that dies.
     bool elastic = false;
     absl::Duration heartbeat_timeout = absl::Seconds(60);
@@ -174,6 +175,12 @@ class Coordinator {
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // All members have joined.
   void BeginRounds() ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Tells the operator what may make bits differ between the members, or from
+  // those that `before` had, who wrote the checkpoint that they start from.
+  void CompareMachines(const std::vector<WorkerNumerics>& before)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // What matters in this run.
+  Numerics NumericsOf(const Place& place) const;
   // Handles the death, or keeps it until the commits are done.
   void TakeDeath(Place& place, Death death) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void HandleDeath(Place& place, const Death& death)
@@ -324,6 +331,9 @@ class Coordinator {
   // That of the epoch, which waits for the commits, too.
   std::optional<std::pair<CheckpointCommits::Parting, std::string>> parting_
       ABSL_GUARDED_BY(mu_);
+  // Of the members, for checkpoints; and of those who wrote resume_from_.
+  std::vector<WorkerNumerics> numerics_ ABSL_GUARDED_BY(mu_);
+  std::vector<WorkerNumerics> numerics_before_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.
   std::map<Role, ComputeChoice> computes_ ABSL_GUARDED_BY(mu_);
   RestartBudget restarts_ ABSL_GUARDED_BY(mu_);

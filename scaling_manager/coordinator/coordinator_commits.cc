@@ -40,7 +40,10 @@ void Coordinator::CommitAll() {
     {
       absl::MutexLock lock(&mu_);
       job = commits_.Take(options_.clock->Now());
-      if (job.has_value()) job->rollbacks = counters_.rollbacks();
+      if (job.has_value()) {
+        job->rollbacks = counters_.rollbacks();
+        job->numerics = numerics_;
+      }
     }
     if (!job.has_value()) return;
     absl::Status committed;
@@ -128,6 +131,7 @@ absl::Status Coordinator::Commit(const CheckpointCommits::Job& job) const {
   manifest.set_run_epoch(job.run_epoch);
   manifest.set_config_hash(options_.config_hash);
   manifest.set_rollbacks(job.rollbacks);
+  manifest.mutable_numerics()->Assign(job.numerics.begin(), job.numerics.end());
   manifest.mutable_files()->Assign(job.files.begin(), job.files.end());
   return CommitCheckpoint(options_.run_dir, manifest);
 }
@@ -191,16 +195,24 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
   if (phase_ == Phase::kOver) return;
   std::vector<std::string> names;
   for (const size_t i : parting.apart) {
-    const Place& place = members_.places()[parting.workers[i]];
-    names.push_back(absl::StrCat(ToString(place.key), " on ", place.host));
+    names.push_back(NameWithHost(members_.places()[parting.workers[i]]));
   }
+  std::vector<OwnedNumerics> machines;
+  for (const int worker : parting.workers) {
+    const Place& place = members_.places()[worker];
+    machines.push_back(
+        {.owner = NameWithHost(place), .numerics = NumericsOf(place)});
+  }
+  const std::string unlike = NumericsDifferences(machines);
   const bool is_known = parting.apart.size() < parting.workers.size();
   const std::string what = absl::StrCat(
       text, ". ", absl::StrJoin(names, " and "),
       !is_known           ? " cannot tell which of them is right"
       : names.size() == 1 ? " differs from most of its fleet"
                           : " differ from most of their fleet",
-      ". A memory, a processor or a program is at fault");
+      ". ",
+      unlike.empty() ? "A memory, a processor or a program is at fault"
+                     : absl::StrCat("Their machines are not alike: ", unlike));
   stopping_.NoteFailure(what);
   if (phase_ == Phase::kStopping) {
     End(ResumableOutcome(what, commits_));
@@ -222,9 +234,8 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
 }
 
 void Coordinator::Exclude(Place& place, const std::string& what) {
-  const std::string again =
-      absl::StrCat("This is at least the second time for ", ToString(place.key),
-                   " on ", place.host);
+  const std::string again = absl::StrCat(
+      "This is at least the second time for ", NameWithHost(place));
   if (!options_.elastic) {
     End({StatusReply::FAILED, kExitInternal,
          absl::StrCat(what, ". ", again, ": let another machine take its ",

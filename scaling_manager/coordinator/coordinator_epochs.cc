@@ -85,6 +85,8 @@ absl::Status Coordinator::TryBeginEpoch(bool rolls_back) {
   }
   first_round_ = newest.step;
   resume_from_ = newest.path;
+  numerics_before_ = {newest.manifest.numerics().begin(),
+                      newest.manifest.numerics().end()};
   AddEvent(absl::StrCat(
       "run epoch ", counters_.run_epoch(), ": ",
       newest.path.empty() ? "starting from the beginning"

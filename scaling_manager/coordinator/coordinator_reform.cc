@@ -109,12 +109,48 @@ void Coordinator::BeginRounds() {
                           members_.NumMembers(key.role), " of ", total,
                           " workers at round ", first_round_));
   }
-  if (members_.source() == Membership::Source::kCheckpoint) {
+  const bool is_resumed = members_.source() == Membership::Source::kCheckpoint;
+  CompareMachines(is_resumed ? numerics_before_
+                             : std::vector<WorkerNumerics>());
+  if (is_resumed) {
     AddEvent(absl::StrCat("all workers are ready; run epoch ",
                           counters_.run_epoch(), " starts at round ",
                           first_round_));
   }
   if (!stopping_.reason().empty()) Stop(stopping_.reason());
+}
+
+Numerics Coordinator::NumericsOf(const Place& place) const {
+  Numerics numerics = place.numerics;
+  if (!options_.uses_gpus) numerics.erase(kGpuNumerics);
+  return numerics;
+}
+
+void Coordinator::CompareMachines(const std::vector<WorkerNumerics>& before) {
+  std::vector<OwnedNumerics> all;
+  for (const WorkerNumerics& entry : before) {
+    all.push_back({.owner = "the checkpoint",
+                   .numerics = {entry.values().begin(), entry.values().end()}});
+  }
+  numerics_.clear();
+  for (const Place& place : members_.places()) {
+    if (!place.is_member) continue;
+    all.push_back(
+        {.owner = NameWithHost(place), .numerics = NumericsOf(place)});
+    const auto& own = all.back().numerics;
+    auto entry = std::ranges::find_if(numerics_, [&own](const auto& other) {
+      return Numerics(other.values().begin(), other.values().end()) == own;
+    });
+    if (entry == numerics_.end()) {
+      entry = numerics_.emplace(entry);
+      entry->mutable_values()->insert(own.begin(), own.end());
+    }
+    entry->add_workers(all.back().owner);
+  }
+  const std::string differences = NumericsDifferences(all);
+  if (differences.empty()) return;
+  AddEvent(absl::StrCat("WARNING: machines differ: ", differences, "; ",
+                        kNumericsAdvice));
 }
 
 }  // namespace gandem

@@ -16,6 +16,10 @@ const std::string& HostIdentityOf(const RegisterRequest& request) {
                                          : request.host_identity();
 }
 
+std::string NameWithHost(const Place& place) {
+  return absl::StrCat(ToString(place.key), " on ", place.host);
+}
+
 int64_t RandomIncarnation() {
   uint64_t bits = 0;
   do {
@@ -122,6 +126,7 @@ void Membership::Admit(Place& place, const RegisterRequest& request,
   if (place.host_identity != HostIdentityOf(request)) place.partings = 0;
   place.host = request.host();
   place.host_identity = HostIdentityOf(request);
+  place.numerics = {request.numerics().begin(), request.numerics().end()};
   place.reported_pid = request.pid();
   place.progress.Clear();
   place.progress.set_started_round(first_round - 1);

@@ -4,9 +4,10 @@
 //
 // A place belongs to the process of the newest incarnation that registered for
 // it: the fence, which older processes do not pass. An epoch that starts from a
-// checkpoint has all places as members, except those that are excluded. One that starts from what its members
-// hold in memory is open until all of them have come back or are lost; the seal
-// then fixes who they are and the round that all have completed.
+// checkpoint has all places as members, except those that are excluded. One
+// that starts from what its members hold in memory is open until all of them
+// have come back or are lost; the seal then fixes who they are and the round
+// that all have completed.
 //
 // Owner: the coordinator. Thread safety: one thread at a time. It knows neither
 // files nor clocks.
@@ -21,6 +22,7 @@
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
 #include "common/config/worker_key.h"
+#include "common/control/numerics.h"
 #include "proto/checkpoint.pb.h"
 #include "proto/control.pb.h"
 
@@ -45,6 +47,7 @@ struct Place {
   bool told_to_leave = false;
   std::string host = {};           // its name
   std::string host_identity = {};  // see HostIdentityOf
+  Numerics numerics = {};
   int64_t reported_pid = 0;
   // The process that took the place from another one and has not joined yet; 0:
   // none.
@@ -76,6 +79,9 @@ int64_t RandomIncarnation();
 // It goes to who registers.
 void CountIncarnation(const RegisterRequest& request, int64_t incarnation,
                       RunCounters& counters);
+
+// "generator 0 on node7"
+std::string NameWithHost(const Place& place);
 
 class Membership {
  public:

@@ -17,6 +17,7 @@ namespace {
 constexpr size_t kMaxHost = 255;
 constexpr size_t kMaxHostIdentity = 512;
 constexpr size_t kMaxFileName = 255;
+constexpr int64_t kMaxNumerics = 256;
 
 bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   const bool has_role =
@@ -37,6 +38,15 @@ absl::Status CheckRegistration(const RegisterRequest& request) {
   const std::string& identity = request.host_identity();
   if (identity != Printable(identity, kMaxHostIdentity)) {
     faults.Add("host_identity is no identity of a host");
+  }
+  faults.CheckRange("number of numerics", request.numerics_size(), 0,
+                    kMaxNumerics);
+  for (const auto& [name, value] : request.numerics()) {
+    if (name == Printable(name, kMaxHost) &&
+        value == Printable(value, kMaxHost))
+      continue;
+    faults.Add("numerics have texts that are long or not printable");
+    break;
   }
   return faults.ToStatus();
 }

@@ -148,7 +148,10 @@ Findings CheckHere(const DoctorOptions& options, const DoctorHooks& hooks) {
   Findings findings = {CheckProgramsHere(), CheckDescriptors(DescriptorLimit()),
                        CheckRunFolder(options.run_dir)};
   const bool folder_works = FolderWorks(findings);
-  if (folder_works) findings.push_back(CheckToken(options.run_dir));
+  if (folder_works) {
+    findings.push_back(CheckToken(options.run_dir));
+    findings.push_back(CheckNumerics(options.run_dir, ProcessNumerics()));
+  }
   absl::StatusOr<DoctorSubject> subject = DoctorSubject();
   const bool has_subject = !options.recipe.empty();
   if (has_subject) subject = hooks.subject();

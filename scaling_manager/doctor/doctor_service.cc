@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/time/clock.h"
 #include "absl/time/time.h"
+#include "common/control/numerics.h"
 #include "common/files/file.h"
 #include "common/monotonic_time.h"
 #include "common/process/host_identity.h"
@@ -33,6 +34,8 @@ grpc::Status DoctorService::Look(grpc::ServerContext* /*context*/,
   reply->set_unix_seconds(
       absl::ToDoubleSeconds(absl::Now() - absl::UnixEpoch()));
   reply->set_nonce(nonce.value_or(""));
+  const Numerics numerics = ProcessNumerics();
+  reply->mutable_numerics()->insert(numerics.begin(), numerics.end());
   return grpc::Status::OK;
 }
 

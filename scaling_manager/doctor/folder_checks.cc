@@ -4,10 +4,12 @@
 #include <sys/statvfs.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "absl/strings/str_cat.h"
 #include "common/checkpoint/checkpoint_files.h"
 #include "common/files/file.h"
+#include "common/files/printable.h"
 #include "common/files/quantities.h"
 #include "common/process/file_probe.h"
 #include "common/random_text.h"
@@ -64,6 +66,14 @@ Finding LifeOf(const std::string& path, absl::Time until, absl::Duration needed,
   return Fine("certificates", text);
 }
 
+// Empty where there is none.
+CheckpointManifest NewestManifest(const std::string& run_dir) {
+  const auto steps = ListCheckpoints(run_dir);
+  if (!steps.ok() || steps->empty()) return {};
+  return ReadManifest(CheckpointPath(run_dir, steps->front()))
+      .value_or(CheckpointManifest());
+}
+
 }  // namespace
 
 Finding CheckRunFolder(const std::string& run_dir) {
@@ -89,13 +99,30 @@ Finding CheckRunFolder(const std::string& run_dir) {
 }
 
 int64_t CheckpointBytes(const std::string& run_dir) {
-  const auto steps = ListCheckpoints(run_dir);
-  if (!steps.ok() || steps->empty()) return 0;
-  const auto manifest = ReadManifest(CheckpointPath(run_dir, steps->front()));
-  if (!manifest.ok()) return 0;
+  const CheckpointManifest manifest = NewestManifest(run_dir);
   int64_t bytes = 0;
-  for (const CheckpointFile& file : manifest->files()) bytes += file.size();
+  for (const CheckpointFile& file : manifest.files()) bytes += file.size();
   return bytes;
+}
+
+Finding CheckNumerics(const std::string& run_dir, const Numerics& here) {
+  std::vector<OwnedNumerics> all = {{.owner = "this host", .numerics = here}};
+  const CheckpointManifest manifest = NewestManifest(run_dir);
+  for (const WorkerNumerics& entry : manifest.numerics()) {
+    all.push_back({.owner = "the newest checkpoint",
+                   .numerics = {entry.values().begin(), entry.values().end()}});
+    // A run without GPUs does not record them.
+    if (!entry.values().contains(kGpuNumerics)) {
+      all.front().numerics.erase(kGpuNumerics);
+    }
+  }
+  const std::string differences = NumericsDifferences(all);
+  if (differences.empty()) {
+    return Fine("bits", all.size() == 1
+                            ? "there is no checkpoint yet to compare with"
+                            : "this host is of the checkpoint's kind");
+  }
+  return Warning("bits", PrintableText(differences), kNumericsAdvice);
 }
 
 int64_t FreeDisk(const std::string& folder) {

@@ -13,6 +13,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/control/numerics.h"
 #include "proto/config.pb.h"
 #include "scaling_manager/doctor/finding.h"
 
@@ -34,6 +35,10 @@ struct CheckpointSize {
 // For the checkpoints that are kept and the one that is being written.
 Finding CheckDisk(const RunConfig& config, const CheckpointSize& checkpoint,
                   int64_t free_bytes);
+// Whether this host, `here`, computes the same bits as the workers that wrote
+// the newest checkpoint.
+Finding CheckNumerics(const std::string& run_dir, const Numerics& here);
+
 // Free in the folder, for this user; 0: not known.
 int64_t FreeDisk(const std::string& folder);
 

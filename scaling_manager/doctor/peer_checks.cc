@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "common/files/printable.h"
 #include "common/files/quantities.h"
 #include "common/monotonic_time.h"
 #include "common/version.h"
@@ -101,6 +102,19 @@ Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
       "--run_dir there names it as that host sees it");
 }
 
+Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
+                      const Numerics& here) {
+  const OwnedNumerics both[] = {
+      {.owner = "this host", .numerics = here},
+      {.owner = peer,
+       .numerics = {reply.numerics().begin(), reply.numerics().end()}}};
+  const std::string differences = NumericsDifferences(both);
+  if (differences.empty()) {
+    return Fine("bits", absl::StrCat(peer, " is of the same kind"));
+  }
+  return Warning("bits", PrintableText(differences), kNumericsAdvice);
+}
+
 Findings CheckPeer(const std::string& address, const std::string& own_address,
                    const std::string& run_dir) {
   const auto nonce = WriteNonce(run_dir);
@@ -113,9 +127,11 @@ Findings CheckPeer(const std::string& address, const std::string& own_address,
   const absl::Status removed = RemoveNonce(run_dir, *nonce);
   if (!look.ok()) return {Unreachable(address, look.status())};
   const std::string peer = HostOf(address, look->reply);
-  Findings findings = {
-      JudgeVersion(peer, look->reply.version()), JudgeClock(peer, *look),
-      JudgeFolder(peer, run_dir, *nonce, look->reply), WayThere(peer, address)};
+  Findings findings = {JudgeVersion(peer, look->reply.version()),
+                       JudgeClock(peer, *look),
+                       JudgeFolder(peer, run_dir, *nonce, look->reply),
+                       JudgeNumerics(peer, look->reply, ProcessNumerics()),
+                       WayThere(peer, address)};
   if (!own_address.empty()) {
     findings.push_back(WayBack(peer, address, own_address));
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What another host's `gandem doctor --listen` lets us know, judged: equal
-// releases, clocks within a second, one run folder, bytes both ways.
+// releases, clocks within a second, one run folder, machines of one kind, bytes
+// both ways.
 //
 // Owner: `gandem doctor`. Thread safety: any thread.
 #pragma once
@@ -10,6 +11,7 @@
 
 #include "absl/status/statusor.h"
 #include "absl/time/time.h"
+#include "common/control/numerics.h"
 #include "scaling_manager/doctor/doctor_client.h"
 #include "scaling_manager/doctor/finding.h"
 #include "scaling_manager/doctor/nonce.h"
@@ -27,5 +29,8 @@ Finding JudgeVersion(const std::string& peer, const std::string& version);
 Finding JudgeClock(const std::string& peer, const PeerLook& look);
 Finding JudgeFolder(const std::string& peer, const std::string& run_dir,
                     const Nonce& nonce, const LookReply& reply);
+// Whether this host, `here`, computes the same bits.
+Finding JudgeNumerics(const std::string& peer, const LookReply& reply,
+                      const Numerics& here);
 
 }  // namespace gandem

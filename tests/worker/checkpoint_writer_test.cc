@@ -249,7 +249,10 @@ TEST_F(CheckpointWriterTest, WhoLeavesDoesNotWaitForSpace) {
   };
   Start();
   FillDisk(kShard);
-  ASSERT_OK(writer_->Save(kRounds, kShard, {}));
+  ASSERT_OK(writer_->Save(kRounds, kShard,
+                          std::make_shared<TensorSnapshot>(
+                              std::vector<NamedTensor>(), std::vector<bool>()),
+                          {}));
   ASSERT_TRUE(closed.WaitForNotificationWithTimeout(absl::Minutes(1)));
   writer_.reset();  // joins the thread
   const absl::MutexLock lock(&mu_);

@@ -60,6 +60,51 @@ class CoordinatorFleetTest : public gandem::testing::CoordinatorFixture {
   PlayedWorker second_ = {.key = {GENERATOR, 1}};
 };
 
+TEST_F(CoordinatorFleetTest, UnlikeMachinesAreReportedAndRecorded) {
+  const auto join = [this](const std::string& capability) {
+    for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+      RegisterRequest request = Registration(*worker);
+      request.set_host(worker == &second_ ? "old" : "new");
+      request.set_host_identity("one");
+      (*request.mutable_numerics())["CPU capability"] =
+          worker == &second_ ? "AVX2" : capability;
+      (*request.mutable_numerics())["GPU"] = worker == &second_ ? "A" : "B";
+      ASSERT_OK_AND_ASSIGN(const RegisterReply reply,
+                           coordinator_->Register(request));
+      worker->incarnation = reply.incarnation();
+      worker->run_epoch = reply.run_epoch();
+    }
+    for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+      ASSERT_OK(coordinator_->Join(Ready(*worker)));
+    }
+  };
+  Open();
+  join("AVX512");
+  EXPECT_THAT(
+      TakeEvents(),
+      Contains(AllOf(HasSubstr("CPU capability is AVX2 (generator 1 on old) "
+                               "and AVX512 (generator 0 on new, discriminator "
+                               "0 on new)"),
+                     ::testing::Not(HasSubstr("GPU")))));
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    ASSERT_OK(Report(*worker, 4));
+  }
+  ASSERT_OK_AND_ASSIGN(const CheckpointManifest manifest,
+                       ReadManifest(CheckpointPath(run_dir_.path(), 4)));
+  ASSERT_EQ(manifest.numerics_size(), 2);
+  EXPECT_EQ(manifest.numerics(0).values().at("CPU capability"), "AVX512");
+  EXPECT_EQ(manifest.numerics(0).workers_size(), 2);
+  EXPECT_EQ(manifest.numerics(1).workers(0), "generator 1 on old");
+  // A resume, all on machines of one kind.
+  options_.external = false;
+  Open();
+  for (PlayedWorker* worker : {&generator_, &second_, &discriminator_}) {
+    Launch(*worker);
+  }
+  join("AVX2");
+  EXPECT_THAT(TakeEvents(), Contains(HasSubstr("and AVX512 (the checkpoint)")));
+}
+
 // Cloned machines have one name.
 TEST_F(CoordinatorFleetTest, HostsOfOneNameAreTwoHosts) {
   Open();

@@ -56,6 +56,33 @@ TEST(FolderChecksTest, ALinkToNowhereIsAFault) {
                     HasSubstr(dir / "nowhere")));
 }
 
+TEST(FolderChecksTest, AMachineUnlikeThatOfTheNewestCheckpoint) {
+  const TempDir dir;
+  const Numerics here = {{"CPU capability", "AVX2"}, {kGpuNumerics, "H100"}};
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
+              AllOf(StartsWith("ok "), HasSubstr("no checkpoint")));
+  CheckpointManifest manifest;
+  manifest.set_step(10);
+  auto& values = *manifest.add_numerics()->mutable_values();
+  values["CPU capability"] = "AVX2";
+  const std::string folder = PendingCheckpointPath(dir.path(), 10, 0);
+  const auto commit = [&] {
+    ASSERT_OK(CreateDirectories(folder));
+    ASSERT_OK(WriteFile(folder + "/generator-0.safetensors", ""));
+    ASSERT_OK(CommitCheckpoint(dir.path(), manifest));
+  };
+  manifest.add_files()->set_name("generator-0.safetensors");
+  commit();
+  // The run has used no GPU.
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)), StartsWith("ok "));
+  values["CPU capability"] = "AVX512";
+  ASSERT_OK(RemoveCheckpoint(dir.path(), 10));
+  commit();
+  EXPECT_THAT(FindingLine(CheckNumerics(dir.path(), here)),
+              HasSubstr("CPU capability is AVX2 (this host) and AVX512 (the "
+                        "newest checkpoint)"));
+}
+
 TEST(FolderChecksTest, ADiskThatDoesNotHoldTheCheckpoints) {
   RunConfig config;
   config.set_rounds(1000);

@@ -114,6 +114,18 @@ TEST_F(PeerChecksTest, AnotherRelease) {
                     HasSubstr("same release")));
 }
 
+TEST_F(PeerChecksTest, AnotherProcessor) {
+  LookReply reply;
+  (*reply.mutable_numerics())["CPU capability"] = "AVX2";
+  EXPECT_THAT(
+      FindingLine(JudgeNumerics("beta", reply, {{"CPU capability", "AVX2"}})),
+      StartsWith("ok "));
+  EXPECT_THAT(
+      FindingLine(JudgeNumerics("beta", reply, {{"CPU capability", "AVX512"}})),
+      AllOf(HasSubstr("CPU capability is AVX2 (beta) and AVX512 (this host)"),
+            HasSubstr("ATEN_CPU_CAPABILITY")));
+}
+
 TEST_F(PeerChecksTest, AClockThatIsOff) {
   PeerLook look = {.reply = {},
                    .round_trip = absl::Milliseconds(200),
