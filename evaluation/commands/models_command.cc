@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "absl/strings/match.h"
@@ -18,6 +19,7 @@
 #include "common/status.h"
 #include "evaluation/commands/command_lines.h"
 #include "models/registry/registry.h"
+#include "models/registry/shapes_only.h"
 #include "models/registry/summary.h"
 #include "training/plan/checkpoint_bytes.h"
 #include "training/state/catch_torch.h"
@@ -25,7 +27,7 @@
 namespace gandem {
 namespace {
 
-constexpr int64_t kLargestListed = 128;  // larger ones take seconds each
+constexpr int64_t kLargestListed = 128;
 constexpr int64_t kUsualSize = 32;       // of families for any size
 constexpr int64_t kUsualClasses = 1000;  // of families that need labels
 
@@ -53,17 +55,26 @@ struct Summaries {
   NetworkSummary discriminator;
 };
 
+// Without values where that is possible: the numbers of a network of gandem's
+// own follow from shapes.
+template <typename Make>
+absl::StatusOr<NetworkSummary> SummarizeNetwork(Make make,
+                                                const NetworkConfig& config,
+                                                const DataShape& data) {
+  std::optional<ShapesOnly> shapes;
+  if (!config.has_own() && !config.has_python()) shapes.emplace();
+  GANDEM_ASSIGN_OR_RETURN(const auto network, make(config, data));
+  shapes.reset();
+  return Summarize(*network, data);
+}
+
 absl::StatusOr<Summaries> SummarizeBoth(const Case& c) {
   Summaries result;
-  // One after the other: large ones need the memory.
-  {
-    GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Generator> generator,
-                            MakeGenerator(c.generator, c.data));
-    result.generator = Summarize(*generator, c.data);
-  }
-  GANDEM_ASSIGN_OR_RETURN(const std::shared_ptr<Discriminator> discriminator,
-                          MakeDiscriminator(c.discriminator, c.data));
-  result.discriminator = Summarize(*discriminator, c.data);
+  GANDEM_ASSIGN_OR_RETURN(
+      result.generator, SummarizeNetwork(&MakeGenerator, c.generator, c.data));
+  GANDEM_ASSIGN_OR_RETURN(
+      result.discriminator,
+      SummarizeNetwork(&MakeDiscriminator, c.discriminator, c.data));
   return result;
 }
 

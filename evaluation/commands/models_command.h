@@ -29,8 +29,8 @@ struct ModelsFlags {
 // Runs when it is parsed and sets `exit_code`.
 void AddModelsCommand(CLI::App& app, int& exit_code);
 
-// Hands the text that it prints to `print`, piece by piece as it is known: some
-// networks take seconds to make.
+// Hands the text that it prints to `print`, piece by piece as it is known: a
+// user's networks may take seconds to make.
 //   INVALID_ARGUMENT  there is no such family, or what its options are not.
 //   those of LoadRunConfig for a recipe.
 absl::Status ListModels(const ModelsFlags& flags,

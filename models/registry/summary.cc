@@ -204,18 +204,27 @@ class Tracer {
 
 thread_local Tracer* Tracer::current_ = nullptr;
 
-at::Tensor SampleImage(const DataShape& data) {
+// Where the network is: on the meta device there is nothing to compute.
+at::Device DeviceOf(const torch::nn::Module& network) {
+  const std::vector<at::Tensor> parameters = network.parameters();
+  return parameters.empty() ? at::Device(at::kCPU)
+                            : parameters.front().device();
+}
+
+at::Tensor SampleImage(const DataShape& data, at::Device device) {
   const ImageShape& image = data.image;
-  return torch::zeros({1, image.channels, image.height, image.width});
+  return torch::zeros({1, image.channels, image.height, image.width}, device);
 }
 
 template <typename Network>
 NetworkSummary SummarizePass(Network& network, const at::Tensor& input,
                              const DataShape& data) {
   const torch::NoGradGuard no_grad;
-  Condition condition = {.images_NCHW = SampleImage(data)};
+  Condition condition = {.images_NCHW = SampleImage(data, input.device())};
   // A user's network takes no labels where there are no classes.
-  if (data.num_classes > 0) condition.labels_N = torch::zeros({1}, at::kLong);
+  if (data.num_classes > 0) {
+    condition.labels_N = torch::zeros({1}, input.options().dtype(at::kLong));
+  }
   Tracer tracer(network);
   network.forward(input, condition, ForwardMode::kEvaluate);
   return tracer.Finish();
@@ -224,12 +233,14 @@ NetworkSummary SummarizePass(Network& network, const at::Tensor& input,
 }  // namespace
 
 NetworkSummary Summarize(Generator& generator, const DataShape& data) {
-  return SummarizePass(generator, torch::zeros({1, generator.noise_dim()}),
-                       data);
+  return SummarizePass(
+      generator, torch::zeros({1, generator.noise_dim()}, DeviceOf(generator)),
+      data);
 }
 
 NetworkSummary Summarize(Discriminator& discriminator, const DataShape& data) {
-  return SummarizePass(discriminator, SampleImage(data), data);
+  return SummarizePass(discriminator,
+                       SampleImage(data, DeviceOf(discriminator)), data);
 }
 
 }  // namespace gandem

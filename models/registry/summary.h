@@ -44,7 +44,8 @@ struct NetworkSummary {
   int64_t activation_bytes = 0;
 };
 
-// `data` is what the network was made for. Changes no state.
+// `data` is what the network was made for. Changes no state. A network without
+// values (shapes_only.h) is enough, and costs nothing.
 NetworkSummary Summarize(Generator& generator, const DataShape& data);
 NetworkSummary Summarize(Discriminator& discriminator, const DataShape& data);
 

@@ -8,9 +8,11 @@
 
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/registry/registry.h"
+#include "models/registry/shapes_only.h"
 #include "models/torch.h"
 #include "proto/config.pb.h"
 #include "tests/models/network_testing.h"
@@ -95,6 +97,50 @@ TEST(SummaryTest, EveryLayerOfEveryFamilyIsNamed) {
       EXPECT_EQ(parameters, summary.parameters) << config;
     }
   }
+}
+
+// Every family's numbers follow from shapes, without any memory for values.
+TEST(SummaryTest, ANetworkWithoutValuesHasTheSameNumbers) {
+  for (const NetworkFamily& family : AllFamilies()) {
+    if (family.name == "python") continue;
+    const NetworkConfig config = ParseNetwork(family.name + " {}");
+    // The smallest that each has; some need labels.
+    for (const auto& [size, num_classes] :
+         {std::pair(32, 0), std::pair(32, 10), std::pair(64, 0)}) {
+      DataShape data = SquareImages(3, size);
+      data.num_classes = num_classes;
+      if (!MakeGenerator(config, data).ok()) continue;
+      const auto check = [&](auto make) {
+        const auto usual = make(config, data);
+        ASSERT_OK(usual.status());
+        const auto without_values = [&] {
+          const ShapesOnly shapes;
+          return make(config, data);
+        }();
+        ASSERT_OK(without_values.status());
+        EXPECT_TRUE((*without_values)->parameters().front().is_meta());
+        const NetworkSummary expected = Summarize(**usual, data);
+        const NetworkSummary got = Summarize(**without_values, data);
+        EXPECT_EQ(got.parameters, expected.parameters) << family.name;
+        EXPECT_EQ(got.buffers, expected.buffers) << family.name;
+        EXPECT_EQ(got.multiply_adds, expected.multiply_adds) << family.name;
+        EXPECT_EQ(got.activation_bytes, expected.activation_bytes)
+            << family.name;
+        ASSERT_EQ(got.layers.size(), expected.layers.size()) << family.name;
+        for (size_t i = 0; i < got.layers.size(); ++i) {
+          EXPECT_EQ(got.layers[i].name, expected.layers[i].name);
+          EXPECT_EQ(got.layers[i].kind, expected.layers[i].kind);
+          EXPECT_EQ(got.layers[i].output_shape, expected.layers[i].output_shape)
+              << got.layers[i].name;
+        }
+      };
+      check(&MakeGenerator);
+      check(&MakeDiscriminator);
+      break;
+    }
+  }
+  // It ends with its scope.
+  EXPECT_TRUE(torch::zeros({1}).is_cpu());
 }
 
 // What networks of users may consist of, beside the families' layers.
