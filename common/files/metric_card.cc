@@ -42,6 +42,9 @@ std::string ImagesText(const ImagesCard& images) {
     if (generator.has_truncation_psi()) {
       absl::StrAppend(&text, ", truncation psi ", generator.truncation_psi());
     }
+    if (!generator.noise_inputs().empty()) {
+      absl::StrAppend(&text, ", noise inputs ", generator.noise_inputs());
+    }
   }
   return text;
 }

@@ -33,6 +33,10 @@ std::string SettingOf(const MetricCard& card, const Metric& metric) {
   rest.mutable_images()->clear_sha256();
   rest.mutable_images()->mutable_generator()->clear_step();
   rest.mutable_images()->mutable_generator()->clear_seed();
+  // Cards of earlier versions do not say it.
+  if (rest.images().generator().noise_inputs() == "const") {
+    rest.mutable_images()->mutable_generator()->clear_noise_inputs();
+  }
   // A dataset may lie elsewhere; its hash says which one it is.
   rest.mutable_reference()->clear_name();
   Metric& kind = *rest.add_metrics();

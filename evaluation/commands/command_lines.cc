@@ -90,6 +90,15 @@ void AddSamplingOptions(CLI::App& command, NoiseOptions& noise,
   command.add_option("--truncation_psi", noise.psi,
                      "Of stylegan2: styles go this part of the way from their "
                      "mean [1]");
+  command
+      .add_option_function<std::string>(
+          "--noise",
+          [&noise](const std::string& inputs) {
+            noise.random_inputs = inputs == "random";
+          },
+          "Noise inputs of stylegan2: const (the same for all images) or "
+          "random (drawn for each image, as in its published FID) [const]")
+      ->check(CLI::IsMember({"const", "random"}));
   command.add_option("--standing_steps", standing.steps,
                      "Gather batch norm's statistics afresh in so many passes "
                      "[0: the averages of the training]");

@@ -219,6 +219,8 @@ absl::StatusOr<SampleReport> Sample(const SampleRequest& request) {
   GANDEM_RETURN_IF_ERROR(UseTruncation(request.noise.psi, generator));
   GANDEM_RETURN_IF_ERROR(
       UseStandingStatistics(request.standing, seed, generator));
+  GANDEM_RETURN_IF_ERROR(
+      UseNoiseInputs(request.noise.random_inputs, seed, generator));
   if (IsExportPath(report.output)) {
     GANDEM_RETURN_IF_ERROR(Export(request, report, seed));
   } else {

@@ -24,7 +24,8 @@ constexpr int64_t kPathPixels = 256;
 NoiseOptions NoiseOf(const ImagesSpec::Generated& spec) {
   return {.truncation = spec.truncation(),
           .scale = spec.has_noise_scale() ? spec.noise_scale() : 1,
-          .psi = spec.has_truncation_psi() ? spec.truncation_psi() : 1};
+          .psi = spec.has_truncation_psi() ? spec.truncation_psi() : 1,
+          .random_inputs = spec.random_noise_inputs()};
 }
 
 StandingOptions StandingOf(const ImagesSpec::Generated& spec) {
@@ -99,6 +100,7 @@ class GeneratedImages : public ImageSet {
     if (spec_.has_truncation_psi()) {
       generator.set_truncation_psi(spec_.truncation_psi());
     }
+    generator.set_noise_inputs(generator_.noise_inputs);
     generator.set_standing_statistics(StatisticsText(StandingOf(spec_)));
     generator.set_weights(absl::StrCat("exponential moving average, decay ",
                                        generator_.plan.ema.decay));
@@ -129,6 +131,7 @@ class GeneratedImages : public ImageSet {
     if (spec_.has_truncation_psi()) {
       hash.Update(absl::StrCat(" psi ", spec_.truncation_psi()));
     }
+    if (spec_.random_noise_inputs()) hash.Update(" noise random");
     if (spec_.has_path_epsilon()) {
       hash.Update(absl::StrCat(" path ", spec_.path_epsilon()));
       card.set_quantization("none");
@@ -188,6 +191,7 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
   spec.set_truncation(noise.truncation);
   if (noise.scale != 1) spec.set_noise_scale(noise.scale);
   if (noise.psi != 1) spec.set_truncation_psi(noise.psi);
+  spec.set_random_noise_inputs(noise.random_inputs);
   if (standing.steps == 0) return;
   spec.set_standing_steps(standing.steps);
   spec.set_standing_batch(standing.max_batch);
@@ -211,6 +215,8 @@ absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] {
     return UseStandingStatistics(StandingOf(spec), spec.seed(), loaded);
   }));
+  GANDEM_RETURN_IF_ERROR(
+      UseNoiseInputs(spec.random_noise_inputs(), spec.seed(), loaded));
   auto images = std::make_unique<GeneratedImages>(spec, std::move(loaded));
   GANDEM_RETURN_IF_ERROR(CatchTorch([&] { return images->TryOut(); }));
   return images;

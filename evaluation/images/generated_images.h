@@ -32,7 +32,8 @@ void SetSampling(const NoiseOptions& noise, const StandingOptions& standing,
 //                     option is out of range; there is no such device or
 //                     class; standing statistics without batch norm; a path
 //                     of a generator that translates images; a psi of one
-//                     that has no mean style.
+//                     that has no mean style; random noise inputs of one that
+//                     has none.
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenGeneratedImages(
     const ImagesSpec::Generated& spec);
 

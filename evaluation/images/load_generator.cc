@@ -11,6 +11,8 @@
 #include "common/files/file.h"
 #include "common/status.h"
 #include "models/families/style_mapping.h"
+#include "models/families/stylegan2_layers.h"
+#include "models/layers/drawing_layer.h"
 #include "models/registry/registry.h"
 #include "models/torch.h"
 #include "training/compute/parse_device.h"
@@ -166,6 +168,28 @@ absl::Status UseTruncation(double psi, LoadedGenerator& generator) {
       "--truncation_psi moves styles towards their mean, and the run's "
       "generator makes images without styles: it is for stylegan2. "
       "--truncation and --noise_scale are for all generators of noise");
+}
+
+absl::Status UseNoiseInputs(bool random, uint64_t seed,
+                            LoadedGenerator& generator) {
+  if (!SetNoiseInputs(*generator.network, random)) {
+    if (!random) return absl::OkStatus();
+    return absl::InvalidArgumentError(
+        "--noise random draws the noise inputs of stylegan2 for each image, "
+        "and the run's generator has none: leave it out");
+  }
+  generator.noise_inputs = random ? "random" : "const";
+  if (!random) return absl::OkStatus();
+  SaltDraws(*generator.network, seed);
+  generator.conditions = [source = std::move(generator.conditions)](
+                             Purpose noise, int64_t step,
+                             IndexRange range) -> absl::StatusOr<Condition> {
+    GANDEM_ASSIGN_OR_RETURN(const Condition condition,
+                            source(noise, step, range));
+    return condition.At(
+        {.purpose = noise, .step = step, .first_index = range.first});
+  };
+  return absl::OkStatus();
 }
 
 }  // namespace gandem

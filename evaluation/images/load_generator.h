@@ -42,6 +42,8 @@ struct LoadedGenerator {
   std::shared_ptr<const PairReader> pairs;
   // Of samples, addressed by kSample; UseConditions sets it.
   ConditionSource conditions = NoCondition;
+  // "const" or "random", by UseNoiseInputs; empty: it has no noise inputs.
+  std::string noise_inputs = {};
 };
 
 // From the folder of a complete checkpoint, for `device` ("cpu", "cuda:N").
@@ -81,5 +83,12 @@ absl::Status UseConditions(uint64_t seed, std::optional<int64_t> only_class,
 // mean; 1: changes nothing.
 //   INVALID_ARGUMENT  it is not 1, and the generator has no mean style.
 absl::Status UseTruncation(double psi, LoadedGenerator& generator);
+
+// Its layers with noise inputs (StyleGAN2) add the same constant noise to all
+// images, or, if `random`, what is drawn for image i by (seed, layer, i). After
+// UseConditions and UseStandingStatistics, whose draws it would change.
+//   INVALID_ARGUMENT  `random`, and the generator has no noise inputs.
+absl::Status UseNoiseInputs(bool random, uint64_t seed,
+                            LoadedGenerator& generator);
 
 }  // namespace gandem

@@ -14,7 +14,8 @@
 
 namespace gandem {
 
-// Three ways to trade variety for quality, which differ (models.md 6.4).
+// Three ways to trade variety for quality, which differ (models.md 6.4), and
+// the noise that layers add.
 struct NoiseOptions {
   // A value whose magnitude is above is drawn again (Brock et al. 2019, section
   // 3.1; StudioGAN); 0: none is.
@@ -25,6 +26,11 @@ struct NoiseOptions {
   // (style - mean). Of StyleGAN2 alone; the noise stays (UseTruncation in
   // load_generator.h). 1: they do not.
   double psi = 1;
+  // StyleGAN2's noise inputs are drawn for each image, as in its published
+  // FID; else all images have the same constant noise (UseNoiseInputs).
+  bool random_inputs = false;
+
+  bool operator==(const NoiseOptions&) const = default;
 };
 
 // float32 [range.count, noise_dim]: row i is stream (seed, kSample, 0, i), as

@@ -135,12 +135,12 @@ absl::StatusOr<Subject> SubjectOfFiles(const SubjectRequest& request,
   }
   const bool statistics = HoldsStatistics(source);
   if (request.checkpoint.has_value() || request.seed.has_value() ||
-      request.noise.truncation != 0 || request.noise.scale != 1 ||
-      request.noise.psi != 1 || request.standing.steps != 0) {
+      request.noise != NoiseOptions() || request.standing.steps != 0) {
     return absl::InvalidArgumentError(absl::StrCat(
         "'", source, "' holds ", statistics ? "statistics" : "images",
         ": --checkpoint, --seed, --truncation, --noise_scale, "
-        "--truncation_psi and --standing_steps are for runs and checkpoints"));
+        "--truncation_psi, --noise and --standing_steps are for runs and "
+        "checkpoints"));
   }
   Subject subject;
   if (statistics) {

@@ -89,7 +89,8 @@ absl::StatusOr<std::string> IdentityOf(Subject& subject) {
       subject.manifest, " ", generated.seed(), " ", generated.truncation(), " ",
       generated.device(), " ", generated.noise_scale(), " ",
       generated.standing_steps(), " ", generated.standing_batch(), " ",
-      generated.has_truncation_psi() ? generated.truncation_psi() : 1);
+      generated.has_truncation_psi() ? generated.truncation_psi() : 1,
+      generated.random_noise_inputs() ? " noise random" : "");
 }
 
 absl::StatusOr<std::unique_ptr<ImageSet>> OpenSubjectImages(

@@ -123,7 +123,7 @@ NoiseInput::NoiseInput(int64_t size)
 
 at::Tensor NoiseInput::ForwardGiven(const at::Tensor& input_NCHW,
                                     const at::Tensor& place, ForwardMode mode) {
-  if (mode == ForwardMode::kEvaluate) {
+  if (mode == ForwardMode::kEvaluate && !draws_always_) {
     return input_NCHW + noise_const_ * strength_;
   }
   const int64_t images = input_NCHW.size(0);
@@ -138,6 +138,17 @@ at::Tensor NoiseInput::ForwardGiven(const at::Tensor& input_NCHW,
   }
   return input_NCHW +
          noise.to(strength_.device(), strength_.scalar_type()) * strength_;
+}
+
+bool SetNoiseInputs(torch::nn::Module& network, bool random) {
+  bool found = false;
+  for (const auto& module : network.modules()) {
+    auto* const input = dynamic_cast<NoiseInput*>(module.get());
+    if (input == nullptr) continue;
+    input->set_draws_always(random);
+    found = true;
+  }
+  return found;
 }
 
 at::Tensor WithDeviation(const at::Tensor& input_NCHW, int64_t group) {

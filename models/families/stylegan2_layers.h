@@ -92,17 +92,25 @@ class ModulatedConv : public ConditionalLayer {
 };
 
 // Adds N(0, strength^2) to every pixel, the same to all its channels: keyed
-// draws (drawing_layer.h), or in kEvaluate the same noise for all images.
+// draws (drawing_layer.h), or in kEvaluate the same noise for all images unless
+// set_draws_always.
 class NoiseInput : public DrawingLayer {
  public:
   explicit NoiseInput(int64_t size);  // height and width
   at::Tensor ForwardGiven(const at::Tensor& input_NCHW, const at::Tensor& place,
                           ForwardMode mode) override;
 
+  void set_draws_always(bool always) { draws_always_ = always; }
+
  private:
   const at::Tensor strength_;
   const at::Tensor noise_const_;
+  bool draws_always_ = false;
 };
+
+// Whether evaluating passes of `network` draw their noise as training passes
+// do (`random`), from now on. False: the network has no noise inputs.
+bool SetNoiseInputs(torch::nn::Module& network, bool random);
 
 // One channel more: the deviation of groups of images, of `group` each or of
 // the largest divisor of N below it, mean over channels and pixels. Of images i

@@ -483,15 +483,7 @@ TEST_F(SampleCommandTest, ProgramExplainsItself) {
 
 // At psi 0 all images are that of the mean style, whatever the noise.
 TEST_F(SampleCommandTest, TruncationMovesStylesTowardsTheirMean) {
-  RunConfig config = SmallConfig();
-  Stylegan2Config& network =
-      *config.mutable_generator()->mutable_network()->mutable_stylegan2();
-  network.set_channel_base(64);
-  network.set_max_channels(8);
-  network.set_noise_dim(6);
-  network.set_style_dim(6);
-  network.set_mapping_layers(2);
-  WriteCheckpoint(run_, config, 10);
+  WriteCheckpoint(run_, testing::SmallStylegan2Config(), 10);
   const auto grid = [&](double psi, uint64_t seed) {
     const std::string path = dir_ / "grid.png";
     EXPECT_OK(RunSampleCommand({.run_dir = run_,

@@ -34,6 +34,18 @@ RunConfig SmallConfig() {
   return config;
 }
 
+RunConfig SmallStylegan2Config() {
+  RunConfig config = SmallConfig();
+  Stylegan2Config& network =
+      *config.mutable_generator()->mutable_network()->mutable_stylegan2();
+  network.set_channel_base(64);
+  network.set_max_channels(8);
+  network.set_noise_dim(6);
+  network.set_style_dim(6);
+  network.set_mapping_layers(2);
+  return config;
+}
+
 std::shared_ptr<Generator> MakeAverage(const RunConfig& config, int64_t step) {
   const std::shared_ptr<Generator> network =
       *MakeGenerator(config.generator().network(), DataShapeOf(config.data()));

@@ -18,6 +18,8 @@ namespace gandem::testing {
 inline constexpr uint64_t kRunSeed = 5;
 
 RunConfig SmallConfig();
+// The same with a generator that has styles and noise inputs.
+RunConfig SmallStylegan2Config();
 
 // The average that the checkpoint of `step` holds; the weights themselves are
 // MakeAverage of step + kRawSteps.
