@@ -130,6 +130,16 @@ std::string MetricCardText(const MetricCard& card) {
   if (card.features().has_trial()) {
     absl::StrAppend(&text, "\nprecision  ", TrialText(card.features().trial()));
   }
+  if (card.features().has_effective_rank()) {
+    absl::StrAppendFormat(&text,
+                          "\n           of the reference: effective rank %.4g, "
+                          "rank %d",
+                          card.features().effective_rank(),
+                          card.features().rank());
+    if (card.features().has_density()) {
+      absl::StrAppendFormat(&text, ", density %.3g", card.features().density());
+    }
+  }
   for (const Metric& metric : card.metrics()) {
     absl::StrAppendFormat(&text, "\n%-28s %s", metric.name(),
                           MetricValueText(metric));

@@ -28,7 +28,12 @@ std::string SettingOf(const MetricCard& card, const Metric& metric) {
   rest.clear_version();
   rest.clear_unix_seconds();
   rest.clear_seconds();
-  rest.mutable_features()->clear_trial();
+  FeaturesCard& features = *rest.mutable_features();
+  features.clear_trial();
+  // These follow from the reference and the network.
+  features.clear_rank();
+  features.clear_effective_rank();
+  features.clear_density();
   rest.mutable_images()->clear_name();
   rest.mutable_images()->clear_sha256();
   rest.mutable_images()->mutable_generator()->clear_step();
@@ -91,10 +96,13 @@ void AddCard(const MetricCard& card, const std::string& name,
     curve.setting = setting;
     curve.about = AboutOf(card, metric);
     curve.lower_is_better = LowerIsBetter(metric.name());
-    JudgedPoint point = {.step = card.images().generator().step(),
-                         .value = metric.value(),
-                         .unix_seconds = card.unix_seconds(),
-                         .card = name};
+    JudgedPoint point = {
+        .step = card.images().generator().step(),
+        .value = metric.value(),
+        .unix_seconds = card.unix_seconds(),
+        .card = name,
+        .images_sha256 = card.images().sha256(),
+        .warnings = {card.warnings().begin(), card.warnings().end()}};
     if (metric.has_sd()) point.sd = metric.sd();
     AddPoint(std::move(point), curve);
   }

@@ -26,6 +26,8 @@ struct JudgedPoint {
   std::optional<double> sd = {};
   double unix_seconds = 0;  // when it was judged
   std::string card = {};    // file name
+  std::string images_sha256 = {};
+  std::vector<std::string> warnings = {};  // of the card
 };
 
 struct JudgedCurve {

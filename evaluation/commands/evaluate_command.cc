@@ -17,6 +17,7 @@
 #include "evaluation/features/extraction_progress.h"
 #include "evaluation/features/train_features.h"
 #include "evaluation/images/image_set.h"
+#include "evaluation/judging/card_warnings.h"
 #include "evaluation/judging/evaluation_network.h"
 #include "evaluation/judging/evaluation_reference.h"
 #include "evaluation/judging/statistics_subject.h"
@@ -271,8 +272,8 @@ absl::Status EvaluateCommand::Extract() {
 absl::Status EvaluateCommand::Compute() {
   std::optional<FeatureSide> reference;
   std::optional<Moments> moments;
-  if (reference_.has_value()) reference = reference_->features();
-  if (metrics_.needs_moments()) {
+  if (reference_.has_value()) {
+    reference = reference_->features();
     GANDEM_ASSIGN_OR_RETURN(moments, reference_->ReadMomentsOnce());
   }
   if (subject_.statistics.has_value()) {
@@ -280,7 +281,7 @@ absl::Status EvaluateCommand::Compute() {
         *card_.add_metrics(),
         DistanceOfMoments(net(), subject_.statistics->moments, *moments));
     WarnOfFewImages(num_images_, card_);
-    return absl::OkStatus();
+    return DescribeInformation(net(), *moments, reference, card_);
   }
   GANDEM_ASSIGN_OR_RETURN(
       const std::vector<Metric> metrics,
@@ -297,7 +298,8 @@ absl::Status EvaluateCommand::Compute() {
   if (metrics_.intra_class) {
     WarnOfSmallClasses(labels_N_, reference_->labels_N(), num_classes_, card_);
   }
-  return absl::OkStatus();
+  if (!moments.has_value()) return absl::OkStatus();
+  return DescribeInformation(net(), *moments, reference, card_);
 }
 
 absl::Status EvaluateCommand::SaveStatistics() {
@@ -319,6 +321,7 @@ absl::Status EvaluateCommand::SaveStatistics() {
 }
 
 absl::Status EvaluateCommand::WriteCard() {
+  WarnOfEqualSides(card_);
   card_.set_version(std::string(GandemVersion()));
   const absl::Time now = absl::Now();
   card_.set_unix_seconds(absl::ToDoubleSeconds(now - absl::UnixEpoch()));
@@ -363,8 +366,8 @@ absl::StatusOr<EvaluateReport> EvaluateCommand::Run() {
     return report;
   }
   GANDEM_RETURN_IF_ERROR(Extract());
-  GANDEM_RETURN_IF_ERROR(SaveStatistics());
   GANDEM_RETURN_IF_ERROR(Compute());
+  GANDEM_RETURN_IF_ERROR(SaveStatistics());
   GANDEM_RETURN_IF_ERROR(WriteCard());
   TrimCache();
   GANDEM_RETURN_IF_ERROR(work_->Remove());

@@ -82,6 +82,18 @@ absl::StatusOr<Features> ReadSlice(const std::string& path, IndexRange slice,
   return features;
 }
 
+// Copies `part` into its rows of `all`, which are float32 as long as that loses
+// nothing.
+void PutRows(const at::Tensor& part, int64_t first, at::Tensor& all) {
+  const auto rows = [&] { return all.narrow(0, first, part.size(0)); };
+  rows().copy_(part);
+  if (all.scalar_type() == at::kDouble || rows().to(at::kDouble).equal(part)) {
+    return;
+  }
+  all = all.to(at::kDouble);
+  rows().copy_(part);
+}
+
 }  // namespace
 
 std::vector<IndexRange> SlicesOf(int64_t num_images) {
@@ -165,19 +177,17 @@ absl::StatusOr<Features> FeatureStore::Read(IndexRange slice,
 
 absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
                                          const FeatureNet& net,
-                                         int64_t num_images) {
+                                         int64_t num_images, bool with_logits) {
   return CatchTorchOr([&]() -> absl::StatusOr<Features> {
     Features all;
-    all.features_ND = torch::empty({num_images, net.feature_dim}, at::kDouble);
-    if (net.num_classes > 0) {
-      all.logits_NK = torch::empty({num_images, net.num_classes}, at::kDouble);
-    }
+    all.features_ND = torch::empty({num_images, net.feature_dim});
+    with_logits = with_logits && net.num_classes > 0;
+    if (with_logits)
+      all.logits_NK = torch::empty({num_images, net.num_classes});
     for (const IndexRange slice : SlicesOf(num_images)) {
       GANDEM_ASSIGN_OR_RETURN(const Features part, store.Read(slice, net));
-      all.features_ND.narrow(0, slice.first, slice.count)
-          .copy_(part.features_ND);
-      if (net.num_classes == 0) continue;
-      all.logits_NK.narrow(0, slice.first, slice.count).copy_(part.logits_NK);
+      PutRows(part.features_ND, slice.first, all.features_ND);
+      if (with_logits) PutRows(part.logits_NK, slice.first, all.logits_NK);
     }
     return all;
   });

@@ -73,10 +73,11 @@ class FeatureStore {
   FeatureJob job_;
 };
 
-// All features (and logits) of the first `num_images` as one tensor.
+// All features (and logits, if there are any) of the first `num_images` as one
+// tensor each: float32 where that holds every value, else float64.
 absl::StatusOr<Features> ReadAllFeatures(const FeatureStore& store,
                                          const FeatureNet& net,
-                                         int64_t num_images);
+                                         int64_t num_images, bool with_logits);
 
 // Mean and covariance of the first `num_images`, with one slice in memory.
 absl::StatusOr<Moments> ReadMoments(const FeatureStore& store,

@@ -5,12 +5,12 @@
 #include <utility>
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
 #include "common/faults.h"
 #include "common/status.h"
 #include "evaluation/metrics/extrapolated_distance.h"
+#include "evaluation/metrics/feature_information.h"
 #include "evaluation/metrics/gaussian_discrepancy.h"
 #include "evaluation/metrics/inception_score.h"
 #include "evaluation/metrics/intra_class_distance.h"
@@ -26,12 +26,8 @@ namespace {
 // an Inception's features.
 constexpr int64_t kMaxPrecisionRecallImages = 10000;
 
-// Below it, papers do not compute an FID: the covariance of an Inception's
-// features has no full rank.
-constexpr int64_t kFewImages = 2048;
-
-// Part of a distance: less is within what figures are compared by.
-constexpr double kBiasThatMatters = 0.02;
+constexpr char kJudgedSide[] = "the images to judge";
+constexpr char kReferenceSide[] = "the reference";
 
 struct NamedMetric {
   absl::string_view name;
@@ -89,13 +85,20 @@ class Computation {
 
   absl::Status ReadFeatures(const FeatureSide& images,
                             const std::optional<FeatureSide>& reference) {
-    GANDEM_ASSIGN_OR_RETURN(
-        images_, ReadAllFeatures(*images.store, net_, images.num_images));
-    if (!options_.metrics.needs_reference_features()) {
-      return absl::OkStatus();
+    const MetricSet& metrics = options_.metrics;
+    if (metrics.needs_reference_features()) {
+      GANDEM_ASSIGN_OR_RETURN(reference_,
+                              ReadSide(*reference, /*with_logits=*/false));
+      GANDEM_RETURN_IF_ERROR(
+          CheckVariance(kReferenceSide, net_.name, reference_.features_ND));
     }
-    GANDEM_ASSIGN_OR_RETURN(reference_, ReadAllFeatures(*reference->store, net_,
-                                                        reference->num_images));
+    GANDEM_ASSIGN_OR_RETURN(images_, ReadSide(images, metrics.inception_score));
+    // A distance of two images may be the same for all pairs.
+    if (!metrics.takes_pairs()) {
+      GANDEM_RETURN_IF_ERROR(
+          CheckVariance(kJudgedSide, net_.name, images_.features_ND));
+    }
+    if (!metrics.needs_reference_features()) return absl::OkStatus();
     labels_N_ = images.labels_N;
     reference_labels_N_ = reference->labels_N;
     return absl::OkStatus();
@@ -127,14 +130,13 @@ class Computation {
     if (options_.halvings > 0 && moments.count >= kMinHalvingRows) {
       GANDEM_ASSIGN_OR_RETURN(
           const double sd,
-          HalvingSd(
-              moments.count, {.halvings = options_.halvings},
-              [&](const at::Tensor& rows_N) -> absl::StatusOr<double> {
-                GANDEM_ASSIGN_OR_RETURN(
-                    const Moments half,
-                    MomentsOf(images_.features_ND.index_select(0, rows_N)));
-                return reference.DistanceTo(half);
-              }));
+          HalvingSd(moments.count, {.halvings = options_.halvings},
+                    [&](const at::Tensor& rows_N) -> absl::StatusOr<double> {
+                      GANDEM_ASSIGN_OR_RETURN(
+                          const Moments half,
+                          MomentsOfRows(images_.features_ND, rows_N));
+                      return reference.DistanceTo(half);
+                    }));
       metric.set_sd(sd);
       metric.set_sd_of(
           absl::StrCat(options_.halvings, " random halvings of the images"));
@@ -196,7 +198,7 @@ class Computation {
 
   absl::Status AddDiversity() {
     GANDEM_ASSIGN_OR_RETURN(const MeanAndSd distance,
-                            MeanDistance(images_.features_ND));
+                            MeanDistance(images_.features_ND.to(at::kDouble)));
     Metric& metric = Add(NameOf("LPIPS", net_), distance.mean);
     metric.set_num_images(2 * images_.features_ND.size(0));
     metric.set_sd(distance.sd);
@@ -205,8 +207,9 @@ class Computation {
   }
 
   absl::Status AddPathLength() {
-    GANDEM_ASSIGN_OR_RETURN(const PathLength length,
-                            PerceptualPathLength(images_.features_ND));
+    GANDEM_ASSIGN_OR_RETURN(
+        const PathLength length,
+        PerceptualPathLength(images_.features_ND.to(at::kDouble)));
     Metric& metric = Add(NameOf("PPL", net_), length.mean);
     metric.set_sd(length.sd);
     metric.set_sd_of(absl::StrCat("the mean over the ", length.kept,
@@ -239,6 +242,10 @@ class Computation {
   std::vector<Metric> Take() { return std::move(metrics_); }
 
  private:
+  absl::StatusOr<Features> ReadSide(const FeatureSide& side, bool with_logits) {
+    return ReadAllFeatures(*side.store, net_, side.num_images, with_logits);
+  }
+
   Metric& Add(std::string name, double value) {
     Metric& metric = metrics_.emplace_back();
     metric.set_name(std::move(name));
@@ -374,6 +381,10 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const MetricSet& metrics = options.metrics;
     Computation computation(net, options);
     GANDEM_RETURN_IF_ERROR(CheckNetwork(metrics, net));
+    if (reference_moments.has_value()) {
+      GANDEM_RETURN_IF_ERROR(
+          CheckVariance(kReferenceSide, net.name, *reference_moments));
+    }
     GANDEM_RETURN_IF_ERROR(computation.ReadFeatures(images, reference));
     if (metrics.needs_moments()) {
       GANDEM_RETURN_IF_ERROR(computation.AddOfMoments(*reference_moments));
@@ -407,53 +418,12 @@ absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
   return CatchTorchOr([&]() -> absl::StatusOr<Metric> {
     const torch::NoGradGuard no_grad;
     at::set_num_threads(1);
+    GANDEM_RETURN_IF_ERROR(CheckVariance(kReferenceSide, net.name, reference));
+    GANDEM_RETURN_IF_ERROR(CheckVariance(kJudgedSide, net.name, images));
     GANDEM_ASSIGN_OR_RETURN(const FrechetReference decomposed,
                             FrechetReference::Create(reference));
     return DistanceMetric(net, decomposed, reference.count, images);
   });
-}
-
-void WarnOfFewImages(int64_t num_images, MetricCard& card) {
-  const Metric& distance = card.metrics(0);
-  if (distance.predicted_bias() < kBiasThatMatters * distance.value()) return;
-  for (const auto& [count, what] :
-       {std::pair(num_images, "what is judged"),
-        std::pair(card.reference().num_images(), "the reference")}) {
-    if (count == 0 || count >= kFewImages) continue;
-    card.add_warnings(absl::StrFormat(
-        "%s has only %d images, below %d: about %.3g of the %s %.4g is "
-        "sampling bias; compare it with figures of as many images only",
-        what, count, kFewImages, distance.predicted_bias(), distance.name(),
-        distance.value()));
-  }
-}
-
-void WarnOfShortLine(int64_t num_images, int64_t feature_dim,
-                     MetricCard& card) {
-  const int64_t smallest = ExtrapolationSizes(num_images).front();
-  if (smallest >= feature_dim) return;
-  card.add_warnings(absl::StrFormat(
-      "fid_infinity begins with subsets of %d images, and features have %d "
-      "numbers: below that distances lie on no line in 1/N; judge %d images or "
-      "more",
-      smallest, feature_dim, 10 * feature_dim));
-}
-
-void WarnOfSmallClasses(const at::Tensor& labels_N,
-                        const at::Tensor& reference_labels_N,
-                        int64_t num_classes, MetricCard& card) {
-  for (const auto& [labels, what] :
-       {std::pair(labels_N, "the images"),
-        std::pair(reference_labels_N, "the reference")}) {
-    const auto fewest =
-        at::bincount(labels, {}, num_classes).min().item<int64_t>();
-    if (fewest >= kFewImages) continue;
-    card.add_warnings(absl::StrFormat(
-        "a class has only %d of %s: distances within classes of fewer than %d "
-        "depend on the number more than on the quality; compare them for equal "
-        "numbers only",
-        fewest, what, kFewImages));
-  }
 }
 
 }  // namespace gandem

@@ -93,6 +93,9 @@ struct FeatureSide {
 // `reference_moments` where none needs these.
 //   INVALID_ARGUMENT  too few images, of a class too, or no logits for an
 //                     inception score.
+//   DATA_LOSS         the features of a side do not vary, or have NaN or
+//                     infinity: whatever the figures were, they say nothing.
+//                     Names the side and the network.
 absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const FeatureNet& net, const FeatureSide& images,
     const std::optional<FeatureSide>& reference,
@@ -100,25 +103,9 @@ absl::StatusOr<std::vector<Metric>> ComputeMetrics(
     const MetricOptions& options);
 
 // The Frechet distance of two moments with its bias: what there is without the
-// features. Errors of FrechetReference.
+// features. Errors of FrechetReference, and as above.
 absl::StatusOr<Metric> DistanceOfMoments(const FeatureNet& net,
                                          const Moments& images,
                                          const Moments& reference);
-
-// What a metric card says against its own numbers.
-//
-// The card's first metric is a Frechet distance of `num_images` images to the
-// card's reference: where either are few, it depends on their number.
-void WarnOfFewImages(int64_t num_images, MetricCard& card);
-
-// The card has a distance that is extrapolated from `num_images`: the line
-// holds only for subsets of more images than features have numbers.
-void WarnOfShortLine(int64_t num_images, int64_t feature_dim, MetricCard& card);
-
-// The card has a distance within classes, of images and a reference with these
-// labels.
-void WarnOfSmallClasses(const at::Tensor& labels_N,
-                        const at::Tensor& reference_labels_N,
-                        int64_t num_classes, MetricCard& card);
 
 }  // namespace gandem

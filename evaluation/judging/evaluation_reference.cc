@@ -128,7 +128,11 @@ absl::StatusOr<Moments> EvaluationReference::ReadMomentsOnce() const {
     absl::StatusOr<FeatureStatistics> cached = ReadStatistics(path);
     if (cached.ok()) return std::move(cached)->moments;
   }
-  GANDEM_ASSIGN_OR_RETURN(Moments moments, ReadMoments(*store_, net_, count));
+  absl::StatusOr<Moments> read = ReadMoments(*store_, net_, count);
+  if (!read.ok())
+    return Annotate(read.status(),
+                    absl::StrCat("the reference, seen by ", net_.name));
+  Moments moments = *std::move(read);
   // The file would not have what the distance needs of few images.
   if (moments.root_ND.defined()) return moments;
   // Other jobs may write the same.

@@ -23,11 +23,13 @@ std::string DescribeFeatures(const at::Tensor& tensor) {
 absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,
                            int64_t min_rows) {
   if (!tensor.defined() || tensor.dim() != 2 ||
-      tensor.scalar_type() != at::kDouble || !tensor.device().is_cpu() ||
-      tensor.size(0) < min_rows || tensor.size(1) < 1) {
-    return absl::InvalidArgumentError(
-        absl::StrCat(what, " are ", DescribeFeatures(tensor),
-                     ", expected Double [N, D] on cpu with N >= ", min_rows));
+      (tensor.scalar_type() != at::kDouble &&
+       tensor.scalar_type() != at::kFloat) ||
+      !tensor.device().is_cpu() || tensor.size(0) < min_rows ||
+      tensor.size(1) < 1) {
+    return absl::InvalidArgumentError(absl::StrCat(
+        what, " are ", DescribeFeatures(tensor),
+        ", expected Float or Double [N, D] on cpu with N >= ", min_rows));
   }
   // The sum of finite numbers may be infinite, but that of others never is
   // finite: one cheap look is enough almost always.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every metric asks of the features that it gets.
+// What every metric asks of the features that it gets: float32 or float64. All
+// compute in float64, a part of the rows at a time, so features that float32
+// holds give the same bits in either type.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -15,7 +17,8 @@
 namespace gandem {
 
 // `what` names them in messages: "generated features".
-//   INVALID_ARGUMENT  not float64 [N, D] on the CPU with N >= min_rows and
+//   INVALID_ARGUMENT  not such features [N, D] on the CPU with N >= min_rows
+//   and
 //                     D >= 1; says what it is.
 //   DATA_LOSS         NaN or infinity; names the first row that has one.
 absl::Status CheckFeatures(absl::string_view what, const at::Tensor& tensor,

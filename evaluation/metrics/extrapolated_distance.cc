@@ -91,7 +91,7 @@ absl::StatusOr<double> ExtrapolatedDistanceOfSubsets(
   for (const at::Tensor& rows_N : subsets) {
     GANDEM_RETURN_IF_ERROR(CheckSubset(rows_N, features_ND.size(0)));
     GANDEM_ASSIGN_OR_RETURN(const Moments moments,
-                            MomentsOf(features_ND.index_select(0, rows_N)));
+                            MomentsOfRows(features_ND, rows_N));
     GANDEM_ASSIGN_OR_RETURN(const double distance,
                             reference.DistanceTo(moments));
     inverse_sizes.push_back(1.0 / static_cast<double>(rows_N.size(0)));

@@ -32,7 +32,7 @@ std::vector<int64_t> ExtrapolationSizes(int64_t num_images);
 
 // May be below 0 where the distance is small: it is the end of a fitted line.
 // Subsets are keyed by (seed, subset, place).
-//   INVALID_ARGUMENT  not float64 [N, D], another D than the reference's, or
+//   INVALID_ARGUMENT  not features [N, D], another D than the reference's, or
 //                     fewer rows than kLeastToExtrapolate.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<double> ExtrapolatedDistance(const FrechetReference& reference,

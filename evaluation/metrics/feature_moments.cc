@@ -47,8 +47,9 @@ absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
         absl::StrCat("features have ", features_ND.size(1),
                      " dimensions, those before have ", dim_));
   }
-  const at::Tensor mean_D = features_ND.mean(0);
-  const at::Tensor centered_ND = features_ND - mean_D;
+  const at::Tensor chunk_ND = features_ND.to(at::kDouble);
+  const at::Tensor mean_D = chunk_ND.mean(0);
+  const at::Tensor centered_ND = chunk_ND - mean_D;
   at::mm_out(chunk_scatter_DD_, centered_ND.t(), centered_ND);
   const auto n_a = static_cast<double>(count_);
   const auto n_b = static_cast<double>(features_ND.size(0));
@@ -57,7 +58,7 @@ absl::Status FeatureMoments::Add(const at::Tensor& features_ND) {
   mean_D_ = count_ == 0 ? mean_D : mean_D_ + delta_D * (n_b / (n_a + n_b));
   count_ += features_ND.size(0);
   if (count_ <= dim_) {
-    rows_.push_back(features_ND.clone());
+    rows_.push_back(chunk_ND.clone());
   } else {
     rows_.clear();
   }
@@ -87,6 +88,15 @@ absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND) {
   FeatureMoments moments(features_ND.size(1));
   for (const at::Tensor& chunk_ND : features_ND.split(kChunkRows)) {
     GANDEM_RETURN_IF_ERROR(moments.Add(chunk_ND));
+  }
+  return moments.Finish();
+}
+
+absl::StatusOr<Moments> MomentsOfRows(const at::Tensor& features_ND,
+                                      const at::Tensor& rows_N) {
+  FeatureMoments moments(features_ND.size(1));
+  for (const at::Tensor& chunk_N : rows_N.split(kChunkRows)) {
+    GANDEM_RETURN_IF_ERROR(moments.Add(features_ND.index_select(0, chunk_N)));
   }
   return moments.Finish();
 }

@@ -47,7 +47,7 @@ class FeatureMoments {
   FeatureMoments(FeatureMoments&&) = default;
   FeatureMoments& operator=(FeatureMoments&&) = default;
 
-  // One chunk: float64, on the CPU, 1 row or more.
+  // One chunk: float32 or float64, on the CPU, 1 row or more.
   //   INVALID_ARGUMENT  another shape or type.
   //   DATA_LOSS         NaN or infinity; names the row.
   absl::Status Add(const at::Tensor& features_ND);
@@ -67,5 +67,9 @@ class FeatureMoments {
 
 // Of all rows, in chunks of kChunkRows.
 absl::StatusOr<Moments> MomentsOf(const at::Tensor& features_ND);
+// Of the rows with these numbers, int64: the bits of MomentsOf of a copy of
+// them, without the copy.
+absl::StatusOr<Moments> MomentsOfRows(const at::Tensor& features_ND,
+                                      const at::Tensor& rows_N);
 
 }  // namespace gandem

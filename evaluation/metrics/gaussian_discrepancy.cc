@@ -20,7 +20,8 @@ constexpr double kScale = 1000;  // theirs, for readers
 constexpr int64_t kPairRows = 1024;
 
 absl::StatusOr<at::Tensor> UnitRows(absl::string_view what,
-                                    const at::Tensor& features_ND) {
+                                    const at::Tensor& features) {
+  const at::Tensor features_ND = features.to(at::kDouble);
   const at::Tensor length_N = features_ND.norm(2, /*dim=*/1);
   const at::Tensor zero_N = length_N.eq(0);
   if (zero_N.any().item<bool>()) {

@@ -22,7 +22,7 @@
 namespace gandem {
 
 // Rows get length 1 here.
-//   INVALID_ARGUMENT  not float64 [N, D], other dimensions, or no rows.
+//   INVALID_ARGUMENT  not features [N, D], other dimensions, or no rows.
 //   DATA_LOSS         NaN or infinity, or a row of zeros; names the row.
 absl::StatusOr<double> GaussianDiscrepancy(const at::Tensor& reference_ND,
                                            const at::Tensor& generated_MD);

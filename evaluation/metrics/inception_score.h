@@ -27,7 +27,8 @@ struct InceptionScoreOptions {
   uint64_t seed = 0;  // of the order
 };
 
-// From logits, float64 [N, K]; a constant added to a row changes nothing.
+// From logits, float32 or float64 [N, K]; a constant added to a row changes
+// nothing.
 //   INVALID_ARGUMENT  not such a tensor, or fewer rows than splits.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<MeanAndSd> InceptionScore(

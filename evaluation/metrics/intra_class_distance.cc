@@ -42,7 +42,7 @@ absl::StatusOr<Moments> MomentsOfClass(absl::string_view what,
         absl::StrCat("class ", label, " has ", rows.numel(), " ", what,
                      " images, it needs 2 or more"));
   }
-  return MomentsOf(features_ND.index_select(0, rows));
+  return MomentsOfRows(features_ND, rows);
 }
 
 }  // namespace

@@ -100,8 +100,9 @@ absl::StatusOr<MeanAndSd> KernelDistanceOfSubsets(
   const at::Tensor values = torch::empty({num_subsets}, at::kDouble);
   for (int64_t subset = 0; subset < num_subsets; ++subset) {
     values[subset] = UnbiasedDiscrepancy(
-        reference_ND.index_select(0, reference_rows_SR[subset]),
-        generated_MD.index_select(0, generated_rows_SR[subset]), degree);
+        reference_ND.index_select(0, reference_rows_SR[subset]).to(at::kDouble),
+        generated_MD.index_select(0, generated_rows_SR[subset]).to(at::kDouble),
+        degree);
   }
   return MeanAndSd{.mean = values.mean().item<double>(),
                    .sd = values.std(/*unbiased=*/false).item<double>()};

@@ -27,7 +27,7 @@ struct KernelDistanceOptions {
 };
 
 // sd is that of the subsets, divided by their number.
-//   INVALID_ARGUMENT  not float64 [N, D], other dimensions, or fewer rows than
+//   INVALID_ARGUMENT  not features [N, D], other dimensions, or fewer rows than
 //                     a subset has.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<MeanAndSd> KernelDistance(

@@ -90,9 +90,10 @@ absl::StatusOr<PrecisionRecall> ComputePrecisionRecall(
       reference_ND, generated_MD,
       std::max(options.neighbors, options.density_neighbors) + 1));
   // Smaller numbers, so fewer digits cancel.
-  const at::Tensor center_D = reference_ND.mean(0);
-  const Rows reference(reference_ND - center_D);
-  const Rows generated(generated_MD - center_D);
+  const at::Tensor exact_ND = reference_ND.to(at::kDouble);
+  const at::Tensor center_D = exact_ND.mean(0);
+  const Rows reference(exact_ND - center_D);
+  const Rows generated(generated_MD.to(at::kDouble) - center_D);
   const Radii reference_radii = RadiiOf(reference, options);
   const Radii generated_radii = RadiiOf(generated, options);
 

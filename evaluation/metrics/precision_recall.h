@@ -39,7 +39,7 @@ struct PrecisionRecall {
   double coverage = 0;
 };
 
-//   INVALID_ARGUMENT  not float64 [N, D], other dimensions, or not more rows
+//   INVALID_ARGUMENT  not features [N, D], other dimensions, or not more rows
 //                     than neighbors.
 //   DATA_LOSS         NaN or infinity; names the row.
 absl::StatusOr<PrecisionRecall> ComputePrecisionRecall(

@@ -157,6 +157,26 @@ std::vector<std::vector<PointOfRun>> SidesOf(
   return sides;
 }
 
+// What the cards say against their own numbers, and images that were judged
+// twice.
+void NoteDoubts(const std::vector<PointOfRun>& points,
+                std::vector<std::string>& notes) {
+  std::map<std::string, std::string> first;  // run, by images
+  for (const PointOfRun& point : points) {
+    const std::string& run_dir = point.run->run_dir;
+    for (const std::string& warning : point.point.warnings) {
+      notes.push_back(absl::StrCat(run_dir, ": ", warning));
+    }
+    if (point.point.images_sha256.empty()) continue;
+    const auto [same, is_new] =
+        first.emplace(point.point.images_sha256, run_dir);
+    if (is_new) continue;
+    notes.push_back(absl::StrCat(run_dir, " and ", same->second,
+                                 " made the same images: they are not two "
+                                 "results"));
+  }
+}
+
 ComparedSide SideOf(const std::vector<PointOfRun>& points) {
   ComparedSide side = {.name = points.front().run->run_dir};
   for (const PointOfRun& point : points) {
@@ -315,6 +335,7 @@ absl::StatusOr<RunComparison> CompareRuns(std::span<const ComparedRun> runs,
   if (!step.has_value()) step = NewestCommonStep(curves);
   GANDEM_ASSIGN_OR_RETURN(const std::vector<PointOfRun> points,
                           PointsAt(runs, curves, step));
+  NoteDoubts(points, comparison.notes);
   for (const auto& side : SidesOf(points, comparison.notes)) {
     comparison.sides.push_back(SideOf(side));
   }

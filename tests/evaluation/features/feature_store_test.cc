@@ -116,7 +116,8 @@ TEST_F(FeatureStoreTest, EveryBitComesBack) {
     ASSERT_OK(store.Write(slice, MakeFeatures(slice)));
   }
   const Features expected = MakeFeatures({0, 300});
-  ASSERT_OK_AND_ASSIGN(const Features all, ReadAllFeatures(store, kNet, 300));
+  ASSERT_OK_AND_ASSIGN(const Features all,
+                       ReadAllFeatures(store, kNet, 300, /*with_logits=*/true));
   EXPECT_TRUE(all.features_ND.equal(expected.features_ND));
   EXPECT_TRUE(all.logits_NK.equal(expected.logits_NK));
   ASSERT_OK_AND_ASSIGN(const Moments moments, ReadMoments(store, kNet, 300));
@@ -139,6 +140,31 @@ TEST_F(FeatureStoreTest, WhatFloat32HoldsTakesHalfTheBytes) {
   EXPECT_EQ(size_of(wide) - size_of(narrow), 128u * 64 * 4);
 }
 
+// What an evaluation holds in memory is no more than what is on disk.
+TEST_F(FeatureStoreTest, WhatFloat32HoldsIsReadAsFloat32) {
+  const FeatureStore store = Create();
+  const auto narrow = [](IndexRange slice) {
+    Features features = MakeFeatures(slice);
+    features.features_ND = features.features_ND.to(at::kFloat).to(at::kDouble);
+    return features;
+  };
+  ASSERT_OK(store.Write({0, 128}, narrow({0, 128})));
+  ASSERT_OK(store.Write({128, 2}, narrow({128, 2})));
+  ASSERT_OK_AND_ASSIGN(Features all, ReadAllFeatures(store, kNet, 130,
+                                                     /*with_logits=*/false));
+  EXPECT_EQ(all.features_ND.scalar_type(), at::kFloat);
+  EXPECT_TRUE(
+      all.features_ND.to(at::kDouble).equal(narrow({0, 130}).features_ND));
+  EXPECT_FALSE(all.logits_NK.defined());
+  // A later slice may need more.
+  ASSERT_OK(store.Write({128, 22}, MakeFeatures({128, 22})));
+  ASSERT_OK_AND_ASSIGN(all,
+                       ReadAllFeatures(store, kNet, 150, /*with_logits=*/true));
+  EXPECT_TRUE(all.features_ND.equal(at::cat(
+      {narrow({0, 128}).features_ND, MakeFeatures({128, 22}).features_ND})));
+  EXPECT_TRUE(all.logits_NK.equal(MakeFeatures({0, 150}).logits_NK));
+}
+
 TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
   const FeatureStore store = Create();
   const std::string path =
@@ -146,7 +172,7 @@ TEST_F(FeatureStoreTest, ADamagedSliceIsRemovedToBeComputedAgain) {
   ASSERT_OK(store.Write({0, 128}, MakeFeatures({0, 128})));
   ASSERT_OK_AND_ASSIGN(const std::string good, ReadFile(path));
   ASSERT_OK(WriteFile(path, good.substr(0, good.size() - 1)));
-  EXPECT_THAT(ReadAllFeatures(store, kNet, 128),
+  EXPECT_THAT(ReadAllFeatures(store, kNet, 128, /*with_logits=*/true),
               StatusIs(absl::StatusCode::kDataLoss,
                        HasSubstr("run the same command again")));
   EXPECT_FALSE(PathExists(path));

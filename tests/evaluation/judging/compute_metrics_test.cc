@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <optional>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ namespace gandem {
 namespace {
 
 using ::gandem::testing::StatusIs;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 constexpr int64_t kComputeMetricsClasses = 3;
@@ -137,36 +139,6 @@ TEST(PreconditionsTest, ImagesToExtrapolateFrom) {
                                  "subsets from, and there are 149")));
 }
 
-// A bias that is small beside the distance is no reason to warn.
-TEST(WarningsTest, ABiasThatMatters) {
-  MetricCard card;
-  card.mutable_reference()->set_num_images(50000);
-  Metric& distance = *card.add_metrics();
-  distance.set_name("FID");
-  distance.set_value(100);
-  distance.set_predicted_bias(1);
-  WarnOfFewImages(1000, card);
-  EXPECT_EQ(card.warnings_size(), 0);
-  distance.set_predicted_bias(30);
-  WarnOfFewImages(1000, card);
-  ASSERT_EQ(card.warnings_size(), 1);
-  EXPECT_EQ(card.warnings(0),
-            "what is judged has only 1000 images, below 2048: about 30 of the "
-            "FID 100 is sampling bias; compare it with figures of as many "
-            "images only");
-}
-
-TEST(WarningsTest, ALineThatIsTooShort) {
-  MetricCard card;
-  WarnOfShortLine(20480, 2048, card);
-  EXPECT_EQ(card.warnings_size(), 0);
-  WarnOfShortLine(20470, 2048, card);
-  ASSERT_EQ(card.warnings_size(), 1);
-  EXPECT_THAT(card.warnings(0),
-              HasSubstr("subsets of 2047 images, and features "
-                        "have 2048 numbers"));
-}
-
 class ComputeMetricsTest : public ::testing::Test {
  protected:
   FeatureStore Store(const std::string& name, const at::Tensor& features_ND) {
@@ -252,6 +224,65 @@ TEST_F(ComputeMetricsTest, FidInfinityAndCmmd) {
     EXPECT_EQ(metric.num_images(), 200);
     EXPECT_EQ(metric.num_reference_images(), 121);
   }
+}
+
+// A network that sees nothing would win every comparison.
+TEST_F(ComputeMetricsTest, FeaturesThatDoNotVaryAreRefused) {
+  const at::Tensor varied_ND =
+      gandem::testing::RandomNormal(200, kComputeMetricsDim, 1);
+  for (const at::Tensor& equal_ND :
+       {torch::zeros_like(varied_ND),
+        // What float32 rounds differently in another batch is no variance.
+        3 + 1e-7 * varied_ND}) {
+    const FeatureStore varied = Store("varied", varied_ND);
+    const FeatureStore equal = Store("equal", equal_ND);
+    const FeatureSide varied_side = {.store = &varied, .num_images = 200};
+    const FeatureSide equal_side = {.store = &equal, .num_images = 200};
+    for (const std::string metric : {"fid", "kid", "prdc", "fid_infinity"}) {
+      MetricOptions options = {.metrics = *ParseMetrics(metric)};
+      options.kernel.subset_rows = 50;
+      EXPECT_THAT(
+          ComputeMetrics(net_, equal_side, varied_side, *MomentsOf(varied_ND),
+                         options)
+              .status(),
+          StatusIs(absl::StatusCode::kDataLoss,
+                   HasSubstr("the images to judge: net gives all images the "
+                             "same features")));
+      EXPECT_THAT(
+          ComputeMetrics(net_, varied_side, equal_side, *MomentsOf(equal_ND),
+                         options)
+              .status(),
+          StatusIs(absl::StatusCode::kDataLoss,
+                   AllOf(HasSubstr("the reference: net gives all images the "
+                                   "same features"),
+                         HasSubstr("--features names another one"))));
+    }
+    EXPECT_THAT(
+        DistanceOfMoments(net_, *MomentsOf(varied_ND), *MomentsOf(equal_ND))
+            .status(),
+        StatusIs(absl::StatusCode::kDataLoss, HasSubstr("the reference: net")));
+    EXPECT_THAT(
+        DistanceOfMoments(net_, *MomentsOf(equal_ND), *MomentsOf(varied_ND))
+            .status(),
+        StatusIs(absl::StatusCode::kDataLoss,
+                 HasSubstr("the images to judge: net")));
+  }
+}
+
+TEST_F(ComputeMetricsTest, NaNIsRefusedWithItsSide) {
+  at::Tensor bad_ND = gandem::testing::RandomNormal(20, kComputeMetricsDim, 1);
+  bad_ND[7][1] = std::nan("");
+  const FeatureStore bad = Store("bad", bad_ND);
+  const FeatureStore good =
+      Store("good", gandem::testing::RandomNormal(20, kComputeMetricsDim, 2));
+  const MetricOptions options = {.metrics = {.precision_recall = true}};
+  EXPECT_THAT(ComputeMetrics(net_, {.store = &bad, .num_images = 20},
+                             FeatureSide{.store = &good, .num_images = 20},
+                             std::nullopt, options)
+                  .status(),
+              StatusIs(absl::StatusCode::kDataLoss,
+                       AllOf(HasSubstr("the images to judge, seen by net"),
+                             HasSubstr("row 7"))));
 }
 
 TEST_F(ComputeMetricsTest, AClassWithoutImagesIsNamed) {

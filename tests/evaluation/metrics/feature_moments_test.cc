@@ -97,9 +97,9 @@ TEST(FeatureMomentsTest, BadFeaturesChangeNothing) {
   }
   EXPECT_THAT(sum.Add(RandomNormal(4, 2, 9)),
               StatusIs(absl::StatusCode::kInvalidArgument));
-  EXPECT_THAT(sum.Add(RandomNormal(4, 3, 9).to(at::kFloat)),
+  EXPECT_THAT(sum.Add(RandomNormal(4, 3, 9).to(at::kLong)),
               StatusIs(absl::StatusCode::kInvalidArgument,
-                       HasSubstr("Float [4, 3] on cpu")));
+                       HasSubstr("Long [4, 3] on cpu")));
   ASSERT_OK_AND_ASSIGN(const Moments moments, sum.Finish());
   EXPECT_EQ(moments.count, 4);
   EXPECT_LE(FeatureMomentsMaxError(moments.covariance_DD,

@@ -50,6 +50,19 @@ TEST(CompareRunsTest, TwoRunsByTheirCards) {
   EXPECT_THAT(verdict.text, HasSubstr("takes several seeds"));
 }
 
+TEST(CompareRunsTest, WhatTheCardsWarnOfIsNoted) {
+  std::array runs = {JudgedRun("a", 1, {{10, 20.0}}),
+                     JudgedRun("b", 1, {{10, 30.0}})};
+  runs[0].curves[0].points[0].warnings = {"a small rank"};
+  for (ComparedRun& run : runs) {
+    run.curves[0].points[0].images_sha256 = "0123";
+  }
+  ASSERT_OK_AND_ASSIGN(const RunComparison result, CompareRuns(runs, "", {}));
+  EXPECT_THAT(result.notes,
+              ElementsAre("a1: a small rank",
+                          StartsWith("b1 and a1 made the same images")));
+}
+
 TEST(CompareRunsTest, SmallDifferencesAndUnknownSpreadsAreNoAnswer) {
   const std::array close = {JudgedRun("a", 1, {{10, 20.0}}),
                             JudgedRun("b", 1, {{10, 21.0}})};
