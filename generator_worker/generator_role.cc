@@ -59,6 +59,8 @@ absl::StatusOr<AdvanceResult> GeneratorRole::BetweenRounds(
   next_op_ = 0;
   micro_batches_.clear();
   loss_sum_ = {};
+  meter_.reset();
+  if (MeasuresImages()) meter_.emplace();
   return AdvanceResult::kAdvanced;
 }
 
@@ -124,6 +126,7 @@ absl::Status GeneratorRole::Forward(const GeneratorOp& op) {
                            .first_index = op.range.first};
   at::Tensor images_NCHW =
       parts_.network->forward(noise_NZ, given.condition, ForwardMode::kTrain);
+  if (meter_.has_value()) meter_->AddImages(images_NCHW);
   if (options_.schedule.SendsStepImages()) {
     outgoing_ = PackImages(images_NCHW, options_.sent_format);
   }
@@ -228,6 +231,9 @@ absl::Status GeneratorRole::Backward(const GeneratorOp& op) {
     judgment.loss.Scale(weight);
   }
   loss_sum_.Add(judgment.loss);
+  if (meter_.has_value()) {
+    meter_->AddGradient(gradient_NCHW, options_.schedule.generator_batch);
+  }
   if (batch.targets_NCHW.defined()) {
     loss_sum_.Add(AddPairedL1(
         batch.images_NCHW, batch.targets_NCHW, options_.objective.paired_l1,
@@ -280,6 +286,7 @@ RoundMetrics GeneratorRole::Measured() {
                   feedback_->critic_version() /
                       options_.schedule.discriminator_steps_per_round);
   metrics.set_messages_damaged(exchange_->messages_damaged());
+  if (meter_.has_value()) meter_->Report(metrics);
   if (parts_.write_samples) {
     const TraceSpan span("sample grid");
     metrics.set_sample_grid(parts_.write_samples(round() + 1, *parts_.average));

@@ -9,6 +9,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -26,6 +27,7 @@
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
 #include "training/plan/run_plan.h"
+#include "training/roles/image_meter.h"
 #include "training/roles/role_parts.h"
 #include "training/roles/round_role.h"
 #include "training/state/device_sum.h"
@@ -106,6 +108,7 @@ class GeneratorRole : public RoundRole {
   SharedBytes outgoing_;  // images that the next send takes
   std::vector<MicroBatch> micro_batches_;
   DeviceSum loss_sum_;
+  std::optional<ImageMeter> meter_;  // in rounds whose images are measured
 };
 
 // Builds the generator's role of a run from its plan: network, critic,

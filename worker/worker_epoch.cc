@@ -310,7 +310,8 @@ void WorkerEpoch::ReportRound(RoundMetrics metrics) {
   }
   const int64_t every = plan_.control.metrics_every_rounds;
   if ((metrics.round() + 1) % every == 0 ||
-      metrics.round() >= gate_.last_round() || !metrics.sample_grid().empty()) {
+      metrics.round() >= gate_.last_round() || !metrics.sample_grid().empty() ||
+      !metrics.health().empty()) {
     heartbeats_->AddMetrics(std::move(metrics));
   }
 }

@@ -194,6 +194,29 @@ absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
   return steps;
 }
 
+absl::StatusOr<int64_t> MarkLastGood(const std::string& run_dir,
+                                     int64_t max_step) {
+  const std::string link = absl::StrCat(CheckpointsDir(run_dir), "/last-good");
+  if (unlink(link.c_str()) != 0 && errno != ENOENT) {
+    return FileError(errno, "cannot remove", link);
+  }
+  GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,
+                          ListCheckpoints(run_dir));
+  const auto found = std::ranges::find_if(
+      steps, [max_step](int64_t step) { return step <= max_step; });
+  if (found == steps.end()) {
+    return absl::NotFoundError(absl::StrCat("no checkpoint of ", max_step,
+                                            " rounds or fewer in '",
+                                            CheckpointsDir(run_dir), "'"));
+  }
+  const std::string path = CheckpointPath("", *found);
+  const std::string name = path.substr(path.find_last_of('/') + 1);
+  if (symlink(name.c_str(), link.c_str()) != 0) {
+    return FileError(errno, "cannot make the link", link);
+  }
+  return *found;
+}
+
 absl::StatusOr<FoundCheckpoint> FindNewestCheckpoint(
     const std::string& run_dir) {
   GANDEM_ASSIGN_OR_RETURN(const std::vector<int64_t> steps,

@@ -54,6 +54,12 @@ absl::Status CommitCheckpoint(const std::string& run_dir,
 absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
     const std::string& run_dir);
 
+// Makes run_dir/checkpoints/last-good a link to the newest checkpoint of
+// `max_step` rounds or fewer. Returns its step.
+//   NOT_FOUND  there is none; an older link is removed.
+absl::StatusOr<int64_t> MarkLastGood(const std::string& run_dir,
+                                     int64_t max_step);
+
 struct FoundCheckpoint {
   std::string path;
   int64_t step = 0;

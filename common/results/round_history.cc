@@ -74,6 +74,14 @@ void ReadNoise(const Json& list, RoundMetrics& metrics) {
   }
 }
 
+void ReadHealth(const Json& list, RoundMetrics& metrics) {
+  if (!list.is_array()) return;
+  for (const Json& json : list) {
+    if (!json.is_object()) continue;
+    metrics.add_health()->set_text(json.value("text", ""));
+  }
+}
+
 // Null where it was not finite.
 double FiniteOrNan(const Json& json, const char* key) {
   const auto found = json.find(key);
@@ -111,6 +119,8 @@ RoundMetrics MetricsFrom(const Json& json) {
   metrics.set_hidden_sync_seconds(json.value("hidden_sync_seconds", 0.0));
   const auto data = json.find("data");
   if (data != json.end()) ReadData(*data, *metrics.mutable_data());
+  const auto health = json.find("health");
+  if (health != json.end()) ReadHealth(*health, metrics);
   const auto noise = json.find("gradient_noise");
   if (noise != json.end()) ReadNoise(*noise, metrics);
   return metrics;
@@ -261,6 +271,9 @@ void RoundHistory::AddLine(absl::string_view line) {
                            .last_unix_seconds = metrics->unix_seconds()};
   Widen(*metrics,
         epochs_.try_emplace(metrics->run_epoch(), fresh).first->second);
+  for (const HealthWarning& warning : metrics->health()) {
+    warnings_.emplace(metrics->round(), warning.text());
+  }
   Add({metrics->role(), metrics->rank()}, metrics->round(), RecordOf(*metrics));
 }
 
@@ -310,6 +323,12 @@ void RoundHistory::Add(const WorkerKey& worker, int64_t round,
     records.erase(before);
     ++it;
   }
+}
+
+std::vector<std::string> RoundHistory::warnings() const {
+  std::vector<std::string> texts;
+  for (const auto& [round, text] : warnings_) texts.push_back(text);
+  return texts;
 }
 
 absl::StatusOr<RoundHistory> RoundHistory::Read(const std::string& run_dir) {

@@ -15,7 +15,9 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "absl/status/statusor.h"
@@ -86,6 +88,9 @@ class RoundHistory {
   // By run epoch.
   const std::map<int64_t, EpochSpan>& epochs() const { return epochs_; }
   int64_t unreadable_lines() const { return unreadable_lines_; }
+  // What workers said of their training's health, in the order of the rounds,
+  // each once however often its round was done.
+  std::vector<std::string> warnings() const;
 
  private:
   // A worker's record of round `round`.
@@ -96,6 +101,7 @@ class RoundHistory {
   std::map<WorkerKey, int64_t> per_record_;  // rounds; 1 where there is none
   std::map<int64_t, EpochSpan> epochs_;
   int64_t unreadable_lines_ = 0;
+  std::set<std::pair<int64_t, std::string>> warnings_;  // round, text
 };
 
 }  // namespace gandem

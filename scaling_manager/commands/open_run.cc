@@ -318,6 +318,8 @@ Coordinator::Options CoordinatorOptions(const std::string& run_dir,
       .max_rollbacks = control.on_divergence() == ControlConfig::ROLLBACK
                            ? control.max_rollbacks()
                            : 0,
+      .ends_on_health_warning =
+          control.on_divergence() == ControlConfig::STOP_EARLY,
       .keep_last = config.checkpoint().keep_last(),
       .keep_every = config.checkpoint().keep_every(),
       .evaluate_every = options.evaluate_every};

@@ -358,6 +358,7 @@ void TrainCommand::Turn() {
   SayWhatASecondCtrlCDoes();
   if (watcher_.has_value()) Say(watcher_->Poll());
   ShowMetricsError();
+  Say(progress_.TakeWarnings());
   StatusReply status = coordinator_->Status();
   const absl::Time now = MonotonicNow();
   if (endpoint_ != nullptr) Say(mender_->Tend(now));

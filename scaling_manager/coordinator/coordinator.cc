@@ -279,6 +279,13 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     return reply;
   }
   NoteDamage(*place, request);
+  if (options_.ends_on_health_warning) {
+    for (const RoundMetrics& metrics : request.metrics()) {
+      for (const HealthWarning& warning : metrics.health()) {
+        healthy_rounds_ = std::min(healthy_rounds_, warning.since_round());
+      }
+    }
+  }
   if (!request.failure().empty()) {
     TakeDeath(*place, {.why = Printable(request.failure(), kMaxFailure),
                        .exit_code = request.failure_exit_code(),

@@ -91,6 +91,8 @@ class Coordinator {
     std::optional<absl::Duration> progress_timeout = absl::ZeroDuration();
     int restart_budget = 5;
     int max_rollbacks = 0;  // of a run that diverges; 0: it ends
+    // A worker that warns of its training's health fails as one that diverges.
+    bool ends_on_health_warning = false;
     int64_t keep_last = 2;
     int64_t keep_every = 0;
     // Above 0: checkpoints that are due to be judged are kept before they may
@@ -185,7 +187,8 @@ class Coordinator {
   void TakeDeath(Place& place, Death death) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   void HandleDeath(Place& place, const Death& death)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // The numbers of a worker are not finite: the run ends or goes back.
+  // The numbers of a worker are not finite, or its training does not train: the
+  // run ends, with checkpoints/last-good, or goes back.
   void Diverge(const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // It took the place of a worker that was well, and never got as far itself:
   // its failure, of usage above all, says nothing about the run.
@@ -340,6 +343,8 @@ class Coordinator {
   std::map<Role, FleetSign> fleet_signs_ ABSL_GUARDED_BY(mu_);  // of the epoch
   ProgressWatch watch_ ABSL_GUARDED_BY(mu_);
   LinkDamageTotals damage_ ABSL_GUARDED_BY(mu_);
+  // Checkpoints of more rounds are from after the first health warning.
+  int64_t healthy_rounds_ ABSL_GUARDED_BY(mu_) = INT64_MAX;
   absl::Time phase_since_ ABSL_GUARDED_BY(mu_);
   absl::Time last_tick_ ABSL_GUARDED_BY(mu_);
   std::vector<std::string> events_ ABSL_GUARDED_BY(mu_);

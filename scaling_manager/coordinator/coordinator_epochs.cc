@@ -228,8 +228,17 @@ void Coordinator::Diverge(const std::string& what) {
       options_.max_rollbacks > 0
           ? absl::StrCat(" after ", counters_.rollbacks(), " rollbacks")
           : "";
+  const absl::StatusOr<int64_t> good =
+      MarkLastGood(options_.run_dir, healthy_rounds_);
+  const std::string mark =
+      good.ok()
+          ? absl::StrCat("; checkpoints/last-good is that of step ", *good)
+      : absl::IsNotFound(good.status())
+          ? ""
+          : absl::StrCat("; no checkpoints/last-good: ",
+                         good.status().message());
   End({StatusReply::FAILED, kExitDiverged,
-       absl::StrCat(what, after, ". ", commits_.NewestText(),
+       absl::StrCat(what, after, ". ", commits_.NewestText(), mark,
                     "; only states that are finite are saved. Try a smaller "
                     "learning rate, clip_gradient_norm",
                     after.empty() ? ", or control.on_divergence: ROLLBACK" : "",

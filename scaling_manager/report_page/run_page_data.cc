@@ -252,6 +252,9 @@ absl::StatusOr<Json> RunPageData(const TimeReport& report,
                                          " lines of the metrics are no "
                                          "records and were left out"));
   }
+  for (const std::string& warning : report.warnings) {
+    data["notes"].push_back(absl::StrCat("warning: ", warning));
+  }
   GANDEM_RETURN_IF_ERROR(AddRecipe(report.run_dir, data));
   GANDEM_RETURN_IF_ERROR(AddCurves(report.run_dir, clock, data));
   GANDEM_RETURN_IF_ERROR(AddSamples(report.run_dir, clock, data));

@@ -99,6 +99,10 @@ std::vector<EventWriter::Scalar> Scalars(const RoundMetrics& m) {
   add("loss", m.loss());
   add("gradient_norm", m.gradient_norm());
   add("learning_rate", m.learning_rate());
+  if (m.has_image_gradient_norm()) {
+    add("image_gradient_norm", m.image_gradient_norm());
+  }
+  if (m.has_image_spread()) add("image_spread", m.image_spread());
   add("lag", static_cast<double>(m.lag()));
   if (m.round_seconds() > 0) {
     add("images_per_second",

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "common/config/role_name.h"
 #include "common/config/worker_key.h"
+#include "common/files/printable.h"
 #include "scaling_manager/coordinator/state_name.h"
 
 namespace gandem {
@@ -106,6 +108,11 @@ void ProgressTracker::AddMetrics(const RoundMetrics& metrics) {
   absl::MutexLock lock(&mu_);
   fleets_.Add(metrics);
   data_.Add(metrics);
+  for (const HealthWarning& warning : metrics.health()) {
+    // Names of tensors may be anything.
+    warnings_.push_back(
+        absl::StrCat("warning: ", PrintableText(warning.text())));
+  }
   if (!leading_.Leads(metrics)) return;
   first_loss_.try_emplace(metrics.role(), metrics.loss());
   if (metrics.role() == GENERATOR) generator_ = metrics;
@@ -175,6 +182,11 @@ std::vector<std::string> ProgressTracker::Doubts() const {
         RoleName(last->role()), last->loss(), first->second));
   }
   return doubts;
+}
+
+std::vector<std::string> ProgressTracker::TakeWarnings() {
+  absl::MutexLock lock(&mu_);
+  return std::exchange(warnings_, {});
 }
 
 std::string ProgressBar(const ProgressView& view, int width) {

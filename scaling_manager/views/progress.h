@@ -48,6 +48,9 @@ class ProgressTracker {
   // Why a run whose rounds are done may be worth nothing: losses that are far
   // from what they were at first. A line each.
   std::vector<std::string> Doubts() const;
+  // What workers say of their training's health (RoundMetrics.health), once
+  // each.
+  std::vector<std::string> TakeWarnings();
 
  private:
   double RoundsPerSecond() const ABSL_SHARED_LOCKS_REQUIRED(mu_);
@@ -58,6 +61,7 @@ class ProgressTracker {
   RoundMetrics generator_ ABSL_GUARDED_BY(mu_);
   RoundMetrics discriminator_ ABSL_GUARDED_BY(mu_);
   std::map<Role, double> first_loss_ ABSL_GUARDED_BY(mu_);  // of this start
+  std::vector<std::string> warnings_ ABSL_GUARDED_BY(mu_);
   FleetSpeeds fleets_ ABSL_GUARDED_BY(mu_);
   DataSpeeds data_ ABSL_GUARDED_BY(mu_);
   int64_t run_epoch_ ABSL_GUARDED_BY(mu_) = 0;

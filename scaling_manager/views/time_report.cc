@@ -205,6 +205,7 @@ absl::StatusOr<TimeReport> MakeTimeReport(const RunFacts& facts,
     report.times += report.roles.back().row.times;
   }
   report.noise = NoiseRows(history, report.first_round);
+  report.warnings = history.warnings();
   return report;
 }
 

@@ -72,6 +72,7 @@ struct TimeReport {
   std::vector<RoleTimes> roles = {};  // generator, discriminator
   RoundTimes times = {};              // of all workers
   std::vector<NoiseRow> noise = {};
+  std::vector<std::string> warnings = {};  // RoundHistory::warnings
 };
 
 struct RunFacts {

@@ -11,6 +11,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "common/config/role_name.h"
+#include "common/files/printable.h"
 #include "scaling_manager/views/data_speeds.h"
 #include "scaling_manager/views/role_overlap.h"
 
@@ -260,6 +261,14 @@ std::string LimitLine(const TimeReport& report) {
   return LimitText(load(report.roles[0]), load(report.roles[1]));
 }
 
+std::string HealthLines(const TimeReport& report) {
+  std::string text;
+  for (const std::string& warning : report.warnings) {
+    absl::StrAppend(&text, "warning: ", PrintableText(warning), "\n");
+  }
+  return text;
+}
+
 OrderedJson OrNull(double value) {
   return value > 0 ? OrderedJson(value) : OrderedJson();
 }
@@ -343,6 +352,7 @@ OrderedJson ToJson(const TimeReport& report, const TimeReport& first) {
                              : OrderedJson(report.fused_backward)},
       {"is_serial", !SerialLine(report).empty()},
       {"limit", LimitLine(report)},
+      {"warnings", report.warnings},
       {"roles", OrderedJson::array()}};
   for (const RoleTimes& role : report.roles) {
     json["roles"].push_back(ToJson(role));
@@ -371,7 +381,7 @@ std::string TimeReportText(const TimeReport& report) {
       limit.empty() ? "" : absl::StrCat("limit: ", limit, "\n"),
       Stragglers(report), DataBottleneck(report), ShortCores(report),
       serial.empty() ? "" : absl::StrCat("warning: ", serial, "\n"),
-      NoiseText(report.noise), kLegend);
+      HealthLines(report), NoiseText(report.noise), kLegend);
 }
 
 std::string ScalingText(std::span<const TimeReport> reports) {
@@ -381,7 +391,8 @@ std::string ScalingText(std::span<const TimeReport> reports) {
   for (const TimeReport& report : reports) {
     lines.push_back(RunLine(report, reports.front()));
     absl::StrAppend(&notes, report.run_dir, ": rounds ", report.first_round,
-                    " to ", report.last_round, Notes(report), "\n");
+                    " to ", report.last_round, Notes(report), "\n",
+                    HealthLines(report));
   }
   return absl::StrCat(
       Aligned(lines), "\n", notes, kLegend,

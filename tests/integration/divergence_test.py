@@ -6,6 +6,7 @@ import array
 import json
 import math
 import signal
+import subprocess
 
 import fleet_shards
 import harness
@@ -55,6 +56,21 @@ class DivergenceTest(harness.RunTest):
                                      r"3000 rounds")
         self.assertTrue(run.final_state()[1])
         self.assert_all_finite(run)
+
+    def test_ends_where_nothing_is_trained(self):
+        still = ["generator.optimizer.sgd.learning_rate=1e-30", "rounds=60",
+                 "samples.every_rounds=0"]
+        run = self.train("still", sets=still)
+        warning = "warning: generator, round 24: 6 of 6 trained parameters"
+        self.assertIn(warning, run.text())
+        report = subprocess.run(
+            [harness.BIN / "gandem", "report", run.dir], text=True,
+            capture_output=True, timeout=harness.DEADLINE)
+        self.assertEqual(report.stdout.count(warning), 1, report.stdout)
+        run = self.train("ends", code=3, sets=still + [
+            "control.on_divergence=STOP_EARLY"])
+        self.assertIn(warning, run.text())
+        self.assertRegex(run.text(), r"has diverged: .*have not moved")
 
     def test_goes_back_as_often_as_it_may(self):
         run = self.train("goes-back", code=3, sets=EXPLODES + [

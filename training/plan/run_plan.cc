@@ -168,6 +168,8 @@ ControlPlan ControlOf(const RunConfig& config) {
       .grace = absl::Seconds(control.grace_seconds()),
       .metrics_every_rounds = control.metrics_every_rounds(),
       .noise_scale_every_rounds = control.noise_scale_every_rounds(),
+      .ends_on_health_warning =
+          control.on_divergence() == ControlConfig::STOP_EARLY,
       .poll = absl::Seconds(config.exchange().poll_seconds())};
 }
 

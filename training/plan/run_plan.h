@@ -68,6 +68,7 @@ struct ControlPlan {
   absl::Duration grace;
   int64_t metrics_every_rounds = 1;
   int64_t noise_scale_every_rounds = 0;  // 0: never measured
+  bool ends_on_health_warning = false;
   absl::Duration poll;  // a waiting role looks around as often as that
 };
 

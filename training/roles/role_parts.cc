@@ -38,6 +38,7 @@ RoleOptions RoleOptionsFrom(const RunPlan& plan, const RolePlan& role,
           .step_batch = role.step_batch,
           .step_batches = role.step_batches,
           .noise_scale_every_rounds = plan.control.noise_scale_every_rounds,
+          .ends_on_health_warning = plan.control.ends_on_health_warning,
           .compute = compute,
           .compute_choice = ChoiceState(role.network, choice),
           .sent_format = sent_format};

@@ -39,7 +39,8 @@ RoundRole::RoundRole(Role role, int64_t steps_per_round, RoleOptions options,
       round_(options_.first_round),
       updates_(round_ * steps_per_round),
       saved_rounds_(options_.saved_rounds),
-      timer_(services_.fleet, services_.waits) {}
+      timer_(services_.fleet, services_.waits),
+      health_(role) {}
 
 absl::StatusOr<AdvanceResult> RoundRole::Advance(absl::Time deadline) {
   UseThreads(options_.compute);
@@ -114,6 +115,7 @@ absl::Status RoundRole::SaveIfDue() {
 }
 
 absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
+  GANDEM_RETURN_IF_ERROR(unhealthy_);
   GANDEM_RETURN_IF_ERROR(SaveIfDue());
   NoteWait(WorkerPosition::GATE);
   switch (services_.gate->Start(round_, deadline)) {
@@ -128,6 +130,9 @@ absl::StatusOr<bool> RoundRole::BeginRound(absl::Time deadline) {
   }
   trained_.optimizer->ZeroGradients();
   BeginNoiseOfStep();
+  if (options_.rank == 0 && !health_.has_begun()) {
+    health_.Begin(round_, TrainedParametersOf(*trained_.network));
+  }
   return true;
 }
 
@@ -240,6 +245,16 @@ absl::Status RoundRole::TryUpdate(absl::FunctionRef<void()> before,
   return absl::OkStatus();
 }
 
+void RoundRole::JudgeHealth(RoundMetrics& metrics) {
+  if (options_.rank != 0) return;
+  const int64_t skipped = metrics.updates_skipped() -
+                          std::exchange(skipped_, metrics.updates_skipped());
+  health_.EndRound(/*has_updated=*/skipped < steps_per_round_, metrics);
+  if (options_.ends_on_health_warning && !metrics.health().empty()) {
+    unhealthy_ = absl::OutOfRangeError(metrics.health(0).text());
+  }
+}
+
 void RoundRole::EndRound(RoundMetrics metrics) {
   metrics.set_role(role_);
   metrics.set_rank(options_.rank);
@@ -256,6 +271,7 @@ void RoundRole::EndRound(RoundMetrics metrics) {
   metrics.set_workers(options_.fleet_size);
   noise_.AddTo(metrics);
   timer_.EndRound(metrics);
+  JudgeHealth(metrics);
   if (services_.report) services_.report(metrics);
   ++round_;
   if (services_.waits != nullptr) services_.waits->EndRound(round_);

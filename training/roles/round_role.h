@@ -3,7 +3,7 @@
 // A role that runs round by round: what both roles do around their operations.
 // It asks the gate, saves the state when that is due, updates the network (the
 // fleet's gradients, clipping and the optimizer, the fleet's agreement), and
-// measures and reports each round.
+// measures and reports each round, with signs of bad health (rank 0).
 //
 // Owner: a worker's run epoch. Thread safety: one compute thread.
 // Errors: training_role.h; those of GradientSynchronizer and UpdateNetwork.
@@ -26,6 +26,7 @@
 #include "training/optimizers/gradient_noise.h"
 #include "training/optimizers/gradient_scaler.h"
 #include "training/optimizers/optimizer.h"
+#include "training/roles/training_health.h"
 #include "training/roles/training_role.h"
 #include "training/state/device_sum.h"
 #include "training/state/module_state.h"
@@ -82,6 +83,7 @@ class RoundRole : public TrainingRole {
 
   // Begins round(); false: the run or the cut ends before it.
   //   DEADLINE_EXCEEDED  the gate holds it.
+  //   OUT_OF_RANGE       there was a health warning that ends the run.
   absl::StatusOr<bool> BeginRound(absl::Time deadline);
   // The next backward pass is the step's last.
   void ExpectLastBackward();
@@ -101,6 +103,10 @@ class RoundRole : public TrainingRole {
                       const SecondUpdate& second, absl::Time deadline);
   // Until the next wait, or until Advance is done.
   void NoteWait(WorkerPosition::Wait what, Role whom = ROLE_UNKNOWN) const;
+  // Whether the images of round() are measured (image_meter.h).
+  bool MeasuresImages() const {
+    return options_.rank == 0 && TrainingHealth::MeasuresImages(round_);
+  }
   // Ends and reports the round; `metrics` has what only this role knows.
   void EndRound(RoundMetrics metrics);
   //   OUT_OF_RANGE  a number of the state is not finite; nothing is saved.
@@ -124,6 +130,7 @@ class RoundRole : public TrainingRole {
   absl::Status BeginSecondUpdate(const SecondUpdate& second);
   absl::Status Reduce(GradientSynchronizer& synchronizer, absl::Time deadline);
   void BeginNoiseOfStep();
+  void JudgeHealth(RoundMetrics& metrics);
 
   const Role role_;
   const int64_t steps_per_round_;
@@ -141,6 +148,9 @@ class RoundRole : public TrainingRole {
   bool is_updated_ = false;
   // Of the last step's first update, before clipping; 0: skipped.
   double gradient_norm_ = 0;
+  TrainingHealth health_;
+  int64_t skipped_ = 0;  // updates, up to the round before
+  absl::Status unhealthy_;
 };
 
 }  // namespace gandem

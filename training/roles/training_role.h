@@ -129,6 +129,7 @@ struct RoleOptions {
   int64_t step_batch = 1;                // images of an update, over the fleet
   int64_t step_batches = 1;              // batches that they are
   int64_t noise_scale_every_rounds = 0;  // 0: it is never measured
+  bool ends_on_health_warning = false;
   Compute compute;
   TensorsByName compute_choice = {};  // saved with the state (choose_compute.h)
   // Of what it sends: a generator's images, a discriminator's image gradients.

@@ -81,6 +81,24 @@ TEST(CheckpointFilesTest, CommittedIsFoundAndTheNewestWins) {
   EXPECT_THAT(found.skipped_with_reason, IsEmpty());
 }
 
+TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
+  const TempDir dir;
+  EXPECT_THAT(MarkLastGood(dir.path(), 100),
+              StatusIs(absl::StatusCode::kNotFound));
+  for (const int64_t step : {10, 20, 30}) Commit(dir.path(), step);
+  const std::string link = dir / "checkpoints/last-good";
+  for (const int64_t most : {29, 1000}) {
+    ASSERT_OK_AND_ASSIGN(const int64_t step, MarkLastGood(dir.path(), most));
+    EXPECT_EQ(step, most == 29 ? 20 : 30);
+    EXPECT_EQ(ReadManifest(link)->step(), step);
+  }
+  // It is no checkpoint of its own.
+  EXPECT_THAT(*ListCheckpoints(dir.path()), ElementsAre(30, 20, 10));
+  EXPECT_THAT(MarkLastGood(dir.path(), 9),
+              StatusIs(absl::StatusCode::kNotFound));
+  EXPECT_FALSE(PathExists(link));
+}
+
 TEST(CheckpointFilesTest, WhatIsNotRenamedDoesNotExist) {
   const TempDir dir;
   WriteShard(dir.path(), 5, 1, "state");

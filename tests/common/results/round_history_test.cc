@@ -70,6 +70,22 @@ TEST(RoundHistoryTest, ReadsWhatTheWorkersReport) {
   EXPECT_EQ(history.unreadable_lines(), 0);
 }
 
+TEST(RoundHistoryTest, HealthWarningsAreThereOnce) {
+  RoundHistory history;
+  for (const int64_t epoch : {1, 2}) {
+    RoundMetrics metrics = Metrics(GENERATOR, 0, epoch, 24);
+    metrics.add_health()->set_text("b");
+    history.AddLine(ProtoJson(metrics));
+    metrics = Metrics(DISCRIMINATOR, 0, epoch, 9);
+    metrics.add_health()->set_text("c");
+    metrics.add_health()->set_text("a");
+    history.AddLine(ProtoJson(metrics));
+  }
+  EXPECT_THAT(history.warnings(), ::testing::ElementsAre("a", "c", "b"));
+  history.AddLine(R"({"role": "generator", "round": 1, "health": [1, {}]})");
+  EXPECT_EQ(history.unreadable_lines(), 0);
+}
+
 TEST(RoundHistoryTest, OfARoundThatWasDoneAgainTheHighestEpochCounts) {
   RoundHistory history;
   for (const int64_t epoch : {1, 3, 2}) {

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "common/checkpoint/checkpoint_files.h"
+#include "common/files/file.h"
 #include "scaling_manager/coordinator/run_files.h"
 #include "tests/scaling_manager/coordinator/coordinator_fixture.h"
 
@@ -66,6 +67,38 @@ TEST_F(CoordinatorDivergenceTest, EndsTheRunAndSaysWhatIsLeft) {
   EXPECT_THAT(coordinator_->TakeWishes().start, IsEmpty());
   ASSERT_OK_AND_ASSIGN(const HeartbeatReply reply, Send(discriminator_, 6, 6));
   EXPECT_TRUE(reply.leave());
+}
+
+TEST_F(CoordinatorDivergenceTest, MarksTheLastGoodCheckpoint) {
+  StartRun();
+  CommitStep(4);
+  CommitStep(6);
+  Diverge(generator_, 8);
+  // Only states that are finite are there.
+  EXPECT_THAT(coordinator_->outcome()->detail,
+              HasSubstr("checkpoints/last-good is that of step 6"));
+  EXPECT_EQ(
+      *ReadFile(run_dir_ / "checkpoints/last-good/manifest.textproto"),
+      *ReadFile(CheckpointPath(run_dir_.path(), 6) + "/manifest.textproto"));
+}
+
+// Finite states may be of a training that had gone wrong before.
+TEST_F(CoordinatorDivergenceTest, AHealthWarningSaysSinceWhen) {
+  options_.ends_on_health_warning = true;
+  StartRun();
+  CommitStep(4);
+  CommitStep(6);
+  HeartbeatRequest request = Beat(generator_, 8, 8);
+  RoundMetrics& metrics = *request.add_metrics();
+  metrics.set_role(GENERATOR);
+  metrics.set_run_epoch(request.run_epoch());
+  metrics.set_round(7);
+  metrics.add_health()->set_since_round(5);
+  ASSERT_OK(coordinator_->Heartbeat(request));
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);  // the worker's own to do
+  Diverge(generator_, 8);
+  EXPECT_THAT(coordinator_->outcome()->detail,
+              HasSubstr("checkpoints/last-good is that of step 4"));
 }
 
 TEST_F(CoordinatorDivergenceTest, RollsBackWithOtherNoise) {

@@ -273,5 +273,17 @@ TEST(ProgressTrackerTest, AHugeLastLossIsDoubtful) {
   EXPECT_THAT(ProgressTracker(1).Doubts(), IsEmpty());
 }
 
+TEST(ProgressTrackerTest, HealthWarningsAreShownOnce) {
+  ProgressTracker tracker(1);
+  RoundMetrics metrics;
+  metrics.set_role(GENERATOR);
+  metrics.set_rank(0);
+  metrics.add_health()->set_text("generator, round 24: layer\x1b[0m");
+  tracker.AddMetrics(metrics);
+  EXPECT_THAT(tracker.TakeWarnings(),
+              ElementsAre("warning: generator, round 24: layer\\x1b[0m"));
+  EXPECT_THAT(tracker.TakeWarnings(), IsEmpty());
+}
+
 }  // namespace
 }  // namespace gandem

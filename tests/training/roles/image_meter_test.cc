@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "training/roles/image_meter.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "exchange/schedule.h"
+#include "models/torch.h"
+
+namespace gandem {
+namespace {
+
+TEST(ImageMeterTest, AddsUpMicroBatches) {
+  const at::Tensor images =
+      torch::tensor({0.0, 0.0, 1.0, 0.0, -1.0, 2.0}).view({3, 1, 1, 2});
+  const at::Tensor gradient =
+      torch::tensor({3.0, 4.0, 0.0, 0.0, 0.0, 12.0}).view({3, 1, 1, 2});
+  ImageMeter meter;
+  for (const IndexRange range : {IndexRange{0, 2}, IndexRange{2, 1}}) {
+    meter.AddImages(images.narrow(0, range.first, range.count));
+    meter.AddGradient(gradient.narrow(0, range.first, range.count),
+                      /*batch=*/6);
+  }
+  RoundMetrics metrics;
+  meter.Report(metrics);
+  // Of 6 images, of which these are 3: squares 25, 0 and 144 of a sixth of the
+  // gradients of each image's own loss.
+  EXPECT_NEAR(metrics.image_gradient_norm(), 6 * std::sqrt(169.0 / 3), 1e-4);
+  // Squares of the differences from the first: 1, and 1 and 4.
+  EXPECT_NEAR(metrics.image_spread(), std::sqrt(6.0 / 4), 1e-6);
+}
+
+TEST(ImageMeterTest, OneImageAloneDiffersFromNone) {
+  ImageMeter meter;
+  meter.AddImages(torch::ones({1, 1, 2, 2}));
+  meter.AddGradient(torch::zeros({1, 1, 2, 2}), 1);
+  RoundMetrics metrics;
+  meter.Report(metrics);
+  EXPECT_EQ(metrics.image_gradient_norm(), 0);
+  EXPECT_FALSE(metrics.has_image_spread());
+}
+
+// The graph of the images is needed later.
+TEST(ImageMeterTest, LeavesTheGraphAlone) {
+  const at::Tensor noise = torch::ones({2, 1, 2, 2}, torch::requires_grad());
+  const at::Tensor images = noise * 2;
+  ImageMeter meter;
+  meter.AddImages(images);
+  images.sum().backward();
+  EXPECT_TRUE(noise.grad().equal(torch::full({2, 1, 2, 2}, 2.0)));
+}
+
+}  // namespace
+}  // namespace gandem
