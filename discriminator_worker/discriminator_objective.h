@@ -45,8 +45,9 @@ class DiscriminatorObjective {
  public:
   // Of a micro-batch.
   struct Share {
-    // Of the step's loss. Undefined: it waits for the generated images, whose
-    // share then has both (relativistic losses, lecam_moves_first).
+    // This share's part of the step's loss. It is undefined while the share
+    // waits for the generated images (relativistic losses,
+    // lecam_moves_first); their share then has both parts.
     at::Tensor loss;
     // Where its backward pass begins: the loss, or, where that gives the
     // gradients of parameters and what generated images need as well, another
@@ -92,7 +93,7 @@ class DiscriminatorObjective {
   struct Waiting {
     at::Tensor images_NCHW;  // augmented
     Condition condition;
-    // Of a share that waits: logits with their graph, and what is added.
+    // Set while the share waits: its logits with their graph, and its penalty.
     Logits logits;
     at::Tensor loss;
   };
@@ -145,7 +146,7 @@ class DiscriminatorObjective {
   AdaController ada_;
 
   int64_t step_ = 0;
-  // Of this step, for the lazy penalties in the first and the second update.
+  // Factors of the lazy penalties in this step's first and second update.
   double gradient_factor_ = 0;
   double second_factor_ = 0;
   double real_deviation_ = 0;

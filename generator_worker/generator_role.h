@@ -88,7 +88,7 @@ class GeneratorRole : public RoundRole {
   bool PathsAreDue() const {
     return parts_.path_length && parts_.path_length->options().Due(round());
   }
-  // Of the images of `range` among those that are measured.
+  // Path lengths of the measured images in `range`.
   absl::StatusOr<at::Tensor> PathLengths(IndexRange range);
   // The backward passes of path lengths; `at_once` images in each.
   absl::Status MeasurePaths(int64_t at_once);

@@ -104,8 +104,8 @@ std::shared_ptr<Linear> MakeDcgan5Linear(const Dcgan5Options& options,
       options.bias);
 }
 
-// Of an odd number of rows and columns of zeros SAME has the larger half at the
-// end.
+// TensorFlow's SAME padding puts the larger half of an odd number of zero rows
+// or columns at the end.
 class SameConv2d : public Conv2d {
  public:
   using Conv2d::Conv2d;

@@ -23,7 +23,8 @@ namespace {
 // Of a long name, or of what pax says of a member.
 constexpr int64_t kMaxExtraBytes = 1 << 20;
 
-// Of a record, which blocks of zeros fill. GNU tar writes 10 KiB by default.
+// Largest record whose zero padding is accepted. GNU tar writes records of
+// 10 KiB by default.
 constexpr int64_t kMostTarPadding = 1 << 20;
 
 // Types of entries. Those of ustar, pax and GNU.

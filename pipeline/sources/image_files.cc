@@ -87,8 +87,8 @@ absl::StatusOr<ImageFiles> FindImageFiles(const FileTree& tree) {
     if (IsHiddenName(name)) {
       ++files.unused["hidden"];
     } else if (IsImageName(name) || IsOtherImageName(name)) {
-      // Of those that are not read each is named where it is decoded, and may
-      // be left out like any other that cannot be read.
+      // The decoder names each image of a format that gandem does not read, and
+      // the policy for unreadable images applies to it.
       files.images.push_back(i);
     } else if (!IsLabelFile(name)) {
       others[EndingOf(name)].push_back(i);

@@ -85,8 +85,8 @@ bool IsCifar(const std::string& path) {
   return IsFolder(path) ? LooksLikeCifar(path) : IsGzippedTar(path);
 }
 
-// What numpy.savez wrote. A zip with images is one of images, even if arrays
-// lie beside them.
+// Whether numpy.savez wrote `path`. A zip that holds images is a zip of images,
+// even if it holds arrays too.
 bool IsNpz(const std::string& path) {
   if (!LooksLikeZip(path)) return false;
   const auto file = OpenFile(path);

@@ -77,7 +77,7 @@ class FolderWalk {
   }
 
  private:
-  // What tells folders apart, whatever they are called.
+  // Identifies a folder whatever its name is.
   using Identity = std::pair<dev_t, ino_t>;
 
   // `prefix` is empty, or ends in '/'.

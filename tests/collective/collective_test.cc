@@ -120,7 +120,7 @@ TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
   EXPECT_EQ(MessagesOf(16, barrier).first, 4);
 }
 
-// Nobody else needs a connection.
+// A rank connects only with the ranks that it exchanges messages with.
 TEST(CollectiveTest, RanksTalkWithTheirLinksOnly) {
   const std::vector<std::string> two_hosts = {"a", "a", "a", "a", "a",
                                               "a", "b", "b", "b", "b"};

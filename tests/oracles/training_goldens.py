@@ -348,8 +348,8 @@ def adam(parameters, role):
     return torch.optim.Adam(parameters, foreach=False, **ADAM[role])
 
 
-# That of the reference program before its correction, and the steps from one
-# lazy term to the next.
+# Adam of the reference program before the correction for lazy terms, and the
+# number of steps from one lazy term to the next.
 STYLEGAN2 = dict(lr=2e-3, betas=(0.0, 0.99), eps=1e-8)
 STYLEGAN2_EVERY = {"generator": 2, "discriminator": 3}
 

@@ -45,7 +45,7 @@ at::Tensor PathLengthPenalty::Lengths(const StyledImages& made,
 void PathLengthPenalty::MoveMean(double mean_length) {
   const torch::NoGradGuard no_grad;
   excess_ = 0;
-  // Of a step beyond the range of float16, which is skipped.
+  // A step beyond the range of float16 is skipped.
   if (!std::isfinite(mean_length)) return;
   mean_.mul_(kMeanDecay).add_((1 - kMeanDecay) * mean_length);
   excess_ = mean_length - mean_.item<double>();
@@ -71,7 +71,7 @@ at::Tensor PathLengthPenalty::Loss(const at::Tensor& lengths_N,
 // Ranks' means are weighted by their shares when they become one.
 void PathLengthPenalty::EndStep() {
   const torch::NoGradGuard no_grad;
-  // Of a step beyond the range of float16, which is skipped.
+  // A step beyond the range of float16 is skipped.
   if (std::isfinite(sum_.item<double>())) {
     mean_.mul_(kMeanDecay).add_(sum_, (1 - kMeanDecay) / share_);
   }

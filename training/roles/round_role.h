@@ -146,7 +146,8 @@ class RoundRole : public TrainingRole {
   bool is_second_ = false;  // in the second update of a step
   // Has taken an update that the other ranks have not agreed to yet.
   bool is_updated_ = false;
-  // Of the last step's first update, before clipping; 0: skipped.
+  // Norm of the gradient in the last step's first update, before clipping; 0 if
+  // that update was skipped.
   double gradient_norm_ = 0;
   TrainingHealth health_;
   int64_t skipped_ = 0;  // updates, up to the round before

@@ -142,7 +142,7 @@ TEST_F(CheckpointPrunerTest, ReadsEachOnce) {
   EXPECT_THAT(Left(), ElementsAre(5, 4, 3));
 }
 
-// What appears in the folder by itself is not seen any more.
+// A checkpoint that another process adds later is not noticed.
 TEST_F(CheckpointPrunerTest, ListsTheFolderOnce) {
   Commit({10, 20});
   CheckpointPruner pruner = Pruner(1);

@@ -289,7 +289,7 @@ TEST(InitializeTest, Dcgan5OfWganGpStartsAsItsAuthors) {
           ExpectOnesAndZeros(weight, name);
           continue;
         }
-        // Of either convolution: [coarse, fine, 5, 5].
+        // Both kinds of convolution have weights [coarse, fine, 5, 5].
         const auto a = static_cast<double>(weight.size(0));
         const auto b = static_cast<double>(weight.size(1));
         const double deviation = size == 64 ? 0.02

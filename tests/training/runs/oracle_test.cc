@@ -67,7 +67,8 @@ struct OracleCase {
   ObjectiveOptions objective = {};
   int64_t micro_batch = 0;
   int ranks = 1;  // more: each by itself, and their mean at every second step
-  // Of both roles, or of the generator; empty: Adam, of each its own.
+  // Optimizer of both roles, or of the generator alone. Empty: each role's
+  // Adam.
   std::string optimizer = "";
   std::string discriminators = "";  // empty: as `optimizer` says
   bool fused = false;
