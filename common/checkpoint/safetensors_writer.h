@@ -19,8 +19,8 @@
 
 namespace gandem {
 
-// As WriteSafetensors in safetensors.h, with the bytes that `append` appends for
-// the tensor of that index: as many as it has.
+// As WriteSafetensors in safetensors.h, with the bytes that `append` appends
+// for the tensor of that index: as many as it has.
 absl::StatusOr<FileSummary> WriteSafetensors(
     const std::string& path, std::span<const NamedTensor> tensors,
     const std::map<std::string, std::string>& metadata,

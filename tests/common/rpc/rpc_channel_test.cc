@@ -346,11 +346,11 @@ TEST(UnaryCallsTest, ACallOfNobodySaysSo) {
 // Labels of host names have 63 letters at most, so nobody is asked.
 TEST(ListenTest, ANameWithoutAnAddressIsNamed) {
   const std::string name(64, 'x');
-  EXPECT_THAT(TryToListen(*ParseAddress(name + ":0")),
-              StatusIs(absl::StatusCode::kInvalidArgument,
-                       AllOf(HasSubstr("the name '" + name +
-                                       "' has no address here"),
-                             HasSubstr("0.0.0.0"))));
+  EXPECT_THAT(
+      TryToListen(*ParseAddress(name + ":0")),
+      StatusIs(absl::StatusCode::kInvalidArgument,
+               AllOf(HasSubstr("the name '" + name + "' has no address here"),
+                     HasSubstr("0.0.0.0"))));
 }
 
 }  // namespace
