@@ -8,6 +8,8 @@
 #include "common/crc32c.h"
 #include "common/monotonic_time.h"
 #include "common/wire_header.h"
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 
 namespace gandem {
 namespace {
@@ -35,6 +37,16 @@ std::optional<absl::string_view> ChecksumIn(
 }
 
 }  // namespace
+
+std::string CheckedBytes(const google::protobuf::MessageLite& message) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  message.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}
 
 void SayChecksum(absl::string_view request, grpc::ClientContext& call) {
   call.AddMetadata(kChecksumKey, ChecksumText(request));

@@ -33,6 +33,7 @@
 #include "common/rpc/why_no_answer.h"
 #include "common/security/credentials.h"
 #include "common/status.h"
+#include "google/protobuf/message_lite.h"
 
 namespace gandem {
 
@@ -67,6 +68,11 @@ absl::StatusOr<Reply> CallOnce(Stub& stub,
   return WithReason(reply.status(), address, credentials);
 }
 
+// The bytes of `message` that the checksums are of: the same for equal
+// messages, whereas SerializeAsString() writes the entries of a map in any
+// order.
+std::string CheckedBytes(const google::protobuf::MessageLite& message);
+
 // Before the call starts.
 void SayChecksum(absl::string_view request, grpc::ClientContext& call);
 //   DATA_LOSS  the request is not what its caller has sent.
@@ -95,12 +101,12 @@ template <typename Request, typename Reply, typename Handle>
 grpc::Status AnswerChecked(grpc::ServerContextBase& call,
                            const Request& request, const Handle& handle,
                            Reply* reply) {
-  const absl::Status whole = CheckRequest(request.SerializeAsString(), call);
+  const absl::Status whole = CheckRequest(CheckedBytes(request), call);
   absl::StatusOr<Reply> result =
       whole.ok() ? handle() : absl::StatusOr<Reply>(whole);
   const grpc::Status status = ToGrpcStatus(result.status());
   if (result.ok()) *reply = *std::move(result);
-  SayAnswer(status, reply->SerializeAsString(), call);
+  SayAnswer(status, CheckedBytes(*reply), call);
   return status;
 }
 
@@ -169,13 +175,12 @@ class UnaryCalls {
     for (bool is_again = false;; is_again = true) {
       grpc::ClientContext context;
       GANDEM_RETURN_IF_ERROR(Begin(context));
-      SayChecksum(request.SerializeAsString(), context);
+      SayChecksum(CheckedBytes(request), context);
       context.set_deadline(ToGrpcDeadline(deadline));
       Reply reply;
       const grpc::Status answer =
           (stub.Get().get()->*method)(&context, request, &reply);
-      const Damage damage =
-          JudgeAnswer(answer, reply.SerializeAsString(), context);
+      const Damage damage = JudgeAnswer(answer, CheckedBytes(reply), context);
       const absl::Status status = End(context, NoteDamage(damage, answer));
       // A wrong length makes a peer wait for what never comes.
       if (damage != Damage::kNone || absl::IsDeadlineExceeded(status)) {

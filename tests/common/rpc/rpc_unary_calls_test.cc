@@ -162,5 +162,18 @@ TEST_F(ChecksumsTest, WhoSaysNoChecksumIsHeard) {
   EXPECT_THAT(service_->heard(), SizeIs(1));
 }
 
+TEST(UnaryCallsTest, EqualMessagesHaveTheSameCheckedBytes) {
+  RegisterRequest forward;
+  RegisterRequest backward;
+  for (int i = 0; i < 100; ++i) {
+    (*forward.mutable_numerics())[absl::StrCat(i)] = "a";
+    (*backward.mutable_numerics())[absl::StrCat(99 - i)] = "a";
+  }
+  EXPECT_EQ(CheckedBytes(forward), CheckedBytes(backward));
+  RegisterRequest received;
+  ASSERT_TRUE(received.ParseFromString(backward.SerializeAsString()));
+  EXPECT_EQ(CheckedBytes(received), CheckedBytes(forward));
+}
+
 }  // namespace
 }  // namespace gandem
