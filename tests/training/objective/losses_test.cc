@@ -14,7 +14,7 @@
 namespace gandem {
 namespace {
 
-at::Tensor Logits(const std::vector<double>& values) {
+at::Tensor LogitsOf(const std::vector<double>& values) {
   return torch::tensor(values, torch::kFloat64);
 }
 
@@ -40,11 +40,11 @@ TEST(LossesTest, ReferenceValues) {
   };
   for (const Values& row : rows) {
     const at::Tensor discriminator =
-        RealLoss(row.loss, Logits({row.real}), 1) +
-        GeneratedLoss(row.loss, Logits({row.generated}), 1);
+        RealLoss(row.loss, LogitsOf({row.real}), 1) +
+        GeneratedLoss(row.loss, LogitsOf({row.generated}), 1);
     EXPECT_NEAR(discriminator.item<double>(), row.discriminator_loss, 1e-6);
     EXPECT_NEAR(
-        GeneratorLoss(row.loss, Logits({row.generated}), 1).item<double>(),
+        GeneratorLoss(row.loss, LogitsOf({row.generated}), 1).item<double>(),
         row.generator_loss, 1e-6);
   }
 }
@@ -52,11 +52,12 @@ TEST(LossesTest, ReferenceValues) {
 TEST(LossesTest, ReferenceValuesOfPairs) {
   constexpr auto kPaired = RELATIVISTIC_PAIRED;
   const auto discriminator = [](double real, double generated) {
-    return DiscriminatorPairLoss(kPaired, Logits({real}), Logits({generated}))
+    return DiscriminatorPairLoss(kPaired, LogitsOf({real}),
+                                 LogitsOf({generated}))
         .item<double>();
   };
   const auto generator = [](double real, double generated) {
-    return GeneratorPairLoss(kPaired, Logits({real}), Logits({generated}))
+    return GeneratorPairLoss(kPaired, LogitsOf({real}), LogitsOf({generated}))
         .item<double>();
   };
   EXPECT_NEAR(discriminator(2, -2), 0.018150, 1e-6);
@@ -95,9 +96,9 @@ TEST(LossesTest, PairedL1IsAddedToTheGradient) {
 
 // A pair stays a pair: of all losses only these see who is next to whom.
 TEST(LossesTest, PairsAndAverages) {
-  const at::Tensor real = Logits({1, -2});
-  const at::Tensor generated = Logits({0.5, 3});
-  const at::Tensor swapped = Logits({3, 0.5});
+  const at::Tensor real = LogitsOf({1, -2});
+  const at::Tensor generated = LogitsOf({0.5, 3});
+  const at::Tensor swapped = LogitsOf({3, 0.5});
   const auto loss = [&](Loss kind, const at::Tensor& other) {
     return DiscriminatorPairLoss(kind, real, other).item<double>();
   };
@@ -110,7 +111,7 @@ TEST(LossesTest, PairsAndAverages) {
 // A patch discriminator's image counts once, however many logits it has.
 TEST(LossesTest, LogitsOfAnImageAreAveraged) {
   const at::Tensor patches =
-      Logits({3, -1, 0.5, 0.25, -0.5, 2, 1, -3}).view({2, 1, 2, 2});
+      LogitsOf({3, -1, 0.5, 0.25, -0.5, 2, 1, -3}).view({2, 1, 2, 2});
   for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
     const double mean = part(HINGE, patches.flatten(), 8).item<double>();
     EXPECT_NEAR(part(HINGE, patches, 2).item<double>(), mean, 1e-14);
@@ -125,10 +126,10 @@ TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
     for (const auto part : {&RealLoss, &GeneratedLoss, &GeneratorLoss}) {
       double mean = 0;
       for (const double value : values) {
-        mean += part(loss, Logits({value}), 1).item<double>() / 5;
+        mean += part(loss, LogitsOf({value}), 1).item<double>() / 5;
       }
-      const at::Tensor first = part(loss, Logits({-1.5, 0.25}), 5);
-      const at::Tensor second = part(loss, Logits({3, -0.5, 2}), 5);
+      const at::Tensor first = part(loss, LogitsOf({-1.5, 0.25}), 5);
+      const at::Tensor second = part(loss, LogitsOf({3, -0.5, 2}), 5);
       EXPECT_NEAR((first + second).item<double>(), mean, 1e-14);
     }
   }
@@ -137,7 +138,7 @@ TEST(LossesTest, MicroBatchesAddUpToTheBatchMean) {
 // Derivatives by hand: that of softplus(x) is the sigmoid.
 TEST(LossesTest, Gradients) {
   const auto gradient = [](const auto& part, Loss loss, double at) {
-    at::Tensor logit = Logits({at}).requires_grad_();
+    at::Tensor logit = LogitsOf({at}).requires_grad_();
     part(loss, logit, 4).backward();
     return 4 * logit.grad().item<double>();
   };

@@ -18,7 +18,7 @@
 namespace gandem {
 namespace {
 
-const Compute kDoubles = {.dtype = at::kDouble};
+const Compute kInDoubles = {.dtype = at::kDouble};
 constexpr int64_t kImages = 4;
 
 // A logit an image, and a map of six.
@@ -124,12 +124,12 @@ TEST_F(SeveralOutputsTest, FeedbackIsTheMean) {
     for (const int which : {-1, 0, 1}) {
       TwoOutputs critic(which);
       judgments.push_back(
-          JudgeImages(critic, judged, objective, kImages, kDoubles));
+          JudgeImages(critic, judged, objective, kImages, kInDoubles));
       TrainingPass pass = {.images_NCHW =
                                generated_.clone().set_requires_grad(true)};
       pass.verdict = critic.forward(pass.images_NCHW, {}, ForwardMode::kTrain);
       pass.real_logits = critic.forward(real_, {}, ForwardMode::kTrain).logits;
-      trained.push_back(JudgeTrained(pass, objective, kImages, kDoubles));
+      trained.push_back(JudgeTrained(pass, objective, kImages, kInDoubles));
     }
     ExpectNear(judgments[0].gradient_NCHW,
                Mean(judgments[1].gradient_NCHW, judgments[2].gradient_NCHW));
