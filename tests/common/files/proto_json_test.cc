@@ -24,6 +24,8 @@ TEST(ProtoJsonTest, EveryFieldIsWritten) {
   metrics.mutable_data();
   metrics.set_ada_p(0.5);
   metrics.set_ada_r_t(0);
+  metrics.set_image_gradient_norm(1);
+  metrics.set_image_spread(0);
   const Json json = Json::parse(ProtoJson(metrics));
   EXPECT_EQ(json.size(), RoundMetrics::descriptor()->field_count());
   EXPECT_EQ(json.at("role"), "generator");
@@ -41,7 +43,7 @@ TEST(ProtoJsonTest, MessagesInMessages) {
             R"({"step":3,"run_epoch":0,"config_hash":0,"files":[)"
             R"({"name":"a","size":0,"crc32c":0},)"
             R"({"name":"","size":1152921504606846976,"crc32c":0}],)"
-            R"("rollbacks":0})");
+            R"("rollbacks":0,"numerics":[]})");
 }
 
 TEST(ProtoJsonTest, NumbersThatAreNotFiniteAreNull) {
