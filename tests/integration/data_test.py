@@ -193,10 +193,10 @@ class DataTest(harness.RunTest):
         self.assert_same_state(run, self.train_on("whole", self.write_zip()))
 
     def test_goes_on_when_data_worker_is_killed(self):
-        rounds = "rounds=3000"
+        rounds = ["rounds=1500", "checkpoint.every_rounds=500"]
         self.files += [(name.replace("img0", "img1"), data)
                        for name, data in self.files]
-        whole = self.train_on("whole", self.write_folder(), sets=[rounds])
+        whole = self.train_on("whole", self.write_folder(), sets=rounds)
         copies = self.folder / "copies"
         copies.mkdir()
         for i in range(2):
@@ -204,7 +204,7 @@ class DataTest(harness.RunTest):
                 shutil.copy(shard, copies / f"{i}-{shard.name[6:11]}.parquet")
         # A quarter of it has no room for all row groups: they are read again
         # and again.
-        run = self.start("killed", sets=[*self.SETS, rounds,
+        run = self.start("killed", sets=[*self.SETS, *rounds,
                                          "data.memory_bytes=1048576"],
                          flags=["--data", str(copies)])
 
