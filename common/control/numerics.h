@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What decides, beside the recipe and the numbers of threads, which bits a
-// process computes: the kernels that LibTorch and its libraries choose by the
-// processor, the GPUs and environment variables.
+// Settings that decide, beside the recipe and the numbers of threads, which
+// bits a process computes: the kernels that LibTorch and its libraries choose
+// by the processor, the GPUs and environment variables.
 //
 // Thread safety: any thread, as long as none changes the environment.
 // Errors: none; what the system does not tell is left out.
@@ -19,7 +19,7 @@ namespace gandem {
 using Numerics = std::map<std::string, std::string>;
 inline constexpr char kGpuNumerics[] = "GPU";
 
-// Of this process. All texts are printable and short.
+// The settings of this process. All texts are printable and short.
 Numerics ProcessNumerics();
 
 // Where two machines differ for one run.
@@ -30,7 +30,7 @@ struct OwnedNumerics {
 // "CPU capability is AVX2 (generator 0 on a) and AVX512 (generator 1 on b);
 // ...". Empty: all are the same.
 std::string NumericsDifferences(std::span<const OwnedNumerics> all);
-// What to do about them.
+// Advice that follows a list of differences.
 inline constexpr char kNumericsAdvice[] =
     "the same computation may give other bits there: use machines of one kind, "
     "with the same variables (ATEN_CPU_CAPABILITY sets the CPU capability)";

@@ -191,7 +191,7 @@ bool BelongTogether(const RoundRecord& a, const RoundRecord& b) {
   return a.run_epoch == b.run_epoch && a.workers == b.workers;
 }
 
-// Of `rounds` rounds, whose mean is `mean`, and more of them; NaN is none.
+// Adds `more_rounds` rounds to the mean of `rounds`. NaN counts as no rounds.
 void AddToMean(float& mean, int64_t rounds, float more, int64_t more_rounds) {
   if (std::isnan(more)) return;
   const double sum =

@@ -28,7 +28,7 @@
 
 namespace gandem {
 
-// What one worker measured of one round, or of several from `first_round` on:
+// Measurements of one worker in one round, or in several from `first_round`:
 // images, bytes and times are sums.
 struct RoundRecord {
   int64_t run_epoch = 0;
@@ -88,7 +88,7 @@ class RoundHistory {
   // By run epoch.
   const std::map<int64_t, EpochSpan>& epochs() const { return epochs_; }
   int64_t unreadable_lines() const { return unreadable_lines_; }
-  // What workers said of their training's health, in the order of the rounds,
+  // Health warnings of the workers in the order of the rounds,
   // each once however often its round was done.
   std::vector<std::string> warnings() const;
 

@@ -11,8 +11,8 @@
 namespace gandem {
 
 void SayWithoutWaiting(absl::string_view text) {
-  // Nobody else's locks or buffers, nor a pipe that nobody reads: they may be
-  // what is stuck.
+  // Uses no shared lock or buffer and no pipe without a reader: any of these
+  // may be stuck.
   pollfd room = {.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
   if (poll(&room, 1, /*timeout=*/0) != 1) return;
   const ssize_t written = write(STDERR_FILENO, text.data(), text.size());

@@ -11,7 +11,7 @@
 namespace gandem {
 namespace {
 
-// Of the largest eigenvalue: standard deviations of 1e-5 of the largest one,
+// Fraction of the largest eigenvalue: 1e-5 of the largest standard deviation,
 // beyond what float32 rounds.
 constexpr double kZeroEigenvalue = 1e-10;
 // Of the squared length of the features: 16 units in the last place of float32.

@@ -18,7 +18,7 @@
 
 namespace gandem {
 
-// Of the eigenvalues of the covariance.
+// Summary of the eigenvalues of the covariance.
 struct FeatureInformation {
   int64_t rank = 0;  // those above 1e-10 of the largest
   // exp of the entropy of the eigenvalues divided by their sum: their number

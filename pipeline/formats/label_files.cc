@@ -22,7 +22,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Of Hugging Face's imagefolder.
+// Field names of Hugging Face's imagefolder.
 constexpr char kFileNameField[] = "file_name";
 constexpr char kLabelField[] = "label";
 

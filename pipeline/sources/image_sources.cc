@@ -109,7 +109,7 @@ OpenedSource OpenTree(const std::string& path, const std::string& member) {
   return OpenTreeImages(std::move(tree), member);
 }
 
-// Of a kind whose images have no names.
+// Opens a kind of source whose images have no names.
 template <OpenedSource (*kOpen)(const std::string&)>
 OpenedSource OpenWithoutMembers(const std::string& path,
                                 const std::string& member) {

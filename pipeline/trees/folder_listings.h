@@ -51,7 +51,7 @@ struct FolderContents {
 class FolderListings {
  public:
   struct Options {
-    // Of which `gandem train` may have kept listings; empty: none are read.
+    // Run directory with kept listings. Empty: no listings are read.
     std::string run_dir = {};
     // Hears of a listing that takes long; may be empty.
     std::function<void(const std::string& line)> say = {};

@@ -46,7 +46,7 @@ class CheckpointCommits {
     std::vector<CheckpointFile> files = {};  // sorted by name
     // It is given up: the first worker's error, or later ones wait, too.
     absl::Status shards = {};
-    // Of the first role that has parted; the next epoch finds others.
+    // The first role whose ranks differ; the next epoch finds others.
     std::optional<Parting> parting = {};
     int64_t rollbacks = 0;  // of the run, so far
     std::vector<WorkerNumerics> numerics = {};

@@ -334,7 +334,7 @@ class Coordinator {
   // That of the epoch, which waits for the commits, too.
   std::optional<std::pair<CheckpointCommits::Parting, std::string>> parting_
       ABSL_GUARDED_BY(mu_);
-  // Of the members, for checkpoints; and of those who wrote resume_from_.
+  // Numerics of the members, and of the workers that wrote resume_from_.
   std::vector<WorkerNumerics> numerics_ ABSL_GUARDED_BY(mu_);
   std::vector<WorkerNumerics> numerics_before_ ABSL_GUARDED_BY(mu_);
   // How the roles compute in this epoch.

@@ -46,8 +46,8 @@ class StateShard {
   // the snapshot is gone; the rest only if it is not contiguous on the CPU.
   std::shared_ptr<TensorSnapshot> Snapshot(SnapshotBuffers& buffers) const;
 
-  // Of the whole state as it is now. Empty for a single rank, which has nobody
-  // to compare with.
+  // Checksums of the whole current state. Empty for a single rank, which has
+  // no rank to compare with.
   TensorChecksums Checksums() const;
   // The name of the first tensor of this rank's share that is not finite;
   // empty: all are.

@@ -27,7 +27,7 @@ TEST(RoleOverlapTest, WaitsForTheOwnFleetAndDataAreWork) {
       RoleOverlap({.round = 10, .sync = 5}, {.round = 10, .data = 5}), 1);
 }
 
-// Of 10 s the discriminator computes 9, and waits 0.5 for its own sums.
+// The discriminator computes 9 of 10 s and waits 0.5 s for its own sums.
 TEST(RoleOverlapTest, NamesTheRoleThatLimitsTheRun) {
   const RoundTimes generator = {.round = 100, .feedback = 60};
   const RoundTimes discriminator = {.round = 200, .images = 10, .sync = 10};
