@@ -86,13 +86,14 @@ absl::Status Coordinator::TrySeal() {
   first_round_ = *first_round;
   commits_.BeginEpoch(counters_.run_epoch(), members_.NumMembers(),
                       commits_.committed_step());
-  // No member writes any more.
-  const absl::Status removed = RemovePending(options_.run_dir);
-  if (!removed.ok()) AddEvent(std::string(removed.message()));
   return absl::OkStatus();
 }
 
 void Coordinator::BeginRounds() {
+  // Every member has joined this run epoch: none writes checkpoints of an older
+  // one any more, and none writes for this one yet.
+  const absl::Status removed = RemovePending(options_.run_dir);
+  if (!removed.ok()) AddEvent(std::string(removed.message()));
   phase_ = Phase::kRunning;
   watch_.BeginEpoch(options_.clock->Now());
   fleet_signs_.clear();

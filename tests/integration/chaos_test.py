@@ -22,10 +22,10 @@ class TableTest(unittest.TestCase):
         self.assertEqual(
             {fault.point for fault in faults_of(cases)},
             # divergence_test.py spoils the gradients; precision_test.py has
-            # choices to make.
+            # choices to make; bad_input_test.py hangs calls into file systems.
             {point for point in points
              if not point.startswith(("evaluation.", "update."))
-             and point != "coordinator.after_choice"})
+             and point not in ("coordinator.after_choice", "file.wait")})
 
     def test_the_thirty_are_of_all_kinds_places_and_shapes(self):
         cases = table.parse(table.FAULTS)

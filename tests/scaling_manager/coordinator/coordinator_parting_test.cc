@@ -133,6 +133,16 @@ TEST_F(CoordinatorPartingTest, TheRunGoesBackToTheLastCheckpointThatWasEqual) {
   EXPECT_EQ(CommittedStep(), 6);
 }
 
+TEST_F(CoordinatorPartingTest, WhatAnOlderEpochWroteLateIsRemoved) {
+  StartFleet(3);
+  ReportAll(4, {kGood, "00000002", kGood});
+  const std::string late =
+      PendingCheckpointPath(run_dir_.path(), 8, generator_.run_epoch);
+  ASSERT_OK(CreateDirectories(late));
+  JoinAll();
+  EXPECT_FALSE(PathExists(late));
+}
+
 TEST_F(CoordinatorPartingTest, WithTwoWorkersNobodyIsBlamed) {
   StartFleet(2);
   ReportAll(4, {kGood, "00000002"});
