@@ -209,6 +209,10 @@ absl::Status OperationRunner::ReduceScatter(const Members& members) {
 
 absl::Status OperationRunner::RingAllReduce(const Members& members) {
   if (HasShortSegments(members)) {
+    if (groups_.leaders.size() == 1 &&
+        tag_.bytes * (members.size() - 1) <= options_.gather_bytes) {
+      return SumByGathering();
+    }
     GANDEM_RETURN_IF_ERROR(Trade(members));
     GANDEM_FAILPOINT("collective.half_way");
     return Collect(members, Segments(members.size()));

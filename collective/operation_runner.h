@@ -24,7 +24,8 @@
 // al., "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems", 1997: with ceil(log2(m)) messages a member brings
 // every other one the term that it needs ("index", Trade), with as many all
-// get the results ("concatenation", Collect). A ring has 2 (m - 1).
+// get the results ("concatenation", Collect). A ring has 2 (m - 1). Within a
+// host half of the messages is enough: all get all terms (SumByGathering).
 //
 // Owner: the communication thread. Thread safety: one thread.
 // Errors: those of collective.h; the buffer's contents are then unspecified.
@@ -53,6 +54,9 @@ struct RunnerOptions {
   // Segments and blocks of at most so many bytes are short; no sum depends on
   // it.
   int64_t short_bytes = int64_t{16} << 10;
+  // Ranks of one host send short segments to all if a rank receives at most so
+  // many bytes; no sum depends on it.
+  int64_t gather_bytes = int64_t{1} << 20;
   // Hears of each payload of `from` that was damaged; may be empty.
   std::function<void(int from)> on_damage = {};
 };
@@ -124,6 +128,9 @@ class OperationRunner {
   // The buffer is a block of each rank. Block r reaches all; mine is in place.
   absl::Status ExchangeBlocks();
 
+  // The sum of the ring, by members who all get the buffers of all.
+  absl::Status SumByGathering();
+
   // Whether messages cost more than the segments of the buffer.
   bool HasShortSegments(const Members& members) const;
   // The same as ReduceScatter, of short segments.
@@ -166,6 +173,7 @@ class OperationRunner {
   // The running operation, and what travels: its buffer, or blocks to sum up.
   OperationTag tag_;
   std::span<std::byte> buffer_;
+  std::vector<std::byte> gathered_;  // kept, so that its memory is reused
 
   int64_t sent_bytes_ = 0;
 };

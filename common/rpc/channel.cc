@@ -30,6 +30,9 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 // Of a TCP connection: until it speaks HTTP/2, and without a call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 constexpr absl::Duration kMaxIdle = absl::Minutes(2);
+// For Unix sockets. gRPC measures a connection's bandwidth with a ping after a
+// message, to choose its window; small messages cost twice as much then.
+constexpr int kNoBandwidthProbes = 0;
 // Between two looks for the address of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
 // Of a server that has a thread for each call.
@@ -152,7 +155,10 @@ void Prepare(const RpcOptions& options, bool is_unix,
   // before. ConnectionTable ends strangers
   // who talk too much, and gRPC those to whom 10,000 answers are due.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
-  if (is_unix) return;
+  if (is_unix) {
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, kNoBandwidthProbes);
+    return;
+  }
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
                              Milliseconds(kKeepaliveInterval));
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS,
@@ -204,7 +210,9 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, 100);
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
                    parsed.is_unix() ? 200 : 2000);
-  if (!parsed.is_unix()) {
+  if (parsed.is_unix()) {
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, kNoBandwidthProbes);
+  } else {
     // A name may lead elsewhere after a loss, as that of a pod that was made
     // again: gRPC would ask once in 30 s only, and wait 20 s for the old
     // address.

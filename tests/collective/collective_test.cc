@@ -35,6 +35,11 @@ constexpr ElementType kTypes[] = {ElementType::kFloat32, ElementType::kFloat64,
 constexpr int64_t kSmall = 96;
 // Small enough that a few hundred elements are many chunks.
 RunnerOptions Tiny() { return {.chunk_bytes = 64, .small_bytes = kSmall}; }
+RunnerOptions TinyWithoutGathering() {
+  RunnerOptions options = Tiny();
+  options.gather_bytes = 0;
+  return options;
+}
 // All but the small ones go around a ring.
 RunnerOptions TinyRing() {
   RunnerOptions options = Tiny();
@@ -56,7 +61,8 @@ class SumTest : public ::testing::TestWithParam<int> {};
 
 // However the terms travel.
 TEST_P(SumTest, IsThatOfTheDocumentedOrderOnAllRanks) {
-  for (const RunnerOptions& runner : {Tiny(), TinyRing()}) {
+  for (const RunnerOptions& runner :
+       {Tiny(), TinyWithoutGathering(), TinyRing()}) {
     const Fleet fleet = MakeInProcessFleet(GetParam(), {.runner = runner});
     CheckSums(fleet, ManyCases(), kSmall, {});
   }
@@ -102,7 +108,7 @@ std::pair<int, std::set<int>> MessagesOf(
   return {*count, *peers};
 }
 
-// With 2 ceil(log2(n)), not 2 (n - 1).
+// With ceil(log2(n)) or twice as many, not 2 (n - 1).
 TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
   const auto sum = [](size_t bytes) {
     return [bytes](int, Collective& collective) {
@@ -112,7 +118,9 @@ TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
     };
   };
   EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);       // is small
-  EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 8);  // is a ring's sum
+  // Those of a ring: all get all terms; or each its own, then all the sums.
+  EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 4);
+  EXPECT_EQ(MessagesOf(16, sum(80 << 10)).first, 8);
   EXPECT_EQ(MessagesOf(16, sum(1 << 20)).first, 30);  // is a ring
   const auto barrier = [](int, Collective& collective) {
     EXPECT_OK(WaitLong(collective, collective.Barrier()));
