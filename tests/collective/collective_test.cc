@@ -117,7 +117,7 @@ TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
                          collective.AllReduce(values, ElementType::kFloat32)));
     };
   };
-  EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);       // is small
+  EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);  // is small
   // Those of a ring: all get all terms; or each its own, then all the sums.
   EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 4);
   EXPECT_EQ(MessagesOf(16, sum(80 << 10)).first, 8);
