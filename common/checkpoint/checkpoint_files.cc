@@ -152,6 +152,10 @@ absl::Status RenamePending(const std::string& run_dir,
   return absl::OkStatus();
 }
 
+std::string LastGoodLink(const std::string& run_dir) {
+  return absl::StrCat(CheckpointsDir(run_dir), "/last-good");
+}
+
 }  // namespace
 
 std::string PendingCheckpointPath(const std::string& run_dir, int64_t step,
@@ -196,7 +200,7 @@ absl::StatusOr<std::vector<int64_t>> ListCheckpoints(
 
 absl::StatusOr<int64_t> MarkLastGood(const std::string& run_dir,
                                      int64_t max_step) {
-  const std::string link = absl::StrCat(CheckpointsDir(run_dir), "/last-good");
+  const std::string link = LastGoodLink(run_dir);
   if (unlink(link.c_str()) != 0 && errno != ENOENT) {
     return FileError(errno, "cannot remove", link);
   }
@@ -275,7 +279,11 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
   GANDEM_RETURN_IF_ERROR(Rename(path, doomed));
   GANDEM_FAILPOINT("checkpoint.prune");
-  return RemoveAll(doomed);
+  GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
+  // A link to it leads nowhere now.
+  const std::string link = LastGoodLink(run_dir);
+  if (!PathExists(link)) unlink(link.c_str());
+  return absl::OkStatus();
 }
 
 absl::StatusOr<CheckpointManifest> ReadManifest(const std::string& path) {

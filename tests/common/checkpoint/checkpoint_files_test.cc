@@ -24,10 +24,12 @@ namespace {
 using ::gandem::testing::StatusIs;
 using ::gandem::testing::TempDir;
 using ::testing::AllOf;
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::KilledBySignal;
+using ::testing::Not;
 using ::testing::UnorderedElementsAre;
 
 constexpr uint64_t kConfigHash = 0x1234;
@@ -97,6 +99,13 @@ TEST(CheckpointFilesTest, TheLastGoodOneIsALink) {
   EXPECT_THAT(MarkLastGood(dir.path(), 9),
               StatusIs(absl::StatusCode::kNotFound));
   EXPECT_FALSE(PathExists(link));
+
+  // It goes with the checkpoint that it names, and with no other one.
+  ASSERT_OK(MarkLastGood(dir.path(), 20));
+  ASSERT_OK(RemoveCheckpoint(dir.path(), 10));
+  EXPECT_TRUE(PathExists(link));
+  ASSERT_OK(RemoveCheckpoint(dir.path(), 20));
+  EXPECT_THAT(*ListDirectory(dir / "checkpoints"), Not(Contains("last-good")));
 }
 
 TEST(CheckpointFilesTest, WhatIsNotRenamedDoesNotExist) {
