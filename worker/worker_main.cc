@@ -384,7 +384,8 @@ int WorkerMain(Role role, RoleFactories roles, int argc, char** argv) {
         return RunWorker(role, std::move(roles), flags);
       });
   if (code.ok()) return *code;
-  GANDEM_LOG_ERROR("{}", code.status());
+  GANDEM_LOG_ERROR(
+      "{}", code.status().ToString(absl::StatusToStringMode::kWithNoExtraData));
   return WorkerExitCodeOf(code.status());
 }
 

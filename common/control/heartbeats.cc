@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "common/check.h"
 #include "common/control/limits.h"
+#include "common/control/majority.h"
 #include "common/monotonic_time.h"
 #include "common/process/exit_code.h"
 #include "common/process/log.h"
@@ -27,10 +28,12 @@ constexpr absl::Duration kStopPatience = absl::Seconds(10);
 
 void SetFailure(const absl::Status& failure, HeartbeatRequest& request) {
   const ExitCode code = WorkerExitCodeOf(failure);
-  request.set_failure(code == kExitDiverged
-                          ? absl::StrCat("has diverged: ", failure.message())
-                          : failure.ToString());
+  request.set_failure(
+      code == kExitDiverged
+          ? absl::StrCat("has diverged: ", failure.message())
+          : failure.ToString(absl::StatusToStringMode::kWithNoExtraData));
   request.set_failure_exit_code(code);
+  for (const int rank : RanksApart(failure)) request.add_ranks_apart(rank);
 }
 
 Heartbeats::Heartbeats(ControlClient* client, Options options)

@@ -2,12 +2,19 @@
 //
 // Tells who is wrong among several that should all have the same value.
 //
-// Thread safety: pure function.
+// Thread safety: pure functions.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <string>
 #include <vector>
+
+#include "absl/status/status.h"
+#include "absl/strings/cord.h"
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_join.h"
+#include "absl/strings/str_split.h"
 
 namespace gandem {
 
@@ -26,6 +33,29 @@ std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
     if (!has_majority || values[i] != middle) outside.push_back(i);
   }
   return outside;
+}
+
+inline constexpr char kRanksApartUrl[] = "gandem/ranks-apart";
+
+// The failure says which ranks of a fleet are outside of its majority, to
+// RanksApart(). Annotate() keeps it.
+inline absl::Status WithRanksApart(absl::Status failure,
+                                   const std::vector<size_t>& ranks) {
+  failure.SetPayload(kRanksApartUrl, absl::Cord(absl::StrJoin(ranks, ",")));
+  return failure;
+}
+
+// Empty: the failure says nothing about ranks.
+inline std::vector<int> RanksApart(const absl::Status& failure) {
+  std::vector<int> ranks;
+  const auto text = failure.GetPayload(kRanksApartUrl);
+  if (!text.has_value()) return ranks;
+  const std::string flat(*text);
+  for (const absl::string_view each : absl::StrSplit(flat, ',')) {
+    int rank = 0;
+    if (absl::SimpleAtoi(each, &rank)) ranks.push_back(rank);
+  }
+  return ranks;
 }
 
 }  // namespace gandem

@@ -289,7 +289,9 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
   if (!request.failure().empty()) {
     TakeDeath(*place, {.why = Printable(request.failure(), kMaxFailure),
                        .exit_code = request.failure_exit_code(),
-                       .kill_after = absl::Seconds(5)});
+                       .kill_after = absl::Seconds(5),
+                       .ranks_apart = {request.ranks_apart().begin(),
+                                       request.ranks_apart().end()}});
     reply.set_leave(true);
     return reply;
   }

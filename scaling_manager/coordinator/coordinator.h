@@ -139,6 +139,8 @@ class Coordinator {
     bool process_is_gone = false;
     bool was_reaped = false;                           // by the launcher
     absl::Duration kill_after = absl::ZeroDuration();  // if it is not
+    // Positions in its fleet: HeartbeatRequest.ranks_apart.
+    std::vector<int> ranks_apart = {};
   };
 
   // The next epoch, as long as the disk keeps it from beginning.
@@ -274,6 +276,12 @@ class Coordinator {
   // all go back to the one before it.
   void HandleParting(const CheckpointCommits::Parting& parting,
                      const std::string& text)
+      ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // A worker has found that the states of its fleet differ: the same.
+  void LeaveMemory(Role role, const std::vector<int>& ranks_apart,
+                   const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
+  // Counts for each worker how often its state was not that of its fleet.
+  void Blame(const std::vector<Place*>& apart, const std::string& what)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // The run goes on without the worker, or ends where it cannot.
   void Exclude(Place& place, const std::string& what)

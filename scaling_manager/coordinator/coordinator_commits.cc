@@ -218,10 +218,11 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
     End(ResumableOutcome(what, commits_));
     return;
   }
+  std::vector<Place*> apart;
   for (const size_t i : parting.apart) {
-    Place& place = members_.places()[parting.workers[i]];
-    if (is_known && ++place.partings >= kMaxPartings) Exclude(place, what);
+    apart.push_back(&members_.places()[parting.workers[i]]);
   }
+  if (is_known) Blame(apart, what);
   if (phase_ == Phase::kOver) return;
   const Place& first = members_.places()[parting.workers[parting.apart[0]]];
   if (restarts_.Spend(first.key, options_.clock->Now())) {
@@ -230,6 +231,26 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
     End({StatusReply::FAILED, kExitInternal,
          absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
                       commits_.NewestText())});
+  }
+}
+
+// Not even a majority's memory can be used: it has summed up gradients of the
+// others.
+void Coordinator::LeaveMemory(Role role, const std::vector<int>& ranks_apart,
+                              const std::string& what) {
+  std::vector<Place*> apart;
+  for (const int position : ranks_apart) {
+    const std::optional<int> rank = members_.RankAt(role, position);
+    if (rank.has_value()) apart.push_back(members_.Find({role, *rank}));
+  }
+  if (std::ssize(apart) < members_.NumMembers(role)) Blame(apart, what);
+  if (phase_ != Phase::kOver) BeginEpoch(what);
+}
+
+void Coordinator::Blame(const std::vector<Place*>& apart,
+                        const std::string& what) {
+  for (Place* const place : apart) {
+    if (++place->partings >= kMaxPartings) Exclude(*place, what);
   }
 }
 

@@ -191,6 +191,8 @@ void Coordinator::HandleDeath(Place& place, const Death& death) {
          death.exit_code == kExitDamaged ? kExitUsage : kExitInternal,
          absl::StrCat(what, "; ", restarts_.UsedUpText(), ". ",
                       commits_.NewestText())});
+  } else if (is_missed && !death.ranks_apart.empty()) {
+    LeaveMemory(place.key.role, death.ranks_apart, what);
   } else if (is_missed) {
     LoseMember(place, why);
   } else if (phase_ == Phase::kGathering && !GathersMemory() &&

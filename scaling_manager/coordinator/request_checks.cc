@@ -18,6 +18,7 @@ constexpr size_t kMaxHost = 255;
 constexpr size_t kMaxHostIdentity = 512;
 constexpr size_t kMaxFileName = 255;
 constexpr int64_t kMaxNumerics = 256;
+constexpr int64_t kMaxRanksApart = 4096;
 
 bool IsOf(const RoundMetrics& metrics, WorkerKey worker) {
   const bool has_role =
@@ -61,6 +62,8 @@ absl::Status CheckHeartbeat(const HeartbeatRequest& request, int64_t rounds) {
   faults.CheckRange("resident_bytes", request.resident_bytes(), 0, INT64_MAX);
   faults.CheckRange("number of damaged links", request.damage_size(), 0,
                     kMaxDamagedLinks);
+  faults.CheckRange("number of ranks_apart", request.ranks_apart_size(), 0,
+                    kMaxRanksApart);
   return faults.ToStatus();
 }
 

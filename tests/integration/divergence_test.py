@@ -113,7 +113,7 @@ class DivergenceTest(harness.RunTest):
         marker = self.folder / "flipped-happened"
         run = self.start("flipped", sets=sets, env={
             "GANDEM_FAILPOINT":
-                f"corrupt update.parameters@discriminator-1:35:{marker}"})
+                f"corrupt update.parameters@discriminator-1:40:{marker}"})
         self.assertEqual(run.wait(), 0, run.text()[-4000:])
         self.assertTrue(marker.exists())
         self.assertRegex(run.text(), r"the states of the discriminator workers "
@@ -132,6 +132,22 @@ class DivergenceTest(harness.RunTest):
             self.assertEqual(len(shards), 3)
             self.assertTrue(shards[0])
             self.assertEqual(shards, shards[:1] * 3)
+
+    def test_the_worker_whose_bits_flip_again_is_named(self):
+        # Comparisons between two checkpoints find it. Several flips, because a
+        # later update may round one away.
+        flips = ";".join(f"corrupt update.parameters@discriminator-1:{update}"
+                         for update in range(25, 120, 9))
+        run = self.train("flips-again", code=70, sets=[
+            "rounds=120", "checkpoint.every_rounds=10",
+            "samples.every_rounds=0", "discriminator.workers=3",
+            "discriminator.sync.divergence_check_interval=5"],
+            env={"GANDEM_FAILPOINT": flips})
+        self.assertRegex(run.text(), "new run epoch: discriminator . DATA_LOSS: "
+                                     "the states of this fleet differ: .* of "
+                                     "rank 1 is not that of most ranks")
+        self.assertIn("This is at least the second time for discriminator 1",
+                      run.text())
 
 
 if __name__ == "__main__":

@@ -16,6 +16,7 @@ import csv
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import statistics
@@ -184,6 +185,14 @@ class Soak:
                 raise AssertionError(f"{folder}: {fault}")
             self.compared.add(folder.name)
 
+    def differences(self):
+        """How often workers differed: at a checkpoint, or at a comparison in
+        between."""
+        text = self.run.text()
+        return (text.count(" workers differ after round")
+                + len(re.findall(r"new run epoch: \w+ \d+ DATA_LOSS: the states "
+                                 "of this fleet differ", text)))
+
     def compare_with_whole(self):
         """With the run to the same round that nothing happened to."""
         name, files = self.run.final_state()
@@ -275,7 +284,7 @@ def main():
     soak.play()
     text, faults = soak.judge()
     print(text)
-    found = soak.run.text().count(" workers differ after round")
+    found = soak.differences()
     print(f"Workers differed {found} times, and in none of "
           f"{len(soak.compared)} complete checkpoints.")
     if options.flip_bits > 0:

@@ -222,6 +222,36 @@ TEST_F(CoordinatorPartingTest, AnElasticRunGoesOnWithoutIt) {
   EXPECT_EQ(CommittedStep(), 6);
 }
 
+// What the comparison between checkpoints finds counts, too, once for all who
+// tell of it, and nobody goes on from memory.
+TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
+  options_.elastic = true;
+  StartFleet(3);
+  ReportAll(4, {kGood, kGood, kGood});
+  for (int time = 0; time < 2; ++time) {
+    for (PlayedWorker& worker : fleet_) {
+      HeartbeatRequest request = Beat(worker, 5, 5);
+      request.set_failure("DATA_LOSS: the states of this fleet differ");
+      request.set_failure_exit_code(kExitDamaged);
+      request.add_ranks_apart(1);
+      ASSERT_OK(coordinator_->Heartbeat(request));
+      if (time > 0) break;  // the one that is excluded has nothing to say
+    }
+    if (time > 0) break;
+    for (PlayedWorker& worker : fleet_) {
+      Exit(worker, 74, "exited with 74");
+      worker = {.key = worker.key};
+    }
+    const RegisterReply last = JoinAll();
+    EXPECT_EQ(last.first_round(), 4);
+    EXPECT_FALSE(last.keep_state());
+  }
+  EXPECT_EQ(coordinator_->outcome(), std::nullopt);
+  EXPECT_THAT(
+      Register(fleet_[1]),
+      StatusIs(absl::StatusCode::kFailedPrecondition, HasSubstr("excluded")));
+}
+
 TEST_F(CoordinatorPartingTest, AnUnlikeCpuUsesUpTheBudget) {
   options_.restart_budget = 2;
   StartFleet(2);

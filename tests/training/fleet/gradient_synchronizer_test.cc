@@ -16,6 +16,7 @@
 
 #include "absl/time/clock.h"
 #include "common/check.h"
+#include "common/control/majority.h"
 #include "common/process/thread.h"
 #include "common/status.h"
 #include "exchange/schedule.h"
@@ -560,6 +561,7 @@ TEST(GradientSynchronizerTest, RanksThatPartAreToldWhereTheyDiffer) {
     EXPECT_THAT(result, StatusIs(absl::StatusCode::kDataLoss,
                                  HasSubstr("bias of rank 2 is not that of most "
                                            "ranks")));
+    EXPECT_THAT(RanksApart(result), ::testing::ElementsAre(2));
   }
 }
 
