@@ -24,8 +24,8 @@
 // al., "Efficient algorithms for all-to-all communications in multiport
 // message-passing systems", 1997: with ceil(log2(m)) messages a member brings
 // every other one the term that it needs ("index", Trade), with as many all
-// get the results ("concatenation", Collect). A ring has 2 (m - 1). Within a
-// host half of the messages is enough: all get all terms (SumByGathering).
+// get the results ("concatenation", Collect). A ring has 2 (m - 1). The ranks
+// of one host need half of the messages: all get all terms (SumByGathering).
 //
 // Owner: the communication thread. Thread safety: one thread.
 // Errors: those of collective.h; the buffer's contents are then unspecified.
@@ -128,7 +128,8 @@ class OperationRunner {
   // The buffer is a block of each rank. Block r reaches all; mine is in place.
   absl::Status ExchangeBlocks();
 
-  // The sum of the ring, by members who all get the buffers of all.
+  // The same sum as that of the ring: every rank gets the buffers of all others
+  // and adds them in the order of the ring.
   absl::Status SumByGathering();
 
   // Whether messages cost more than the segments of the buffer.

@@ -48,7 +48,8 @@ class Service final
 };
 
 RpcOptions TheRpcOptions() {
-  return {.max_message_bytes = kMaxRingMessageBytes};
+  // Most messages on a Unix socket are small: the others are in shared memory.
+  return {.max_message_bytes = kMaxRingMessageBytes, .probes_bandwidth = false};
 }
 
 // Serves both addresses with the same streams. It may listen before the rank

@@ -108,7 +108,7 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// Block i is the buffer of the rank i places after this one.
+// In `blocks`, block i is the buffer of the rank i places after this one.
 absl::Status OperationRunner::SumByGathering() {
   const int m = all_.size();
   const size_t size = buffer_.size();

@@ -280,7 +280,7 @@ absl::Status RemoveCheckpoint(const std::string& run_dir, int64_t step) {
   GANDEM_RETURN_IF_ERROR(Rename(path, doomed));
   GANDEM_FAILPOINT("checkpoint.prune");
   GANDEM_RETURN_IF_ERROR(RemoveAll(doomed));
-  // A link to it leads nowhere now.
+  // The link is removed if it named this checkpoint.
   const std::string link = LastGoodLink(run_dir);
   if (!PathExists(link)) unlink(link.c_str());
   return absl::OkStatus();

@@ -37,15 +37,15 @@ std::vector<size_t> OutsideMajority(const std::vector<T>& values) {
 
 inline constexpr char kRanksApartUrl[] = "gandem/ranks-apart";
 
-// The failure says which ranks of a fleet are outside of its majority, to
-// RanksApart(). Annotate() keeps it.
+// Adds to a failure which ranks of a fleet are outside of its majority.
+// RanksApart() reads them; Annotate() keeps them.
 inline absl::Status WithRanksApart(absl::Status failure,
                                    const std::vector<size_t>& ranks) {
   failure.SetPayload(kRanksApartUrl, absl::Cord(absl::StrJoin(ranks, ",")));
   return failure;
 }
 
-// Empty: the failure says nothing about ranks.
+// Returns no ranks if the failure names none.
 inline std::vector<int> RanksApart(const absl::Status& failure) {
   std::vector<int> ranks;
   const auto text = failure.GetPayload(kRanksApartUrl);

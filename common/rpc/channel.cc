@@ -30,9 +30,6 @@ constexpr absl::Duration kKeepaliveInterval = absl::Seconds(30);
 // Of a TCP connection: until it speaks HTTP/2, and without a call.
 constexpr absl::Duration kHandshakeTimeout = absl::Seconds(10);
 constexpr absl::Duration kMaxIdle = absl::Minutes(2);
-// For Unix sockets. gRPC measures a connection's bandwidth with a ping after a
-// message, to choose its window; small messages cost twice as much then.
-constexpr int kNoBandwidthProbes = 0;
 // Between two looks for the address of a name.
 constexpr absl::Duration kResolveInterval = absl::Seconds(2);
 // Of a server that has a thread for each call.
@@ -156,7 +153,8 @@ void Prepare(const RpcOptions& options, bool is_unix,
   // who talk too much, and gRPC those to whom 10,000 answers are due.
   builder.AddChannelArgument(GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0);
   if (is_unix) {
-    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE, kNoBandwidthProbes);
+    builder.AddChannelArgument(GRPC_ARG_HTTP2_BDP_PROBE,
+                               options.probes_bandwidth ? 1 : 0);
     return;
   }
   builder.AddChannelArgument(GRPC_ARG_KEEPALIVE_TIME_MS,
@@ -211,7 +209,8 @@ absl::StatusOr<std::shared_ptr<grpc::Channel>> CreateChannel(
   arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS,
                    parsed.is_unix() ? 200 : 2000);
   if (parsed.is_unix()) {
-    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, kNoBandwidthProbes);
+    arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE,
+                     options.probes_bandwidth ? 1 : 0);
   } else {
     // A name may lead elsewhere after a loss, as that of a pod that was made
     // again: gRPC would ask once in 30 s only, and wait 20 s for the old

@@ -37,6 +37,10 @@ struct RpcOptions {
   // least the heartbeat timeout, because only that declares a worker dead. A
   // unix socket needs no such guess.
   absl::Duration keepalive_timeout = absl::Minutes(2);  // 1 s to 1 h
+  // Whether gRPC may measure the bandwidth of a Unix socket. It sends a ping
+  // after a message, which costs as much as a small message and makes large
+  // ones faster.
+  bool probes_bandwidth = true;
   // Null: those of the process.
   std::shared_ptr<const Credentials> credentials = nullptr;
 };

@@ -277,7 +277,8 @@ class Coordinator {
   void HandleParting(const CheckpointCommits::Parting& parting,
                      const std::string& text)
       ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
-  // A worker has found that the states of its fleet differ: the same.
+  // Handles a worker's report that the states of its fleet differ: all workers
+  // go back to the newest checkpoint.
   void LeaveMemory(Role role, const std::vector<int>& ranks_apart,
                    const std::string& what) ABSL_EXCLUSIVE_LOCKS_REQUIRED(mu_);
   // Counts for each worker how often its state was not that of its fleet.

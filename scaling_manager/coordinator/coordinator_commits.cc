@@ -234,8 +234,8 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
   }
 }
 
-// Not even a majority's memory can be used: it has summed up gradients of the
-// others.
+// The run must not continue from memory, not even from that of the majority: it
+// has summed up gradients of the worker that is at fault.
 void Coordinator::LeaveMemory(Role role, const std::vector<int>& ranks_apart,
                               const std::string& what) {
   std::vector<Place*> apart;

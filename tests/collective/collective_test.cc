@@ -118,7 +118,8 @@ TEST(CollectiveTest, ShortOperationsTakeFewMessages) {
     };
   };
   EXPECT_EQ(MessagesOf(16, sum(256)).first, 4);  // is small
-  // Those of a ring: all get all terms; or each its own, then all the sums.
+  // Two sums of a ring: in the first one all get all terms, in the second each
+  // rank gets the terms of its own segment and then all get the sums.
   EXPECT_EQ(MessagesOf(16, sum(16 << 10)).first, 4);
   EXPECT_EQ(MessagesOf(16, sum(80 << 10)).first, 8);
   EXPECT_EQ(MessagesOf(16, sum(1 << 20)).first, 30);  // is a ring

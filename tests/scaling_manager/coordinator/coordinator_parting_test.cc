@@ -222,8 +222,9 @@ TEST_F(CoordinatorPartingTest, AnElasticRunGoesOnWithoutIt) {
   EXPECT_EQ(CommittedStep(), 6);
 }
 
-// What the comparison between checkpoints finds counts, too, once for all who
-// tell of it, and nobody goes on from memory.
+// A comparison between two checkpoints counts like that of a checkpoint. It
+// counts once, however many workers report it, and nobody continues from
+// memory.
 TEST_F(CoordinatorPartingTest, WorkersTellOfThemselves) {
   options_.elastic = true;
   StartFleet(3);
