@@ -108,7 +108,8 @@ absl::Status OperationRunner::Trade(const Members& members) {
   return absl::OkStatus();
 }
 
-// In `blocks`, block i is the buffer of the rank i places after this one.
+// In `blocks`, block i is the buffer of the rank i places after this one:
+// unlike in Collect, what a step sends is one piece and so one message.
 absl::Status OperationRunner::SumByGathering() {
   const int m = all_.size();
   const size_t size = buffer_.size();

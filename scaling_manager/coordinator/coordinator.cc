@@ -287,11 +287,16 @@ absl::StatusOr<HeartbeatReply> Coordinator::Heartbeat(
     }
   }
   if (!request.failure().empty()) {
+    // Positions are those of this epoch; the death may be handled in another.
+    std::vector<int> ranks_apart;
+    for (const int position : request.ranks_apart()) {
+      const auto rank = members_.RankAt(place->key.role, position);
+      if (rank.has_value()) ranks_apart.push_back(*rank);
+    }
     TakeDeath(*place, {.why = Printable(request.failure(), kMaxFailure),
                        .exit_code = request.failure_exit_code(),
                        .kill_after = absl::Seconds(5),
-                       .ranks_apart = {request.ranks_apart().begin(),
-                                       request.ranks_apart().end()}});
+                       .ranks_apart = std::move(ranks_apart)});
     reply.set_leave(true);
     return reply;
   }

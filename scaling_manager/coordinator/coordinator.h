@@ -139,7 +139,7 @@ class Coordinator {
     bool process_is_gone = false;
     bool was_reaped = false;                           // by the launcher
     absl::Duration kill_after = absl::ZeroDuration();  // if it is not
-    // Positions in its fleet: HeartbeatRequest.ranks_apart.
+    // The workers of its role that HeartbeatRequest.ranks_apart names.
     std::vector<int> ranks_apart = {};
   };
 

@@ -239,9 +239,8 @@ void Coordinator::HandleParting(const CheckpointCommits::Parting& parting,
 void Coordinator::LeaveMemory(Role role, const std::vector<int>& ranks_apart,
                               const std::string& what) {
   std::vector<Place*> apart;
-  for (const int position : ranks_apart) {
-    const std::optional<int> rank = members_.RankAt(role, position);
-    if (rank.has_value()) apart.push_back(members_.Find({role, *rank}));
+  for (const int rank : ranks_apart) {
+    apart.push_back(members_.Find({role, rank}));
   }
   if (std::ssize(apart) < members_.NumMembers(role)) Blame(apart, what);
   if (phase_ != Phase::kOver) BeginEpoch(what);

@@ -564,7 +564,7 @@ TEST(GradientSynchronizerTest, RanksThatPartAreToldWhereTheyDiffer) {
                                            "ranks")));
     apart.push_back(RanksApart(result));
   }
-  // Of a rank that hears it from another one the list is empty.
+  // A rank that hears the failure from another one has an empty list.
   EXPECT_THAT(apart, ::testing::Contains(std::vector<int>{2}));
 }
 
